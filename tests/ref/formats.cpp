@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Number formats, the slow and obvious way: with ldexp and nearbyint on doubles.
+// Every value of these formats, and every midpoint between two of them, is exact in double precision.
+#include "ref/formats.h"
+
+#include <cfenv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace ref {
+
+size_t size_of(Type type) {
+    switch (type) {
+    case Type::f16:
+    case Type::bf16: return 2;
+    case Type::f32:
+    case Type::i32: return 4;
+    case Type::i64: return 8;
+    }
+    return 0;
+}
+
+const char* name_of(Type type) {
+    switch (type) {
+    case Type::f32: return "f32";
+    case Type::f16: return "f16";
+    case Type::bf16: return "bf16";
+    case Type::i32: return "i32";
+    case Type::i64: return "i64";
+    }
+    return "?";
+}
+
+Format format_of(Type type) {
+    switch (type) {
+    case Type::f16: return {5, 10};
+    case Type::bf16: return {8, 7};
+    default: return {8, 23};
+    }
+}
+
+static bool is_integer(Type type) {
+    return type == Type::i32 || type == Type::i64;
+}
+
+// Exponent of the unit in the last place of x: fixed below the smallest normal number.
+static int ulp_exponent(Format format, double x) {
+    int exponent = x == 0 ? format.min_exponent() : std::ilogb(x);
+    if (exponent < format.min_exponent()) {
+        exponent = format.min_exponent();
+    }
+    return exponent - format.fraction_bits;
+}
+
+double ulp(Type type, double x) {
+    return std::ldexp(1.0, ulp_exponent(format_of(type), x));
+}
+
+double rounded(Type type, double x) {
+    if (is_integer(type)) {
+        return std::trunc(x);
+    }
+    if (x == 0 || !std::isfinite(x)) {
+        return x;
+    }
+    const Format format = format_of(type);
+    const int unit = ulp_exponent(format, x);
+    const double r = std::ldexp(std::nearbyint(std::ldexp(x, -unit)), unit); // default mode: ties to even
+    if (std::fabs(r) >= std::ldexp(1.0, format.max_exponent() + 1)) {
+        return std::copysign(std::numeric_limits<double>::infinity(), x);
+    }
+    return r;
+}
+
+uint64_t encode(Type type, double x) {
+    if (is_integer(type)) {
+        const uint64_t bits = static_cast<uint64_t>(static_cast<int64_t>(x));
+        return type == Type::i32 ? bits & 0xffffffffu : bits;
+    }
+    const Format format = format_of(type);
+    const uint64_t fraction_mask = (uint64_t{1} << format.fraction_bits) - 1;
+    const uint64_t top_exponent = ((uint64_t{1} << format.exponent_bits) - 1) << format.fraction_bits;
+    if (std::isnan(x)) {
+        return top_exponent | fraction_mask;
+    }
+    const double r = rounded(type, x);
+    const uint64_t sign = uint64_t{std::signbit(r)} << (format.exponent_bits + format.fraction_bits);
+    if (std::isinf(r)) {
+        return sign | top_exponent;
+    }
+    // |r| in units of its last place: below 2^fraction_bits only if subnormal. The leading bit of a normal number
+    // carries into the exponent field, which is why 1 is subtracted from the biased exponent.
+    const int unit = ulp_exponent(format, r);
+    const uint64_t units = static_cast<uint64_t>(std::ldexp(std::fabs(r), -unit));
+    const uint64_t steps = static_cast<uint64_t>(unit + format.fraction_bits - format.min_exponent());
+    return sign | (units + (steps << format.fraction_bits));
+}
+
+double decode(Type type, uint64_t bits) {
+    if (type == Type::i32) {
+        return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(bits)));
+    }
+    if (type == Type::i64) {
+        return static_cast<double>(static_cast<int64_t>(bits));
+    }
+    const Format format = format_of(type);
+    const uint64_t fraction = bits & ((uint64_t{1} << format.fraction_bits) - 1);
+    const int field = static_cast<int>(bits >> format.fraction_bits) & ((1 << format.exponent_bits) - 1);
+    const bool negative = (bits >> (format.exponent_bits + format.fraction_bits)) & 1;
+    double x;
+    if (field == (1 << format.exponent_bits) - 1) {
+        x = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+    } else if (field == 0) {
+        x = std::ldexp(static_cast<double>(fraction), format.min_exponent() - format.fraction_bits);
+    } else {
+        const double significand = static_cast<double>(fraction | (uint64_t{1} << format.fraction_bits));
+        x = std::ldexp(significand, field - format.bias() - format.fraction_bits);
+    }
+    return negative ? -x : x;
+}
+
+uint64_t load_bits(Type type, const void* element) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, element, size_of(type)); // little-endian, as the device is
+    return bits;
+}
+
+void store_bits(Type type, uint64_t bits, void* element) {
+    std::memcpy(element, &bits, size_of(type));
+}
+
+double load(Type type, const void* element) {
+    return decode(type, load_bits(type, element));
+}
+
+void store(Type type, double x, void* element) {
+    store_bits(type, encode(type, x), element);
+}
+
+} // namespace ref

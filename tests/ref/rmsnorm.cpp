@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Oracle of rmsnorm; see the header for the definition.
+#include "ref/rmsnorm.h"
+
+#include <cmath>
+
+namespace ref {
+
+static double sum_of(std::span<const double> x, std::span<const double> residual, size_t i) {
+    return residual.empty() ? x[i] : rounded(Type::f32, x[i] + residual[i]);
+}
+
+static double normalized_value(const Rmsnorm& op, double s) {
+    return op.normalize_rounded ? rounded(op.type, s) : s;
+}
+
+double rmsnorm_mean_square(const Rmsnorm& op, std::span<const double> x, std::span<const double> residual) {
+    double sum = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+        const double v = normalized_value(op, sum_of(x, residual, i));
+        sum += v * v;
+    }
+    return sum / static_cast<double>(x.size());
+}
+
+void rmsnorm_row(const Rmsnorm& op, std::span<const double> x, std::span<const double> weight,
+                 std::span<const double> residual, std::span<double> y, std::span<double> residual_out) {
+    double r = 1 / std::sqrt(rmsnorm_mean_square(op, x, residual) + op.eps);
+    r *= 1 + op.error_of_r;
+
+    for (size_t i = 0; i < x.size(); ++i) {
+        const double s = sum_of(x, residual, i);
+        if (!residual_out.empty()) {
+            residual_out[i] = rounded(op.type, s);
+        }
+        double t = normalized_value(op, s) * r;
+        if (op.round_before_weight) {
+            t = rounded(op.type, t);
+        }
+        if (!weight.empty()) {
+            t *= op.weight_plus_one ? 1 + weight[i] : weight[i];
+        }
+        y[i] = rounded(op.type, t * (1 + op.error_of_product));
+    }
+}
+
+} // namespace ref
