@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sets SPARK_PTXAS: the one given, else a CUDA toolkit's, else the pinned wheel's, fetched into the build tree.
+# The search itself is written once, in tools/sparklib, so that tools/spark and plain CMake agree.
+if(NOT SPARK_PTXAS)
+    message(STATUS "Looking for ptxas 13.0 or newer (a CUDA toolkit, else the pinned wheel)")
+    execute_process(
+        COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/sparklib" ptxas --into "${PROJECT_BINARY_DIR}/ptxas"
+        OUTPUT_VARIABLE spark_ptxas_path OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE spark_ptxas_rc)
+    if(NOT spark_ptxas_rc EQUAL 0)
+        message(FATAL_ERROR "No ptxas. Give one with -DSPARK_PTXAS=/path/to/ptxas (13.0 or newer), or see the message above.")
+    endif()
+    set(SPARK_PTXAS "${spark_ptxas_path}" CACHE FILEPATH "ptxas of CUDA 13.0 or newer" FORCE)
+endif()
+if(NOT EXISTS "${SPARK_PTXAS}")
+    message(FATAL_ERROR "SPARK_PTXAS is '${SPARK_PTXAS}', which does not exist")
+endif()
+message(STATUS "ptxas: ${SPARK_PTXAS}")

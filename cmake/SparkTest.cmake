@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# spark_test(): add_test with the labels that tools/spark selects by.
+#   spark_test(NAME ops.rmsnorm COMMAND spark-check rmsnorm LABELS short asan tsan TIMEOUT 120)
+# Labels: short (every change), long (before a release), asan and tsan (worth running in that build too), gpu (needs a card).
+# A test without short or long is short. Plain add_test works too: such a test is selected by its labels all the same.
+function(spark_test)
+    cmake_parse_arguments(PARSE_ARGV 0 T "" "NAME;TIMEOUT;WORKING_DIRECTORY" "COMMAND;LABELS;ENVIRONMENT")
+    if(NOT T_NAME OR NOT T_COMMAND)
+        message(FATAL_ERROR "spark_test needs NAME and COMMAND")
+    endif()
+    if(NOT T_WORKING_DIRECTORY)
+        set(T_WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    endif()
+    if(NOT "short" IN_LIST T_LABELS AND NOT "long" IN_LIST T_LABELS)
+        list(APPEND T_LABELS short)
+    endif()
+    if(NOT T_TIMEOUT)
+        set(T_TIMEOUT 300)
+    endif()
+    add_test(NAME ${T_NAME} COMMAND ${T_COMMAND} WORKING_DIRECTORY "${T_WORKING_DIRECTORY}")
+    set_tests_properties(${T_NAME} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT})
+    if(T_ENVIRONMENT)
+        set_tests_properties(${T_NAME} PROPERTIES ENVIRONMENT "${T_ENVIRONMENT}")
+    endif()
+endfunction()
