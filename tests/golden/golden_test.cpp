@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracles of tests/ref reproduce the golden vectors: the float64 results within the file's tolerance (double
+// arithmetic in another order), and the rounded results bit for bit. One argument: the folder of the vectors.
+#include "golden/safetensors.h"
+#include "ref/embedding.h"
+#include "ref/gemm.h"
+#include "ref/rmsnorm.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+using golden::File;
+using golden::Json;
+using ref::Type;
+
+namespace {
+
+Type type_of(const golden::Tensor& tensor) {
+    if (tensor.dtype == "BF16") {
+        return Type::bf16;
+    }
+    if (tensor.dtype == "F16") {
+        return Type::f16;
+    }
+    if (tensor.dtype == "I32") {
+        return Type::i32;
+    }
+    return tensor.dtype == "I64" ? Type::i64 : Type::f32;
+}
+
+std::vector<double> values_of(const File& file, const std::string& name) {
+    if (!file.has(name)) {
+        return {};
+    }
+    const golden::Tensor& tensor = file.tensor(name);
+    std::vector<double> out;
+    if (tensor.dtype == "F64") {
+        out.resize(tensor.bytes.size() / 8);
+        std::memcpy(out.data(), tensor.bytes.data(), tensor.bytes.size());
+        return out;
+    }
+    const Type type = type_of(tensor);
+    for (size_t at = 0; at < tensor.bytes.size(); at += ref::size_of(type)) {
+        out.push_back(ref::load(type, &tensor.bytes[at]));
+    }
+    return out;
+}
+
+struct Check {
+    double worst = 0;
+    int64_t elements = 0;
+
+    // `exact` is ours before rounding (or ours rounded, if the oracle rounds), `want` the golden's rounded value.
+    void same(double ours, double want, const char* what, size_t i) {
+        ++elements;
+        if (std::bit_cast<uint64_t>(ours) != std::bit_cast<uint64_t>(want)) {
+            throw std::runtime_error(std::string(what) + "[" + std::to_string(i) + "]: oracle " + std::to_string(ours) +
+                                     ", golden " + std::to_string(want));
+        }
+    }
+    void close(double ours, double want, double tolerance, const char* what, size_t i) {
+        const double error = std::fabs(ours - want);
+        worst = std::max(worst, error);
+        if (!(error <= tolerance)) {
+            throw std::runtime_error(std::string(what) + "[" + std::to_string(i) + "]: off by " + std::to_string(error));
+        }
+    }
+};
+
+void check_rmsnorm(const File& file, Check& check) {
+    const Json args = Json::parse(file.metadata("args"));
+    const golden::Tensor& shape = file.tensor("x");
+    const auto rows = static_cast<size_t>(shape.shape[0]), n = static_cast<size_t>(shape.shape[1]);
+    const auto x = values_of(file, "x"), weight = values_of(file, "weight"), residual = values_of(file, "residual");
+    const auto y = values_of(file, "y"), residual_out = values_of(file, "residual_out");
+    ref::Rmsnorm op;
+    op.type = type_of(shape);
+    op.eps = args.at("eps").number;
+    op.weight_plus_one = args.at("weight_plus_one").boolean;
+    op.round_before_weight = args.at("round_before_weight").boolean;
+    op.normalize_rounded = args.at("normalize_rounded").boolean;
+    for (size_t row = 0; row < rows; ++row) {
+        std::vector<double> got(n), got_residual(residual_out.empty() ? 0 : n);
+        const auto slice = [&](const std::vector<double>& v) {
+            return v.empty() ? std::span<const double>() : std::span<const double>(v).subspan(row * n, n);
+        };
+        ref::rmsnorm_row(op, slice(x), weight, slice(residual), got, got_residual);
+        for (size_t i = 0; i < n; ++i) {
+            check.same(got[i], y[row * n + i], "y", row * n + i);
+            if (!got_residual.empty()) {
+                check.same(got_residual[i], residual_out[row * n + i], "residual_out", row * n + i);
+            }
+        }
+    }
+}
+
+void check_gemm(const File& file, Check& check) {
+    const Json args = Json::parse(file.metadata("args"));
+    const Type out = type_of(file.tensor("d"));
+    const auto m = static_cast<size_t>(file.tensor("d").shape[0]), n = static_cast<size_t>(file.tensor("d").shape[1]);
+    const bool a_t = args.at("a_transposed").boolean, b_t = args.at("b_transposed").boolean;
+    const auto k = static_cast<size_t>(file.tensor("a").shape[a_t ? 0 : 1]);
+    const auto a = values_of(file, "a"), b = values_of(file, "b"), c = values_of(file, "c");
+    const auto bias = values_of(file, "bias"), d = values_of(file, "d"), d64 = values_of(file, "d64");
+    const double tolerance = std::stod(file.metadata("tolerance"));
+    ref::Gemm op;
+    op.alpha = args.at("alpha").number;
+    op.beta = args.at("beta").number;
+    const std::string& name = args.at("activation").string;
+    op.activation = name == "silu"        ? ref::Activation::silu
+                    : name == "gelu_erf"  ? ref::Activation::gelu_erf
+                    : name == "gelu_tanh" ? ref::Activation::gelu_tanh
+                                          : ref::Activation::none;
+    std::vector<double> a_row(k), b_row(k);
+    for (size_t i = 0; i < m; ++i) {
+        for (size_t j = 0; j < n; ++j) {
+            for (size_t l = 0; l < k; ++l) {
+                a_row[l] = a[a_t ? l * m + i : i * k + l];
+                b_row[l] = b[b_t ? l * n + j : j * k + l];
+            }
+            const size_t at = i * n + j;
+            const double value =
+                ref::gemm_element(op, a_row, b_row, c.empty() ? 0 : c[at], bias.empty() ? 0 : bias[j]).value;
+            check.close(value, d64[at], tolerance, "d64", at);
+            check.same(ref::rounded(out, value), d[at], "d", at);
+        }
+    }
+}
+
+void check_embedding(const File& file, Check& check) {
+    const golden::Tensor& table = file.tensor("table");
+    const Type type = type_of(table);
+    const auto width = static_cast<size_t>(table.shape[1]);
+    const auto rows_of = [&](const golden::Tensor& tensor) {
+        std::vector<ref::Row> rows(tensor.bytes.size() / (width * ref::size_of(type)), ref::Row(width));
+        for (size_t i = 0; i < rows.size() * width; ++i) {
+            rows[i / width][i % width] = ref::load_bits(type, &tensor.bytes[i * ref::size_of(type)]);
+        }
+        return rows;
+    };
+    std::vector<int64_t> ids;
+    for (double id : values_of(file, "ids")) {
+        ids.push_back(static_cast<int64_t>(id));
+    }
+    std::vector<ref::Row> got(ids.size());
+    const auto want = rows_of(file.tensor("y"));
+    if (ref::embedding(rows_of(table), ids, false, got) != 0 || got != want) {
+        throw std::runtime_error("rows differ");
+    }
+    check.elements += static_cast<int64_t>(want.size() * width);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 2) {
+        std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+        return 2;
+    }
+    int passed = 0, failed = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
+        if (entry.path().extension() != ".safetensors") {
+            continue;
+        }
+        const std::string name = entry.path().stem().string();
+        try {
+            const File file(entry.path().string());
+            Check check;
+            const std::string& op = file.metadata("op");
+            op == "rmsnorm" ? check_rmsnorm(file, check) : op == "gemm" ? check_gemm(file, check) : check_embedding(file, check);
+            std::printf("pass  %-28s %6lld elements, worst float64 error %.1e\n", name.c_str(),
+                        static_cast<long long>(check.elements), check.worst);
+            ++passed;
+        } catch (const std::exception& error) {
+            std::printf("FAIL  %s: %s\n", name.c_str(), error.what());
+            ++failed;
+        }
+    }
+    std::printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0 || passed == 0;
+}

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the golden vectors of this folder: inputs and expected outputs of the operators, from an independent implementation.
+
+    python3 -m venv v && v/bin/pip install torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 && v/bin/python make.py
+
+The implementation is PyTorch in double precision on the CPU (torch.matmul, torch.nn.functional.silu, gelu, embedding;
+rmsnorm from torch's elementwise operations). Nothing of libspark is used. The rmsnorm files are also compared here with
+what transformers itself computes in FP32 (LlamaRMSNorm: rounds before the weight; GemmaRMSNorm: 1 + w).
+
+A file holds one call: the inputs, `y` or `d` rounded to the output type by PyTorch, and the same in float64 before that
+rounding (`y64`, `d64`). Metadata: op, args (JSON), seed, made_by, tolerance (of the float64 tensor), tolerance_why.
+"""
+import json
+import pathlib
+import sys
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+
+HERE = pathlib.Path(__file__).parent
+LARGEST = 64 * 1024
+TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+MADE_BY = f"PyTorch {torch.__version__.split('+')[0]}, float64, CPU"
+
+
+def draw(generator, *shape, dtype=torch.float32, scale=1.0):
+    return (torch.randn(*shape, generator=generator, dtype=torch.float64) * scale).to(dtype)
+
+
+def once(values, dtype):
+    """float64 rounded once to dtype. Tensor.to() goes through float32, and so rounds twice (seen at 0.3309326171...)."""
+    precision, min_exponent = {torch.float32: (24, -126), torch.float16: (11, -14), torch.bfloat16: (8, -126)}[dtype]
+    exponent = torch.frexp(values)[1].clamp_min(min_exponent + 1) - precision
+    result = torch.ldexp(torch.round(torch.ldexp(values, -exponent)), exponent)
+    assert torch.equal(result.to(dtype).double(), result)
+    return result.to(dtype)
+
+
+def write(name, tensors, op, args, seed, tolerance, why):
+    metadata = {"op": op, "args": json.dumps(args), "seed": str(seed), "made_by": MADE_BY,
+                "tolerance": repr(tolerance), "tolerance_why": why}
+    path = HERE / f"{name}.safetensors"
+    save_file({k: v.contiguous() for k, v in tensors.items()}, str(path), metadata)
+    size = path.stat().st_size
+    assert size <= LARGEST, f"{path.name}: {size} bytes"
+    print(f"{path.name:44} {size:6} bytes")
+
+
+# ---- rmsnorm -----------------------------------------------------------------------------------------------------
+def rmsnorm(x, weight, residual, eps, plus_one, round_before_weight, normalize_rounded):
+    dtype = x.dtype
+    s = x.double()
+    residual_out = None
+    if residual is not None:
+        s = (x.float() + residual.float()).double()     # FP32 is part of the definition of the fused add
+        residual_out = once(s, dtype)
+    v = once(s, dtype).double() if normalize_rounded else s
+    t = v * torch.rsqrt(v.pow(2).mean(-1, keepdim=True) + eps)
+    if round_before_weight:
+        t = once(t, dtype).double()
+    if weight is not None:
+        t = t * (1.0 + weight.double() if plus_one else weight.double())
+    return t, residual_out
+
+
+def compare_with_transformers(x, weight, eps, plus_one, y):
+    if plus_one:
+        from transformers.models.gemma.modeling_gemma import GemmaRMSNorm as Norm
+    else:
+        from transformers.models.llama.modeling_llama import LlamaRMSNorm as Norm
+    module = Norm(x.shape[-1], eps=eps)
+    module.weight.data = weight.clone()
+    theirs = module(x).to(x.dtype).double()
+    # Theirs sums in FP32: the value before a rounding may fall on the other side of a midpoint. One unit in the last
+    # place of y, plus (round before weight) one of t times w: 4 half-units of bf16/f16 relative to y.
+    unit = {torch.float32: 2.0**-22, torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}[x.dtype]
+    worst = ((theirs - y.double()).abs() / y.double().abs().clamp_min(1e-6)).max().item()
+    share = (theirs == y.double()).double().mean().item()
+    assert worst <= 2 * unit, (worst, unit)
+    print(f"    transformers {Norm.__name__}: {share:.2%} bit-equal, worst relative difference {worst:.2e}")
+
+
+def make_rmsnorm():
+    why = "double against double: N additions and a handful of roundings, N * 2^-52 relative to y, N <= 4097"
+    cases = [  # name, dtype, weight dtype or None, N, rows, residual, plus_one, round_before, normalize_rounded, eps
+        ("hf_llama_bf16", "bf16", "bf16", 256, 8, False, False, True, False, 1e-6),
+        ("hf_llama_f16", "f16", "f16", 100, 8, False, False, True, False, 1e-5),
+        ("gemma_bf16", "bf16", "bf16", 256, 8, False, True, False, False, 1e-6),
+        ("flashinfer_add_bf16", "bf16", "bf16", 320, 6, True, False, False, False, 1e-6),
+        ("vllm_add_f16", "f16", "f16", 320, 6, True, False, True, True, 1e-6),
+        ("plain_f32", "f32", "f32", 257, 5, False, False, False, False, 1e-5),
+        ("no_weight_bf16", "bf16", None, 4097, 1, False, False, False, False, 1e-6),
+        ("f32_weight_f16", "f16", "f32", 96, 8, False, False, False, False, 1e-6),
+        ("width_one_f32", "f32", "f32", 1, 7, False, False, False, False, 1e-6),
+    ]
+    for i, (name, dtype, wtype, n, rows, has_residual, plus_one, before, rounded, eps) in enumerate(cases):
+        seed = 1000 + i
+        g = torch.Generator().manual_seed(seed)
+        x = draw(g, rows, n, dtype=TYPES[dtype], scale=3.0)
+        weight = draw(g, n, dtype=TYPES[wtype]) if wtype else None
+        residual = draw(g, rows, n, dtype=TYPES[dtype]) if has_residual else None
+        y64, residual_out = rmsnorm(x, weight, residual, eps, plus_one, before, rounded)
+        y = once(y64, TYPES[dtype])
+        tensors = {"x": x, "y": y, "y64": y64}
+        if weight is not None:
+            tensors["weight"] = weight
+        if residual is not None:
+            tensors |= {"residual": residual, "residual_out": residual_out}
+        args = {"eps": eps, "weight_plus_one": plus_one, "round_before_weight": before, "normalize_rounded": rounded}
+        write(f"rmsnorm_{name}", tensors, "rmsnorm", args, seed, 4097 * 2.0**-52, why)
+        if name.startswith(("hf_llama", "gemma")):
+            compare_with_transformers(x, weight, eps, plus_one, y)
+
+
+# ---- gemm --------------------------------------------------------------------------------------------------------
+ACTIVATIONS = {"none": lambda v: v, "silu": F.silu, "gelu_erf": F.gelu, "gelu_tanh": lambda v: F.gelu(v, approximate="tanh")}
+
+
+def make_gemm():
+    why = ("double against double: K * 2^-52 * sum|ab| for the sum and 2^-50 |d| for exp, erf and tanh; "
+           "sum|ab| <= 10 K here, K <= 128")
+    cases = [  # name, in, out, M, N, K, alpha, beta, bias, activation, a transposed, b transposed
+        ("tn_bf16", "bf16", "bf16", 17, 24, 64, 1.0, 0.0, None, "none", False, False),
+        ("nn_f16", "f16", "f16", 16, 40, 48, 0.5, 0.0, None, "none", False, True),
+        ("nt_bf16_f32", "bf16", "f32", 33, 20, 32, 1.0, 1.0, None, "none", True, True),
+        ("tt_f16_f32", "f16", "f32", 12, 28, 40, -1.25, 0.75, "f32", "none", True, False),
+        ("silu_bias", "bf16", "bf16", 20, 32, 128, 1.0, 0.0, "bf16", "silu", False, False),
+        ("gelu_erf_beta", "f16", "f16", 24, 24, 56, 0.125, 0.5, "f32", "gelu_erf", False, False),
+        ("gelu_tanh_f32", "bf16", "f32", 15, 31, 7, 1.0, 0.0, None, "gelu_tanh", False, False),
+        ("k_zero", "bf16", "f32", 9, 16, 0, 1.0, 2.0, "f32", "silu", False, False),
+    ]
+    for i, (name, tin, tout, m, n, k, alpha, beta, bias_type, activation, a_t, b_t) in enumerate(cases):
+        seed = 2000 + i
+        g = torch.Generator().manual_seed(seed)
+        a = draw(g, m, k, dtype=TYPES[tin])
+        b = draw(g, n, k, dtype=TYPES[tin])
+        tensors = {"a": a.t() if a_t else a, "b": b.t() if b_t else b}  # stored as the layout has them in memory
+        d64 = alpha * torch.matmul(a.double(), b.double().t())
+        if beta != 0:
+            tensors["c"] = draw(g, m, n, dtype=TYPES[tout])
+            d64 = d64 + beta * tensors["c"].double()
+        if bias_type:
+            tensors["bias"] = draw(g, n, dtype=TYPES[bias_type])
+            d64 = d64 + tensors["bias"].double()
+        d64 = ACTIVATIONS[activation](d64)
+        args = {"alpha": alpha, "beta": beta, "activation": activation, "a_transposed": a_t, "b_transposed": b_t}
+        tensors |= {"d": once(d64, TYPES[tout]), "d64": d64}
+        write(f"gemm_{name}", tensors, "gemm", args, seed, 128 * 2.0**-52 * 1280 + 2.0**-50 * 64, why)
+
+
+# ---- embedding ---------------------------------------------------------------------------------------------------
+def make_embedding():
+    for i, (dtype, itype, v, d) in enumerate([("bf16", torch.int32, 61, 48), ("f32", torch.int64, 17, 33), ("f16", torch.int64, 5, 1)]):
+        seed = 3000 + i
+        g = torch.Generator().manual_seed(seed)
+        table = draw(g, v, d, dtype=TYPES[dtype])
+        ids = torch.randint(0, v, (3, 7), generator=g).to(itype)
+        ids[0, 0], ids[2, 6] = 0, v - 1
+        tensors = {"table": table, "ids": ids, "y": F.embedding(ids.long(), table)}
+        write(f"embedding_{dtype}_v{v}_d{d}", tensors, "embedding", {}, seed, 0.0, "a copy: bit for bit")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    make_rmsnorm()
+    make_gemm()
+    make_embedding()
+    sys.exit(0)
