@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state that handlers work on: a warp's registers, its block's shared memory, and the hooks that checks listen to.
+// Handlers state the meaning of an instruction and nothing else; a check is one pointer test when it is off.
+// Knows nothing of PTX text and nothing of CUDA.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../ir/module.h"
+#include "../mem/memory.h"
+
+namespace emu {
+
+struct Cta;
+struct Launch;
+class AsyncEngine; // exec/async.cpp: cp.async groups of one CTA
+
+constexpr uint32_t FULL = 0xffffffffu;
+// Generic addresses of spaces that are not global: above every host address, so that they never meet.
+constexpr uint64_t SHARED_WINDOW = 1ull << 50;
+constexpr uint64_t LOCAL_WINDOW = 1ull << 51;
+constexpr uint64_t PARAM_WINDOW = 1ull << 52;
+constexpr uint64_t WINDOW_BYTES = 1ull << 32;
+constexpr uint32_t SHARED_BASE = 1024; // first usable shared address (the card keeps 1 KiB too); 0 is never valid
+
+// Lanes that were together and must be together again: those of a divergent branch, until its post-dominator.
+struct Join {
+    uint32_t pc = 0;
+    uint32_t expected = 0; // live lanes that will come
+    uint32_t arrived = 0;
+    int32_t parent = -1;
+};
+// A set of lanes of one warp with one pc.
+struct Fragment {
+    enum State : uint8_t { ready, at_join, at_sync, at_barrier } state = ready;
+    uint32_t pc = 0;
+    uint32_t mask = 0;
+    int32_t join = -1;
+};
+
+// Registers: slot s of lane l is regs[s * 32 + l]. 64-bit registers take two slots as uint64_t[32]; .b16 and .b8 are
+// zero-extended in 32-bit slots (an f16 or bf16 is the low half). Predicates are one 32-bit mask each, number 0 is true.
+struct alignas(64) Warp {
+    uint32_t* regs = nullptr;
+    uint32_t* preds = nullptr;
+    uint32_t* undef = nullptr; // lanes whose value is undefined: [slot], then [kernel.slots + predicate]
+    uint32_t mask = 0;         // lanes that execute the current instruction (guard applied); never 0 unless Flag::always
+    uint32_t tainted = 0;      // entries of undef that are not 0; 0: nobody looks at undef
+    uint32_t pc = 0;           // of the running instruction
+    uint32_t live = 0;         // lanes that have not exited
+    uint32_t existing = 0;     // lanes that the block has
+    uint32_t index = 0;        // warp in block
+    Cta* cta = nullptr;
+    Launch* launch = nullptr;
+    const Kernel* kernel = nullptr;
+    uint8_t* local = nullptr;  // 32 x kernel.local_bytes
+    std::vector<Fragment> frags;
+    std::vector<Join> joins;
+    int32_t current = -1;      // running fragment
+    uint64_t rng = 0;
+
+    template <class T> T* reg(uint16_t slot) const { return reinterpret_cast<T*>(regs + size_t(slot) * 32); }
+    bool full() const { return mask == FULL; }
+    // The loaded or computed value of these lanes of register `slot` is undefined. Called by handlers of Taint::load/own.
+    void set_undefined(uint16_t slot, uint32_t lanes) {
+        if (!lanes) return;
+        tainted += undef[slot] == 0;
+        undef[slot] |= lanes;
+    }
+    void set_defined(uint16_t slot, uint32_t lanes) {
+        if (!undef[slot]) return;
+        undef[slot] &= ~lanes;
+        tainted -= undef[slot] == 0;
+    }
+    const InstInfo& info() const { return kernel->infos[pc]; }
+};
+
+// Listeners: one object for each CTA that runs (made by a factory per launch), called on the thread that runs the CTA.
+// Addresses are shared-memory addresses (SHARED_BASE upwards). mask: lanes that take part. A return of false stops the launch (after a report).
+class Observer {
+public:
+    virtual ~Observer() = default;
+    virtual void cta_begin(Cta&) {}
+    virtual void cta_end(Cta&) {}
+    // `bytes` contiguous bytes at addr[l] for each lane of mask: one call for one instruction, before it happens.
+    virtual bool shared_read(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) { (void)mask, (void)addr, (void)bytes; return true; }
+    virtual bool shared_write(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) { (void)mask, (void)addr, (void)bytes; return true; }
+    virtual bool shared_atomic(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) { (void)mask, (void)addr, (void)bytes; return true; }
+    // Barriers. arrive: this warp's lanes came to barrier `id` (sync: and wait; else they only arrive).
+    // release: the barrier completed; `sync_warps` go on from it, `arrive_warps` had only arrived (bit w = warp w).
+    virtual bool barrier_arrive(Warp&, unsigned id, bool sync, uint32_t threads) { (void)id, (void)sync, (void)threads; return true; }
+    virtual bool barrier_release(Cta&, unsigned id, uint32_t sync_warps, uint32_t arrive_warps) { (void)id, (void)sync_warps, (void)arrive_warps; return true; }
+    virtual void warp_sync(Warp&, uint32_t lanes) { (void)lanes; }
+    // cp.async: issue (destination dst[l], `bytes` each, a copy of lane l), commit, and a wait that left `pending` groups in flight.
+    virtual bool async_issue(Warp&, uint32_t mask, const uint32_t* dst, unsigned bytes) { (void)mask, (void)dst, (void)bytes; return true; }
+    virtual void async_commit(Warp&, uint32_t mask) { (void)mask; }
+    virtual void async_wait(Warp&, uint32_t mask, unsigned pending) { (void)mask, (void)pending; }
+    // A copy landed at dst (called when the bytes are written).
+    virtual void async_land(Cta&, unsigned warp, unsigned lane, uint32_t dst, unsigned bytes) { (void)warp, (void)lane, (void)dst, (void)bytes; }
+    virtual bool global_access(Warp&, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) { (void)mask, (void)addr, (void)bytes, (void)write; return true; }
+    virtual void fence(Warp&, uint32_t mask) { (void)mask; }
+    virtual void lanes_exit(Warp&, uint32_t mask) { (void)mask; }
+};
+Observer* make_checker(Launch& launch); // emu/check: nullptr if nothing is to be checked
+
+struct BarrierState {
+    uint32_t arrived = 0;    // threads
+    uint32_t expected = 0;   // threads; 0: the barrier is idle
+    uint32_t sync_warps = 0, arrive_warps = 0;
+    bool all = false;        // no count given: all live threads
+    uint32_t red_and = 1, red_or = 0, red_popc = 0; // reductions so far
+};
+
+// One block. Shared memory is one array indexed by shared address; shared_defined has bit (a & 31) of word a >> 5.
+struct Cta {
+    Launch* launch = nullptr;
+    const Kernel* kernel = nullptr;
+    Dim3 id;
+    uint64_t linear = 0;
+    uint8_t* shared = nullptr;
+    uint32_t shared_end = 0;           // SHARED_BASE + static + dynamic bytes
+    uint32_t* shared_defined = nullptr; // 1 = defined. A byte with a copy in flight is not defined.
+    Warp* warps = nullptr;
+    uint32_t nwarps = 0;
+    uint32_t threads = 0;              // that exist
+    uint32_t live_threads = 0;
+    BarrierState barriers[16];
+    uint64_t barrier_epoch = 0;        // completed barriers of this block, for messages
+    Observer* observer = nullptr;
+    AsyncEngine* async = nullptr;      // made by make_async at the first cp.async, or nullptr
+    Counters* counters = nullptr;      // of this host thread: only the scalar members are used while running
+    uint64_t rng = 0;
+    uint32_t executed = 0;
+
+    bool shared_is_defined(uint32_t a, unsigned bytes) const {
+        for (unsigned i = 0; i < bytes; i++)
+            if (!((shared_defined[(a + i) >> 5] >> ((a + i) & 31)) & 1)) return false;
+        return true;
+    }
+    void set_shared_defined(uint32_t a, unsigned bytes, bool value) {
+        for (unsigned i = 0; i < bytes; i++) {
+            uint32_t bit = 1u << ((a + i) & 31);
+            if (value) shared_defined[(a + i) >> 5] |= bit;
+            else shared_defined[(a + i) >> 5] &= ~bit;
+        }
+    }
+};
+
+// exec/async.cpp. The launch loop calls these; poison, in-flight bits and landing order are the engine's affair.
+AsyncEngine* make_async(Cta& cta);
+void destroy_async(AsyncEngine* engine);
+void async_reset(AsyncEngine* engine);             // before a new block
+bool async_cta_end(AsyncEngine* engine, Cta& cta); // copies that nobody waited for: lands them; false if it reported
+// The landing that Options::async == random may do between instructions (called at each warp switch).
+void async_tick(AsyncEngine* engine, Cta& cta);
+// "copy of 16 bytes issued at gemm.ptx:120 by warp 3 lane 4, still in flight", or empty if none covers the address.
+std::string async_describe(const AsyncEngine* engine, uint32_t shared_address);
+
+// Makes a report about the current instruction of this warp; returns Flow::failed. `lane` < 0: the whole warp.
+// `what` is the first sentence; file:line, kernel, cta, warp, lane and seed are added.
+Flow report(Warp& warp, const char* kind, int lane, const std::string& what);
+// The same for one shared or global access; adds the address and the allocation nearest to it.
+Flow report_access(Warp& warp, const char* kind, int lane, Space space, uint64_t address, unsigned bytes, bool write,
+                   const std::string& what);
+std::string where(const Kernel& kernel, uint32_t pc); // "gemm.ptx:214"
+// A report with a text of the checker's own (race: two places). The header "spark-emu: kind in kernel, cta (..)" is added.
+void report_raw(Cta& cta, const char* kind, uint32_t pc, const std::string& body);
+
+// What one launch shares between its host threads.
+struct Launch {
+    Memory* memory = nullptr;
+    const Kernel* kernel = nullptr;
+    const DeviceProfile* device = nullptr;
+    Options options;
+    Dim3 grid, block;
+    uint32_t dynamic_smem = 0;
+    const uint8_t* params = nullptr;
+    uint64_t rng_seed = 0;
+    struct State;            // exec/launch.cpp: mutex, reports, stop flag
+    State* state = nullptr;
+};
+
+// Checked accesses for handlers (exec/access.cpp): bounds, alignment, defined bits, observer, counters: all in one.
+// Each returns false after a report. addr holds 32 addresses; only lanes of w.mask count.
+// shared_load_rows and shared_store_rows are what ldmatrix and stmatrix need: rows of 16 bytes, addresses of lanes 0..rows-1.
+// undefined (out): lanes (rows) whose bytes are not all defined; the caller tells it to set_undefined.
+bool check_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined);
+bool check_global(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined);
+// Marks shared bytes as defined after a store.
+void define_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes);
+// Shared wavefronts and conflicts of one request are counted by the checks above.
+
+} // namespace emu

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a PTX text becomes: fixed-size instructions with their handlers chosen, per kernel, ready to run.
+// Written by ir/build.cpp and ir/flow.cpp, read by exec and check. Knows no parser state and no run state.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../engine.h"
+
+namespace emu {
+
+struct Warp;
+struct Inst;
+
+// What a handler tells the loop that called it.
+enum class Flow : uint8_t {
+    next,   // go on with pc + 1
+    moved,  // the handler changed the warp's fragments (branch, exit): choose again
+    wait,   // not executed: the warp cannot go on now; the loop calls again later
+    failed, // a report was made: stop the launch
+};
+using Handler = Flow (*)(Warp&, const Inst&);
+
+enum class Type : uint8_t { none, pred, b8, u8, s8, b16, u16, s16, f16, bf16, b32, u32, s32, f32, f16x2, bf16x2, tf32,
+                            b64, u64, s64, f64, b128, e4m3, e5m2, e4m3x2, e5m2x2, e2m1, e2m1x2, e2m3, e3m2, ue8m0,
+                            e2m3x2, e3m2x2, ue8m0x2, s4, u4, b1, s16x2, u16x2 };
+unsigned bytes_of(Type type);     // in memory; sub-byte types: of their container
+bool is_float(Type type);
+bool is_signed(Type type);
+std::string_view name_of(Type type);
+Type type_named(std::string_view name); // Type::none: no such type
+
+enum class Space : uint8_t { generic, global, shared, local, param, constant };
+
+// How undefined registers travel through an instruction (see Warp::undef).
+enum class Taint : uint8_t {
+    spread,  // destination lanes are undefined where any source lane is
+    use,     // every source must be defined (store, mma, address-like operands): else a report
+    load,    // sources are addresses and must be defined; the handler says what it loaded was undefined
+    own,     // the handler does it all (shfl, selp): it reads and writes Warp::undef when warp.tainted is not 0
+};
+
+// One decoded instruction, 64 bytes. Operands are slot numbers of the warp's register file (see exec/warp.h), or
+// predicate numbers, in the order in which the text writes them: destinations first, vectors flattened, `_` = NO_REG.
+// Immediates and special registers have slots of their own, so a handler never asks what an operand is.
+constexpr uint16_t NO_REG = 0xffff;
+struct Inst {
+    Handler fn = nullptr;
+    int64_t imm = 0;        // address offset of a memory operand; or what pick() chose
+    uint16_t r[16];         // operands
+    uint16_t guard = 0;     // predicate number; 0 = always true
+    uint8_t guard_not = 0;  // 1: @!p
+    uint8_t nregs = 0;      // used entries of r
+    uint8_t flags = 0;      // Flag bits
+    uint8_t vec = 1;        // .v2 .v4 .v8 of loads and stores
+    uint8_t bytes = 0;      // of one element of a memory access
+    uint8_t sub = 0;        // handler's own
+    uint32_t target = 0;    // branch target pc; handler's own elsewhere
+    uint32_t pad = 0;
+    enum Flag : uint8_t {
+        sync = 1,      // names a member mask: the loop gathers its lanes first (r[mask_at] of InstInfo)
+        aligned = 2,   // all live lanes must be here together
+        always = 4,    // is called even if the guard leaves no lane
+        late_ok = 8,   // a shared load that late_reads may deliver at first use
+        backward = 16, // branch to an earlier pc: fragments take turns here
+        not_src = 32,  // the predicate source is negated (!p)
+    };
+};
+static_assert(sizeof(Inst) == 64);
+
+// What only reports, counters and the slow path need of an instruction; parallel to the code.
+struct InstInfo {
+    uint32_t op = 0;           // row of the opcode table
+    uint32_t line = 0;
+    uint32_t file = 0;         // index into Module::files
+    uint32_t reconverge = 0;   // branch: pc of the immediate post-dominator (code size: none)
+    Taint taint = Taint::spread;
+    int8_t mask_at = -1;       // entry of r with the member mask of a .sync instruction
+    std::vector<uint16_t> dst; // undef numbers of the destinations: slot, or slots + predicate number
+    std::vector<uint16_t> src;
+    std::string text;          // "ld.shared.v4.b32", for messages
+};
+
+// An operand and an instruction as pick() sees them (load time only; strings are fine here).
+struct Operand {
+    enum Kind : uint8_t { reg, pred, imm, special, symbol, address, sink, label, vector } kind = sink;
+    Type type = Type::none;    // of the register
+    uint16_t slot = NO_REG;    // register slot or predicate number; of the base register if an address
+    bool negated = false;      // !p
+    uint64_t value = 0;        // immediate (bits), symbol address, address offset
+    std::vector<Operand> parts; // vector, or d|p
+    std::string name;
+};
+struct Form {
+    std::string_view mnemonic;
+    std::vector<std::string_view> mods; // "sync", "aligned", "m16n8k16", "row", ...
+    std::vector<Type> types;            // those mods that are types, in order
+    std::vector<Operand> operands;
+    Space space = Space::generic;
+    bool has(std::string_view mod) const {
+        for (auto m : mods)
+            if (m == mod) return true;
+        return false;
+    }
+    Type type(unsigned i = 0) const { return i < types.size() ? types[i] : Type::none; }
+};
+// A family's choice: looks at the form, may set in.imm/sub/target/flags, returns the handler specialised for it,
+// or nullptr (refused at load: "no such combination"). One set for each build of the exec room (plain, AVX2, AVX-512).
+using Pick = Handler (*)(const Form& form, Inst& in);
+
+struct Param { ParamInfo info; Type type; };
+
+struct Variable { // module- or kernel-scope storage
+    std::string name;
+    Space space = Space::shared;
+    uint32_t align = 4;
+    uint64_t bytes = 0;        // 0: extern .shared (dynamic)
+    uint64_t address = 0;      // shared: offset in the block's shared memory; global: device address (set at load)
+    std::vector<uint8_t> init;
+};
+
+struct Const { uint16_t slot; uint8_t wide; uint64_t bits; };   // an immediate and the slot that holds it
+struct SpecialReg { uint16_t slot; uint8_t which; };            // see exec/special.h
+
+struct Kernel {
+    KernelInfo info;
+    const Module* module = nullptr;
+    std::vector<Inst> code;
+    std::vector<InstInfo> infos;
+    uint32_t slots = 0;        // register file size, in slots of 32 x 4 bytes
+    uint32_t preds = 1;
+    uint32_t local_bytes = 0;
+    uint32_t static_smem = 0;
+    uint32_t req_threads = 0;  // .reqntid product, 0: none
+    bool uses_dynamic_smem = false;
+    std::vector<Const> consts;
+    std::vector<SpecialReg> specials;
+    std::vector<uint16_t> maybe_undefined; // undef numbers that some path may read before writing
+    std::vector<std::string> reg_names;    // by slot, for messages
+};
+
+class Module {
+public:
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::vector<std::string> files;
+    std::vector<Variable> globals;
+    std::string target;
+    const DeviceProfile* device = nullptr;
+};
+
+// The opcode table (ir/opcodes.inc), one row for each form.
+struct OpRow {
+    std::string_view mnemonic, family, grammar, operands;
+    int ptx_min, target_min;   // 88, 120
+    Taint taint;
+    std::string_view pipe;     // counter class: alu fma mufu cvt lsu async tensor control sync warp
+    std::string_view meaning;
+};
+const std::vector<OpRow>& op_rows();
+
+} // namespace emu
