@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spark.h: the whole public C API of libspark.
+ *
+ * Kernels for consumer Blackwell GPUs (compute capability 12.0 and 12.1) behind one C99 ABI.
+ * Link with `pkg-config --libs libspark`, or dlopen libspark.so.0. The only other run-time library is the
+ * NVIDIA driver's libcuda.so.1, opened when first needed; LIBSPARK_DRIVER=emu selects the emulator instead.
+ *
+ * The rules that hold for every call
+ *
+ *   Structures  Fill with zeros, set struct_size to sizeof, set what you need: zero is the default of every field.
+ *               A shorter struct_size (an older header) is read as if the rest were zero. A longer one (a newer
+ *               header) is accepted while the bytes this library does not know are zero. No structure holds a
+ *               pointer: device addresses, streams and graphs are 64-bit integers. reserved fields must be 0.
+ *   Errors      A call that can fail returns a status and takes `spark_error *err` last, which may be NULL.
+ *               A failed call leaves its outputs untouched and err->message says which argument was wrong,
+ *               the value found and the value wanted.
+ *   Threads     Every function may be called from any thread, on one context, at the same time. Exceptions:
+ *               spark_context_destroy needs that no other call is using the context, and two launches that
+ *               share one workspace must be ordered by the caller. After fork() the child may only call
+ *               spark_version and the name functions.
+ *   Memory      The library never allocates device memory by itself. Tensors and workspace belong to the caller
+ *               and must live until the work on the stream has finished. Structures may be reused on return.
+ *   Streams     0 and 1: the legacy default stream of the context. 2: the per-thread default stream.
+ *               Any other value: a CUstream as an integer, from spark_stream_create or from elsewhere.
+ */
+#ifndef SPARK_H_
+#define SPARK_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SPARK_VERSION_MAJOR 0
+#define SPARK_VERSION_MINOR 1
+#define SPARK_VERSION_PATCH 0
+#define SPARK_ABI 0 /* the number in the SONAME: counts breaks of the ABI, not releases */
+
+#ifndef SPARK_API
+#if defined(__GNUC__)
+#define SPARK_API __attribute__((visibility("default")))
+#else
+#define SPARK_API
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- scalar types ----------------------------------------------------------------------------------------- */
+
+typedef uint64_t spark_devptr; /* a device address; 0 = none */
+typedef uint64_t spark_stream; /* see "Streams" above */
+typedef uint64_t spark_event;  /* a CUevent as an integer */
+typedef uint64_t spark_graph;  /* an executable graph, from spark_graph_end */
+
+/* The result of a call. Thousands are the category, the rest is the reason; values are never renumbered. */
+typedef enum spark_status {
+    SPARK_OK = 0,
+
+    SPARK_ERR_INVALID = 1000,             /* 1000: the caller's mistake */
+    SPARK_ERR_INVALID_NULL = 1001,        /* a required pointer, tensor or device address is missing */
+    SPARK_ERR_INVALID_HANDLE = 1002,      /* not a live context of this library */
+    SPARK_ERR_INVALID_STRUCT_SIZE = 1003, /* struct_size is 0, too small, too large, or the unknown tail is not zero */
+    SPARK_ERR_INVALID_RESERVED = 1004,    /* a reserved field, an unknown flag or an unused field is not zero */
+    SPARK_ERR_INVALID_SHAPE = 1005,       /* rank, dimension, or disagreement between two shapes */
+    SPARK_ERR_INVALID_STRIDE = 1006,      /* negative, zero where not allowed, or an output that overlaps itself */
+    SPARK_ERR_INVALID_DTYPE = 1007,       /* not a dtype, or two dtypes that must be equal are not */
+    SPARK_ERR_INVALID_ALIGNMENT = 1008,   /* an address is not a multiple of what is needed */
+    SPARK_ERR_INVALID_OVERLAP = 1009,     /* an output shares bytes with another tensor */
+    SPARK_ERR_INVALID_BOUNDS = 1010,      /* size_bytes is smaller than what shape and strides reach */
+    SPARK_ERR_INVALID_DEVICE = 1011,      /* no such device, or a stream of another one */
+    SPARK_ERR_WORKSPACE_TOO_SMALL = 1012, /* see spark_op_info.workspace_size */
+    SPARK_ERR_BUFFER_TOO_SMALL = 1013,    /* a host buffer is too small; the needed size has been written */
+    SPARK_ERR_INVALID_VALUE = 1014,       /* a scalar, an enum or a kernel id is outside its range */
+
+    SPARK_ERR_UNSUPPORTED = 2000,        /* 2000: meaningful, but this library does not do it */
+    SPARK_ERR_UNSUPPORTED_OP = 2001,     /* unknown operator number */
+    SPARK_ERR_UNSUPPORTED_ARCH = 2002,   /* the device is not of compute capability 12.0, 12.1 (or 9.0, for testing) */
+    SPARK_ERR_UNSUPPORTED_DTYPE = 2003,  /* no kernel for this dtype */
+    SPARK_ERR_UNSUPPORTED_SHAPE = 2004,  /* no kernel for this size */
+    SPARK_ERR_UNSUPPORTED_LAYOUT = 2005, /* no kernel for these strides */
+    SPARK_ERR_UNSUPPORTED_DRIVER = 2006, /* the driver is too old: a function that is needed is missing */
+    SPARK_ERR_NOT_PREPARED = 2007,       /* the stream is capturing and the kernel is not loaded: spark_op_prepare */
+
+    SPARK_ERR_NO_DRIVER = 3000, /* 3000: the environment. No driver library could be opened */
+    SPARK_ERR_NO_DEVICE = 3001, /* a driver, but no device */
+    SPARK_ERR_DRIVER = 3002,    /* the driver refused; see driver_code */
+    SPARK_ERR_LAUNCH = 3003,    /* work on the device failed, now or before; see driver_code */
+
+    SPARK_ERR_HOST_MEMORY = 4000, /* 4000: inside. The host is out of memory */
+    SPARK_ERR_INTERNAL = 4001,    /* a defect of this library */
+
+    SPARK_STATUS_FORCE32 = 0x7fffffff
+} spark_status;
+
+/* Element types. All values fit a 64-bit mask (spark_field.dtype_mask). */
+typedef enum spark_dtype {
+    SPARK_DTYPE_NONE = 0,
+    SPARK_DTYPE_F32 = 1,
+    SPARK_DTYPE_F16 = 2,
+    SPARK_DTYPE_BF16 = 3,
+    SPARK_DTYPE_F64 = 4,
+    SPARK_DTYPE_TF32 = 5, /* four bytes, rounded to TF32 when read */
+    SPARK_DTYPE_I8 = 16,
+    SPARK_DTYPE_U8 = 17,
+    SPARK_DTYPE_I32 = 18,
+    SPARK_DTYPE_U32 = 19,
+    SPARK_DTYPE_I64 = 20,
+    SPARK_DTYPE_U64 = 21,
+    SPARK_DTYPE_BOOL8 = 22, /* one byte, 0 or 1 */
+    SPARK_DTYPE_I4 = 23,    /* two per byte, low nibble first; so are U4 and E2M1 */
+    SPARK_DTYPE_U4 = 24,
+    SPARK_DTYPE_E4M3 = 32, /* FP8, largest 448, no infinity */
+    SPARK_DTYPE_E5M2 = 33, /* FP8, largest 57344 */
+    SPARK_DTYPE_E2M1 = 34, /* FP4 */
+    SPARK_DTYPE_E2M3 = 35, /* FP6, four in three bytes, low bits first; so is E3M2 */
+    SPARK_DTYPE_E3M2 = 36,
+    SPARK_DTYPE_UE8M0 = 37,  /* a power of two, as a scale */
+    SPARK_DTYPE_UE4M3 = 38,  /* E4M3 used as a scale, never negative */
+    SPARK_DTYPE_DEVPTR = 48, /* a device address: lists of tensors, peer buffers */
+    SPARK_DTYPE_FORCE32 = 0x7fffffff
+} spark_dtype;
+
+/* How spark_quant.scale applies. */
+typedef enum spark_quant_scheme {
+    SPARK_QUANT_NONE = 0,
+    SPARK_QUANT_PER_TENSOR = 1, /* one scale */
+    SPARK_QUANT_PER_ROW = 2,    /* one scale per index of all dimensions but the last */
+    SPARK_QUANT_BLOCK = 3,      /* one scale per block[0] x block[1] of the last two dimensions */
+    SPARK_QUANT_RECORD = 16,    /* scales stand inside the data, in records of the format block[0] (GGUF, MLA caches) */
+    SPARK_QUANT_SCHEME_FORCE32 = 0x7fffffff
+} spark_quant_scheme;
+
+typedef enum spark_scale_layout {
+    SPARK_SCALE_LINEAR = 0,       /* as scale_stride says */
+    SPARK_SCALE_TILED_128X4 = 1,  /* 512-byte tiles of 128 rows by 4 scales; leading dimensions as scale_stride says */
+    SPARK_SCALE_LAYOUT_FORCE32 = 0x7fffffff
+} spark_scale_layout;
+
+enum { SPARK_MAX_NDIM = 6 };
+
+/* ---- structures ------------------------------------------------------------------------------------------- */
+
+/* How the numbers in a tensor are to be read: x = (q - zero_point) * scale * global_scale. 112 bytes, frozen. */
+typedef struct spark_quant {
+    spark_quant_scheme scheme;
+    spark_scale_layout scale_layout;
+    spark_dtype scale_dtype;
+    spark_dtype zero_dtype;                /* of zero_point; NONE = there is none */
+    uint32_t block[2];                     /* rows and columns that share a scale; 0 = the whole dimension */
+    spark_devptr scale;                    /* multipliers, not their inverses */
+    uint64_t scale_bytes;                  /* bytes valid from scale on; 0 = not told */
+    spark_devptr zero_point;               /* strided like scale */
+    spark_devptr global_scale;             /* F32; 0 = 1.0 */
+    int64_t scale_stride[SPARK_MAX_NDIM];  /* in scales, one per tensor dimension, counting blocks; all 0 = packed */
+    int64_t global_stride;                 /* global_scale elements from one index of dimension 0 to the next */
+} spark_quant;
+
+/* Describes device memory and never owns it. 256 bytes, frozen. All zero = absent. */
+typedef struct spark_tensor {
+    spark_devptr data;               /* may be 0 in query, prepare, explain and kernels: then taken as 256-byte aligned */
+    uint64_t size_bytes;             /* bytes valid from data on; 0 = not told, and bounds are not checked */
+    spark_dtype dtype;
+    uint32_t ndim;                   /* 1 to 6 */
+    uint32_t flags;                  /* 0 */
+    uint32_t reserved;
+    int64_t shape[SPARK_MAX_NDIM];   /* logical elements, outermost first; entries from ndim on are 0 */
+    int64_t stride[SPARK_MAX_NDIM];  /* logical elements; all 0 = packed row-major; ignored where the size is 1 */
+    spark_quant quant;
+    uint64_t reserved2[2];
+} spark_tensor;
+
+/* Flags of spark_args that every operator knows. Bits 8 and up belong to the operator. */
+typedef enum spark_flag {
+    SPARK_FLAG_NONE = 0,
+    SPARK_FLAG_DETERMINISTIC = 1,   /* same inputs, same device: same bits, every time */
+    SPARK_FLAG_BATCH_INVARIANT = 2, /* a row's bits do not depend on how many rows are computed with it */
+    SPARK_FLAG_FORCE32 = 0x7fffffff
+} spark_flag;
+
+/* The head of every operator's arguments. */
+typedef struct spark_args {
+    uint32_t struct_size; /* sizeof the whole operator struct */
+    uint32_t op;          /* spark_op */
+    uint32_t flags;       /* spark_flag, and the operator's own */
+    uint32_t reserved;
+    uint64_t next;        /* 0 in this ABI */
+} spark_args;
+
+/* Where and with what an operator runs. */
+typedef struct spark_exec {
+    uint32_t struct_size;
+    uint32_t flags;          /* 0 */
+    spark_stream stream;
+    spark_devptr workspace;  /* 256-byte aligned; contents do not matter and are not kept */
+    uint64_t workspace_size; /* bytes; at least spark_op_info.workspace_size */
+    uint64_t kernel_id;      /* 0 = the library's choice, else a spark_op_info.kernel_id */
+} spark_exec;
+
+typedef enum spark_op_info_flag {
+    SPARK_OP_INFO_NONE = 0,
+    SPARK_OP_INFO_DETERMINISTIC = 1, /* this kernel gives the same bits every time */
+    SPARK_OP_INFO_LOADED = 2,        /* its code is loaded in this context */
+    SPARK_OP_INFO_EMPTY = 4,         /* nothing to do: a dimension is zero, nothing will be launched */
+    SPARK_OP_INFO_FORCE32 = 0x7fffffff
+} spark_op_info_flag;
+
+/* What an operator call will do. */
+typedef struct spark_op_info {
+    uint32_t struct_size;
+    uint32_t flags;           /* spark_op_info_flag */
+    uint64_t workspace_size;  /* bytes */
+    uint64_t workspace_align; /* bytes */
+    uint64_t kernel_id;       /* a hash of the kernel's name: stable between processes and releases */
+    uint64_t flops;           /* floating-point operations of the definition */
+    uint64_t bytes;           /* least memory traffic: each input read once, each output written once */
+    uint32_t launches;        /* kernel launches */
+    uint32_t reserved;
+    char kernel[64];
+} spark_op_info;
+
+/* Owned by the caller; nothing to free. struct_size 0 = left untouched. */
+typedef struct spark_error {
+    uint32_t struct_size;
+    spark_status status;
+    int32_t driver_code; /* CUresult, 0 if the driver was not involved */
+    uint32_t op;         /* spark_op, 0 if none */
+    uint32_t field;      /* index into spark_op_desc.fields, 0xffffffff if none */
+    char message[236];
+} spark_error;
+
+typedef struct spark_device_info {
+    uint32_t struct_size;
+    int32_t device;          /* ordinal */
+    uint32_t cc_major;
+    uint32_t cc_minor;
+    uint32_t sm_count;
+    uint32_t smem_optin;     /* bytes of shared memory one block may use */
+    uint32_t l2_bytes;
+    uint32_t driver_version; /* as the driver says it: 13000 is 13.0 */
+    uint64_t memory_bytes;
+    uint32_t supported;      /* 1 = a context can be made; 0 = see reason */
+    uint32_t emulated;       /* 1 = the emulator */
+    char name[64];
+    char reason[128];
+} spark_device_info;
+
+typedef struct spark_context_desc {
+    uint32_t struct_size;
+    uint32_t flags;        /* 0 */
+    int32_t device;        /* ordinal */
+    uint32_t offline_arch; /* 120 or 121 (or 90): no driver is opened; query, explain and kernels only */
+    uint64_t cu_context;   /* a CUcontext as an integer; 0 = the device's primary context is retained */
+} spark_context_desc;
+
+typedef struct spark_context spark_context;
+
+/* ---- reflection: what bindings, tests and tools read ------------------------------------------------------ */
+
+typedef enum spark_kind {
+    SPARK_KIND_NONE = 0,
+    SPARK_KIND_TENSOR = 1, /* spark_tensor */
+    SPARK_KIND_F32 = 2,
+    SPARK_KIND_I32 = 3,
+    SPARK_KIND_U32 = 4,
+    SPARK_KIND_I64 = 5,
+    SPARK_KIND_U64 = 6,
+    SPARK_KIND_ENUM = 7,     /* uint32_t; see choices */
+    SPARK_KIND_RESERVED = 8, /* uint32_t; 0 */
+    SPARK_KIND_FORCE32 = 0x7fffffff
+} spark_kind;
+
+typedef enum spark_field_flag {
+    SPARK_FIELD_NONE = 0,
+    SPARK_FIELD_IN = 1,
+    SPARK_FIELD_OUT = 2,           /* IN and OUT both: updated */
+    SPARK_FIELD_OPTIONAL = 4,      /* may be absent */
+    SPARK_FIELD_UNIT_STRIDE = 8,   /* the last stride is 1 */
+    SPARK_FIELD_PACKED = 16,       /* row-major without gaps */
+    SPARK_FIELD_BROADCAST = 32,    /* stride 0 is allowed in the optional leading dimension */
+    SPARK_FIELD_QUANT = 64,        /* quant may be set */
+    SPARK_FIELD_FORCE32 = 0x7fffffff
+} spark_field_flag;
+
+/* One field of an operator struct. Fields stand in struct order; the head (spark_args) is not listed. */
+typedef struct spark_field {
+    const char *name;
+    const char *doc;
+    const char *shape;    /* "[B?, M, K]": a letter is a size shared by all fields of the operator, "..." any number of
+                             dimensions, "?" an optional one. NULL for scalars */
+    const char *choices;  /* enums: "NONE=0 SILU=1"; else NULL */
+    uint64_t dtype_mask;  /* bit d = dtype d is allowed */
+    uint32_t kind;        /* spark_kind */
+    uint32_t flags;       /* spark_field_flag */
+    uint32_t offset;      /* bytes from the start of the operator struct */
+    uint32_t size;        /* bytes */
+    uint32_t min_ndim;
+    uint32_t max_ndim;
+    uint32_t align;       /* bytes that data must be a multiple of; 0 = the element size */
+    uint32_t dtype_as;    /* the dtype must be in dtype_mask or equal that of this field; 0xffffffff = none */
+    uint32_t alias;       /* an output that may be this input, in place; 0xffffffff = none */
+    uint32_t needs;       /* may only be present with this field; 0xffffffff = none */
+    uint32_t reserved[2];
+} spark_field;
+
+typedef struct spark_op_desc {
+    const char *name;
+    const char *doc;
+    const char *family;
+    const char *flag_choices;  /* "NORMALIZE_ROUNDED=256 ..."; the operator's own flags */
+    const spark_field *fields;
+    uint32_t op;               /* spark_op */
+    uint32_t num_fields;
+    uint32_t args_size;        /* sizeof the struct */
+    uint32_t first_size;       /* smallest struct_size accepted: sizeof in the release that introduced it */
+    uint32_t flags_mask;       /* every flag that is allowed */
+    uint32_t since;            /* version that introduced it, as spark_version counts */
+    uint32_t reserved[2];
+} spark_op_desc;
+
+/* ---- the library ------------------------------------------------------------------------------------------ */
+
+/* major * 10000 + minor * 100 + patch of the library that runs (the macros above: of the header compiled). */
+SPARK_API uint32_t spark_version(void);
+/* A JSON object: version, abi, compiler, ptxas, archs, kernels. Static text. */
+SPARK_API const char *spark_build_info(void);
+/* "SPARK_ERR_INVALID_SHAPE", or "SPARK_STATUS_UNKNOWN". Static text, never NULL. */
+SPARK_API const char *spark_status_name(spark_status status);
+/* "BF16", or "UNKNOWN". Static text, never NULL. */
+SPARK_API const char *spark_dtype_name(spark_dtype dtype);
+
+typedef enum spark_log_level {
+    SPARK_LOG_OFF = 0,
+    SPARK_LOG_ERROR = 1,
+    SPARK_LOG_WARN = 2,
+    SPARK_LOG_INFO = 3,
+    SPARK_LOG_DEBUG = 4,
+    SPARK_LOG_FORCE32 = 0x7fffffff
+} spark_log_level;
+
+/* Called on the thread that logs; must not call back into the library. The text lives for the call only. */
+typedef void (*spark_log_fn)(void *user, int32_t level, const char *component, const char *message);
+/* Sends log lines up to `level` to fn, for the whole process; NULL ends it. Without this call, and without
+ * LIBSPARK_LOG, nothing is ever written. */
+SPARK_API void spark_set_log(spark_log_fn fn, void *user, int32_t level);
+
+/* ---- devices and contexts --------------------------------------------------------------------------------- */
+
+SPARK_API spark_status spark_device_count(int32_t *count, spark_error *err);
+/* Fills info, also for a device this library does not support (supported = 0, with the reason). */
+SPARK_API spark_status spark_device_query(int32_t device, spark_device_info *info, spark_error *err);
+
+/* Makes a context: immutable, shared by any number of threads. At most 64 live at a time. */
+SPARK_API spark_status spark_context_create(const spark_context_desc *desc, spark_context **out, spark_error *err);
+/* NULL and dead contexts are ignored. Work in flight goes on. */
+SPARK_API void spark_context_destroy(spark_context *ctx);
+/* The device of a context. An offline context fills what its arch tells, with device -1. */
+SPARK_API spark_status spark_context_device(spark_context *ctx, spark_device_info *info, spark_error *err);
+/* Loads the code of every kernel of one operator (0 = of all), so that no later launch has to. */
+SPARK_API spark_status spark_context_preload(spark_context *ctx, uint32_t op, spark_error *err);
+
+/* ---- device memory ---------------------------------------------------------------------------------------- */
+
+/* At least 256-byte aligned. 0 bytes gives address 0. */
+SPARK_API spark_status spark_mem_alloc(spark_context *ctx, uint64_t bytes, spark_devptr *out, spark_error *err);
+/* Address 0 is ignored. */
+SPARK_API spark_status spark_mem_free(spark_context *ctx, spark_devptr data, spark_error *err);
+SPARK_API spark_status spark_mem_info(spark_context *ctx, uint64_t *free_bytes, uint64_t *total_bytes, spark_error *err);
+/* In stream order, and waits for the stream: src may be reused on return. */
+SPARK_API spark_status spark_mem_copy_to_device(spark_context *ctx, spark_devptr dst, const void *src, uint64_t bytes,
+                                                spark_stream stream, spark_error *err);
+/* In stream order, and waits for the stream: dst is filled on return. */
+SPARK_API spark_status spark_mem_copy_to_host(spark_context *ctx, void *dst, spark_devptr src, uint64_t bytes,
+                                              spark_stream stream, spark_error *err);
+/* Device to device, enqueued on the stream; may be captured in a graph. */
+SPARK_API spark_status spark_mem_copy(spark_context *ctx, spark_devptr dst, spark_devptr src, uint64_t bytes,
+                                      spark_stream stream, spark_error *err);
+/* Every byte becomes `value` (0 to 255); enqueued on the stream; may be captured in a graph. */
+SPARK_API spark_status spark_mem_set(spark_context *ctx, spark_devptr dst, uint32_t value, uint64_t bytes,
+                                     spark_stream stream, spark_error *err);
+
+/* ---- streams, events, graphs ------------------------------------------------------------------------------ */
+
+/* A stream that does not wait for the legacy default stream. */
+SPARK_API spark_status spark_stream_create(spark_context *ctx, spark_stream *out, spark_error *err);
+/* 0, 1 and 2 are ignored. */
+SPARK_API spark_status spark_stream_destroy(spark_context *ctx, spark_stream stream, spark_error *err);
+SPARK_API spark_status spark_stream_synchronize(spark_context *ctx, spark_stream stream, spark_error *err);
+/* done becomes 1 if all work has finished, 0 if not. */
+SPARK_API spark_status spark_stream_query(spark_context *ctx, spark_stream stream, uint32_t *done, spark_error *err);
+/* Later work on the stream waits for the event. */
+SPARK_API spark_status spark_stream_wait_event(spark_context *ctx, spark_stream stream, spark_event event,
+                                               spark_error *err);
+SPARK_API spark_status spark_event_create(spark_context *ctx, spark_event *out, spark_error *err);
+SPARK_API spark_status spark_event_destroy(spark_context *ctx, spark_event event, spark_error *err);
+SPARK_API spark_status spark_event_record(spark_context *ctx, spark_event event, spark_stream stream, spark_error *err);
+SPARK_API spark_status spark_event_synchronize(spark_context *ctx, spark_event event, spark_error *err);
+SPARK_API spark_status spark_event_query(spark_context *ctx, spark_event event, uint32_t *done, spark_error *err);
+/* Milliseconds between two recorded and finished events. */
+SPARK_API spark_status spark_event_elapsed(spark_context *ctx, spark_event begin, spark_event end, float *milliseconds,
+                                           spark_error *err);
+/* From here to spark_graph_end, work enqueued on the stream is recorded and not run. */
+SPARK_API spark_status spark_graph_begin(spark_context *ctx, spark_stream stream, spark_error *err);
+SPARK_API spark_status spark_graph_end(spark_context *ctx, spark_stream stream, spark_graph *out, spark_error *err);
+SPARK_API spark_status spark_graph_launch(spark_context *ctx, spark_graph graph, spark_stream stream, spark_error *err);
+SPARK_API spark_status spark_graph_destroy(spark_context *ctx, spark_graph graph, spark_error *err);
+
+/* ---- operators, generic ----------------------------------------------------------------------------------- */
+
+/* Checks the arguments and says what a launch would do. Host only. info may be NULL: then it only checks. */
+SPARK_API spark_status spark_op_query(spark_context *ctx, const spark_args *args, spark_op_info *info, spark_error *err);
+/* As query, and loads the code that the launch will need. */
+SPARK_API spark_status spark_op_prepare(spark_context *ctx, const spark_args *args, spark_op_info *info,
+                                        spark_error *err);
+/* Enqueues the work on exec->stream (exec NULL: stream 0, no workspace). Never allocates or waits. Code that is not
+ * loaded yet is loaded, except while the stream is capturing: then SPARK_ERR_NOT_PREPARED. */
+SPARK_API spark_status spark_op_launch(spark_context *ctx, const spark_args *args, const spark_exec *exec,
+                                       spark_error *err);
+/* Writes one line per dispatch row: the kernel, and the first limit that it fails or why it is chosen ('*').
+ * needed receives the size with the final NUL; a smaller capacity fails with SPARK_ERR_BUFFER_TOO_SMALL. */
+SPARK_API spark_status spark_op_explain(spark_context *ctx, const spark_args *args, char *text, size_t capacity,
+                                        size_t *needed, spark_error *err);
+/* Every kernel that is legal for these arguments, the preferred one first. count receives their number; only the first
+ * `capacity` are written. infos may be NULL with capacity 0. Each infos[i].struct_size must be set. */
+SPARK_API spark_status spark_op_kernels(spark_context *ctx, const spark_args *args, spark_op_info *infos,
+                                        uint32_t capacity, uint32_t *count, spark_error *err);
+/* The description of an operator by its number (spark_op), or NULL. Static. */
+SPARK_API const spark_op_desc *spark_op_describe(uint32_t op);
+/* How many operators there are, and the description of the i-th of them (NULL beyond). Static. */
+SPARK_API uint32_t spark_op_count(void);
+SPARK_API const spark_op_desc *spark_op_at(uint32_t index);
+
+/* ---- operators: generated by tools/specgen from src/ops/<family>/op.toml; do not edit to the end mark ------- */
+/* specgen begin */
+
+typedef enum spark_op {
+    SPARK_OP_NONE = 0,
+    SPARK_OP_GEMM = 1,
+    SPARK_OP_RMSNORM = 4,
+    SPARK_OP_EMBEDDING = 7,
+    SPARK_OP_FORCE32 = 0x7fffffff
+} spark_op;
+
+/* Pointwise functions that end an operator. */
+typedef enum spark_activation {
+    SPARK_ACTIVATION_NONE = 0, /* x */
+    SPARK_ACTIVATION_SILU = 1, /* x * sigmoid(x) */
+    SPARK_ACTIVATION_GELU_ERF = 2, /* x * (1 + erf(x / sqrt(2))) / 2 */
+    SPARK_ACTIVATION_GELU_TANH = 3, /* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2 */
+    SPARK_ACTIVATION_FORCE32 = 0x7fffffff
+} spark_activation;
+
+/* Matrix product, optionally batched, with addend, bias and activation.
+ *
+ * d[m, n] = round(act(alpha * sum_k a[m, k] * b[n, k] + beta * c[m, n] + bias[n]))
+ *
+ * Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d.
+ * Layouts are told by strides. Each of a and b has stride 1 in one of its last two dimensions:
+ *
+ *     tn   a and b along K            a row-major, b row-major: x times the transpose of a weight
+ *     nn   a along K, b along N       dX = dY W
+ *     nt   a along M, b along N       dW = dY^T X
+ *     tt   a along M, b along K
+ *
+ * d and c have stride 1 along N and a free row stride. An input without the batch dimension, or with batch stride 0,
+ * is the same for every batch. Where M, N or the batch is 0 the call succeeds and launches nothing; with K = 0 the
+ * sum is 0. beta 0 means that c is not read; without c, beta must be 0.
+ */
+typedef struct spark_gemm_args {
+    spark_args hdr;
+    /* [B?, M, K], BF16 F16. The left matrix. */
+    spark_tensor a;
+    /* [B?, N, K], as a. The right matrix, transposed. */
+    spark_tensor b;
+    /* optional, [B?, M, N], as d. The addend, times beta. */
+    spark_tensor c;
+    /* output, [B?, M, N], F32 BF16 F16, may be c, in place. The result. */
+    spark_tensor d;
+    /* optional, [N], as d F32. Added to every row, before the activation. */
+    spark_tensor bias;
+    /* Factor of the product. 0 stands for 1. */
+    float alpha;
+    /* Factor of c. */
+    float beta;
+    /* spark_activation. Applied last. */
+    uint32_t activation;
+    /* 0. */
+    uint32_t reserved;
+} spark_gemm_args;
+/* Launches gemm: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_gemm(spark_context *ctx, const spark_gemm_args *args, const spark_exec *exec,
+                                  spark_error *err);
+
+/* Flags of rmsnorm, beside spark_flag. */
+typedef enum spark_rmsnorm_flag {
+    SPARK_RMSNORM_NORMALIZE_ROUNDED = 256, /* normalise the rounded sum, not the FP32 one */
+    SPARK_RMSNORM_ROUND_BEFORE_WEIGHT = 512, /* round the normalised value before the weight is applied */
+    SPARK_RMSNORM_WEIGHT_PLUS_ONE = 1024, /* the factor is 1 + weight */
+    SPARK_RMSNORM_FLAG_FORCE32 = 0x7fffffff
+} spark_rmsnorm_flag;
+
+/* Root-mean-square norm over the last dimension, with an optional residual sum.
+ *
+ * s = x + residual                       in FP32; s = x without residual
+ * residual_out = round(s)
+ * v = NORMALIZE_ROUNDED ? round(s) : s
+ * t = v * rsqrt(mean(v * v) + eps)       mean over the last dimension, FP32 sum
+ * t = ROUND_BEFORE_WEIGHT ? round(t) : t
+ * y = round(t * (WEIGHT_PLUS_ONE ? 1 + weight : weight))
+ *
+ * round() rounds to nearest even to the dtype of x. Without a weight, y = round(t).
+ * The leading dimensions of each tensor must collapse to at most two row dimensions with one stride each.
+ * A problem with a zero dimension succeeds and launches nothing. NaN and infinity stay in their row.
+ */
+typedef struct spark_rmsnorm_args {
+    spark_args hdr;
+    /* [..., N], F32 F16 BF16. The rows to normalise. */
+    spark_tensor x;
+    /* optional, [N], as x F32. One factor per column. Absent: none is applied. */
+    spark_tensor weight;
+    /* optional, [..., N], as x. Added to x before the norm. */
+    spark_tensor residual;
+    /* output, [..., N], as x, may be x, in place. The result. */
+    spark_tensor y;
+    /* output, optional, [..., N], as x, may be residual, in place, needs residual. The rounded sum x + residual.
+       Absent: not stored. */
+    spark_tensor residual_out;
+    /* Added to the mean square; finite, not negative. 0 is 0: models use 1e-5 or 1e-6. */
+    float eps;
+    /* 0. */
+    uint32_t reserved;
+} spark_rmsnorm_args;
+/* Launches rmsnorm: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_rmsnorm(spark_context *ctx, const spark_rmsnorm_args *args, const spark_exec *exec,
+                                     spark_error *err);
+
+/* Flags of embedding, beside spark_flag. */
+typedef enum spark_embedding_flag {
+    SPARK_EMBEDDING_ZERO_INVALID = 256, /* the row of an invalid index becomes zero */
+    SPARK_EMBEDDING_FLAG_FORCE32 = 0x7fffffff
+} spark_embedding_flag;
+
+/* Copies rows of a table by index; an index outside the table is never followed.
+ *
+ * id = ids[i]
+ * 0 <= id < V:  y[i, :] = table[id, :]
+ * otherwise:    invalid_count += 1;  ZERO_INVALID ? y[i, :] = 0 : y[i, :] is left as it is
+ *
+ * Rows are copied bit by bit. The row strides of table and y are free.
+ * Without ZERO_INVALID, invalid_count must be given, so that a refused index can be seen. It is counted up, not set:
+ * clear it first.
+ * A problem with a zero dimension succeeds and launches nothing (with V = 0 every index is invalid).
+ */
+typedef struct spark_embedding_args {
+    spark_args hdr;
+    /* [V, D], F32 F16 BF16. The rows to choose from. */
+    spark_tensor table;
+    /* [...], I32 I64. Row numbers. */
+    spark_tensor ids;
+    /* output, [..., D], as table. The chosen rows. */
+    spark_tensor y;
+    /* updated, optional, [1], I32. Counts the indices outside the table. */
+    spark_tensor invalid_count;
+} spark_embedding_args;
+/* Launches embedding: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_embedding(spark_context *ctx, const spark_embedding_args *args, const spark_exec *exec,
+                                       spark_error *err);
+
+/* specgen end */
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SPARK_H_ */

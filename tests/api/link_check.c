@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Written by tools/specgen: links only if every declared function is exported. */
+#include <spark.h>
+
+typedef void (*any_function)(void);
+const any_function spark_every_function[] = {
+    (any_function)spark_build_info,
+    (any_function)spark_context_create,
+    (any_function)spark_context_destroy,
+    (any_function)spark_context_device,
+    (any_function)spark_context_preload,
+    (any_function)spark_device_count,
+    (any_function)spark_device_query,
+    (any_function)spark_dtype_name,
+    (any_function)spark_embedding,
+    (any_function)spark_event_create,
+    (any_function)spark_event_destroy,
+    (any_function)spark_event_elapsed,
+    (any_function)spark_event_query,
+    (any_function)spark_event_record,
+    (any_function)spark_event_synchronize,
+    (any_function)spark_gemm,
+    (any_function)spark_graph_begin,
+    (any_function)spark_graph_destroy,
+    (any_function)spark_graph_end,
+    (any_function)spark_graph_launch,
+    (any_function)spark_mem_alloc,
+    (any_function)spark_mem_copy,
+    (any_function)spark_mem_copy_to_device,
+    (any_function)spark_mem_copy_to_host,
+    (any_function)spark_mem_free,
+    (any_function)spark_mem_info,
+    (any_function)spark_mem_set,
+    (any_function)spark_op_at,
+    (any_function)spark_op_count,
+    (any_function)spark_op_describe,
+    (any_function)spark_op_explain,
+    (any_function)spark_op_kernels,
+    (any_function)spark_op_launch,
+    (any_function)spark_op_prepare,
+    (any_function)spark_op_query,
+    (any_function)spark_rmsnorm,
+    (any_function)spark_set_log,
+    (any_function)spark_status_name,
+    (any_function)spark_stream_create,
+    (any_function)spark_stream_destroy,
+    (any_function)spark_stream_query,
+    (any_function)spark_stream_synchronize,
+    (any_function)spark_stream_wait_event,
+    (any_function)spark_version,
+};
+
+int main(void) { return spark_every_function[0] == 0; }

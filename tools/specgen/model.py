@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+# Reads src/ops/<family>/op.toml into plain objects and refuses whatever is not fully defined.
+# Called by specgen.py; knows nothing of what is generated from the objects.
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+NONE = 0xFFFFFFFF
+DTYPES = {
+    "F32": 1, "F16": 2, "BF16": 3, "F64": 4, "TF32": 5, "I8": 16, "U8": 17, "I32": 18, "U32": 19, "I64": 20, "U64": 21,
+    "BOOL8": 22, "I4": 23, "U4": 24, "E4M3": 32, "E5M2": 33, "E2M1": 34, "E2M3": 35, "E3M2": 36, "UE8M0": 37,
+    "UE4M3": 38, "DEVPTR": 48,
+}
+# kind in the toml: (value of spark_kind, C type, size)
+KINDS = {
+    "tensor": (1, "spark_tensor", 256), "f32": (2, "float", 4), "i32": (3, "int32_t", 4), "u32": (4, "uint32_t", 4),
+    "i64": (5, "int64_t", 8), "u64": (6, "uint64_t", 8), "enum": (7, "uint32_t", 4), "reserved": (8, "uint32_t", 4),
+}
+ROLES = {"in": 1, "out": 2, "inout": 3}
+LAYOUTS = {"any": 0, "unit": 8, "packed": 16}
+HEAD_BYTES = 24  # sizeof(spark_args)
+MAX_NDIM = 6
+
+
+class SpecError(Exception):
+    """A definition that is wrong; the text names file, operator and field."""
+
+
+@dataclass
+class Dim:
+    kind: str  # symbol, optional, rest, literal
+    name: str = ""
+    value: int = 0
+
+
+@dataclass
+class Field:
+    name: str
+    kind: str
+    doc: str
+    role: str = "in"
+    optional: bool = False
+    shape: str = ""
+    dims: list = field(default_factory=list)
+    dtypes: list = field(default_factory=list)
+    same: str = ""
+    layout: str = "any"
+    broadcast: bool = False
+    in_place: str = ""
+    needs: str = ""
+    align: int = 0
+    enum: str = ""
+    offset: int = 0
+
+    @property
+    def size(self):
+        return KINDS[self.kind][2]
+
+    @property
+    def flags(self):
+        if self.kind == "reserved":
+            return 0
+        bits = ROLES[self.role] | LAYOUTS[self.layout]
+        return bits | (4 if self.optional else 0) | (32 if self.broadcast else 0)
+
+    @property
+    def dtype_mask(self):
+        return sum(1 << DTYPES[d] for d in self.dtypes)
+
+    def ndim_range(self):
+        fixed = sum(d.kind in ("symbol", "literal") for d in self.dims)
+        if any(d.kind == "rest" for d in self.dims):
+            return max(1, fixed), MAX_NDIM
+        return fixed, fixed + sum(d.kind == "optional" for d in self.dims)
+
+
+@dataclass
+class Op:
+    name: str
+    family: str
+    number: int
+    since: str
+    brief: str
+    formula: str
+    doc: str
+    source: str
+    flags: list
+    fields: list
+    size: int = 0
+
+    @property
+    def flags_mask(self):
+        return 3 | sum(1 << f["bit"] for f in self.flags)
+
+    def index(self, name):
+        return next((i for i, f in enumerate(self.fields) if f.name == name), NONE) if name else NONE
+
+    def symbols(self):
+        seen = []
+        for f in self.fields:
+            seen += [d.name for d in f.dims if d.name and d.name not in seen]
+        return seen
+
+
+@dataclass
+class Family:
+    name: str
+    title: str
+    enums: list
+    ops: list
+
+
+def parse_shape(text, where):
+    if not re.fullmatch(r"\[.*\]", text):
+        raise SpecError(f"{where}: shape '{text}' must stand in brackets")
+    dims = []
+    for part in (p.strip() for p in text[1:-1].split(",")):
+        if part == "...":
+            dims.append(Dim("rest"))
+        elif re.fullmatch(r"[A-Z]\?", part):
+            dims.append(Dim("optional", part[0]))
+        elif re.fullmatch(r"[A-Z]", part):
+            dims.append(Dim("symbol", part))
+        elif re.fullmatch(r"[0-9]+", part):
+            dims.append(Dim("literal", value=int(part)))
+        else:
+            raise SpecError(f"{where}: '{part}' is neither a capital letter, a number, '...' nor a letter with '?'")
+    if sum(d.kind in ("rest", "optional") for d in dims) > 1 or any(d.kind in ("rest", "optional") for d in dims[1:]):
+        raise SpecError(f"{where}: only the first entry may be '...' or optional")
+    return dims
+
+
+def load_field(raw, where, enums):
+    allowed = {"name", "kind", "role", "optional", "shape", "dtypes", "same", "layout", "broadcast", "in_place", "needs",
+               "align", "enum", "doc"}
+    unknown = set(raw) - allowed
+    if unknown or not {"name", "kind", "doc"} <= set(raw):
+        raise SpecError(f"{where}: unknown or missing keys {sorted(unknown or {'name', 'kind', 'doc'} - set(raw))}")
+    f = Field(**raw)
+    if f.kind not in KINDS or f.role not in ROLES or f.layout not in LAYOUTS or not f.doc:
+        raise SpecError(f"{where}: bad kind, role, layout or empty doc")
+    if f.kind == "tensor":
+        f.dims = parse_shape(f.shape, where)
+        if not f.dtypes and not f.same or set(f.dtypes) - set(DTYPES):
+            raise SpecError(f"{where}: dtypes or same is needed, of known names")
+    if f.kind == "enum" and f.enum not in enums:
+        raise SpecError(f"{where}: unknown enum '{f.enum}'")
+    return f
+
+
+def load_op(raw, family, path, enums):
+    where = f"{path}: {raw.get('name', '?')}"
+    fields = [load_field(r, f"{where}.{r.get('name', '?')}", enums) for r in raw["field"]]
+    op = Op(raw["name"], family, raw["id"], raw["since"], raw["brief"], raw["formula"].strip(), raw["doc"].strip(),
+            raw["source"].strip(), raw.get("flag", []), fields)
+    offset = HEAD_BYTES
+    for f in fields:
+        if offset % min(f.size, 8):
+            raise SpecError(f"{where}.{f.name}: would need hidden padding; reorder, or add a reserved field")
+        f.offset, offset = offset, offset + f.size
+        for other in (f.same, f.in_place, f.needs):
+            if other and op.index(other) == NONE:
+                raise SpecError(f"{where}.{f.name}: names the unknown field '{other}'")
+    if offset % 8 or offset > 8192:
+        raise SpecError(f"{where}: size {offset} must be a multiple of 8 and at most 8192; add a reserved field")
+    if any(not 8 <= f["bit"] <= 31 for f in op.flags):
+        raise SpecError(f"{where}: an operator's own flags are bits 8 to 31")
+    op.size = offset
+    return op
+
+
+def load_families(root):
+    files = sorted(Path(root).glob("src/ops/*/op.toml"))
+    raws = [(p, tomllib.loads(p.read_text(encoding="utf-8"))) for p in files]
+    enums = {e["name"]: e for _, raw in raws for e in raw.get("enum", [])}
+    families = []
+    for path, raw in raws:
+        if raw["family"] != path.parent.name:
+            raise SpecError(f"{path}: family '{raw['family']}' must be the folder's name")
+        ops = [load_op(o, raw["family"], path.relative_to(root), enums) for o in raw["op"]]
+        families.append(Family(raw["family"], raw["title"], raw.get("enum", []), ops))
+    numbers = [o.number for fam in families for o in fam.ops]
+    if len(set(numbers)) != len(numbers):
+        raise SpecError(f"operator numbers are not unique: {sorted(numbers)}")
+    return families, enums
+
+
+def ops_by_number(families):
+    return sorted((o for fam in families for o in fam.ops), key=lambda o: o.number)

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# The one generator: src/ops/*/op.toml -> header section, reflection tables, typed entry points, export list,
+# reference pages and layout snapshot. Results are committed; `--check` compares and is what CI runs.
+import argparse
+import sys
+from pathlib import Path
+
+import header
+import layout
+import pages
+import tables
+from model import SpecError, load_families
+
+SNAPSHOT = "tests/api/layout.snapshot"
+
+
+def first_sizes(root):
+    """The size of each args struct in the release that introduced it, from src/ops/first_sizes.txt."""
+    lines = (root / "src/ops/first_sizes.txt").read_text().splitlines()
+    return {name: int(size) for name, size in (line.split() for line in lines if line and line[0] != "#")}
+
+
+def generate(root):
+    """{path relative to root: text}"""
+    families, enums = load_families(root)
+    text = header.rewrite((root / "include/spark.h").read_text(encoding="utf-8"), families)
+    out = {
+        "include/spark.h": text,
+        "src/ops/reflection.cpp": tables.reflection(families, enums, first_sizes(root)),
+        "src/api/forwards.cpp": tables.forwards(families),
+        "src/libspark.map": layout.version_script(text),
+        "tests/api/exports.txt": layout.symbol_list(text),
+        "tests/api/link_check.c": layout.link_check(text),
+        "tests/api/layout_check.c": layout.layout_check(text),
+        SNAPSHOT: layout.snapshot(text),
+        "docs/ops/README.md": pages.index(families),
+    }
+    out |= {f"docs/ops/{fam.name}.md": pages.page(fam, enums) for fam in families}
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Generate everything that follows from src/ops/*/op.toml.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a committed file differs")
+    parser.add_argument("--allow-break", action="store_true", help="accept changed lines in the layout snapshot")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
+    options = parser.parse_args()
+    try:
+        results = generate(options.root)
+    except (SpecError, ValueError) as problem:
+        sys.exit(f"specgen: {problem}")
+    old = {name: path.read_text(encoding="utf-8") if (path := options.root / name).exists() else ""
+           for name in results}
+    stale = [name for name in results if old[name] != results[name]]
+    if options.check:
+        for name in stale:
+            print(f"specgen: {name} differs from a fresh generation; run tools/specgen/specgen.py", file=sys.stderr)
+        return 1 if stale else 0
+    broken = layout.broken_lines(old[SNAPSHOT], results[SNAPSHOT])
+    if broken and not options.allow_break:
+        sys.exit("specgen: the ABI would break (--allow-break to accept):\n  " + "\n  ".join(broken))
+    for name in stale:
+        (options.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (options.root / name).write_text(results[name], encoding="utf-8")
+        print(name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
