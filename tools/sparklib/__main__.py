@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The commands of tools/spark: parses the line, builds what the command needs, and runs it.
+# Called by tools/spark (which has installed what is missing) and, for `ptxas`, by CMake.
+import argparse
+import sys
+
+import build
+import ptxas
+import steps
+import testplan
+import wheels
+
+PTXC = [sys.executable, build.ROOT / "tools" / "ptxc"]
+
+
+def demo(args, rest):
+    if not build.release(steps.Reporter()):
+        return 1
+    return build.call([build.program("spark-demo"), *rest])
+
+
+def test(args, rest):
+    return testplan.run(args.tier, args.only, not args.no_sanitizers)
+
+
+def compile(args, rest):
+    step = steps.Step(f"build {args.preset}")
+    reporter = steps.Reporter()
+    build.compile(reporter, step, args.preset, rest)
+    reporter.end(step)
+    if step.state != "ok":
+        print(steps.tail(step.log))
+    return 0 if step.state == "ok" else 1
+
+
+def built_program(name, arguments):
+    """Builds, then runs one program of the build with the user's arguments."""
+    if not build.release(steps.Reporter()):
+        return 1
+    path = build.program(name)
+    if not path:
+        print(f"The build makes no {name}.", file=sys.stderr)
+        return 1
+    return build.call([path, *arguments])
+
+
+def check(args, rest):
+    return built_program("spark-check", rest)
+
+
+def bench(args, rest):
+    return built_program("spark-check", ["--bench", *rest])
+
+
+def explain(args, rest):
+    shape = [] if not args.shape else ["--shape", ",".join(args.shape)]
+    return built_program("spark-check", ["--explain", "--op", args.op, *shape, *rest])
+
+
+def witness(args, rest):
+    if not build.release(steps.Reporter()):
+        return 1
+    return build.call([sys.executable, build.ROOT / "tests" / "emu" / "run.py", "--witness",
+                       "--build", build.folder("release"), *rest])
+
+
+def lint(args, rest):
+    return build.call([sys.executable, build.ROOT / "tools" / "lint", *rest])
+
+
+def kernels(args, rest):
+    return build.call([*PTXC, args.command, *rest])
+
+
+def clean(args, rest):
+    return build.clean()
+
+
+def fetch_ptxas(args, rest):
+    try:
+        print(ptxas.locate(args.into, lambda text: print(text, file=sys.stderr)))
+    except wheels.FetchError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def parser():
+    top = argparse.ArgumentParser(prog="tools/spark", description="Everything that is done with this tree, by one name.")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name, run, text, passes_on=""):
+        note = f" Further options go to {passes_on}." if passes_on else ""
+        made = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + "." + note)
+        made.add_argument("--yes", "-y", action="store_true", help="install what is missing without asking")
+        made.set_defaults(run=run, open_ended=bool(passes_on))
+        return made
+
+    command("demo", demo, "build, then run the main job; with no GPU it runs on the emulator, and says so", "the program")
+    made = command("test", test, "build everything and run the tests, the sanitizers and the lint")
+    made.add_argument("--tier", choices=("short", "long"), default="short", help="short: every change; long: before a release")
+    made.add_argument("--only", metavar="PATTERN", help="only the tests whose name matches this regular expression; no lint")
+    made.add_argument("--no-sanitizers", action="store_true", help="the release build only")
+    made = command("build", compile, "build one preset", "the build: names of targets")
+    made.add_argument("--preset", choices=build.PRESETS, default="release")
+    command("check", check, "run spark-check: kernels against their oracles", "spark-check")
+    command("bench", bench, "run the benchmarks; they need a GPU", "spark-check")
+    command("lint", lint, "check formatting, sizes, names, links and generated files", "tools/lint")
+    command("list", kernels, "list the kernels", "tools/ptxc")
+    command("new", kernels, "start a kernel file", "tools/ptxc")
+    command("expand", kernels, "print a kernel's PTX as ptxas sees it", "tools/ptxc")
+    made = command("explain", explain, "print each dispatch row of an operator for a shape, and why or why not", "spark-check")
+    made.add_argument("op", help="the operator, as gemm")
+    made.add_argument("shape", nargs="*", help="its sizes, as 7 4095 4096")
+    command("witness", witness, "run the instruction tests on a GPU and record what it answered", "tests/emu/run.py")
+    command("clean", clean, "remove build/")
+    made = command("ptxas", fetch_ptxas, "print the path of the ptxas in use, fetching the pinned one if there is no other")
+    made.add_argument("--into", default=build.PINNED, help="the folder for a fetched one (default: build/pinned)")
+    return top
+
+
+def main(arguments):
+    args, rest = parser().parse_known_args(arguments)
+    if rest and not args.open_ended:
+        parser().error(f"{args.command} does not know {' '.join(rest)}")
+    return args.run(args, rest)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

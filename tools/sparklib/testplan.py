@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# `tools/spark test`: the builds, the test runs and the lint, in order, counted into one table.
+# Called by __main__.py. Tests are CTest's; they are selected by label only (short, long, asan, tsan, gpu).
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+
+import build
+import steps
+
+# name of the run: preset, labels wanted, labels kept out, seconds for the whole run
+SHORT = {"release": ("release", "", "long|gpu", 1200)}
+SANITIZED = {"asan": ("asan", "asan", "long|gpu", 900), "tsan": ("tsan", "tsan", "long|gpu", 900)}
+LONG = {"release": ("release", "", "gpu", 14400), "asan": ("asan", "asan", "gpu", 7200), "tsan": ("tsan", "tsan", "gpu", 7200)}
+
+
+def unlucky_layout():
+    """ThreadSanitizer of older compilers refuses the wide address randomisation of newer kernels: run such tests without it."""
+    if not shutil.which("setarch"):
+        return []
+    command = ["setarch", os.uname().machine, "-R"]
+    return command if subprocess.run([*command, "true"], capture_output=True).returncode == 0 else []
+
+
+def ctest(reporter, name, preset, wanted, kept_out, limit, only):
+    """One ctest run as a step; its counts come from the JUnit file that ctest writes."""
+    step = steps.Step(f"test {name}")
+    log, report = build.fresh_log(preset, "test"), build.folder(preset) / "log" / "test.xml"
+    report.unlink(missing_ok=True)
+    command = ["ctest", "--test-dir", build.folder(preset), "--output-on-failure", "--no-tests=ignore",
+               "--parallel", build.jobs(), "--output-junit", report]
+    for flag, value in (("-L", wanted), ("-LE", kept_out), ("-R", only)):
+        if value:
+            command += [flag, value]
+    if preset == "tsan":
+        command = [*unlucky_layout(), *command]
+    env = dict(os.environ, CTEST_OUTPUT_ON_FAILURE="1", TSAN_OPTIONS=os.environ.get("TSAN_OPTIONS", "halt_on_error=1"))
+    code = steps.run(reporter, step, command, log, limit, env=env)
+    if not report.exists():
+        return step.fail("took too long" if code == 124 else "ctest made no report") if code else step.done("no tests", 0)
+    failures = count(step, report)
+    if step.failed:
+        step.state, step.note = "FAILED", ", ".join(failures[:6]) + (" ..." if len(failures) > 6 else "")
+    elif code != 0:
+        step.fail("ctest stopped early" if code != 124 else "took too long")
+    else:
+        step.state = "ok"
+    return step
+
+
+def count(step, report):
+    failures = []
+    for case in xml.parse(report).getroot().iter("testcase"):
+        if case.find("failure") is not None or case.get("status") == "fail":
+            failures.append(case.get("name"))
+        elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+            step.skipped += 1
+        else:
+            step.passed += 1
+    step.failed = len(failures)
+    return failures
+
+
+def lint(reporter):
+    step = steps.Step("lint")
+    log = build.fresh_log("release", "lint")
+    result_file = log.with_suffix(".json")
+    code = steps.run(reporter, step, [sys.executable, build.ROOT / "tools" / "lint", "--json", result_file], log, limit=300)
+    if not result_file.exists():
+        return step.fail("lint stopped early")
+    rules = json.loads(result_file.read_text())["rules"]
+    broken = [rule["name"] for rule in rules if rule["findings"]]
+    step.passed, step.failed = len(rules) - len(broken), len(broken)
+    step.state, step.note = ("FAILED", ", ".join(broken)) if broken or code else ("ok", f"{len(rules)} rules")
+    return step
+
+
+def run(tier="short", only=None, sanitizers=True):
+    """The whole plan. Returns the exit code."""
+    reporter, done, began = steps.Reporter(), [], time.monotonic()
+    runs = dict(LONG) if tier == "long" else {**SHORT, **SANITIZED}
+    if not sanitizers:
+        runs = {"release": runs["release"]}
+
+    def add(step):
+        done.append(step)
+        reporter.end(step)
+        if step.state == "FAILED" and step.log:
+            print(steps.tail(step.log))
+            print(f"    (from {step.log.relative_to(build.ROOT)})", flush=True)
+        return step.state == "ok"
+
+    for name, (preset, wanted, kept_out, limit) in runs.items():
+        reporter.say(f"build {name}")
+        if not add(build.compile(reporter, steps.Step(f"build {name}"), preset)):
+            done.append(steps.Step(f"test {name}").fail("not run: its build failed"))
+            continue
+        reporter.say(f"test {name}")
+        add(ctest(reporter, name, preset, wanted, kept_out, limit, only))
+        if name == "release" and not only:
+            add(lint(reporter))
+    steps.table(done, time.monotonic() - began)
+    return 1 if any(step.failed or step.state != "ok" for step in done) else 0

