@@ -2,6 +2,7 @@
 // Compares emu/num's mma with a model written separately: every term is an exact fixed-point number of arbitrary width,
 // cut and summed with plain big-integer arithmetic, and converted by trial. Shares no code with what it tests.
 // Run by CTest; `--bench` prints nanoseconds per mma instead.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -47,7 +48,7 @@ uint32_t cut_f32(__int128 units, int unit_exponent) {
             if (gap > 90) return significand == 0;
             significand <<= gap;
         } else {
-            if (-gap > 60) return false; // cannot happen: units are at least 2^-151
+            if (-gap > 60) return magnitude != 0; // the pattern is far below one unit
             other <<= -gap;
         }
         return significand <= other;
@@ -193,15 +194,18 @@ void bench() {
                 for (auto& plane : p.b)
                     for (auto& x : plane) x = random_half(0, bf16) | random_half(0, bf16) << 16;
                 std::memset(p.c, 0, sizeof p.c);
-                const int rounds = 200000;
-                const auto start = std::chrono::steady_clock::now();
-                for (int i = 0; i < rounds; ++i)
-                    emu::num::mma_m16n8(p.a, p.b, p.c, i % 16 ? p.c : p.d, 16,
-                                        bf16 ? emu::num::MmaInput::bf16 : emu::num::MmaInput::f16,
-                                        f32 ? emu::num::MmaOutput::f32 : emu::num::MmaOutput::f16);
-                const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+                double best = 1e9; // the least of many short batches: other programs share the machine
+                for (int batch = 0; batch < 200; ++batch) {
+                    const auto start = std::chrono::steady_clock::now();
+                    for (int i = 0; i < 1000; ++i)
+                        emu::num::mma_m16n8(p.a, p.b, p.c, p.d, 16,
+                                            bf16 ? emu::num::MmaInput::bf16 : emu::num::MmaInput::f16,
+                                            f32 ? emu::num::MmaOutput::f32 : emu::num::MmaOutput::f16);
+                    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+                    best = std::min(best, took.count() / 1000);
+                }
                 std::printf("m16n8k16 %s.%s %s: %.0f ns\n", f32 ? "f32" : "f16", bf16 ? "bf16" : "f16",
-                            zero ? "zeros" : "random", took.count() / rounds);
+                            zero ? "zeros" : "random", best);
             }
         }
 }
