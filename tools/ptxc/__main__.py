@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+# The command line of the kernel compiler: `python3 tools/ptxc COMMAND`. Called by the build (generate, assemble,
+# table), by tools/spark (list, new, expand, lint) and by people.
+# Every command prints findings as file:line and returns 1 when there are any, 2 when it was called wrongly.
+"""ptxc: kernel files in, checked and embedded code out."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+import expand
+import lint
+import page
+import scaffold
+import table
+from assemble import AssembleError, assemble, find_variant, write_depfile
+from header import ARCHS, HeaderError, parse_tree
+
+ROOT = Path(__file__).resolve().parents[2] / "ptx"
+
+
+def arch_list(text):
+    """"120;90" or "120,90" -> (120, 90)"""
+    words = [w for w in text.replace(",", ";").split(";") if w]
+    if not words or any(not w.isdigit() or int(w) not in ARCHS for w in words):
+        raise argparse.ArgumentTypeError(f"'{text}': chips are {' and '.join(map(str, ARCHS))}, separated by ; or ,")
+    return tuple(a for a in ARCHS if str(a) in words)
+
+
+def cmd_list(args):
+    variants = [v for f in parse_tree(args.root) for v in f.variants]
+    if args.json:
+        print(json.dumps([{
+            "name": v.name, "contract": v.contract, "way": v.way, "file": v.file.relative, "line": v.line,
+            "family": v.file.family, "maths": v.maths, "id": f"0x{table.fnv1a(v.name):016x}", "index": i,
+            "block": v.block, "smem": v.smem, "regs": v.regs, "ctas_per_sm": v.ctas_per_sm,
+            "deterministic": v.deterministic, "archs": list(v.archs), "axes": v.axes, "constants": v.constants,
+            "limits": [str(l) for l in v.limits],
+            "params": [{"name": p.name, "type": p.type, "offset": p.offset} for p in v.params.params]}
+            for i, v in enumerate(variants)], indent=1))
+        return 0
+    width = max((len(v.name) for v in variants), default=0)
+    for v in variants:
+        print(f"{v.name:{width}}  block {v.block:4}  smem {v.smem:6}  regs {v.regs:3}  {v.file.relative}")
+    return 0
+
+
+def cmd_expand(args):
+    variant = find_variant(args.kernel, args.root)
+    text, _ = expand.expand(variant, args.sm, args.root, args.cc)
+    sys.stdout.write(expand.pretty(text) if args.pretty else text)
+    return 0
+
+
+def cmd_generate(args):
+    table.generate(parse_tree(args.root), args.out, args.archs)
+    return 0
+
+
+def cmd_assemble(args):
+    if not args.ptxas:
+        raise AssembleError("no assembler: give --ptxas FILE or set SPARK_PTXAS (CUDA 13.0 or newer)")
+    variant = find_variant(args.kernel, args.root, args.file)
+    _, read = assemble(variant, args.root, args.out, args.ptxas, args.cc, args.archs)
+    if args.depfile:
+        tool = sorted(str(p) for p in Path(__file__).parent.glob("*.py") if p.stem in BUILD_MODULES)
+        write_depfile(args.depfile, Path(args.out).resolve() / f"{variant.name}.S", read + tool)
+    return 0
+
+
+# A change of these may change what is assembled; the other modules only report.
+BUILD_MODULES = ("assemble", "cubin", "expand", "header", "rules")
+
+
+def cmd_table(args):
+    text = table.source_text(parse_tree(args.root), args.results, args.archs)
+    args.out.write_text(text, encoding="utf-8")
+    return 0
+
+
+def cmd_page(args):
+    return page.run(args.root, args.results, args.check)
+
+
+def cmd_lint(args):
+    return lint.run(args.root, args.cc, args.similar)
+
+
+def cmd_new(args):
+    return scaffold.run(args.root, args.name, args.family)
+
+
+def parser():
+    top = argparse.ArgumentParser(prog="ptxc", description="The kernel compiler: reads ptx/, checks it, builds it.")
+    top.add_argument("--root", type=Path, default=ROOT, help="the ptx folder (default: this tree's)")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name, function, words):
+        sub = commands.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
+        sub.set_defaults(function=function)
+        return sub
+
+    def compiler(sub):
+        sub.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler whose preprocessor is used")
+
+    def chips(sub):
+        sub.add_argument("--archs", type=arch_list, default=ARCHS, help="chips to build for, such as '120;90'")
+
+    sub = command("list", cmd_list, "print every kernel of the tree")
+    sub.add_argument("--json", action="store_true", help="everything the headers say, as JSON")
+    sub = command("expand", cmd_expand, "print the PTX of one kernel as the assembler sees it")
+    sub.add_argument("kernel", help="a full name, such as gemm_bf16_tn__plain")
+    sub.add_argument("--sm", type=int, choices=ARCHS, default=120, help="chip (default 120)")
+    sub.add_argument("--pretty", action="store_true", help="one statement a line, for reading")
+    compiler(sub)
+    sub = command("generate", cmd_generate, "write spark_kernels.h and kernels.cmake")
+    sub.add_argument("--out", type=Path, required=True, help="folder for the results")
+    chips(sub)
+    sub = command("assemble", cmd_assemble, "build one kernel and hold it against its header")
+    sub.add_argument("kernel", help="the full name")
+    sub.add_argument("--file", type=Path, help="the kernel file, when known (saves the search)")
+    sub.add_argument("--out", type=Path, required=True, help="folder for NAME.S, NAME.json and the images")
+    sub.add_argument("--depfile", type=Path, help="also write what was read, as a make rule")
+    sub.add_argument("--ptxas", default=os.environ.get("SPARK_PTXAS"), help="the assembler (default: $SPARK_PTXAS)")
+    compiler(sub)
+    chips(sub)
+    sub = command("table", cmd_table, "write spark_kernels.cpp from the results of assemble")
+    sub.add_argument("--results", type=Path, required=True, help="folder with the NAME.json files")
+    sub.add_argument("--out", type=Path, required=True, help="the file to write")
+    chips(sub)
+    sub = command("page", cmd_page, "write ptx/KERNELS.md")
+    sub.add_argument("--results", type=Path, help="folder with the NAME.json files: fills in the registers used")
+    sub.add_argument("--check", action="store_true", help="write nothing, fail when the page is out of date")
+    sub = command("lint", cmd_lint, "check names, sizes, layers, opcodes and rows of the kernel tree")
+    sub.add_argument("--similar", action="store_true", help="also name pairs of kernel files that share most lines")
+    compiler(sub)
+    sub = command("new", cmd_new, "start a kernel file")
+    sub.add_argument("name", help="the contract, such as gemm_bf16_tn, or family/contract")
+    sub.add_argument("--family", help="the folder (default: the first word of the name)")
+    return top
+
+
+def main(arguments=None):
+    args = parser().parse_args(arguments)
+    try:
+        return args.function(args)
+    except (HeaderError, AssembleError, expand.ExpandError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+# One variant from its kernel file to embedded code: expand, assemble for each chip, hold the result against what the
+# header declares, and write NAME.S, NAME.json and a depfile. The build runs it once for each kernel that changed.
+# Knows nothing of C++ and of other kernels.
+"""Assemble one variant and enforce its budgets."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from cubin import Cubin
+from expand import MARKER, expand
+from header import HeaderError, kernel_paths, parse_file
+
+TARGETS = {120: ("sm_120f", "sm_121f"), 90: ("sm_90",)}
+IMAGE_ORDER = [("cubin", 120), ("cubin", 121), ("cubin", 90), ("ptx", 120), ("ptx", 90)]
+
+
+class AssembleError(Exception):
+    """The kernel cannot be built, or is not what its header says; one finding a line."""
+
+
+def find_variant(name, root, path=None):
+    """(variant, its file). Only headers are read, and only of the file when it is known."""
+    paths = [Path(path)] if path else kernel_paths(root)
+    near, broken = [], []
+    for each in paths:
+        try:
+            variants = parse_file(each, root).variants
+        except HeaderError as error:
+            broken += error.findings
+            continue
+        for variant in variants:
+            if variant.name == name:
+                return variant
+            if variant.contract == name or variant.name.startswith(name):
+                near.append(variant.name)
+    if broken:
+        raise HeaderError(broken)
+    hint = f"; did you mean {', '.join(near[:8])}?" if near else ""
+    raise AssembleError(f"no kernel is called '{name}'{hint}")
+
+
+def _where(variant):
+    return f"{variant.file.relative}:{variant.line}"
+
+
+def _statements(text):
+    """The PTX without markers and line breaks."""
+    return " ".join(line for line in text.splitlines() if not MARKER.match(line))
+
+
+def check_text(variant, text, sm):
+    """What the expanded text must show, whatever the assembler says. A list of findings."""
+    flat, where, findings = _statements(text), _where(variant), []
+    entries = re.findall(r"\.entry\s+([\w$]+)", flat)
+    if entries != [variant.name]:
+        found = ", ".join(entries) or "none"
+        findings.append(f"{where}: {variant.name}: the text must hold one entry, made by SPARK_ENTRY; found {found}")
+    else:
+        listed = re.search(r"\.entry\s+[\w$]+\s*\(([^)]*)\)", flat)
+        names = re.findall(r"([\w$]+)\s*(?:,|\Z)", listed[1].strip()) if listed else []
+        declared = [p.name for p in variant.params.params]
+        if names != declared:
+            findings.append(f"{where}: {variant.name}: .param list ({' '.join(names)}) is not the header's "
+                            f"({' '.join(declared)})")
+        if f".maxntid {variant.block},1,1" not in flat:
+            findings.append(f"{where}: {variant.name}: .maxntid {variant.block},1,1 is missing")
+    target = re.findall(r"\.target\s+([\w, ]+?)\s*(?=\.|\Z)", flat)
+    wanted = {120: "sm_120f", 90: "sm_90"}[sm]
+    if target != [wanted]:
+        findings.append(f"{where}: {variant.name}: .target must be {wanted}, found {' '.join(target) or 'none'} "
+                        "(include base.ptxh, once)")
+    return findings
+
+
+def run_ptxas(ptxas, source, target, output, root):
+    """(facts, findings) of one run of ptxas; facts are registers, spills, stack, static shared bytes, barriers."""
+    command = [ptxas, "-v", f"-arch={target}", source, "-o", output]
+    try:
+        done = subprocess.run(command, cwd=root.parent, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise AssembleError(f"cannot run ptxas '{ptxas}': {error.strerror}") from None
+    said = done.stdout + done.stderr
+    if done.returncode:
+        lines = [l for l in said.splitlines() if "ptxas info" not in l]
+        raise AssembleError("\n".join(_readable(l, source) for l in lines) or f"ptxas failed with {done.returncode}")
+    facts = {"regs": r"Used (\d+) registers", "stack": r"(\d+) bytes stack frame", "smem_static": r"(\d+) bytes smem",
+             "spill_stores": r"(\d+) bytes spill stores", "spill_loads": r"(\d+) bytes spill loads",
+             "barriers": r"used (\d+) barriers", "local": r"(\d+) bytes lmem"}
+    result = {}
+    for name, pattern in facts.items():
+        found = re.findall(pattern, said)
+        result[name] = max(map(int, found)) if found else 0
+    if not re.search(facts["regs"], said):
+        raise AssembleError(f"ptxas -v printed no register count for {target}; is this ptxas supported?\n{said}")
+    warnings = [_readable(l, source) for l in said.splitlines() if "warning" in l.lower()]
+    return result, warnings
+
+
+def _readable(line, source):
+    """ptxas says `ptxas FILE, line N; error : ...`; make it FILE:N: error: ..."""
+    match = re.match(r"ptxas\s+(.*), line (\d+); (\w+)\s*:\s*(.*)", line)
+    return f"{match[1]}:{match[2]}: {match[3]}: {match[4]}" if match else line.replace(source, "(expanded text)")
+
+
+def check_facts(variant, facts, target):
+    """Findings of ptxas's numbers against the header's."""
+    name, where = f"{variant.name} for {target}", _where(variant)
+    findings = []
+    if facts["regs"] > variant.regs:
+        findings.append(f"{where}: {name}: {facts['regs']} registers used, regs={variant.regs} declared")
+    for key, words in (("spill_stores", "bytes spilled to memory (stores)"),
+                       ("spill_loads", "bytes spilled to memory (loads)"), ("stack", "bytes of stack frame"),
+                       ("local", "bytes of local memory"),
+                       ("smem_static", "bytes of static shared memory; declare it all in 'smem' and use smem[]")):
+        if facts[key]:
+            findings.append(f"{where}: {name}: {facts[key]} {words}; none is allowed")
+    return findings
+
+
+def check_cubin(variant, cubin, target):
+    """The host's view of the parameters against the assembled code's."""
+    where, findings = _where(variant), []
+    if cubin.kernels() != [variant.name]:
+        return [f"{where}: {target}: the code holds {' '.join(cubin.kernels()) or 'no kernel'}, not {variant.name}"]
+    found = cubin.params(variant.name)
+    wanted = [(p.offset, p.size) for p in variant.params.params]
+    if found != wanted:
+        findings.append(f"{where}: {variant.name} for {target}: parameters lie at {found}, the header says {wanted}")
+    return findings
+
+
+def image_list(archs):
+    """(kind, arch) of every image that a variant built for `archs` has, in table order."""
+    chips = {int(t.strip("smf_")) for a in archs for t in TARGETS[a]}
+    return [(k, a) for k, a in IMAGE_ORDER if a in (chips if k == "cubin" else archs)]
+
+
+def assemble(variant, root, out, ptxas, cc="cc", archs=(120, 90)):
+    """Build all images of a variant below `out`. Returns the record that goes to NAME.json, and files read."""
+    root, out = Path(root).resolve(), Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    record = {"name": variant.name, "file": variant.file.relative, "images": [], "regs": {}, "barriers": {},
+              "text": {}}
+    read, findings = [str(variant.file.path), *map(str, variant.file.depends)], []
+    with tempfile.TemporaryDirectory() as scratch:
+        for sm in (a for a in archs if a in variant.archs):
+            text, files = expand(variant, sm, root, cc)
+            read += files
+            findings += check_text(variant, text, sm)
+            data = {f"ptx{sm}": text.encode() + b"\0"}
+            source = os.path.join(scratch, "k.ptx")
+            Path(source).write_bytes(text.encode())
+            for target in TARGETS[sm] if not findings else ():
+                binary = os.path.join(scratch, "k.cubin")
+                facts, warnings = run_ptxas(ptxas, source, target, binary, root)
+                findings += warnings + check_facts(variant, facts, target)
+                image = Path(binary).read_bytes()
+                findings += check_cubin(variant, Cubin(image), target)
+                number = target.strip("smf_")
+                data[f"cubin{number}"] = image
+                record["regs"][number], record["barriers"][number] = facts["regs"], facts["barriers"]
+            if findings:
+                continue
+            if sm == 120 and Cubin(data["cubin120"]).code() == Cubin(data["cubin121"]).code():
+                data["cubin121"] = "cubin120"
+            for kind, image in data.items():
+                _store(record, out, variant, kind, image)
+            record["text"][str(sm)] = hashlib.sha256(_statements(text).encode()).hexdigest()
+            record["ptxas"] = Cubin(data[f"cubin{sm}"]).maker()
+    if findings:
+        raise AssembleError("\n".join(dict.fromkeys(findings)))
+    record["images"].sort(key=lambda i: IMAGE_ORDER.index((i["kind"], i["arch"])))
+    (out / f"{variant.name}.S").write_text(assembly(variant.name, record["images"], out), encoding="utf-8")
+    (out / f"{variant.name}.json").write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return record, sorted(dict.fromkeys(os.path.normpath(f) for f in read))
+
+
+def _store(record, out, variant, kind, image):
+    word, arch = re.fullmatch(r"([a-z]+)(\d+)", kind).groups()
+    entry = {"kind": word, "arch": int(arch)}
+    if isinstance(image, str):
+        entry["same_as"] = image
+        entry["size"] = next(i["size"] for i in record["images"] if f"{i['kind']}{i['arch']}" == image)
+        (out / f"{variant.name}.{arch}.{word}").unlink(missing_ok=True)
+    else:
+        entry["file"] = f"{variant.name}.{arch}.{word}"
+        entry["size"] = len(image) - (word == "ptx")  # the NUL is there but not counted
+        (out / entry["file"]).write_bytes(image)
+    record["images"].append(entry)
+
+
+def symbol(name, image):
+    """The assembler's name of an image's first byte."""
+    return f"spark_image_{name}_{image['kind']}{image['arch']}"
+
+
+def assembly(name, images, out):
+    """The text of NAME.S: images of one kernel, hidden, 64-byte aligned. GNU as and clang, x86-64 and aarch64."""
+    lines = [f"// Generated by tools/ptxc: code of {name}. Do not edit.", '.section .rodata.spark_images,"a",%progbits']
+    for image in images:
+        label = symbol(name, image)
+        lines += [f".globl {label}", f".hidden {label}", f".type {label}, %object"]
+        if "same_as" in image:
+            kind, arch = re.fullmatch(r"([a-z]+)(\d+)", image["same_as"]).groups()
+            lines.append(f".set {label}, {symbol(name, {'kind': kind, 'arch': arch})}")
+        else:
+            path = str((Path(out) / image["file"]).resolve()).replace("\\", "\\\\").replace('"', '\\"')
+            lines += [".balign 64", f"{label}:", f'.incbin "{path}"', f".size {label}, . - {label}"]
+    lines.append('.section .note.GNU-stack,"",%progbits')
+    return "\n".join(lines) + "\n"
+
+
+def write_depfile(path, target, files):
+    """A make rule that Ninja and Make read: `target: files`."""
+    def quoted(name):
+        return str(name).replace("\\", "\\\\").replace(" ", "\\ ").replace("#", "\\#").replace("$", "$$")
+    body = " \\\n ".join(quoted(f) for f in files)
+    Path(path).write_text(f"{quoted(target)}: {body}\n", encoding="utf-8")

@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+# The `//!` block of a kernel file: its grammar, its parser, and every check that needs no compiler.
+# All other modules of ptxc work on the KernelFile and Variant objects made here.
+# Knows nothing of cpp, ptxas, C++ or CMake.
+"""Read kernel headers. Every error is `file:line: sentence`."""
+
+import itertools
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rules import BLOCK_SMEM, check_contract, check_way, ctas_per_sm, evaluate
+
+PARAM_TYPES = {"ptr": (8, ".u64", "uint64_t"), "u64": (8, ".u64", "uint64_t"), "i64": (8, ".s64", "int64_t"),
+               "u32": (4, ".u32", "uint32_t"), "i32": (4, ".s32", "int32_t"), "f32": (4, ".f32", "float")}
+KEYS = ("kernel", "for", "archs", "block", "params", "limits", "smem", "deterministic", "variant")
+REQUIRED = ("kernel", "block", "params", "smem", "deterministic", "variant")
+RELATIONS = {"%": "multiple_of", "<=": "at_most", ">=": "at_least", "==": "equal"}
+ARCHS = (120, 90)
+MAX_VARIANTS = 8
+CPP_WORDS = set("""alignas alignof and asm auto bool break case catch char class const continue default delete do
+    double else enum explicit export extern false float for friend goto if inline int long mutable namespace new
+    not or private protected public register return short signed sizeof static struct switch template this throw
+    true try typedef typename union unsigned using virtual void volatile while xor""".split())
+
+
+class HeaderError(Exception):
+    """One or more findings in kernel headers, one a line, each `file:line: sentence`."""
+
+    def __init__(self, findings):
+        self.findings = list(findings)
+        super().__init__("\n".join(self.findings))
+
+
+@dataclass(frozen=True)
+class Param:
+    name: str
+    type: str
+    offset: int
+
+    @property
+    def size(self):
+        return PARAM_TYPES[self.type][0]
+
+
+@dataclass(frozen=True)
+class ParamList:
+    owner: str  # the file that declares the list, relative to the kernel root's parent
+    struct: str  # the C++ name, e.g. gemm_params
+    params: tuple
+
+    @property
+    def bytes(self):
+        return self.params[-1].offset + self.params[-1].size if self.params else 0
+
+    @property
+    def struct_bytes(self):
+        """What C++'s sizeof gives: the bytes rounded up to the widest member's alignment."""
+        widest = max((p.size for p in self.params), default=1)
+        return max(1, -(-self.bytes // widest) * widest)
+
+
+@dataclass(frozen=True)
+class Limit:
+    fact: str
+    relation: str
+    value: int
+
+    def __str__(self):
+        return f"{self.fact}{self.relation}{self.value}"
+
+
+@dataclass
+class Variant:
+    """One entry symbol: a contract, a way to compute it, and everything declared about it."""
+    file: "KernelFile"
+    line: int
+    contract: str
+    way: str
+    maths: str
+    axes: dict  # {"T": "bf16"}
+    constants: dict  # {"TM": 128}
+    block: int
+    smem: int
+    regs: int
+    ctas_per_sm: int  # declared, or computed from the ceilings when not declared
+    ctas_declared: bool
+    limits: tuple
+    deterministic: bool
+
+    @property
+    def name(self):
+        return f"{self.contract}__{self.way}"
+
+    @property
+    def params(self):
+        return self.file.params
+
+    @property
+    def archs(self):
+        return self.file.archs
+
+
+@dataclass
+class KernelFile:
+    path: Path  # absolute
+    relative: str  # "ptx/gemm/gemm.ptx"
+    archs: tuple = ARCHS
+    params: ParamList = None
+    depends: list = field(default_factory=list)  # header files that this header refers to
+    variants: list = field(default_factory=list)
+
+    @property
+    def family(self):
+        return self.path.parent.name
+
+
+class _Parser:
+    """One file's header: collects findings, so that one run shows all of them."""
+
+    def __init__(self, path, root):
+        self.path, self.root = path, root
+        self.relative = f"ptx/{path.relative_to(root).as_posix()}"
+        self.file = KernelFile(path, self.relative)
+        self.findings = []
+        self.entries = []  # (line, key, text)
+        self.last_line = 1
+
+    def fail(self, line, sentence):
+        self.findings.append(f"{self.relative}:{line}: {sentence}")
+
+    def read(self):
+        for number, text in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
+            if not text.startswith("//!"):
+                continue
+            self.last_line = number
+            body = text[3:]
+            if re.match(r"\s{8,}\S", body):
+                if not self.entries:
+                    self.fail(number, "a continuation line (eight spaces) has no line to continue")
+                    continue
+                line, key, before = self.entries[-1]
+                self.entries[-1] = (line, key, f"{before} {body.strip()}")
+                continue
+            match = re.match(r"\s*([a-z]+)(?:\s+(.*))?\Z", body.rstrip())
+            if not match or match[1] not in KEYS:
+                self.fail(number, f"'{body.strip()}' starts with no known key: {' '.join(KEYS)}")
+                continue
+            self.entries.append((number, match[1], (match[2] or "").strip()))
+        keys = [key for _, key, _ in self.entries]
+        for line, key, text in self.entries:
+            if key != "variant" and keys.count(key) > 1:
+                first = next(l for l, k, _ in self.entries if k == key)
+                if line != first:
+                    self.fail(line, f"'{key}' is given twice (first on line {first})")
+            if not text:
+                self.fail(line, f"'{key}' says nothing")
+        for key in REQUIRED:
+            if key not in keys:
+                self.fail(self.last_line, f"the header has no '{key}' line")
+
+    def one(self, key):
+        for line, found, text in self.entries:
+            if found == key:
+                return line, text
+        return self.last_line, ""
+
+    def axes(self):
+        line, text = self.one("for")
+        result = {}
+        for part in filter(None, (p.split() for p in text.split(";"))):
+            axis, values = part[0], part[1:]
+            if not re.fullmatch(r"[A-Z][A-Z0-9]*", axis):
+                self.fail(line, f"'{axis}' is no axis name: capital letters and digits")
+            elif axis in result:
+                self.fail(line, f"axis {axis} is given twice")
+            elif not values or len(set(values)) != len(values):
+                self.fail(line, f"axis {axis} needs distinct values: for {axis} bf16 f16")
+            elif any(not re.fullmatch(r"[a-z0-9]+", v) for v in values):
+                self.fail(line, f"values of axis {axis} are lower-case words: {' '.join(values)}")
+            else:
+                result[axis] = values
+        return result
+
+    def archs(self):
+        line, text = self.one("archs")
+        if not text:
+            return ARCHS
+        if not all(w.isdigit() and int(w) in ARCHS for w in text.split()):
+            self.fail(line, f"archs '{text}': only {' '.join(map(str, ARCHS))} are built")
+            return ARCHS
+        return tuple(a for a in ARCHS if str(a) in text.split())
+
+    def params(self):
+        line, text = self.one("params")
+        if text.startswith("@"):
+            other = self.path.parent / text[1:].strip()
+            if not other.is_file() or other == self.path:
+                self.fail(line, f"params {text}: no such other file in {self.path.parent.name}/")
+                return None
+            self.file.depends.append(other)
+            source = _Parser(other, self.root)
+            source.read()
+            if source.one("params")[1].startswith("@"):
+                self.fail(line, f"params {text}: that file refers to another one; name the one that declares them")
+                return None
+            return source.params()
+        result, offset, seen = [], 0, set()
+        for word in text.split():
+            name, colon, kind = word.partition(":")
+            if not colon or kind not in PARAM_TYPES:
+                self.fail(line, f"param '{word}': write name:type with type one of {' '.join(PARAM_TYPES)}")
+                continue
+            if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in CPP_WORDS:
+                self.fail(line, f"param '{name}' is no usable name: lower case, and no word of C++")
+                continue
+            if name in seen:
+                self.fail(line, f"param '{name}' is given twice")
+                continue
+            seen.add(name)
+            size = PARAM_TYPES[kind][0]
+            offset = -(-offset // size) * size
+            result.append(Param(name, kind, offset))
+            offset += size
+        if offset > 4096:
+            self.fail(line, f"params take {offset} bytes; a launch has 4096")
+        stem = self.path.name[:-len(".ptx")].replace(".", "_")
+        return ParamList(self.relative, f"{stem}_params", tuple(result))
+
+    def limits(self, constants, line):
+        result = []
+        for word in self.one("limits")[1].split():
+            match = re.fullmatch(r"([a-z][a-z0-9_]*)(%|<=|>=|==)(\S+)", word)
+            if not match:
+                self.fail(self.one("limits")[0], f"limit '{word}': write name%N name<=N name>=N or name==N")
+                continue
+            try:
+                value = evaluate(match[3], constants)
+            except ValueError as error:
+                self.fail(self.one("limits")[0], f"limit '{word}': {error}")
+                continue
+            if match[2] == "%" and value < 1:
+                self.fail(line, f"limit '{word}': a divisor is at least 1, here {value}")
+                continue
+            result.append(Limit(match[1], match[2], value))
+        return tuple(result)
+
+    def variant(self, line, text):
+        """The line's own words: (way, constants, budgets)."""
+        way, *words = text.split() or ["?"]
+        problem = check_way(way)
+        if problem:
+            self.fail(line, problem)
+        constants, budgets = {}, {}
+        for word in words:
+            name, equals, value = word.partition("=")
+            number = int(value, 0) if re.fullmatch(r"0x[0-9a-fA-F]+|[1-9]\d*|0", value) else None
+            if not equals or number is None:
+                self.fail(line, f"variant {way}: '{word}' is not NAME=integer")
+            elif name in ("smem", "regs", "ctas_per_sm"):
+                budgets[name] = number
+            elif re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
+                if name in constants:
+                    self.fail(line, f"variant {way}: {name} is given twice")
+                constants[name] = number
+            else:
+                self.fail(line, f"variant {way}: '{name}' is neither a constant (capitals) nor smem, regs, ctas_per_sm")
+        for name in ("smem", "regs"):
+            if name not in budgets:
+                self.fail(line, f"variant {way}: {name}= is missing")
+        return way, constants, budgets
+
+    def budget(self, line, way, constants, budgets):
+        """Block, shared bytes, registers and blocks per SM, each checked against the others and the chip."""
+        block_line, block_text = self.one("block")
+        smem_line, smem_text = self.one("smem")
+        block, smem, regs = 32, budgets.get("smem", 0), budgets.get("regs", 1)
+        try:
+            block = evaluate(block_text, constants)
+        except ValueError as error:
+            self.fail(block_line, f"block '{block_text}': {error}")
+        if block < 1 or block > 1024 or block % 32:
+            self.fail(block_line, f"block {block}: a multiple of 32 from 32 to 1024 is needed")
+            block = 32
+        try:
+            computed = evaluate(smem_text, {**constants, "BLOCK": block})
+            if computed != smem:
+                self.fail(line, f"variant {way}: smem={smem} is declared, but {smem_text} gives {computed}")
+        except ValueError as error:
+            self.fail(smem_line, f"smem '{smem_text}': {error}")
+        if smem > BLOCK_SMEM:
+            self.fail(line, f"variant {way}: smem={smem} is more than one block may have on 12.x ({BLOCK_SMEM})")
+        if not 1 <= regs <= 255:
+            self.fail(line, f"variant {way}: regs={regs} is outside 1..255")
+            regs = 255
+        fit, reason = ctas_per_sm(block, min(smem, BLOCK_SMEM), regs)
+        declared = budgets.get("ctas_per_sm")
+        if fit < 1:
+            self.fail(line, f"variant {way}: block {block} with regs={regs} and smem={smem} does not fit one SM ({reason})")
+        elif declared is not None and declared > fit:
+            self.fail(line, f"variant {way}: ctas_per_sm={declared} is declared, but only {fit} fit one SM ({reason})")
+        return block, smem, regs, fit if declared is None else declared, declared is not None
+
+    def build(self):
+        self.read()
+        if self.findings:
+            raise HeaderError(self.findings)
+        self.file.archs = self.archs()
+        self.file.params = self.params()
+        axes = self.axes()
+        name_line, name_text = self.one("kernel")
+        pattern, _, maths = name_text.partition(" ")
+        if not maths.strip():
+            self.fail(name_line, "'kernel' needs the name and, after it, what it computes")
+        used = set(re.findall(r"\{([^}]*)\}", pattern))
+        for axis in sorted(used ^ set(axes)):
+            self.fail(name_line, f"{{{axis}}} stands in only one of the kernel name and the 'for' line")
+        stem = self.path.name.split(".")[0]
+        if not (pattern == stem or pattern.startswith(stem + "_")):
+            self.fail(name_line, f"'{pattern}' does not start with the file's stem '{stem}'")
+        rows = [(line, text) for line, key, text in self.entries if key == "variant"]
+        if len(rows) > MAX_VARIANTS:
+            self.fail(rows[MAX_VARIANTS][0], f"{len(rows)} variants; a file has at most {MAX_VARIANTS}")
+        det_line, det = self.one("deterministic")
+        if det not in ("yes", "no"):
+            self.fail(det_line, f"deterministic '{det}': yes or no")
+        if self.findings:
+            raise HeaderError(self.findings)
+        parsed = []
+        for line, text in rows:
+            way, constants, budgets = self.variant(line, text)
+            parsed.append((line, way, constants, self.budget(line, way, constants, budgets),
+                           self.limits(constants, line)))
+        for (line, way, *_), (_, other, *_) in itertools.combinations(parsed, 2):
+            if way == other:
+                self.fail(line, f"variant {way} is given twice")
+        for combination in itertools.product(*axes.values()):
+            values = dict(zip(axes, combination))
+            contract, words = pattern, maths.strip()
+            for axis, value in values.items():
+                contract, words = contract.replace(f"{{{axis}}}", value), words.replace(f"{{{axis}}}", value)
+            problem = check_contract(contract)
+            if problem:
+                self.fail(name_line, problem)
+            for line, way, constants, budget, limits in parsed:
+                for axis in set(values) & set(constants):
+                    self.fail(line, f"variant {way}: {axis} is an axis of the 'for' line already")
+                self.file.variants.append(Variant(self.file, line, contract, way, words, values, constants,
+                                                  *budget, limits, det == "yes"))
+        if self.findings:
+            raise HeaderError(dict.fromkeys(self.findings))
+        return self.file
+
+
+def parse_file(path, root):
+    """The KernelFile of one .ptx below root (the ptx folder)."""
+    return _Parser(Path(path).resolve(), Path(root).resolve()).build()
+
+
+def kernel_paths(root):
+    """Every kernel file: ptx/<family>/<stem>[.<word>].ptx, lib/ aside, in table order."""
+    return sorted(p for p in Path(root).glob("*/*.ptx") if p.parent.name != "lib")
+
+
+def parse_tree(root):
+    """All kernel files below root. Raises HeaderError with the findings of all of them."""
+    files, findings, names, structs = [], [], {}, {}
+    for path in kernel_paths(root):
+        try:
+            files.append(parse_file(path, root))
+        except HeaderError as error:
+            findings += error.findings
+    for kernel_file in files:
+        for variant in kernel_file.variants:
+            where = f"{kernel_file.relative}:{variant.line}"
+            if variant.name in names:
+                findings.append(f"{where}: {variant.name} is also declared at {names[variant.name]}")
+            names.setdefault(variant.name, where)
+        owner = structs.setdefault(kernel_file.params.struct, kernel_file.params.owner)
+        if owner != kernel_file.params.owner:
+            findings.append(f"{kernel_file.relative}:1: {kernel_file.params.struct} would also come from {owner}")
+    if findings:
+        raise HeaderError(findings)
+    return files

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+# ptx/KERNELS.md: the one page that shows every kernel, what it declares, what the assembler used, and who picks it.
+# Also finds the dispatch rows of a tree, for lint.py. Knows nothing of how kernels are built.
+"""Write and check KERNELS.md."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from header import parse_tree
+from rules import SM_REGS, SM_SMEM, SM_SMEM_RESERVED, SM_WARPS, ctas_per_sm
+
+HEAD = f"""# Kernels
+
+Written by `python3 tools/ptxc page --results BUILD/ptx`, which a build runs as target `kernels_page`. Do not edit.
+
+Registers are declared / used on 12.x / used on 9.0. CTAs per SM are computed for 12.x from shared memory
+({SM_SMEM // 1024} KB, of which {SM_SMEM_RESERVED // 1024} KB for each CTA), registers ({SM_REGS // 1024}K) and warps ({SM_WARPS}), with what stops one more.
+Rows are lines of `src/ops/FAMILY/table.inc` that name the kernel, counted from the top.
+"""
+COLUMNS = ("kernel", "file", "maths", "block", "smem", "regs", "CTAs/SM", "limits", "rows")
+
+
+def table_rows(root):
+    """{kernel: [(family, number of the row, path, line)]} of all dispatch tables; None when there is none yet."""
+    tables = sorted(Path(root).resolve().parent.glob("src/ops/*/table.inc"))
+    result = {}
+    for path in tables:
+        number = 0
+        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for name in re.findall(r"^\s*ROW\w*\(\s*([a-z0-9_]+)", text):
+                number += 1
+                result.setdefault(name, []).append((path.parent.name, number, path, line))
+    return result if tables else None
+
+
+def _results(folder, variants):
+    """{name: record} of what was assembled, or {} when no folder is given."""
+    records = {}
+    for variant in variants if folder else ():
+        path = Path(folder) / f"{variant.name}.json"
+        if path.is_file():
+            records[variant.name] = json.loads(path.read_text(encoding="utf-8"))
+    return records
+
+
+def _cells(variant, record, rows):
+    used = record.get("regs", {})
+    actual = max((n for chip, n in used.items() if chip != "90"), default=None)
+    fit, reason = ctas_per_sm(variant.block, variant.smem, actual or variant.regs)
+    by = ", ".join(f"{family} {number}" for family, number, _, _ in (rows or {}).get(variant.name, ())) or "none"
+    return (f"`{variant.name}`", variant.file.relative[len("ptx/"):], variant.maths.replace("|", "\\|"),
+            str(variant.block), str(variant.smem),
+            f"{variant.regs} / {actual if actual else '?'} / {used.get('90', '?' if 90 in variant.archs else '-')}",
+            f"{fit} ({reason})", " ".join(map(str, variant.limits)) or "none", by)
+
+
+def page_text(files, records, rows):
+    """The whole page."""
+    makers = sorted({r["ptxas"] for r in records.values() if "ptxas" in r})
+    variants = [v for f in files for v in f.variants]
+    out = [HEAD, f"{len(variants)} kernels from {len(files)} files; registers as used by ptxas "
+           f"{', '.join(makers) or '(not assembled)'}."]
+    for family in sorted({f.family for f in files}):
+        out += ["", f"## {family}", "", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+        for variant in (v for v in variants if v.file.family == family):
+            out.append("| " + " | ".join(_cells(variant, records.get(variant.name, {}), rows)) + " |")
+    return "\n".join(out) + "\n"
+
+
+def _without_measurements(text):
+    """The page less what depends on the version of ptxas."""
+    text = re.sub(r"as used by ptxas .*", "", text)
+    return re.sub(r"(\| \d+) / \S+ / \S+ \| \d+ \(\w+\) \|", r"\1 |", text)
+
+
+def difference(root, results):
+    """'' when the page is right, else a sentence. Another ptxas may use other registers: then these are not compared."""
+    files = parse_tree(root)
+    records = _results(results, [v for f in files for v in f.variants])
+    wanted, path = page_text(files, records, table_rows(root)), Path(root) / "KERNELS.md"
+    found = path.read_text(encoding="utf-8") if path.is_file() else ""
+    same_maker = re.findall(r"as used by ptxas (.*)", wanted) == re.findall(r"as used by ptxas (.*)", found)
+    if not same_maker:
+        wanted, found = _without_measurements(wanted), _without_measurements(found)
+    if wanted == found:
+        return ""
+    lines, before = wanted.splitlines(), found.splitlines()
+    at = next((i for i, (a, b) in enumerate(zip(lines, before)) if a != b), min(len(lines), len(before)))
+    line = lines[at] if at < len(lines) else "(no such line)"
+    return (f"ptx/KERNELS.md:{at + 1}: out of date; here it would say:\n  {line}\n"
+            "build the target kernels_page and commit the page")
+
+
+def run(root, results, check):
+    if check:
+        problem = difference(root, results)
+        if problem:
+            print(problem, file=sys.stderr)
+        return 1 if problem else 0
+    files = parse_tree(root)
+    records = _results(results, [v for f in files for v in f.variants])
+    text, path = page_text(files, records, table_rows(root)), Path(root) / "KERNELS.md"
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path}")
+    return 0
