@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reflection table as the library itself uses it: the public description of each operator, plus its shapes
+// parsed. Written out by tools/specgen into ops/reflection.cpp; read by the validator and the API.
+#pragma once
+
+#include <spark.h>
+
+#include <span>
+
+#include "core/status.h"
+
+namespace spark {
+
+// One entry of a shape such as [B?, M, 1] or [..., N].
+struct Dim {
+    enum Kind : uint8_t { symbol, optional, rest, literal };
+    Kind kind;
+    int32_t value;  // index into OpSpec::symbols, or the literal
+};
+
+constexpr uint32_t MAX_FIELDS = 48;
+constexpr uint32_t MAX_SYMBOLS = 16;
+constexpr uint32_t MAX_ARGS_SIZE = 8192;
+
+struct OpSpec {
+    const spark_op_desc* desc;
+    std::span<const std::span<const Dim>> dims;  // one per field, empty for scalars
+    std::span<const char* const> symbols;
+};
+
+std::span<const OpSpec> op_specs();
+
+}  // namespace spark

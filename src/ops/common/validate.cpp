@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks every field of an operator's arguments against its description. One function per rule; each failing
+// sentence names the argument, the value found and the value wanted.
+#include "ops/common/validate.h"
+
+#include <cstring>
+
+#include "core/dtype.h"
+
+namespace spark {
+namespace {
+
+constexpr int64_t MAX_BITS = INT64_MAX / 2;
+
+bool all_zero(const void* from, size_t size) {
+    const auto* p = static_cast<const unsigned char*>(from);
+    return size == 0 || (p[0] == 0 && memcmp(p, p + 1, size - 1) == 0);
+}
+
+long long ll(int64_t value) { return static_cast<long long>(value); }
+unsigned long long ull(uint64_t value) { return static_cast<unsigned long long>(value); }
+
+class Validator {
+public:
+    Validator(const OpSpec& spec, const std::byte* args, bool at_launch, Bound& out, Report& report)
+        : spec_(spec), fields_(spec.desc->fields), args_(args), at_launch_(at_launch), out_(out), report_(report) {}
+
+    spark_status run() {
+        if (spark_status s = head()) return s;
+        for (uint32_t& r : rest_owner_) r = NO_FIELD;
+        for (int64_t& v : out_.symbol) v = -1;
+        uint32_t count = spec_.desc->num_fields;
+        for (uint32_t i = 0; i < count; ++i) {
+            if (spark_status s = field(i)) return s;
+        }
+        for (uint32_t i = 0; i < count; ++i) {
+            if (fields_[i].kind != SPARK_KIND_TENSOR || !out_.view[i].present) continue;
+            if (spark_status s = relations(i)) return s;
+        }
+        return overlaps();
+    }
+
+private:
+    const OpSpec& spec_;
+    const spark_field* fields_;
+    const std::byte* args_;
+    bool at_launch_;
+    Bound& out_;
+    Report& report_;
+    uint32_t symbol_owner_[MAX_SYMBOLS], symbol_dim_[MAX_SYMBOLS];
+    uint32_t rest_owner_[1];
+
+    uint32_t scalar(uint32_t i) const {
+        uint32_t value;
+        memcpy(&value, args_ + fields_[i].offset, sizeof value);
+        return value;
+    }
+
+    spark_status head() {
+        spark_args h;
+        memcpy(&h, args_, sizeof h);
+        if (h.reserved != 0) return report_.fail(SPARK_ERR_INVALID_RESERVED, "hdr.reserved is %u; 0 wanted", h.reserved);
+        if (h.next != 0) return report_.fail(SPARK_ERR_INVALID_RESERVED, "hdr.next is %llu; 0 wanted", ull(h.next));
+        if (uint32_t unknown = h.flags & ~spec_.desc->flags_mask) {
+            return report_.fail(SPARK_ERR_INVALID_RESERVED, "hdr.flags has the unknown bits 0x%x; allowed are 0x%x",
+                                unknown, spec_.desc->flags_mask);
+        }
+        out_.spec = &spec_;
+        out_.args = args_;
+        out_.flags = h.flags;
+        out_.at_launch = at_launch_;
+        return SPARK_OK;
+    }
+
+    spark_status field(uint32_t i) {
+        const spark_field& f = fields_[i];
+        out_.view[i].present = false;
+        if (f.kind == SPARK_KIND_TENSOR) return tensor(i);
+        if (f.kind == SPARK_KIND_RESERVED && scalar(i) != 0) {
+            return report_.fail_field(SPARK_ERR_INVALID_RESERVED, i, "%s is %u; 0 wanted", f.name, scalar(i));
+        }
+        if (f.kind == SPARK_KIND_ENUM) return enumeration(i);
+        return SPARK_OK;
+    }
+
+    // choices is "NONE=0 SILU=1": the value must stand behind one of the '='.
+    spark_status enumeration(uint32_t i) {
+        uint32_t value = scalar(i);
+        for (const char* p = strchr(fields_[i].choices, '='); p != nullptr; p = strchr(p + 1, '=')) {
+            uint32_t known = 0;
+            for (const char* d = p + 1; *d >= '0' && *d <= '9'; ++d) known = known * 10 + static_cast<uint32_t>(*d - '0');
+            if (known == value) return SPARK_OK;
+        }
+        return report_.fail_field(SPARK_ERR_INVALID_VALUE, i, "%s is %u; wanted one of %s", fields_[i].name, value,
+                                  fields_[i].choices);
+    }
+
+    spark_status tensor(uint32_t i) {
+        const spark_field& f = fields_[i];
+        spark_tensor t;
+        memcpy(&t, args_ + f.offset, sizeof t);
+        if (t.ndim == 0) {
+            if (!all_zero(&t, sizeof t)) {
+                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is 0; %u to %u wanted (absent: all zero)",
+                                          f.name, f.min_ndim, f.max_ndim);
+            }
+            if ((f.flags & SPARK_FIELD_OPTIONAL) != 0) return SPARK_OK;
+            return report_.fail_field(SPARK_ERR_INVALID_NULL, i, "%s is absent; %s wanted", f.name, f.shape);
+        }
+        View& v = out_.view[i];
+        v.present = true;
+        if (spark_status s = unused(i, t)) return s;
+        if (spark_status s = dtype(i, t)) return s;
+        if (spark_status s = shape(i, t)) return s;
+        if (spark_status s = strides(i, t)) return s;
+        if (spark_status s = unify(i)) return s;
+        if (spark_status s = memory(i, t)) return s;
+        return layout(i);
+    }
+
+    spark_status unused(uint32_t i, const spark_tensor& t) {
+        const char* name = fields_[i].name;
+        if (t.flags != 0) {
+            return report_.fail_field(SPARK_ERR_INVALID_RESERVED, i, "%s.flags is %u; 0 wanted", name, t.flags);
+        }
+        if (t.reserved != 0 || t.reserved2[0] != 0 || t.reserved2[1] != 0) {
+            return report_.fail_field(SPARK_ERR_INVALID_RESERVED, i, "%s.reserved is not 0", name);
+        }
+        if ((fields_[i].flags & SPARK_FIELD_QUANT) == 0 && !all_zero(&t.quant, sizeof t.quant)) {
+            return report_.fail_field(SPARK_ERR_INVALID_RESERVED, i,
+                                      "%s.quant is set; %s takes no quantised %s, all of it must be 0", name,
+                                      spec_.desc->name, name);
+        }
+        return SPARK_OK;
+    }
+
+    spark_status dtype(uint32_t i, const spark_tensor& t) {
+        const spark_field& f = fields_[i];
+        DtypeInfo info = dtype_info(static_cast<uint32_t>(t.dtype));
+        char list[96];
+        if (info.name == nullptr) {
+            return report_.fail_field(SPARK_ERR_INVALID_DTYPE, i, "%s.dtype is %u, which is no dtype; wanted %s%s%s", f.name,
+                                      static_cast<uint32_t>(t.dtype), dtype_list(f.dtype_mask, list, sizeof list),
+                                      f.dtype_as == NO_FIELD ? "" : f.dtype_mask != 0 ? " or as " : "the same as ",
+                                      f.dtype_as == NO_FIELD ? "" : fields_[f.dtype_as].name);
+        }
+        View& v = out_.view[i];
+        v.dtype = static_cast<uint32_t>(t.dtype);
+        v.elem_bits = info.bits;
+        if (f.dtype_as == NO_FIELD && (f.dtype_mask >> v.dtype & 1) == 0) {
+            return report_.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, i, "%s.dtype is %s; wanted %s", f.name, info.name,
+                                      dtype_list(f.dtype_mask, list, sizeof list));
+        }
+        return SPARK_OK;
+    }
+
+    spark_status shape(uint32_t i, const spark_tensor& t) {
+        const spark_field& f = fields_[i];
+        View& v = out_.view[i];
+        if (t.ndim < f.min_ndim || t.ndim > f.max_ndim) {
+            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is %u; %u to %u wanted: %s", f.name, t.ndim,
+                                      f.min_ndim, f.max_ndim, f.shape);
+        }
+        v.ndim = t.ndim;
+        v.count = 1;
+        int64_t product = 1;  // as if empty dimensions had one element: no stride may overflow either
+        for (uint32_t d = 0; d < SPARK_MAX_NDIM; ++d) {
+            v.shape[d] = t.shape[d];
+            if (d < t.ndim ? t.shape[d] < 0 : t.shape[d] != 0) {
+                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld; %s", f.name, d,
+                                          ll(t.shape[d]), d < t.ndim ? "0 or more wanted" : "0 wanted from ndim on");
+            }
+            if (d >= t.ndim) continue;
+            v.count *= t.shape[d] != 0;
+            if (__builtin_mul_overflow(product, t.shape[d] == 0 ? 1 : t.shape[d], &product) ||
+                product > MAX_BITS / static_cast<int64_t>(v.elem_bits)) {
+                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[0..%u] has a product above 2^62 bits",
+                                          f.name, d);
+            }
+        }
+        v.count *= product;
+        return SPARK_OK;
+    }
+
+    spark_status strides(uint32_t i, const spark_tensor& t) {
+        const spark_field& f = fields_[i];
+        View& v = out_.view[i];
+        v.has_optional = spec_.dims[i][0].kind == Dim::optional && v.ndim == spec_.dims[i].size();
+        bool packed = all_zero(t.stride, sizeof t.stride);
+        int64_t next = 1, reach = 1;
+        for (uint32_t d = SPARK_MAX_NDIM; d-- > 0;) {
+            int64_t stride = packed && d < v.ndim ? next : t.stride[d];
+            v.stride[d] = stride;
+            if (stride < 0 || (d >= v.ndim && stride != 0)) {
+                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is %lld; %s", f.name, d, ll(stride),
+                                          d < v.ndim ? "0 or more wanted" : "0 wanted from ndim on");
+            }
+            if (d >= v.ndim) continue;
+            next *= v.shape[d] == 0 ? 1 : v.shape[d];
+            bool broadcast = d == 0 && v.has_optional && (f.flags & SPARK_FIELD_BROADCAST) != 0;
+            if (stride == 0 && v.shape[d] > 1 && !broadcast) {
+                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is 0 with %lld elements; 1 or more "
+                                          "wanted (all strides 0: packed)", f.name, d, ll(v.shape[d]));
+            }
+            int64_t span;
+            if (__builtin_mul_overflow(stride, v.shape[d] > 0 ? v.shape[d] - 1 : 0, &span) ||
+                __builtin_add_overflow(reach, span, &reach) || reach > MAX_BITS / static_cast<int64_t>(v.elem_bits)) {
+                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is %lld; with %lld elements it "
+                                          "reaches beyond 2^62 bits", f.name, d, ll(stride), ll(v.shape[d]));
+            }
+        }
+        v.bytes = v.count == 0 ? 0 : (static_cast<uint64_t>(reach) * v.elem_bits + 7) / 8;
+        return SPARK_OK;
+    }
+
+    // Binds the letters of the shape, or compares with what they are bound to.
+    spark_status unify(uint32_t i) {
+        std::span<const Dim> dims = spec_.dims[i];
+        View& v = out_.view[i];
+        uint32_t fixed = static_cast<uint32_t>(dims.size()) - (dims[0].kind == Dim::rest);
+        if (dims[0].kind == Dim::rest) {
+            if (spark_status s = unify_rest(i, v.ndim - fixed)) return s;
+        }
+        uint32_t back = static_cast<uint32_t>(dims.size());  // position from the end, so that missing leading ones do not matter
+        for (const Dim& dim : dims) {
+            --back;
+            if (dim.kind == Dim::rest || (dim.kind == Dim::optional && !v.has_optional)) continue;
+            uint32_t d = v.ndim - 1 - back;
+            if (dim.kind == Dim::literal) {
+                if (v.shape[d] == dim.value) continue;
+                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld; %d wanted", fields_[i].name, d,
+                                          ll(v.shape[d]), dim.value);
+            }
+            int64_t& bound = out_.symbol[dim.value];
+            if (bound < 0) {
+                bound = v.shape[d];
+                symbol_owner_[dim.value] = i;
+                symbol_dim_[dim.value] = d;
+            } else if (bound != v.shape[d]) {
+                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld but %s.shape[%u] is %lld; both "
+                                          "are %s", fields_[i].name, d, ll(v.shape[d]),
+                                          fields_[symbol_owner_[dim.value]].name, symbol_dim_[dim.value], ll(bound),
+                                          spec_.symbols[static_cast<size_t>(dim.value)]);
+            }
+        }
+        return SPARK_OK;
+    }
+
+    spark_status unify_rest(uint32_t i, uint32_t length) {
+        uint32_t owner = rest_owner_[0];
+        const View& v = out_.view[i];
+        if (owner == NO_FIELD) {
+            rest_owner_[0] = i;
+            return SPARK_OK;
+        }
+        const View& first = out_.view[owner];
+        uint32_t wanted = first.ndim - static_cast<uint32_t>(spec_.dims[owner].size()) + 1;
+        if (length != wanted) {
+            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is %u; %u wanted, since %s.ndim is %u",
+                                      fields_[i].name, v.ndim, v.ndim - length + wanted, fields_[owner].name, first.ndim);
+        }
+        for (uint32_t d = 0; d < length; ++d) {
+            if (v.shape[d] == first.shape[d]) continue;
+            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld but %s.shape[%u] is %lld; they must "
+                                      "be equal", fields_[i].name, d, ll(v.shape[d]), fields_[owner].name, d,
+                                      ll(first.shape[d]));
+        }
+        return SPARK_OK;
+    }
+
+    spark_status memory(uint32_t i, const spark_tensor& t) {
+        const spark_field& f = fields_[i];
+        View& v = out_.view[i];
+        v.data = t.data;
+        uint64_t align = f.align != 0 ? f.align : v.elem_bits >= 8 ? v.elem_bits / 8 : 1;
+        if (t.data % align != 0) {
+            return report_.fail_field(SPARK_ERR_INVALID_ALIGNMENT, i, "%s.data is 0x%llx, %llu-byte aligned; %llu wanted",
+                                      f.name, ull(t.data), ull(t.data & -t.data), ull(align));
+        }
+        if (t.data == 0 && at_launch_ && v.bytes != 0) {
+            return report_.fail_field(SPARK_ERR_INVALID_NULL, i, "%s.data is 0; a device address wanted", f.name);
+        }
+        if (t.size_bytes != 0 && t.size_bytes < v.bytes) {
+            return report_.fail_field(SPARK_ERR_INVALID_BOUNDS, i, "%s.size_bytes is %llu; its shape and strides reach "
+                                      "%llu", f.name, ull(t.size_bytes), ull(v.bytes));
+        }
+        if (v.bytes > UINT64_MAX - t.data) {
+            return report_.fail_field(SPARK_ERR_INVALID_BOUNDS, i, "%s.data is 0x%llx and its %llu bytes pass the end of "
+                                      "the address space", f.name, ull(t.data), ull(v.bytes));
+        }
+        return SPARK_OK;
+    }
+
+    spark_status layout(uint32_t i) {
+        const spark_field& f = fields_[i];
+        const View& v = out_.view[i];
+        int64_t packed = 1;
+        for (uint32_t d = v.ndim; d-- > 0;) {
+            bool tied = (f.flags & SPARK_FIELD_PACKED) != 0 || ((f.flags & SPARK_FIELD_UNIT_STRIDE) != 0 && d + 1 == v.ndim);
+            if (tied && v.shape[d] > 1 && v.count != 0 && v.stride[d] != packed) {
+                return report_.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, i, "%s.stride[%u] is %lld; %lld wanted", f.name, d,
+                                          ll(v.stride[d]), ll(packed));
+            }
+            packed *= v.shape[d] == 0 ? 1 : v.shape[d];
+        }
+        return (f.flags & SPARK_FIELD_OUT) != 0 && v.count != 0 ? self_overlap(i) : SPARK_OK;
+    }
+
+    // Sorted by stride, each dimension must step over all that the smaller ones reach.
+    spark_status self_overlap(uint32_t i) {
+        const View& v = out_.view[i];
+        int64_t reach = 0, done = 0;
+        for (uint32_t step = 0; step < v.ndim; ++step) {
+            uint32_t best = SPARK_MAX_NDIM;
+            for (uint32_t d = 0; d < v.ndim; ++d) {
+                bool open = v.shape[d] > 1 && (done >> d & 1) == 0;
+                if (open && (best == SPARK_MAX_NDIM || v.stride[d] < v.stride[best])) best = d;
+            }
+            if (best == SPARK_MAX_NDIM) break;
+            if (v.stride[best] <= reach) {
+                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is %lld; more than %lld wanted, or "
+                                          "elements of this output overlap", fields_[i].name, best, ll(v.stride[best]),
+                                          ll(reach));
+            }
+            reach += v.stride[best] * (v.shape[best] - 1);
+            done |= int64_t{1} << best;
+        }
+        return SPARK_OK;
+    }
+
+    // What ties one tensor to another: equal dtypes, needs, and the batch dimension of outputs.
+    spark_status relations(uint32_t i) {
+        const spark_field& f = fields_[i];
+        const View& v = out_.view[i];
+        if (f.dtype_as != NO_FIELD && out_.view[f.dtype_as].present && v.dtype != out_.view[f.dtype_as].dtype &&
+            (f.dtype_mask >> v.dtype & 1) == 0) {
+            char list[96];
+            const char* other = fields_[f.dtype_as].name;
+            return report_.fail_field(SPARK_ERR_INVALID_DTYPE, i, "%s.dtype is %s; wanted %s, as %s%s%s", f.name,
+                                      dtype_info(v.dtype).name, dtype_info(out_.view[f.dtype_as].dtype).name, other,
+                                      f.dtype_mask != 0 ? ", or " : "", dtype_list(f.dtype_mask, list, sizeof list));
+        }
+        if (f.needs != NO_FIELD && !out_.view[f.needs].present) {
+            return report_.fail_field(SPARK_ERR_INVALID_NULL, f.needs, "%s is absent; wanted, since %s is given",
+                                      fields_[f.needs].name, f.name);
+        }
+        const Dim& first = spec_.dims[i][0];
+        if (first.kind == Dim::optional && !v.has_optional && (f.flags & SPARK_FIELD_OUT) != 0 &&
+            out_.symbol[first.value] >= 0) {
+            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is %u; %u wanted, since %s.ndim is %u", f.name,
+                                      v.ndim, v.ndim + 1, fields_[symbol_owner_[first.value]].name,
+                                      out_.view[symbol_owner_[first.value]].ndim);
+        }
+        return SPARK_OK;
+    }
+
+    bool in_place(uint32_t out, uint32_t in) const {
+        const View &a = out_.view[out], &b = out_.view[in];
+        if (fields_[out].alias != in || a.data != b.data || a.dtype != b.dtype || a.ndim != b.ndim) return false;
+        for (uint32_t d = 0; d < a.ndim; ++d) {
+            if (a.shape[d] != b.shape[d] || (a.shape[d] > 1 && a.stride[d] != b.stride[d])) return false;
+        }
+        return true;
+    }
+
+    spark_status overlaps() {
+        uint32_t count = spec_.desc->num_fields;
+        for (uint32_t o = 0; o < count; ++o) {
+            const View& out = out_.view[o];
+            if (!out.present || (fields_[o].flags & SPARK_FIELD_OUT) == 0 || out.bytes == 0 || out.data == 0) continue;
+            for (uint32_t i = 0; i < count; ++i) {
+                const View& other = out_.view[i];
+                bool earlier_output = (fields_[i].flags & SPARK_FIELD_OUT) != 0 && i < o;
+                if (i == o || !other.present || earlier_output || other.bytes == 0 || other.data == 0) continue;
+                if (disjoint(out, other) || in_place(o, i)) continue;
+                return report_.fail_field(SPARK_ERR_INVALID_OVERLAP, o, "%s at 0x%llx (%llu bytes) overlaps %s at 0x%llx (%llu "
+                                          "bytes)%s", fields_[o].name, ull(out.data), ull(out.bytes), fields_[i].name,
+                                          ull(other.data), ull(other.bytes),
+                                          fields_[o].alias == i ? "; in place wants equal address, shape and strides" : "; it must not");
+            }
+        }
+        return SPARK_OK;
+    }
+};
+
+}  // namespace
+
+int64_t View::alignment() const {
+    uint64_t bits = data | 256;
+    return static_cast<int64_t>(bits & -bits);
+}
+
+spark_status validate(const OpSpec& spec, const std::byte* args, bool at_launch, Bound& out, Report& report) {
+    return Validator(spec, args, at_launch, out, report).run();
+}
+
+}  // namespace spark

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The generic validator: everything that follows from an operator's description alone, for every operator.
+// Called by ops/operator.cpp before the operator's own check. Knows no operator by name.
+//
+//   caller's struct --read_args--> copy of known size --validate--> Bound { views of the tensors, sizes by letter }
+#pragma once
+
+#include "ops/common/spec.h"
+
+namespace spark {
+
+// A tensor whose description has been proven sound, with its strides resolved.
+struct View {
+    bool present;
+    bool has_optional;  // the optional leading dimension is there
+    uint32_t dtype;
+    uint32_t ndim;
+    uint32_t elem_bits;
+    spark_devptr data;  // 0 if the caller has not told it (never at launch, unless empty)
+    int64_t shape[SPARK_MAX_NDIM];
+    int64_t stride[SPARK_MAX_NDIM];  // elements, packed ones filled in
+    int64_t count;                   // elements
+    uint64_t bytes;                  // from data to the end of the last element; 0 if count is 0
+
+    int64_t last(uint32_t back) const { return shape[ndim - 1 - back]; }
+    int64_t last_stride(uint32_t back) const { return stride[ndim - 1 - back]; }
+    // The largest power of two, at most 256, that divides the address; 256 while the address is not told.
+    int64_t alignment() const;
+};
+
+struct Bound {
+    const OpSpec* spec;
+    const std::byte* args;  // the copy
+    uint32_t flags;
+    bool at_launch;
+    View view[MAX_FIELDS];
+    int64_t symbol[MAX_SYMBOLS];  // -1 = no present tensor has it
+};
+
+// The rule of sized structs: copies min(struct_size, known) bytes of *from over a zeroed *to.
+spark_status read_struct(const void* from, void* to, uint32_t known, uint32_t first, const char* what, Report& report);
+
+// Finds the operator and copies the arguments into a buffer of MAX_ARGS_SIZE bytes.
+spark_status read_args(const spark_args* from, std::byte* to, const OpSpec*& spec, Report& report);
+
+// Checks every field of the copy, in struct order, then pairs of fields.
+spark_status validate(const OpSpec& spec, const std::byte* args, bool at_launch, Bound& out, Report& report);
+
+// True if no byte of one is a byte of the other. Both are present and not empty. May answer false for interleaved
+// layouts that it cannot prove apart.
+bool disjoint(const View& a, const View& b);
+
+}  // namespace spark
