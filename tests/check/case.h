@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// A case: one call of one operator, the memory it works on, and the results that are right.
+// tests/ops builds cases, the rest of spark-check runs and compares them. A case knows nothing of drivers or kernels.
+#pragma once
+
+#include "ref/formats.h"
+#include "spark.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace check {
+
+// What one element of an output may be. Numbers are given as the interval of results that some right implementation can
+// give: the oracle's value moved down and up by the derived error, each end rounded to the element type.
+struct Allowed {
+    enum Kind : uint32_t { range, nan, bits, unchanged, any } kind = range;
+    float low = 0, high = 0; // range: both are values of the element type (bf16, f16 and f32 fit a float)
+    uint32_t pattern = 0;    // bits: up to four bytes of element
+};
+// Interval [value - error, value + error], ends rounded to `type`. A value that is not finite must be met exactly.
+Allowed allow(ref::Type type, double value, double error);
+
+// Strided view of memory, as spark_tensor says it, with the packed default spelled out.
+struct View {
+    ref::Type type = ref::Type::f32;
+    std::vector<int64_t> shape, stride; // in elements
+    int64_t count() const;
+    int64_t span() const; // elements from the first to one beyond the last
+    int64_t offset(int64_t index) const; // element offset of the index-th element in row-major order
+};
+View packed(ref::Type type, std::vector<int64_t> shape);
+
+// One piece of device memory. In the guarded placement guard zones stand before and after it.
+struct Storage {
+    std::string name;
+    std::vector<uint8_t> bytes; // as they are before the launch; outputs are poisoned by the runner
+    size_t misalign = 0;        // address modulo 256
+};
+
+// A tensor argument: where its descriptor stands in the args struct, where its data lies.
+struct Operand {
+    std::string field;
+    size_t args_offset = 0;
+    size_t storage = 0;
+    View view;
+    bool output = false;
+    bool input = true; // an output that is not an input is poisoned before the launch
+};
+
+struct Case {
+    std::string op, name;
+    std::vector<uint8_t> args; // the operator's struct; tensor addresses are filled in by the runner
+    std::vector<Storage> storages;
+    std::vector<Operand> operands;
+    bool exact = false; // only copies and exact instructions: the drivers must agree bit for bit
+    bool large = false; // too much work for the emulator
+    // Allowed results of operand `index`, row-major, for a kernel of that name (its name may tell how it accumulates).
+    std::function<std::vector<Allowed>(size_t index, const std::string& kernel)> expect;
+    std::string note; // dims and flags in words, for reports
+
+    template <class Args> Args& as() { return *reinterpret_cast<Args*>(args.data()); }
+    // Adds a tensor with its own storage, or in the storage of an earlier operand (in place).
+    Operand& add(std::string field, size_t args_offset, View view, size_t misalign, bool output);
+    Operand& add_in_place(std::string field, size_t args_offset, size_t of_operand);
+    uint8_t* element(const Operand& operand, int64_t index);
+    std::vector<double> values(const Operand& operand) const; // row-major, decoded
+};
+template <class Args> Case make_case(std::string op, std::string name, uint32_t number) {
+    Case c;
+    c.op = std::move(op);
+    c.name = std::move(name);
+    c.args.resize(sizeof(Args));
+    c.as<Args>().hdr.struct_size = sizeof(Args);
+    c.as<Args>().hdr.op = number;
+    return c;
+}
+
+spark_dtype dtype_of(ref::Type type);
+
+// One entry of the list: the case is built only when it is its turn.
+enum class Tier { quick, longer, card };
+struct Entry {
+    std::string op, name;
+    std::vector<int64_t> dims; // what --shape M,N,K compares with
+    Tier tier = Tier::quick;
+    std::function<Case(uint64_t seed)> build;
+};
+// Which elements a value generator should make strange.
+enum class Special { none, nan_row, inf_row, denormal_row, zero_row, huge_row };
+
+// A family of operators: its named situations, and random ones.
+struct Family {
+    const char* op;
+    void (*named)(std::vector<Entry>& out);
+    Entry (*random)(uint64_t seed, int64_t index);
+};
+const std::vector<Family>& families(); // tests/ops/families.cpp
+
+} // namespace check

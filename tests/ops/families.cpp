@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of families, and what their case builders share.
+#include "ops/families.h"
+
+#include <cmath>
+#include <limits>
+
+namespace check {
+
+const std::vector<Family>& families() {
+    static const std::vector<Family> all = {RMSNORM, GEMM, EMBEDDING};
+    return all;
+}
+
+std::vector<ref::Type> types_of(unsigned mask) {
+    std::vector<ref::Type> types;
+    if (mask & BF16) {
+        types.push_back(ref::Type::bf16);
+    }
+    if (mask & F16) {
+        types.push_back(ref::Type::f16);
+    }
+    if (mask & F32) {
+        types.push_back(ref::Type::f32);
+    }
+    return types;
+}
+
+void fill(Case& c, const Operand& operand, Random& random, double scale) {
+    const int64_t n = operand.view.count();
+    for (int64_t i = 0; i < n; ++i) {
+        ref::store(operand.view.type, random.normal() * scale, c.element(operand, i));
+    }
+}
+
+void make_special(Case& c, const Operand& operand, Special special, int64_t row, int64_t length, Random& random) {
+    const ref::Type type = operand.view.type;
+    const ref::Format format = ref::format_of(type);
+    const double smallest_normal = std::ldexp(1.0, format.min_exponent());
+    const int64_t first = row * length;
+    if (special == Special::none || length == 0 || first + length > operand.view.count()) {
+        return;
+    }
+    if (special == Special::nan_row || special == Special::inf_row) {
+        // One element is enough to decide a row; the last one is what a tail may forget.
+        const double strange = special == Special::nan_row ? std::numeric_limits<double>::quiet_NaN()
+                                                           : std::numeric_limits<double>::infinity();
+        const int64_t at = random.chance(0.5) ? length - 1 : random.below(length);
+        ref::store(type, random.chance(0.5) ? strange : -strange, c.element(operand, first + at));
+        return;
+    }
+    for (int64_t i = first; i < first + length; ++i) {
+        double value = 0;
+        if (special == Special::denormal_row) {
+            value = smallest_normal * (2 * random.unit() - 1); // all below the smallest normal number
+        } else if (special == Special::huge_row) {
+            value = std::ldexp(random.unit() + 1, 100); // the square overflows FP32
+        }
+        ref::store(type, value, c.element(operand, i));
+    }
+}
+
+} // namespace check

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the families of cases share: filling inputs, strange rows, the list of families.
+// Each operator has one file of cases (ops/<family>/<operator>.cpp) and one table of named situations beside it.
+#pragma once
+
+#include "check/case.h"
+#include "check/random.h"
+
+namespace check {
+
+// Every element random: normal, `scale` wide, rounded to the element type.
+void fill(Case& c, const Operand& operand, Random& random, double scale = 1);
+
+// Makes row `row` (of length `length`, row-major) of an operand strange.
+void make_special(Case& c, const Operand& operand, Special special, int64_t row, int64_t length, Random& random);
+
+// 2-byte and 4-byte element types by the bits of a table's `types` field.
+enum Types : unsigned { F32 = 1, F16 = 2, BF16 = 4, ALL = 7 };
+std::vector<ref::Type> types_of(unsigned mask);
+
+extern const Family RMSNORM, GEMM, EMBEDDING;
+
+} // namespace check

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of gemm: from a row of shapes.inc (or a random one) to arguments, memory and right results.
+// Called by spark-check through families.cpp; results come from tests/ref.
+#include "ref/gemm.h"
+
+#include "ops/families.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+
+namespace check {
+namespace {
+
+enum Layouts : unsigned { TN = 1, NN = 2, NT = 4, TT = 8, ALL_LAYOUTS = 15 };
+enum Broadcast : unsigned { A_SAME = 1, B_SAME = 2, C_SAME = 4, B_FLAT = 8 }; // stride 0; B_FLAT: no batch dimension
+enum class Bias { none, f32, same };
+
+struct Shape {
+    const char* name = "";
+    int64_t batch = 1, m = 1, n = 1, k = 1;
+    int64_t a_pad = 0, b_pad = 0, d_pad = 0, batch_gap = 0;     // elements after each row, and after each batch
+    int64_t a_misalign = 0, b_misalign = 0, d_misalign = 0; // elements off the 16-byte boundary
+    unsigned layouts = ALL_LAYOUTS, types = BF16, outs = BF16;
+    float alpha = 1, beta = 0;
+    bool in_place = false, c_unread = false; // c_unread: c is there, all NaN, and beta is 0
+    Bias bias = Bias::none;
+    spark_activation activation = SPARK_ACTIVATION_NONE;
+    unsigned broadcast = 0;
+    Special special = Special::none;
+    bool special_in_b = false;
+    Tier tier = Tier::quick;
+};
+
+const Shape SHAPES[] = {
+#include "ops/gemm/shapes.inc"
+};
+
+// rows x columns of the logical matrix; `transposed` puts the rows next to each other in memory.
+//   plain:       stride {columns + pad, 1}        transposed:  stride {1, rows + pad}
+View matrix(ref::Type type, int64_t batch, int64_t rows, int64_t columns, int64_t pad, int64_t gap, bool transposed) {
+    const int64_t pitch = (transposed ? rows : columns) + pad;
+    const int64_t size = (transposed ? columns : rows) * pitch + gap;
+    View view{type, {rows, columns}, {transposed ? 1 : pitch, transposed ? pitch : 1}};
+    if (batch != 1) {
+        view.shape.insert(view.shape.begin(), batch);
+        view.stride.insert(view.stride.begin(), size);
+    }
+    return view;
+}
+
+View same_for_all(View view) {
+    if (view.shape.size() == 3) {
+        view.stride[0] = 0;
+    }
+    return view;
+}
+
+View without_batch(View view) {
+    if (view.shape.size() == 3) {
+        view.shape.erase(view.shape.begin());
+        view.stride.erase(view.stride.begin());
+    }
+    return view;
+}
+
+// Everything the oracle needs, decoded: a as [B, M, K], b as [B, N, K], c as [B, M, N].
+struct Problem {
+    ref::Gemm op;
+    ref::Type out;
+    size_t batch, m, n, k;
+    std::vector<double> a, b, c, bias;
+    bool b_has_batch;
+    bool sampled; // a product this large is checked in some rows; the others only for repeatability
+
+    bool row_is_checked(size_t row) const {
+        return !sampled || row < 2 || row + 2 >= m || row % 61 == 0 || row % 128 == 127;
+    }
+};
+
+// What FP32 arithmetic may err by, u = 2^-24.
+//   tensor cores: each step of 16 products is summed with 25 fraction bits and truncated: with partial sums bounded by
+//     sum|ab|, (K/16 + 1) * 2^-23 * sum|ab| (ptx.md, "mma numerics"; simulated worst cases reach 0.4 of it);
+//   fused multiply-add, one product after the other: K u sum|ab|;
+//   either may lose a subnormal bit (2^-149) per step;
+//   epilogue: alpha, beta and bias are three operations, each u relative to the sum of the absolute terms;
+//   activation: slope at most 1.13 (GELU; SiLU 1.10), and 2^-20 |x| for exponentials and divisions that are approximate.
+double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, bool tensor_cores) {
+    constexpr double u = 0x1p-24;
+    const double k = static_cast<double>(p.k);
+    const double steps = tensor_cores ? std::ceil(k / 16) + 1 : k;
+    double error = steps * ((tensor_cores ? 2 * u : u) * e.magnitude + 0x1p-148) * std::fabs(p.op.alpha);
+    error += 3 * u * (std::fabs(p.op.alpha) * e.magnitude + std::fabs(p.op.beta * c) + std::fabs(bias));
+    if (p.op.activation != ref::Activation::none) {
+        error = 1.13 * error + 0x1p-20 * std::fabs(e.before);
+    }
+    return error;
+}
+
+std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
+    // A name that ends in a tile of three numbers (128x128x32) is a tensor-core kernel; others multiply and add.
+    const size_t way = kernel.find("__");
+    const bool tensor_cores = way != std::string::npos && std::count(kernel.begin() + static_cast<long>(way), kernel.end(), 'x') >= 2;
+    std::vector<Allowed> out;
+    out.reserve(p.batch * p.m * p.n);
+    for (size_t batch = 0; batch < p.batch; ++batch) {
+        for (size_t m = 0; m < p.m; ++m) {
+            const std::span<const double> a = std::span(p.a).subspan((batch * p.m + m) * p.k, p.k);
+            for (size_t n = 0; n < p.n; ++n) {
+                if (!p.row_is_checked(m)) {
+                    out.push_back({Allowed::any});
+                    continue;
+                }
+                const size_t b_row = (p.b_has_batch ? batch : 0) * p.n + n;
+                const double c = p.c.empty() || p.op.beta == 0 ? 0 : p.c[(batch * p.m + m) * p.n + n];
+                const double bias = p.bias.empty() ? 0 : p.bias[n];
+                const auto e = ref::gemm_element(p.op, a, std::span(p.b).subspan(b_row * p.k, p.k), c, bias);
+                out.push_back(allow(p.out, e.value, error_of(p, e, c, bias, tensor_cores)));
+            }
+        }
+    }
+    return out;
+}
+
+void add_operands(Case& c, const Shape& s, ref::Type type, ref::Type out, unsigned layout, Random& random) {
+    using Args = spark_gemm_args;
+    const size_t in_size = ref::size_of(type), out_size = ref::size_of(out);
+    View a = matrix(type, s.batch, s.m, s.k, s.a_pad, s.batch_gap, layout == NT || layout == TT);
+    View b = matrix(type, s.batch, s.n, s.k, s.b_pad, s.batch_gap, layout == NN || layout == NT);
+    const View d = matrix(out, s.batch, s.m, s.n, s.d_pad, s.batch_gap, false);
+    a = s.broadcast & A_SAME ? same_for_all(a) : a;
+    b = s.broadcast & B_SAME ? same_for_all(b) : s.broadcast & B_FLAT ? without_batch(b) : b;
+
+    fill(c, c.add("a", offsetof(Args, a), a, 16 + static_cast<size_t>(s.a_misalign) * in_size, false), random);
+    fill(c, c.add("b", offsetof(Args, b), b, 16 + static_cast<size_t>(s.b_misalign) * in_size, false), random);
+    const bool in_b = s.special_in_b;
+    make_special(c, c.operands[in_b ? 1 : 0], s.special, (in_b ? s.n : s.m) * 2 / 3, s.k, random);
+    if (s.bias != Bias::none) {
+        const ref::Type bias_type = s.bias == Bias::f32 ? ref::Type::f32 : out;
+        fill(c, c.add("bias", offsetof(Args, bias), packed(bias_type, {s.n}), 16, false), random);
+    }
+    const size_t d_base = 16 + static_cast<size_t>(s.d_misalign) * out_size;
+    if (s.beta != 0 || s.c_unread) {
+        const View c_view = s.broadcast & C_SAME ? same_for_all(d) : d;
+        c.add("c", offsetof(Args, c), c_view, d_base, false); // all NaN until filled
+        if (!s.c_unread) {
+            fill(c, c.operands.back(), random, 2);
+        }
+    }
+    if (s.in_place) {
+        c.add_in_place("d", offsetof(Args, d), c.operands.size() - 1);
+    } else {
+        c.add("d", offsetof(Args, d), d, d_base, true);
+    }
+}
+
+Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const std::string& name, uint64_t seed) {
+    Case c = make_case<spark_gemm_args>("gemm", name, SPARK_OP_GEMM);
+    Random random(seed, name);
+    add_operands(c, s, type, out, layout, random);
+    auto& args = c.as<spark_gemm_args>();
+    args.alpha = s.alpha;
+    args.beta = s.beta;
+    args.activation = s.activation;
+    c.large = s.tier == Tier::card;
+    c.note = "B " + std::to_string(s.batch) + ", M " + std::to_string(s.m) + ", N " + std::to_string(s.n) + ", K " +
+             std::to_string(s.k);
+
+    auto p = std::make_shared<Problem>();
+    p->op.alpha = s.alpha == 0 ? 1 : s.alpha;
+    p->op.beta = s.beta;
+    p->op.activation = static_cast<ref::Activation>(s.activation); // the enums agree by design of both: NONE SILU ERF TANH
+    p->out = out;
+    p->batch = static_cast<size_t>(s.batch);
+    p->m = static_cast<size_t>(s.m);
+    p->n = static_cast<size_t>(s.n);
+    p->k = static_cast<size_t>(s.k);
+    p->b_has_batch = !(s.broadcast & B_FLAT);
+    p->sampled = s.batch * s.m * s.n * s.k > (int64_t{1} << 31);
+    for (const Operand& operand : c.operands) {
+        if (operand.field != "d") {
+            (operand.field == "a" ? p->a : operand.field == "b" ? p->b : operand.field == "c" ? p->c : p->bias) = c.values(operand);
+        }
+    }
+    c.expect = [p](size_t, const std::string& kernel) { return expect(*p, kernel); };
+    return c;
+}
+
+const char* name_of(unsigned layout) {
+    return layout == TN ? "tn" : layout == NN ? "nn" : layout == NT ? "nt" : "tt";
+}
+
+Entry entry(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const std::string& name) {
+    return {"gemm", name, {s.m, s.n, s.k}, s.tier,
+            [=](uint64_t seed) { return build(s, type, out, layout, name, seed); }};
+}
+
+void named(std::vector<Entry>& all) {
+    for (const Shape& s : SHAPES) {
+        for (unsigned layout : {TN, NN, NT, TT}) {
+            for (ref::Type type : types_of(s.types)) {
+                for (ref::Type out : types_of(s.outs)) {
+                    if (s.layouts & layout) {
+                        const std::string name = std::string(s.name) + "." + name_of(layout) + "." + ref::name_of(type) + "." + ref::name_of(out);
+                        all.push_back(entry(s, type, out, layout, name));
+                    }
+                }
+            }
+        }
+    }
+}
+
+Entry random(uint64_t seed, int64_t index) {
+    const std::string name = "random_" + std::to_string(index);
+    Random r(seed, "gemm." + name);
+    Shape s;
+    const auto dim = [&r] { return r.chance(0.5) ? r.between(1, 150) : 8 * r.between(1, 20); };
+    s.batch = r.chance(0.25) ? r.between(2, 4) : 1;
+    s.m = dim();
+    s.n = dim();
+    s.k = r.chance(0.05) ? 0 : dim();
+    const std::vector<int64_t> pads = {0, 0, 0, 8, 16, 1, 3};
+    s.a_pad = r.pick(pads);
+    s.b_pad = r.pick(pads);
+    s.d_pad = r.pick(pads);
+    s.batch_gap = r.pick(pads);
+    s.a_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
+    s.b_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
+    s.d_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
+    s.alpha = r.pick<float>({1, 1, 0, -0.5f, 3});
+    s.beta = r.pick<float>({0, 0, 1, -0.25f});
+    s.in_place = s.beta != 0 && r.chance(0.5);
+    s.c_unread = s.beta == 0 && r.chance(0.2);
+    s.bias = r.pick<Bias>({Bias::none, Bias::none, Bias::f32, Bias::same});
+    s.activation = r.pick<spark_activation>({SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_SILU,
+                                             SPARK_ACTIVATION_GELU_ERF, SPARK_ACTIVATION_GELU_TANH});
+    if (s.batch > 1 && r.chance(0.4)) {
+        s.broadcast = s.in_place ? B_SAME : r.pick<unsigned>({A_SAME, B_SAME, C_SAME, B_FLAT, A_SAME | C_SAME});
+    }
+    s.special = r.chance(0.15) ? Special::nan_row : Special::none;
+    const auto type = r.pick(types_of(BF16 | F16));
+    return entry(s, type, r.pick(types_of(ALL)), r.pick<unsigned>({TN, TN, NN, NT, TT}), name);
+}
+
+} // namespace
+
+extern const Family GEMM{"gemm", named, random};
+
+} // namespace check

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+# One kernel through the assembler: what a good one yields, and that each broken promise fails with the words that
+# name it. Run by CTest as ptx.build. Needs ptxas (SPARK_PTXAS) and a C preprocessor.
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+from support import BODY, CC, HEADER, PTXAS, TOP, ScratchTree, changed
+
+import expand
+import table
+from assemble import AssembleError, assemble, find_variant, image_list, write_depfile
+from cubin import Cubin
+from header import parse_tree
+
+
+def hungry(count):
+    """A body that keeps `count` values alive across a barrier."""
+    loads = "".join(f"    ld.volatile.global.f32 x{i}, [to+{4 * i}];\n" for i in range(count))
+    stores = "".join(f"    st.volatile.global.f32 [to+{4 * i}], x{i};\n" for i in reversed(range(count)))
+    return changed(BODY, ("    st.global.f32 [to], v;\n", loads + "    bar.sync 0;\n" + stores),
+                   ("    .reg .f32 v;", f"    .reg .f32 v, x<{count}>;"))
+
+
+@unittest.skipUnless(PTXAS, "SPARK_PTXAS is not set")
+class Build(ScratchTree):
+    def build(self, header=HEADER, body=BODY, out="out", name="fill__plain", archs=(120, 90), cc=CC):
+        self.plant("fill/fill.ptx", header + body)
+        return assemble(find_variant(name, self.root), self.root, self.top / out, PTXAS, cc, archs)
+
+    def refuse(self, words, header=HEADER, body=BODY):
+        with self.assertRaises(AssembleError) as caught:
+            self.build(header, body)
+        self.assertIn(words, str(caught.exception))
+        self.assertFalse((self.top / "out" / "fill__plain.S").exists())
+
+
+class Good(Build):
+    def test_images(self):
+        record, read = self.build()
+        self.assertEqual([(i["kind"], i["arch"]) for i in record["images"]], image_list((120, 90)))
+        self.assertTrue(0 < record["regs"]["120"] <= 32 and 0 < record["regs"]["90"] <= 32)
+        self.assertEqual([os.path.relpath(f, self.root) for f in read], ["fill/fill.ptx", "lib/base.ptxh"])
+        code = Cubin((self.top / "out" / "fill__plain.90.cubin").read_bytes())
+        self.assertEqual((code.kernels(), code.params("fill__plain")), (["fill__plain"], [(0, 8), (8, 4)]))
+        self.assertRegex(record["ptxas"], r"^\d+\.\d+\.\d+$")
+        text = (self.top / "out" / "fill__plain.120.ptx").read_bytes()
+        self.assertEqual((text.count(b"\0"), text[-1:], record["images"][3]["size"]), (1, b"\0", len(text) - 1))
+
+    def test_equal_code_ships_once(self):
+        record, _ = self.build()
+        self.assertEqual(record["images"][1]["same_as"], "cubin120")
+        self.assertFalse((self.top / "out" / "fill__plain.121.cubin").exists())
+
+    def test_one_chip(self):
+        record, _ = self.build(archs=(90,))
+        self.assertEqual([(i["kind"], i["arch"]) for i in record["images"]], [("cubin", 90), ("ptx", 90)])
+        record, _ = self.build(header=changed(HEADER, ("//! block", "//! archs    120\n//! block")), out="narrow")
+        self.assertEqual(image_list((120,)), [(i["kind"], i["arch"]) for i in record["images"]])
+
+    def test_same_bytes_anywhere(self):
+        """Twice, in another build folder, and from another copy of the tree: the same bytes."""
+        self.build(out="one")
+        self.build(out="two/deeper")
+        moved = self.top / "moved" / "elsewhere"
+        shutil.copytree(self.root, moved / "ptx")
+        assemble(find_variant("fill__plain", moved / "ptx"), moved / "ptx", self.top / "three", PTXAS, CC)
+        images = sorted(p.name for p in (self.top / "one").iterdir() if p.suffix in (".cubin", ".ptx", ".json"))
+        self.assertEqual(len(images), 5)
+        for other in ("two/deeper", "three"):
+            for image in images:
+                self.assertEqual((self.top / "one" / image).read_bytes(), (self.top / other / image).read_bytes(), image)
+        for image in images:
+            self.assertNotIn(str(self.top).encode(), (self.top / "three" / image).read_bytes())
+
+    def test_same_text_from_both_preprocessors(self):
+        both = [c for c in ("gcc", "clang") if shutil.which(c)]
+        if len(both) < 2:
+            self.skipTest("gcc and clang are not both here")
+        self.plant("fill/fill.ptx", HEADER + BODY)
+        variant = find_variant("fill__plain", self.root)
+        self.assertEqual(expand.expand(variant, 120, self.root, "gcc")[0],
+                         expand.expand(variant, 120, self.root, "clang")[0])
+
+    def test_macros(self):
+        header = changed(HEADER, ("kernel   fill ", "kernel   fill_{T}_{L} "), ("//! block", "//! for T f32 ; L nn\n//! block"),
+                         ("plain ", "plain TM=4 "))
+        body = changed(BODY, ("[to], v", "[to+T_f32*TM+L_nn+SPARK_BLOCK+SPARK_SMEM], v // T L\n"))
+        self.plant("fill/fill.ptx", header + body)
+        text, _ = expand.expand(find_variant("fill_f32_nn__plain", self.root), 90, self.root, CC)
+        self.assertIn("st.global.f32 [to+1*4+1+128+0], v", text)
+        self.assertIn(".target sm_90", text)
+        self.assertIn(".visible .entry fill_f32_nn__plain (.param .u64 y, .param .f32 value) .maxntid 128,1,1\n", text)
+
+    def test_markers_name_the_line(self):
+        self.plant("fill/fill.ptx", HEADER + BODY)
+        text, _ = expand.expand(find_variant("fill__plain", self.root), 120, self.root, CC)
+        lines = text.splitlines()
+        marker = lines.index('# 10 "ptx/fill/fill.ptx"')
+        self.assertTrue(lines[marker + 1].startswith(".visible .entry"))
+
+    def test_depfile(self):
+        write_depfile(self.top / "d", "/a b/x.S", ["/a b/k.ptx", "/c#d$"])
+        self.assertEqual((self.top / "d").read_text(), "/a\\ b/x.S: /a\\ b/k.ptx \\\n /c\\#d$$\n")
+
+    def test_cpp_table(self):
+        """The generated C++ compiles, links with the images, and finds their first bytes."""
+        self.build()
+        files = parse_tree(self.root)
+        table.generate(files, self.top / "out", (120, 90))
+        (self.top / "out" / "spark_kernels.cpp").write_text(table.source_text(files, self.top / "out", (120, 90)))
+        (self.top / "main.cpp").write_text("""
+#include "spark_kernels.h"
+#include <cstring>
+using namespace spark;
+static_assert(kernels::fill__plain.block == 128 && kernels::fill__plain.limits[0].value == 4);
+static_assert(kernels::fill__plain.images.size() == 5 && sizeof(kernels::fill_params) == 16);
+constexpr const Kernel* ROW[] = {&kernels::fill__plain};
+int main() {
+    auto all = kernels::all();
+    if (all.size() != 1 || all[0] != ROW[0] || all[0]->index != 0) return 1;
+    for (const Image& i : all[0]->images) {
+        if (reinterpret_cast<uintptr_t>(i.data) % 64) return 2;
+        if (i.kind == ImageKind::cubin && std::memcmp(i.data, "\\x7f" "ELF", 4)) return 3;
+        if (i.kind == ImageKind::ptx && std::strlen(static_cast<const char*>(i.data)) != i.size) return 4;
+    }
+    return all[0]->images[0].data == all[0]->images[1].data ? 0 : 5;
+}
+""")
+        subprocess.run([os.environ.get("SPARK_CXX", "c++"), "-std=c++20", "-fPIE", "-Wall", "-Wextra", "-Werror",
+                        f"-I{TOP / 'src'}", f"-I{self.top / 'out'}", str(self.top / "main.cpp"),
+                        str(self.top / "out" / "spark_kernels.cpp"), str(self.top / "out" / "fill__plain.S"),
+                        "-o", str(self.top / "main")], check=True)
+        self.assertEqual(subprocess.run([str(self.top / "main")], check=False).returncode, 0)
+
+    @unittest.skipUnless(shutil.which("clang"), "clang is not here")
+    def test_embeds_on_aarch64(self):
+        self.build()
+        subprocess.run(["clang", "--target=aarch64-linux-gnu", "-c", str(self.top / "out" / "fill__plain.S"), "-o",
+                        str(self.top / "arm.o")], check=True)
+        self.assertIn((self.top / "out" / "fill__plain.120.cubin").read_bytes(), (self.top / "arm.o").read_bytes())
+
+
+class Refused(Build):
+    def test_registers(self):
+        self.refuse("registers used, regs=32 declared", body=hungry(60))
+
+    def test_spills(self):
+        self.refuse("bytes spilled to memory (stores); none is allowed", body=hungry(100),
+                    header=changed(HEADER, ("block    128", "block    1024"), ("regs=32", "regs=64")))
+
+    def test_stack(self):
+        self.refuse("bytes of stack frame; none is allowed", body=changed(
+            BODY, ("    .reg .u32 i;\n", "    .reg .u32 i;\n    .local .align 4 .b8 own[64];\n    .reg .u64 p;\n"),
+            ("    st.global.f32 [to], v;", "    mov.u64 p, own;\n    mad.wide.u32 p, i, 4, p;\n"
+             "    st.local.f32 [p], v;\n    ld.volatile.local.f32 v, [p+4];\n    st.global.f32 [to], v;")))
+
+    def test_static_shared_memory(self):
+        self.refuse("512 bytes of static shared memory", body=changed(
+            BODY, ("    .reg .u32 i;\n", "    .reg .u32 i;\n    .shared .align 4 .b8 own[512];\n"),
+            ("    st.global.f32 [to], v;", "    st.volatile.shared.f32 [own], v;\n    st.global.f32 [to], v;")))
+
+    def test_entry_of_another_name(self):
+        self.refuse("the text must hold one entry, made by SPARK_ENTRY; found flood", body=changed(
+            BODY, ("SPARK_ENTRY", ".visible .entry flood (.param .u64 y, .param .f32 value) .maxntid 128,1,1")))
+
+    def test_second_entry(self):
+        self.refuse("found fill__plain, more", body=BODY + ".visible .entry more () { ret; }\n")
+
+    def test_params_differ(self):
+        self.refuse(".param list (y) is not the header's (y value)", body=changed(
+            BODY, ("SPARK_ENTRY", ".visible .entry fill__plain (.param .u64 y) .maxntid 128,1,1"),
+            ("    ld.param.f32 v, [value];\n", "    mov.f32 v, 0f00000000;\n")))
+
+    def test_param_types_differ(self):
+        self.refuse("parameters lie at [(0, 8), (8, 8)], the header says [(0, 8), (8, 4)]", body=changed(
+            BODY, ("SPARK_ENTRY", ".visible .entry fill__plain (.param .u64 y, .param .u64 value) .maxntid 128,1,1")))
+
+    def test_block_differs(self):
+        self.refuse(".maxntid 128,1,1 is missing", body=changed(
+            BODY, ("SPARK_ENTRY", ".visible .entry fill__plain (.param .u64 y, .param .f32 value) .maxntid 64,1,1")))
+
+    def test_target_differs(self):
+        self.refuse(".target must be sm_120f, found none (include base.ptxh, once)",
+                    body=changed(BODY, ('#include "base.ptxh"', ".version 8.8")))
+
+    def test_assembler_error_names_the_line(self):
+        self.refuse("ptx/fill/fill.ptx:18: error:", body=changed(BODY, ("st.global.f32 [to], v", "st.global.f99 [to], v")))
+
+    def test_preprocessor_error(self):
+        with self.assertRaises(expand.ExpandError) as caught:
+            self.build(body=changed(BODY, ('"base.ptxh"', '"gone.ptxh"')))
+        self.assertIn("ptx/fill/fill.ptx:9:", str(caught.exception))
+
+    def test_unknown_name(self):
+        with self.assertRaises(AssembleError) as caught:
+            self.build(name="fill")
+        self.assertIn("no kernel is called 'fill'; did you mean fill__plain?", str(caught.exception))
+
+    def test_missing_assembler(self):
+        done = subprocess.run(["python3", str(TOP / "tools" / "ptxc"), "assemble", "x", "--out", "/nowhere"],
+                              env={**os.environ, "SPARK_PTXAS": ""}, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no assembler: give --ptxas FILE or set SPARK_PTXAS", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

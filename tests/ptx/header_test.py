@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+# The grammar of //! blocks: what is read from a good one, and the exact words for each way to get it wrong.
+# Run by CTest as ptx.header. Needs no compiler.
+import unittest
+
+from support import BODY, HEADER, ScratchTree, changed
+
+import rules
+import table
+from header import HeaderError, parse_file, parse_tree
+
+
+class Good(ScratchTree):
+    def test_everything_is_read(self):
+        path = self.plant("gemm/gemm.ptx", """//! kernel   gemm_{T}_{L}   D = A op(B), {T}
+//! for      T bf16 f16 ; L tn nn nt
+//! block    32*WARPS
+//! params   a:ptr m:u32 lda:i64
+//!          alpha:f32 n:i32
+//! limits   k%TK a_align>=16 n<=2147483647 b==1
+//! smem     (TM+TN)*TK*2*ST
+//! deterministic no
+//! variant  128x64x32_s3   TM=128 TN=64 TK=32 ST=3 WARPS=8   smem=36864 regs=128 ctas_per_sm=2
+//! variant  64x64x32_s2    TM=64 TN=64 TK=32 ST=2 WARPS=4    smem=16384 regs=0x60
+""")
+        parsed = parse_file(path, self.root)
+        self.assertEqual([v.name for v in parsed.variants][:3],
+                         ["gemm_bf16_tn__128x64x32_s3", "gemm_bf16_tn__64x64x32_s2", "gemm_bf16_nn__128x64x32_s3"])
+        self.assertEqual(len(parsed.variants), 12)
+        first, second = parsed.variants[:2]
+        self.assertEqual((first.maths, first.axes), ("D = A op(B), bf16", {"T": "bf16", "L": "tn"}))
+        self.assertEqual((first.block, first.smem, first.regs, first.ctas_per_sm), (256, 36864, 128, 2))
+        self.assertEqual((second.block, second.regs, second.ctas_per_sm, second.ctas_declared), (128, 96, 5, False))
+        self.assertEqual([str(l) for l in first.limits], ["k%32", "a_align>=16", "n<=2147483647", "b==1"])
+        self.assertEqual([(p.name, p.offset) for p in first.params.params],
+                         [("a", 0), ("m", 8), ("lda", 16), ("alpha", 24), ("n", 28)])
+        self.assertEqual((first.params.bytes, first.params.struct_bytes, first.params.struct), (32, 32, "gemm_params"))
+        self.assertFalse(first.deterministic)
+
+    def test_params_of_another_file(self):
+        self.plant("fill/fill.ptx", HEADER)
+        other = self.plant("fill/fill.wide.ptx", changed(HEADER, ("y:ptr value:f32", "@fill.ptx"), ("plain", "wide")))
+        parsed = parse_file(other, self.root)
+        self.assertEqual((parsed.params.struct, parsed.params.owner), ("fill_params", "ptx/fill/fill.ptx"))
+        self.assertEqual([p.name for p in parsed.depends], ["fill.ptx"])
+
+    def test_tail_padding(self):
+        parsed = parse_file(self.plant("fill/fill.ptx", HEADER), self.root)
+        self.assertEqual((parsed.params.bytes, parsed.params.struct_bytes), (12, 16))
+
+    def test_occupancy(self):
+        self.assertEqual(rules.ctas_per_sm(256, 49200, 128), (2, "smem"))
+        self.assertEqual(rules.ctas_per_sm(384, 0, 168), (1, "regs"))
+        self.assertEqual(rules.ctas_per_sm(32, 0, 32), (24, "ctas"))
+        self.assertEqual(rules.ctas_per_sm(256, 0, 32), (6, "warps"))
+
+    def test_ids(self):
+        self.assertEqual(table.fnv1a(""), 0xCBF29CE484222325)
+        self.assertEqual(table.fnv1a("a"), 0xAF63DC4C8601EC8C)
+
+
+class Bad(ScratchTree):
+    def refuse(self, words, *pairs, text=HEADER, name="fill/fill.ptx"):
+        path = self.plant(name, changed(text, *pairs) + BODY)
+        with self.assertRaises(HeaderError) as caught:
+            parse_file(path, self.root)
+        self.assertIn(words, str(caught.exception))
+        for finding in caught.exception.findings:
+            self.assertRegex(finding, r"^ptx/[\w/.]+:\d+: \S")
+
+    def test_line_is_named(self):
+        self.refuse("ptx/fill/fill.ptx:8: variant plain: regs= is missing", (" regs=32", ""))
+
+    def test_unknown_key(self):
+        self.refuse("starts with no known key: kernel for", ("//! block ", "//! blocks"))
+
+    def test_missing_line(self):
+        self.refuse("the header has no 'smem' line", ("//! smem     0\n", ""))
+
+    def test_line_given_twice(self):
+        self.refuse("ptx/fill/fill.ptx:4: 'block' is given twice (first on line 3)",
+                    ("//! block    128\n", "//! block    128\n//! block    128\n"))
+
+    def test_no_maths(self):
+        self.refuse("'kernel' needs the name and, after it, what it computes", ("fill    y[i] = value", "fill"))
+
+    def test_name_is_not_the_files(self):
+        self.refuse("'flood' does not start with the file's stem 'fill'", ("kernel   fill", "kernel   flood"))
+
+    def test_name_grammar(self):
+        for bad in ("fill_", "fill__x", "fill_F32", "fill_x-y"):
+            self.refuse("is no contract name", ("kernel   fill", f"kernel   {bad}"))
+
+    def test_names_that_say_nothing(self):
+        self.refuse("carries a version number ('v2')", ("kernel   fill", "kernel   fill_v2"))
+        self.refuse("carries 'fast'", ("variant  plain", "variant  fast"))
+        self.refuse("carries a chip name ('sm120')", ("variant  plain", "variant  x4_sm120"))
+        self.refuse("is no variant name", ("variant  plain", "variant  Plain"))
+
+    def test_axis_unused_or_undeclared(self):
+        self.refuse("{T} stands in only one of", ("kernel   fill ", "kernel   fill_{T} "))
+        self.refuse("{T} stands in only one of", ("//! block", "//! for T f32\n//! block"))
+        self.refuse("axis T needs distinct values", ("//! block", "//! for T f32 f32\n//! block"))
+
+    def test_params(self):
+        self.refuse("param 'y:half': write name:type with type one of ptr u64", ("y:ptr", "y:half"))
+        self.refuse("param 'y' is given twice", ("value:f32", "y:f32"))
+        self.refuse("param 'float' is no usable name", ("value:f32", "float:f32"))
+        self.refuse("params @gone.ptx: no such other file in fill/", ("y:ptr value:f32", "@gone.ptx"))
+
+    def test_limits(self):
+        self.refuse("limit 'y_align=4': write name%N", ("y_align>=4", "y_align=4"))
+        self.refuse("limit 'k%TK': 'TK' is no constant of this variant", ("y_align>=4", "k%TK"))
+        self.refuse("limit 'k%0': a divisor is at least 1", ("y_align>=4", "k%0"))
+
+    def test_shared_memory(self):
+        self.refuse("smem=0 is declared, but 128*4 gives 512", ("//! smem     0", "//! smem     128*4"))
+        self.refuse("smem 'TN*4': 'TN' is no constant", ("//! smem     0", "//! smem     TN*4"))
+        self.refuse("smem '__import__(1)': only integers", ("//! smem     0", "//! smem     __import__(1)"))
+        self.refuse("more than one block may have on 12.x (101376)", ("//! smem     0", "//! smem     102400"),
+                    ("smem=0", "smem=102400"))
+
+    def test_block(self):
+        self.refuse("block 100: a multiple of 32", ("block    128", "block    100"))
+        self.refuse("block 2048: a multiple of 32", ("block    128", "block    2048"))
+
+    def test_registers_and_occupancy(self):
+        self.refuse("regs=300 is outside 1..255", ("regs=32", "regs=300"))
+        self.refuse("ctas_per_sm=20 is declared, but only 12 fit one SM (warps)", ("regs=32", "regs=32 ctas_per_sm=20"))
+        self.refuse("does not fit one SM (regs)", ("block    128", "block    1024"), ("regs=32", "regs=128"))
+
+    def test_variant_words(self):
+        self.refuse("'TM=x' is not NAME=integer", ("regs=32", "regs=32 TM=x"))
+        self.refuse("'tm' is neither a constant (capitals) nor", ("regs=32", "regs=32 tm=4"))
+        self.refuse("variant plain is given twice", ("regs=32\n", "regs=32\n//! variant  plain   smem=0 regs=32\n"))
+
+    def test_at_most_eight_variants(self):
+        more = "".join(f"//! variant  x{i}   smem=0 regs=32\n" for i in range(8))
+        self.refuse("9 variants; a file has at most 8", ("regs=32\n", "regs=32\n" + more))
+
+    def test_deterministic(self):
+        self.refuse("deterministic 'maybe': yes or no", ("deterministic yes", "deterministic maybe"))
+
+    def test_archs(self):
+        self.refuse("archs '80': only 120 90 are built", ("//! block", "//! archs 80\n//! block"))
+
+    def test_two_files_with_one_name(self):
+        self.plant("fill/fill.ptx", HEADER)
+        self.plant("fill/fill.again.ptx", HEADER)
+        with self.assertRaises(HeaderError) as caught:
+            parse_tree(self.root)
+        self.assertIn("ptx/fill/fill.ptx:8: fill__plain is also declared at ptx/fill/fill.again.ptx:8",
+                      str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
