@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Rules that other tools of the tree answer: committed results of generators, and the kernels' headers.
+import subprocess
+import sys
+
+import tree
+from tree import Finding, rule
+
+
+def ask(*words):
+    """Runs a tool of the tree; its complaints as findings, none when it agrees."""
+    tool = words[0]
+    if not (tree.ROOT / tool).exists():
+        return
+    result = subprocess.run([sys.executable, *words], cwd=tree.ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if result.returncode == 0:
+        return
+    said = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]
+    for line in said[-20:] or [f"exit code {result.returncode}, and nothing said"]:
+        yield Finding(" ".join(words), 0, line)
+
+
+@rule("operators", "what specgen makes from op.toml is committed and up to date")
+def check_operators():
+    yield from ask("tools/specgen", "--check")
+
+
+@rule("kernels", "kernel headers hold together, no kernel is without a row, no row without a kernel")
+def check_kernels():
+    yield from ask("tools/ptxc", "lint")
+
+
+@rule("kernel-page", "ptx/KERNELS.md is what tools/ptxc prints")
+def check_kernel_page():
+    yield from ask("tools/ptxc", "page", "--check")
