@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries out one piece of work: see execute.h. The only caller of the engine's run().
+#include "emu/driver/execute.h"
+
+#include "emu/driver/report.h"
+
+namespace emu::driver {
+namespace {
+
+CUresult code_of(const Report& report) {
+    if (report.kind == "bounds") return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (report.kind == "misaligned") return CUDA_ERROR_MISALIGNED_ADDRESS;
+    return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+CUresult run_kernel(const KernelWork& work, const ExecuteSetting& setting) {
+    LaunchRequest request;
+    request.kernel = work.function->kernel;
+    request.grid = work.grid;
+    request.block = work.block;
+    request.dynamic_smem = work.dynamic_smem;
+    request.params = work.params.data();
+    request.param_bytes = work.params.size();
+    const LaunchResult result = run(setting.memory.memory(), request, setting.profile, setting.options);
+    add_counters(work.function->info->name, result.counters);
+    if (result.reports.empty()) return result.completed ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+    add_reports(result.reports);
+    return code_of(result.reports.front());
+}
+
+// A range was valid when the call was made and is not now: it was freed under the work.
+CUresult freed_under(const char* what, uint64_t address) {
+    Report report;
+    report.kind = "bounds";
+    char text[160];
+    snprintf(text, sizeof text, "spark-emu: bounds: a %s reached 0x%llx after that memory was freed", what,
+             static_cast<unsigned long long>(address));
+    report.text = text;
+    add_reports({report});
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+CUresult run_copy(const CopyWork& work, const ExecuteSetting& setting) {
+    const uint64_t from = work.staged ? reinterpret_cast<uint64_t>(work.staged->data()) : work.from.address;
+    for (size_t z = 0; z < work.depth; z++)
+        for (size_t y = 0; y < work.height; y++) {
+            const uint64_t to = work.to.address + z * work.to.slice + y * work.to.pitch;
+            if (!setting.memory.copy(to, from + z * work.from.slice + y * work.from.pitch, work.width))
+                return freed_under("copy", to);
+        }
+    return CUDA_SUCCESS;
+}
+
+CUresult run_fill(const FillWork& work, const ExecuteSetting& setting) {
+    for (size_t y = 0; y < work.height; y++) {
+        const uint64_t to = work.address + y * work.pitch;
+        if (!setting.memory.fill(to, work.value, work.element, work.width)) return freed_under("memset", to);
+    }
+    return CUDA_SUCCESS;
+}
+
+void run_host(const HostWork& work, CUresult status) {
+    ThreadState& thread = this_thread();
+    thread.in_callback = true;
+    if (work.callback) work.callback(work.stream, status, work.user_data);
+    else if (status == CUDA_SUCCESS) work.function(work.user_data); // not called behind an error
+    thread.in_callback = false;
+}
+
+} // namespace
+
+bool touches_memory(const Work& work) {
+    return std::holds_alternative<KernelWork>(work) || std::holds_alternative<CopyWork>(work) ||
+           std::holds_alternative<FillWork>(work) || std::holds_alternative<FreeWork>(work);
+}
+
+CUresult execute(const Work& work, const ExecuteSetting& setting) {
+    if (const auto* host = std::get_if<HostWork>(&work)) {
+        run_host(*host, setting.sticky);
+        return CUDA_SUCCESS;
+    }
+    if (setting.sticky != CUDA_SUCCESS) return CUDA_SUCCESS;
+    if (const auto* kernel = std::get_if<KernelWork>(&work)) return run_kernel(*kernel, setting);
+    if (const auto* copy = std::get_if<CopyWork>(&work)) return run_copy(*copy, setting);
+    if (const auto* fill = std::get_if<FillWork>(&work)) return run_fill(*fill, setting);
+    if (const auto* release = std::get_if<FreeWork>(&work)) setting.memory.release(release->address);
+    return CUDA_SUCCESS;
+}
+
+void forget_block(uint64_t address) {
+    State& s = state();
+    auto it = s.blocks.find(address);
+    if (it == s.blocks.end()) return;
+    if (it->second.pool) it->second.pool->used -= it->second.bytes;
+    s.blocks.erase(it);
+}
+
+} // namespace emu::driver

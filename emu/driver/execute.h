@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries out one piece of work. Called by the scheduler without the state lock; one call at a time.
+#pragma once
+
+#include "emu/driver/state.h"
+
+namespace emu::driver {
+
+struct ExecuteSetting {
+    DeviceMemory& memory;
+    const DeviceProfile& profile;
+    Options options;  // a copy: the caller may reconfigure while a kernel runs
+    CUresult sticky;  // of the context: work behind a fatal report is dropped
+};
+bool touches_memory(const Work& work);
+CUresult execute(const Work& work, const ExecuteSetting& setting); // what the context's sticky error becomes
+void forget_block(uint64_t address);                               // a stream-ordered free has run; state lock held
+
+} // namespace emu::driver

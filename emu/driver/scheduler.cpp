@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order of execution: see scheduler.h. What executing means for each kind of work is in execute.cpp.
+#include "emu/driver/scheduler.h"
+
+#include "emu/driver/capture.h"
+#include "emu/driver/execute.h"
+
+namespace emu::driver {
+namespace {
+
+constexpr size_t MOST_DEFERRED = 1024; // ready ops; beyond this, submitting runs one
+
+struct Queue {
+    std::map<uint64_t, std::shared_ptr<Op>> ready; // by order of submission
+    uint64_t next_sequence = 1;
+    uint64_t random = 0;
+    bool executing = false;
+    bool in_memory = false; // the executing op may touch device memory
+};
+Queue& queue() {
+    static Queue* instance = new Queue; // see state(): never destroyed
+    return *instance;
+}
+
+bool eager() { return state().options.schedule == Schedule::round_robin; }
+
+uint64_t draw() { // splitmix64
+    uint64_t z = queue().random += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+std::shared_ptr<Op> take_ready() {
+    Queue& q = queue();
+    auto it = q.ready.begin();
+    if (state().options.schedule == Schedule::random) std::advance(it, draw() % q.ready.size());
+    else if (state().options.schedule == Schedule::starve_low) it = std::prev(q.ready.end());
+    std::shared_ptr<Op> op = it->second;
+    q.ready.erase(it);
+    return op;
+}
+
+void finish(const std::shared_ptr<Op>& op) {
+    op->done = true;
+    op->finished = Clock::now();
+    op->work = NoWork{};
+    op->context->pending--;
+    for (const std::shared_ptr<Op>& next : op->dependents)
+        if (--next->unmet == 0) queue().ready.emplace(next->sequence, next);
+    op->dependents.clear();
+}
+
+// One op from ready to done. Someone else executing, or nothing ready: false.
+bool step(Lock& lock) {
+    Queue& q = queue();
+    if (q.executing || q.ready.empty() || this_thread().in_callback) return false;
+    State& s = state();
+    const std::shared_ptr<Op> op = take_ready();
+    const ExecuteSetting setting{s.memory, *s.profile, s.options, op->context->sticky};
+    q.executing = true;
+    q.in_memory = touches_memory(op->work);
+    lock.unlock();
+    const CUresult outcome = execute(op->work, setting);
+    lock.lock();
+    q.executing = q.in_memory = false;
+    if (outcome != CUDA_SUCCESS && op->context->sticky == CUDA_SUCCESS) op->context->sticky = outcome;
+    if (const FreeWork* work = std::get_if<FreeWork>(&op->work)) forget_block(work->address);
+    finish(op);
+    s.changed.notify_all();
+    return true;
+}
+
+} // namespace
+
+void reseed(uint64_t seed) { queue().random = seed; }
+
+std::shared_ptr<Op> add_op(const std::shared_ptr<Context>& context, Work work, const Ops& after) {
+    auto op = std::make_shared<Op>();
+    op->sequence = queue().next_sequence++;
+    op->context = context;
+    op->work = std::move(work);
+    for (const std::shared_ptr<Op>& before : after) {
+        if (!before || before->done) continue;
+        before->dependents.push_back(op);
+        op->unmet++;
+    }
+    context->pending++;
+    if (op->unmet == 0) queue().ready.emplace(op->sequence, op);
+    return op;
+}
+
+// The legacy stream waits for every blocking stream of its context, and they wait for it.
+Ops predecessors(const Stream& stream) {
+    Ops ops{stream.last};
+    const std::shared_ptr<Context> context = stream.context.lock();
+    if (stream.legacy) {
+        for (const std::weak_ptr<Stream>& other : context->streams)
+            if (auto o = other.lock(); o && !(o->flags & CU_STREAM_NON_BLOCKING)) ops.push_back(o->last);
+    } else if (!(stream.flags & CU_STREAM_NON_BLOCKING)) {
+        ops.push_back(context->legacy->last);
+    }
+    return ops;
+}
+
+std::shared_ptr<Op> append(const std::shared_ptr<Stream>& stream, Work work) {
+    stream->last = add_op(stream->context.lock(), std::move(work), predecessors(*stream));
+    return stream->last;
+}
+
+void run_eagerly(Lock& lock) {
+    if (eager())
+        while (step(lock)) {}
+    else if (queue().ready.size() > MOST_DEFERRED)
+        step(lock);
+}
+
+void run_one(Lock& lock) { step(lock); }
+
+CUresult wait_for(Lock& lock, const std::shared_ptr<Op>& op) {
+    if (!op) return CUDA_SUCCESS;
+    const std::shared_ptr<Context> context = op->context;
+    while (!op->done)
+        if (!step(lock)) state().changed.wait(lock, [&] { return op->done || !queue().executing; });
+    return context->sticky;
+}
+
+CUresult wait_for_context(Lock& lock, const std::shared_ptr<Context>& context) {
+    while (context->pending)
+        if (!step(lock)) state().changed.wait(lock, [&] { return !context->pending || !queue().executing; });
+    return context->sticky;
+}
+
+void wait_for_memory(Lock& lock) {
+    state().changed.wait(lock, [] { return !queue().in_memory; });
+}
+
+CUresult submit(Lock& lock, CUstream handle, Work work, bool wait) {
+    std::shared_ptr<Stream> stream;
+    if (CUresult refusal = resolve_stream(handle, stream)) return refusal;
+    if (stream->capture) {
+        if (wait) return refuse_and_invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        return capture_work(stream, std::move(work));
+    }
+    if (stream->legacy)
+        if (CUresult refusal = check_legacy_stream(*stream->context.lock())) return refusal;
+    const std::shared_ptr<Op> op = append(stream, std::move(work));
+    if (wait) return wait_for(lock, op);
+    run_eagerly(lock);
+    return CUDA_SUCCESS;
+}
+
+} // namespace emu::driver

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory: the allocator, the granule table and the defined bits behind emu/mem/memory.h.
+// Address space is plentiful, so red zones are as large as the allocation (64 KiB to 16 MiB): a kernel that runs past
+// the end of one tensor meets nobody else's. Freed ranges stay in quarantine until new ones need the room.
+#include "memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace emu {
+namespace {
+
+constexpr uint64_t GRANULE = 1ull << Memory::GRANULE_SHIFT;
+constexpr uint64_t MIN_RED = 64ull << 10, MAX_RED = 16ull << 20;
+
+uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+
+void* reserve(uint64_t bytes) {
+    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? nullptr : p;
+}
+
+uint64_t red_zone(uint64_t bytes) { return std::clamp(round_up(bytes, GRANULE), MIN_RED, MAX_RED); }
+
+// What an allocation occupies: its bytes, then its red zone.
+uint64_t footprint(const Allocation& a) { return round_up(a.bytes, GRANULE) + red_zone(a.bytes); }
+
+} // namespace
+
+Memory::Memory(uint64_t capacity_bytes) : capacity_(capacity_bytes) {
+    // Twice the card's memory leaves room for the red zones; halved until the system agrees (limits on address space).
+    for (uint64_t want = std::max<uint64_t>(capacity_bytes * 2, 1ull << 30); want >= (256ull << 20); want /= 2) {
+        void* range = reserve(want);
+        if (!range) continue;
+        void* bits = reserve(want / 8);
+        void* granules = reserve((want >> GRANULE_SHIFT) * sizeof(uint32_t));
+        if (bits && granules) {
+            base_ = reinterpret_cast<uint64_t>(range);
+            span_ = want;
+            defined_ = static_cast<uint8_t*>(bits);
+            granule_ = static_cast<uint32_t*>(granules);
+            break;
+        }
+        munmap(range, want);
+        if (bits) munmap(bits, want / 8);
+    }
+    table_.push_back(nullptr);
+    if (span_) holes_[base_ + MIN_RED] = span_ - MIN_RED; // a red zone before the first allocation
+}
+
+Memory::~Memory() {
+    if (!span_) return;
+    munmap(reinterpret_cast<void*>(base_), span_);
+    munmap(defined_, span_ / 8);
+    munmap(granule_, (span_ >> GRANULE_SHIFT) * sizeof(uint32_t));
+}
+
+void Memory::set_granules(const Allocation& a, uint32_t value) {
+    uint64_t first = (a.start - base_) >> GRANULE_SHIFT;
+    uint64_t count = round_up(a.bytes, GRANULE) >> GRANULE_SHIFT;
+    std::fill_n(granule_ + first, count, value);
+}
+
+uint64_t Memory::alloc(uint64_t bytes, uint64_t align) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (bytes == 0 || bytes > capacity_ - used_) return 0;
+    align = std::max(align, GRANULE);
+    Allocation a;
+    a.bytes = bytes;
+    uint64_t need = footprint(a);
+    for (;;) {
+        auto hole = holes_.begin();
+        for (; hole != holes_.end(); ++hole) {
+            a.start = round_up(hole->first, align);
+            if (a.start + need <= hole->first + hole->second) break;
+        }
+        if (hole == holes_.end()) {
+            if (quarantine_.empty()) return 0;
+            release_oldest();
+            continue;
+        }
+        uint64_t from = hole->first, end = from + hole->second;
+        holes_.erase(hole);
+        if (a.start > from) holes_[from] = a.start - from;
+        if (a.start + need < end) holes_[a.start + need] = end - a.start - need;
+        break;
+    }
+    a.id = next_id_++;
+    a.live = true;
+    used_ += bytes;
+    auto& kept = allocations_[a.start] = a;
+    uint32_t slot;
+    if (free_slots_.empty()) {
+        slot = uint32_t(table_.size());
+        table_.push_back(&kept);
+    } else {
+        slot = free_slots_.back();
+        free_slots_.pop_back();
+        table_[slot] = &kept;
+    }
+    set_granules(kept, slot);
+    set_bits(a.start, bytes, false);
+    return a.start;
+}
+
+bool Memory::free(uint64_t address) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto it = allocations_.find(address);
+    if (it == allocations_.end() || !it->second.live) return false;
+    Allocation& a = it->second;
+    uint32_t slot = granule_[(address - base_) >> GRANULE_SHIFT];
+    set_granules(a, 0);
+    table_[slot] = nullptr;
+    free_slots_.push_back(slot);
+    a.live = false;
+    used_ -= a.bytes;
+    quarantine_.push_back(address);
+    quarantined_ += a.bytes;
+    // Give the pages back; the addresses stay taken.
+    uint64_t page = 4096, from = round_up(a.start, page), to = a.end() / page * page;
+    if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+    while (quarantined_ > span_ / 4 && quarantine_.size() > 1) release_oldest();
+    return true;
+}
+
+void Memory::release_oldest() {
+    uint64_t start = quarantine_.front();
+    quarantine_.erase(quarantine_.begin());
+    auto it = allocations_.find(start);
+    uint64_t bytes = footprint(it->second);
+    quarantined_ -= it->second.bytes;
+    allocations_.erase(it);
+    auto hole = holes_.emplace(start, bytes).first;
+    auto next = std::next(hole);
+    if (next != holes_.end() && hole->first + hole->second == next->first) {
+        hole->second += next->second;
+        holes_.erase(next);
+    }
+    if (hole != holes_.begin()) {
+        auto before = std::prev(hole);
+        if (before->first + before->second == hole->first) {
+            before->second += hole->second;
+            holes_.erase(hole);
+        }
+    }
+}
+
+const Allocation* Memory::find_locked(uint64_t address) const {
+    auto it = allocations_.upper_bound(address);
+    if (it == allocations_.begin()) return nullptr;
+    const Allocation& a = std::prev(it)->second;
+    return a.live && address < a.end() ? &a : nullptr;
+}
+
+const Allocation* Memory::find(uint64_t address) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return find_locked(address);
+}
+
+bool Memory::contains(uint64_t address, uint64_t bytes) const {
+    const Allocation* a = find(address);
+    return a && bytes <= a->end() - address;
+}
+
+void Memory::set_bits(uint64_t address, uint64_t bytes, bool value) {
+    uint64_t from = address - base_, to = from + bytes;
+    auto one = [&](uint64_t bit) {
+        uint8_t m = uint8_t(1u << (bit & 7));
+        if (value) __atomic_fetch_or(defined_ + (bit >> 3), m, __ATOMIC_RELAXED);
+        else __atomic_fetch_and(defined_ + (bit >> 3), uint8_t(~m), __ATOMIC_RELAXED);
+    };
+    while (from < to && (from & 7)) one(from++);
+    while (from < to && (to & 7)) one(--to);
+    if (from >= to) return;
+    uint8_t* first = defined_ + (from >> 3);
+    uint64_t count = (to - from) >> 3;
+    uint64_t head = -reinterpret_cast<uint64_t>(first) & 4095;
+    if (!value && count > (1u << 20)) { // large clears give the pages back instead of touching them
+        uint64_t pages = (count - head) / 4096 * 4096;
+        memset(first, 0, head);
+        madvise(first + head, pages, MADV_DONTNEED);
+        first += head + pages;
+        count -= head + pages;
+    }
+    memset(first, value ? 0xff : 0, count);
+}
+
+void Memory::mark_defined(uint64_t address, uint64_t bytes) {
+    if (!bytes) return;
+    set_bits(address, bytes, true);
+    const Allocation* a = find(address);
+    if (a && a->start == address && a->bytes == bytes)
+        const_cast<Allocation*>(a)->all_defined.store(true, std::memory_order_relaxed);
+}
+
+void Memory::mark_undefined(uint64_t address, uint64_t bytes) {
+    if (!bytes) return;
+    const Allocation* a = find(address);
+    if (a) const_cast<Allocation*>(a)->all_defined.store(false, std::memory_order_relaxed);
+    set_bits(address, bytes, false);
+}
+
+bool Memory::is_defined(uint64_t address, uint64_t bytes) const {
+    uint64_t from = address - base_, to = from + bytes;
+    for (; from < to && (from & 7); from++)
+        if (!((defined_[from >> 3] >> (from & 7)) & 1)) return false;
+    for (; from + 8 <= to; from += 8)
+        if (defined_[from >> 3] != 0xff) return false;
+    for (; from < to; from++)
+        if (!((defined_[from >> 3] >> (from & 7)) & 1)) return false;
+    return true;
+}
+
+void Memory::write(uint64_t to, const void* from, uint64_t bytes) {
+    if (!bytes) return;
+    memcpy(reinterpret_cast<void*>(to), from, bytes);
+    mark_defined(to, bytes);
+}
+
+void Memory::read(void* to, uint64_t from, uint64_t bytes) const {
+    if (bytes) memcpy(to, reinterpret_cast<const void*>(from), bytes);
+}
+
+void Memory::copy(uint64_t to, uint64_t from, uint64_t bytes) {
+    if (!bytes) return;
+    memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+    if (is_defined(from, bytes)) {
+        mark_defined(to, bytes);
+        return;
+    }
+    std::vector<uint8_t> bits(bytes);
+    for (uint64_t i = 0; i < bytes; i++) bits[i] = is_defined(from + i, 1);
+    mark_undefined(to, bytes);
+    for (uint64_t i = 0; i < bytes; i++)
+        if (bits[i]) set_bits(to + i, 1, true);
+}
+
+void Memory::fill(uint64_t to, const void* pattern, size_t width, uint64_t count) {
+    auto* out = reinterpret_cast<uint8_t*>(to);
+    if (width == 1) memset(out, *static_cast<const uint8_t*>(pattern), count);
+    else
+        for (uint64_t i = 0; i < count; i++) memcpy(out + i * width, pattern, width);
+    mark_defined(to, width * count);
+}
+
+uint64_t Memory::allocation_count() const { return live().size(); }
+
+std::vector<Allocation> Memory::live() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<Allocation> all;
+    for (auto& [start, a] : allocations_)
+        if (a.live) all.push_back(a);
+    return all;
+}
+
+std::string Memory::describe(uint64_t address) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    char text[256];
+    auto print = [&](const char* how, uint64_t distance, const Allocation& a) {
+        int n = distance || *how != 'i' ? snprintf(text, sizeof text, "%llu bytes ", (unsigned long long)distance) : 0;
+        snprintf(text + n, sizeof text - size_t(n), "%s %sallocation %u (0x%llx..0x%llx, %llu bytes)", how,
+                 a.live ? "" : "freed ", a.id, (unsigned long long)a.start, (unsigned long long)(a.end() - 1),
+                 (unsigned long long)a.bytes);
+        return std::string(text);
+    };
+    auto after = allocations_.upper_bound(address);
+    const Allocation* before = after == allocations_.begin() ? nullptr : &std::prev(after)->second;
+    if (before && address < before->end()) return print("into", address - before->start, *before);
+    uint64_t past = before ? address - before->end() : UINT64_MAX;
+    uint64_t ahead = after == allocations_.end() ? UINT64_MAX : after->first - address;
+    if (!before && after == allocations_.end()) return "there are no allocations";
+    if (past <= ahead) return print("past the end of", past, *before);
+    return print("before the start of", ahead, after->second);
+}
+
+} // namespace emu
