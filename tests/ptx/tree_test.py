@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# The real kernel tree against its own rules: headers, sizes, layers, rows, opcodes, and the page that shows it.
+# Run by CTest as ptx.tree, after the build: SPARK_KERNEL_RESULTS names the folder with the NAME.json files.
+import json
+import os
+import unittest
+from pathlib import Path
+
+from support import CC, TOP
+
+import lint
+import page
+from assemble import image_list
+from cubin import Cubin
+from header import check_contract, check_way, parse_tree
+
+ROOT = TOP / "ptx"
+RESULTS = os.environ.get("SPARK_KERNEL_RESULTS")
+
+
+class Tree(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.files = parse_tree(ROOT)
+        cls.variants = [v for f in cls.files for v in f.variants]
+
+    def none(self, findings):
+        self.assertEqual(findings, [], "\n" + "\n".join(findings))
+
+    def test_names(self):
+        self.none([p for v in self.variants for p in (check_contract(v.contract), check_way(v.way)) if p])
+
+    def test_sizes(self):
+        self.none(lint.sizes(ROOT))
+
+    def test_layers(self):
+        self.none(lint.layers(ROOT))
+
+    def test_raw_instructions(self):
+        self.none(lint.raw_instructions(ROOT))
+
+    def test_rows(self):
+        if page.table_rows(ROOT) is None:
+            self.skipTest("there is no dispatch table yet")
+        self.none(lint.rows(ROOT, self.files))
+
+    def test_opcodes(self):
+        self.none(lint.opcodes(ROOT, self.files, CC))
+
+    def test_page_is_up_to_date(self):
+        self.assertEqual(page.difference(ROOT, RESULTS), "")
+
+    @unittest.skipUnless(RESULTS, "SPARK_KERNEL_RESULTS is not set")
+    def test_results(self):
+        """What was built is what the headers say: one kernel in each image, its parameters, its registers."""
+        for variant in self.variants:
+            record = json.loads((Path(RESULTS) / f"{variant.name}.json").read_text(encoding="utf-8"))
+            built = [a for a in variant.archs if str(a) in record["regs"]]
+            self.assertEqual([(i["kind"], i["arch"]) for i in record["images"]], image_list(built))
+            self.assertLessEqual(max(record["regs"].values()), variant.regs, variant.name)
+            for image in (i for i in record["images"] if i["kind"] == "cubin" and "file" in i):
+                code = Cubin((Path(RESULTS) / image["file"]).read_bytes())
+                self.assertEqual(code.kernels(), [variant.name])
+                self.assertEqual(code.params(variant.name), [(p.offset, p.size) for p in variant.params.params])
+
+
+if __name__ == "__main__":
+    unittest.main()
