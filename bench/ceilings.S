@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ceiling loops as text, ended by NUL, as the driver's JIT wants them. */
+    .section .rodata
+    .global spark_bench_ceilings_ptx
+    .hidden spark_bench_ceilings_ptx
+spark_bench_ceilings_ptx:
+    .incbin "ceilings.ptx"
+    .byte 0
+    .section .note.GNU-stack, "", %progbits

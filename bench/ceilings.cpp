@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads and launches the ceiling loops. The one place outside the library's runtime that calls the driver by name: the
+// loops are no operators, so the public API cannot run them.
+#include "ceilings.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+
+extern "C" const char spark_bench_ceilings_ptx[]; // ceilings.S
+
+namespace bench {
+namespace {
+
+using Result = int;
+constexpr uint32_t MMA_ITERATIONS = 4096, MMA_BLOCK = 128, MMA_BLOCKS_PER_SM = 4; // 16 warps an SM
+constexpr uint64_t STREAM_BYTES = uint64_t{1} << 30;                             // far beyond any L2
+constexpr uint32_t CHUNK_BYTES = 256 * 4 * 16, STREAM_BLOCKS_PER_SM = 8;
+
+struct Driver {
+    Result (*init)(unsigned);
+    Result (*device_get)(int*, int);
+    Result (*attribute)(int*, int, int);
+    Result (*retain)(void**, int);
+    Result (*set_current)(void*);
+    Result (*load)(void**, const void*);
+    Result (*function)(void**, void*, const char*);
+    Result (*alloc)(uint64_t*, size_t);
+    Result (*free)(uint64_t);
+    Result (*set32)(uint64_t, unsigned, size_t);
+    Result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+    Result (*unload)(void*);
+};
+Driver driver;
+
+template <class Function> bool find(void* library, Function& function, const char* name) {
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    return function != nullptr;
+}
+
+bool open_driver(std::string& error) {
+    const char* chosen = std::getenv("LIBSPARK_DRIVER");
+    const bool path = chosen && std::string(chosen).find('/') != std::string::npos;
+    void* library = dlopen(path ? chosen : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        error = std::string("no driver for the ceilings: ") + dlerror();
+        return false;
+    }
+    const bool complete =
+        find(library, driver.init, "cuInit") && find(library, driver.device_get, "cuDeviceGet") &&
+        find(library, driver.attribute, "cuDeviceGetAttribute") && find(library, driver.retain, "cuDevicePrimaryCtxRetain") &&
+        find(library, driver.set_current, "cuCtxSetCurrent") && find(library, driver.load, "cuModuleLoadData") &&
+        find(library, driver.function, "cuModuleGetFunction") && find(library, driver.alloc, "cuMemAlloc_v2") &&
+        find(library, driver.free, "cuMemFree_v2") && find(library, driver.set32, "cuMemsetD32_v2") &&
+        find(library, driver.launch, "cuLaunchKernel") && find(library, driver.unload, "cuModuleUnload");
+    if (!complete) error = "the driver lacks a function that the ceilings need";
+    return complete;
+}
+
+} // namespace
+
+Ceilings::Ceilings(int device, std::string& error) {
+    constexpr int SM_COUNT = 16; // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+    if (!open_driver(error)) return;
+    int handle = 0, sms = 0;
+    void* context = nullptr;
+    void* module = nullptr;
+    const bool ok = !driver.init(0) && !driver.device_get(&handle, device) && !driver.attribute(&sms, SM_COUNT, handle) &&
+                    !driver.retain(&context, handle) && !driver.set_current(context) &&
+                    !driver.load(&module, spark_bench_ceilings_ptx) && !driver.function(&mma_, module, "mma_bf16") &&
+                    !driver.function(&copy_, module, "copy") && !driver.function(&read_, module, "read") &&
+                    !driver.alloc(&source_, STREAM_BYTES) && !driver.alloc(&target_, STREAM_BYTES) &&
+                    !driver.set32(source_, 0x5bd1e995, STREAM_BYTES / 4);
+    sm_count_ = static_cast<uint32_t>(sms);
+    if (ok)
+        module_ = module;
+    else
+        error = "the ceiling loops could not be loaded";
+}
+
+Ceilings::~Ceilings() {
+    if (source_) driver.free(source_);
+    if (target_) driver.free(target_);
+    if (module_) driver.unload(module_);
+}
+
+void Ceilings::launch(void* function, uint32_t grid, uint32_t block, void** params, uint64_t stream) const {
+    driver.launch(function, grid, 1, 1, block, 1, 1, 0, reinterpret_cast<void*>(stream), params, nullptr);
+}
+
+void Ceilings::mma_bf16(uint64_t stream) const {
+    uint64_t out = target_;
+    uint32_t iterations = MMA_ITERATIONS;
+    void* params[] = {&out, &iterations};
+    launch(mma_, sm_count_ * MMA_BLOCKS_PER_SM, MMA_BLOCK, params, stream);
+}
+
+double Ceilings::mma_flops() const {
+    const double warps = double(sm_count_) * MMA_BLOCKS_PER_SM * MMA_BLOCK / 32;
+    return warps * MMA_ITERATIONS * 16 * (2.0 * 16 * 8 * 16);
+}
+
+void Ceilings::copy(uint64_t stream) const {
+    uint64_t to = target_, from = source_;
+    uint32_t chunks = STREAM_BYTES / CHUNK_BYTES;
+    void* params[] = {&to, &from, &chunks};
+    launch(copy_, sm_count_ * STREAM_BLOCKS_PER_SM, 256, params, stream);
+}
+
+double Ceilings::copy_bytes() const { return 2.0 * STREAM_BYTES; }
+
+void Ceilings::read(uint64_t stream) const {
+    uint64_t to = target_, from = source_;
+    uint32_t chunks = STREAM_BYTES / CHUNK_BYTES;
+    void* params[] = {&to, &from, &chunks};
+    launch(read_, sm_count_ * STREAM_BLOCKS_PER_SM, 256, params, stream);
+}
+
+double Ceilings::read_bytes() const { return STREAM_BYTES; }
+
+} // namespace bench

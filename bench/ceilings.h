@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rulers: loops that show what this card can do at most (ceilings/ceilings.ptx), launched through the driver.
+// Used by spark-bench. Knows nothing of operators.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace bench {
+
+class Ceilings {
+  public:
+    // Opens the driver that the library uses and loads the loops; on failure `error` says why and ready() is false.
+    Ceilings(int device, std::string& error);
+    ~Ceilings();
+    Ceilings(const Ceilings&) = delete;
+    Ceilings& operator=(const Ceilings&) = delete;
+    bool ready() const { return module_ != nullptr; }
+
+    void mma_bf16(uint64_t stream) const;
+    double mma_flops() const;
+    void copy(uint64_t stream) const;
+    double copy_bytes() const; // read and write both counted
+    void read(uint64_t stream) const;
+    double read_bytes() const;
+
+  private:
+    void launch(void* function, uint32_t grid, uint32_t block, void** params, uint64_t stream) const;
+
+    void* module_ = nullptr;
+    void* mma_ = nullptr;
+    void* copy_ = nullptr;
+    void* read_ = nullptr;
+    uint64_t source_ = 0, target_ = 0;
+    uint32_t sm_count_ = 0;
+};
+
+} // namespace bench

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of the benchmark. Inputs are random, since zeros run faster; row operators rotate over enough copies that no
+// cache holds them from one launch to the next.
+#include "items.h"
+
+#include "ceilings.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+
+namespace bench {
+namespace {
+
+constexpr uint64_t BEYOND_CACHE = uint64_t{512} << 20;
+
+// Launches args[i] in turn. All of them have one kernel, since they differ only in addresses.
+template <class Args> Item operator_item(spark_context* ctx, std::string name, std::string shape, std::vector<Args> args,
+                                         const char* ceiling, Unit unit) {
+    spark_error err{};
+    err.struct_size = sizeof err;
+    spark_op_info info{};
+    info.struct_size = sizeof info;
+    for (const Args& a : args)
+        if (spark_op_prepare(ctx, &a.hdr, &info, &err) != SPARK_OK) throw std::runtime_error(name + ": " + err.message);
+    Item item;
+    item.name = std::move(name), item.shape = std::move(shape), item.kernel = info.kernel, item.ceiling = ceiling;
+    item.unit = unit;
+    item.work = static_cast<double>(unit == Unit::flops ? info.flops : info.bytes);
+    auto shared = std::make_shared<std::vector<Args>>(std::move(args));
+    auto turn = std::make_shared<size_t>(0);
+    item.run = [=](spark_stream stream) {
+        spark_exec exec{};
+        exec.struct_size = sizeof exec;
+        exec.stream = stream;
+        spark_error failure{};
+        failure.struct_size = sizeof failure;
+        if (spark_op_launch(ctx, &(*shared)[(*turn)++ % shared->size()].hdr, &exec, &failure) != SPARK_OK)
+            throw std::runtime_error(failure.message);
+    };
+    return item;
+}
+
+template <class Args> Args start(spark_op op) {
+    Args args{};
+    args.hdr.struct_size = sizeof args;
+    args.hdr.op = op;
+    return args;
+}
+
+size_t copies(uint64_t bytes) { return std::clamp<uint64_t>(BEYOND_CACHE / std::max<uint64_t>(bytes, 1) + 1, 2, 64); }
+
+// The view of a packed [columns, rows] tensor as [rows, columns]: the layouts nn and nt of gemm.
+spark_tensor transposed(spark_tensor t) {
+    std::swap(t.shape[0], t.shape[1]);
+    t.stride[0] = 1, t.stride[1] = t.shape[0];
+    return t;
+}
+
+Item gemm(Buffers& buffers, int64_t m, int64_t n, int64_t k, spark_dtype dtype, const std::string& layout) {
+    auto g = start<spark_gemm_args>(SPARK_OP_GEMM);
+    g.a = layout == "nt" ? transposed(buffers.random(dtype, {k, m})) : buffers.random(dtype, {m, k});
+    g.b = layout == "tn" ? buffers.random(dtype, {n, k}) : transposed(buffers.random(dtype, {k, n}));
+    g.d = buffers.random(dtype, {m, n});
+    const std::string shape = "m=" + std::to_string(m) + " n=" + std::to_string(n) + " k=" + std::to_string(k) + " " +
+                              spark_dtype_name(dtype) + " " + layout;
+    return operator_item<spark_gemm_args>(buffers.context(), "gemm", shape, {g}, "mma_bf16", Unit::flops);
+}
+
+Item rmsnorm(Buffers& buffers, int64_t rows, int64_t n, spark_dtype dtype, bool residual) {
+    std::vector<spark_rmsnorm_args> all;
+    const uint64_t bytes = uint64_t(rows) * n * (dtype == SPARK_DTYPE_F32 ? 4 : 2) * (residual ? 4 : 2);
+    for (size_t i = 0; i < copies(bytes); ++i) {
+        auto r = start<spark_rmsnorm_args>(SPARK_OP_RMSNORM);
+        r.eps = 1e-5f;
+        r.x = buffers.random(dtype, {rows, n}), r.weight = buffers.random(dtype, {n}), r.y = buffers.random(dtype, {rows, n});
+        if (residual) r.residual = buffers.random(dtype, {rows, n}), r.residual_out = r.residual;
+        all.push_back(r);
+    }
+    const std::string shape = "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " + spark_dtype_name(dtype) +
+                              (residual ? " +residual" : "");
+    return operator_item(buffers.context(), "rmsnorm", shape, std::move(all), "copy", Unit::bytes);
+}
+
+Item embedding(Buffers& buffers, int64_t tokens, int64_t vocabulary, int64_t width) {
+    std::vector<spark_embedding_args> all;
+    const spark_tensor table = buffers.random(SPARK_DTYPE_BF16, {vocabulary, width});
+    for (size_t i = 0; i < 4; ++i) {
+        auto e = start<spark_embedding_args>(SPARK_OP_EMBEDDING);
+        e.hdr.flags = SPARK_EMBEDDING_ZERO_INVALID;
+        e.table = table, e.ids = buffers.indices(tokens, vocabulary), e.y = buffers.random(SPARK_DTYPE_BF16, {tokens, width});
+        all.push_back(e);
+    }
+    const std::string shape = "tokens=" + std::to_string(tokens) + " vocabulary=" + std::to_string(vocabulary) +
+                              " width=" + std::to_string(width) + " BF16";
+    return operator_item(buffers.context(), "embedding", shape, std::move(all), "copy", Unit::bytes);
+}
+
+} // namespace
+
+Buffers::~Buffers() {
+    for (uint64_t data : all_) spark_mem_free(ctx_, data, nullptr);
+}
+
+// Fills `total` bytes on the device with repetitions of the host block.
+uint64_t Buffers::upload(const void* data, uint64_t bytes, uint64_t total) {
+    spark_error err{};
+    err.struct_size = sizeof err;
+    spark_devptr device = 0;
+    if (spark_mem_alloc(ctx_, total, &device, &err) != SPARK_OK) throw std::runtime_error(err.message);
+    all_.push_back(device);
+    for (uint64_t at = 0; at < total; at += bytes)
+        if (spark_mem_copy_to_device(ctx_, device + at, data, std::min(bytes, total - at), 0, &err) != SPARK_OK)
+            throw std::runtime_error(err.message);
+    return device;
+}
+
+spark_tensor Buffers::random(spark_dtype dtype, std::vector<int64_t> shape) {
+    // One prime-sized block of random words for all buffers: sign and fraction random, magnitude 0.5 to 1.
+    static const std::vector<uint32_t> noise = [] {
+        std::vector<uint32_t> words(4'000'037);
+        std::mt19937 generator(1);
+        for (uint32_t& word : words) word = generator();
+        return words;
+    }();
+    std::vector<uint32_t> words = noise;
+    for (uint32_t& w : words) {
+        if (dtype == SPARK_DTYPE_F32) w = (w & 0x807fffffu) | 0x3f000000u;
+        if (dtype == SPARK_DTYPE_BF16) w = (w & 0x807f807fu) | 0x3f003f00u;
+        if (dtype == SPARK_DTYPE_F16) w = (w & 0x83ff83ffu) | 0x38003800u;
+    }
+    spark_tensor t{};
+    t.dtype = dtype;
+    uint64_t elements = 1;
+    for (int64_t size : shape) t.shape[t.ndim++] = size, elements *= static_cast<uint64_t>(size);
+    t.size_bytes = elements * (dtype == SPARK_DTYPE_F32 ? 4 : 2);
+    t.data = upload(words.data(), words.size() * 4, t.size_bytes);
+    return t;
+}
+
+spark_tensor Buffers::indices(int64_t count, int64_t limit) {
+    std::vector<int32_t> ids(static_cast<size_t>(count));
+    std::mt19937 generator(2);
+    for (int32_t& id : ids) id = static_cast<int32_t>(generator() % static_cast<uint64_t>(limit));
+    spark_tensor t{};
+    t.dtype = SPARK_DTYPE_I32, t.ndim = 1, t.shape[0] = count, t.size_bytes = ids.size() * 4;
+    t.data = upload(ids.data(), t.size_bytes, t.size_bytes);
+    return t;
+}
+
+std::vector<Item> ceiling_items(const Ceilings& ceilings) {
+    const auto item = [](const char* name, Unit unit, double work, std::function<void(spark_stream)> run) {
+        Item i;
+        i.name = name, i.unit = unit, i.work = work, i.run = std::move(run);
+        return i;
+    };
+    return {item("mma_bf16", Unit::flops, ceilings.mma_flops(), [&](spark_stream s) { ceilings.mma_bf16(s); }),
+            item("copy", Unit::bytes, ceilings.copy_bytes(), [&](spark_stream s) { ceilings.copy(s); }),
+            item("read", Unit::bytes, ceilings.read_bytes(), [&](spark_stream s) { ceilings.read(s); })};
+}
+
+std::vector<Item> operator_items(Buffers& buffers, bool small) {
+    if (small) // a look at the mechanism where a card is not at hand: the figures mean nothing there
+        return {gemm(buffers, 128, 128, 64, SPARK_DTYPE_BF16, "tn"), rmsnorm(buffers, 16, 1024, SPARK_DTYPE_BF16, false),
+                embedding(buffers, 16, 100, 256)};
+    std::vector<Item> items;
+    for (const char* layout : {"tn", "nn", "nt"}) items.push_back(gemm(buffers, 4096, 4096, 4096, SPARK_DTYPE_BF16, layout));
+    items.push_back(gemm(buffers, 4096, 4096, 4096, SPARK_DTYPE_F16, "tn"));
+    items.push_back(gemm(buffers, 1024, 1024, 1024, SPARK_DTYPE_BF16, "tn"));
+    items.push_back(gemm(buffers, 2048, 2048, 2048, SPARK_DTYPE_BF16, "tn"));
+    items.push_back(gemm(buffers, 8192, 8192, 8192, SPARK_DTYPE_BF16, "tn"));
+    items.push_back(gemm(buffers, 4096, 14336, 4096, SPARK_DTYPE_BF16, "tn"));
+    items.push_back(gemm(buffers, 4095, 4097, 4104, SPARK_DTYPE_BF16, "tn"));
+    items.push_back(gemm(buffers, 128, 4096, 4096, SPARK_DTYPE_BF16, "tn"));
+    for (bool residual : {false, true}) items.push_back(rmsnorm(buffers, 16384, 4096, SPARK_DTYPE_BF16, residual));
+    items.push_back(rmsnorm(buffers, 16384, 4096, SPARK_DTYPE_F32, false));
+    items.push_back(rmsnorm(buffers, 8192, 8192, SPARK_DTYPE_BF16, false));
+    items.push_back(rmsnorm(buffers, 65536, 576, SPARK_DTYPE_BF16, false));
+    items.push_back(rmsnorm(buffers, 4096, 4097, SPARK_DTYPE_BF16, false));
+    items.push_back(rmsnorm(buffers, 262144, 128, SPARK_DTYPE_BF16, false));
+    items.push_back(embedding(buffers, 65536, 128256, 4096));
+    return items;
+}
+
+} // namespace bench
