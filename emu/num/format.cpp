@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact encoding and decoding of number formats: integers only, one rounding.
 // Called through format.h. Does not know which instruction asks.
-#include "emu/num/format.h"
+#include "format.h"
 
 namespace emu::num {
 

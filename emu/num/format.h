@@ -7,6 +7,9 @@
 #include <bit>
 #include <cstdint>
 
+// Always inlined: this header is compiled for several instruction sets, and the linker must never merge their copies.
+#define EMU_NUM_INLINE inline __attribute__((always_inline))
+
 namespace emu::num {
 
 enum class Round : uint8_t {
@@ -25,11 +28,11 @@ struct Format {
     bool ieee;
     uint64_t nan; // the NaN that conversions produce
 
-    constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-    constexpr int bits() const { return 1 + exponent_bits + mantissa_bits; }
-    constexpr uint64_t sign_bit() const { return 1ull << (exponent_bits + mantissa_bits); }
-    constexpr uint64_t infinity() const { return ((1ull << exponent_bits) - 1) << mantissa_bits; }
-    constexpr uint64_t largest() const { return ieee ? infinity() - 1 : sign_bit() - 2; }
+    EMU_NUM_INLINE constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+    EMU_NUM_INLINE constexpr int bits() const { return 1 + exponent_bits + mantissa_bits; }
+    EMU_NUM_INLINE constexpr uint64_t sign_bit() const { return 1ull << (exponent_bits + mantissa_bits); }
+    EMU_NUM_INLINE constexpr uint64_t infinity() const { return ((1ull << exponent_bits) - 1) << mantissa_bits; }
+    EMU_NUM_INLINE constexpr uint64_t largest() const { return ieee ? infinity() - 1 : sign_bit() - 2; }
 };
 
 inline constexpr Format F64{11, 52, true, 0x7ff8000000000000ull};
@@ -73,15 +76,15 @@ Parts parts_of_unsigned(uint64_t value);
 Parts parts_of_signed(int64_t value);
 
 // The everyday conversions, free of branches so that a loop over 32 lanes becomes vector code.
-inline float f32_from_bf16(uint32_t h) { return std::bit_cast<float>(h << 16); }
+EMU_NUM_INLINE float f32_from_bf16(uint32_t h) { return std::bit_cast<float>(h << 16); }
 
-inline uint32_t bf16_from_f32(float f) {
+EMU_NUM_INLINE uint32_t bf16_from_f32(float f) {
     const uint32_t u = std::bit_cast<uint32_t>(f);
     const uint32_t rounded = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
     return (u & 0x7fffffff) > 0x7f800000 ? 0x7fffu : rounded;
 }
 
-inline float f32_from_f16(uint32_t h) {
+EMU_NUM_INLINE float f32_from_f16(uint32_t h) {
     // Shift exponent and mantissa into place, then correct the bias by an exact multiplication (subnormals included).
     const uint32_t magnitude = (h & 0x7fff) << 13;
     const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
@@ -91,7 +94,7 @@ inline float f32_from_f16(uint32_t h) {
     return std::bit_cast<float>(bits | sign);
 }
 
-inline uint32_t f16_from_f32(float f) {
+EMU_NUM_INLINE uint32_t f16_from_f32(float f) {
     const uint32_t u = std::bit_cast<uint32_t>(f);
     const uint32_t sign = (u >> 16) & 0x8000, magnitude = u & 0x7fffffff;
     // Subnormal results: adding 0.5 places the last kept bit at 2^-24, and the host rounds to nearest even there.

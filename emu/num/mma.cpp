@@ -6,12 +6,12 @@
 //     A words [k/2][16 rows]      B words [8 columns][k/2]      C and D words [8 columns][16 rows]
 // It needs every product to be exact in f32 and every cut term to fit int32:
 //     |term| < 4 * 2^25 = 2^27, sixteen of them < 2^31.
-#include "emu/num/mma.h"
+#include "mma.h"
 
 #include <bit>
 #include <cstring>
 
-#include "emu/num/format.h"
+#include "format.h"
 
 namespace emu::num {
 namespace {

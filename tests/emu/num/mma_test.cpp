@@ -12,7 +12,7 @@
 #include <random>
 #include <string>
 
-#include "emu/num/mma.h"
+#include "num/mma.h"
 
 namespace {
 

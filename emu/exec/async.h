@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// cp.async of one block: what is in flight, per warp and thread, and when its bytes arrive.
+// The handlers in async.cpp fill it; the launch loop resets and ticks it through the functions of warp.h.
+// Knows shared and global memory; knows nothing of instructions.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "warp.h"
+
+namespace emu {
+
+// One cp.async instruction: up to 32 copies of the same size.
+struct AsyncCopy {
+    uint32_t warp = 0, pc = 0;
+    uint32_t mask = 0;      // lanes whose copy has not been waited for
+    uint32_t landed = 0;    // lanes whose bytes are already there
+    uint32_t undefined = 0; // lanes whose source is not all defined
+    uint8_t bytes = 0;
+    uint8_t valid[32];      // bytes to copy; the rest up to `bytes` becomes zero
+    uint32_t dst[32];
+    uint64_t src[32];
+};
+
+class AsyncEngine {
+public:
+    explicit AsyncEngine(Cta& cta) : cta_(cta), warps_(cta.nwarps) {}
+    void reset();
+    void issue(AsyncCopy&& copy);
+    void commit(uint32_t warp, uint32_t lanes);
+    // Lanes wait until at most `pending` of their newest groups are in flight. ALL: also what was not committed.
+    static constexpr uint32_t ALL = 0xffffffffu;
+    void wait(uint32_t warp, uint32_t lanes, uint32_t pending);
+    void tick();
+    const AsyncCopy* covering(uint32_t shared_address, unsigned& lane) const;
+
+private:
+    // The copies of one commit_group. Groups of a warp stand in order of commit; a lane owns those whose mask has it.
+    struct Group {
+        uint32_t mask = 0;
+        std::vector<AsyncCopy> copies;
+    };
+    struct OfWarp {
+        std::vector<AsyncCopy> open; // issued, not committed
+        std::deque<Group> groups;
+    };
+    void write_bytes(AsyncCopy& copy, uint32_t lanes);
+    void land(AsyncCopy& copy, uint32_t lanes);
+    void wait_some_lanes(OfWarp& warp, uint32_t lanes, uint32_t pending);
+    uint32_t random(uint32_t below);
+
+    Cta& cta_;
+    std::vector<OfWarp> warps_;
+    uint32_t in_flight_ = 0;
+};
+
+} // namespace emu

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// When asynchronous copies arrive. Until the wait that covers a copy its destination is undefined, whenever the bytes
+// themselves arrive: late (at that wait), early (at issue) or at a moment that the seed picks.
+// Called by async.cpp and by the launch loop. Reports nothing itself: the checks see undefined bytes and events.
+#include "async.h"
+
+#include <cstring>
+
+namespace emu {
+
+namespace {
+constexpr uint8_t POISON = 0xcb; // an odd, negative bf16 and f16
+}
+
+uint32_t AsyncEngine::random(uint32_t below) {
+    cta_.rng = cta_.rng * 6364136223846793005ull + 1442695040888963407ull;
+    return uint32_t((cta_.rng >> 33) % below);
+}
+
+void AsyncEngine::reset() {
+    warps_.assign(cta_.nwarps, {});
+    in_flight_ = 0;
+}
+
+void AsyncEngine::write_bytes(AsyncCopy& copy, uint32_t lanes) {
+    for (uint32_t m = lanes & ~copy.landed; m; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        uint8_t* to = cta_.shared + copy.dst[l];
+        if (copy.valid[l]) std::memcpy(to, reinterpret_cast<const void*>(copy.src[l]), copy.valid[l]);
+        std::memset(to + copy.valid[l], 0, size_t(copy.bytes - copy.valid[l]));
+    }
+    copy.landed |= lanes;
+}
+
+void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes) {
+    write_bytes(copy, lanes);
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        if (!(copy.undefined >> l & 1)) cta_.set_shared_defined(copy.dst[l], copy.bytes, true);
+        if (cta_.observer) cta_.observer->async_land(cta_, copy.warp, unsigned(l), copy.dst[l], copy.bytes);
+    }
+    in_flight_ -= uint32_t(__builtin_popcount(lanes));
+    copy.mask &= ~lanes;
+}
+
+void AsyncEngine::issue(AsyncCopy&& copy) {
+    for (uint32_t m = copy.mask; m; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        std::memset(cta_.shared + copy.dst[l], POISON, copy.bytes);
+        cta_.set_shared_defined(copy.dst[l], copy.bytes, false);
+    }
+    in_flight_ += uint32_t(__builtin_popcount(copy.mask));
+    const AsyncTiming timing = cta_.launch->options.async;
+    if (timing == AsyncTiming::early || (timing == AsyncTiming::random && random(3) == 0)) write_bytes(copy, copy.mask);
+    warps_[copy.warp].open.push_back(std::move(copy));
+}
+
+void AsyncEngine::commit(uint32_t warp, uint32_t lanes) {
+    OfWarp& w = warps_[warp];
+    Group group;
+    group.mask = lanes;
+    std::vector<AsyncCopy> rest;
+    for (AsyncCopy& copy : w.open) {
+        const uint32_t mine = copy.mask & lanes, others = copy.mask & ~lanes;
+        if (others) {
+            rest.push_back(copy);
+            rest.back().mask = others;
+        }
+        if (mine) {
+            copy.mask = mine;
+            group.copies.push_back(std::move(copy));
+        }
+    }
+    w.open = std::move(rest);
+    w.groups.push_back(std::move(group));
+}
+
+// Lanes that did not commit the same groups: each lane counts its own.
+void AsyncEngine::wait_some_lanes(OfWarp& warp, uint32_t lanes, uint32_t pending) {
+    uint32_t newer[32] = {};
+    for (auto group = warp.groups.rbegin(); group != warp.groups.rend(); ++group) {
+        uint32_t done = 0;
+        for (uint32_t m = group->mask & lanes; m; m &= m - 1) {
+            const int l = __builtin_ctz(m);
+            if (newer[l]++ >= pending) done |= 1u << l;
+        }
+        for (AsyncCopy& copy : group->copies) land(copy, copy.mask & done);
+        group->mask &= ~done;
+    }
+    while (!warp.groups.empty() && !warp.groups.front().mask) warp.groups.pop_front();
+}
+
+void AsyncEngine::wait(uint32_t warp, uint32_t lanes, uint32_t pending) {
+    OfWarp& w = warps_[warp];
+    if (pending == ALL) {
+        for (AsyncCopy& copy : w.open) land(copy, copy.mask & lanes);
+        pending = 0;
+        std::erase_if(w.open, [](const AsyncCopy& copy) { return !copy.mask; });
+    }
+    bool uniform = true;
+    for (const Group& group : w.groups) uniform &= (group.mask & ~lanes) == 0 && group.mask == w.groups.front().mask;
+    if (!uniform) return wait_some_lanes(w, lanes, pending);
+    while (w.groups.size() > pending) {
+        for (AsyncCopy& copy : w.groups.front().copies) land(copy, copy.mask);
+        w.groups.pop_front();
+    }
+}
+
+void AsyncEngine::tick() {
+    if (!in_flight_ || random(4)) return;
+    OfWarp& w = warps_[random(cta_.nwarps)];
+    if (!w.groups.empty()) {
+        Group& group = w.groups[random(uint32_t(w.groups.size()))];
+        if (!group.copies.empty()) {
+            AsyncCopy& copy = group.copies[random(uint32_t(group.copies.size()))];
+            write_bytes(copy, copy.mask);
+        }
+    }
+}
+
+const AsyncCopy* AsyncEngine::covering(uint32_t address, unsigned& lane) const {
+    auto inside = [&](const AsyncCopy& copy) {
+        for (uint32_t m = copy.mask; m; m &= m - 1) {
+            const unsigned l = unsigned(__builtin_ctz(m));
+            if (address - copy.dst[l] < copy.bytes) return lane = l, true;
+        }
+        return false;
+    };
+    for (const OfWarp& w : warps_) {
+        for (const AsyncCopy& copy : w.open)
+            if (inside(copy)) return &copy;
+        for (const Group& group : w.groups)
+            for (const AsyncCopy& copy : group.copies)
+                if (inside(copy)) return &copy;
+    }
+    return nullptr;
+}
+
+AsyncEngine* make_async(Cta& cta) { return new AsyncEngine(cta); }
+void destroy_async(AsyncEngine* engine) { delete engine; }
+void async_reset(AsyncEngine* engine) {
+    if (engine) engine->reset();
+}
+// A copy that nobody waited for is allowed: its bytes are lost with the block.
+bool async_cta_end(AsyncEngine* engine, Cta&) {
+    if (engine) engine->reset();
+    return true;
+}
+void async_tick(AsyncEngine* engine, Cta& cta) {
+    if (engine && cta.launch->options.async == AsyncTiming::random) engine->tick();
+}
+
+std::string async_describe(const AsyncEngine* engine, uint32_t shared_address) {
+    unsigned lane = 0;
+    const AsyncCopy* copy = engine ? engine->covering(shared_address, lane) : nullptr;
+    return copy ? "a copy of " + std::to_string(copy->bytes) + " bytes, issued by warp " + std::to_string(copy->warp) +
+                      " lane " + std::to_string(lane) + ", is still in flight there"
+                : "";
+}
+
+} // namespace emu
