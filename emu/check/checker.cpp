@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Races and copies in flight in shared memory. See README.md for the rules.
+#include "checker.h"
+
+#include <cstdio>
+
+namespace emu {
+
+Observer* make_checker(Launch& launch) { return launch.options.check_race ? new Checker(launch) : nullptr; }
+
+void Checker::cta_begin(Cta& cta) {
+    cta_ = &cta;
+    clocks_.reset();
+    words_.reset(cta.shared_end);
+    atomics_.clear();
+    for (auto& count : warp_syncs_) count = 0;
+    for (auto& use : barriers_) use = {};
+}
+
+// --- messages ---
+
+std::string Checker::line(const char* what, unsigned warp, int lane, uint32_t pc, uint32_t address, unsigned span) const {
+    char text[96], who[32];
+    if (lane < 0) std::snprintf(who, sizeof who, "warp %u", warp);
+    else std::snprintf(who, sizeof who, "warp %u lane %d", warp, lane);
+    std::snprintf(text, sizeof text, "   %s   shared 0x%x..0x%x\n", who, address, address + span - 1);
+    return std::string("  ") + what + "  " + where(*cta_->kernel, pc) + text;
+}
+
+std::string Checker::replay() const {
+    static const char* const SCHEDULES[] = {"round_robin", "random", "starve_low", "starve_high"};
+    return "  replay: LIBSPARK_EMU=seed=" + std::to_string(launch_.options.seed) +
+           ",sched=" + SCHEDULES[unsigned(launch_.options.schedule) % 4] +
+           (launch_.options.late_reads ? ",late_reads=1" : "") + "\n";
+}
+
+bool Checker::race(const Access& a, const char* now, const char* then, unsigned warp, unsigned lane, uint32_t pc, bool lane_known) {
+    std::string body = line(now, a.warp.index, int(a.lane), a.warp.pc, a.address, a.span);
+    body += line(then, warp, lane_known ? int(lane) : -1, pc, a.address, a.span);
+    if (warp == a.warp.index) body += "  two lanes of one instruction write different values there\n";
+    else
+        body += "  nothing orders them: warp " + std::to_string(a.warp.index) + " has seen warp " + std::to_string(warp) +
+                " up to its moment " + std::to_string(clocks_.knows(a.warp.index, warp)) + ", the earlier access came later; " +
+                std::to_string(cta_->barrier_epoch) + " barriers of the block are complete\n";
+    report_raw(*cta_, "race", a.warp.pc, body + replay());
+    return false;
+}
+
+bool Checker::in_flight(const Access& a, const Record& r, const char* now) {
+    std::string body = line(now, a.warp.index, int(a.lane), a.warp.pc, a.address, a.span);
+    body += line("copy ", r.write_warp, r.write_lane, r.write_pc, a.address, a.span);
+    body += "  the asynchronous copy is still in flight: no wait_group of its thread covers it yet\n";
+    report_raw(*cta_, "async", a.warp.pc, body + replay());
+    return false;
+}
+
+bool Checker::unpublished(const Access& a, const Record& r) {
+    std::string body = line("read ", a.warp.index, int(a.lane), a.warp.pc, a.address, a.span);
+    body += line("copy ", r.write_warp, r.write_lane, r.write_pc, a.address, a.span);
+    body += "  after a wait_group the bytes are visible to the thread that issued the copy; "
+            "others need a barrier after that wait\n";
+    report_raw(*cta_, "async", a.warp.pc, body + replay());
+    return false;
+}
+
+// --- one record ---
+
+bool Checker::read_record(const Access& a, Record& r) {
+    const unsigned w = a.warp.index;
+    if (r.flags & Record::in_flight) return in_flight(a, r, "read ");
+    if (r.write_clock && (r.write_bytes & a.bytes)) {
+        if (r.write_warp != w) {
+            if (!clocks_.before(r.write_warp, r.write_clock, w)) {
+                if (r.flags & Record::copied) return unpublished(a, r);
+                return race(a, "read ", r.flags & Record::atomic ? "atomic" : "write", r.write_warp, r.write_lane, r.write_pc, true);
+            }
+        } else if ((r.flags & Record::copied) && (r.write_lane != a.lane || a.matrix) && r.write_clock == clocks_.now(w) &&
+                   r.copy_sync == warp_syncs_[w]) {
+            return unpublished(a, r);
+        }
+    }
+    const uint32_t bit = 1u << w, clock = clocks_.now(w);
+    r.readers[0] &= ~bit;
+    r.readers[1] &= ~bit;
+    if (r.readers[0] && r.read_clock[0] != clock) { // keep the newer set in front
+        r.readers[1] = r.readers[0];
+        r.read_clock[1] = r.read_clock[0];
+        r.readers[0] = 0;
+    }
+    r.readers[0] |= bit;
+    r.read_clock[0] = clock;
+    r.read_pc = a.warp.pc;
+    r.read_lane = uint8_t(a.lane);
+    r.read_warp = uint8_t(w);
+    r.read_bytes |= a.bytes;
+    return true;
+}
+
+bool Checker::write_record(const Access& a, Record& r, bool atomic) {
+    const unsigned w = a.warp.index;
+    const char* now = atomic ? "atomic" : "write";
+    if (r.flags & Record::in_flight) return in_flight(a, r, now);
+    const bool both_atomic = atomic && (r.flags & Record::atomic);
+    if (r.write_clock && (r.write_bytes & a.bytes) && !both_atomic && r.write_warp != w &&
+        !clocks_.before(r.write_warp, r.write_clock, w))
+        return race(a, now, r.flags & Record::atomic ? "atomic" : "write", r.write_warp, r.write_lane, r.write_pc, true);
+    if (r.read_bytes & a.bytes)
+        for (unsigned set = 0; set < 2; ++set)
+            for (uint32_t m = r.readers[set] & ~(1u << w); m; m &= m - 1) {
+                const unsigned reader = unsigned(__builtin_ctz(m));
+                if (!clocks_.before(reader, r.read_clock[set], w))
+                    return race(a, now, "read ", reader, r.read_lane, r.read_pc, reader == r.read_warp);
+            }
+    const bool same = r.write_warp == w && r.write_clock == clocks_.now(w);
+    r.write_bytes = uint8_t((same ? r.write_bytes : 0) | a.bytes);
+    r.write_clock = clocks_.now(w);
+    r.write_pc = a.warp.pc;
+    r.write_warp = uint8_t(w);
+    r.write_lane = uint8_t(a.lane);
+    r.flags = uint8_t((r.flags & Record::split) | (atomic ? Record::atomic : 0));
+    if (a.bytes == 15) r.readers[0] = r.readers[1] = 0, r.read_bytes = 0;
+    return true;
+}
+
+// --- instructions ---
+
+template <class F> bool Checker::each_record(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F f) {
+    const bool matrix = bytes == 16 && (w.kernel->code[w.pc].flags & Inst::aligned);
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const unsigned lane = unsigned(__builtin_ctz(m));
+        const uint32_t a = addr[lane];
+        if (bytes == 16 && !words_.is_split(a)) {
+            if (!f(Access{w, lane, a, 16, 15, matrix}, words_.coarse(a))) return false;
+        } else if (bytes >= 4) {
+            for (unsigned i = 0; i < bytes; i += 4)
+                if (!f(Access{w, lane, a + i, 4, 15, matrix}, words_.fine(a + i))) return false;
+        } else {
+            const uint8_t touched = uint8_t(((1u << bytes) - 1) << (a & 3));
+            if (!f(Access{w, lane, a & ~3u, 4, touched, false}, words_.fine(a & ~3u))) return false;
+        }
+    }
+    return true;
+}
+
+bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    return each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return read_record(a, r); });
+}
+
+bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    if (!same_instruction(w, mask, addr, bytes)) return false;
+    if (!each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return write_record(a, r, false); })) return false;
+    if (bytes == 16)
+        for (uint32_t m = mask; m; m &= m - 1) {
+            const uint32_t a = addr[__builtin_ctz(m)];
+            if (words_.is_split(a)) words_.merge(a);
+        }
+    return true;
+}
+
+bool Checker::shared_atomic(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    if (!each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return write_record(a, r, true); })) return false;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const uint32_t a = addr[__builtin_ctz(m)] & ~3u;
+        auto [entry, fresh] = atomics_.try_emplace(a);
+        if (fresh) entry->second.fill(0);
+        clocks_.atomic(w.index, entry->second);
+    }
+    return true;
+}
+
+// Two lanes of one store that name the same bytes: allowed only if they store the same value.
+bool Checker::same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    // Everyday stores name rising addresses, which cannot meet.
+    bool rising = true;
+    uint32_t last = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const uint32_t a = addr[__builtin_ctz(m)];
+        rising &= a >= last;
+        last = a + bytes;
+    }
+    if (rising) return true;
+    const Inst& in = w.kernel->code[w.pc];
+    const bool store = !(in.flags & Inst::aligned) && in.vec * in.bytes == bytes && in.nregs >= 1 + in.vec;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const unsigned x = unsigned(__builtin_ctz(m));
+        for (uint32_t rest = m & (m - 1); rest; rest &= rest - 1) {
+            const unsigned y = unsigned(__builtin_ctz(rest));
+            if (addr[x] != addr[y]) continue;
+            bool equal = store;
+            for (unsigned v = 0; store && v < in.vec; ++v) {
+                const uint16_t slot = in.r[1 + v];
+                if (in.bytes == 8) equal &= w.reg<uint64_t>(slot)[x] == w.reg<uint64_t>(slot)[y];
+                else {
+                    const uint32_t keep = in.bytes == 4 ? ~0u : (1u << (8 * in.bytes)) - 1;
+                    equal &= ((w.reg<uint32_t>(slot)[x] ^ w.reg<uint32_t>(slot)[y]) & keep) == 0;
+                }
+            }
+            if (!equal) return race(Access{w, y, addr[y], bytes, 15, false}, "write", "write", w.index, x, w.pc, true);
+        }
+    }
+    return true;
+}
+
+void Checker::warp_sync(Warp& w, uint32_t) { ++warp_syncs_[w.index]; }
+void Checker::fence(Warp& w, uint32_t) { clocks_.fence(w.index); }
+
+// shared_write has already been told of these bytes: only the state changes here.
+bool Checker::async_issue(Warp& w, uint32_t mask, const uint32_t* dst, unsigned bytes) {
+    return each_record(w, mask, dst, bytes, [&](const Access&, Record& r) {
+        r.flags |= Record::in_flight;
+        return true;
+    });
+}
+
+void Checker::async_land(Cta&, unsigned warp, unsigned lane, uint32_t dst, unsigned bytes) {
+    auto settle = [&](Record& r) {
+        r.flags = uint8_t((r.flags & ~Record::in_flight) | Record::copied);
+        r.write_clock = clocks_.now(warp);
+        r.write_warp = uint8_t(warp);
+        r.write_lane = uint8_t(lane);
+        r.copy_sync = warp_syncs_[warp];
+    };
+    if (bytes == 16 && !words_.is_split(dst)) return settle(words_.coarse(dst));
+    for (unsigned i = 0; i < bytes; i += 4) settle(words_.fine(dst + i));
+}
+
+} // namespace emu
