@@ -26,9 +26,9 @@ def hungry(count):
 
 @unittest.skipUnless(PTXAS, "SPARK_PTXAS is not set")
 class Build(ScratchTree):
-    def build(self, header=HEADER, body=BODY, out="out", name="fill__plain", archs=(120, 90), cc=CC):
+    def build(self, header=HEADER, body=BODY, out="out", name="fill__plain", archs=(120, 90), cache=None):
         self.plant("fill/fill.ptx", header + body)
-        return assemble(find_variant(name, self.root), self.root, self.top / out, PTXAS, cc, archs)
+        return assemble(find_variant(name, self.root), self.root, self.top / out, PTXAS, CC, archs, cache)
 
     def refuse(self, words, header=HEADER, body=BODY):
         with self.assertRaises(AssembleError) as caught:
@@ -74,6 +74,25 @@ class Good(Build):
                 self.assertEqual((self.top / "one" / image).read_bytes(), (self.top / other / image).read_bytes(), image)
         for image in images:
             self.assertNotIn(str(self.top).encode(), (self.top / "three" / image).read_bytes())
+
+    def test_cache(self):
+        """The second build folder takes what the first assembled; an edited comment changes nothing; a fault is no hit."""
+        cache = self.top / "cache"
+        self.build(out="one", cache=cache)
+        kept = sorted(p for p in cache.rglob("*") if p.is_file())
+        self.assertEqual(len(kept), 3)
+        body = changed(BODY, ("SPARK_ENTRY", "// one line more\nSPARK_ENTRY"))
+        self.build(out="two", cache=cache, body=body)
+        self.build(out="three", body=body)
+        self.assertEqual(sorted(p for p in cache.rglob("*") if p.is_file()), kept)
+        for chip in (120, 90):
+            name = f"fill__plain.{chip}.cubin"
+            self.assertEqual((self.top / "one" / name).read_bytes(), (self.top / "two" / name).read_bytes())
+            self.assertEqual((self.top / "one" / name).read_bytes(), (self.top / "three" / name).read_bytes())
+        self.assertNotEqual((self.top / "one" / "fill__plain.90.ptx").read_bytes(),
+                            (self.top / "two" / "fill__plain.90.ptx").read_bytes())
+        with self.assertRaises(AssembleError):
+            self.build(out="four", cache=cache, header=changed(HEADER, ("regs=32", "regs=4")))
 
     def test_same_text_from_both_preprocessors(self):
         both = [c for c in ("gcc", "clang") if shutil.which(c)]

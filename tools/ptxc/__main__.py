@@ -63,7 +63,7 @@ def cmd_assemble(args):
     if not args.ptxas:
         raise AssembleError("no assembler: give --ptxas FILE or set SPARK_PTXAS (CUDA 13.0 or newer)")
     variant = find_variant(args.kernel, args.root, args.file)
-    _, read = assemble(variant, args.root, args.out, args.ptxas, args.cc, args.archs)
+    _, read = assemble(variant, args.root, args.out, args.ptxas, args.cc, args.archs, args.cache)
     if args.depfile:
         tool = sorted(str(p) for p in Path(__file__).parent.glob("*.py") if p.stem in BUILD_MODULES)
         write_depfile(args.depfile, Path(args.out).resolve() / f"{variant.name}.S", read + tool)
@@ -123,6 +123,7 @@ def parser():
     sub.add_argument("--file", type=Path, help="the kernel file, when known (saves the search)")
     sub.add_argument("--out", type=Path, required=True, help="folder for NAME.S, NAME.json and the images")
     sub.add_argument("--depfile", type=Path, help="also write what was read, as a make rule")
+    sub.add_argument("--cache", type=Path, help="a folder that build folders share, so that nothing is assembled twice")
     sub.add_argument("--ptxas", default=os.environ.get("SPARK_PTXAS"), help="the assembler (default: $SPARK_PTXAS)")
     compiler(sub)
     chips(sub)

@@ -18,6 +18,7 @@ from header import HeaderError, kernel_paths, parse_file
 
 TARGETS = {120: ("sm_120f", "sm_121f"), 90: ("sm_90",)}
 IMAGE_ORDER = [("cubin", 120), ("cubin", 121), ("cubin", 90), ("ptx", 120), ("ptx", 90)]
+KEY_FORM = 1  # of the cache's keys and files: count it up when either changes its meaning
 
 
 class AssembleError(Exception):
@@ -141,38 +142,55 @@ def image_list(archs):
     return [(k, a) for k, a in IMAGE_ORDER if a in (chips if k == "cubin" else archs)]
 
 
-def assemble(variant, root, out, ptxas, cc="cc", archs=(120, 90)):
+def machine_code(ptxas, text, target, root, cache):
+    """(cubin, facts, findings). With a cache folder, the same statements are assembled once for all build folders:
+    line markers are no part of the key, since they leave no trace in a cubin."""
+    made_by = os.stat(ptxas) if os.path.exists(ptxas) else None
+    key = hashlib.sha256(repr((KEY_FORM, os.path.realpath(ptxas), made_by and (made_by.st_size, made_by.st_mtime_ns),
+                               target, _statements(text))).encode()).hexdigest()
+    kept = Path(cache) / key[:2] / key[2:] if cache else None
+    if kept and kept.is_file():
+        head, _, image = kept.read_bytes().partition(b"\n")
+        return image, json.loads(head), []
+    with tempfile.TemporaryDirectory() as scratch:
+        source, binary = Path(scratch) / "k.ptx", Path(scratch) / "k.cubin"
+        source.write_text(text, encoding="utf-8")
+        facts, findings = run_ptxas(ptxas, str(source), target, str(binary), root)
+        image = binary.read_bytes()
+    if kept and not findings:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        written = kept.with_name(f"{kept.name}.{os.getpid()}")
+        written.write_bytes(json.dumps(facts).encode() + b"\n" + image)
+        os.replace(written, kept)  # builds may run side by side
+    return image, facts, findings
+
+
+def assemble(variant, root, out, ptxas, cc="cc", archs=(120, 90), cache=None):
     """Build all images of a variant below `out`. Returns the record that goes to NAME.json, and files read."""
     root, out = Path(root).resolve(), Path(out)
     out.mkdir(parents=True, exist_ok=True)
     record = {"name": variant.name, "file": variant.file.relative, "images": [], "regs": {}, "barriers": {},
               "text": {}}
     read, findings = [str(variant.file.path), *map(str, variant.file.depends)], []
-    with tempfile.TemporaryDirectory() as scratch:
-        for sm in (a for a in archs if a in variant.archs):
-            text, files = expand(variant, sm, root, cc)
-            read += files
-            findings += check_text(variant, text, sm)
-            data = {f"ptx{sm}": text.encode() + b"\0"}
-            source = os.path.join(scratch, "k.ptx")
-            Path(source).write_bytes(text.encode())
-            for target in TARGETS[sm] if not findings else ():
-                binary = os.path.join(scratch, "k.cubin")
-                facts, warnings = run_ptxas(ptxas, source, target, binary, root)
-                findings += warnings + check_facts(variant, facts, target)
-                image = Path(binary).read_bytes()
-                findings += check_cubin(variant, Cubin(image), target)
-                number = target.strip("smf_")
-                data[f"cubin{number}"] = image
-                record["regs"][number], record["barriers"][number] = facts["regs"], facts["barriers"]
-            if findings:
-                continue
-            if sm == 120 and Cubin(data["cubin120"]).code() == Cubin(data["cubin121"]).code():
-                data["cubin121"] = "cubin120"
-            for kind, image in data.items():
-                _store(record, out, variant, kind, image)
-            record["text"][str(sm)] = hashlib.sha256(_statements(text).encode()).hexdigest()
-            record["ptxas"] = Cubin(data[f"cubin{sm}"]).maker()
+    for sm in (a for a in archs if a in variant.archs):
+        text, files = expand(variant, sm, root, cc)
+        read += files
+        findings += check_text(variant, text, sm)
+        data = {f"ptx{sm}": text.encode() + b"\0"}
+        for target in TARGETS[sm] if not findings else ():
+            image, facts, warnings = machine_code(ptxas, text, target, root, cache)
+            findings += warnings + check_facts(variant, facts, target) + check_cubin(variant, Cubin(image), target)
+            number = target.strip("smf_")
+            data[f"cubin{number}"] = image
+            record["regs"][number], record["barriers"][number] = facts["regs"], facts["barriers"]
+        if findings:
+            continue
+        if sm == 120 and Cubin(data["cubin120"]).code() == Cubin(data["cubin121"]).code():
+            data["cubin121"] = "cubin120"
+        for kind, image in data.items():
+            _store(record, out, variant, kind, image)
+        record["text"][str(sm)] = hashlib.sha256(_statements(text).encode()).hexdigest()
+        record["ptxas"] = Cubin(data[f"cubin{sm}"]).maker()
     if findings:
         raise AssembleError("\n".join(dict.fromkeys(findings)))
     record["images"].sort(key=lambda i: IMAGE_ORDER.index((i["kind"], i["arch"])))
