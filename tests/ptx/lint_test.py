@@ -8,6 +8,7 @@ import unittest
 from support import BODY, CC, HEADER, ScratchTree, changed
 
 import lint
+import opcodes
 import page
 import scaffold
 
@@ -21,6 +22,8 @@ again: \\
 }
 """
 
+OPCODES = ['ld, ld, "[global|param].{" INTS "|f32}"', 'st, st, "global.f32"', 'mov, mov, "u32"', 'ret, control, ""']
+
 
 class PlantedTree(ScratchTree):
     def setUp(self):
@@ -33,10 +36,11 @@ class PlantedTree(ScratchTree):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def opcode_table(self, *names):
+    def opcode_table(self, *rows):
         path = self.top / "emu" / "ir" / "opcodes.inc"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(f'OP({n}, handler, "meaning")\n' for n in names))
+        path.write_text("".join(f'OP({r}, "operands", "meaning")\n' for r in rows))
+        (path.parent / "table.cpp").write_text('#define INTS "u32|u64"\n')
 
 
 class Lint(PlantedTree):
@@ -48,7 +52,7 @@ class Lint(PlantedTree):
 
     def test_clean(self):
         self.table('ROW(fill__plain, "", "the only one")\n')
-        self.opcode_table("ld", "st", "mov", "mad", "ret")
+        self.opcode_table(*OPCODES, 'mad, muladd, "{lo|hi|wide}.{" INTS "}"')
         self.sees()
 
     def test_sizes(self):
@@ -88,15 +92,25 @@ class Lint(PlantedTree):
                   "src/ops/fill/table.inc:2: no kernel is called fill__gone")
 
     def test_opcode_the_emulator_lacks(self):
-        self.opcode_table("ld", "st", "mov", "ret")
+        self.opcode_table(*OPCODES)
         self.sees("ptx/fill/fill.ptx:18: mad.wide.u32: the emulator's table (emu/ir/opcodes.inc) has no 'mad'")
+        self.opcode_table(*OPCODES, 'mad, muladd, "{lo|hi}.{" INTS "}"', 'mad, muladd, "wide.s32"')
+        self.sees("mad.wide.u32: the emulator's table (emu/ir/opcodes.inc) has no form of 'mad' with these modifiers")
+
+    def test_grammar_of_the_opcode_table(self):
+        self.opcode_table('max, minmax, "[ftz].[NaN].[xorsign.abs|abs].f32"', 'exit, control, ""')
+        table = opcodes.emulator_table(self.root)
+        for good in ("max.f32", "max.ftz.f32", "max.NaN.xorsign.abs.f32", "max.abs.f32", "exit"):
+            self.assertEqual(opcodes.unknown(good, table), "", good)
+        for bad in ("max", "max.NaN.ftz.f32", "max.f32.ftz", "max.f64", "exit.now", "min.f32"):
+            self.assertNotEqual(opcodes.unknown(bad, table), "", bad)
 
     def test_header_findings_come_through(self):
         self.plant("fill/fill.ptx", changed(HEADER, ("regs=32", "")) + BODY)
         self.sees("ptx/fill/fill.ptx:8: variant plain: regs= is missing")
 
     def test_instructions_of_a_line(self):
-        self.assertEqual(lint.instructions("again: @!p bra again; { .reg .u32 a; } mov.u32 a, b; MACRO(x) // add.u32"),
+        self.assertEqual(opcodes.instructions("again: @!p bra again; { .reg .u32 a; } mov.u32 a, b; MACRO(x) // add.u32"),
                          ["bra", "mov.u32"])
 
     def test_similar(self):

@@ -99,7 +99,7 @@ def run_ptxas(ptxas, source, target, output, root):
         result[name] = max(map(int, found)) if found else 0
     if not re.search(facts["regs"], said):
         raise AssembleError(f"ptxas -v printed no register count for {target}; is this ptxas supported?\n{said}")
-    warnings = [_readable(l, source) for l in said.splitlines() if "warning" in l.lower()]
+    warnings = [_readable(l, source) for l in said.splitlines() if re.search(r"warning|\(C\d+\)", l)]
     return result, warnings
 
 

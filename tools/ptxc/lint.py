@@ -9,8 +9,9 @@ import re
 import sys
 from pathlib import Path
 
-from expand import MARKER, ExpandError, expand
+from expand import ExpandError
 from header import HeaderError, kernel_paths, parse_tree
+from opcodes import emulator_table, instructions, unknown, used_opcodes
 from page import table_rows
 
 KERNEL_LINES, MACRO_FILE_LINES, MACRO_LINES, SIMILAR = 500, 200, 12, 0.6
@@ -30,7 +31,6 @@ FORBIDDEN = [  # (pattern of a whole opcode, why)
     (r"redux\.sync\.\w+\.(?:NaN\.)?f32", "does not exist on 12.x"),
     (r"(wgmma|tcgen05)\.", "does not exist on 12.x"),
 ]
-INSTRUCTION = re.compile(r"(?:@!?[\w$]+\s+)?([a-z][a-z0-9_]*(?:\.[\w:]+)*)\b(?!\s*:)")
 
 
 def run(root, cc, similar):
@@ -85,17 +85,6 @@ def macros(path):
             result.append(current)
             current = None
     return result
-
-
-def instructions(text):
-    """[opcode with its modifiers] of one line of PTX, possibly with macro calls in between."""
-    text = re.sub(r'"[^"]*"', "", text.split("//")[0])
-    found = []
-    for statement in re.split(r"[;{}]|^\s*[\w$]+\s*:(?!:)", text):
-        match = INSTRUCTION.match(statement.strip())
-        if match and not statement.strip().startswith((".", "#")):
-            found.append(match[1])
-    return found
 
 
 def sizes(root):
@@ -191,46 +180,20 @@ def rows(root, files):
     return findings
 
 
-def used_opcodes(root, files, cc="cc"):
-    """{opcode with modifiers: first place} over all expanded kernels, all chips."""
-    used = {}
-    for variant in (v for f in files for v in f.variants):
-        for sm in variant.archs:
-            text, _ = expand(variant, sm, root, cc)
-            path, line = variant.file.relative, 0
-            for raw in text.splitlines():
-                marker = MARKER.match(raw)
-                if marker:
-                    path, line = marker[2], int(marker[1]) - 1
-                    continue
-                line += 1
-                for opcode in instructions(raw):
-                    used.setdefault(opcode, f"{path}:{line}")
-    return used
-
-
-def emulator_opcodes(root):
-    """Mnemonics in emu/ir/opcodes.inc, or None while there is no such file."""
-    path = root.parent / "emu" / "ir" / "opcodes.inc"
-    if not path.is_file():
-        return None
-    return set(re.findall(r"^\s*OP\w*\(\s*\"?(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
-
-
 def opcodes(root, files, cc="cc"):
     """Only instructions that 12.x runs well and the emulator knows."""
     try:
         used = used_opcodes(root, files, cc)
     except ExpandError as error:
         return [str(error)]
-    known, findings = emulator_opcodes(root), []
+    known, findings = emulator_table(root), []
     for opcode, where in sorted(used.items(), key=lambda item: item[1]):
         for pattern, why in FORBIDDEN:
             if re.match(pattern, opcode):
                 findings.append(f"{where}: {opcode} {why}")
-        if known is not None and opcode.split(".")[0] not in known:
-            findings.append(f"{where}: {opcode}: the emulator's table (emu/ir/opcodes.inc) has no "
-                            f"'{opcode.split('.')[0]}'")
+        lacking = unknown(opcode, known) if known is not None else ""
+        if lacking:
+            findings.append(f"{where}: {opcode}: the emulator's table (emu/ir/opcodes.inc) {lacking}")
     return findings
 
 
