@@ -53,10 +53,10 @@ def show(records):
         if findings:
             broken += 1
             print(f"{name}: {about}")
-            for finding in findings[:30]:
+            for finding in findings[:60]:
                 print(f"  {finding}")
-            if len(findings) > 30:
-                print(f"  and {len(findings) - 30} more")
+            if len(findings) > 60:
+                print(f"  and {len(findings) - 60} more")
     print(f"lint: {len(records) - broken} rules hold, {broken} do not")
 
 

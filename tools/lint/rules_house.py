@@ -53,7 +53,7 @@ def check_hosts():
 ROOMS = {
     "core": (),
     "runtime": ("core", "dispatch/kernel.h"),
-    "dispatch": ("core", "runtime"),
+    "dispatch": ("core",),
     "ops": ("core", "dispatch", "runtime"),
     "api": ("core", "dispatch", "ops", "runtime"),
 }
