@@ -71,12 +71,13 @@ class Good(Build):
         self.assertEqual(len(images), 5)
         for other in ("two/deeper", "three"):
             for image in images:
-                self.assertEqual((self.top / "one" / image).read_bytes(), (self.top / other / image).read_bytes(), image)
+                one, two = self.top / "one" / image, self.top / other / image
+                self.assertEqual(one.read_bytes(), two.read_bytes(), image)
         for image in images:
             self.assertNotIn(str(self.top).encode(), (self.top / "three" / image).read_bytes())
 
     def test_cache(self):
-        """The second build folder takes what the first assembled; an edited comment changes nothing; a fault is no hit."""
+        """The second build folder takes what the first assembled; a comment changes nothing; a fault is no hit."""
         cache = self.top / "cache"
         self.build(out="one", cache=cache)
         kept = sorted(p for p in cache.rglob("*") if p.is_file())
@@ -104,8 +105,8 @@ class Good(Build):
                          expand.expand(variant, 120, self.root, "clang")[0])
 
     def test_macros(self):
-        header = changed(HEADER, ("kernel   fill ", "kernel   fill_{T}_{L} "), ("//! block", "//! for T f32 ; L nn\n//! block"),
-                         ("plain ", "plain TM=4 "))
+        header = changed(HEADER, ("kernel   fill ", "kernel   fill_{T}_{L} "), ("plain ", "plain TM=4 "),
+                         ("//! block", "//! for T f32 ; L nn\n//! block"))
         body = changed(BODY, ("[to], v", "[to+T_f32*TM+L_nn+SPARK_BLOCK+SPARK_SMEM], v // T L\n"))
         self.plant("fill/fill.ptx", header + body)
         text, _ = expand.expand(find_variant("fill_f32_nn__plain", self.root), 90, self.root, CC)
@@ -206,7 +207,8 @@ class Refused(Build):
                     body=changed(BODY, ('#include "base.ptxh"', ".version 8.8")))
 
     def test_assembler_error_names_the_line(self):
-        self.refuse("ptx/fill/fill.ptx:19: error:", body=changed(BODY, ("st.global.f32 [to], v", "st.global.f99 [to], v")))
+        self.refuse("ptx/fill/fill.ptx:19: error:",
+                    body=changed(BODY, ("st.global.f32 [to], v", "st.global.f99 [to], v")))
 
     def test_preprocessor_error(self):
         with self.assertRaises(expand.ExpandError) as caught:

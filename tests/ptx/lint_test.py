@@ -68,7 +68,8 @@ class Lint(PlantedTree):
         self.sees("ptx/fill/fill.ptx:20: ld.global.nc.f32 has a macro: LD_F32")
 
     def test_owned_instruction_without_a_macro(self):
-        self.plant("lib/tile/warp.ptxh", "#define SUM(r) \\\n    @p shfl.sync.bfly.b32 t, r, 1, 31, -1; \\\n    add.f32 r, r, t;\n")
+        self.plant("lib/tile/warp.ptxh", "#define SUM(r) \\\n"
+                   "    @p shfl.sync.bfly.b32 t, r, 1, 31, -1; \\\n    add.f32 r, r, t;\n")
         self.sees("ptx/lib/tile/warp.ptxh:2: shfl.sync.bfly.b32: forms of shfl are written in lib/isa only")
 
     def test_layers(self):
@@ -110,8 +111,8 @@ class Lint(PlantedTree):
         self.sees("ptx/fill/fill.ptx:8: variant plain: regs= is missing")
 
     def test_instructions_of_a_line(self):
-        self.assertEqual(opcodes.instructions("again: @!p bra again; { .reg .u32 a; } mov.u32 a, b; MACRO(x) // add.u32"),
-                         ["bra", "mov.u32"])
+        line = "again: @!p bra again; { .reg .u32 a; } mov.u32 a, b; MACRO(x) // add.u32"
+        self.assertEqual(opcodes.instructions(line), ["bra", "mov.u32"])
 
     def test_similar(self):
         self.plant("fill/twin.ptx", changed(HEADER, ("fill ", "twin ")) + BODY)

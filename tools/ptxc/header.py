@@ -296,7 +296,8 @@ class _Parser:
         fit, reason = ctas_per_sm(block, min(smem, BLOCK_SMEM), regs)
         declared = budgets.get("ctas_per_sm")
         if fit < 1:
-            self.fail(line, f"variant {way}: block {block} with regs={regs} and smem={smem} does not fit one SM ({reason})")
+            self.fail(line, f"variant {way}: block {block} with regs={regs} and smem={smem} does not fit one SM "
+                            f"({reason})")
         elif declared is not None and declared > fit:
             self.fail(line, f"variant {way}: ctas_per_sm={declared} is declared, but only {fit} fit one SM ({reason})")
         return block, smem, regs, fit if declared is None else declared, declared is not None

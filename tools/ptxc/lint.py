@@ -20,6 +20,9 @@ LAYERS = {"isa": 1, "tile": 2, "pipe": 3}  # base.ptxh is 0, a kernel 4
 # Opcodes whose forms carry lane maps or protocols: never written outside lib/isa.
 OWNED = {"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "cp", "mbarrier", "shfl", "vote", "match", "redux",
          "griddepcontrol", "elect", "setmaxnreg", "fence"}
+# Instructions so plain that a macro for one of their uses does not claim the others.
+PLAIN = {"mov", "add", "sub", "mul", "mad", "fma", "neg", "abs", "min", "max", "and", "or", "xor", "not", "shl", "shr",
+         "setp", "selp", "bra", "ret"}
 BARRIERS = {"bar", "barrier", "mbarrier"}
 FORBIDDEN = [  # (pattern of a whole opcode, why)
     (r"(ex2|lg2|rcp|rsqrt|sqrt|sin|cos|div)\.approx\.f32\Z", "without .ftz it costs a range test; write .ftz"),
@@ -52,7 +55,7 @@ def lint(root, cc="cc"):
         files = parse_tree(root)
     except HeaderError as error:
         return error.findings + findings
-    return findings + rows(root, files) + opcodes(root, files, cc)
+    return list(dict.fromkeys(findings + rows(root, files) + opcodes(root, files, cc)))
 
 
 def _name(root, path):
@@ -97,7 +100,8 @@ def sizes(root):
             findings.append(f"{_name(root, path)}:{limit + 1}: {count} lines; at most {limit}")
         for name, line, body in macros(path):
             if len(body) > MACRO_LINES:
-                findings.append(f"{_name(root, path)}:{line}: macro {name} has {len(body)} lines; at most {MACRO_LINES}")
+                findings.append(f"{_name(root, path)}:{line}: macro {name} has {len(body)} lines; "
+                                f"at most {MACRO_LINES}")
     return findings
 
 
@@ -149,7 +153,7 @@ def raw_instructions(root):
             continue
         for name, _, body in macros(path):
             found = instructions(" ".join(body))
-            if len(found) == 1 and "##" not in found[0]:
+            if len(found) == 1 and found[0].split(".")[0] not in PLAIN:
                 owned.setdefault(found[0], name)
     for path in _sources(root):
         if _layer(root, path) < 2:

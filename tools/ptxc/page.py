@@ -16,7 +16,8 @@ HEAD = f"""# Kernels
 Written by `python3 tools/ptxc page --results BUILD/ptx`, which a build runs as target `kernels_page`. Do not edit.
 
 Registers are declared / used on 12.x / used on 9.0. CTAs per SM are computed for 12.x from shared memory
-({SM_SMEM // 1024} KB, of which {SM_SMEM_RESERVED // 1024} KB for each CTA), registers ({SM_REGS // 1024}K) and warps ({SM_WARPS}), with what stops one more.
+({SM_SMEM // 1024} KB, of which {SM_SMEM_RESERVED // 1024} KB for each CTA), registers ({SM_REGS // 1024}K) and
+warps ({SM_WARPS}), with what stops one more.
 Rows are lines of `src/ops/FAMILY/table.inc` that name the kernel, counted from the top.
 """
 COLUMNS = ("kernel", "file", "maths", "block", "smem", "regs", "CTAs/SM", "limits", "rows")
@@ -76,7 +77,7 @@ def _without_measurements(text):
 
 
 def difference(root, results):
-    """'' when the page is right, else a sentence. Another ptxas may use other registers: then these are not compared."""
+    """'' when the page is right, else a sentence. Registers are compared only if the same ptxas made them."""
     files = parse_tree(root)
     records = _results(results, [v for f in files for v in f.variants])
     wanted, path = page_text(files, records, table_rows(root)), Path(root) / "KERNELS.md"
