@@ -17,7 +17,8 @@ typedef struct Device {
 /* Ends the program with the call and the error's sentence unless the status is SPARK_OK. */
 void must(spark_status status, const spark_error *err, const char *call);
 #define TRY(err, call) must((call), &(err), #call)
-#define NEW_ERROR {.struct_size = sizeof(spark_error)}
+#define NEW_ERROR \
+    { .struct_size = sizeof(spark_error) }
 
 /* Host memory, or the end of the program. */
 void *host_alloc(size_t bytes);
