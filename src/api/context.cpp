@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// extern "C": devices and contexts.
+#include "api/guard.h"
+#include "core/knobs.h"
+#include "ops/operator.h"
+
+using namespace spark;
+
+namespace {
+
+spark_status preload(spark_context* ctx, const Operator& op, Report& report) {
+    for (const Row& row : op.rows) {
+        void* ignored = nullptr;
+        if (spark_status s = load(*ctx, *row.kernel, ignored, report)) return s;
+    }
+    return SPARK_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+spark_status spark_device_count(int32_t* count, spark_error* err) {
+    return guarded(err, [&](Report& report) {
+        const Driver* d = nullptr;
+        if (spark_status s = need_pointer(count, "count", report)) return s;
+        if (spark_status s = driver(d, report)) return s;
+        int found = 0;
+        if (int rc = d->device_count(&found)) return driver_failed(*d, rc, "counting devices", report);
+        *count = found;
+        return SPARK_OK;
+    });
+}
+
+spark_status spark_device_query(int32_t device, spark_device_info* info, spark_error* err) {
+    return guarded(err, [&](Report& report) {
+        const Driver* d = nullptr;
+        spark_device_info found{};
+        if (spark_status s = check_out(info, "info", report)) return s;
+        if (spark_status s = driver(d, report)) return s;
+        if (spark_status s = device_info(*d, device, found, report)) return s;
+        write_out(info, found);
+        return SPARK_OK;
+    });
+}
+
+spark_status spark_context_create(const spark_context_desc* desc, spark_context** out, spark_error* err) {
+    return guarded(err, [&](Report& report) {
+        knobs();
+        spark_context_desc copy;
+        if (spark_status s = read_struct(desc, &copy, sizeof copy, sizeof copy, "desc", report)) return s;
+        if (spark_status s = need_pointer(out, "out", report)) return s;
+        return context_create(copy, *out, report);
+    });
+}
+
+void spark_context_destroy(spark_context* ctx) { context_destroy(ctx); }
+
+spark_status spark_context_device(spark_context* ctx, spark_device_info* info, spark_error* err) {
+    return guarded(err, [&](Report& report) {
+        if (spark_status s = context_check(ctx, false, report)) return s;
+        if (spark_status s = check_out(info, "info", report)) return s;
+        write_out(info, ctx->info);
+        return SPARK_OK;
+    });
+}
+
+spark_status spark_context_preload(spark_context* ctx, uint32_t op, spark_error* err) {
+    return on_device(ctx, err, [&](Report& report) {
+        if (op != SPARK_OP_NONE && find_operator(op) == nullptr) {
+            return report.fail(SPARK_ERR_UNSUPPORTED_OP, "op is %u; this library has %zu operators, see spark_op_at", op,
+                               op_specs().size());
+        }
+        for (const OpSpec& spec : op_specs()) {
+            if (op != SPARK_OP_NONE && spec.desc->op != op) continue;
+            if (spark_status s = preload(ctx, *find_operator(spec.desc->op), report)) return s;
+        }
+        return SPARK_OK;
+    });
+}
+
+}  // extern "C"

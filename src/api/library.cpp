@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// extern "C": version, names, log, reflection. None of these can fail.
+#include <pthread.h>
+
+#include <cstdio>
+
+#include "core/dtype.h"
+#include "core/knobs.h"
+#include "core/log.h"
+#include "ops/common/spec.h"
+#include "spark_kernels.h"
+
+using namespace spark;
+
+
+namespace {
+
+// The text is written once; whoever comes second waits.
+char build_info[640];
+pthread_once_t build_info_once = PTHREAD_ONCE_INIT;
+
+void write_build_info() {
+    snprintf(build_info, sizeof build_info,
+             "{\"version\":\"%d.%d.%d\",\"abi\":%d,\"compiler\":\"%s\",\"ptxas\":\"%s\",\"archs\":\"%s\","
+             "\"kernels\":%zu,\"operators\":%zu}",
+             SPARK_VERSION_MAJOR, SPARK_VERSION_MINOR, SPARK_VERSION_PATCH, SPARK_ABI, __VERSION__,
+             SPARK_PTXAS_VERSION, SPARK_ARCHS_TEXT, kernels::all().size(), op_specs().size());
+}
+
+}  // namespace
+
+extern "C" {
+
+uint32_t spark_version(void) {
+    return SPARK_VERSION_MAJOR * 10000 + SPARK_VERSION_MINOR * 100 + SPARK_VERSION_PATCH;
+}
+
+const char* spark_build_info(void) {
+    pthread_once(&build_info_once, write_build_info);
+    return build_info;
+}
+
+const char* spark_status_name(spark_status status) { return status_name(status); }
+
+const char* spark_dtype_name(spark_dtype dtype) {
+    if (dtype == SPARK_DTYPE_NONE) return "NONE";
+    const char* name = dtype_info(static_cast<uint32_t>(dtype)).name;
+    return name != nullptr ? name : "UNKNOWN";
+}
+
+void spark_set_log(spark_log_fn fn, void* user, int32_t level) {
+    knobs();
+    log_set(fn, user, level);
+}
+
+uint32_t spark_op_count(void) { return static_cast<uint32_t>(op_specs().size()); }
+
+const spark_op_desc* spark_op_at(uint32_t index) {
+    return index < op_specs().size() ? op_specs()[index].desc : nullptr;
+}
+
+const spark_op_desc* spark_op_describe(uint32_t op) {
+    for (const OpSpec& spec : op_specs()) {
+        if (spec.desc->op == op) return spec.desc;
+    }
+    return nullptr;
+}
+
+}  // extern "C"

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// spark_gemm_args -> Gemm. What the description cannot say: contiguous dimensions, and alpha, beta, c.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ops/gemm/problem.h"
+
+namespace spark {
+namespace {
+
+// Field numbers, in the order of op.toml.
+enum Field : uint32_t { A, B, C, D, BIAS, ALPHA, BETA };
+
+// What a grid can count: 2^31 tiles of 64 x 64, with room to spare.
+constexpr int64_t MAX_TILED = int64_t{1} << 42, MAX_BATCH = int64_t{1} << 31;
+
+struct Operand {
+    bool along_k;  // contiguous along K
+    int64_t ld, batch_stride;
+};
+
+int64_t batch_stride(const View& v) { return v.has_optional && v.shape[0] > 1 ? v.stride[0] : 0; }
+
+// a or b: rows are M or N, columns K. A dimension of one element has no stride of its own.
+spark_status operand(const Bound& bound, uint32_t field, Operand& out, Report& report) {
+    const View& v = bound.view[field];
+    int64_t rows = v.last(1), k = v.last(0), along_rows = v.last_stride(1), along_k = v.last_stride(0);
+    out.batch_stride = batch_stride(v);
+    out.along_k = along_k == 1 || k <= 1;
+    if (out.along_k) {
+        out.ld = rows > 1 ? along_rows : k;
+        return SPARK_OK;
+    }
+    out.ld = along_k;
+    if (along_rows == 1 || rows <= 1) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field, "%s has strides %lld and %lld in its last two dimensions; "
+                             "one of them must be 1", bound.spec->desc->fields[field].name,
+                             static_cast<long long>(along_rows), static_cast<long long>(along_k));
+}
+
+int64_t row_stride(const View& v) { return v.last(1) > 1 ? v.last_stride(1) : v.last(0); }
+
+spark_status check_scalars(const Bound& bound, const spark_gemm_args& args, Report& report) {
+    if (!std::isfinite(args.alpha)) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, ALPHA, "alpha is %g; a finite number wanted",
+                                 static_cast<double>(args.alpha));
+    }
+    if (!std::isfinite(args.beta) || (args.beta != 0 && !bound.view[C].present)) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, BETA, "beta is %g%s", static_cast<double>(args.beta),
+                                 std::isfinite(args.beta) ? " but c is absent; 0 wanted" : "; a finite number wanted");
+    }
+    return SPARK_OK;
+}
+
+int64_t alignment(const View& v) {
+    if (!v.present) return 256;
+    int64_t bytes = batch_stride(v) * v.elem_bits / 8;
+    return bytes == 0 ? v.alignment() : std::min(v.alignment(), bytes & -bytes);
+}
+
+void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
+    const View* v = bound.view;
+    int64_t tiles = ((p.m + 127) / 128) * ((p.n + 127) / 128) * p.batch;
+    int64_t facts[GEMM_FACTS] = {p.m, p.n, p.k, p.batch, p.lda, p.ldb, p.ldc, p.ldd,
+                                 alignment(v[A]), alignment(v[B]), alignment(v[C]), alignment(v[D]), tiles};
+    memcpy(work.facts, facts, sizeof facts);
+    work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
+                 static_cast<uint64_t>(p.batch);
+    work.bytes = 0;
+    for (uint32_t field : {A, B, C, D, BIAS}) {
+        bool read = v[field].present && (field != C || p.beta != 0);
+        if (read) work.bytes += static_cast<uint64_t>(v[field].count) * v[field].elem_bits / 8;
+    }
+}
+
+}  // namespace
+
+spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
+    spark_gemm_args args;
+    memcpy(&args, bound.args, sizeof args);
+    if (spark_status s = check_scalars(bound, args, report)) return s;
+    Operand a, b;
+    if (spark_status s = operand(bound, A, a, report)) return s;
+    if (spark_status s = operand(bound, B, b, report)) return s;
+    const View &c = bound.view[C], &d = bound.view[D], &bias = bound.view[BIAS];
+    Gemm& p = work.as<Gemm>();
+    p = {};
+    p.m = d.last(1), p.n = d.last(0), p.k = bound.view[A].last(0);
+    p.batch = d.has_optional ? d.shape[0] : 1;
+    p.a = bound.view[A].data, p.b = bound.view[B].data, p.d = d.data;
+    p.lda = a.ld, p.ldb = b.ld, p.ldd = row_stride(d);
+    p.stride_a = a.batch_stride, p.stride_b = b.batch_stride, p.stride_d = batch_stride(d);
+    if (c.present && args.beta != 0) p.c = c.data, p.ldc = row_stride(c), p.stride_c = batch_stride(c);
+    if (bias.present) p.bias = bias.data, p.bias_f32 = bias.dtype == SPARK_DTYPE_F32;
+    p.alpha = args.alpha == 0 ? 1.0f : args.alpha;
+    p.beta = args.beta;
+    p.activation = args.activation;
+    p.d_dtype = d.dtype;
+    work.empty = d.count == 0;
+    if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, D, "d has %lld batches of %lld x %lld; at most 2^31 batches of 2^42 "
+                                 "elements wanted", static_cast<long long>(p.batch), static_cast<long long>(p.m),
+                                 static_cast<long long>(p.n));
+    }
+    fill_facts(bound, p, work);
+    // Contiguous along: a K, b K | a K, b N | a M, b N | a M, b K.
+    constexpr const char* CONTRACTS[2][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
+                                             {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"}};
+    int layout = a.along_k ? (b.along_k ? 0 : 1) : (b.along_k ? 3 : 2);
+    work.set_contract(CONTRACTS[bound.view[A].dtype == SPARK_DTYPE_F16][layout]);
+    return SPARK_OK;
+}
+
+}  // namespace spark

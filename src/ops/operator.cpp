@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The common path of every operator call, and the list of operators.
+#include "ops/operator.h"
+
+#include <cstdio>
+
+#include "core/knobs.h"
+
+namespace spark {
+
+extern const Operator RMSNORM, GEMM, EMBEDDING;
+
+namespace {
+
+constexpr const Operator* OPERATORS[] = {&GEMM, &RMSNORM, &EMBEDDING};
+
+// Nothing was legal: say which kernels there are and why the last of them, the plain one, refused.
+spark_status nothing_fits(const Call& call, Report& report) {
+    const Row *last = nullptr, *asked = nullptr;
+    for (const Row& row : call.request.rows) {
+        if (call.request.kernel_id != 0 && row.kernel->id == call.request.kernel_id) asked = &row;
+        if (row.contract == call.request.contract) last = &row;
+    }
+    char why[160];
+    if (call.request.kernel_id != 0) {
+        if (asked == nullptr || asked->contract != call.request.contract) {
+            return report.fail(SPARK_ERR_INVALID_VALUE, "exec.kernel_id is 0x%llx; no kernel of %s has it, see spark_op_kernels",
+                               static_cast<unsigned long long>(call.request.kernel_id), call.work.contract_name);
+        }
+        describe(call.request, *asked, judge(call.request, *asked), why, sizeof why);
+        return report.fail(SPARK_ERR_INVALID_VALUE, "exec.kernel_id asks for %s, but %s", asked->kernel->name, why);
+    }
+    if (last == nullptr) {
+        return report.fail(SPARK_ERR_UNSUPPORTED, "no kernel %s in this build; it was built without that family",
+                           call.work.contract_name);
+    }
+    describe(call.request, *last, judge(call.request, *last), why, sizeof why);
+    return report.fail(SPARK_ERR_UNSUPPORTED_SHAPE, "no kernel takes it; %s: %s", last->kernel->name, why);
+}
+
+}  // namespace
+
+void Work::set_contract(const char* name) {
+    snprintf(contract_name, sizeof contract_name, "%s", name);
+    contract = hash(contract_name);
+}
+
+const Operator* find_operator(uint32_t op) {
+    for (const Operator* o : OPERATORS) {
+        if (o->op == op) return o;
+    }
+    return nullptr;
+}
+
+spark_status prepare_call(const spark_args* args, bool at_launch, uint64_t kernel_id, Call& call, Report& report) {
+    const OpSpec* spec = nullptr;
+    if (spark_status s = read_args(args, call.args, spec, report)) return s;
+    if (spark_status s = validate(*spec, call.args, at_launch, call.bound, report)) return s;
+    call.op = find_operator(spec->desc->op);
+    Work& work = call.work;
+    work.empty = false;
+    work.flops = work.bytes = work.workspace_size = 0;
+    if (spark_status s = call.op->check(call.bound, work, report)) return s;
+    const char* pattern = knobs().kernel;
+    if (pattern != nullptr && *pattern == 0) pattern = nullptr;
+    call.request = {call.op->rows,
+                    call.op->fact_names,
+                    work.facts,
+                    work.contract,
+                    call.op->batch_facts,
+                    (call.bound.flags & SPARK_FLAG_DETERMINISTIC) != 0,
+                    (call.bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0,
+                    pattern,
+                    kernel_id};
+    call.row = work.empty ? nullptr : pick(call.request);
+    return work.empty || call.row != nullptr ? SPARK_OK : nothing_fits(call, report);
+}
+
+void fill_info(const Call& call, const Row* row, bool is_loaded, spark_op_info& info) {
+    const Kernel* kernel = row != nullptr ? row->kernel : nullptr;
+    info = {};
+    info.workspace_align = 256;
+    if (kernel == nullptr) {
+        info.flags = SPARK_OP_INFO_EMPTY | SPARK_OP_INFO_DETERMINISTIC;
+        return;
+    }
+    info.flags = (kernel->deterministic ? static_cast<uint32_t>(SPARK_OP_INFO_DETERMINISTIC) : 0u) |
+                 (is_loaded ? static_cast<uint32_t>(SPARK_OP_INFO_LOADED) : 0u);
+    info.workspace_size = call.work.workspace_size;
+    info.kernel_id = kernel->id;
+    info.flops = call.work.flops;
+    info.bytes = call.work.bytes;
+    info.launches = 1;
+    snprintf(info.kernel, sizeof info.kernel, "%s", kernel->name);
+}
+
+}  // namespace spark

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a family gives for each of its operators, and the path every call takes:
+//
+//   spark_args --read, validate--> Bound --check--> Work --pick--> Row --plan--> Launch
+//
+// Called by api/op.cpp. The families' files know their own problem; this file knows none.
+#pragma once
+
+#include "dispatch/pick.h"
+#include "ops/common/validate.h"
+#include "runtime/launch.h"
+
+namespace spark {
+
+// A checked problem, ready for the choice of a kernel.
+struct Work {
+    uint64_t contract;          // hash of contract_name
+    char contract_name[48];
+    bool empty;                 // nothing to launch
+    int64_t facts[MAX_FACTS];   // in the order of Operator::fact_names
+    uint64_t flops, bytes;
+    uint64_t workspace_size;
+    alignas(16) std::byte problem[512];
+
+    template <class Problem>
+    Problem& as() {
+        static_assert(sizeof(Problem) <= sizeof problem);
+        return *reinterpret_cast<Problem*>(problem);
+    }
+    template <class Problem>
+    const Problem& as() const {
+        return *reinterpret_cast<const Problem*>(problem);
+    }
+    void set_contract(const char* name);
+};
+
+struct Operator {
+    uint32_t op;
+    std::span<const Row> rows;
+    std::span<const char* const> fact_names;
+    uint32_t batch_facts;  // bit i: fact i counts independent rows (see Request)
+    spark_status (*check)(const Bound& bound, Work& work, Report& report);
+    void (*plan)(const Work& work, const Kernel& kernel, Launch& launch);
+};
+
+const Operator* find_operator(uint32_t op);
+
+// One call's state, on the stack of the API function.
+struct Call {
+    alignas(16) std::byte args[MAX_ARGS_SIZE];
+    const Operator* op;
+    Bound bound;
+    Work work;
+    Request request;
+    const Row* row;  // nullptr if the work is empty
+};
+
+// Everything up to the choice of the kernel. kernel_id 0 = the library's choice.
+spark_status prepare_call(const spark_args* args, bool at_launch, uint64_t kernel_id, Call& call, Report& report);
+
+// Fills all of info but struct_size.
+void fill_info(const Call& call, const Row* row, bool is_loaded, spark_op_info& info);
+
+}  // namespace spark

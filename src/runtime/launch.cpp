@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only launch in the library. On the warm path: check the stream, enter the context, launch, leave.
+#include "runtime/launch.h"
+
+namespace spark {
+namespace {
+
+constexpr spark_stream LAST_NAMED_STREAM = 2;  // 0, 1, 2 are the default streams of any context
+
+spark_status check_stream(const spark_context& ctx, spark_stream stream, Report& report) {
+    const Driver& d = *ctx.driver;
+    if (stream <= LAST_NAMED_STREAM || d.stream_context == nullptr) return SPARK_OK;
+    void* owner = nullptr;
+    if (int code = d.stream_context(reinterpret_cast<void*>(stream), &owner)) {
+        return driver_failed(d, code, "looking up exec.stream", report);
+    }
+    if (owner == ctx.cu_context) return SPARK_OK;
+    return report.fail(SPARK_ERR_INVALID_DEVICE, "exec.stream 0x%llx belongs to another driver context than ctx",
+                       static_cast<unsigned long long>(stream));
+}
+
+spark_status load_unless_capturing(spark_context& ctx, spark_stream stream, const Kernel& kernel, void*& handle,
+                                   Report& report) {
+    const Driver& d = *ctx.driver;
+    int capturing = 0;
+    if (int code = d.stream_capturing(reinterpret_cast<void*>(stream), &capturing)) {
+        return driver_failed(d, code, "asking whether exec.stream is capturing", report);
+    }
+    if (capturing != 0) {
+        return report.fail(SPARK_ERR_NOT_PREPARED, "%s is not loaded and exec.stream is capturing; call spark_op_prepare with "
+                           "these arguments before the capture", kernel.name);
+    }
+    return load(ctx, kernel, handle, report);
+}
+
+}  // namespace
+
+spark_status launch(spark_context& ctx, spark_stream stream, const Launch& work, Report& report) {
+    const Driver& d = *ctx.driver;
+    if (spark_status s = check_stream(ctx, stream, report)) return s;
+    Current current(ctx);
+    if (current.code() != DRIVER_OK) return driver_failed(d, current.code(), "entering the context", report);
+    void* handle = loaded(ctx, *work.kernel);
+    if (handle == nullptr) {
+        if (spark_status s = load_unless_capturing(ctx, stream, *work.kernel, handle, report)) return s;
+    }
+    size_t bytes = work.param_bytes;
+    void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), const_cast<std::byte*>(work.params),  // buffer
+                     reinterpret_cast<void*>(uintptr_t{2}), &bytes,                               // its size
+                     nullptr};
+    int code = d.launch_kernel(handle, work.grid[0], work.grid[1], work.grid[2], work.kernel->block, 1, 1, work.smem,
+                               reinterpret_cast<void*>(stream), nullptr, extra);
+    return code == DRIVER_OK ? SPARK_OK : driver_failed(d, code, work.kernel->name, report);
+}
+
+}  // namespace spark
