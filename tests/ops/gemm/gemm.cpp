@@ -41,7 +41,7 @@ const Shape SHAPES[] = {
 // rows x columns of the logical matrix; `transposed` puts the rows next to each other in memory.
 //   plain:       stride {columns + pad, 1}        transposed:  stride {1, rows + pad}
 View matrix(ref::Type type, int64_t batch, int64_t rows, int64_t columns, int64_t pad, int64_t gap, bool transposed) {
-    const int64_t pitch = (transposed ? rows : columns) + pad;
+    const int64_t pitch = std::max<int64_t>((transposed ? rows : columns) + pad, 1);
     const int64_t size = (transposed ? columns : rows) * pitch + gap;
     View view{type, {rows, columns}, {transposed ? 1 : pitch, transposed ? pitch : 1}};
     if (batch != 1) {

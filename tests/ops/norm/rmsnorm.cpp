@@ -39,7 +39,7 @@ const Shape SHAPES[] = {
 };
 
 View rows_view(const Shape& s, ref::Type type, int64_t pad) {
-    const int64_t pitch = s.n + pad;
+    const int64_t pitch = std::max<int64_t>(s.n + pad, 1);
     if (s.rows1 == 1) {
         return {type, {s.rows0, s.n}, {pitch, 1}};
     }

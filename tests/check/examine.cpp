@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// One case, from building it to its verdict; see the header.
+#include "check/examine.h"
+
+#include "check/compare.h"
+#include "check/plant.h"
+
+#include <chrono>
+#include <cstdio>
+
+namespace check {
+namespace {
+
+Expectation expectation_of(const Case& c, const std::string& kernel) {
+    Expectation expected;
+    for (size_t i = 0; i < c.operands.size(); ++i) {
+        if (c.operands[i].output) {
+            expected[i] = c.expect(i, kernel);
+        }
+    }
+    return expected;
+}
+
+// The runs of one kernel. The first has guard zones; the second other poison and no room behind any buffer, so that it finds
+// what was not written and what was read too far; the third, for the library's own choice, goes through a graph.
+struct Way {
+    const char* name;
+    RunOptions options;
+};
+constexpr Way WAYS[] = {
+    {"guarded", {.poison = 0xff}},
+    {"tight", {.poison = 0xc5, .tight = true}},
+    {"graph", {.poison = 0xff, .graph = true}},
+};
+
+Result run_kernel(const Case& c, const Choice& kernel, bool graph, const Options& options, Runner& runner) {
+    Result result;
+    result.kernel = kernel.name;
+    result.exact = c.exact;
+    const Expectation expected = expectation_of(c, kernel.name);
+    std::vector<Image> first;
+    bool planted = false;
+    for (int run = 0; run < (graph ? 3 : 2) && result.faults.empty(); ++run) {
+        const Way& way = WAYS[run];
+        const auto fault = [&](const std::string& text) { result.faults.push_back(text + " (" + way.name + " run)"); };
+        Choice choice = kernel;
+        if (way.options.graph) {
+            choice.id = 0; // what a caller gets
+        }
+        std::vector<Image> images;
+        if (std::string error = runner.run(c, choice, way.options, images); !error.empty()) {
+            fault(error);
+            break;
+        }
+        if (!options.plant.empty()) {
+            planted |= plant(options.plant, c, expected, way.options, run, images);
+        }
+        for (const std::string& text : compare(c, kernel, way.options, expected, images).faults) {
+            fault(text);
+        }
+        if (run == 0) {
+            first = std::move(images);
+            result.hash = hash_outputs(c, first);
+        } else if (result.faults.empty() && kernel.deterministic) {
+            if (std::string text = differ(c, expected, first, images); !text.empty()) {
+                fault("not repeatable: " + text);
+            }
+        }
+    }
+    result.status = !result.faults.empty() ? Result::failed : options.plant.empty() || planted ? Result::passed : Result::skipped;
+    return result;
+}
+
+Result measure(const Case& c, const Choice& kernel, const Options& options, Runner& runner) {
+    Result result;
+    result.kernel = kernel.name;
+    double median = 0, least = 0;
+    uint64_t flops = 0, bytes = 0;
+    if (std::string error = runner.bench(c, kernel, options.repeats, median, least, flops, bytes); !error.empty()) {
+        result.status = Result::failed;
+        result.faults.push_back(error);
+        return result;
+    }
+    char text[200];
+    std::snprintf(text, sizeof text, "median %9.4f ms  least %9.4f ms  %8.2f TFLOPS  %8.1f GB/s", median, least,
+                  static_cast<double>(flops) / median * 1e-9, static_cast<double>(bytes) / median * 1e-6);
+    result.measured = text;
+    return result;
+}
+
+} // namespace
+
+std::vector<Result> examine(const Entry& entry, const Options& options, Runner& runner) {
+    std::vector<Result> results;
+    const Case c = entry.build(options.seed);
+    std::vector<Choice> kernels;
+    if (options.explain) {
+        results.push_back({.status = Result::skipped, .measured = runner.explain(c)});
+        return results;
+    }
+    if (std::string error = runner.kernels(c, kernels); !error.empty()) {
+        results.push_back({.status = Result::failed, .faults = {error}});
+        return results;
+    }
+    if (kernels.empty()) {
+        kernels.push_back({"(nothing to launch)"}); // must still succeed, and touch nothing
+    }
+    for (size_t i = 0; i < kernels.size() && runner.usable(); ++i) {
+        if (!matches(options.kernel, kernels[i].name)) {
+            continue;
+        }
+        const auto begin = std::chrono::steady_clock::now();
+        results.push_back(options.bench ? measure(c, kernels[i], options, runner)
+                                        : run_kernel(c, kernels[i], i == 0, options, runner));
+        results.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+    return results;
+}
+
+} // namespace check

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs cases through the library's public C API alone; which driver that means (emulator or card) is LIBSPARK_DRIVER's word.
+// The emulator's reports are read through its own C functions where it is loaded, and turn a run into a failed one.
+#include "check/runner.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace check {
+namespace {
+
+// Result of a library call as a sentence; empty if it went well.
+struct Error {
+    spark_error raw{};
+    Error() { raw.struct_size = sizeof raw; }
+    std::string say(const char* call, spark_status status) const {
+        if (status == SPARK_OK) {
+            return {};
+        }
+        return std::string(call) + ": " + spark_status_name(status) + ": " + raw.message;
+    }
+};
+
+// libspark-emu.so, if the library has opened it: found in the list of loaded objects, since its path is not ours to know.
+struct EmulatorReports {
+    size_t (*count)() = nullptr;
+    size_t (*text)(size_t, char*, size_t) = nullptr;
+    void (*clear)() = nullptr;
+
+    EmulatorReports() {
+        std::string path;
+        dl_iterate_phdr(
+            [](dl_phdr_info* info, size_t, void* out) {
+                if (std::strstr(info->dlpi_name, "libspark-emu")) {
+                    *static_cast<std::string*>(out) = info->dlpi_name;
+                }
+                return 0;
+            },
+            &path);
+        void* library = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+        if (library) {
+            count = reinterpret_cast<size_t (*)()>(dlsym(library, "spark_emu_report_count"));
+            text = reinterpret_cast<size_t (*)(size_t, char*, size_t)>(dlsym(library, "spark_emu_report"));
+            clear = reinterpret_cast<void (*)()>(dlsym(library, "spark_emu_clear_reports"));
+        }
+    }
+    std::string take() {
+        std::string all;
+        if (!count || !text) {
+            return all;
+        }
+        for (size_t i = 0; i < count(); ++i) {
+            std::vector<char> buffer(16384);
+            text(i, buffer.data(), buffer.size());
+            all += std::string("\n") + buffer.data();
+        }
+        if (clear) {
+            clear();
+        }
+        return all;
+    }
+};
+
+class LibraryRunner : public Runner {
+public:
+    std::string open() {
+        Error e;
+        spark_context_desc desc{};
+        desc.struct_size = sizeof desc;
+        if (std::string s = e.say("spark_context_create", spark_context_create(&desc, &context_, &e.raw)); !s.empty()) {
+            return s;
+        }
+        reports_ = std::make_unique<EmulatorReports>();
+        info_.struct_size = sizeof info_;
+        if (std::string s = e.say("spark_context_device", spark_context_device(context_, &info_, &e.raw)); !s.empty()) {
+            return s;
+        }
+        return e.say("spark_stream_create", spark_stream_create(context_, &stream_, &e.raw));
+    }
+    ~LibraryRunner() override {
+        if (usable_) {
+            Error e;
+            spark_stream_destroy(context_, stream_, &e.raw);
+            spark_context_destroy(context_);
+        }
+    }
+
+    std::string device() override {
+        return std::string(info_.name) + (info_.emulated ? " [emulated]" : "") + ", compute capability " +
+               std::to_string(info_.cc_major) + "." + std::to_string(info_.cc_minor);
+    }
+    bool usable() const override { return usable_; }
+
+    std::string kernels(const Case& c, std::vector<Choice>& out) override {
+        std::vector<uint8_t> args = c.args;
+        for (const Operand& operand : c.operands) { // host only: any address with the right low bits will do
+            const uint64_t base = 0x100000000000u + (uint64_t{operand.storage} << 40);
+            tensor_of(args, operand).data = base + c.storages[operand.storage].misalign;
+        }
+        const auto* head = reinterpret_cast<const spark_args*>(args.data());
+        Error e;
+        uint32_t count = 0;
+        if (std::string s = e.say("spark_op_kernels", spark_op_kernels(context_, head, nullptr, 0, &count, &e.raw)); !s.empty()) {
+            return s;
+        }
+        std::vector<spark_op_info> infos(count);
+        for (spark_op_info& info : infos) {
+            info = {};
+            info.struct_size = sizeof info;
+        }
+        if (std::string s = e.say("spark_op_kernels", spark_op_kernels(context_, head, infos.data(), count, &count, &e.raw)); !s.empty()) {
+            return s;
+        }
+        out.clear();
+        for (const spark_op_info& info : infos) {
+            out.push_back({info.kernel, info.kernel_id, info.workspace_size, (info.flags & SPARK_OP_INFO_DETERMINISTIC) != 0});
+        }
+        return {};
+    }
+
+    std::string run(const Case& c, const Choice& kernel, const RunOptions& options, std::vector<Image>& out) override {
+        Memory memory(*this);
+        std::vector<uint8_t> args = c.args;
+        out.clear();
+        std::vector<spark_devptr> bases;
+        for (size_t i = 0; i < c.storages.size(); ++i) {
+            out.push_back(initial_image(c, i, options));
+            // An address even for an empty storage: an absent tensor and an empty one are different things.
+            bases.push_back(memory.alloc(std::max<size_t>(out.back().bytes.size(), 1)));
+            memory.upload(bases.back(), out.back().bytes);
+        }
+        for (const Operand& operand : c.operands) {
+            tensor_of(args, operand).data = bases[operand.storage] + out[operand.storage].front;
+        }
+        std::vector<uint8_t> guard(kernel.workspace ? GUARD : 0, GUARD_BYTE);
+        spark_exec exec{};
+        exec.struct_size = sizeof exec;
+        exec.stream = stream_;
+        exec.kernel_id = kernel.id;
+        exec.workspace_size = kernel.workspace;
+        if (kernel.workspace) {
+            exec.workspace = memory.alloc(kernel.workspace + GUARD);
+            memory.upload(exec.workspace + kernel.workspace, guard);
+        }
+        if (memory.error.empty()) {
+            memory.error = launch(reinterpret_cast<const spark_args*>(args.data()), exec, options.graph);
+        }
+        for (size_t i = 0; i < out.size(); ++i) {
+            memory.download(out[i].bytes, bases[i]);
+        }
+        if (kernel.workspace) {
+            memory.download(guard, exec.workspace + kernel.workspace);
+            if (memory.error.empty() && std::count(guard.begin(), guard.end(), GUARD_BYTE) != static_cast<long>(GUARD)) {
+                memory.error = "bytes behind the workspace were written";
+            }
+        }
+        const std::string reports = reports_->take();
+        if (memory.error.empty() && !reports.empty()) {
+            memory.error = "the emulator reports:";
+        }
+        usable_ = memory.error.empty();
+        return memory.error + reports;
+    }
+
+    std::string explain(const Case& c) override {
+        std::vector<uint8_t> args = c.args;
+        for (const Operand& operand : c.operands) {
+            tensor_of(args, operand).data = 0x100000000000u + (uint64_t{operand.storage} << 40) + c.storages[operand.storage].misalign;
+        }
+        Error e;
+        std::vector<char> text(65536);
+        size_t needed = 0;
+        const auto* head = reinterpret_cast<const spark_args*>(args.data());
+        const std::string s = e.say("spark_op_explain", spark_op_explain(context_, head, text.data(), text.size(), &needed, &e.raw));
+        return s.empty() ? std::string(text.data()) : s + "\n";
+    }
+
+    std::string bench(const Case& c, const Choice& kernel, int repeats, double& median, double& least, uint64_t& flops,
+                      uint64_t& bytes) override;
+
+private:
+    static spark_tensor& tensor_of(std::vector<uint8_t>& args, const Operand& operand) {
+        return *reinterpret_cast<spark_tensor*>(&args[operand.args_offset]);
+    }
+
+    // Device memory of one run; the first failing call is kept and later ones are not made.
+    struct Memory {
+        explicit Memory(LibraryRunner& owner) : runner(owner) {}
+        ~Memory() {
+            for (spark_devptr data : held) {
+                spark_mem_free(runner.context_, data, nullptr);
+            }
+        }
+        spark_devptr alloc(size_t bytes) {
+            spark_devptr data = 0;
+            Error e;
+            if (error.empty()) {
+                error = e.say("spark_mem_alloc", spark_mem_alloc(runner.context_, bytes, &data, &e.raw));
+                held.push_back(data);
+            }
+            return data;
+        }
+        void upload(spark_devptr to, const std::vector<uint8_t>& from) {
+            Error e;
+            if (error.empty() && !from.empty()) {
+                error = e.say("spark_mem_copy_to_device",
+                              spark_mem_copy_to_device(runner.context_, to, from.data(), from.size(), runner.stream_, &e.raw));
+            }
+        }
+        void download(std::vector<uint8_t>& to, spark_devptr from) {
+            Error e;
+            if (error.empty() && !to.empty()) {
+                error = e.say("spark_mem_copy_to_host",
+                              spark_mem_copy_to_host(runner.context_, to.data(), from, to.size(), runner.stream_, &e.raw));
+            }
+        }
+        LibraryRunner& runner;
+        std::vector<spark_devptr> held;
+        std::string error;
+    };
+
+    std::string launch(const spark_args* args, const spark_exec& exec, bool graph) {
+        Error e;
+        spark_graph recorded = 0;
+        std::string s;
+        if (graph) {
+            s = e.say("spark_op_prepare", spark_op_prepare(context_, args, nullptr, &e.raw));
+            if (s.empty()) {
+                s = e.say("spark_graph_begin", spark_graph_begin(context_, stream_, &e.raw));
+            }
+        }
+        if (s.empty()) {
+            s = e.say("spark_op_launch", spark_op_launch(context_, args, &exec, &e.raw));
+        }
+        if (graph && s.empty()) {
+            s = e.say("spark_graph_end", spark_graph_end(context_, stream_, &recorded, &e.raw));
+            if (s.empty()) {
+                s = e.say("spark_graph_launch", spark_graph_launch(context_, recorded, stream_, &e.raw));
+            }
+        }
+        if (s.empty()) {
+            s = e.say("spark_stream_synchronize", spark_stream_synchronize(context_, stream_, &e.raw));
+        }
+        if (recorded) {
+            spark_graph_destroy(context_, recorded, nullptr);
+        }
+        return s;
+    }
+
+    spark_context* context_ = nullptr;
+    spark_stream stream_ = 0;
+    spark_device_info info_{};
+    std::unique_ptr<EmulatorReports> reports_; // made once the driver is loaded
+    bool usable_ = true;
+};
+
+// Launches are timed one by one between two events. Between timed launches the operands move on to the next of several
+// copies, together larger than twice the L2 cache, so that nothing measured was left there by the launch before.
+std::string LibraryRunner::bench(const Case& c, const Choice& kernel, int repeats, double& median, double& least,
+                                 uint64_t& flops, uint64_t& bytes) {
+    Memory memory(*this);
+    std::vector<Image> images;
+    size_t total = 0;
+    for (size_t i = 0; i < c.storages.size(); ++i) {
+        images.push_back(initial_image(c, i, {.tight = true}));
+        total += images.back().bytes.size();
+    }
+    const size_t copies = std::clamp<size_t>(2 * size_t{info_.l2_bytes} / std::max<size_t>(total, 1) + 1, 2, 64);
+    std::vector<std::vector<uint8_t>> args(copies, c.args);
+    for (auto& one : args) {
+        std::vector<spark_devptr> bases;
+        for (const Image& image : images) {
+            bases.push_back(memory.alloc(std::max<size_t>(image.bytes.size(), 1)));
+            memory.upload(bases.back(), image.bytes);
+        }
+        for (const Operand& operand : c.operands) {
+            tensor_of(one, operand).data = bases[operand.storage] + images[operand.storage].front;
+        }
+    }
+    spark_exec exec{};
+    exec.struct_size = sizeof exec;
+    exec.stream = stream_;
+    exec.kernel_id = kernel.id;
+    exec.workspace_size = kernel.workspace;
+    exec.workspace = kernel.workspace ? memory.alloc(kernel.workspace) : 0;
+    spark_op_info info{};
+    info.struct_size = sizeof info;
+    Error e;
+    spark_event begin = 0, end = 0;
+    std::string s = memory.error;
+    const auto step = [&](const char* call, spark_status status) {
+        if (s.empty()) {
+            s = e.say(call, status);
+        }
+    };
+    step("spark_op_query", spark_op_query(context_, reinterpret_cast<const spark_args*>(args[0].data()), &info, &e.raw));
+    step("spark_event_create", spark_event_create(context_, &begin, &e.raw));
+    step("spark_event_create", spark_event_create(context_, &end, &e.raw));
+    std::vector<double> times;
+    for (int i = -3; i < repeats && s.empty(); ++i) { // three launches to warm up
+        const auto* head = reinterpret_cast<const spark_args*>(args[static_cast<size_t>(i + 3) % copies].data());
+        float ms = 0;
+        step("spark_event_record", spark_event_record(context_, begin, stream_, &e.raw));
+        step("spark_op_launch", spark_op_launch(context_, head, &exec, &e.raw));
+        step("spark_event_record", spark_event_record(context_, end, stream_, &e.raw));
+        step("spark_event_synchronize", spark_event_synchronize(context_, end, &e.raw));
+        step("spark_event_elapsed", spark_event_elapsed(context_, begin, end, &ms, &e.raw));
+        if (i >= 0) {
+            times.push_back(ms);
+        }
+    }
+    spark_event_destroy(context_, begin, nullptr);
+    spark_event_destroy(context_, end, nullptr);
+    if (s.empty()) {
+        std::sort(times.begin(), times.end());
+        median = times[times.size() / 2];
+        least = times.front();
+        flops = info.flops;
+        bytes = info.bytes;
+    }
+    return s;
+}
+
+} // namespace
+
+std::unique_ptr<Runner> make_library_runner(std::string& error) {
+    auto runner = std::make_unique<LibraryRunner>();
+    error = runner->open();
+    return error.empty() ? std::unique_ptr<Runner>(std::move(runner)) : nullptr;
+}
+
+} // namespace check
