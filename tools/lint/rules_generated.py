@@ -4,6 +4,7 @@
 import subprocess
 import sys
 
+import record
 import tree
 from tree import Finding, rule
 
@@ -33,4 +34,12 @@ def check_kernels():
 
 @rule("kernel-page", "ptx/KERNELS.md is what tools/ptxc prints")
 def check_kernel_page():
-    yield from ask("tools/ptxc", "page", "--check")
+    results = tree.ROOT / "build" / "release" / "ptx"
+    yield from ask("tools/ptxc", "page", "--check", *(["--results", str(results)] if results.exists() else []))
+
+
+@rule("performance", "docs/performance.md is what docs/performance.json says")
+def check_performance():
+    found = tree.text("docs/performance.md") if record.PAGE.exists() else ""
+    if found != (record.page(record.load()) if record.RECORD.exists() else ""):
+        yield Finding("docs/performance.md", 0, "does not say what performance.json says; tools/spark bench --record writes both")

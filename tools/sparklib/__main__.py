@@ -7,6 +7,7 @@ import sys
 
 import build
 import ptxas
+import record
 import steps
 import testplan
 import wheels
@@ -50,7 +51,17 @@ def check(args, rest):
 
 
 def bench(args, rest):
-    return built_program("spark-check", ["--bench", *rest])
+    if args.record is None:
+        return built_program("spark-bench", rest)
+    measured = args.record or build.folder("release") / "bench.json"
+    code = 0 if args.record else built_program("spark-bench", ["--json", measured, *rest])
+    if code == 0:
+        try:
+            record.adopt(measured)
+        except record.Refused as refusal:
+            print(f"Not recorded: {refusal}.", file=sys.stderr)
+            return 1
+    return code
 
 
 def explain(args, rest):
@@ -105,7 +116,10 @@ def parser():
     made = command("build", compile, "build one preset", "the build: names of targets")
     made.add_argument("--preset", choices=build.PRESETS, default="release")
     command("check", check, "run spark-check: kernels against their oracles", "spark-check")
-    command("bench", bench, "run the benchmarks; they need a GPU", "spark-check")
+    made = command("bench", bench, "run the benchmarks; they need a GPU", "spark-bench")
+    made.add_argument("--record", nargs="?", const="", metavar="FILE",
+                      help="put the result into docs/performance.json and its page; FILE: one that spark-bench --json has written, for "
+                           "this commit, on another machine")
     command("lint", lint, "check formatting, sizes, names, links and generated files", "tools/lint")
     command("list", kernels, "list the kernels", "tools/ptxc")
     command("new", kernels, "start a kernel file", "tools/ptxc")

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The record of measurements: one entry a card, no emulated run, and a page that says what the record says.
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools" / "sparklib"))
+import record  # noqa: E402
+
+CEILING = {"name": "copy", "shape": "256 MiB", "kernel": "", "unit": "byte/s", "median_us": 130.0, "rate": 4.1e12,
+           "ceiling": "", "fraction": 0}
+ROW = {"name": "rmsnorm", "shape": "16384 x 4096", "kernel": "rmsnorm_bf16__256x16", "unit": "byte/s", "median_us": 70.5,
+       "rate": 3.69e12, "ceiling": "copy", "fraction": 0.9}
+
+
+def run_of(device, emulated=False, rows=(CEILING, ROW)):
+    return {"device": device, "cc": "12.0", "sm_count": 170, "driver": 13000, "emulated": emulated, "rounds": 25, "rows": list(rows)}
+
+
+class Record(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        self.changed = ""
+        answers = {"status": lambda: self.changed, "rev-parse": lambda: "0123456789"}
+        for name, value in (("RECORD", self.folder / "performance.json"), ("PAGE", self.folder / "performance.md"),
+                            ("git", lambda word, *rest: answers[word]())):
+            patch = mock.patch.object(record, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def adopt(self, run):
+        measured = self.folder / "run.json"
+        measured.write_text(json.dumps(run))
+        record.adopt(measured)
+        return record.PAGE.read_text()
+
+    def test_a_run_becomes_an_entry_and_a_section(self):
+        page = self.adopt(run_of("Card A"))
+        self.assertIn("## Card A", page)
+        self.assertIn("| rmsnorm | 16384 x 4096 | `rmsnorm_bf16__256x16` | 70.50 us | 3.69 TB/s | 90.0 % of copy |", page)
+        self.assertIn("commit 0123456789", page)
+        self.assertEqual(page, record.page(record.load()))
+
+    def test_a_card_has_one_entry_the_newest(self):
+        self.adopt(run_of("Card B"))
+        self.adopt(run_of("Card A"))
+        self.adopt(run_of("Card B", rows=[CEILING]))
+        self.assertEqual([entry["device"] for entry in record.load()], ["Card A", "Card B"])
+        self.assertEqual(len(record.load()[1]["rows"]), 1)
+
+    def test_what_cannot_be_traced_is_refused(self):
+        with self.assertRaisesRegex(record.Refused, "emulated"):
+            self.adopt(run_of("Card A", emulated=True))
+        self.changed = " M src/api/op.cpp"
+        with self.assertRaisesRegex(record.Refused, "differ from the last commit"):
+            self.adopt(run_of("Card A"))
+        self.assertFalse(record.RECORD.exists())
