@@ -92,6 +92,11 @@ class Lint(PlantedTree):
         self.sees("ptx/fill/fill.ptx:8: fill__plain is in no src/ops/*/table.inc",
                   "src/ops/fill/table.inc:2: no kernel is called fill__gone")
 
+    def test_rows_written_once_for_all_types(self):
+        self.table('#define ROWS_OF(T) \\\n    ROW(fill##T##__plain, "", "") \\\n    ROW(fill##T##__gone, "", "")\n'
+                   '\nROWS_OF()\n')
+        self.sees("src/ops/fill/table.inc:5: no kernel is called fill__gone")
+
     def test_opcode_the_emulator_lacks(self):
         self.opcode_table(*OPCODES)
         self.sees("ptx/fill/fill.ptx:18: mad.wide.u32: the emulator's table (emu/ir/opcodes.inc) has no 'mad'")
@@ -113,6 +118,8 @@ class Lint(PlantedTree):
     def test_instructions_of_a_line(self):
         line = "again: @!p bra again; { .reg .u32 a; } mov.u32 a, b; MACRO(x) // add.u32"
         self.assertEqual(opcodes.instructions(line), ["bra", "mov.u32"])
+        self.assertEqual(opcodes.instructions("mov.b64 {low, high}, x; @p ld.global.v2.f32 {x0, x1}, [p];"),
+                         ["mov.b64", "ld.global.v2.f32"])
 
     def test_similar(self):
         self.plant("fill/twin.ptx", changed(HEADER, ("fill ", "twin ")) + BODY)
@@ -122,22 +129,22 @@ class Lint(PlantedTree):
 class Page(PlantedTree):
     def test_page(self):
         self.table('ROW(fill__plain, "", "")\nROW(fill__plain, "", "")\n')
-        self.assertIn("ptx/KERNELS.md:1: out of date", page.difference(self.root, None))
+        self.assertIn("ptx/KERNELS.md:1: out of date", page.difference(self.root, None, CC))
         with contextlib.redirect_stdout(io.StringIO()):
-            page.run(self.root, None, False)
-        self.assertEqual(page.difference(self.root, None), "")
+            page.run(self.root, None, False, CC)
+        self.assertEqual(page.difference(self.root, None, CC), "")
         text = (self.root / "KERNELS.md").read_text()
         self.assertIn("| `fill__plain` | fill/fill.ptx | y[i] = value | 128 | 0 | 32 / ? / ? | 12 (warps) | y_align>=4 "
                       "| fill 1, fill 2 |", text)
         (self.root / "KERNELS.md").write_text(text.replace("| 128 |", "| 256 |"))
-        self.assertIn("out of date", page.difference(self.root, None))
+        self.assertIn("out of date", page.difference(self.root, None, CC))
 
     def test_another_assembler_may_use_other_registers(self):
         with contextlib.redirect_stdout(io.StringIO()):
-            page.run(self.root, None, False)
+            page.run(self.root, None, False, CC)
         path = self.root / "KERNELS.md"
         path.write_text(changed(path.read_text(), ("(not assembled)", "13.1.2"), ("32 / ? / ?", "32 / 9 / 8")))
-        self.assertEqual(page.difference(self.root, None), "")
+        self.assertEqual(page.difference(self.root, None, CC), "")
 
     def test_new(self):
         said = io.StringIO()

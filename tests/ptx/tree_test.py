@@ -40,15 +40,15 @@ class Tree(unittest.TestCase):
         self.none(lint.raw_instructions(ROOT))
 
     def test_rows(self):
-        if page.table_rows(ROOT) is None:
+        if page.table_rows(ROOT, CC) is None:
             self.skipTest("there is no dispatch table yet")
-        self.none(lint.rows(ROOT, self.files))
+        self.none(lint.rows(ROOT, self.files, CC))
 
     def test_opcodes(self):
         self.none(lint.opcodes(ROOT, self.files, CC))
 
     def test_page_is_up_to_date(self):
-        self.assertEqual(page.difference(ROOT, RESULTS), "")
+        self.assertEqual(page.difference(ROOT, RESULTS, CC), "")
 
     @unittest.skipUnless(RESULTS, "SPARK_KERNEL_RESULTS is not set")
     def test_results(self):

@@ -81,7 +81,7 @@ def cmd_table(args):
 
 
 def cmd_page(args):
-    return page.run(args.root, args.results, args.check)
+    return page.run(args.root, args.results, args.check, args.cc)
 
 
 def cmd_lint(args):
@@ -134,6 +134,7 @@ def parser():
     sub = command("page", cmd_page, "write ptx/KERNELS.md")
     sub.add_argument("--results", type=Path, help="folder with the NAME.json files: fills in the registers used")
     sub.add_argument("--check", action="store_true", help="write nothing, fail when the page is out of date")
+    compiler(sub)
     sub = command("lint", cmd_lint, "check names, sizes, layers, opcodes and rows of the kernel tree")
     sub.add_argument("--similar", action="store_true", help="also name pairs of kernel files that share most lines")
     compiler(sub)

@@ -37,23 +37,29 @@ def definitions(variant, sm):
     return result
 
 
+def preprocess(words, folder, cc):
+    """What the C preprocessor makes of these files and options, with nothing of the host's in it."""
+    command = [cc, "-E", "-undef", "-nostdinc", "-x", "assembler-with-cpp", *map(str, words)]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ExpandError(f"cannot run the preprocessor '{cc}': {error.strerror}") from None
+    if done.returncode:
+        raise ExpandError(done.stderr.strip() or f"{cc} -E failed with {done.returncode}")
+    return done.stdout
+
+
 def expand(variant, sm, root, cc="cc"):
     """(text, files read). Paths in markers are relative to the folder above `root` (the ptx folder)."""
     root = Path(root).resolve()
     with tempfile.TemporaryDirectory() as scratch:
         depfile = os.path.join(scratch, "d")
-        command = [cc, "-E", "-undef", "-nostdinc", "-x", "assembler-with-cpp", "-I", f"{root.name}/lib",
-                   "-I", root.name, "-MD", "-MF", depfile, "-MT", "x",
-                   *(f"-D{name}={value}" for name, value in definitions(variant, sm).items()),
-                   f"{root.name}/{variant.file.path.relative_to(root).as_posix()}"]
-        try:
-            done = subprocess.run(command, cwd=root.parent, capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise ExpandError(f"cannot run the preprocessor '{cc}': {error.strerror}") from None
-        if done.returncode:
-            raise ExpandError(done.stderr.strip() or f"{cc} -E failed with {done.returncode}")
+        words = ["-I", f"{root.name}/lib", "-I", root.name, "-MD", "-MF", depfile, "-MT", "x",
+                 *(f"-D{name}={value}" for name, value in definitions(variant, sm).items()),
+                 f"{root.name}/{variant.file.path.relative_to(root).as_posix()}"]
+        text = preprocess(words, root.parent, cc)
         read = _files_of(Path(depfile).read_text(encoding="utf-8"))
-    return tidy(done.stdout), [os.path.normpath(root.parent / f) for f in read]
+    return tidy(text), [os.path.normpath(root.parent / f) for f in read]
 
 
 def _files_of(depfile):

@@ -55,7 +55,7 @@ def lint(root, cc="cc"):
         files = parse_tree(root)
     except HeaderError as error:
         return error.findings + findings
-    return list(dict.fromkeys(findings + rows(root, files) + opcodes(root, files, cc)))
+    return list(dict.fromkeys(findings + rows(root, files, cc) + opcodes(root, files, cc)))
 
 
 def _name(root, path):
@@ -168,9 +168,9 @@ def raw_instructions(root):
     return findings
 
 
-def rows(root, files):
+def rows(root, files, cc="cc"):
     """Each kernel is named by a dispatch row, each row names a kernel."""
-    found = table_rows(root)
+    found = table_rows(root, cc)
     if found is None:
         return []
     variants = {v.name: v for f in files for v in f.variants}

@@ -15,6 +15,7 @@ INSTRUCTION = re.compile(r"(?:@!?[\w$]+\s+)?([a-z][a-z0-9_]*(?:\.[\w:]+)*)\b(?!\
 def instructions(text):
     """[opcode with its modifiers] of one line of PTX, possibly with macro calls in between."""
     text = re.sub(r'"[^"]*"', "", text.split("//")[0])
+    text = re.sub(r"\{[^{};]*\}", "braced", text)  # a vector operand, not a block
     found = []
     for statement in re.split(r"[;{}]|^\s*[\w$]+\s*:(?!:)", text):
         match = INSTRUCTION.match(statement.strip())

@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 
+from expand import MARKER, preprocess
 from header import parse_tree
 from rules import SM_REGS, SM_SMEM, SM_SMEM_RESERVED, SM_WARPS, ctas_per_sm
 
@@ -23,16 +24,22 @@ Rows are lines of `src/ops/FAMILY/table.inc` that name the kernel, counted from 
 COLUMNS = ("kernel", "file", "maths", "block", "smem", "regs", "CTAs/SM", "limits", "rows")
 
 
-def table_rows(root):
-    """{kernel: [(family, number of the row, path, line)]} of all dispatch tables; None when there is none yet."""
+def table_rows(root, cc="cc"):
+    """{kernel: [(family, number of the row, path, line)]} of all dispatch tables; None when there is none yet.
+    Tables are preprocessed, since rows of a family may be written once for all its types."""
     tables = sorted(Path(root).resolve().parent.glob("src/ops/*/table.inc"))
     result = {}
     for path in tables:
-        number = 0
-        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            for name in re.findall(r"^\s*ROW\w*\(\s*([a-z0-9_]+)", text):
+        number, line = 0, 0
+        for text in preprocess([path], path.parent, cc).splitlines():
+            marker = MARKER.match(text)
+            if marker:
+                line = int(marker[1])
+                continue
+            for name in re.findall(r"\bROW\(\s*([a-z0-9_]+)", text):
                 number += 1
                 result.setdefault(name, []).append((path.parent.name, number, path, line))
+            line += 1
     return result if tables else None
 
 
@@ -76,11 +83,11 @@ def _without_measurements(text):
     return re.sub(r"(\| \d+) / \S+ / \S+ \| \d+ \(\w+\) \|", r"\1 |", text)
 
 
-def difference(root, results):
+def difference(root, results, cc="cc"):
     """'' when the page is right, else a sentence. Registers are compared only if the same ptxas made them."""
     files = parse_tree(root)
     records = _results(results, [v for f in files for v in f.variants])
-    wanted, path = page_text(files, records, table_rows(root)), Path(root) / "KERNELS.md"
+    wanted, path = page_text(files, records, table_rows(root, cc)), Path(root) / "KERNELS.md"
     found = path.read_text(encoding="utf-8") if path.is_file() else ""
     same_maker = re.findall(r"as used by ptxas (.*)", wanted) == re.findall(r"as used by ptxas (.*)", found)
     if not same_maker:
@@ -94,15 +101,15 @@ def difference(root, results):
             "build the target kernels_page and commit the page")
 
 
-def run(root, results, check):
+def run(root, results, check, cc):
     if check:
-        problem = difference(root, results)
+        problem = difference(root, results, cc)
         if problem:
             print(problem, file=sys.stderr)
         return 1 if problem else 0
     files = parse_tree(root)
     records = _results(results, [v for f in files for v in f.variants])
-    text, path = page_text(files, records, table_rows(root)), Path(root) / "KERNELS.md"
+    text, path = page_text(files, records, table_rows(root, cc)), Path(root) / "KERNELS.md"
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
         print(f"wrote {path}")
