@@ -82,7 +82,7 @@ class Lint(unittest.TestCase):
                     self.assertTrue(any(text.startswith(place) and says in text for text in found), found)
 
     def test_subjects_of_commits(self):
-        for subject in ("wip", "Fix it.", "fixup! Start", "A" * 101):
+        for subject in ("wip", "Fix it.", "fixup! Start", "A" * 121):
             with self.subTest(subject=subject):
                 self.subject = subject
                 self.assertTrue(self.findings("commits", {}))

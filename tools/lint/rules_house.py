@@ -136,13 +136,13 @@ def check_knobs():
                     yield Finding(name, number, f"{variable} is not in {listing}")
 
 
-@rule("commits", "subjects are one plain sentence: a capital, at most 100 characters, no full stop, no marker of unfinished work")
+@rule("commits", "subjects are one plain sentence: a capital, at most 120 characters, no full stop, no marker of unfinished work")
 def check_commits():
     for entry in tree.git("log", "--no-merges", "--format=%h %s").splitlines():
         commit, _, subject = entry.partition(" ")
         if not subject[:1].isupper():
             yield Finding(commit, 0, f"'{subject}' does not start with a capital")
-        if len(subject) > 100:
-            yield Finding(commit, 0, f"a subject of {len(subject)} characters; at most 100")
+        if len(subject) > 120:
+            yield Finding(commit, 0, f"a subject of {len(subject)} characters; at most 120")
         if subject.endswith(".") or re.match(r"(?i)(wip|fixup!|squash!|tmp)\b", subject):
             yield Finding(commit, 0, f"'{subject}' ends in a full stop or is marked unfinished")
