@@ -5,6 +5,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import ptxas
@@ -41,7 +42,7 @@ def compile(reporter, step, preset, targets=()):
         log.write_text(str(error))
         step.log = log
         return step.fail("no ptxas")
-    configure = ["cmake", "--preset", preset, f"-DSPARK_PTXAS={assembler}"]
+    configure = ["cmake", "--preset", preset, f"-DSPARK_PTXAS={assembler}", f"-DPython3_EXECUTABLE={sys.executable}"]
     if steps.run(reporter, step, configure, log, limit=300, cwd=ROOT) != 0:
         return step.fail("configuring failed")
     command = ["cmake", "--build", folder(preset), "--parallel", jobs()]
