@@ -4,6 +4,7 @@
 #pragma once
 
 #include "emu/driver/capture.h"
+#include "emu/driver/execute.h"
 #include "emu/driver/report.h"
 #include "emu/driver/scheduler.h"
 #include "emu/driver/state.h"

@@ -56,7 +56,7 @@ std::shared_ptr<Context> make_context(State& s, unsigned flags, bool primary) {
     return context;
 }
 
-void discard_context(Lock& lock, const std::shared_ptr<Context>& context) {
+void discard_context(Lock& lock, const std::shared_ptr<Context>& context, bool keep_handle) {
     State& s = state();
     wait_for_context(lock, context);
     wait_for_memory(lock);
@@ -70,6 +70,10 @@ void discard_context(Lock& lock, const std::shared_ptr<Context>& context) {
     s.events.remove_if(here);
     s.modules.remove_if(here);
     s.functions.remove_if([&](const Function& f) { return !f.is_kernel && f.context.lock() == context; });
+    context->sticky = CUDA_SUCCESS;
+    context->per_thread.clear();
+    context->streams.clear();
+    if (keep_handle) return;
     context->destroyed = true;
     s.contexts.remove(context->handle);
 }

@@ -31,6 +31,8 @@ struct Capture;
 struct Graph;
 struct Node;
 
+constexpr int LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5; // smaller numbers are more urgent
+
 struct Stream {
     std::weak_ptr<Context> context;
     CUstream handle = nullptr;
@@ -67,7 +69,6 @@ struct Image { // what a module and a library have in common
 struct LoadedModule {
     std::shared_ptr<Image> image;
     std::weak_ptr<Context> context;
-    bool unloaded = false;
     std::map<std::string, CUfunction> handles; // those given out
 };
 
@@ -85,8 +86,6 @@ struct FunctionAttributes {
 };
 
 struct Function {
-    std::shared_ptr<Image> image_owner() const { return image.lock(); }
-    std::weak_ptr<Image> image;
     std::shared_ptr<emu::Module> module; // keeps the code alive while work is queued
     const emu::Kernel* kernel = nullptr;
     const KernelInfo* info = nullptr;
@@ -162,7 +161,8 @@ ThreadState& this_thread();
 
 std::shared_ptr<Context> current_context();                    // null: none, or destroyed
 std::shared_ptr<Context> make_context(State& s, unsigned flags, bool primary);
-void discard_context(Lock& lock, const std::shared_ptr<Context>& context); // waits for its work, then forgets its objects
+// Waits for the context's work, then forgets its objects and its sticky error; the handle stays valid if asked.
+void discard_context(Lock& lock, const std::shared_ptr<Context>& context, bool keep_handle);
 CUresult resolve_stream(CUstream handle, std::shared_ptr<Stream>& out);
 const Block* find_block(uint64_t address, uint64_t* start = nullptr); // the one that holds this byte
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuOccupancy*: how many blocks fit on a multiprocessor, from the profile. Registers are an upper bound (function.h), so
+// the answers are never higher than a card's.
+#include "emu/driver/call.h"
+#include "emu/driver/function.h"
+
+#include <algorithm>
+
+using namespace emu::driver;
+
+namespace emu::driver {
+namespace {
+
+constexpr uint32_t REGISTER_UNIT = 256; // registers are given to a warp in this unit
+constexpr uint32_t SMEM_UNIT = 128;
+
+uint32_t round_up(uint64_t value, uint32_t unit) { return static_cast<uint32_t>((value + unit - 1) / unit * unit); }
+
+} // namespace
+
+int resident_blocks(const Function& function, uint32_t block_threads, size_t dynamic_smem) {
+    const DeviceProfile& p = *state().profile;
+    if (block_threads == 0 || block_threads > static_cast<uint32_t>(max_threads_of(function))) return 0;
+    const uint64_t smem = function.info->static_smem + dynamic_smem;
+    if (smem > p.smem_optin) return 0;
+    const uint32_t warps = (block_threads + 31) / 32;
+    const uint32_t warp_registers = round_up(uint64_t(registers_of(function)) * 32, REGISTER_UNIT);
+    uint32_t blocks = std::min(p.max_ctas_per_sm, p.max_warps_per_sm / warps);
+    blocks = std::min(blocks, p.regs_per_sm / (warp_registers * warps));
+    blocks = std::min(blocks, p.smem_per_sm / round_up(smem + p.smem_reserved, SMEM_UNIT));
+    return static_cast<int>(blocks);
+}
+
+namespace {
+
+CUresult active_blocks(int* blocks, CUfunction handle, int block, size_t smem) {
+    const std::shared_ptr<Function> function = state().functions.find(handle);
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    if (!blocks || block <= 0) return CUDA_ERROR_INVALID_VALUE;
+    *blocks = resident_blocks(*function, static_cast<uint32_t>(block), smem);
+    return CUDA_SUCCESS;
+}
+
+} // namespace
+} // namespace emu::driver
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction handle, int block, size_t smem) {
+    ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor, NEED_CONTEXT);
+    return active_blocks(blocks, handle, block, smem);
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction handle, int block, size_t smem,
+                                                              unsigned flags) {
+    ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, NEED_CONTEXT);
+    if (flags > 1) return CUDA_ERROR_INVALID_VALUE;
+    return active_blocks(blocks, handle, block, smem);
+}
+
+CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction handle, CUoccupancyB2DSize smem_of, size_t smem,
+                                          int limit) {
+    ENTER(cuOccupancyMaxPotentialBlockSize, NEED_CONTEXT);
+    const std::shared_ptr<Function> function = s.functions.find(handle);
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    if (!grid || !block) return CUDA_ERROR_INVALID_VALUE;
+    const int most = limit > 0 ? std::min(limit, max_threads_of(*function)) : max_threads_of(*function);
+    int best_threads = 0, best_block = 0, best_blocks = 0;
+    for (int threads = most / 32 * 32; threads > 0; threads -= 32) { // the largest block wins a tie
+        const int blocks = resident_blocks(*function, static_cast<uint32_t>(threads), smem_of ? smem_of(threads) : smem);
+        if (blocks * threads <= best_threads) continue;
+        best_threads = blocks * threads, best_block = threads, best_blocks = blocks;
+    }
+    *block = best_block;
+    *grid = best_blocks * static_cast<int>(s.profile->sm_count);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction handle, int blocks, int block) {
+    ENTER(cuOccupancyAvailableDynamicSMemPerBlock, NEED_CONTEXT);
+    const std::shared_ptr<Function> function = s.functions.find(handle);
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    if (!bytes || blocks <= 0 || block <= 0) return CUDA_ERROR_INVALID_VALUE;
+    if (resident_blocks(*function, static_cast<uint32_t>(block), 0) < blocks) return CUDA_ERROR_INVALID_VALUE;
+    const uint32_t share = s.profile->smem_per_sm / static_cast<uint32_t>(blocks) / SMEM_UNIT * SMEM_UNIT;
+    const uint32_t usable = std::min(share - s.profile->smem_reserved, s.profile->smem_optin);
+    *bytes = usable - std::min(usable, function->info->static_smem);
+    return CUDA_SUCCESS;
+}
