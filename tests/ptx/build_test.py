@@ -118,6 +118,7 @@ class Good(Build):
         self.plant("fill/fill.ptx", HEADER + BODY)
         text, _ = expand.expand(find_variant("fill__plain", self.root), 120, self.root, CC)
         lines = text.splitlines()
+        self.assertEqual(lines[:2], [".version 8.8", '# 5 "ptx/lib/base.ptxh"'])  # drivers refuse a marker first
         marker = lines.index('# 10 "ptx/fill/fill.ptx"')
         self.assertTrue(lines[marker + 1].startswith(".visible .entry"))
 
@@ -205,6 +206,9 @@ class Refused(Build):
     def test_target_differs(self):
         self.refuse(".target must be sm_120f, found none (include base.ptxh, once)",
                     body=changed(BODY, ('#include "base.ptxh"', ".version 8.8")))
+
+    def test_something_before_the_version(self):
+        self.refuse("the text must begin with .version", body=".pragma \"nounroll\";\n" + BODY)
 
     def test_assembler_error_names_the_line(self):
         self.refuse("ptx/fill/fill.ptx:19: error:",

@@ -71,6 +71,8 @@ def check_text(variant, text, sm):
                             f"({' '.join(declared)})")
         if f".maxntid {variant.block},1,1" not in flat:
             findings.append(f"{where}: {variant.name}: .maxntid {variant.block},1,1 is missing")
+    if not text.startswith(".version "):
+        findings.append(f"{where}: {variant.name}: the text must begin with .version (include base.ptxh first)")
     target = re.findall(r"\.target\s+([\w, ]+?)\s*(?=\.|\Z)", flat)
     wanted = {120: "sm_120f", 90: "sm_90"}[sm]
     if target != [wanted]:

@@ -68,7 +68,8 @@ def _files_of(depfile):
 
 
 def tidy(text):
-    """Drop blank lines and the preprocessor's own markers; keep one marker wherever the place jumps."""
+    """Drop blank lines and the preprocessor's own markers; keep one marker wherever the place jumps.
+    None stands first: the driver takes a text for PTX only if it begins with a statement."""
     out, path, line, told_path, told_line = [], "", 0, None, -1
     for raw in text.splitlines():
         marker = MARKER.match(raw)
@@ -78,6 +79,10 @@ def tidy(text):
         words = re.sub(r"[ \t]+", " ", raw.strip())
         if words:
             gap = line - told_line
+            if not out:
+                out.append(words)
+                line += 1
+                continue
             if path == told_path and 0 <= gap <= 4:
                 out.extend([""] * gap)
             else:
