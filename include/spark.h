@@ -284,11 +284,11 @@ typedef enum spark_field_flag {
 
 /* One field of an operator struct. Fields stand in struct order; the head (spark_args) is not listed. */
 typedef struct spark_field {
-    const char *name;
-    const char *doc;
-    const char *shape;    /* "[B?, M, K]": a letter is a size shared by all fields of the operator, "..." any number of
+    const char *const name;
+    const char *const doc;
+    const char *const shape;    /* "[B?, M, K]": a letter is a size shared by all fields of the operator, "..." any number of
                              dimensions, "?" an optional one. NULL for scalars */
-    const char *choices;  /* enums: "NONE=0 SILU=1"; else NULL */
+    const char *const choices;  /* enums: "NONE=0 SILU=1"; else NULL */
     uint64_t dtype_mask;  /* bit d = dtype d is allowed */
     uint32_t kind;        /* spark_kind */
     uint32_t flags;       /* spark_field_flag */
@@ -304,11 +304,11 @@ typedef struct spark_field {
 } spark_field;
 
 typedef struct spark_op_desc {
-    const char *name;
-    const char *doc;
-    const char *family;
-    const char *flag_choices;  /* "NORMALIZE_ROUNDED=256 ..."; the operator's own flags */
-    const spark_field *fields;
+    const char *const name;
+    const char *const doc;
+    const char *const family;
+    const char *const flag_choices;  /* "NORMALIZE_ROUNDED=256 ..."; the operator's own flags */
+    const spark_field *const fields;
     uint32_t op;               /* spark_op */
     uint32_t num_fields;
     uint32_t args_size;        /* sizeof the struct */

@@ -25,25 +25,20 @@ spark_status nothing_fits(const Call& call, Report& report) {
     if (call.request.kernel_id != 0) {
         if (asked == nullptr || asked->contract != call.request.contract) {
             return report.fail(SPARK_ERR_INVALID_VALUE, "exec.kernel_id is 0x%llx; no kernel of %s has it, see spark_op_kernels",
-                               static_cast<unsigned long long>(call.request.kernel_id), call.work.contract_name);
+                               static_cast<unsigned long long>(call.request.kernel_id), call.work.contract.name);
         }
         describe(call.request, *asked, judge(call.request, *asked), why, sizeof why);
         return report.fail(SPARK_ERR_INVALID_VALUE, "exec.kernel_id asks for %s, but %s", asked->kernel->name, why);
     }
     if (last == nullptr) {
         return report.fail(SPARK_ERR_UNSUPPORTED, "no kernel %s in this build; it was built without that family",
-                           call.work.contract_name);
+                           call.work.contract.name);
     }
     describe(call.request, *last, judge(call.request, *last), why, sizeof why);
     return report.fail(SPARK_ERR_UNSUPPORTED_SHAPE, "no kernel takes it; %s: %s", last->kernel->name, why);
 }
 
 }  // namespace
-
-void Work::set_contract(const char* name) {
-    snprintf(contract_name, sizeof contract_name, "%s", name);
-    contract = hash(contract_name);
-}
 
 const Operator* find_operator(uint32_t op) {
     for (const Operator* o : OPERATORS) {
@@ -66,7 +61,7 @@ spark_status prepare_call(const spark_args* args, bool at_launch, uint64_t kerne
     call.request = {call.op->rows,
                     call.op->fact_names,
                     work.facts,
-                    work.contract,
+                    work.contract.id,
                     call.op->batch_facts,
                     (call.bound.flags & SPARK_FLAG_DETERMINISTIC) != 0,
                     (call.bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0,

@@ -12,10 +12,18 @@
 
 namespace spark {
 
+// What is to be computed: the left half of a kernel's name. Hashed while compiling.
+struct Contract {
+    const char* name;
+    uint64_t id;
+
+    Contract() = default;
+    consteval Contract(const char* text) : name(text), id(hash(text)) {}
+};
+
 // A checked problem, ready for the choice of a kernel.
 struct Work {
-    uint64_t contract;          // hash of contract_name
-    char contract_name[48];
+    Contract contract;
     bool empty;                 // nothing to launch
     int64_t facts[MAX_FACTS];   // in the order of Operator::fact_names
     uint64_t flops, bytes;
@@ -31,7 +39,6 @@ struct Work {
     const Problem& as() const {
         return *reinterpret_cast<const Problem*>(problem);
     }
-    void set_contract(const char* name);
 };
 
 struct Operator {

@@ -32,7 +32,7 @@ def structs(header):
         offset, align, fields = 0, 1, []
         for decl in (d.strip() for d in body.split(";") if d.strip()):
             kind, star, field, count = re.fullmatch(
-                r"(?:const )?(\w+)\s*(\*?)\s*(\w+)(?:\[(\w+)\])?", decl).groups()
+                r"(?:const )?(\w+)\s*(\*?)(?:const )?\s*(\w+)(?:\[(\w+)\])?", decl).groups()
             size, need = (8, 8) if star else sizes[kind]
             number = {None: 1, "SPARK_MAX_NDIM": 6}.get(count) or int(count)
             if offset % need:

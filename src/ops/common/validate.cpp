@@ -27,7 +27,6 @@ public:
 
     spark_status run() {
         if (spark_status s = head()) return s;
-        for (uint32_t& r : rest_owner_) r = NO_FIELD;
         for (int64_t& v : out_.symbol) v = -1;
         uint32_t count = spec_.desc->num_fields;
         for (uint32_t i = 0; i < count; ++i) {
@@ -48,7 +47,7 @@ private:
     Bound& out_;
     Report& report_;
     uint32_t symbol_owner_[MAX_SYMBOLS], symbol_dim_[MAX_SYMBOLS];
-    uint32_t rest_owner_[1];
+    uint32_t rest_owner_ = NO_FIELD;
 
     uint32_t scalar(uint32_t i) const {
         uint32_t value;
@@ -247,10 +246,10 @@ private:
     }
 
     spark_status unify_rest(uint32_t i, uint32_t length) {
-        uint32_t owner = rest_owner_[0];
+        uint32_t owner = rest_owner_;
         const View& v = out_.view[i];
         if (owner == NO_FIELD) {
-            rest_owner_[0] = i;
+            rest_owner_ = i;
             return SPARK_OK;
         }
         const View& first = out_.view[owner];

@@ -51,7 +51,8 @@ spark_status check_embedding(const Bound& bound, Work& work, Report& report) {
                                 row_alignment(y, p.y_stride, elem_bytes)};
     memcpy(work.facts, facts, sizeof facts);
     work.bytes = ids.bytes + 2 * static_cast<uint64_t>(y.count) * static_cast<uint64_t>(elem_bytes);
-    work.set_contract(elem_bytes == 2 ? "embedding_b16" : "embedding_b32");
+    constexpr Contract B16 = "embedding_b16", B32 = "embedding_b32";
+    work.contract = elem_bytes == 2 ? B16 : B32;
     return SPARK_OK;
 }
 

@@ -105,10 +105,10 @@ spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
     }
     fill_facts(bound, p, work);
     // Contiguous along: a K, b K | a K, b N | a M, b N | a M, b K.
-    constexpr const char* CONTRACTS[2][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
-                                             {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"}};
+    constexpr Contract CONTRACTS[2][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
+                                          {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"}};
     int layout = a.along_k ? (b.along_k ? 0 : 1) : (b.along_k ? 3 : 2);
-    work.set_contract(CONTRACTS[bound.view[A].dtype == SPARK_DTYPE_F16][layout]);
+    work.contract = CONTRACTS[bound.view[A].dtype == SPARK_DTYPE_F16][layout];
     return SPARK_OK;
 }
 

@@ -77,7 +77,8 @@ spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report) {
     uint64_t tensors = 2u + bound.view[RESIDUAL].present + bound.view[RESIDUAL_OUT].present;
     work.flops = 4 * count;
     work.bytes = tensors * count * elem + (weight.present ? weight.bytes : 0);
-    work.set_contract(x.dtype == SPARK_DTYPE_BF16 ? "rmsnorm_bf16" : x.dtype == SPARK_DTYPE_F16 ? "rmsnorm_f16" : "rmsnorm_f32");
+    constexpr Contract BF16 = "rmsnorm_bf16", F16 = "rmsnorm_f16", F32 = "rmsnorm_f32";
+    work.contract = x.dtype == SPARK_DTYPE_BF16 ? BF16 : x.dtype == SPARK_DTYPE_F16 ? F16 : F32;
     return SPARK_OK;
 }
 
