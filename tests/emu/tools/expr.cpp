@@ -49,6 +49,34 @@ static uint32_t encode(double v, int eb, int mb) {
     uint32_t bits = field ? (field << mb) + (m - (1u << mb)) : m; // a carry moves into the field by itself
     return sign | (bits > inf ? inf : bits);
 }
+static double e4m3(uint32_t b) {
+    const int field = int(b >> 3 & 15);
+    return (b & 0x80 ? -1.0 : 1.0) * std::ldexp(double(b & 7) + (field ? 8 : 0), (field ? field : 1) - 10);
+}
+// Saturating, to nearest even, found by trying every number.
+static int64_t to_e4m3(double v) {
+    if (std::isnan(v)) return 0x7f;
+    uint32_t best = 0;
+    for (uint32_t b = 0; b < 0x7f; ++b) {
+        const double now = std::fabs(e4m3(b) - std::fabs(v)), before = std::fabs(e4m3(best) - std::fabs(v));
+        if (now < before || (now == before && !(b & 1))) best = b;
+    }
+    return (std::fabs(v) > 448 ? 0x7e : best) | (std::signbit(v) ? 0x80 : 0);
+}
+static int64_t to_e5m2(double v) {
+    if (std::isnan(v)) return 0x7f;
+    const uint32_t b = encode(v, 5, 2);
+    return (b & 0x7f) >= 0x7c ? (b & 0x80) | 0x7b : b;
+}
+// v is exact; the nearest f32 toward zero, down or up.
+static double directed(double v, char mode) {
+    const float f = float(v);
+    const bool low = mode == 'm' || (mode == 'z' && v > 0);
+    if (low && double(f) > v) return std::nextafterf(f, -INFINITY);
+    if (!low && double(f) < v) return std::nextafterf(f, INFINITY);
+    return f;
+}
+
 double f16_to_double(uint32_t b) { return decode(b & 0xffff, 5, 10); }
 double bf16_to_double(uint32_t b) { return decode(b & 0xffff, 8, 7); }
 uint32_t double_to_f16(double v) { return encode(v, 5, 10); }
@@ -242,6 +270,11 @@ struct Parser {
             one.set(0, a[0]);
             return one.get(0);
         }
+        if (n == "rz32" || n == "rm32" || n == "rp32") return real(directed(d(0), n[1]));
+        if (n == "ase4m3") return real(u(0) % 128 == 127 ? NAN : e4m3(uint32_t(u(0)) & 0xff));
+        if (n == "ase5m2") return real(decode(uint32_t(u(0)) & 0xff, 5, 2));
+        if (n == "bitse4m3") return integer(to_e4m3(d(0)));
+        if (n == "bitse5m2") return integer(to_e5m2(d(0)));
         if (n == "bits16") return integer(int64_t(double_to_f16(d(0))));
         if (n == "bitsb16") return integer(int64_t(double_to_bf16(d(0))));
         if (n == "bits32") { float f = float(d(0)); uint32_t b; std::memcpy(&b, &f, 4); return integer(b); }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PTX that the façade's tests load: tiny kernels whose effects do not commute, so that order can be seen.
+// Plain sm_80 forms, so the same text also runs on a card.
+//
+//   set(out, value, n)    out[i] = value          twice(out, n)      out[i] *= 2
+//   add(out, value, n)    out[i] += value         beyond(out, far)   *(out + far) = 1: out of bounds
+//   odd(out)              *(out + 2) = 1: misaligned                 nothing()
+#pragma once
+
+// clang-format off
+inline constexpr const char* TEST_PTX =
+    ".version 7.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry set(.param .u64 out, .param .u32 value, .param .u32 count)\n{\n"
+    "  .reg .pred p; .reg .b32 i, b, t, v, n; .reg .b64 o, w;\n"
+    "  ld.param.u64 o, [out]; ld.param.u32 v, [value]; ld.param.u32 n, [count];\n"
+    "  mov.u32 i, %ctaid.x; mov.u32 b, %ntid.x; mov.u32 t, %tid.x; mad.lo.u32 i, i, b, t;\n"
+    "  setp.ge.u32 p, i, n; @p bra DONE; mul.wide.u32 w, i, 4; add.u64 o, o, w;\n"
+    "  st.global.u32 [o], v;\nDONE:\n  ret;\n}\n"
+    ".visible .entry add(.param .u64 out, .param .u32 value, .param .u32 count)\n{\n"
+    "  .reg .pred p; .reg .b32 i, b, t, v, n; .reg .b64 o, w;\n"
+    "  ld.param.u64 o, [out]; ld.param.u32 v, [value]; ld.param.u32 n, [count];\n"
+    "  mov.u32 i, %ctaid.x; mov.u32 b, %ntid.x; mov.u32 t, %tid.x; mad.lo.u32 i, i, b, t;\n"
+    "  setp.ge.u32 p, i, n; @p bra DONE; mul.wide.u32 w, i, 4; add.u64 o, o, w;\n"
+    "  ld.global.u32 t, [o]; add.u32 t, t, v; st.global.u32 [o], t;\nDONE:\n  ret;\n}\n"
+    ".visible .entry twice(.param .u64 out, .param .u32 count)\n{\n"
+    "  .reg .pred p; .reg .b32 i, b, t, n; .reg .b64 o, w;\n"
+    "  ld.param.u64 o, [out]; ld.param.u32 n, [count];\n"
+    "  mov.u32 i, %ctaid.x; mov.u32 b, %ntid.x; mov.u32 t, %tid.x; mad.lo.u32 i, i, b, t;\n"
+    "  setp.ge.u32 p, i, n; @p bra DONE; mul.wide.u32 w, i, 4; add.u64 o, o, w;\n"
+    "  ld.global.u32 t, [o]; add.u32 t, t, t; st.global.u32 [o], t;\nDONE:\n  ret;\n}\n"
+    ".visible .entry beyond(.param .u64 out, .param .u64 far)\n{\n"
+    "  .reg .b32 v; .reg .b64 o, w;\n"
+    "  ld.param.u64 o, [out]; ld.param.u64 w, [far]; add.u64 o, o, w; mov.u32 v, 1;\n"
+    "  st.global.u32 [o], v;\n  ret;\n}\n"
+    ".visible .entry odd(.param .u64 out)\n{\n"
+    "  .reg .b32 v; .reg .b64 o;\n"
+    "  ld.param.u64 o, [out]; add.u64 o, o, 2; mov.u32 v, 1;\n"
+    "  st.global.u32 [o], v;\n  ret;\n}\n"
+    ".visible .entry nothing()\n{\n  ret;\n}\n";
+// clang-format on
