@@ -26,6 +26,8 @@ PLANTED = {
     "sizes": [("ptx/lib/a.ptxh", SPDX + "//\n" * 200, "201 lines; at most 200"),
               ("ptx/gemm/a.ptx", SPDX + "//\n" * 500, "at most 500"),
               ("src/core/b.cpp", SPDX + "//\n" * 600, "at most 600")],
+    "functions": [("src/core/f.cpp", SPDX + "int f(int a,\n      int b) {\n" + "    a += b;\n" * 60 + "    return a;\n}\n", "f has 64 lines"),
+                  ("tools/f.py", PY + "def f():\n" + "    pass\n" * 60, "f has 61 lines")],
     "leftovers": [("src/core/c.cpp", SPDX + "#if 0\n#endif\n", "switched off"), ("ptx/gemm/gemm_v2.ptx", SPDX, "ordinal"),
                   ("src/core/d.cpp", SPDX + "// TO" + "DO later\n", "note to self")],
     "syntax": [("tools/a.py", PY + "def :\n", "does not parse"), ("tools/b", "#!/bin/sh\n" + PY, "not executable")],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Rules about the text of single files: formatting, spaces, licence line, sizes, leftovers, syntax.
+import ast
 import re
 import subprocess
 import sys
@@ -89,6 +90,43 @@ def large_files():
             count = len(tree.lines(name)) - 1
             if limits(name)[0] < count <= limits(name)[1]:
                 yield f"{name}: {count} lines; {limits(name)[0]} are wished for"
+
+
+def c_functions(name):
+    """(first line, lines, name) of functions that begin in the first column, which is where the layout rules put them."""
+    began, inside = None, False
+    for number, line in enumerate(tree.lines(name), 1):
+        if began is None:
+            if re.match(r"(?!namespace|struct|class|enum|union|typedef|using|extern \"C\" \{|template)[A-Za-z_][^=;]*\(", line):
+                began, inside = (number, line.split("(")[0].split()[-1].lstrip("*&")), False
+        if began is None:
+            continue
+        inside = inside or line.rstrip().endswith("{")
+        if line.startswith("}"):
+            yield began[0], number - began[0] + 1, began[1]
+            began = None
+        elif not inside and line.rstrip().endswith((";", "}")):
+            began = None  # a declaration, or a function on one line
+
+
+def python_functions(name):
+    try:
+        parsed = ast.parse(tree.text(name))
+    except SyntaxError:
+        return
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.FunctionDef):
+            yield node.lineno, node.end_lineno - node.lineno + 1, node.name
+
+
+@rule("functions", "at most 60 lines a function")
+def check_functions():
+    for name in tree.files():
+        if tree.is_generated(name) or tree.suffix(name) not in {".c", ".cpp", ".h", ".py"}:
+            continue
+        for number, count, function in (python_functions if tree.suffix(name) == ".py" else c_functions)(name):
+            if count > 60:
+                yield Finding(name, number, f"{function} has {count} lines; at most 60")
 
 
 @rule("leftovers", "no notes to self, no code that is switched off, no names with ordinals")
