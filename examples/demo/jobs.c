@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const double U32 = 0x1p-24;
-static const double U16 = 0x1p-9;
+static const double U16 = 0x1p-8;
 static const double SMALLEST = 0x1p-133; /* the smallest positive bfloat16 */
 
 /* Counts one element; NaN is infinitely wrong. */
