@@ -4,8 +4,13 @@
 # The search itself is written once, in tools/sparklib, so that tools/spark and plain CMake agree.
 if(NOT SPARK_PTXAS)
     message(STATUS "Looking for ptxas 13.0 or newer (a CUDA toolkit, else the pinned wheel)")
+    set(spark_pinned "${PROJECT_BINARY_DIR}/pinned")
+    cmake_path(GET PROJECT_BINARY_DIR PARENT_PATH spark_beside)
+    if(spark_beside STREQUAL "${PROJECT_SOURCE_DIR}/build")  # build/release, build/asan, ... share one, with tools/spark
+        set(spark_pinned "${spark_beside}/pinned")
+    endif()
     execute_process(
-        COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/sparklib" ptxas --into "${PROJECT_BINARY_DIR}/ptxas"
+        COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/sparklib" ptxas --into "${spark_pinned}"
         OUTPUT_VARIABLE spark_ptxas_path OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE spark_ptxas_rc)
     if(NOT spark_ptxas_rc EQUAL 0)
         message(FATAL_ERROR "No ptxas. Give one with -DSPARK_PTXAS=/path/to/ptxas (13.0 or newer), or see the message above.")
