@@ -35,7 +35,7 @@ std::string parse_options(std::string_view text, Options& out) {
 
 void Counters::add(const Counters& other) { warp_instructions += other.warp_instructions; }
 
-LoadResult load_module(std::string_view ptx, const DeviceProfile&) {
+LoadResult load_module(std::string_view ptx, const DeviceProfile&, Memory*) {
     if (ptx.find("bogus.u32") != std::string_view::npos) return {nullptr, "line 4: unknown instruction bogus.u32"};
     auto module = std::make_shared<Module>();
     const auto add = [&](const char* name, std::vector<ParamInfo> params, uint32_t max_threads) {

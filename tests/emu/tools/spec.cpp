@@ -92,15 +92,20 @@ Spec read_spec(const std::string& path) {
     if (!file) throw "cannot read " + path;
     std::string line;
     std::vector<int> marked;
+    std::vector<std::pair<int, std::string>> lines;
     for (int number = 1; std::getline(file, line); ++number) {
         spec.text += line + "\n";
         if (line.find("// FAULT") != std::string::npos) marked.push_back(number);
-        if (line.rfind("//!", 0) == 0) {
-            try {
-                read_line(spec, trim(line.substr(3)));
-            } catch (const std::string& what) {
-                throw path + ":" + std::to_string(number) + ": " + what;
-            }
+        if (line.rfind("//!", 0) != 0) continue;
+        const std::string rest = trim(line.substr(3));
+        if (rest.rfind("+ ", 0) == 0 && !lines.empty()) lines.back().second += rest.substr(1); // continues the line before
+        else lines.emplace_back(number, rest);
+    }
+    for (const auto& [number, rest] : lines) {
+        try {
+            read_line(spec, rest);
+        } catch (const std::string& what) {
+            throw path + ":" + std::to_string(number) + ": " + what;
         }
     }
     for (Fault& f : spec.faults)
