@@ -60,30 +60,41 @@ void check_guard(const Storage& s, const Image& image, size_t from, size_t to, s
                      (before ? " bytes before its first" : " bytes after its last"));
 }
 
-// Bytes of a storage that no output covers must be as they were: inputs, and the padding between rows.
-void check_untouched(const Case& c, size_t storage, const Image& before, const Image& after, std::vector<std::string>& faults) {
-    std::vector<bool> covered(after.size);
-    const Operand* owner = nullptr;
+// Bytes of a storage that outputs cover, as sorted and merged ranges.
+using Range = std::pair<size_t, size_t>;
+std::vector<Range> covered_ranges(const Case& c, size_t storage) {
+    std::vector<Range> ranges;
     for (const Operand& operand : c.operands) {
         if (operand.storage != storage || !operand.output) {
             continue;
         }
-        owner = &operand;
         const size_t size = ref::size_of(operand.view.type);
         for (int64_t i = 0; i < operand.view.count(); ++i) {
             const size_t at = static_cast<size_t>(operand.view.offset(i)) * size;
-            std::fill_n(covered.begin() + static_cast<long>(at), size, true);
+            if (!ranges.empty() && ranges.back().second == at) {
+                ranges.back().second += size;
+            } else {
+                ranges.emplace_back(at, at + size);
+            }
         }
     }
-    if (!owner && std::memcmp(before.data(), after.data(), after.size) == 0) {
-        return; // the common case: an input, at the speed of memcmp
-    }
-    for (size_t i = 0; i < after.size; ++i) {
-        if (!covered[i] && before.data()[i] != after.data()[i]) {
-            const std::string what = owner ? "padding of an output was written" : "an input was changed";
-            faults.push_back(c.storages[storage].name + ": " + what + ", byte " + std::to_string(i));
+    std::sort(ranges.begin(), ranges.end());
+    return ranges;
+}
+
+// Bytes of a storage that no output covers must be as they were: inputs, and the padding between rows.
+void check_untouched(const Case& c, size_t storage, const Image& before, const Image& after, std::vector<std::string>& faults) {
+    std::vector<Range> ranges = covered_ranges(c, storage);
+    const char* what = ranges.empty() ? "an input was changed" : "padding of an output was written";
+    ranges.emplace_back(after.size, after.size);
+    size_t from = 0;
+    for (const auto& [begin, end] : ranges) {
+        if (from < begin && std::memcmp(before.data() + from, after.data() + from, begin - from) != 0) {
+            const uint8_t* at = std::mismatch(before.data() + from, before.data() + begin, after.data() + from).first;
+            faults.push_back(c.storages[storage].name + ": " + what + ", byte " + std::to_string(at - before.data()));
             return;
         }
+        from = std::max(from, end);
     }
 }
 

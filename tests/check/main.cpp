@@ -19,7 +19,7 @@ bool wanted_shape(const std::string& pattern, const Entry& entry) {
     }
     std::string dims;
     for (int64_t dim : entry.dims) {
-        dims += (dims.empty() ? "" : ",") + std::to_string(dim);
+        dims.append(dims.empty() ? "" : ",").append(std::to_string(dim));
     }
     return dims == pattern;
 }
@@ -117,6 +117,9 @@ public:
         if (json_) {
             std::fprintf(json_, "\n], \"passed\": %d, \"failed\": %d}\n", passed, failed);
             std::fclose(json_);
+        }
+        if (options_.explain) {
+            return 0;
         }
         if (skipped > 0) {
             std::printf("# %d skipped\n", skipped);

@@ -58,7 +58,7 @@ void put_lines(FILE* out, char kind, const std::string& text) {
 [[noreturn]] void work(const std::vector<const Entry*>& entries, size_t first, const Options& options,
                        const std::string& driver, FILE* out) {
     std::string error;
-    const std::unique_ptr<Runner> runner = driver == "oracle" ? make_oracle_runner() : make_library_runner(error);
+    const std::unique_ptr<Runner> runner = driver == "oracle" ? make_oracle_runner() : make_library_runner(options.explain, error);
     if (!runner) {
         put_lines(out, 'X', error);
         std::fflush(out);

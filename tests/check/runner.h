@@ -52,7 +52,8 @@ public:
 };
 
 std::unique_ptr<Runner> make_oracle_runner();
-std::unique_ptr<Runner> make_library_runner(std::string& error);
+// Offline: no driver at all; kernels() and explain() work, as for compute capability 12.0.
+std::unique_ptr<Runner> make_library_runner(bool offline, std::string& error);
 
 // The storage before a launch, as options ask for it: outputs poisoned, guards around it.
 Image initial_image(const Case& c, size_t storage, const RunOptions& options);

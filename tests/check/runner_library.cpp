@@ -66,10 +66,11 @@ struct EmulatorReports {
 
 class LibraryRunner : public Runner {
 public:
-    std::string open() {
+    std::string open(bool offline) {
         Error e;
         spark_context_desc desc{};
         desc.struct_size = sizeof desc;
+        desc.offline_arch = offline ? 120 : 0;
         if (std::string s = e.say("spark_context_create", spark_context_create(&desc, &context_, &e.raw)); !s.empty()) {
             return s;
         }
@@ -78,7 +79,7 @@ public:
         if (std::string s = e.say("spark_context_device", spark_context_device(context_, &info_, &e.raw)); !s.empty()) {
             return s;
         }
-        return e.say("spark_stream_create", spark_stream_create(context_, &stream_, &e.raw));
+        return offline ? "" : e.say("spark_stream_create", spark_stream_create(context_, &stream_, &e.raw));
     }
     ~LibraryRunner() override {
         if (usable_) {
@@ -222,6 +223,8 @@ private:
         std::string error;
     };
 
+    std::vector<std::vector<uint8_t>> copies_of(const Case& c, Memory& memory);
+
     std::string launch(const spark_args* args, const spark_exec& exec, bool graph) {
         Error e;
         spark_graph recorded = 0;
@@ -257,11 +260,8 @@ private:
     bool usable_ = true;
 };
 
-// Launches are timed one by one between two events. Between timed launches the operands move on to the next of several
-// copies, together larger than twice the L2 cache, so that nothing measured was left there by the launch before.
-std::string LibraryRunner::bench(const Case& c, const Choice& kernel, int repeats, double& median, double& least,
-                                 uint64_t& flops, uint64_t& bytes) {
-    Memory memory(*this);
+// Several copies of a case's memory, together larger than twice the L2 cache, and arguments for each.
+std::vector<std::vector<uint8_t>> LibraryRunner::copies_of(const Case& c, Memory& memory) {
     std::vector<Image> images;
     size_t total = 0;
     for (size_t i = 0; i < c.storages.size(); ++i) {
@@ -280,6 +280,18 @@ std::string LibraryRunner::bench(const Case& c, const Choice& kernel, int repeat
             tensor_of(one, operand).data = bases[operand.storage] + images[operand.storage].front;
         }
     }
+    return args;
+}
+
+// Launches are timed one by one between two events, each on the next copy of the operands, so that nothing measured was
+// left in the cache by the launch before.
+std::string LibraryRunner::bench(const Case& c, const Choice& kernel, int repeats, double& median, double& least,
+                                 uint64_t& flops, uint64_t& bytes) {
+    Memory memory(*this);
+    const std::vector<std::vector<uint8_t>> args = copies_of(c, memory);
+    const auto head = [&args](int i) {
+        return reinterpret_cast<const spark_args*>(args[static_cast<size_t>(i) % args.size()].data());
+    };
     spark_exec exec{};
     exec.struct_size = sizeof exec;
     exec.stream = stream_;
@@ -296,25 +308,24 @@ std::string LibraryRunner::bench(const Case& c, const Choice& kernel, int repeat
             s = e.say(call, status);
         }
     };
-    step("spark_op_query", spark_op_query(context_, reinterpret_cast<const spark_args*>(args[0].data()), &info, &e.raw));
+    step("spark_op_query", spark_op_query(context_, head(0), &info, &e.raw));
     step("spark_event_create", spark_event_create(context_, &begin, &e.raw));
     step("spark_event_create", spark_event_create(context_, &end, &e.raw));
+    constexpr int WARM_UP = 3;
     std::vector<double> times;
-    for (int i = -3; i < repeats && s.empty(); ++i) { // three launches to warm up
-        const auto* head = reinterpret_cast<const spark_args*>(args[static_cast<size_t>(i + 3) % copies].data());
+    for (int i = 0; i < WARM_UP + repeats && s.empty(); ++i) {
         float ms = 0;
         step("spark_event_record", spark_event_record(context_, begin, stream_, &e.raw));
-        step("spark_op_launch", spark_op_launch(context_, head, &exec, &e.raw));
+        step("spark_op_launch", spark_op_launch(context_, head(i), &exec, &e.raw));
         step("spark_event_record", spark_event_record(context_, end, stream_, &e.raw));
         step("spark_event_synchronize", spark_event_synchronize(context_, end, &e.raw));
         step("spark_event_elapsed", spark_event_elapsed(context_, begin, end, &ms, &e.raw));
-        if (i >= 0) {
-            times.push_back(ms);
-        }
+        times.push_back(ms);
     }
     spark_event_destroy(context_, begin, nullptr);
     spark_event_destroy(context_, end, nullptr);
     if (s.empty()) {
+        times.erase(times.begin(), times.begin() + WARM_UP);
         std::sort(times.begin(), times.end());
         median = times[times.size() / 2];
         least = times.front();
@@ -326,9 +337,9 @@ std::string LibraryRunner::bench(const Case& c, const Choice& kernel, int repeat
 
 } // namespace
 
-std::unique_ptr<Runner> make_library_runner(std::string& error) {
+std::unique_ptr<Runner> make_library_runner(bool offline, std::string& error) {
     auto runner = std::make_unique<LibraryRunner>();
-    error = runner->open();
+    error = runner->open(offline);
     return error.empty() ? std::unique_ptr<Runner>(std::move(runner)) : nullptr;
 }
 

@@ -51,15 +51,16 @@ struct Inputs {
 };
 
 // The relative error of r that FP32 allows, u = 2^-24, for a row with mean square `ms`:
-//   v^2 one rounding; a sum of N non-negative terms by at least a warp: a chain of ceil(N/32) additions in a lane and 5 between
-//   lanes; 1/N and its product 2; + eps 1. The square root halves the relative error of its argument.
+//   v^2 one rounding; a sum of N non-negative terms: a chain of additions in a lane, at most ceil(N/32) and one vector of 8 more
+//   (rows wider than a few vectors have a warp or more), then 9 between up to 512 lanes; 1/N and its product 2; + eps 1.
+//   The square root halves the relative error of its argument.
 //   rsqrt.approx is within 2^-22.9 (PTX ISA); 1/sqrt in two approximate steps within 2^-22. t = v r rounds once more.
 double error_of_r(double ms, double eps, int64_t n) {
     constexpr double u = 0x1p-24;
     if (ms + eps == 0) {
         return 0;
     }
-    const double sum_error = (static_cast<double>((n + 31) / 32) + 5 + 4) * u * ms + 0x1p-149; // each square may underflow
+    const double sum_error = (static_cast<double>((n + 31) / 32) + 8 + 9 + 4) * u * ms + 0x1p-149; // each square may underflow
     const double relative = std::min(sum_error / (ms + eps), 0.5);
     return relative / (2 * (1 - relative)) + 0x1p-22 + u;
 }
