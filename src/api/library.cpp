@@ -49,8 +49,8 @@ const char* spark_dtype_name(spark_dtype dtype) {
 }
 
 void spark_set_log(spark_log_fn fn, void* user, int32_t level) {
-    knobs();
     log_set(fn, user, level);
+    knobs();  // after it, so that fn hears of unknown variables
 }
 
 uint32_t spark_op_count(void) { return static_cast<uint32_t>(op_specs().size()); }

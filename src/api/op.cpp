@@ -64,7 +64,7 @@ spark_status run(spark_context* ctx, const spark_args* args, const spark_exec* e
     work.kernel = call.row->kernel;
     work.smem = work.kernel->smem;
     call.op->plan(call.work, *work.kernel, work);
-    if (work.param_bytes != work.kernel->param_bytes) {
+    if (work.param_bytes != (work.kernel->param_bytes + 7) / 8 * 8) {  // a struct ends on its alignment, a list does not
         return report.fail(SPARK_ERR_INTERNAL, "%s takes %u bytes of parameters, the plan made %u", work.kernel->name,
                            work.kernel->param_bytes, work.param_bytes);
     }

@@ -44,7 +44,7 @@ spark_status launch(spark_context& ctx, spark_stream stream, const Launch& work,
     if (handle == nullptr) {
         if (spark_status s = load_unless_capturing(ctx, stream, *work.kernel, handle, report)) return s;
     }
-    size_t bytes = work.param_bytes;
+    size_t bytes = work.kernel->param_bytes;
     void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), const_cast<std::byte*>(work.params),  // buffer
                      reinterpret_cast<void*>(uintptr_t{2}), &bytes,                               // its size
                      nullptr};

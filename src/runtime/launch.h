@@ -12,12 +12,12 @@ struct Launch {
     const Kernel* kernel;
     uint32_t grid[3];
     uint32_t smem;
-    uint32_t param_bytes;
+    uint32_t param_bytes;  // of the struct; the kernel reads Kernel::param_bytes of it
     alignas(16) std::byte params[1024];
 
     template <class Params>
     void set_params(const Params& value) {
-        static_assert(sizeof(Params) <= sizeof params);
+        static_assert(sizeof(Params) <= sizeof params && sizeof(Params) % 8 == 0);
         memcpy(params, &value, sizeof value);
         param_bytes = sizeof value;
     }
