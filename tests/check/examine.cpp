@@ -21,27 +21,39 @@ Expectation expectation_of(const Case& c, const std::string& kernel) {
     return expected;
 }
 
-// The runs of one kernel. The first has guard zones; the second other poison and no room behind any buffer, so that it finds
-// what was not written and what was read too far; the third, for the library's own choice, goes through a graph.
+// The ways to run one kernel. The first has guard zones; the second other poison and no room behind any buffer, so that it
+// finds what was not written and what was read too far; the third, for the library's own choice, goes through a graph. On a
+// card more runs follow, since no two are scheduled alike: repeated launches are how races were found.
 struct Way {
     const char* name;
     RunOptions options;
 };
-constexpr Way WAYS[] = {
-    {"guarded", {.poison = 0xff}},
-    {"tight", {.poison = 0xc5, .tight = true}},
-    {"graph", {.poison = 0xff, .graph = true}},
-};
 
-Result run_kernel(const Case& c, const Choice& kernel, bool graph, const Options& options, Runner& runner) {
+std::vector<Way> ways_of(const Case& c, bool first_kernel, const Runner& runner) {
+    std::vector<Way> ways = {{"guarded", {.poison = 0xff}}, {"tight", {.poison = 0xc5, .tight = true}}};
+    if (first_kernel) {
+        ways.push_back({"graph", {.poison = 0xff, .graph = true}});
+    }
+    size_t bytes = 0;
+    for (const Storage& storage : c.storages) {
+        bytes += storage.bytes.size();
+    }
+    constexpr size_t QUICK = size_t{1} << 28; // what is copied and compared in well under a second
+    if (runner.real() && bytes < QUICK) {
+        ways.insert(ways.end(), 4, {"repeated", {.poison = 0xc5, .tight = true}});
+    }
+    return ways;
+}
+
+Result run_kernel(const Case& c, const Choice& kernel, bool first_kernel, const Options& options, Runner& runner) {
     Result result;
     result.kernel = kernel.name;
     result.exact = c.exact;
     const Expectation expected = expectation_of(c, kernel.name);
     std::vector<Image> first;
     bool planted = false;
-    for (int run = 0; run < (graph ? 3 : 2) && result.faults.empty(); ++run) {
-        const Way& way = WAYS[run];
+    int run = 0;
+    for (const Way& way : ways_of(c, first_kernel, runner)) {
         const auto fault = [&](const std::string& text) { result.faults.push_back(text + " (" + way.name + " run)"); };
         Choice choice = kernel;
         if (way.options.graph) {
@@ -58,13 +70,16 @@ Result run_kernel(const Case& c, const Choice& kernel, bool graph, const Options
         for (const std::string& text : compare(c, kernel, way.options, expected, images).faults) {
             fault(text);
         }
-        if (run == 0) {
+        if (run++ == 0) {
             first = std::move(images);
             result.hash = hash_outputs(c, first);
         } else if (result.faults.empty() && kernel.deterministic) {
             if (std::string text = differ(c, expected, first, images); !text.empty()) {
                 fault("not repeatable: " + text);
             }
+        }
+        if (!result.faults.empty()) {
+            break;
         }
     }
     result.status = !result.faults.empty() ? Result::failed : options.plant.empty() || planted ? Result::passed : Result::skipped;

@@ -94,6 +94,7 @@ public:
                std::to_string(info_.cc_major) + "." + std::to_string(info_.cc_minor);
     }
     bool usable() const override { return usable_; }
+    bool real() const override { return !info_.emulated; }
 
     std::string kernels(const Case& c, std::vector<Choice>& out) override {
         std::vector<uint8_t> args = c.args;
@@ -145,6 +146,9 @@ public:
         if (kernel.workspace) {
             exec.workspace = memory.alloc(kernel.workspace + GUARD);
             memory.upload(exec.workspace + kernel.workspace, guard);
+        }
+        if (memory.error.empty() && real()) {
+            soil(memory);
         }
         if (memory.error.empty()) {
             memory.error = launch(reinterpret_cast<const spark_args*>(args.data()), exec, options.graph);
@@ -224,6 +228,34 @@ private:
     };
 
     std::vector<std::vector<uint8_t>> copies_of(const Case& c, Memory& memory);
+
+    // Leaves NaNs in the shared memory and registers of every SM, as far as the public API can: a matrix product of NaNs
+    // runs on all of them. What the next kernel reads without having written it is then likely to show. (The emulator
+    // tracks undefined bits, which is exact.)
+    void soil(Memory& memory) {
+        constexpr int64_t SIDE = 2048, DEPTH = 256;
+        spark_gemm_args args{};
+        args.hdr.struct_size = sizeof args;
+        args.hdr.op = SPARK_OP_GEMM;
+        const auto set = [](spark_tensor& tensor, spark_devptr data, int64_t rows, int64_t columns) {
+            tensor.data = data;
+            tensor.dtype = SPARK_DTYPE_BF16;
+            tensor.ndim = 2;
+            tensor.shape[0] = rows;
+            tensor.shape[1] = columns;
+        };
+        set(args.a, memory.alloc(2 * SIDE * DEPTH), SIDE, DEPTH);
+        set(args.b, memory.alloc(2 * SIDE * DEPTH), SIDE, DEPTH);
+        set(args.d, memory.alloc(2 * SIDE * SIDE), SIDE, SIDE);
+        if (memory.error.empty()) {
+            spark_mem_set(context_, args.a.data, 0xff, 2 * SIDE * DEPTH, stream_, nullptr);
+            spark_mem_set(context_, args.b.data, 0xff, 2 * SIDE * DEPTH, stream_, nullptr);
+            spark_exec exec{};
+            exec.struct_size = sizeof exec;
+            exec.stream = stream_;
+            memory.error = launch(&args.hdr, exec, false);
+        }
+    }
 
     std::string launch(const spark_args* args, const spark_exec& exec, bool graph) {
         Error e;
