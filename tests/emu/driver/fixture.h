@@ -6,12 +6,15 @@
 #include "emu/include/spark_emu.h"
 #include "tests/emu/driver/kernels.h"
 
+#include <atomic> // before cmocka.h, which has a macro of the name `fail`
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 extern "C" {
 #include <cmocka.h>

@@ -71,7 +71,7 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
     LaunchResult result;
     result.counters.warp_instructions = 1;
     const auto fail = [&](const char* kind, uint64_t address) {
-        result.reports.push_back({kind, name, "", 0, std::string(kind) + ": " + memory.describe(address), true});
+        result.reports.push_back({kind, name, "", 0, std::string(kind) + " in " + name + ": " + memory.describe(address), true});
         result.completed = false;
         return result;
     };

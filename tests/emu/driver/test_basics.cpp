@@ -3,8 +3,6 @@
 #include "emu/driver/report.h"
 #include "tests/emu/driver/fixture.h"
 
-#include <thread>
-
 static void refuses_before_init(void**) {
     int count = 7;
     FAILS(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&count));

@@ -2,8 +2,6 @@
 // Stream capture and graphs: replay, forks and joins, and every refusal with its code.
 #include "tests/emu/driver/fixture.h"
 
-#include <thread>
-
 static CUgraphExec instantiate(CUgraph graph) {
     CUgraphExec exec = nullptr;
     OK(cuGraphInstantiateWithFlags(&exec, graph, 0));

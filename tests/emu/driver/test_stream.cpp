@@ -2,9 +2,6 @@
 // Order: what streams and events promise holds under every seed, and what they do not promise does not.
 #include "tests/emu/driver/fixture.h"
 
-#include <set>
-#include <string>
-
 // Runs `body` under many seeds of the deferred schedule and collects what it left in the buffer.
 template <class Body>
 static std::set<unsigned> outcomes(Body body) {
@@ -103,7 +100,8 @@ static void defers_until_asked(void**) {
     *word = 6;
     OK(cuMemcpyHtoDAsync_v2(fx.data, &pageable, 4, fx.a));
     OK(cuMemcpyHtoDAsync_v2(fx.data + 4, pinned, 4, fx.a));
-    pageable = 50, *word = 60;
+    pageable = 50;
+    *word = 60;
     OK(cuStreamSynchronize(fx.a));
     assert_int_equal(read_one(fx.data), 5);
     assert_int_equal(read_one(fx.data + 4), 60);

@@ -3,9 +3,6 @@
 // lock covers everything. cmocka's assertions belong to one thread, so the threads count their failures.
 #include "tests/emu/driver/fixture.h"
 
-#include <atomic>
-#include <thread>
-
 static std::atomic<int> failures{0};
 
 static void expect(bool good) {

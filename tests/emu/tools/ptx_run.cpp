@@ -127,7 +127,12 @@ std::string check_faults(const Spec& spec, const std::string& load_log, const st
         bool found = false;
         std::string seen;
         for (const std::string& text : reports) {
-            const bool kind = text.find(": " + f.kind + " in ") != std::string::npos;
+            bool kind = false; // "divergence|barrier": either will do
+            for (size_t at = 0; at <= f.kind.size();) {
+                const size_t bar = std::min(f.kind.find('|', at), f.kind.size());
+                kind |= text.find(": " + f.kind.substr(at, bar - at) + " in ") != std::string::npos;
+                at = bar + 1;
+            }
             found |= kind && names_line(text, f.lines);
             seen += "\n" + text;
         }
