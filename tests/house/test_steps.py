@@ -16,7 +16,7 @@ import testplan  # noqa: E402
 
 REPORT = """<testsuite>
   <testcase name="good" status="run"/>
-  <testcase name="bad" status="fail"><failure message="Failed"/></testcase>
+  <testcase name="bad" status="fail"><failure message="Failed"/><system-out>why</system-out></testcase>
   <testcase name="absent" status="notrun"><skipped message="SKIP_RETURN_CODE"/></testcase>
   <testcase name="fine" status="run"/>
 </testsuite>"""
@@ -50,7 +50,7 @@ class Steps(unittest.TestCase):
         report = self.folder / "test.xml"
         report.write_text(REPORT)
         step = steps.Step("test")
-        self.assertEqual(testplan.count(step, report), ["bad"])
+        self.assertEqual(testplan.count(step, report), {"bad": "why"})
         self.assertEqual((step.passed, step.failed, step.skipped), (2, 1, 1))
 
     def test_the_last_line_is_the_one_that_machines_read(self):

@@ -94,4 +94,4 @@ def is_source(name):
 
 def is_generated(name):
     """Committed results of a generator say so near their top; the generator answers for their size and layout."""
-    return any("generated" in line.lower() and ("edit" in line.lower() or "made by" in line.lower()) for line in lines(name)[:6])
+    return any("do not edit" in line.lower() for line in lines(name)[:6])

@@ -31,7 +31,7 @@ def compile(args, rest):
     build.compile(reporter, step, args.preset, rest)
     reporter.end(step)
     if step.state != "ok":
-        print(steps.tail(step.log))
+        print(steps.last(step.log.read_text(errors="replace"), 60))
     return 0 if step.state == "ok" else 1
 
 

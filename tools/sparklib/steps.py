@@ -24,6 +24,7 @@ class Step:
 
     def __init__(self, name):
         self.name, self.state, self.note = name, "not run", ""
+        self.said = ""  # what there is to say about a failure, when it is not the end of the log
         self.passed = self.failed = self.skipped = 0
         self.seconds = 0.0
         self.log = None
@@ -107,9 +108,9 @@ def follow(reporter, step, process, sink, started, limit):
         reporter.tick(step, started, shown)
 
 
-def tail(log, lines=60):
-    text = Path(log).read_text(errors="replace").splitlines()
-    return "\n".join("    " + line for line in text[-lines:])
+def last(text, lines):
+    """The last lines of a text, indented."""
+    return "\n".join("    " + line for line in text.rstrip().splitlines()[-lines:])
 
 
 def table(steps, total_seconds):

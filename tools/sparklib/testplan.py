@@ -45,7 +45,8 @@ def ctest(reporter, name, preset, wanted, kept_out, limit, only):
         return step.fail("took too long" if code == 124 else "ctest made no report") if code else step.done("no tests", 0)
     failures = count(step, report)
     if step.failed:
-        step.state, step.note = "FAILED", ", ".join(failures[:6]) + (" ..." if len(failures) > 6 else "")
+        step.state, step.note = "FAILED", ", ".join(list(failures)[:6]) + (" ..." if len(failures) > 6 else "")
+        step.said = "".join(f"    ---- {name}\n{steps.last(text, 30)}\n" for name, text in list(failures.items())[:10])
     elif code != 0:
         step.fail("ctest stopped early" if code != 124 else "took too long")
     else:
@@ -54,10 +55,11 @@ def ctest(reporter, name, preset, wanted, kept_out, limit, only):
 
 
 def count(step, report):
-    failures = []
+    """Counts the cases of a report into the step; returns what each failed one printed."""
+    failures = {}
     for case in xml.parse(report).getroot().iter("testcase"):
         if case.find("failure") is not None or case.get("status") == "fail":
-            failures.append(case.get("name"))
+            failures[case.get("name")] = case.findtext("system-out") or ""
         elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
             step.skipped += 1
         else:
@@ -91,7 +93,7 @@ def run(tier="short", only=None, sanitizers=True):
         done.append(step)
         reporter.end(step)
         if step.state == "FAILED" and step.log:
-            print(steps.tail(step.log))
+            print(step.said or steps.last(step.log.read_text(errors="replace"), 60))
             print(f"    (from {step.log.relative_to(build.ROOT)})", flush=True)
         return step.state == "ok"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes the operator section of include/spark.h. Called by specgen.py.
+# Writes the operator section of include/spark.h. Called by tools/specgen.
 import textwrap
 
 from model import KINDS, ops_by_number

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Reads include/spark.h back: functions, enums, structs with offsets. Writes what must never change by accident:
-# the export list, the layout snapshot and a C file that lets a compiler confirm it. Called by specgen.py.
+# the export list, the layout snapshot and a C file that lets a compiler confirm it. Called by tools/specgen.
 import re
 
 SCALARS = {"uint8_t": 1, "char": 1, "int32_t": 4, "uint32_t": 4, "float": 4, "int64_t": 8, "uint64_t": 8, "double": 8,

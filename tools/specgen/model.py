@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Reads src/ops/<family>/op.toml into plain objects and refuses whatever is not fully defined.
-# Called by specgen.py; knows nothing of what is generated from the objects.
+# Called by tools/specgen; knows nothing of what is generated from the objects.
 import re
 import tomllib
 from dataclasses import dataclass, field

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes docs/ops/<family>.md, the reference page of each operator. Called by specgen.py.
+# Writes docs/ops/<family>.md, the reference page of each operator. Called by tools/specgen.
 
 MARK = "<!-- written by tools/specgen from src/ops/{}/op.toml; do not edit -->\n"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes the C++ that follows from the definitions: reflection tables and typed entry points. Called by specgen.py.
+# Writes the C++ that follows from the definitions: reflection tables and typed entry points. Called by tools/specgen.
 from model import KINDS, NONE, ops_by_number
 
 HEAD = "// SPDX-License-Identifier: Apache-2.0\n// Written by tools/specgen from src/ops/<family>/op.toml; do not edit.\n"

@@ -55,7 +55,7 @@ def main():
     stale = [name for name in results if old[name] != results[name]]
     if options.check:
         for name in stale:
-            print(f"specgen: {name} differs from a fresh generation; run tools/specgen/specgen.py", file=sys.stderr)
+            print(f"specgen: {name} differs from a fresh generation; run tools/specgen", file=sys.stderr)
         return 1 if stale else 0
     broken = layout.broken_lines(old[SNAPSHOT], results[SNAPSHOT])
     if broken and not options.allow_break:
