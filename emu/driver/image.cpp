@@ -3,6 +3,7 @@
 #include "emu/driver/image.h"
 
 #include "emu/driver/report.h"
+#include "emu/driver/scheduler.h"
 
 #include <algorithm>
 #include <cctype>
@@ -103,7 +104,7 @@ CUresult compile(std::string_view text, Image& image, std::string& why) {
         why = "the text is for sm_" + std::to_string(target) + ", newer than " + profile.name;
         return CUDA_ERROR_INVALID_PTX;
     }
-    LoadResult loaded = load_module(text, profile);
+    LoadResult loaded = load_module(text, profile, &state().memory.memory());
     why = loaded.log;
     if (!loaded.module) return CUDA_ERROR_INVALID_PTX;
     image.module = loaded.module;
@@ -140,8 +141,9 @@ void write_log(const JitOptions& jit, CUjit_option buffer, CUjit_option size, co
 
 } // namespace
 
-CUresult load_image(const void* bytes, const JitOptions& jit, std::shared_ptr<Image>& out) {
+CUresult load_image(Lock& lock, const void* bytes, const JitOptions& jit, std::shared_ptr<Image>& out) {
     if (!bytes || (jit.count && (!jit.options || !jit.values))) return CUDA_ERROR_INVALID_VALUE;
+    wait_for_memory(lock); // module-scope variables are allocated
     auto image = std::make_shared<Image>();
     std::string_view text;
     std::string why;

@@ -14,7 +14,7 @@ struct JitOptions {
 };
 // PTX text, or a fat binary that holds PTX text. Anything else, and text that does not compile, is refused with the
 // reason in the error log and in the report channel.
-CUresult load_image(const void* bytes, const JitOptions& jit, std::shared_ptr<Image>& out);
+CUresult load_image(Lock& lock, const void* bytes, const JitOptions& jit, std::shared_ptr<Image>& out);
 std::shared_ptr<Function> find_function(const Image& image, std::string_view name);
 
 } // namespace emu::driver

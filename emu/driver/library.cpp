@@ -27,7 +27,7 @@ CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option* jit,
     ENTER(cuLibraryLoadData, NEED_INIT);
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     auto library = std::make_shared<Library>();
-    if (CUresult refused = load_image(image, {jit_count, jit, jit_values}, library->image)) return refused;
+    if (CUresult refused = load_image(lock, image, {jit_count, jit, jit_values}, library->image)) return refused;
     *out = s.libraries.add(library);
     for (const std::shared_ptr<Function>& function : library->image->functions)
         library->kernels.push_back(add_kernel(s, *out, *function));
@@ -37,6 +37,7 @@ CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option* jit,
 CUresult cuLibraryUnload(CUlibrary handle) {
     ENTER(cuLibraryUnload, NEED_INIT);
     if (!s.libraries.find(handle)) return CUDA_ERROR_INVALID_HANDLE;
+    wait_for_memory(lock);
     s.functions.remove_if([&](const Function& function) { return function.library_handle == handle; });
     s.libraries.remove(handle);
     return CUDA_SUCCESS;

@@ -10,10 +10,10 @@ using namespace emu::driver;
 
 namespace {
 
-CUresult load(State& s, CUmodule* out, const void* bytes, const JitOptions& jit) {
+CUresult load(Lock& lock, State& s, CUmodule* out, const void* bytes, const JitOptions& jit) {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     auto module = std::make_shared<LoadedModule>();
-    if (CUresult refused = load_image(bytes, jit, module->image)) return refused;
+    if (CUresult refused = load_image(lock, bytes, jit, module->image)) return refused;
     module->context = current_context();
     *out = s.modules.add(module);
     return CUDA_SUCCESS;
@@ -38,28 +38,29 @@ CUresult cuModuleLoad(CUmodule* module, const char* path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    return load(s, module, text.c_str(), {});
+    return load(lock, s, module, text.c_str(), {});
 }
 
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
     ENTER(cuModuleLoadData, NEED_CONTEXT);
-    return load(s, module, image, {});
+    return load(lock, s, module, image, {});
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options, void** values) {
     ENTER(cuModuleLoadDataEx, NEED_CONTEXT);
-    return load(s, module, image, {count, options, values});
+    return load(lock, s, module, image, {count, options, values});
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
     ENTER(cuModuleLoadFatBinary, NEED_CONTEXT);
-    return load(s, module, image, {});
+    return load(lock, s, module, image, {});
 }
 
 CUresult cuModuleUnload(CUmodule handle) {
     ENTER(cuModuleUnload, NEED_CONTEXT | UNSAFE);
     const std::shared_ptr<LoadedModule> module = s.modules.find(handle);
     if (!module) return CUDA_ERROR_INVALID_HANDLE;
+    wait_for_memory(lock);
     for (const auto& [name, function] : module->handles) s.functions.remove(function);
     s.modules.remove(handle);
     return CUDA_SUCCESS;
