@@ -22,7 +22,7 @@ def demo(args, rest):
 
 
 def test(args, rest):
-    return testplan.run(args.tier, args.only, not args.no_sanitizers)
+    return testplan.carry_out(args.tier, args.only, not args.no_sanitizers)
 
 
 def compile(args, rest):

@@ -15,7 +15,7 @@ import wheels
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 PINNED = BUILD / "pinned"
-PRESETS = ("release", "asan", "tsan")
+PRESETS = ("release", "asan", "tsan", "fuzz")
 
 
 def folder(preset):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `tools/spark test`: the builds, the test runs and the lint, in order, counted into one table.
-# Called by __main__.py. Tests are CTest's; they are selected by label only (short, long, asan, tsan, gpu).
+# Called by __main__.py. Tests are CTest's; they are selected by label (short, long, asan, tsan, gpu).
 import json
 import os
 import shutil
@@ -9,14 +9,26 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as xml
+from dataclasses import dataclass
 
 import build
 import steps
 
-# name of the run: preset, labels wanted, labels kept out, seconds for the whole run
-SHORT = {"release": ("release", "", "long|gpu", 1200)}
-SANITIZED = {"asan": ("asan", "asan", "long|gpu", 900), "tsan": ("tsan", "tsan", "long|gpu", 900)}
-LONG = {"release": ("release", "", "gpu", 14400), "asan": ("asan", "asan", "gpu", 7200), "tsan": ("tsan", "tsan", "gpu", 7200)}
+
+@dataclass
+class Run:
+    """One build with its tests."""
+    preset: str
+    wanted: str = ""    # only tests with this label
+    kept_out: str = ""  # no tests with this label
+    named: str = ""     # only tests whose name matches
+    limit: int = 1200   # seconds for all of them
+    targets: tuple = ()  # only these are built
+
+
+SHORT = [Run("release", kept_out="^long$"), Run("asan", "^asan$", "^long$"), Run("tsan", "^tsan$", "^long$")]
+LONG = [Run("release", limit=14400), Run("asan", "^asan$", limit=7200), Run("tsan", "^tsan$", limit=7200),
+        Run("fuzz", named=r"^api\.fuzz$", targets=("api-fuzz-query",))]
 
 
 def unlucky_layout():
@@ -27,20 +39,20 @@ def unlucky_layout():
     return command if subprocess.run([*command, "true"], capture_output=True).returncode == 0 else []
 
 
-def ctest(reporter, name, preset, wanted, kept_out, limit, only):
+def ctest(reporter, run, only):
     """One ctest run as a step; its counts come from the JUnit file that ctest writes."""
-    step = steps.Step(f"test {name}")
-    log, report = build.fresh_log(preset, "test"), build.folder(preset) / "log" / "test.xml"
+    step = steps.Step(f"test {run.preset}")
+    log, report = build.fresh_log(run.preset, "test"), build.folder(run.preset) / "log" / "test.xml"
     report.unlink(missing_ok=True)
-    command = ["ctest", "--test-dir", build.folder(preset), "--output-on-failure", "--no-tests=ignore",
+    command = ["ctest", "--test-dir", build.folder(run.preset), "--output-on-failure", "--no-tests=ignore",
                "--parallel", build.jobs(), "--output-junit", report]
-    for flag, value in (("-L", wanted), ("-LE", kept_out), ("-R", only)):
+    for flag, value in (("-L", run.wanted), ("-LE", run.kept_out), ("-R", only or run.named)):
         if value:
             command += [flag, value]
-    if preset == "tsan":
+    if run.preset == "tsan":
         command = [*unlucky_layout(), *command]
     env = dict(os.environ, CTEST_OUTPUT_ON_FAILURE="1", TSAN_OPTIONS=os.environ.get("TSAN_OPTIONS", "halt_on_error=1"))
-    code = steps.run(reporter, step, command, log, limit, env=env)
+    code = steps.run(reporter, step, command, log, run.limit, env=env)
     if not report.exists():
         return step.fail("took too long" if code == 124 else "ctest made no report") if code else step.done("no tests", 0)
     failures = count(step, report)
@@ -82,12 +94,10 @@ def lint(reporter):
     return step
 
 
-def run(tier="short", only=None, sanitizers=True):
+def carry_out(tier="short", only=None, sanitizers=True):
     """The whole plan. Returns the exit code."""
     reporter, done, began = steps.Reporter(), [], time.monotonic()
-    runs = dict(LONG) if tier == "long" else {**SHORT, **SANITIZED}
-    if not sanitizers:
-        runs = {"release": runs["release"]}
+    runs = LONG if tier == "long" else SHORT
 
     def add(step):
         done.append(step)
@@ -97,14 +107,14 @@ def run(tier="short", only=None, sanitizers=True):
             print(f"    (from {step.log.relative_to(build.ROOT)})", flush=True)
         return step.state == "ok"
 
-    for name, (preset, wanted, kept_out, limit) in runs.items():
-        reporter.say(f"build {name}")
-        if not add(build.compile(reporter, steps.Step(f"build {name}"), preset)):
-            done.append(steps.Step(f"test {name}").fail("not run: its build failed"))
+    for run in runs if sanitizers else runs[:1]:
+        reporter.say(f"build {run.preset}")
+        if not add(build.compile(reporter, steps.Step(f"build {run.preset}"), run.preset, run.targets)):
+            done.append(steps.Step(f"test {run.preset}").fail("not run: its build failed"))
             continue
-        reporter.say(f"test {name}")
-        add(ctest(reporter, name, preset, wanted, kept_out, limit, only))
-        if name == "release" and not only:
+        reporter.say(f"test {run.preset}")
+        add(ctest(reporter, run, only))
+        if run.preset == "release" and not only:
             add(lint(reporter))
     steps.table(done, time.monotonic() - began)
     return 1 if any(step.failed or step.state != "ok" for step in done) else 0
