@@ -80,6 +80,10 @@ bool Checker::read_record(const Access& a, Record& r) {
         }
     }
     const uint32_t bit = 1u << w, clock = clocks_.now(w);
+    if (r.read_bytes && r.read_bytes != a.bytes) { // pieces of a word: remember the newest reader only
+        const bool mine = r.readers[0] == bit && !r.readers[1] && r.read_clock[0] == clock;
+        if (!mine) r.readers[0] = r.readers[1] = 0, r.read_bytes = 0;
+    }
     r.readers[0] &= ~bit;
     r.readers[1] &= ~bit;
     if (r.readers[0] && r.read_clock[0] != clock) { // keep the newer set in front
