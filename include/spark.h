@@ -132,8 +132,8 @@ typedef enum spark_quant_scheme {
 } spark_quant_scheme;
 
 typedef enum spark_scale_layout {
-    SPARK_SCALE_LINEAR = 0,       /* as scale_stride says */
-    SPARK_SCALE_TILED_128X4 = 1,  /* 512-byte tiles of 128 rows by 4 scales; leading dimensions as scale_stride says */
+    SPARK_SCALE_LINEAR = 0,      /* as scale_stride says */
+    SPARK_SCALE_TILED_128X4 = 1, /* 512-byte tiles of 128 rows by 4 scales; leading dimensions as scale_stride says */
     SPARK_SCALE_LAYOUT_FORCE32 = 0x7fffffff
 } spark_scale_layout;
 
@@ -146,26 +146,26 @@ typedef struct spark_quant {
     spark_quant_scheme scheme;
     spark_scale_layout scale_layout;
     spark_dtype scale_dtype;
-    spark_dtype zero_dtype;                /* of zero_point; NONE = there is none */
-    uint32_t block[2];                     /* rows and columns that share a scale; 0 = the whole dimension */
-    spark_devptr scale;                    /* multipliers, not their inverses */
-    uint64_t scale_bytes;                  /* bytes valid from scale on; 0 = not told */
-    spark_devptr zero_point;               /* strided like scale */
-    spark_devptr global_scale;             /* F32; 0 = 1.0 */
-    int64_t scale_stride[SPARK_MAX_NDIM];  /* in scales, one per tensor dimension, counting blocks; all 0 = packed */
-    int64_t global_stride;                 /* global_scale elements from one index of dimension 0 to the next */
+    spark_dtype zero_dtype;               /* of zero_point; NONE = there is none */
+    uint32_t block[2];                    /* rows and columns that share a scale; 0 = the whole dimension */
+    spark_devptr scale;                   /* multipliers, not their inverses */
+    uint64_t scale_bytes;                 /* bytes valid from scale on; 0 = not told */
+    spark_devptr zero_point;              /* strided like scale */
+    spark_devptr global_scale;            /* F32; 0 = 1.0 */
+    int64_t scale_stride[SPARK_MAX_NDIM]; /* in scales, one per tensor dimension, counting blocks; all 0 = packed */
+    int64_t global_stride;                /* global_scale elements from one index of dimension 0 to the next */
 } spark_quant;
 
 /* Describes device memory and never owns it. 256 bytes, frozen. All zero = absent. */
 typedef struct spark_tensor {
-    spark_devptr data;               /* may be 0 in query, prepare, explain and kernels: then taken as 256-byte aligned */
-    uint64_t size_bytes;             /* bytes valid from data on; 0 = not told, and bounds are not checked */
+    spark_devptr data;   /* may be 0 in query, prepare, explain, kernels: then taken as 256-byte aligned */
+    uint64_t size_bytes; /* bytes valid from data on; 0 = not told, and bounds are not checked */
     spark_dtype dtype;
-    uint32_t ndim;                   /* 1 to 6 */
-    uint32_t flags;                  /* 0 */
+    uint32_t ndim;  /* 1 to 6 */
+    uint32_t flags; /* 0 */
     uint32_t reserved;
-    int64_t shape[SPARK_MAX_NDIM];   /* logical elements, outermost first; entries from ndim on are 0 */
-    int64_t stride[SPARK_MAX_NDIM];  /* logical elements; all 0 = packed row-major; ignored where the size is 1 */
+    int64_t shape[SPARK_MAX_NDIM];  /* logical elements, outermost first; entries from ndim on are 0 */
+    int64_t stride[SPARK_MAX_NDIM]; /* logical elements; all 0 = packed row-major; ignored where the size is 1 */
     spark_quant quant;
     uint64_t reserved2[2];
 } spark_tensor;
@@ -184,13 +184,13 @@ typedef struct spark_args {
     uint32_t op;          /* spark_op */
     uint32_t flags;       /* spark_flag, and the operator's own */
     uint32_t reserved;
-    uint64_t next;        /* 0 in this ABI */
+    uint64_t next; /* 0 in this ABI */
 } spark_args;
 
 /* Where and with what an operator runs. */
 typedef struct spark_exec {
     uint32_t struct_size;
-    uint32_t flags;          /* 0 */
+    uint32_t flags; /* 0 */
     spark_stream stream;
     spark_devptr workspace;  /* 256-byte aligned; contents do not matter and are not kept */
     uint64_t workspace_size; /* bytes; at least spark_op_info.workspace_size */
@@ -231,16 +231,16 @@ typedef struct spark_error {
 
 typedef struct spark_device_info {
     uint32_t struct_size;
-    int32_t device;          /* ordinal */
+    int32_t device; /* ordinal */
     uint32_t cc_major;
     uint32_t cc_minor;
     uint32_t sm_count;
-    uint32_t smem_optin;     /* bytes of shared memory one block may use */
+    uint32_t smem_optin; /* bytes of shared memory one block may use */
     uint32_t l2_bytes;
     uint32_t driver_version; /* as the driver says it: 13000 is 13.0 */
     uint64_t memory_bytes;
-    uint32_t supported;      /* 1 = a context can be made; 0 = see reason */
-    uint32_t emulated;       /* 1 = the emulator */
+    uint32_t supported; /* 1 = a context can be made; 0 = see reason */
+    uint32_t emulated;  /* 1 = the emulator */
     char name[64];
     char reason[128];
 } spark_device_info;
@@ -273,33 +273,33 @@ typedef enum spark_kind {
 typedef enum spark_field_flag {
     SPARK_FIELD_NONE = 0,
     SPARK_FIELD_IN = 1,
-    SPARK_FIELD_OUT = 2,           /* IN and OUT both: updated */
-    SPARK_FIELD_OPTIONAL = 4,      /* may be absent */
-    SPARK_FIELD_UNIT_STRIDE = 8,   /* the last stride is 1 */
-    SPARK_FIELD_PACKED = 16,       /* row-major without gaps */
-    SPARK_FIELD_BROADCAST = 32,    /* stride 0 is allowed in the optional leading dimension */
-    SPARK_FIELD_QUANT = 64,        /* quant may be set */
+    SPARK_FIELD_OUT = 2,         /* IN and OUT both: updated */
+    SPARK_FIELD_OPTIONAL = 4,    /* may be absent */
+    SPARK_FIELD_UNIT_STRIDE = 8, /* the last stride is 1 */
+    SPARK_FIELD_PACKED = 16,     /* row-major without gaps */
+    SPARK_FIELD_BROADCAST = 32,  /* stride 0 is allowed in the optional leading dimension */
+    SPARK_FIELD_QUANT = 64,      /* quant may be set */
     SPARK_FIELD_FORCE32 = 0x7fffffff
 } spark_field_flag;
 
-/* One field of an operator struct. Fields stand in struct order; the head (spark_args) is not listed. */
+/* One field of an operator struct. Fields stand in struct order; the head (spark_args) is not listed. In a shape, a
+ * letter is a size shared by all fields of the operator, "..." any number of dimensions, "?" an optional one. */
 typedef struct spark_field {
     const char *const name;
     const char *const doc;
-    const char *const shape;    /* "[B?, M, K]": a letter is a size shared by all fields of the operator, "..." any number of
-                             dimensions, "?" an optional one. NULL for scalars */
-    const char *const choices;  /* enums: "NONE=0 SILU=1"; else NULL */
-    uint64_t dtype_mask;  /* bit d = dtype d is allowed */
-    uint32_t kind;        /* spark_kind */
-    uint32_t flags;       /* spark_field_flag */
-    uint32_t offset;      /* bytes from the start of the operator struct */
-    uint32_t size;        /* bytes */
+    const char *const shape;   /* "[B?, M, K]"; NULL for scalars */
+    const char *const choices; /* enums: "NONE=0 SILU=1"; else NULL */
+    uint64_t dtype_mask;       /* bit d = dtype d is allowed */
+    uint32_t kind;             /* spark_kind */
+    uint32_t flags;            /* spark_field_flag */
+    uint32_t offset;           /* bytes from the start of the operator struct */
+    uint32_t size;             /* bytes */
     uint32_t min_ndim;
     uint32_t max_ndim;
-    uint32_t align;       /* bytes that data must be a multiple of; 0 = the element size */
-    uint32_t dtype_as;    /* the dtype must be in dtype_mask or equal that of this field; 0xffffffff = none */
-    uint32_t alias;       /* an output that may be this input, in place; 0xffffffff = none */
-    uint32_t needs;       /* may only be present with this field; 0xffffffff = none */
+    uint32_t align;    /* bytes that data must be a multiple of; 0 = the element size */
+    uint32_t dtype_as; /* the dtype must be in dtype_mask or equal that of this field; 0xffffffff = none */
+    uint32_t alias;    /* an output that may be this input, in place; 0xffffffff = none */
+    uint32_t needs;    /* may only be present with this field; 0xffffffff = none */
     uint32_t reserved[2];
 } spark_field;
 
@@ -307,14 +307,14 @@ typedef struct spark_op_desc {
     const char *const name;
     const char *const doc;
     const char *const family;
-    const char *const flag_choices;  /* "NORMALIZE_ROUNDED=256 ..."; the operator's own flags */
+    const char *const flag_choices; /* "NORMALIZE_ROUNDED=256 ..."; the operator's own flags */
     const spark_field *const fields;
-    uint32_t op;               /* spark_op */
+    uint32_t op; /* spark_op */
     uint32_t num_fields;
-    uint32_t args_size;        /* sizeof the struct */
-    uint32_t first_size;       /* smallest struct_size accepted: sizeof in the release that introduced it */
-    uint32_t flags_mask;       /* every flag that is allowed */
-    uint32_t since;            /* version that introduced it, as spark_version counts */
+    uint32_t args_size;  /* sizeof the struct */
+    uint32_t first_size; /* smallest struct_size accepted: sizeof in the release that introduced it */
+    uint32_t flags_mask; /* every flag that is allowed */
+    uint32_t since;      /* version that introduced it, as spark_version counts */
     uint32_t reserved[2];
 } spark_op_desc;
 
@@ -365,7 +365,8 @@ SPARK_API spark_status spark_context_preload(spark_context *ctx, uint32_t op, sp
 SPARK_API spark_status spark_mem_alloc(spark_context *ctx, uint64_t bytes, spark_devptr *out, spark_error *err);
 /* Address 0 is ignored. */
 SPARK_API spark_status spark_mem_free(spark_context *ctx, spark_devptr data, spark_error *err);
-SPARK_API spark_status spark_mem_info(spark_context *ctx, uint64_t *free_bytes, uint64_t *total_bytes, spark_error *err);
+SPARK_API spark_status spark_mem_info(spark_context *ctx, uint64_t *free_bytes, uint64_t *total_bytes,
+                                      spark_error *err);
 /* In stream order, and waits for the stream: src may be reused on return. */
 SPARK_API spark_status spark_mem_copy_to_device(spark_context *ctx, spark_devptr dst, const void *src, uint64_t bytes,
                                                 spark_stream stream, spark_error *err);
@@ -408,7 +409,8 @@ SPARK_API spark_status spark_graph_destroy(spark_context *ctx, spark_graph graph
 /* ---- operators, generic ----------------------------------------------------------------------------------- */
 
 /* Checks the arguments and says what a launch would do. Host only. info may be NULL: then it only checks. */
-SPARK_API spark_status spark_op_query(spark_context *ctx, const spark_args *args, spark_op_info *info, spark_error *err);
+SPARK_API spark_status spark_op_query(spark_context *ctx, const spark_args *args, spark_op_info *info,
+                                      spark_error *err);
 /* As query, and loads the code that the launch will need. */
 SPARK_API spark_status spark_op_prepare(spark_context *ctx, const spark_args *args, spark_op_info *info,
                                         spark_error *err);
@@ -443,9 +445,9 @@ typedef enum spark_op {
 
 /* Pointwise functions that end an operator. */
 typedef enum spark_activation {
-    SPARK_ACTIVATION_NONE = 0, /* x */
-    SPARK_ACTIVATION_SILU = 1, /* x * sigmoid(x) */
-    SPARK_ACTIVATION_GELU_ERF = 2, /* x * (1 + erf(x / sqrt(2))) / 2 */
+    SPARK_ACTIVATION_NONE = 0,      /* x */
+    SPARK_ACTIVATION_SILU = 1,      /* x * sigmoid(x) */
+    SPARK_ACTIVATION_GELU_ERF = 2,  /* x * (1 + erf(x / sqrt(2))) / 2 */
     SPARK_ACTIVATION_GELU_TANH = 3, /* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2 */
     SPARK_ACTIVATION_FORCE32 = 0x7fffffff
 } spark_activation;
@@ -493,9 +495,9 @@ SPARK_API spark_status spark_gemm(spark_context *ctx, const spark_gemm_args *arg
 
 /* Flags of rmsnorm, beside spark_flag. */
 typedef enum spark_rmsnorm_flag {
-    SPARK_RMSNORM_NORMALIZE_ROUNDED = 256, /* normalise the rounded sum, not the FP32 one */
+    SPARK_RMSNORM_NORMALIZE_ROUNDED = 256,   /* normalise the rounded sum, not the FP32 one */
     SPARK_RMSNORM_ROUND_BEFORE_WEIGHT = 512, /* round the normalised value before the weight is applied */
-    SPARK_RMSNORM_WEIGHT_PLUS_ONE = 1024, /* the factor is 1 + weight */
+    SPARK_RMSNORM_WEIGHT_PLUS_ONE = 1024,    /* the factor is 1 + weight */
     SPARK_RMSNORM_FLAG_FORCE32 = 0x7fffffff
 } spark_rmsnorm_flag;
 

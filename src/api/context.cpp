@@ -16,7 +16,7 @@ spark_status preload(spark_context* ctx, const Operator& op, Report& report) {
     return SPARK_OK;
 }
 
-}  // namespace
+} // namespace
 
 extern "C" {
 
@@ -68,8 +68,8 @@ spark_status spark_context_device(spark_context* ctx, spark_device_info* info, s
 spark_status spark_context_preload(spark_context* ctx, uint32_t op, spark_error* err) {
     return on_device(ctx, err, [&](Report& report) {
         if (op != SPARK_OP_NONE && find_operator(op) == nullptr) {
-            return report.fail(SPARK_ERR_UNSUPPORTED_OP, "op is %u; this library has %zu operators, see spark_op_at", op,
-                               op_specs().size());
+            return report.fail(SPARK_ERR_UNSUPPORTED_OP, "op is %u; this library has %zu operators, see spark_op_at",
+                               op, op_specs().size());
         }
         for (const OpSpec& spec : op_specs()) {
             if (op != SPARK_OP_NONE && spec.desc->op != op) continue;
@@ -79,4 +79,4 @@ spark_status spark_context_preload(spark_context* ctx, uint32_t op, spark_error*
     });
 }
 
-}  // extern "C"
+} // extern "C"

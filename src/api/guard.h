@@ -10,15 +10,13 @@
 
 namespace spark {
 
-template <class Body>
-spark_status guarded(spark_error* err, Body&& body) {
+template <class Body> spark_status guarded(spark_error* err, Body&& body) {
     Report report;
     return report.store(body(report), err);
 }
 
 // The same for calls on a context that has a device.
-template <class Body>
-spark_status on_device(spark_context* ctx, spark_error* err, Body&& body) {
+template <class Body> spark_status on_device(spark_context* ctx, spark_error* err, Body&& body) {
     return guarded(err, [&](Report& report) {
         spark_status s = context_check(ctx, true, report);
         return s != SPARK_OK ? s : body(report);
@@ -31,8 +29,7 @@ inline spark_status need_pointer(const void* pointer, const char* name, Report& 
 
 // Checks an output structure before anything is computed, and writes it afterwards: as much as the caller has room
 // for, and zeros in what a newer header may have added.
-template <class Struct>
-spark_status check_out(const Struct* out, const char* name, Report& report) {
+template <class Struct> spark_status check_out(const Struct* out, const char* name, Report& report) {
     if (spark_status s = need_pointer(out, name, report)) return s;
     uint32_t size;
     memcpy(&size, out, sizeof size);
@@ -41,8 +38,7 @@ spark_status check_out(const Struct* out, const char* name, Report& report) {
                        sizeof(Struct), MAX_ARGS_SIZE, size == 0 ? " (it is not set)" : "");
 }
 
-template <class Struct>
-void write_out(Struct* out, Struct value) {
+template <class Struct> void write_out(Struct* out, Struct value) {
     uint32_t size;
     memcpy(&size, out, sizeof size);
     value.struct_size = size;
@@ -50,4 +46,4 @@ void write_out(Struct* out, Struct value) {
     memset(reinterpret_cast<char*>(out) + sizeof value, 0, size - sizeof value);
 }
 
-}  // namespace spark
+} // namespace spark

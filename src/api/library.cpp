@@ -12,7 +12,6 @@
 
 using namespace spark;
 
-
 namespace {
 
 // The text is written once; whoever comes second waits.
@@ -23,17 +22,15 @@ void write_build_info() {
     snprintf(build_info, sizeof build_info,
              "{\"version\":\"%d.%d.%d\",\"abi\":%d,\"compiler\":\"%s\",\"ptxas\":\"%s\",\"archs\":\"%s\","
              "\"kernels\":%zu,\"operators\":%zu}",
-             SPARK_VERSION_MAJOR, SPARK_VERSION_MINOR, SPARK_VERSION_PATCH, SPARK_ABI, __VERSION__,
-             SPARK_PTXAS_VERSION, SPARK_ARCHS_TEXT, kernels::all().size(), op_specs().size());
+             SPARK_VERSION_MAJOR, SPARK_VERSION_MINOR, SPARK_VERSION_PATCH, SPARK_ABI, __VERSION__, SPARK_PTXAS_VERSION,
+             SPARK_ARCHS_TEXT, kernels::all().size(), op_specs().size());
 }
 
-}  // namespace
+} // namespace
 
 extern "C" {
 
-uint32_t spark_version(void) {
-    return SPARK_VERSION_MAJOR * 10000 + SPARK_VERSION_MINOR * 100 + SPARK_VERSION_PATCH;
-}
+uint32_t spark_version(void) { return SPARK_VERSION_MAJOR * 10000 + SPARK_VERSION_MINOR * 100 + SPARK_VERSION_PATCH; }
 
 const char* spark_build_info(void) {
     pthread_once(&build_info_once, write_build_info);
@@ -50,7 +47,7 @@ const char* spark_dtype_name(spark_dtype dtype) {
 
 void spark_set_log(spark_log_fn fn, void* user, int32_t level) {
     log_set(fn, user, level);
-    knobs();  // after it, so that fn hears of unknown variables
+    knobs(); // after it, so that fn hears of unknown variables
 }
 
 uint32_t spark_op_count(void) { return static_cast<uint32_t>(op_specs().size()); }
@@ -66,4 +63,4 @@ const spark_op_desc* spark_op_describe(uint32_t op) {
     return nullptr;
 }
 
-}  // extern "C"
+} // extern "C"

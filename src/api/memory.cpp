@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // extern "C": device memory.
-#include "api/guard.h"
 #include "runtime/memory.h"
+#include "api/guard.h"
 
 using namespace spark;
 
@@ -42,8 +42,8 @@ spark_status spark_mem_copy_to_host(spark_context* ctx, void* dst, spark_devptr 
     });
 }
 
-spark_status spark_mem_copy(spark_context* ctx, spark_devptr dst, spark_devptr src, uint64_t bytes,
-                            spark_stream stream, spark_error* err) {
+spark_status spark_mem_copy(spark_context* ctx, spark_devptr dst, spark_devptr src, uint64_t bytes, spark_stream stream,
+                            spark_error* err) {
     return on_device(ctx, err, [&](Report& r) { return copy(*ctx, dst, src, bytes, stream, r); });
 }
 
@@ -52,4 +52,4 @@ spark_status spark_mem_set(spark_context* ctx, spark_devptr dst, uint32_t value,
     return on_device(ctx, err, [&](Report& r) { return set(*ctx, dst, value, bytes, stream, r); });
 }
 
-}  // extern "C"
+} // extern "C"

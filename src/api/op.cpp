@@ -64,15 +64,15 @@ spark_status run(spark_context* ctx, const spark_args* args, const spark_exec* e
     work.kernel = call.row->kernel;
     work.smem = work.kernel->smem;
     call.op->plan(call.work, *work.kernel, work);
-    if (work.param_bytes != (work.kernel->param_bytes + 7) / 8 * 8) {  // a struct ends on its alignment, a list does not
+    if (work.param_bytes != (work.kernel->param_bytes + 7) / 8 * 8) { // a struct ends on its alignment, a list does not
         return report.fail(SPARK_ERR_INTERNAL, "%s takes %u bytes of parameters, the plan made %u", work.kernel->name,
                            work.kernel->param_bytes, work.param_bytes);
     }
     return launch(*ctx, where.stream, work, report);
 }
 
-spark_status list(spark_context* ctx, const spark_args* args, spark_op_info* infos, uint32_t capacity,
-                  uint32_t* count, Report& report) {
+spark_status list(spark_context* ctx, const spark_args* args, spark_op_info* infos, uint32_t capacity, uint32_t* count,
+                  Report& report) {
     if (spark_status s = context_check(ctx, false, report)) return s;
     if (spark_status s = need_pointer(count, "count", report)) return s;
     if (capacity != 0) {
@@ -124,7 +124,7 @@ spark_status tell(spark_context* ctx, const spark_args* args, char* text, size_t
     return SPARK_OK;
 }
 
-}  // namespace
+} // namespace
 
 extern "C" {
 
@@ -140,8 +140,8 @@ spark_status spark_op_launch(spark_context* ctx, const spark_args* args, const s
     return guarded(err, [&](Report& report) { return run(ctx, args, exec, report); });
 }
 
-spark_status spark_op_explain(spark_context* ctx, const spark_args* args, char* text, size_t capacity,
-                              size_t* needed, spark_error* err) {
+spark_status spark_op_explain(spark_context* ctx, const spark_args* args, char* text, size_t capacity, size_t* needed,
+                              spark_error* err) {
     return guarded(err, [&](Report& report) { return tell(ctx, args, text, capacity, needed, report); });
 }
 
@@ -150,4 +150,4 @@ spark_status spark_op_kernels(spark_context* ctx, const spark_args* args, spark_
     return guarded(err, [&](Report& report) { return list(ctx, args, infos, capacity, count, report); });
 }
 
-}  // extern "C"
+} // extern "C"

@@ -86,4 +86,4 @@ spark_status spark_graph_destroy(spark_context* ctx, spark_graph graph, spark_er
     return on_device(ctx, err, [&](Report& r) { return graph_destroy(*ctx, graph, r); });
 }
 
-}  // extern "C"
+} // extern "C"

@@ -7,7 +7,7 @@
 namespace spark {
 
 struct DtypeInfo {
-    const char* name;  // nullptr = not a dtype
+    const char* name; // nullptr = not a dtype
     uint32_t bits;
 };
 
@@ -16,4 +16,4 @@ DtypeInfo dtype_info(uint32_t dtype);
 // "F32, F16 or BF16" for a mask of dtypes, into text; returns text.
 const char* dtype_list(uint64_t mask, char* text, size_t capacity);
 
-}  // namespace spark
+} // namespace spark

@@ -37,11 +37,11 @@ void read() {
     }
 }
 
-}  // namespace
+} // namespace
 
 const Knobs& knobs() {
     pthread_once(&once, read);
     return values;
 }
 
-}  // namespace spark
+} // namespace spark

@@ -5,11 +5,11 @@
 namespace spark {
 
 struct Knobs {
-#define KNOB(field, variable, meaning) const char* field;  // nullptr or empty = not set
+#define KNOB(field, variable, meaning) const char* field; // nullptr or empty = not set
 #include "core/knobs.inc"
 #undef KNOB
 };
 
 const Knobs& knobs();
 
-}  // namespace spark
+} // namespace spark

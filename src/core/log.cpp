@@ -26,7 +26,7 @@ void update_level() {
     log_level.store(callback_level > file_level ? callback_level : file_level, std::memory_order_relaxed);
 }
 
-}  // namespace
+} // namespace
 
 void log_write(int32_t level, const char* component, const char* format, ...) {
     char text[512];
@@ -71,4 +71,4 @@ void log_set(spark_log_fn fn, void* user, int32_t level) {
     pthread_mutex_unlock(&mutex);
 }
 
-}  // namespace spark
+} // namespace spark

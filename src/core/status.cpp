@@ -12,7 +12,8 @@ namespace spark {
 
 const char* status_name(spark_status status) {
     switch (static_cast<uint32_t>(status)) {
-#define NAME(x) case x: return #x;
+#define NAME(x) \
+    case x: return #x;
         NAME(SPARK_OK)
         NAME(SPARK_ERR_INVALID)
         NAME(SPARK_ERR_INVALID_NULL)
@@ -98,4 +99,4 @@ spark_status Report::store(spark_status status, spark_error* err) const {
     return status;
 }
 
-}  // namespace spark
+} // namespace spark

@@ -34,4 +34,4 @@ private:
     char message_[sizeof(spark_error::message)];
 };
 
-}  // namespace spark
+} // namespace spark

@@ -30,18 +30,18 @@ enum class ImageKind : uint8_t { cubin, ptx };
 // Code for one target. PTX is NUL-terminated; data is 64-byte aligned and lives as long as the library.
 struct Image {
     ImageKind kind;
-    uint16_t arch;  // 120, 121 or 90
+    uint16_t arch; // 120, 121 or 90
     const void* data;
     size_t size;
 };
 
 struct Kernel {
-    const char* name;      // contract__variant, also the entry symbol
-    const char* contract;  // what it computes: interchangeable with every kernel of the same contract
+    const char* name;     // contract__variant, also the entry symbol
+    const char* contract; // what it computes: interchangeable with every kernel of the same contract
     const char* file;
     const char* maths;
-    uint64_t id;     // FNV-1a of the name, never 0
-    uint32_t index;  // position in kernels::all()
+    uint64_t id;    // FNV-1a of the name, never 0
+    uint32_t index; // position in kernels::all()
     uint32_t block, smem, regs, ctas_per_sm, param_bytes;
     bool deterministic;
     std::span<const Limit> limits;
@@ -59,4 +59,4 @@ struct Kernel {
     }
 };
 
-}  // namespace spark
+} // namespace spark

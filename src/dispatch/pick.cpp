@@ -14,7 +14,7 @@ const Term* first_failing(std::span<const Term> terms, const int64_t* facts, uin
     return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 // `chosen` here means preferred; which of several preferred rows wins is decided by their order.
 Verdict judge(const Request& request, const Row& row) {
@@ -41,4 +41,4 @@ const Row* pick(const Request& request) {
     return last;
 }
 
-}  // namespace spark
+} // namespace spark

@@ -14,11 +14,11 @@ struct Request {
     std::span<const char* const> fact_names;
     const int64_t* facts;
     uint64_t contract;
-    uint32_t batch_facts;    // bit i: fact i says how many rows there are; ignored where only preferences count
-    bool deterministic;      // only kernels that promise it
-    bool batch_invariant;    // preferences must not look at batch_facts
-    const char* pattern;     // LIBSPARK_KERNEL, or nullptr
-    uint64_t kernel_id;      // the caller's choice, or 0
+    uint32_t batch_facts; // bit i: fact i says how many rows there are; ignored where only preferences count
+    bool deterministic;   // only kernels that promise it
+    bool batch_invariant; // preferences must not look at batch_facts
+    const char* pattern;  // LIBSPARK_KERNEL, or nullptr
+    uint64_t kernel_id;   // the caller's choice, or 0
 };
 
 // Why a row cannot be taken. `term` is set for limit and preference.
@@ -36,4 +36,4 @@ void describe(const Request& request, const Row& row, const Verdict& verdict, ch
 // All rows of the contract, one line each, '*' before the chosen one. Returns the size that was needed, without NUL.
 size_t explain(const Request& request, char* text, size_t capacity);
 
-}  // namespace spark
+} // namespace spark

@@ -25,10 +25,10 @@ struct Term {
 
     constexpr bool holds(int64_t found) const {
         switch (rel) {
-            case Rel::multiple_of: return found % value == 0;
-            case Rel::at_most: return found <= value;
-            case Rel::at_least: return found >= value;
-            case Rel::equal: return found == value;
+        case Rel::multiple_of: return found % value == 0;
+        case Rel::at_most: return found <= value;
+        case Rel::at_least: return found >= value;
+        case Rel::equal: return found == value;
         }
         return false;
     }
@@ -36,7 +36,7 @@ struct Term {
 
 struct Row {
     const Kernel* kernel;
-    uint64_t contract;  // hash of the name left of "__"
+    uint64_t contract; // hash of the name left of "__"
     uint8_t num_prefer, num_limits;
     Term prefer[MAX_TERMS];
     Term limits[MAX_LIMITS];
@@ -68,7 +68,10 @@ consteval Term parse_term(std::string_view text, std::span<const char* const> fa
     size_t end = text.find_first_of("%<>=");
     if (end == text.npos) dispatch_table_is_wrong("a preference has no relation");
     bool modulo = text[end] == '%';
-    Rel rel = modulo ? Rel::multiple_of : text[end] == '<' ? Rel::at_most : text[end] == '>' ? Rel::at_least : Rel::equal;
+    Rel rel = modulo             ? Rel::multiple_of
+              : text[end] == '<' ? Rel::at_most
+              : text[end] == '>' ? Rel::at_least
+                                 : Rel::equal;
     if (!modulo && text[end + 1] != '=') dispatch_table_is_wrong("only %, <=, >= and == are relations");
     int64_t value = 0;
     for (char c : text.substr(end + (modulo ? 1 : 2))) {
@@ -78,7 +81,7 @@ consteval Term parse_term(std::string_view text, std::span<const char* const> fa
     return {fact_index(text.substr(0, end), facts), rel, value};
 }
 
-}  // namespace detail
+} // namespace detail
 
 consteval Row make_row(const Kernel& kernel, std::string_view prefer, const char* because,
                        std::span<const char* const> facts) {
@@ -97,4 +100,4 @@ consteval Row make_row(const Kernel& kernel, std::string_view prefer, const char
     return row;
 }
 
-}  // namespace spark
+} // namespace spark

@@ -24,7 +24,8 @@ spark_status nothing_fits(const Call& call, Report& report) {
     char why[160];
     if (call.request.kernel_id != 0) {
         if (asked == nullptr || asked->contract != call.request.contract) {
-            return report.fail(SPARK_ERR_INVALID_VALUE, "exec.kernel_id is 0x%llx; no kernel of %s has it, see spark_op_kernels",
+            return report.fail(SPARK_ERR_INVALID_VALUE,
+                               "exec.kernel_id is 0x%llx; no kernel of %s has it, see spark_op_kernels",
                                static_cast<unsigned long long>(call.request.kernel_id), call.work.contract.name);
         }
         describe(call.request, *asked, judge(call.request, *asked), why, sizeof why);
@@ -38,7 +39,7 @@ spark_status nothing_fits(const Call& call, Report& report) {
     return report.fail(SPARK_ERR_UNSUPPORTED_SHAPE, "no kernel takes it; %s: %s", last->kernel->name, why);
 }
 
-}  // namespace
+} // namespace
 
 const Operator* find_operator(uint32_t op) {
     for (const Operator* o : OPERATORS) {
@@ -89,4 +90,4 @@ void fill_info(const Call& call, const Row* row, bool is_loaded, spark_op_info& 
     snprintf(info.kernel, sizeof info.kernel, "%s", kernel->name);
 }
 
-}  // namespace spark
+} // namespace spark

@@ -24,28 +24,24 @@ struct Contract {
 // A checked problem, ready for the choice of a kernel.
 struct Work {
     Contract contract;
-    bool empty;                 // nothing to launch
-    int64_t facts[MAX_FACTS];   // in the order of Operator::fact_names
+    bool empty;               // nothing to launch
+    int64_t facts[MAX_FACTS]; // in the order of Operator::fact_names
     uint64_t flops, bytes;
     uint64_t workspace_size;
     alignas(16) std::byte problem[512];
 
-    template <class Problem>
-    Problem& as() {
+    template <class Problem> Problem& as() {
         static_assert(sizeof(Problem) <= sizeof problem);
         return *reinterpret_cast<Problem*>(problem);
     }
-    template <class Problem>
-    const Problem& as() const {
-        return *reinterpret_cast<const Problem*>(problem);
-    }
+    template <class Problem> const Problem& as() const { return *reinterpret_cast<const Problem*>(problem); }
 };
 
 struct Operator {
     uint32_t op;
     std::span<const Row> rows;
     std::span<const char* const> fact_names;
-    uint32_t batch_facts;  // bit i: fact i counts independent rows (see Request)
+    uint32_t batch_facts; // bit i: fact i counts independent rows (see Request)
     spark_status (*check)(const Bound& bound, Work& work, Report& report);
     void (*plan)(const Work& work, const Kernel& kernel, Launch& launch);
 };
@@ -59,7 +55,7 @@ struct Call {
     Bound bound;
     Work work;
     Request request;
-    const Row* row;  // nullptr if the work is empty
+    const Row* row; // nullptr if the work is empty
 };
 
 // Everything up to the choice of the kernel. kernel_id 0 = the library's choice.
@@ -68,4 +64,4 @@ spark_status prepare_call(const spark_args* args, bool at_launch, uint64_t kerne
 // Fills all of info but struct_size.
 void fill_info(const Call& call, const Row* row, bool is_loaded, spark_op_info& info);
 
-}  // namespace spark
+} // namespace spark

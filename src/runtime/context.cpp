@@ -2,8 +2,8 @@
 // The table of contexts.
 #include "runtime/context.h"
 
-#include <cstdlib>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 
 #include "spark_kernels.h"
@@ -41,7 +41,8 @@ spark_status open_device(const spark_context_desc& desc, spark_context& ctx, Rep
     if (spark_status s = driver(d, report)) return s;
     if (spark_status s = device_info(*d, desc.device, ctx.info, report)) return s;
     if (ctx.info.supported == 0) {
-        return report.fail(SPARK_ERR_UNSUPPORTED_ARCH, "device %d (%s) has %s", desc.device, ctx.info.name, ctx.info.reason);
+        return report.fail(SPARK_ERR_UNSUPPORTED_ARCH, "device %d (%s) has %s", desc.device, ctx.info.name,
+                           ctx.info.reason);
     }
     if (int rc = d->device_get(&ctx.device, desc.device)) return driver_failed(*d, rc, "opening the device", report);
     size_t count = kernels::all().size() + 1;
@@ -64,8 +65,8 @@ spark_status open_device(const spark_context_desc& desc, spark_context& ctx, Rep
     int rc = current.code() != DRIVER_OK ? current.code() : d->context_device(&device);
     if (rc != DRIVER_OK) return driver_failed(*d, rc, "entering the context", report);
     if (device != ctx.device) {
-        return report.fail(SPARK_ERR_INVALID_DEVICE, "desc.cu_context belongs to another device than desc.device, which is %d",
-                           desc.device);
+        return report.fail(SPARK_ERR_INVALID_DEVICE,
+                           "desc.cu_context belongs to another device than desc.device, which is %d", desc.device);
     }
     return SPARK_OK;
 }
@@ -90,12 +91,14 @@ bool is_slot(const spark_context* ctx) {
     return address >= first && address < first + sizeof slots && (address - first) % sizeof(spark_context) == 0;
 }
 
-}  // namespace
+} // namespace
 
 spark_status context_create(const spark_context_desc& desc, spark_context*& out, Report& report) {
     if (desc.flags != 0) return report.fail(SPARK_ERR_INVALID_RESERVED, "desc.flags is %u; 0 wanted", desc.flags);
     spark_context* ctx = claim();
-    if (ctx == nullptr) return report.fail(SPARK_ERR_UNSUPPORTED, "%u contexts are alive; at most %u may be", MAX_CONTEXTS, MAX_CONTEXTS);
+    if (ctx == nullptr)
+        return report.fail(SPARK_ERR_UNSUPPORTED, "%u contexts are alive; at most %u may be", MAX_CONTEXTS,
+                           MAX_CONTEXTS);
     ctx->info = {};
     ctx->info.struct_size = sizeof ctx->info;
     ctx->owns_primary = false;
@@ -120,7 +123,8 @@ void context_destroy(spark_context* ctx) {
 }
 
 spark_status context_check(spark_context* ctx, bool online, Report& report) {
-    if (ctx == nullptr) return report.fail(SPARK_ERR_INVALID_HANDLE, "ctx is NULL; a context from spark_context_create wanted");
+    if (ctx == nullptr)
+        return report.fail(SPARK_ERR_INVALID_HANDLE, "ctx is NULL; a context from spark_context_create wanted");
     if (!is_slot(ctx) || ctx->state.load(std::memory_order_acquire) != spark_context::live) {
         return report.fail(SPARK_ERR_INVALID_HANDLE, "ctx is not a live context of this library");
     }
@@ -132,4 +136,4 @@ spark_status context_check(spark_context* ctx, bool online, Report& report) {
     return online ? driver(d, report) : SPARK_OK;
 }
 
-}  // namespace spark
+} // namespace spark

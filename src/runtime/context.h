@@ -13,14 +13,14 @@
 struct spark_context {
     enum State : uint32_t { empty, making, live };
     std::atomic<uint32_t> state;
-    const spark::Driver* driver;  // nullptr = offline
+    const spark::Driver* driver; // nullptr = offline
     void* cu_context;
     bool owns_primary;
-    int device;                    // the driver's number
+    int device; // the driver's number
     spark_device_info info;
-    pthread_mutex_t load_mutex;    // held while code is loaded
-    std::atomic<void*>* kernels;   // CUkernel of kernels::all()[i], nullptr until loaded
-    void** libraries;              // the CUlibrary that each came from
+    pthread_mutex_t load_mutex;  // held while code is loaded
+    std::atomic<void*>* kernels; // CUkernel of kernels::all()[i], nullptr until loaded
+    void** libraries;            // the CUlibrary that each came from
 };
 
 namespace spark {
@@ -56,4 +56,4 @@ private:
     int code_;
 };
 
-}  // namespace spark
+} // namespace spark

@@ -10,7 +10,7 @@ namespace {
 // Numbers of CUdevice_attribute.
 enum : int { SM_COUNT = 16, L2_BYTES = 38, CC_MAJOR = 75, CC_MINOR = 76, SMEM_OPTIN = 97 };
 
-}  // namespace
+} // namespace
 
 bool arch_supported(uint32_t arch) { return arch == 120 || arch == 121 || arch == 90; }
 
@@ -18,7 +18,8 @@ spark_status device_info(const Driver& d, int32_t ordinal, spark_device_info& in
     int count = 0, device = 0;
     if (int rc = d.device_count(&count)) return driver_failed(d, rc, "counting devices", report);
     if (ordinal < 0 || ordinal >= count) {
-        return report.fail(SPARK_ERR_INVALID_DEVICE, "device is %d; this machine has %d, counted from 0", ordinal, count);
+        return report.fail(SPARK_ERR_INVALID_DEVICE, "device is %d; this machine has %d, counted from 0", ordinal,
+                           count);
     }
     if (int rc = d.device_get(&device, ordinal)) return driver_failed(d, rc, "opening the device", report);
     auto read = [&](int attribute) {
@@ -36,7 +37,8 @@ spark_status device_info(const Driver& d, int32_t ordinal, spark_device_info& in
     if (int rc = d.device_memory(&bytes, device)) return driver_failed(d, rc, "reading the memory size", report);
     info.memory_bytes = bytes;
     info.emulated = d.emulated;
-    if (int rc = d.device_name(info.name, sizeof info.name, device)) return driver_failed(d, rc, "reading the name", report);
+    if (int rc = d.device_name(info.name, sizeof info.name, device))
+        return driver_failed(d, rc, "reading the name", report);
     info.name[sizeof info.name - 1] = 0;
     info.supported = arch_supported(arch_of(info));
     if (info.supported == 0) {
@@ -46,4 +48,4 @@ spark_status device_info(const Driver& d, int32_t ordinal, spark_device_info& in
     return SPARK_OK;
 }
 
-}  // namespace spark
+} // namespace spark

@@ -29,20 +29,22 @@ using Lookup = int (*)(const char*, void**, int, uint64_t, int*);
 spark_status resolve(void* library, const char* name, Report& report) {
     auto lookup = reinterpret_cast<Lookup>(dlsym(library, "cuGetProcAddress_v2"));
     if (lookup == nullptr) {
-        return report.fail(SPARK_ERR_UNSUPPORTED_DRIVER, "%s has no cuGetProcAddress_v2; a driver of CUDA 12.0 or newer wanted",
-                           name);
+        return report.fail(SPARK_ERR_UNSUPPORTED_DRIVER,
+                           "%s has no cuGetProcAddress_v2; a driver of CUDA 12.0 or newer wanted", name);
     }
-#define FN(member, symbol, since, required, parameters)                                                           \
-    {                                                                                                             \
-        void* found = nullptr;                                                                                    \
-        int why = 0;                                                                                              \
-        int rc = lookup(symbol, &found, since, 0, &why);                                                          \
-        if (rc != DRIVER_OK) found = nullptr;                                                                     \
-        if (found == nullptr && required) {                                                                       \
-            return report.fail(SPARK_ERR_UNSUPPORTED_DRIVER, "%s has no %s (version %d, answer %d); a newer driver "  \
-                               "wanted", name, symbol, since, rc);                                                \
-        }                                                                                                         \
-        table.member = reinterpret_cast<decltype(table.member)>(found);                                           \
+#define FN(member, symbol, since, required, parameters)                                \
+    {                                                                                  \
+        void* found = nullptr;                                                         \
+        int why = 0;                                                                   \
+        int rc = lookup(symbol, &found, since, 0, &why);                               \
+        if (rc != DRIVER_OK) found = nullptr;                                          \
+        if (found == nullptr && required) {                                            \
+            return report.fail(SPARK_ERR_UNSUPPORTED_DRIVER,                           \
+                               "%s has no %s (version %d, answer %d); a newer driver " \
+                               "wanted",                                               \
+                               name, symbol, since, rc);                               \
+        }                                                                              \
+        table.member = reinterpret_cast<decltype(table.member)>(found);                \
     }
 #include "runtime/driver_symbols.inc"
 #undef FN
@@ -69,13 +71,16 @@ void* open_emulator() {
 spark_status start(void* library, const char* name, Report& report) {
     if (library == nullptr) {
         const char* why = dlerror();
-        return report.fail(SPARK_ERR_NO_DRIVER, "the driver %s cannot be opened: %s; LIBSPARK_DRIVER=emu runs without a GPU", name,
+        return report.fail(SPARK_ERR_NO_DRIVER,
+                           "the driver %s cannot be opened: %s; LIBSPARK_DRIVER=emu runs without a GPU", name,
                            why != nullptr ? why : "no reason given");
     }
     if (spark_status s = resolve(library, name, report)) return s;
     if (int rc = table.init(0)) {
-        return rc == DRIVER_NO_DEVICE ? report.fail(SPARK_ERR_NO_DEVICE, "%s finds no device; LIBSPARK_DRIVER=emu runs "
-                                                    "without a GPU", name)
+        return rc == DRIVER_NO_DEVICE ? report.fail(SPARK_ERR_NO_DEVICE,
+                                                    "%s finds no device; LIBSPARK_DRIVER=emu runs "
+                                                    "without a GPU",
+                                                    name)
                                       : driver_failed(table, rc, "starting the driver", report);
     }
     if (int rc = table.version(&table.version_number)) return driver_failed(table, rc, "the driver's version", report);
@@ -94,18 +99,22 @@ spark_status open_driver(Report& report) {
     if (!automatic) return status;
     int count = 0;
     if (status == SPARK_OK && table.device_count(&count) == DRIVER_OK && count > 0) return SPARK_OK;
-    log_line(SPARK_LOG_WARN, "driver", "no GPU (%s): the emulator is used", status != SPARK_OK ? report.message() : "0 devices");
+    log_line(SPARK_LOG_WARN, "driver", "no GPU (%s): the emulator is used",
+             status != SPARK_OK ? report.message() : "0 devices");
     return start(open_emulator(), EMULATOR, report);
 }
 
-bool device_fault(int code) { return (code >= 700 && code <= 720 && code != 701 && code != 704 && code != 705) || code == 721; }
+bool device_fault(int code) {
+    return (code >= 700 && code <= 720 && code != 701 && code != 704 && code != 705) || code == 721;
+}
 
-}  // namespace
+} // namespace
 
 spark_status driver(const Driver*& out, Report& report) {
     out = ready.load(std::memory_order_acquire);
     if (forked.load(std::memory_order_relaxed)) {
-        return report.fail(SPARK_ERR_DRIVER, "this process was forked after the driver was started; start it in the child");
+        return report.fail(SPARK_ERR_DRIVER,
+                           "this process was forked after the driver was started; start it in the child");
     }
     if (out != nullptr) return SPARK_OK;
     pthread_mutex_lock(&mutex);
@@ -131,7 +140,10 @@ spark_status driver_failed(const Driver& d, int code, const char* what, Report& 
     if (!fault || found == nullptr || *found == 0) found = "";
     report.set_driver_code(code);
     return report.fail(fault ? SPARK_ERR_LAUNCH : SPARK_ERR_DRIVER, "%s failed: %s (%d)%s%s", what, name, code,
-                       *found != 0 ? ": " : *text != 0 ? ": " : "", *found != 0 ? found : text);
+                       *found != 0  ? ": "
+                       : *text != 0 ? ": "
+                                    : "",
+                       *found != 0 ? found : text);
 }
 
-}  // namespace spark
+} // namespace spark

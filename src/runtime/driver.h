@@ -14,7 +14,7 @@ struct Driver {
 #define FN(member, symbol, since, required, parameters) int(*member) parameters;
 #include "runtime/driver_symbols.inc"
 #undef FN
-    const char* (*last_report)();  // the emulator's: what it found in the last failed launch; nullptr on a GPU
+    const char* (*last_report)(); // the emulator's: what it found in the last failed launch; nullptr on a GPU
     int32_t version_number;
     bool emulated;
 };
@@ -37,4 +37,4 @@ spark_status driver(const Driver*& out, Report& report);
 // emulator found. Errors of work on the device become SPARK_ERR_LAUNCH.
 spark_status driver_failed(const Driver& d, int code, const char* what, Report& report);
 
-}  // namespace spark
+} // namespace spark

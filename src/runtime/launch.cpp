@@ -5,7 +5,7 @@
 namespace spark {
 namespace {
 
-constexpr spark_stream LAST_NAMED_STREAM = 2;  // 0, 1, 2 are the default streams of any context
+constexpr spark_stream LAST_NAMED_STREAM = 2; // 0, 1, 2 are the default streams of any context
 
 spark_status check_stream(const spark_context& ctx, spark_stream stream, Report& report) {
     const Driver& d = *ctx.driver;
@@ -27,13 +27,15 @@ spark_status load_unless_capturing(spark_context& ctx, spark_stream stream, cons
         return driver_failed(d, code, "asking whether exec.stream is capturing", report);
     }
     if (capturing != 0) {
-        return report.fail(SPARK_ERR_NOT_PREPARED, "%s is not loaded and exec.stream is capturing; call spark_op_prepare with "
-                           "these arguments before the capture", kernel.name);
+        return report.fail(SPARK_ERR_NOT_PREPARED,
+                           "%s is not loaded and exec.stream is capturing; call spark_op_prepare with "
+                           "these arguments before the capture",
+                           kernel.name);
     }
     return load(ctx, kernel, handle, report);
 }
 
-}  // namespace
+} // namespace
 
 spark_status launch(spark_context& ctx, spark_stream stream, const Launch& work, Report& report) {
     const Driver& d = *ctx.driver;
@@ -45,12 +47,12 @@ spark_status launch(spark_context& ctx, spark_stream stream, const Launch& work,
         if (spark_status s = load_unless_capturing(ctx, stream, *work.kernel, handle, report)) return s;
     }
     size_t bytes = work.kernel->param_bytes;
-    void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), const_cast<std::byte*>(work.params),  // buffer
-                     reinterpret_cast<void*>(uintptr_t{2}), &bytes,                               // its size
+    void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), const_cast<std::byte*>(work.params), // buffer
+                     reinterpret_cast<void*>(uintptr_t{2}), &bytes,                              // its size
                      nullptr};
     int code = d.launch_kernel(handle, work.grid[0], work.grid[1], work.grid[2], work.kernel->block, 1, 1, work.smem,
                                reinterpret_cast<void*>(stream), nullptr, extra);
     return code == DRIVER_OK ? SPARK_OK : driver_failed(d, code, work.kernel->name, report);
 }
 
-}  // namespace spark
+} // namespace spark

@@ -12,11 +12,10 @@ struct Launch {
     const Kernel* kernel;
     uint32_t grid[3];
     uint32_t smem;
-    uint32_t param_bytes;  // of the struct; the kernel reads Kernel::param_bytes of it
+    uint32_t param_bytes; // of the struct; the kernel reads Kernel::param_bytes of it
     alignas(16) std::byte params[1024];
 
-    template <class Params>
-    void set_params(const Params& value) {
+    template <class Params> void set_params(const Params& value) {
         static_assert(sizeof(Params) <= sizeof params && sizeof(Params) % 8 == 0);
         memcpy(params, &value, sizeof value);
         param_bytes = sizeof value;
@@ -26,4 +25,4 @@ struct Launch {
 // Enqueues it. Loads code if needed, but never on a capturing stream (SPARK_ERR_NOT_PREPARED).
 spark_status launch(spark_context& ctx, spark_stream stream, const Launch& launch, Report& report);
 
-}  // namespace spark
+} // namespace spark

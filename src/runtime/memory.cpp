@@ -12,7 +12,8 @@ spark_status mem_alloc(const spark_context& ctx, uint64_t bytes, spark_devptr& o
         return SPARK_OK;
     }
     uint64_t data = 0;
-    spark_status s = within(ctx, "allocating device memory", report, [&](const Driver& d) { return d.mem_alloc(&data, bytes); });
+    spark_status s =
+        within(ctx, "allocating device memory", report, [&](const Driver& d) { return d.mem_alloc(&data, bytes); });
     if (s == SPARK_OK) out = data;
     return s;
 }
@@ -24,7 +25,8 @@ spark_status mem_free(const spark_context& ctx, spark_devptr data, Report& repor
 
 spark_status mem_info(const spark_context& ctx, uint64_t& free_bytes, uint64_t& total_bytes, Report& report) {
     size_t a = 0, b = 0;
-    spark_status s = within(ctx, "reading the memory size", report, [&](const Driver& d) { return d.mem_info(&a, &b); });
+    spark_status s =
+        within(ctx, "reading the memory size", report, [&](const Driver& d) { return d.mem_info(&a, &b); });
     if (s == SPARK_OK) free_bytes = a, total_bytes = b;
     return s;
 }
@@ -63,4 +65,4 @@ spark_status set(const spark_context& ctx, spark_devptr dst, uint32_t value, uin
     });
 }
 
-}  // namespace spark
+} // namespace spark

@@ -37,4 +37,4 @@ spark_status graph_end(const spark_context& ctx, spark_stream stream, spark_grap
 spark_status graph_launch(const spark_context& ctx, spark_graph graph, spark_stream stream, Report& report);
 spark_status graph_destroy(const spark_context& ctx, spark_graph graph, Report& report);
 
-}  // namespace spark
+} // namespace spark

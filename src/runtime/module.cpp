@@ -8,7 +8,12 @@
 namespace spark {
 namespace {
 
-enum : int { ATTRIBUTE_MAX_DYNAMIC_SMEM = 8, JIT_ERROR_LOG = 5, JIT_ERROR_LOG_SIZE = 6, LIBRARY_BINARY_IS_PRESERVED = 1 };
+enum : int {
+    ATTRIBUTE_MAX_DYNAMIC_SMEM = 8,
+    JIT_ERROR_LOG = 5,
+    JIT_ERROR_LOG_SIZE = 6,
+    LIBRARY_BINARY_IS_PRESERVED = 1
+};
 constexpr uint32_t SMEM_WITHOUT_ATTRIBUTE = 48 * 1024;
 
 bool fits(const Image& image, uint32_t arch) {
@@ -30,7 +35,8 @@ int load_image(const Driver& d, const Image& image, const char* name, void*& lib
     void* library_values[] = {reinterpret_cast<void*>(uintptr_t{1})};
     unsigned num_jit = image.kind == ImageKind::ptx ? 2 : 0;
     library = nullptr;
-    int code = d.library_load(&library, image.data, jit_options, jit_values, num_jit, library_options, library_values, 1);
+    int code =
+        d.library_load(&library, image.data, jit_options, jit_values, num_jit, library_options, library_values, 1);
     if (code != DRIVER_OK) return code;
     code = d.library_kernel(&kernel, library, name);
     if (code == DRIVER_OK) return code;
@@ -78,7 +84,7 @@ spark_status load_locked(spark_context& ctx, const Kernel& kernel, void*& out, R
                        kernel.name, ctx.info.cc_major, ctx.info.cc_minor, code, log[0] != 0 ? ": " : "", log);
 }
 
-}  // namespace
+} // namespace
 
 spark_status load(spark_context& ctx, const Kernel& kernel, void*& out, Report& report) {
     out = loaded(ctx, kernel);
@@ -94,4 +100,4 @@ spark_status load(spark_context& ctx, const Kernel& kernel, void*& out, Report& 
     return status;
 }
 
-}  // namespace spark
+} // namespace spark

@@ -15,4 +15,4 @@ inline void* loaded(const spark_context& ctx, const Kernel& kernel) {
 // Loads it if it is not: exactly once, also with many threads.
 spark_status load(spark_context& ctx, const Kernel& kernel, void*& out, Report& report);
 
-}  // namespace spark
+} // namespace spark

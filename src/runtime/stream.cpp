@@ -26,7 +26,7 @@ spark_status need(uint64_t handle, const char* name, Report& report) {
     return handle != 0 ? SPARK_OK : report.fail(SPARK_ERR_INVALID_NULL, "%s is 0; a handle wanted", name);
 }
 
-}  // namespace
+} // namespace
 
 spark_status stream_create(const spark_context& ctx, spark_stream& out, Report& report) {
     void* made = nullptr;
@@ -38,7 +38,8 @@ spark_status stream_create(const spark_context& ctx, spark_stream& out, Report& 
 
 spark_status stream_destroy(const spark_context& ctx, spark_stream stream, Report& report) {
     if (stream <= LAST_NAMED_STREAM) return SPARK_OK;
-    return within(ctx, "destroying a stream", report, [&](const Driver& d) { return d.stream_destroy(native(stream)); });
+    return within(ctx, "destroying a stream", report,
+                  [&](const Driver& d) { return d.stream_destroy(native(stream)); });
 }
 
 spark_status stream_synchronize(const spark_context& ctx, spark_stream stream, Report& report) {
@@ -127,4 +128,4 @@ spark_status graph_destroy(const spark_context& ctx, spark_graph graph, Report& 
                   [&](const Driver& d) { return d.graph_exec_destroy(native(graph)); });
 }
 
-}  // namespace spark
+} // namespace spark

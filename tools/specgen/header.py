@@ -15,9 +15,11 @@ def comment(lines):
 
 
 def enum_text(name, prefix, entries, force):
+    texts = [f"    {prefix}{entry} = {value}," for entry, value, _ in entries]
+    wide = max(map(len, texts))
     lines = [f"typedef enum spark_{name} {{"]
-    for entry, value, doc in entries:
-        lines.append(f"    {prefix}{entry} = {value},{' /* ' + doc + ' */' if doc else ''}")
+    for text, (_, _, doc) in zip(texts, entries):
+        lines.append(f"{text:{wide}} /* {doc} */" if doc else text)
     lines += [f"    {force} = 0x7fffffff", f"}} spark_{name};", ""]
     return "\n".join(lines)
 
@@ -66,7 +68,8 @@ def section(families):
         out.append(op_struct(op))
         out.append(comment([f"Launches {op.name}: spark_op_launch with typed arguments."]))
         head = f"SPARK_API spark_status spark_{op.name}("
-        args = [f"spark_context *ctx", f"const spark_{op.name}_args *args", "const spark_exec *exec", "spark_error *err"]
+        args = ["spark_context *ctx", f"const spark_{op.name}_args *args", "const spark_exec *exec",
+                "spark_error *err"]
         one = head + ", ".join(args) + ");"
         if len(one) > 120:
             one = head + ", ".join(args[:3]) + ",\n" + " " * len(head) + args[3] + ");"

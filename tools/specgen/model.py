@@ -132,8 +132,8 @@ def parse_shape(text, where):
 
 
 def load_field(raw, where, enums):
-    allowed = {"name", "kind", "role", "optional", "shape", "dtypes", "same", "layout", "broadcast", "in_place", "needs",
-               "align", "enum", "doc"}
+    allowed = {"name", "kind", "role", "optional", "shape", "dtypes", "same", "layout", "broadcast", "in_place",
+               "needs", "align", "enum", "doc"}
     unknown = set(raw) - allowed
     if unknown or not {"name", "kind", "doc"} <= set(raw):
         raise SpecError(f"{where}: unknown or missing keys {sorted(unknown or {'name', 'kind', 'doc'} - set(raw))}")

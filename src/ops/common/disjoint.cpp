@@ -24,7 +24,7 @@ uint64_t pitch(const View& v, uint64_t common) {
     return common;
 }
 
-}  // namespace
+} // namespace
 
 bool disjoint(const View& a, const View& b) {
     if (a.data + a.bytes <= b.data || b.data + b.bytes <= a.data) return true;
@@ -34,4 +34,21 @@ bool disjoint(const View& a, const View& b) {
     return shift >= wide_a && shift + wide_b <= common;
 }
 
-}  // namespace spark
+uint32_t overlapping_dim(const View& v, int64_t& reach) {
+    uint32_t done = 0;
+    reach = 0;
+    for (uint32_t step = 0; step < v.ndim; ++step) {
+        uint32_t best = v.ndim;
+        for (uint32_t d = 0; d < v.ndim; ++d) {
+            bool open = v.shape[d] > 1 && (done >> d & 1) == 0;
+            if (open && (best == v.ndim || v.stride[d] < v.stride[best])) best = d;
+        }
+        if (best == v.ndim) return best;
+        if (v.stride[best] <= reach) return best;
+        reach += v.stride[best] * (v.shape[best] - 1);
+        done |= 1u << best;
+    }
+    return v.ndim;
+}
+
+} // namespace spark

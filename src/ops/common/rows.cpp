@@ -27,4 +27,4 @@ uint32_t first_unfoldable(std::span<const View* const> views, uint32_t leading, 
     return static_cast<uint32_t>(views.size());
 }
 
-}  // namespace spark
+} // namespace spark

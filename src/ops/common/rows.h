@@ -12,8 +12,8 @@ namespace spark {
 constexpr uint32_t MAX_ROW_TENSORS = 6;
 
 struct Rows {
-    uint32_t dims;                                                     // after folding; sizes of 1 are gone
-    int64_t size[SPARK_MAX_NDIM];                                      // outermost first
+    uint32_t dims;                // after folding; sizes of 1 are gone
+    int64_t size[SPARK_MAX_NDIM]; // outermost first
     int64_t stride[MAX_ROW_TENSORS][SPARK_MAX_NDIM];
 };
 
@@ -23,4 +23,4 @@ Rows fold_rows(std::span<const View* const> views, uint32_t leading);
 // The first view that does not fold to `most` dimensions together with those before it; views.size() if all do.
 uint32_t first_unfoldable(std::span<const View* const> views, uint32_t leading, uint32_t most);
 
-}  // namespace spark
+} // namespace spark

@@ -15,7 +15,7 @@ namespace spark {
 struct Dim {
     enum Kind : uint8_t { symbol, optional, rest, literal };
     Kind kind;
-    int32_t value;  // index into OpSpec::symbols, or the literal
+    int32_t value; // index into OpSpec::symbols, or the literal
 };
 
 constexpr uint32_t MAX_FIELDS = 48;
@@ -24,10 +24,10 @@ constexpr uint32_t MAX_ARGS_SIZE = 8192;
 
 struct OpSpec {
     const spark_op_desc* desc;
-    std::span<const std::span<const Dim>> dims;  // one per field, empty for scalars
+    std::span<const std::span<const Dim>> dims; // one per field, empty for scalars
     std::span<const char* const> symbols;
 };
 
 std::span<const OpSpec> op_specs();
 
-}  // namespace spark
+} // namespace spark

@@ -11,8 +11,8 @@ namespace {
 spark_status check_size(const void* from, uint32_t size, uint32_t known, uint32_t first, const char* what,
                         Report& report) {
     if (size < first) {
-        return report.fail(SPARK_ERR_INVALID_STRUCT_SIZE, "%s struct_size is %u; at least %u wanted%s", what, size, first,
-                           size == 0 ? " (it is not set)" : "");
+        return report.fail(SPARK_ERR_INVALID_STRUCT_SIZE, "%s struct_size is %u; at least %u wanted%s", what, size,
+                           first, size == 0 ? " (it is not set)" : "");
     }
     if (size > MAX_ARGS_SIZE) {
         return report.fail(SPARK_ERR_INVALID_STRUCT_SIZE, "%s struct_size is %u; at most %u wanted", what, size,
@@ -21,10 +21,11 @@ spark_status check_size(const void* from, uint32_t size, uint32_t known, uint32_
     const auto* bytes = static_cast<const unsigned char*>(from);
     for (uint32_t i = known; i < size; ++i) {
         if (bytes[i] == 0) continue;
-        return report.fail(SPARK_ERR_INVALID_STRUCT_SIZE,
-                           "%s struct_size is %u, this library knows %u bytes, and byte %u is not 0: a field of a newer "
-                           "version is set",
-                           what, size, known, i);
+        return report.fail(
+            SPARK_ERR_INVALID_STRUCT_SIZE,
+            "%s struct_size is %u, this library knows %u bytes, and byte %u is not 0: a field of a newer "
+            "version is set",
+            what, size, known, i);
     }
     return SPARK_OK;
 }
@@ -36,10 +37,9 @@ const OpSpec* find(uint32_t op) {
     return nullptr;
 }
 
-}  // namespace
+} // namespace
 
-spark_status read_struct(const void* from, void* to, uint32_t known, uint32_t first, const char* what,
-                         Report& report) {
+spark_status read_struct(const void* from, void* to, uint32_t known, uint32_t first, const char* what, Report& report) {
     if (from == nullptr) return report.fail(SPARK_ERR_INVALID_NULL, "%s is NULL", what);
     uint32_t size;
     memcpy(&size, from, sizeof size);
@@ -69,4 +69,4 @@ spark_status read_args(const spark_args* from, std::byte* to, const OpSpec*& spe
     return read_struct(from, to, spec->desc->args_size, spec->desc->first_size, "args", report);
 }
 
-}  // namespace spark
+} // namespace spark

@@ -58,7 +58,8 @@ private:
     spark_status head() {
         spark_args h;
         memcpy(&h, args_, sizeof h);
-        if (h.reserved != 0) return report_.fail(SPARK_ERR_INVALID_RESERVED, "hdr.reserved is %u; 0 wanted", h.reserved);
+        if (h.reserved != 0)
+            return report_.fail(SPARK_ERR_INVALID_RESERVED, "hdr.reserved is %u; 0 wanted", h.reserved);
         if (h.next != 0) return report_.fail(SPARK_ERR_INVALID_RESERVED, "hdr.next is %llu; 0 wanted", ull(h.next));
         if (uint32_t unknown = h.flags & ~spec_.desc->flags_mask) {
             return report_.fail(SPARK_ERR_INVALID_RESERVED, "hdr.flags has the unknown bits 0x%x; allowed are 0x%x",
@@ -87,7 +88,8 @@ private:
         uint32_t value = scalar(i);
         for (const char* p = strchr(fields_[i].choices, '='); p != nullptr; p = strchr(p + 1, '=')) {
             uint32_t known = 0;
-            for (const char* d = p + 1; *d >= '0' && *d <= '9'; ++d) known = known * 10 + static_cast<uint32_t>(*d - '0');
+            for (const char* d = p + 1; *d >= '0' && *d <= '9'; ++d)
+                known = known * 10 + static_cast<uint32_t>(*d - '0');
             if (known == value) return SPARK_OK;
         }
         return report_.fail_field(SPARK_ERR_INVALID_VALUE, i, "%s is %u; wanted one of %s", fields_[i].name, value,
@@ -100,8 +102,9 @@ private:
         memcpy(&t, args_ + f.offset, sizeof t);
         if (t.ndim == 0) {
             if (!all_zero(&t, sizeof t)) {
-                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is 0; %u to %u wanted (absent: all zero)",
-                                          f.name, f.min_ndim, f.max_ndim);
+                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
+                                          "%s.ndim is 0; %u to %u wanted (absent: all zero)", f.name, f.min_ndim,
+                                          f.max_ndim);
             }
             if ((f.flags & SPARK_FIELD_OPTIONAL) != 0) return SPARK_OK;
             return report_.fail_field(SPARK_ERR_INVALID_NULL, i, "%s is absent; %s wanted", f.name, f.shape);
@@ -138,9 +141,12 @@ private:
         DtypeInfo info = dtype_info(static_cast<uint32_t>(t.dtype));
         char list[96];
         if (info.name == nullptr) {
-            return report_.fail_field(SPARK_ERR_INVALID_DTYPE, i, "%s.dtype is %u, which is no dtype; wanted %s%s%s", f.name,
-                                      static_cast<uint32_t>(t.dtype), dtype_list(f.dtype_mask, list, sizeof list),
-                                      f.dtype_as == NO_FIELD ? "" : f.dtype_mask != 0 ? " or as " : "the same as ",
+            return report_.fail_field(SPARK_ERR_INVALID_DTYPE, i, "%s.dtype is %u, which is no dtype; wanted %s%s%s",
+                                      f.name, static_cast<uint32_t>(t.dtype),
+                                      dtype_list(f.dtype_mask, list, sizeof list),
+                                      f.dtype_as == NO_FIELD ? ""
+                                      : f.dtype_mask != 0    ? " or as "
+                                                             : "the same as ",
                                       f.dtype_as == NO_FIELD ? "" : fields_[f.dtype_as].name);
         }
         View& v = out_.view[i];
@@ -162,7 +168,7 @@ private:
         }
         v.ndim = t.ndim;
         v.count = 1;
-        int64_t product = 1;  // as if empty dimensions had one element: no stride may overflow either
+        int64_t product = 1; // as if empty dimensions had one element: no stride may overflow either
         for (uint32_t d = 0; d < SPARK_MAX_NDIM; ++d) {
             v.shape[d] = t.shape[d];
             if (d < t.ndim ? t.shape[d] < 0 : t.shape[d] != 0) {
@@ -191,21 +197,25 @@ private:
             int64_t stride = packed && d < v.ndim ? next : t.stride[d];
             v.stride[d] = stride;
             if (stride < 0 || (d >= v.ndim && stride != 0)) {
-                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is %lld; %s", f.name, d, ll(stride),
-                                          d < v.ndim ? "0 or more wanted" : "0 wanted from ndim on");
+                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is %lld; %s", f.name, d,
+                                          ll(stride), d < v.ndim ? "0 or more wanted" : "0 wanted from ndim on");
             }
             if (d >= v.ndim) continue;
             next *= v.shape[d] == 0 ? 1 : v.shape[d];
             bool broadcast = d == 0 && v.has_optional && (f.flags & SPARK_FIELD_BROADCAST) != 0;
             if (stride == 0 && v.shape[d] > 1 && !broadcast) {
-                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is 0 with %lld elements; 1 or more "
-                                          "wanted (all strides 0: packed)", f.name, d, ll(v.shape[d]));
+                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i,
+                                          "%s.stride[%u] is 0 with %lld elements; 1 or more "
+                                          "wanted (all strides 0: packed)",
+                                          f.name, d, ll(v.shape[d]));
             }
             int64_t span;
             if (__builtin_mul_overflow(stride, v.shape[d] > 0 ? v.shape[d] - 1 : 0, &span) ||
                 __builtin_add_overflow(reach, span, &reach) || reach > MAX_BITS / static_cast<int64_t>(v.elem_bits)) {
-                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is %lld; with %lld elements it "
-                                          "reaches beyond 2^62 bits", f.name, d, ll(stride), ll(v.shape[d]));
+                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i,
+                                          "%s.stride[%u] is %lld; with %lld elements it "
+                                          "reaches beyond 2^62 bits",
+                                          f.name, d, ll(stride), ll(v.shape[d]));
             }
         }
         v.bytes = v.count == 0 ? 0 : (static_cast<uint64_t>(reach) * v.elem_bits + 7) / 8;
@@ -220,15 +230,16 @@ private:
         if (dims[0].kind == Dim::rest) {
             if (spark_status s = unify_rest(i, v.ndim - fixed)) return s;
         }
-        uint32_t back = static_cast<uint32_t>(dims.size());  // position from the end, so that missing leading ones do not matter
+        uint32_t back =
+            static_cast<uint32_t>(dims.size()); // position from the end, so that missing leading ones do not matter
         for (const Dim& dim : dims) {
             --back;
             if (dim.kind == Dim::rest || (dim.kind == Dim::optional && !v.has_optional)) continue;
             uint32_t d = v.ndim - 1 - back;
             if (dim.kind == Dim::literal) {
                 if (v.shape[d] == dim.value) continue;
-                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld; %d wanted", fields_[i].name, d,
-                                          ll(v.shape[d]), dim.value);
+                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld; %d wanted",
+                                          fields_[i].name, d, ll(v.shape[d]), dim.value);
             }
             int64_t& bound = out_.symbol[dim.value];
             if (bound < 0) {
@@ -236,9 +247,11 @@ private:
                 symbol_owner_[dim.value] = i;
                 symbol_dim_[dim.value] = d;
             } else if (bound != v.shape[d]) {
-                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld but %s.shape[%u] is %lld; both "
-                                          "are %s", fields_[i].name, d, ll(v.shape[d]),
-                                          fields_[symbol_owner_[dim.value]].name, symbol_dim_[dim.value], ll(bound),
+                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
+                                          "%s.shape[%u] is %lld but %s.shape[%u] is %lld; both "
+                                          "are %s",
+                                          fields_[i].name, d, ll(v.shape[d]), fields_[symbol_owner_[dim.value]].name,
+                                          symbol_dim_[dim.value], ll(bound),
                                           spec_.symbols[static_cast<size_t>(dim.value)]);
             }
         }
@@ -256,13 +269,15 @@ private:
         uint32_t wanted = first.ndim - static_cast<uint32_t>(spec_.dims[owner].size()) + 1;
         if (length != wanted) {
             return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is %u; %u wanted, since %s.ndim is %u",
-                                      fields_[i].name, v.ndim, v.ndim - length + wanted, fields_[owner].name, first.ndim);
+                                      fields_[i].name, v.ndim, v.ndim - length + wanted, fields_[owner].name,
+                                      first.ndim);
         }
         for (uint32_t d = 0; d < length; ++d) {
             if (v.shape[d] == first.shape[d]) continue;
-            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld but %s.shape[%u] is %lld; they must "
-                                      "be equal", fields_[i].name, d, ll(v.shape[d]), fields_[owner].name, d,
-                                      ll(first.shape[d]));
+            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
+                                      "%s.shape[%u] is %lld but %s.shape[%u] is %lld; they must "
+                                      "be equal",
+                                      fields_[i].name, d, ll(v.shape[d]), fields_[owner].name, d, ll(first.shape[d]));
         }
         return SPARK_OK;
     }
@@ -273,19 +288,24 @@ private:
         v.data = t.data;
         uint64_t align = f.align != 0 ? f.align : v.elem_bits >= 8 ? v.elem_bits / 8 : 1;
         if (t.data % align != 0) {
-            return report_.fail_field(SPARK_ERR_INVALID_ALIGNMENT, i, "%s.data is 0x%llx, %llu-byte aligned; %llu wanted",
-                                      f.name, ull(t.data), ull(t.data & -t.data), ull(align));
+            return report_.fail_field(SPARK_ERR_INVALID_ALIGNMENT, i,
+                                      "%s.data is 0x%llx, %llu-byte aligned; %llu wanted", f.name, ull(t.data),
+                                      ull(t.data & -t.data), ull(align));
         }
         if (t.data == 0 && at_launch_ && v.bytes != 0) {
             return report_.fail_field(SPARK_ERR_INVALID_NULL, i, "%s.data is 0; a device address wanted", f.name);
         }
         if (t.size_bytes != 0 && t.size_bytes < v.bytes) {
-            return report_.fail_field(SPARK_ERR_INVALID_BOUNDS, i, "%s.size_bytes is %llu; its shape and strides reach "
-                                      "%llu", f.name, ull(t.size_bytes), ull(v.bytes));
+            return report_.fail_field(SPARK_ERR_INVALID_BOUNDS, i,
+                                      "%s.size_bytes is %llu; its shape and strides reach "
+                                      "%llu",
+                                      f.name, ull(t.size_bytes), ull(v.bytes));
         }
         if (v.bytes > UINT64_MAX - t.data) {
-            return report_.fail_field(SPARK_ERR_INVALID_BOUNDS, i, "%s.data is 0x%llx and its %llu bytes pass the end of "
-                                      "the address space", f.name, ull(t.data), ull(v.bytes));
+            return report_.fail_field(SPARK_ERR_INVALID_BOUNDS, i,
+                                      "%s.data is 0x%llx and its %llu bytes pass the end of "
+                                      "the address space",
+                                      f.name, ull(t.data), ull(v.bytes));
         }
         return SPARK_OK;
     }
@@ -295,36 +315,25 @@ private:
         const View& v = out_.view[i];
         int64_t packed = 1;
         for (uint32_t d = v.ndim; d-- > 0;) {
-            bool tied = (f.flags & SPARK_FIELD_PACKED) != 0 || ((f.flags & SPARK_FIELD_UNIT_STRIDE) != 0 && d + 1 == v.ndim);
+            bool tied =
+                (f.flags & SPARK_FIELD_PACKED) != 0 || ((f.flags & SPARK_FIELD_UNIT_STRIDE) != 0 && d + 1 == v.ndim);
             if (tied && v.shape[d] > 1 && v.count != 0 && v.stride[d] != packed) {
-                return report_.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, i, "%s.stride[%u] is %lld; %lld wanted", f.name, d,
-                                          ll(v.stride[d]), ll(packed));
+                return report_.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, i, "%s.stride[%u] is %lld; %lld wanted", f.name,
+                                          d, ll(v.stride[d]), ll(packed));
             }
             packed *= v.shape[d] == 0 ? 1 : v.shape[d];
         }
         return (f.flags & SPARK_FIELD_OUT) != 0 && v.count != 0 ? self_overlap(i) : SPARK_OK;
     }
 
-    // Sorted by stride, each dimension must step over all that the smaller ones reach.
     spark_status self_overlap(uint32_t i) {
         const View& v = out_.view[i];
-        int64_t reach = 0, done = 0;
-        for (uint32_t step = 0; step < v.ndim; ++step) {
-            uint32_t best = SPARK_MAX_NDIM;
-            for (uint32_t d = 0; d < v.ndim; ++d) {
-                bool open = v.shape[d] > 1 && (done >> d & 1) == 0;
-                if (open && (best == SPARK_MAX_NDIM || v.stride[d] < v.stride[best])) best = d;
-            }
-            if (best == SPARK_MAX_NDIM) break;
-            if (v.stride[best] <= reach) {
-                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is %lld; more than %lld wanted, or "
-                                          "elements of this output overlap", fields_[i].name, best, ll(v.stride[best]),
-                                          ll(reach));
-            }
-            reach += v.stride[best] * (v.shape[best] - 1);
-            done |= int64_t{1} << best;
-        }
-        return SPARK_OK;
+        int64_t reach = 0;
+        uint32_t d = overlapping_dim(v, reach);
+        if (d == v.ndim) return SPARK_OK;
+        return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i,
+                                  "%s.stride[%u] is %lld; more than %lld wanted, or elements of this output overlap",
+                                  fields_[i].name, d, ll(v.stride[d]), ll(reach));
     }
 
     // What ties one tensor to another: equal dtypes, needs, and the batch dimension of outputs.
@@ -346,8 +355,8 @@ private:
         const Dim& first = spec_.dims[i][0];
         if (first.kind == Dim::optional && !v.has_optional && (f.flags & SPARK_FIELD_OUT) != 0 &&
             out_.symbol[first.value] >= 0) {
-            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is %u; %u wanted, since %s.ndim is %u", f.name,
-                                      v.ndim, v.ndim + 1, fields_[symbol_owner_[first.value]].name,
+            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is %u; %u wanted, since %s.ndim is %u",
+                                      f.name, v.ndim, v.ndim + 1, fields_[symbol_owner_[first.value]].name,
                                       out_.view[symbol_owner_[first.value]].ndim);
         }
         return SPARK_OK;
@@ -372,17 +381,19 @@ private:
                 bool earlier_output = (fields_[i].flags & SPARK_FIELD_OUT) != 0 && i < o;
                 if (i == o || !other.present || earlier_output || other.bytes == 0 || other.data == 0) continue;
                 if (disjoint(out, other) || in_place(o, i)) continue;
-                return report_.fail_field(SPARK_ERR_INVALID_OVERLAP, o, "%s at 0x%llx (%llu bytes) overlaps %s at 0x%llx (%llu "
-                                          "bytes)%s", fields_[o].name, ull(out.data), ull(out.bytes), fields_[i].name,
-                                          ull(other.data), ull(other.bytes),
-                                          fields_[o].alias == i ? "; in place wants equal address, shape and strides" : "; it must not");
+                return report_.fail_field(
+                    SPARK_ERR_INVALID_OVERLAP, o,
+                    "%s at 0x%llx (%llu bytes) overlaps %s at 0x%llx (%llu "
+                    "bytes)%s",
+                    fields_[o].name, ull(out.data), ull(out.bytes), fields_[i].name, ull(other.data), ull(other.bytes),
+                    fields_[o].alias == i ? "; in place wants equal address, shape and strides" : "; it must not");
             }
         }
         return SPARK_OK;
     }
 };
 
-}  // namespace
+} // namespace
 
 int64_t View::alignment() const {
     uint64_t bits = data | 256;
@@ -393,4 +404,4 @@ spark_status validate(const OpSpec& spec, const std::byte* args, bool at_launch,
     return Validator(spec, args, at_launch, out, report).run();
 }
 
-}  // namespace spark
+} // namespace spark

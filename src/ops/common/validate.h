@@ -12,15 +12,15 @@ namespace spark {
 // A tensor whose description has been proven sound, with its strides resolved.
 struct View {
     bool present;
-    bool has_optional;  // the optional leading dimension is there
+    bool has_optional; // the optional leading dimension is there
     uint32_t dtype;
     uint32_t ndim;
     uint32_t elem_bits;
-    spark_devptr data;  // 0 if the caller has not told it (never at launch, unless empty)
+    spark_devptr data; // 0 if the caller has not told it (never at launch, unless empty)
     int64_t shape[SPARK_MAX_NDIM];
-    int64_t stride[SPARK_MAX_NDIM];  // elements, packed ones filled in
-    int64_t count;                   // elements
-    uint64_t bytes;                  // from data to the end of the last element; 0 if count is 0
+    int64_t stride[SPARK_MAX_NDIM]; // elements, packed ones filled in
+    int64_t count;                  // elements
+    uint64_t bytes;                 // from data to the end of the last element; 0 if count is 0
 
     int64_t last(uint32_t back) const { return shape[ndim - 1 - back]; }
     int64_t last_stride(uint32_t back) const { return stride[ndim - 1 - back]; }
@@ -30,11 +30,11 @@ struct View {
 
 struct Bound {
     const OpSpec* spec;
-    const std::byte* args;  // the copy
+    const std::byte* args; // the copy
     uint32_t flags;
     bool at_launch;
     View view[MAX_FIELDS];
-    int64_t symbol[MAX_SYMBOLS];  // -1 = no present tensor has it
+    int64_t symbol[MAX_SYMBOLS]; // -1 = no present tensor has it
 };
 
 // The rule of sized structs: copies min(struct_size, known) bytes of *from over a zeroed *to.
@@ -50,4 +50,8 @@ spark_status validate(const OpSpec& spec, const std::byte* args, bool at_launch,
 // layouts that it cannot prove apart.
 bool disjoint(const View& a, const View& b);
 
-}  // namespace spark
+// The first dimension, in order of stride, that does not step over all that the smaller ones reach (elements from
+// the start, in `reach`); v.ndim if no two elements can coincide.
+uint32_t overlapping_dim(const View& v, int64_t& reach);
+
+} // namespace spark

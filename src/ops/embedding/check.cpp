@@ -16,21 +16,24 @@ int64_t row_alignment(const View& v, int64_t stride, int64_t elem_bytes) {
     return bytes == 0 ? v.alignment() : std::min(v.alignment(), bytes & -bytes);
 }
 
-}  // namespace
+} // namespace
 
 spark_status check_embedding(const Bound& bound, Work& work, Report& report) {
-    const View &table = bound.view[TABLE], &ids = bound.view[IDS], &y = bound.view[Y], &invalid = bound.view[INVALID_COUNT];
+    const View &table = bound.view[TABLE], &ids = bound.view[IDS], &y = bound.view[Y],
+               &invalid = bound.view[INVALID_COUNT];
     Embedding& p = work.as<Embedding>();
     p = {};
     p.zero_invalid = (bound.flags & SPARK_EMBEDDING_ZERO_INVALID) != 0;
     if (!p.zero_invalid && !invalid.present) {
-        return report.fail_field(SPARK_ERR_INVALID_NULL, INVALID_COUNT, "invalid_count is absent; wanted, since the flag "
+        return report.fail_field(SPARK_ERR_INVALID_NULL, INVALID_COUNT,
+                                 "invalid_count is absent; wanted, since the flag "
                                  "ZERO_INVALID is not set and a refused index would go unseen");
     }
     const View* views[] = {&y};
     Rows rows = fold_rows(views, y.ndim - 1);
     if (rows.dims > 1 && y.count != 0) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, Y, "the leading dimensions of y do not fold to one row "
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, Y,
+                                 "the leading dimensions of y do not fold to one row "
                                  "dimension; evenly spaced rows wanted");
     }
     int64_t elem_bytes = table.elem_bits / 8;
@@ -56,4 +59,4 @@ spark_status check_embedding(const Bound& bound, Work& work, Report& report) {
     return SPARK_OK;
 }
 
-}  // namespace spark
+} // namespace spark

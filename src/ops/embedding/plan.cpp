@@ -41,8 +41,9 @@ void plan(const Work& work, const Kernel& kernel, Launch& launch) {
     });
 }
 
-}  // namespace
+} // namespace
 
-extern const Operator EMBEDDING = {SPARK_OP_EMBEDDING, ROWS, EMBEDDING_FACT_NAMES, 1u << EMB_COUNT, check_embedding, plan};
+extern const Operator EMBEDDING = {SPARK_OP_EMBEDDING, ROWS, EMBEDDING_FACT_NAMES, 1u << EMB_COUNT,
+                                   check_embedding,    plan};
 
-}  // namespace spark
+} // namespace spark

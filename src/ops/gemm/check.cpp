@@ -16,7 +16,7 @@ enum Field : uint32_t { A, B, C, D, BIAS, ALPHA, BETA };
 constexpr int64_t MAX_TILED = int64_t{1} << 42, MAX_BATCH = int64_t{1} << 31;
 
 struct Operand {
-    bool along_k;  // contiguous along K
+    bool along_k; // contiguous along K
     int64_t ld, batch_stride;
 };
 
@@ -34,9 +34,11 @@ spark_status operand(const Bound& bound, uint32_t field, Operand& out, Report& r
     }
     out.ld = along_k;
     if (along_rows == 1 || rows <= 1) return SPARK_OK;
-    return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field, "%s has strides %lld and %lld in its last two dimensions; "
-                             "one of them must be 1", bound.spec->desc->fields[field].name,
-                             static_cast<long long>(along_rows), static_cast<long long>(along_k));
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
+                             "%s has strides %lld and %lld in its last two dimensions; "
+                             "one of them must be 1",
+                             bound.spec->desc->fields[field].name, static_cast<long long>(along_rows),
+                             static_cast<long long>(along_k));
 }
 
 int64_t row_stride(const View& v) { return v.last(1) > 1 ? v.last_stride(1) : v.last(0); }
@@ -62,8 +64,19 @@ int64_t alignment(const View& v) {
 void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
     const View* v = bound.view;
     int64_t tiles = ((p.m + 127) / 128) * ((p.n + 127) / 128) * p.batch;
-    int64_t facts[GEMM_FACTS] = {p.m, p.n, p.k, p.batch, p.lda, p.ldb, p.ldc, p.ldd,
-                                 alignment(v[A]), alignment(v[B]), alignment(v[C]), alignment(v[D]), tiles};
+    int64_t facts[GEMM_FACTS] = {p.m,
+                                 p.n,
+                                 p.k,
+                                 p.batch,
+                                 p.lda,
+                                 p.ldb,
+                                 p.ldc,
+                                 p.ldd,
+                                 alignment(v[A]),
+                                 alignment(v[B]),
+                                 alignment(v[C]),
+                                 alignment(v[D]),
+                                 tiles};
     memcpy(work.facts, facts, sizeof facts);
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);
@@ -74,7 +87,7 @@ void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
     }
 }
 
-}  // namespace
+} // namespace
 
 spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
     spark_gemm_args args;
@@ -99,8 +112,10 @@ spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
     p.d_dtype = d.dtype;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, D, "d has %lld batches of %lld x %lld; at most 2^31 batches of 2^42 "
-                                 "elements wanted", static_cast<long long>(p.batch), static_cast<long long>(p.m),
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, D,
+                                 "d has %lld batches of %lld x %lld; at most 2^31 batches of 2^42 "
+                                 "elements wanted",
+                                 static_cast<long long>(p.batch), static_cast<long long>(p.m),
                                  static_cast<long long>(p.n));
     }
     fill_facts(bound, p, work);
@@ -112,4 +127,4 @@ spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
     return SPARK_OK;
 }
 
-}  // namespace spark
+} // namespace spark

@@ -15,7 +15,7 @@ constexpr Row ROWS[] = {
 };
 
 constexpr int64_t MAX_GRID_Y = 65535, PLAIN_TILE_M = 8, PLAIN_TILE_N = 32;
-constexpr uint32_t RASTER_GROUP = 8;  // rows of tiles walked together, so that they share columns of b in L2
+constexpr uint32_t RASTER_GROUP = 8; // rows of tiles walked together, so that they share columns of b in L2
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -59,9 +59,9 @@ void plan(const Work& work, const Kernel& kernel, Launch& launch) {
     });
 }
 
-}  // namespace
+} // namespace
 
-extern const Operator GEMM = {SPARK_OP_GEMM, ROWS, GEMM_FACT_NAMES,
-                              1u << GEMM_M | 1u << GEMM_BATCH | 1u << GEMM_TILES128, check_gemm, plan};
+extern const Operator GEMM = {
+    SPARK_OP_GEMM, ROWS, GEMM_FACT_NAMES, 1u << GEMM_M | 1u << GEMM_BATCH | 1u << GEMM_TILES128, check_gemm, plan};
 
-}  // namespace spark
+} // namespace spark

@@ -8,29 +8,38 @@ namespace spark {
 
 // Strides are in elements. lda and ldb are the strides of the dimension that is not contiguous.
 struct Gemm {
-    spark_devptr a, b, c, d, bias;             // 0 = absent
+    spark_devptr a, b, c, d, bias; // 0 = absent
     int64_t m, n, k, batch;
     int64_t lda, ldb, ldc, ldd;
-    int64_t stride_a, stride_b, stride_c, stride_d;  // from one batch to the next; 0 = the same for all
+    int64_t stride_a, stride_b, stride_c, stride_d; // from one batch to the next; 0 = the same for all
     float alpha, beta;
     uint32_t activation;
-    uint32_t d_dtype;  // spark_dtype of c and d
+    uint32_t d_dtype; // spark_dtype of c and d
     bool bias_f32;
 };
 
 enum GemmFact : uint32_t {
-    GEMM_M, GEMM_N, GEMM_K, GEMM_BATCH,
-    GEMM_LDA, GEMM_LDB, GEMM_LDC, GEMM_LDD,
-    GEMM_A_ALIGN, GEMM_B_ALIGN, GEMM_C_ALIGN, GEMM_D_ALIGN, GEMM_TILES128, GEMM_FACTS
+    GEMM_M,
+    GEMM_N,
+    GEMM_K,
+    GEMM_BATCH,
+    GEMM_LDA,
+    GEMM_LDB,
+    GEMM_LDC,
+    GEMM_LDD,
+    GEMM_A_ALIGN,
+    GEMM_B_ALIGN,
+    GEMM_C_ALIGN,
+    GEMM_D_ALIGN,
+    GEMM_TILES128,
+    GEMM_FACTS
 };
 // NAME_align: the largest power of two, at most 256, that divides the address and the batch stride in bytes; 256 where
 // the tensor is absent. tiles128: tiles of 128 x 128 that make up d, over all batches.
-constexpr const char* GEMM_FACT_NAMES[] = {
-    "m", "n", "k", "batch",
-    "lda", "ldb", "ldc", "ldd",
-    "a_align", "b_align", "c_align", "d_align", "tiles128"};
+constexpr const char* GEMM_FACT_NAMES[] = {"m",   "n",       "k",       "batch",   "lda",     "ldb",     "ldc",
+                                           "ldd", "a_align", "b_align", "c_align", "d_align", "tiles128"};
 static_assert(std::size(GEMM_FACT_NAMES) == GEMM_FACTS);
 
 spark_status check_gemm(const Bound& bound, Work& work, Report& report);
 
-}  // namespace spark
+} // namespace spark

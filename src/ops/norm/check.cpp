@@ -11,7 +11,7 @@ namespace {
 
 // Field numbers, in the order of op.toml.
 enum Field : uint32_t { X, WEIGHT, RESIDUAL, Y, RESIDUAL_OUT, EPS };
-constexpr uint32_t ROW_FIELDS[] = {X, RESIDUAL, Y, RESIDUAL_OUT};  // in the order of their facts
+constexpr uint32_t ROW_FIELDS[] = {X, RESIDUAL, Y, RESIDUAL_OUT}; // in the order of their facts
 
 int64_t low_bit(int64_t value) { return value == 0 ? 256 : value & -value; }
 
@@ -29,9 +29,11 @@ spark_status fill_rows(const Bound& bound, RmsNorm& p, int64_t* facts, Report& r
     }
     uint32_t bad = first_unfoldable({views, count}, leading, 2);
     if (bad < count) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, fields[bad], "the leading dimensions of %s do not fold to two "
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, fields[bad],
+                                 "the leading dimensions of %s do not fold to two "
                                  "row dimensions%s; strides of a packed tensor, or of one slice of it, wanted",
-                                 bound.spec->desc->fields[fields[bad]].name, bad > 0 ? " together with those of x" : "");
+                                 bound.spec->desc->fields[fields[bad]].name,
+                                 bad > 0 ? " together with those of x" : "");
     }
     Rows rows = fold_rows({views, count}, leading);
     p.rows0 = rows.dims > 0 ? rows.size[rows.dims - 1] : 1;
@@ -49,7 +51,7 @@ spark_status fill_rows(const Bound& bound, RmsNorm& p, int64_t* facts, Report& r
     return SPARK_OK;
 }
 
-}  // namespace
+} // namespace
 
 spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report) {
     spark_rmsnorm_args args;
@@ -82,4 +84,4 @@ spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report) {
     return SPARK_OK;
 }
 
-}  // namespace spark
+} // namespace spark

@@ -14,7 +14,7 @@ constexpr Row ROWS[] = {
 #undef ROW
 };
 
-constexpr uint32_t WEIGHT_IS_F32 = 1;  // beside the operator's own flags, bits 8 and up
+constexpr uint32_t WEIGHT_IS_F32 = 1; // beside the operator's own flags, bits 8 and up
 constexpr uint32_t OWN_FLAGS = 0xffffff00u;
 
 // LANES threads do a row, so that a block does THREADS / LANES at a time; kernels without LANES do one.
@@ -46,8 +46,8 @@ void plan(const Work& work, const Kernel& kernel, Launch& launch) {
     });
 }
 
-}  // namespace
+} // namespace
 
 extern const Operator RMSNORM = {SPARK_OP_RMSNORM, ROWS, NORM_FACT_NAMES, 1u << NORM_ROWS, check_rmsnorm, plan};
 
-}  // namespace spark
+} // namespace spark

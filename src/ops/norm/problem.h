@@ -13,7 +13,7 @@ struct RowTensor {
 };
 
 struct RmsNorm {
-    RowTensor x, residual, y, residual_out;  // data 0 = absent
+    RowTensor x, residual, y, residual_out; // data 0 = absent
     spark_devptr weight;
     bool weight_f32;
     int64_t n, rows1, rows0;
@@ -24,12 +24,19 @@ struct RmsNorm {
 // Facts. NAME_align: the largest power of two, at most 256, that divides the address and both row strides in bytes;
 // 256 where the tensor is absent.
 enum NormFact : uint32_t {
-    NORM_N, NORM_ROWS, NORM_X_ALIGN, NORM_RESIDUAL_ALIGN, NORM_Y_ALIGN, NORM_RESIDUAL_OUT_ALIGN, NORM_WEIGHT_ALIGN, NORM_FACTS
+    NORM_N,
+    NORM_ROWS,
+    NORM_X_ALIGN,
+    NORM_RESIDUAL_ALIGN,
+    NORM_Y_ALIGN,
+    NORM_RESIDUAL_OUT_ALIGN,
+    NORM_WEIGHT_ALIGN,
+    NORM_FACTS
 };
-constexpr const char* NORM_FACT_NAMES[] = {"n",       "rows",    "x_align", "residual_align",
-                                           "y_align", "residual_out_align", "weight_align"};
+constexpr const char* NORM_FACT_NAMES[] = {
+    "n", "rows", "x_align", "residual_align", "y_align", "residual_out_align", "weight_align"};
 static_assert(std::size(NORM_FACT_NAMES) == NORM_FACTS);
 
 spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report);
 
-}  // namespace spark
+} // namespace spark
