@@ -18,8 +18,8 @@ Written by `python3 tools/ptxc page --results BUILD/ptx`, which a build runs as 
 
 Registers are declared / used on 12.x / used on 9.0. CTAs per SM are computed for 12.x from shared memory
 ({SM_SMEM // 1024} KB, of which {SM_SMEM_RESERVED // 1024} KB for each CTA), registers ({SM_REGS // 1024}K) and
-warps ({SM_WARPS}), with what stops one more.
-Rows are lines of `src/ops/FAMILY/table.inc` that name the kernel, counted from the top.
+warps ({SM_WARPS}), with what stops one more. Rows are those of `src/ops/FAMILY/table.inc` that name
+the kernel, counted from the top, each type's copy of a row on its own.
 """
 COLUMNS = ("kernel", "file", "maths", "block", "smem", "regs", "CTAs/SM", "limits", "rows")
 
