@@ -72,8 +72,7 @@ def explain(args, rest):
 def witness(args, rest):
     if not build.release(steps.Reporter()):
         return 1
-    return build.call([sys.executable, build.ROOT / "tests" / "emu" / "run.py", "--witness",
-                       "--build", build.folder("release"), *rest])
+    return build.call([sys.executable, build.ROOT / "tests" / "emu" / "run.py", "--witness", "--ptx-run", build.program("ptx-run"), *rest])
 
 
 def lint(args, rest):
