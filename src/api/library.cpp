@@ -7,6 +7,7 @@
 #include "core/dtype.h"
 #include "core/knobs.h"
 #include "core/log.h"
+#include "core/status.h"
 #include "ops/common/spec.h"
 #include "spark_kernels.h"
 
@@ -40,8 +41,9 @@ const char* spark_build_info(void) {
 const char* spark_status_name(spark_status status) { return status_name(status); }
 
 const char* spark_dtype_name(spark_dtype dtype) {
-    if (dtype == SPARK_DTYPE_NONE) return "NONE";
-    const char* name = dtype_info(static_cast<uint32_t>(dtype)).name;
+    uint32_t number = raw(dtype);
+    if (number == SPARK_DTYPE_NONE) return "NONE";
+    const char* name = dtype_info(number).name;
     return name != nullptr ? name : "UNKNOWN";
 }
 

@@ -11,7 +11,7 @@
 namespace spark {
 
 const char* status_name(spark_status status) {
-    switch (static_cast<uint32_t>(status)) {
+    switch (raw(status)) {
 #define NAME(x) \
     case x: return #x;
         NAME(SPARK_OK)

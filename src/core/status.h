@@ -11,6 +11,14 @@ constexpr uint32_t NO_FIELD = 0xffffffffu;
 
 const char* status_name(spark_status status);
 
+// The bits of an enum that came from the caller: any value may stand there, and C++ may not read it as the enum.
+template <class Enum> uint32_t raw(const Enum& value) {
+    static_assert(sizeof(Enum) == sizeof(uint32_t));
+    uint32_t bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 // Collects the outcome of one call on the stack; store() hands it to the caller's spark_error.
 // Cheap when nothing fails: no text is formatted, nothing is cleared.
 class Report {

@@ -138,19 +138,18 @@ private:
 
     spark_status dtype(uint32_t i, const spark_tensor& t) {
         const spark_field& f = fields_[i];
-        DtypeInfo info = dtype_info(static_cast<uint32_t>(t.dtype));
+        DtypeInfo info = dtype_info(raw(t.dtype));
         char list[96];
         if (info.name == nullptr) {
             return report_.fail_field(SPARK_ERR_INVALID_DTYPE, i, "%s.dtype is %u, which is no dtype; wanted %s%s%s",
-                                      f.name, static_cast<uint32_t>(t.dtype),
-                                      dtype_list(f.dtype_mask, list, sizeof list),
+                                      f.name, raw(t.dtype), dtype_list(f.dtype_mask, list, sizeof list),
                                       f.dtype_as == NO_FIELD ? ""
                                       : f.dtype_mask != 0    ? " or as "
                                                              : "the same as ",
                                       f.dtype_as == NO_FIELD ? "" : fields_[f.dtype_as].name);
         }
         View& v = out_.view[i];
-        v.dtype = static_cast<uint32_t>(t.dtype);
+        v.dtype = raw(t.dtype);
         v.elem_bits = info.bits;
         if (f.dtype_as == NO_FIELD && (f.dtype_mask >> v.dtype & 1) == 0) {
             return report_.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, i, "%s.dtype is %s; wanted %s", f.name, info.name,
