@@ -84,18 +84,18 @@ spark_dtype dtype_of(ref::Type type);
 enum class Tier { quick, longer, card };
 struct Entry {
     std::string op, name;
-    std::vector<int64_t> dims; // what --shape M,N,K compares with
     Tier tier = Tier::quick;
     std::function<Case(uint64_t seed)> build;
 };
 // Which elements a value generator should make strange.
 enum class Special { none, nan_row, inf_row, denormal_row, zero_row, huge_row };
 
-// A family of operators: its named situations, and random ones.
+// A family of cases: its named situations, random ones, and plain ones of given dimensions (none if their number is wrong).
 struct Family {
     const char* op;
     void (*named)(std::vector<Entry>& out);
     Entry (*random)(uint64_t seed, int64_t index);
+    void (*sized)(const std::vector<int64_t>& dims, std::vector<Entry>& out);
 };
 const std::vector<Family>& families(); // tests/ops/families.cpp
 

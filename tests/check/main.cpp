@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
@@ -13,23 +14,26 @@
 namespace check {
 namespace {
 
-bool wanted_shape(const std::string& pattern, const Entry& entry) {
-    if (pattern.find_first_not_of("0123456789,") != std::string::npos) {
-        return matches(pattern, entry.name);
+// The numbers that a shape like "512,512,64" or "512,512,64.tn*" starts with; none for a name.
+std::vector<int64_t> dims_of(const std::string& shape) {
+    std::vector<int64_t> dims;
+    const char* at = shape.c_str();
+    while (*at >= '0' && *at <= '9') {
+        char* end = nullptr;
+        dims.push_back(std::strtoll(at, &end, 10));
+        at = *end == ',' ? end + 1 : end;
     }
-    std::string dims;
-    for (int64_t dim : entry.dims) {
-        dims.append(dims.empty() ? "" : ",").append(std::to_string(dim));
-    }
-    return dims == pattern;
+    return *at == '\0' || *at == '.' ? dims : std::vector<int64_t>();
 }
 
 std::vector<std::unique_ptr<Entry>> list_entries(const Options& options) {
     std::vector<std::unique_ptr<Entry>> chosen;
     const Tier tier = options.tier == "card" ? Tier::card : options.tier == "longer" ? Tier::longer : Tier::quick;
     int index = 0;
+    const std::vector<int64_t> dims = dims_of(options.shape);
     const auto consider = [&](Entry entry) {
-        if (wanted_shape(options.shape, entry) && index++ % options.shards == options.shard) {
+        const bool wanted = matches(options.shape, entry.name) || (!dims.empty() && matches(options.shape + ".*", entry.name));
+        if (wanted && index++ % options.shards == options.shard) {
             chosen.push_back(std::make_unique<Entry>(std::move(entry)));
         }
     };
@@ -44,6 +48,11 @@ std::vector<std::unique_ptr<Entry>> list_entries(const Options& options) {
             if (entry.tier <= tier || entry.name == options.shape) {
                 consider(std::move(entry));
             }
+        }
+        if (!dims.empty()) {
+            std::vector<Entry> sized;
+            family.sized(dims, sized);
+            std::for_each(sized.begin(), sized.end(), [&](Entry& entry) { consider(std::move(entry)); });
         }
         for (int64_t i = 0; i < options.random; ++i) {
             consider(family.random(options.seed, i));

@@ -26,6 +26,14 @@ std::vector<ref::Type> types_of(unsigned mask) {
     return types;
 }
 
+std::string dims_name(const std::vector<int64_t>& dims) {
+    std::string name;
+    for (int64_t dim : dims) {
+        name.append(name.empty() ? "" : ",").append(std::to_string(dim));
+    }
+    return name;
+}
+
 void fill(Case& c, const Operand& operand, Random& random, double scale) {
     const int64_t n = operand.view.count();
     for (int64_t i = 0; i < n; ++i) {

@@ -18,6 +18,8 @@ void make_special(Case& c, const Operand& operand, Special special, int64_t row,
 enum Types : unsigned { F32 = 1, F16 = 2, BF16 = 4, ALL = 7 };
 std::vector<ref::Type> types_of(unsigned mask);
 
+std::string dims_name(const std::vector<int64_t>& dims); // "512,512,64"
+
 extern const Family RMSNORM, GEMM, EMBEDDING;
 
 } // namespace check

@@ -135,7 +135,7 @@ Case build(const Shape& s, ref::Type type, ref::Type id_type, const std::string&
 }
 
 Entry entry(const Shape& s, ref::Type type, ref::Type id_type, const std::string& name) {
-    return {"embedding", name, {s.v, s.d, s.rows1 * s.rows0}, s.tier,
+    return {"embedding", name, s.tier,
             [=](uint64_t seed) { return build(s, type, id_type, name, seed); }};
 }
 
@@ -172,8 +172,17 @@ Entry random(uint64_t seed, int64_t index) {
     return entry(s, r.pick(types_of(ALL)), wide ? ref::Type::i64 : ref::Type::i32, name);
 }
 
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
+    if (dims.size() == 3) {
+        const Shape s{.v = dims[0], .d = dims[1], .rows0 = dims[2]};
+        for (ref::Type type : types_of(ALL)) {
+            out.push_back(entry(s, type, ref::Type::i64, dims_name(dims) + "." + ref::name_of(type) + ".i64"));
+        }
+    }
+}
+
 } // namespace
 
-extern const Family EMBEDDING{"embedding", named, random};
+extern const Family EMBEDDING{"embedding", named, random, sized};
 
 } // namespace check

@@ -31,6 +31,7 @@ struct Shape {
     unsigned broadcast = 0;
     Special special = Special::none;
     bool special_in_b = false;
+    unsigned flags = 0;
     Tier tier = Tier::quick;
 };
 
@@ -164,6 +165,7 @@ Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const
     args.alpha = s.alpha;
     args.beta = s.beta;
     args.activation = s.activation;
+    args.hdr.flags = s.flags;
     c.large = s.tier == Tier::card;
     c.note = "B " + std::to_string(s.batch) + ", M " + std::to_string(s.m) + ", N " + std::to_string(s.n) + ", K " +
              std::to_string(s.k);
@@ -193,22 +195,33 @@ const char* name_of(unsigned layout) {
 }
 
 Entry entry(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const std::string& name) {
-    return {"gemm", name, {s.m, s.n, s.k}, s.tier,
+    return {"gemm", name, s.tier,
             [=](uint64_t seed) { return build(s, type, out, layout, name, seed); }};
+}
+
+// One entry for each layout, input type and output type of a shape.
+void expand(const Shape& s, const std::string& name, std::vector<Entry>& all) {
+    for (unsigned layout : {TN, NN, NT, TT}) {
+        for (ref::Type type : types_of(s.types)) {
+            for (ref::Type out : types_of(s.outs)) {
+                if (s.layouts & layout) {
+                    const std::string types = std::string(".") + ref::name_of(type) + "." + ref::name_of(out);
+                    all.push_back(entry(s, type, out, layout, name + "." + name_of(layout) + types));
+                }
+            }
+        }
+    }
 }
 
 void named(std::vector<Entry>& all) {
     for (const Shape& s : SHAPES) {
-        for (unsigned layout : {TN, NN, NT, TT}) {
-            for (ref::Type type : types_of(s.types)) {
-                for (ref::Type out : types_of(s.outs)) {
-                    if (s.layouts & layout) {
-                        const std::string name = std::string(s.name) + "." + name_of(layout) + "." + ref::name_of(type) + "." + ref::name_of(out);
-                        all.push_back(entry(s, type, out, layout, name));
-                    }
-                }
-            }
-        }
+        expand(s, s.name, all);
+    }
+}
+
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
+    if (dims.size() == 3) {
+        expand({.m = dims[0], .n = dims[1], .k = dims[2]}, dims_name(dims), all);
     }
 }
 
@@ -240,12 +253,13 @@ Entry random(uint64_t seed, int64_t index) {
         s.broadcast = s.in_place ? B_SAME : r.pick<unsigned>({A_SAME, B_SAME, C_SAME, B_FLAT, A_SAME | C_SAME});
     }
     s.special = r.chance(0.15) ? Special::nan_row : Special::none;
+    s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     const auto type = r.pick(types_of(BF16 | F16));
     return entry(s, type, r.pick(types_of(ALL)), r.pick<unsigned>({TN, TN, NN, NT, TT}), name);
 }
 
 } // namespace
 
-extern const Family GEMM{"gemm", named, random};
+extern const Family GEMM{"gemm", named, random, sized};
 
 } // namespace check

@@ -171,7 +171,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
 }
 
 Entry entry(const Shape& s, ref::Type type, const std::string& name) {
-    return {"rmsnorm", name, {s.rows1 * s.rows0, s.n}, s.tier,
+    return {"rmsnorm", name, s.tier,
             [s, type, name](uint64_t seed) { return build(s, type, name, seed); }};
 }
 
@@ -207,8 +207,17 @@ Entry random(uint64_t seed, int64_t index) {
     return entry(s, r.pick(types_of(ALL)), name);
 }
 
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
+    if (dims.size() == 2) {
+        const Shape s{.rows0 = dims[0], .n = dims[1]};
+        for (ref::Type type : types_of(ALL)) {
+            out.push_back(entry(s, type, dims_name(dims) + "." + ref::name_of(type)));
+        }
+    }
+}
+
 } // namespace
 
-extern const Family RMSNORM{"rmsnorm", named, random};
+extern const Family RMSNORM{"rmsnorm", named, random, sized};
 
 } // namespace check
