@@ -25,7 +25,8 @@ namespace {
 #endif
 
 constexpr int FRACTION = 25;
-constexpr int ZERO_EXPONENT = -126;
+constexpr int ZERO_C = -126;      // exponent of a zero C
+constexpr int ZERO_EXPONENT = -4096; // of a zero factor: its product never sets e_max
 
 struct Term {
     bool special = false; // infinite or NaN
@@ -67,7 +68,7 @@ Term multiply(const Term& x, const Term& y) {
         product.kind = nan ? Parts::Kind::nan : Parts::Kind::infinite;
     }
     product.significand = x.significand * y.significand;
-    product.exponent = x.exponent + y.exponent;
+    product.exponent = product.significand ? x.exponent + y.exponent : ZERO_EXPONENT;
     product.point = x.point + y.point;
     return product;
 }
@@ -97,6 +98,7 @@ uint32_t mma_dot(const uint32_t* a, const uint32_t* b, int k, uint32_t c, MmaInp
     Term terms[17];
     for (int i = 0; i < k; ++i) terms[i] = multiply(term_of(a[i], in), term_of(b[i], in));
     terms[k] = term_of(c, out);
+    if (!terms[k].significand) terms[k].exponent = ZERO_C;
     bool nan = false, positive = false, negative = false;
     int top = terms[k].exponent;
     for (int i = 0; i <= k; ++i) {
@@ -167,7 +169,7 @@ SPARK_INLINE uint32_t split(uint32_t h, MmaInput input, float& value, int32_t& e
     if (input == MmaInput::bf16) {
         const int32_t field = int32_t(magnitude >> 7);
         value = std::bit_cast<float>(h << 16);
-        exponent = (field > 1 ? field : 1) - 127;
+        exponent = magnitude ? field - 127 : ZERO_EXPONENT; // a subnormal is outside
         const uint32_t outside = uint32_t(field - 77) > 100u ? 1u : 0u;
         return magnitude == 0 ? 0u : outside;
     }
@@ -235,7 +237,7 @@ SPARK_INLINE uint32_t column(Tile& t, int n) {
             c_units = int32_t(((c & 0x7fffff) | (field > 0 ? 0x800000u : 0u)) << 2);
         } else {
             const int32_t field = int32_t(c >> 10 & 0x1f);
-            c_exp = (c & 0x7fff) ? (field > 1 ? field : 1) - 15 : ZERO_EXPONENT;
+            c_exp = (c & 0x7fff) ? (field > 1 ? field : 1) - 15 : ZERO_C;
             c_units = int32_t(((c & 0x3ff) | (field > 0 ? 0x400u : 0u)) << 15);
         }
         int32_t top = c_exp;

@@ -120,7 +120,15 @@ static void refuses_unsafe_calls(void**) {
     OK(cuEventCreate(&outside, 0));
     OK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
     forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuMemAlloc_v2(&x, 4); });
-    forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuMemcpyDtoH_v2(&word, fx.data, 4); });
+    forbids(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, [&] { return cuMemcpyDtoH_v2(&word, fx.data, 4); }, true, blocking);
+    forbids(CUDA_SUCCESS, [&] { return cuMemcpyDtoH_v2(&word, fx.data, 4); }, false);
+    forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuStreamSynchronize(fx.b); });
+    forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuStreamQuery(fx.b); });
+    forbids(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, [&] { return cuStreamQuery(nullptr); }, true, blocking);
+    forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuModuleUnload(fx.module); });
+    forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 2048); });
+    forbids(CUDA_SUCCESS, [&] { return cuStreamWaitEvent(fx.a, outside, 0); }, false); // never recorded
+    OK(cuEventRecord(outside, fx.b));
     forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuStreamSynchronize(fx.a); });
     forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuStreamQuery(fx.a); });
     forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuCtxSynchronize(); });
@@ -135,6 +143,8 @@ static void refuses_unsafe_calls(void**) {
     forbids(CUDA_SUCCESS, [&] { return launch_set(nullptr, 1); }, false); // fx.a does not block the legacy stream
     forbids(CUDA_SUCCESS, [&] { return launch_set(fx.b, 1); }, false);
     CUgraph graph;
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuEventQuery(outside)); // its capture has ended
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(fx.b, outside, 0));
     FAILS(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(fx.a, &graph));
     FAILS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamBeginCapture_v2(nullptr, CU_STREAM_CAPTURE_MODE_GLOBAL));
     OK(cuEventDestroy_v2(outside));
@@ -183,6 +193,8 @@ static void knows_modes_and_threads(void**) {
     OK(cuStreamBeginCapture_v2(fx.a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     std::thread([&] { ended = cuStreamEndCapture(fx.a, &graph); }).join();
     assert_int_equal(ended, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+    FAILS(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(fx.a, &graph)); // the other thread did end it
+    OK(cuStreamBeginCapture_v2(fx.a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     OK(cuThreadExchangeStreamCaptureMode(&mode));
     assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);

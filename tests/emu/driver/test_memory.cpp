@@ -71,6 +71,8 @@ static void copies_and_fills_rectangles(void**) {
     copy.srcPitch = 4; // narrower than a row
     FAILS(CUDA_ERROR_INVALID_VALUE, cuMemcpy2DAsync_v2(&copy, fx.a));
     copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D_v2(&copy));
+    copy.srcArray = reinterpret_cast<CUarray>(uintptr_t{64});
     FAILS(CUDA_ERROR_NOT_SUPPORTED, cuMemcpy2D_v2(&copy));
     OK(cuMemFree_v2(x));
 }

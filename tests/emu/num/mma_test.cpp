@@ -85,7 +85,7 @@ uint32_t model(const uint32_t* a, const uint32_t* b, int k, uint32_t c, bool bf1
         const Seen x = see(a[i], eb, mb), y = see(b[i], eb, mb);
         special |= !std::isfinite(x.value) || !std::isfinite(y.value);
         plain += x.value * y.value;
-        top = std::max(top, x.exponent + y.exponent);
+        if (x.value != 0 && y.value != 0) top = std::max(top, x.exponent + y.exponent);
     }
     if (special) {
         if (std::isnan(plain)) return f32_out ? 0x7fffffffu : 0x7fffu;

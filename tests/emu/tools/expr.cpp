@@ -126,6 +126,7 @@ struct Parser {
     const char* p;
     std::map<std::string, int64_t> names;
     const std::map<std::string, const Array*>& arrays;
+    int dead = 0; // inside a branch that is not taken
 
     [[noreturn]] void fail(const std::string& what) { throw "expression: " + what + " at '" + std::string(p).substr(0, 20) + "'"; }
     void blanks() { while (std::isspace((unsigned char)*p)) ++p; }
@@ -143,9 +144,12 @@ struct Parser {
     Value ternary() {
         Value c = binary(0);
         if (!take("?")) return c;
+        dead += !c.truth(); // the branch not taken may name what does not exist
         Value a = ternary();
+        dead += c.truth() - !c.truth();
         need(":");
         Value b = ternary();
+        dead -= c.truth();
         return c.truth() ? a : b;
     }
     Value binary(int level) {
@@ -182,6 +186,7 @@ struct Parser {
         if (op == "+") return r ? real(x + y) : integer(int64_t(i + j));
         if (op == "-") return r ? real(x - y) : integer(int64_t(i - j));
         if (op == "*") return r ? real(x * y) : integer(int64_t(i * j));
+        if (dead) return a;
         if (op == "/") return r ? real(x / y) : j ? integer(a.i / b.i) : (fail("divides by 0"), a);
         if (r) fail("'" + op + "' needs integers");
         if (op == "%") return j ? integer(a.i % b.i) : (fail("divides by 0"), a);
@@ -222,6 +227,7 @@ struct Parser {
             need("]");
             auto a = arrays.find(n);
             if (a == arrays.end()) fail("no array " + n);
+            if (dead) return integer(0);
             if (k < 0 || size_t(k) >= a->second->count()) fail("index " + std::to_string(k) + " of " + n);
             return a->second->get(size_t(k));
         }
@@ -242,6 +248,12 @@ struct Parser {
         need(",");
         const char* body = p;
         Value total = integer(0);
+        if (low >= high) {
+            ++dead;
+            names[v] = low;
+            ternary();
+            --dead;
+        }
         for (int64_t j = low; j < high; ++j) {
             p = body;
             names[v] = j;
@@ -307,7 +319,7 @@ struct Parser {
 } // namespace
 
 Value evaluate(const std::string& text, int64_t index, const std::map<std::string, const Array*>& arrays) {
-    Parser parser{text.c_str(), {{"i", index}}, arrays};
+    Parser parser{text.c_str(), {{"i", index}}, arrays, 0};
     Value v = parser.ternary();
     parser.blanks();
     if (*parser.p) parser.fail("something is left over");
