@@ -16,7 +16,8 @@ enum Need : unsigned {
     NEED_INIT = 1,
     NEED_CONTEXT = 2, // a current context without a sticky error; implies NEED_INIT
     UNSAFE = 4,       // "potentially unsafe" during stream capture: may be refused, and then invalidates the capture
-    FROM_CALLBACK = 8 // may be called by a host function that a stream runs
+    FROM_CALLBACK = 8, // may be called by a host function that a stream runs
+    NEED_HEALTH = 16 // works without a context, but not under one with a sticky error; implies NEED_INIT
 };
 CUresult admit(unsigned needs); // the state lock is held
 

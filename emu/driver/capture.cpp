@@ -19,6 +19,7 @@ void join(const std::shared_ptr<Capture>& capture, const std::shared_ptr<Stream>
 }
 
 void leave(Capture& capture) {
+    capture.ended = true;
     for (const std::weak_ptr<Stream>& member : capture.streams)
         if (auto stream = member.lock()) {
             stream->capture.reset();
@@ -102,14 +103,12 @@ CUresult capture_work(const std::shared_ptr<Stream>& stream, Work work) {
 
 CUresult capture_wait(const std::shared_ptr<Stream>& stream, const Event& event) {
     if (stream->capture && stream->capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (!event.capture && !event.last) return CUDA_SUCCESS; // never recorded: nothing to wait for
     if (!event.capture) return refuse_and_invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    if (event.capture->ended) return CUDA_ERROR_INVALID_VALUE;
     if (event.capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (stream->legacy) return refuse_and_invalidate(event.capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-    if (!stream->capture) {
-        const auto active = [&](const std::weak_ptr<Capture>& c) { return c.lock() == event.capture; };
-        if (std::none_of(state().captures.begin(), state().captures.end(), active)) return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
-        join(event.capture, stream);
-    }
+    if (!stream->capture) join(event.capture, stream);
     if (stream->capture != event.capture) {
         refuse_and_invalidate(event.capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
         return refuse_and_invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
@@ -173,9 +172,9 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
     const std::shared_ptr<Capture> capture = stream->capture;
     if (!capture) return CUDA_ERROR_ILLEGAL_STATE;
     if (capture->origin.lock() != stream) return refuse_and_invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
-    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != this_thread().number)
-        return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-    const CUresult result = capture->invalid             ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+    const bool wrong_thread = capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != this_thread().number;
+    const CUresult result = wrong_thread                     ? CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
+                            : capture->invalid               ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                             : !all_joined(*capture, *stream) ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED
                                                              : CUDA_SUCCESS;
     leave(*capture);

@@ -35,6 +35,7 @@ struct Capture {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
     uint64_t thread = 0; // the host thread that began it
     bool invalid = false;
+    bool ended = false; // events recorded in it stand for nothing any more
     CUgraph graph_handle = nullptr;
     std::shared_ptr<Graph> graph;
     std::weak_ptr<Stream> origin;

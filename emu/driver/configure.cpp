@@ -55,5 +55,6 @@ extern "C" int spark_emu_configure(const char* text) {
 
 extern "C" void spark_emu_recover(void) {
     Lock lock(state().mutex);
+    state().fault = CUDA_SUCCESS;
     state().contexts.each([](CUcontext, Context& context) { context.sticky = CUDA_SUCCESS; });
 }

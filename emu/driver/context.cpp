@@ -23,6 +23,7 @@ CUresult synchronize(Lock& lock, const std::shared_ptr<Context>& context) {
 CUresult create(State& s, CUcontext* out, unsigned flags, CUdevice device) {
     if (!out || (flags & ~unsigned{CU_CTX_FLAGS_MASK})) return CUDA_ERROR_INVALID_VALUE;
     if (CUresult refusal = check_device(device)) return refusal;
+    if (s.fault) return s.fault;
     const std::shared_ptr<Context> context = make_context(s, flags, false);
     this_thread().contexts.push_back(context->handle);
     *out = context->handle;
@@ -41,6 +42,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice device) {
     ENTER(cuDevicePrimaryCtxRetain, NEED_INIT);
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     if (CUresult refusal = check_device(device)) return refusal;
+    if (!s.primary && s.fault) return s.fault;
     if (!s.primary) s.primary = make_context(s, s.primary_flags, true);
     s.primary_retained++;
     *out = s.primary->handle;
@@ -205,7 +207,7 @@ CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
 }
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
-    ENTER(cuCtxSetLimit, NEED_CONTEXT);
+    ENTER(cuCtxSetLimit, NEED_CONTEXT | UNSAFE);
     if (limit < CU_LIMIT_STACK_SIZE || limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE) return CUDA_ERROR_UNSUPPORTED_LIMIT;
     current_context()->limits[limit] = value;
     return CUDA_SUCCESS;

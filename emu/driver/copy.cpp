@@ -50,7 +50,7 @@ uint64_t number(const void* pointer) { return reinterpret_cast<uintptr_t>(pointe
 } // namespace emu::driver
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-    ENTER(cuMemcpy, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemcpy, NEED_CONTEXT);
     return plain(lock, to, Place::either, from, Place::either, bytes, nullptr, When::now);
 }
 
@@ -60,7 +60,7 @@ CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream 
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t bytes) {
-    ENTER(cuMemcpyHtoD_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemcpyHtoD_v2, NEED_CONTEXT);
     return plain(lock, to, Place::device, number(from), Place::host, bytes, nullptr, When::now);
 }
 
@@ -70,7 +70,7 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes, CU
 }
 
 CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t bytes) {
-    ENTER(cuMemcpyDtoH_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemcpyDtoH_v2, NEED_CONTEXT);
     return plain(lock, number(to), Place::host, from, Place::device, bytes, nullptr, When::now);
 }
 
@@ -80,7 +80,7 @@ CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, CUstream
 }
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-    ENTER(cuMemcpyDtoD_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemcpyDtoD_v2, NEED_CONTEXT);
     return plain(lock, to, Place::device, from, Place::device, bytes, nullptr, When::now);
 }
 

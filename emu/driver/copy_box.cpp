@@ -11,11 +11,13 @@ struct Side {
     CUmemorytype type;
     const void* host;
     CUdeviceptr device;
+    CUarray array;
     size_t x, y, z, pitch, rows;
 };
 
 CUresult side_of(const Side& given, const CUDA_MEMCPY3D& copy, CopySide& out, Place& place) {
     if (given.type == CU_MEMORYTYPE_ARRAY) {
+        if (!given.array) return CUDA_ERROR_INVALID_VALUE;
         remark("copies of CUDA arrays are not implemented");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
@@ -60,8 +62,8 @@ CUresult box_of(const CUDA_MEMCPY3D* copy, BoxCopy& out) {
     out.work.width = c.WidthInBytes;
     out.work.height = c.Height;
     out.work.depth = c.Depth;
-    const Side from{c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch, c.srcHeight};
-    const Side to{c.dstMemoryType, c.dstHost, c.dstDevice, c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch, c.dstHeight};
+    const Side from{c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch, c.srcHeight};
+    const Side to{c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch, c.dstHeight};
     if (CUresult refusal = side_of(from, c, out.work.from, out.from)) return refusal;
     return side_of(to, c, out.work.to, out.to);
 }
@@ -69,12 +71,12 @@ CUresult box_of(const CUDA_MEMCPY3D* copy, BoxCopy& out) {
 } // namespace emu::driver
 
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) {
-    ENTER(cuMemcpy2D_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemcpy2D_v2, NEED_CONTEXT);
     return flat(lock, copy, nullptr, When::now);
 }
 
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* copy) {
-    ENTER(cuMemcpy2DUnaligned_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemcpy2DUnaligned_v2, NEED_CONTEXT);
     return flat(lock, copy, nullptr, When::now);
 }
 
@@ -84,7 +86,7 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) {
 }
 
 CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* copy) {
-    ENTER(cuMemcpy3D_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemcpy3D_v2, NEED_CONTEXT);
     return box(lock, copy, nullptr, When::now);
 }
 

@@ -32,16 +32,19 @@ CUresult record(Lock& lock, CUevent event_handle, CUstream handle, unsigned flag
 CUresult elapsed(float* milliseconds, CUevent start_handle, CUevent end_handle) {
     if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
     const std::shared_ptr<Event> start = state().events.find(start_handle), end = state().events.find(end_handle);
-    if (!start || !end || !start->last || !end->last) return CUDA_ERROR_INVALID_HANDLE;
+    if (!start || !end) return CUDA_ERROR_INVALID_HANDLE;
+    for (const std::shared_ptr<Event>& event : {start, end})
+        if (event->capture) return event->capture->ended ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_CAPTURED_EVENT;
+    if (!start->last || !end->last) return CUDA_ERROR_INVALID_HANDLE;
     if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) return CUDA_ERROR_INVALID_HANDLE;
-    if (start->capture || end->capture) return CUDA_ERROR_CAPTURED_EVENT;
     if (!start->last->done || !end->last->done) return CUDA_ERROR_NOT_READY;
     *milliseconds = std::chrono::duration<float, std::milli>(end->last->finished - start->last->finished).count();
     return CUDA_SUCCESS;
 }
 
 CUresult check_captured(const Event& event) {
-    return event.capture ? refuse_and_invalidate(event.capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_SUCCESS;
+    if (!event.capture) return CUDA_SUCCESS;
+    return event.capture->ended ? CUDA_ERROR_INVALID_VALUE : refuse_and_invalidate(event.capture, CUDA_ERROR_CAPTURED_EVENT);
 }
 
 } // namespace
@@ -63,7 +66,7 @@ CUresult cuEventCreate(CUevent* out, unsigned flags) {
 
 CUresult cuEventDestroy_v2(CUevent event) {
     ENTER(cuEventDestroy_v2, NEED_INIT);
-    return s.events.remove(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return s.events.remove(event) ? current_sticky() : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream) {

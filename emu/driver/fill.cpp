@@ -19,32 +19,32 @@ CUresult fill(Lock& lock, FillWork work, CUstream stream) {
 } // namespace
 
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count) {
-    ENTER(cuMemsetD8_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemsetD8_v2, NEED_CONTEXT);
     return fill(lock, {to, 0, value, 1, count, 1}, nullptr);
 }
 
 CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count) {
-    ENTER(cuMemsetD16_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemsetD16_v2, NEED_CONTEXT);
     return fill(lock, {to, 0, value, 2, count, 1}, nullptr);
 }
 
 CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t count) {
-    ENTER(cuMemsetD32_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemsetD32_v2, NEED_CONTEXT);
     return fill(lock, {to, 0, value, 4, count, 1}, nullptr);
 }
 
 CUresult cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height) {
-    ENTER(cuMemsetD2D8_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemsetD2D8_v2, NEED_CONTEXT);
     return fill(lock, {to, pitch, value, 1, width, height}, nullptr);
 }
 
 CUresult cuMemsetD2D16_v2(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height) {
-    ENTER(cuMemsetD2D16_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemsetD2D16_v2, NEED_CONTEXT);
     return fill(lock, {to, pitch, value, 2, width, height}, nullptr);
 }
 
 CUresult cuMemsetD2D32_v2(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height) {
-    ENTER(cuMemsetD2D32_v2, NEED_CONTEXT | UNSAFE);
+    ENTER(cuMemsetD2D32_v2, NEED_CONTEXT);
     return fill(lock, {to, pitch, value, 4, width, height}, nullptr);
 }
 

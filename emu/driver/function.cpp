@@ -72,25 +72,25 @@ CUresult param_info(const Function& function, size_t index, size_t* offset, size
 } // namespace emu::driver
 
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
-    ENTER(cuFuncGetAttribute, NEED_INIT);
+    ENTER(cuFuncGetAttribute, NEED_HEALTH);
     const std::shared_ptr<Function> function = s.functions.find(handle);
     return function ? get_attribute(*function, attribute, value) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value) {
-    ENTER(cuFuncSetAttribute, NEED_INIT);
+    ENTER(cuFuncSetAttribute, NEED_HEALTH);
     const std::shared_ptr<Function> function = s.functions.find(handle);
     return function ? set_attribute(*function, attribute, value) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config) {
-    ENTER(cuFuncSetCacheConfig, NEED_INIT);
+    ENTER(cuFuncSetCacheConfig, NEED_HEALTH);
     if (config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
     return s.functions.find(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuFuncGetModule(CUmodule* module, CUfunction handle) {
-    ENTER(cuFuncGetModule, NEED_INIT);
+    ENTER(cuFuncGetModule, NEED_HEALTH);
     if (!module) return CUDA_ERROR_INVALID_VALUE;
     const std::shared_ptr<Function> function = s.functions.find(handle);
     if (!function || !function->module_handle) return CUDA_ERROR_INVALID_HANDLE;
@@ -99,7 +99,7 @@ CUresult cuFuncGetModule(CUmodule* module, CUfunction handle) {
 }
 
 CUresult cuFuncGetName(const char** name, CUfunction handle) {
-    ENTER(cuFuncGetName, NEED_INIT);
+    ENTER(cuFuncGetName, NEED_HEALTH);
     if (!name) return CUDA_ERROR_INVALID_VALUE;
     const std::shared_ptr<Function> function = s.functions.find(handle);
     if (!function) return CUDA_ERROR_INVALID_HANDLE;
@@ -108,12 +108,12 @@ CUresult cuFuncGetName(const char** name, CUfunction handle) {
 }
 
 CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t* offset, size_t* bytes) {
-    ENTER(cuFuncGetParamInfo, NEED_INIT);
+    ENTER(cuFuncGetParamInfo, NEED_HEALTH);
     const std::shared_ptr<Function> function = s.functions.find(handle);
     return function ? param_info(*function, index, offset, bytes) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuFuncLoad(CUfunction handle) { // code is always loaded
-    ENTER(cuFuncLoad, NEED_INIT);
+    ENTER(cuFuncLoad, NEED_HEALTH);
     return s.functions.find(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -136,7 +136,7 @@ void write_log(const JitOptions& jit, CUjit_option buffer, CUjit_option size, co
     const size_t bytes = std::min(text.size() + 1, static_cast<size_t>(reinterpret_cast<uintptr_t>(*room)));
     memcpy(to, text.c_str(), bytes);
     to[bytes - 1] = 0;
-    *room = reinterpret_cast<void*>(uintptr_t{text.empty() ? 0 : bytes});
+    *room = reinterpret_cast<void*>(uintptr_t{bytes - 1});
 }
 
 } // namespace

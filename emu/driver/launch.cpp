@@ -29,8 +29,10 @@ CUresult params_from_buffer(void** extra, size_t needed, std::vector<std::byte>&
         else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) bytes = *static_cast<size_t*>(extra[1]);
         else return CUDA_ERROR_INVALID_VALUE;
     }
-    if (needed && (!buffer || bytes < needed)) return CUDA_ERROR_INVALID_VALUE;
-    if (needed) memcpy(out.data(), buffer, needed);
+    if (bytes > needed) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (needed && !buffer) return CUDA_ERROR_INVALID_VALUE;
+    if (bytes < needed) remark("a launch gave fewer bytes of parameters than the kernel has: the rest is zero (a card launches too)");
+    if (bytes) memcpy(out.data(), buffer, bytes);
     return CUDA_SUCCESS;
 }
 

@@ -48,7 +48,7 @@ void answer_nothing(void* data, CUpointer_attribute attribute) {
 } // namespace
 
 CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
-    ENTER(cuPointerGetAttribute, NEED_CONTEXT);
+    ENTER(cuPointerGetAttribute, NEED_INIT);
     uint64_t start = 0;
     const Block* block = find_block(address, &start);
     if (!data || !block) return CUDA_ERROR_INVALID_VALUE;
@@ -56,7 +56,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
 }
 
 CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data, CUdeviceptr address) {
-    ENTER(cuPointerGetAttributes, NEED_CONTEXT);
+    ENTER(cuPointerGetAttributes, NEED_INIT);
     if (!attributes || !data) return CUDA_ERROR_INVALID_VALUE;
     uint64_t start = 0;
     const Block* block = find_block(address, &start);

@@ -18,6 +18,7 @@ CUresult allocate(Lock& lock, CUdeviceptr* out, size_t bytes, CUmemoryPool handl
         remark("allocation nodes in graphs are not implemented");
         return refuse_and_invalidate(stream->capture, CUDA_ERROR_NOT_SUPPORTED);
     }
+    if (CUresult refusal = check_unsafe_call()) return refusal;
     wait_for_memory(lock);
     const uint64_t address = s.memory.allocate(bytes);
     if (!address) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -64,7 +64,7 @@ bool step(Lock& lock) {
     const CUresult outcome = execute(op->work, setting);
     lock.lock();
     q.executing = q.in_memory = false;
-    if (outcome != CUDA_SUCCESS && op->context->sticky == CUDA_SUCCESS) op->context->sticky = outcome;
+    if (outcome != CUDA_SUCCESS && op->context->sticky == CUDA_SUCCESS) op->context->sticky = s.fault = outcome;
     if (const FreeWork* work = std::get_if<FreeWork>(&op->work)) forget_block(work->address);
     finish(op);
     s.changed.notify_all();

@@ -33,12 +33,19 @@ CUresult admit(unsigned needs) {
         if (!context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
         if (context->sticky != CUDA_SUCCESS) return context->sticky;
     }
+    if (needs & NEED_HEALTH)
+        if (CUresult sticky = current_sticky()) return sticky;
     return needs & UNSAFE ? check_unsafe_call() : CUDA_SUCCESS;
 }
 
 std::shared_ptr<Context> current_context() {
     const std::vector<CUcontext>& stack = this_thread().contexts;
     return stack.empty() ? nullptr : state().contexts.find(stack.back());
+}
+
+CUresult current_sticky() {
+    const std::shared_ptr<Context> context = current_context();
+    return context ? context->sticky : CUDA_SUCCESS;
 }
 
 std::shared_ptr<Context> make_context(State& s, unsigned flags, bool primary) {
@@ -66,8 +73,7 @@ void discard_context(Lock& lock, const std::shared_ptr<Context>& context, bool k
         if (mine) s.memory.release(it->first);
         it = mine ? s.blocks.erase(it) : std::next(it);
     }
-    s.streams.remove_if(here);
-    s.events.remove_if(here);
+    s.events.remove_if(here); // streams stay known, to be told from handles that never were
     s.modules.remove_if(here);
     s.functions.remove_if([&](const Function& f) { return !f.is_kernel && f.context.lock() == context; });
     context->sticky = CUDA_SUCCESS;

@@ -126,6 +126,7 @@ struct State {
     std::mutex mutex;
     std::condition_variable changed; // an op finished, or the executor stepped down
     bool initialised = false;
+    CUresult fault = CUDA_SUCCESS; // the first sticky error of any context: no new one can be made, as on a card
     const DeviceProfile* profile = nullptr;
     Options options;
     DeviceMemory memory;
@@ -159,6 +160,7 @@ struct ThreadState {
 };
 ThreadState& this_thread();
 
+CUresult current_sticky(); // of the current context; without one CUDA_SUCCESS
 std::shared_ptr<Context> current_context();                    // null: none, or destroyed
 std::shared_ptr<Context> make_context(State& s, unsigned flags, bool primary);
 // Waits for the context's work, then forgets its objects and its sticky error; the handle stays valid if asked.

@@ -31,7 +31,9 @@ CUresult wait(Lock& lock, const std::shared_ptr<Stream>& stream) {
 
 CUresult refuse_while_capturing(const std::shared_ptr<Stream>& stream) {
     if (stream->capture) return refuse_and_invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    return stream->legacy ? check_legacy_stream(*stream->context.lock()) : CUDA_SUCCESS;
+    if (stream->legacy)
+        if (CUresult refusal = check_legacy_stream(*stream->context.lock())) return refusal;
+    return check_unsafe_call();
 }
 
 } // namespace
@@ -52,7 +54,7 @@ CUresult cuStreamDestroy_v2(CUstream handle) { // queued work still completes
     if (!stream) return CUDA_ERROR_INVALID_HANDLE;
     if (stream->capture) stream->capture->invalid = true;
     s.streams.remove(handle);
-    return CUDA_SUCCESS;
+    return current_sticky();
 }
 
 CUresult cuStreamSynchronize(CUstream handle) {

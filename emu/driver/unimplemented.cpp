@@ -5,7 +5,7 @@
 //
 //   V1(name, version)  the symbol `name`, introduced with driver version `version`
 //   V2 V3 V4           the symbols name_v2, name_v3, name_v4 of the same base name
-//   PT(symbol)         a per-thread-default-stream form; never looked up by base name
+//   PT(symbol)         never looked up by base name: per-thread-default-stream forms, names without a public version
 #include "emu/driver/cuda_api.h"
 #include "emu/driver/report.h"
 
@@ -149,7 +149,21 @@
     PT(cuStreamUpdateCaptureDependencies_v2_ptsz) PT(cuStreamWaitValue32_ptsz) PT(cuStreamWaitValue32_v2_ptsz) \
     PT(cuStreamWaitValue64_ptsz) PT(cuStreamWaitValue64_v2_ptsz) PT(cuStreamWriteValue32_ptsz) \
     PT(cuStreamWriteValue32_v2_ptsz) PT(cuStreamWriteValue64_ptsz) PT(cuStreamWriteValue64_v2_ptsz) \
-    PT(cuWaitExternalSemaphoresAsync_ptsz)
+    PT(cuWaitExternalSemaphoresAsync_ptsz) PT(cuEGLApiInit) V1(cuEGLStreamConsumerAcquireFrame, 7000) \
+    V1(cuEGLStreamConsumerConnect, 7000) V1(cuEGLStreamConsumerConnectWithFlags, 8000) \
+    V1(cuEGLStreamConsumerDisconnect, 7000) V1(cuEGLStreamConsumerReleaseFrame, 7000) \
+    V1(cuEGLStreamProducerConnect, 7000) V1(cuEGLStreamProducerDisconnect, 7000) \
+    V1(cuEGLStreamProducerPresentFrame, 7000) V1(cuEGLStreamProducerReturnFrame, 7000) V1(cuGLCtxCreate, 2000) \
+    V2(cuGLCtxCreate, 3020) V1(cuGLGetDevices, 4010) V2(cuGLGetDevices, 6050) V1(cuGLInit, 2000) \
+    V1(cuGLMapBufferObject, 2000) V1(cuGLMapBufferObjectAsync, 2030) V2(cuGLMapBufferObjectAsync, 3020) \
+    PT(cuGLMapBufferObjectAsync_v2_ptsz) V2(cuGLMapBufferObject, 3020) PT(cuGLMapBufferObject_v2_ptds) \
+    V1(cuGLRegisterBufferObject, 2000) V1(cuGLSetBufferObjectMapFlags, 2030) V1(cuGLUnmapBufferObject, 2000) \
+    V1(cuGLUnmapBufferObjectAsync, 2030) V1(cuGLUnregisterBufferObject, 2000) V1(cuGraphicsEGLRegisterImage, 7000) \
+    V1(cuGraphicsGLRegisterBuffer, 3000) V1(cuGraphicsGLRegisterImage, 3000) \
+    V1(cuGraphicsResourceGetMappedEglFrame, 7000) V1(cuGraphicsVDPAURegisterOutputSurface, 3010) \
+    V1(cuGraphicsVDPAURegisterVideoSurface, 3010) PT(cuMemGetAttribute) PT(cuMemGetAttribute_v2) \
+    V1(cuProfilerInitialize, 4000) V1(cuProfilerStart, 4000) V1(cuProfilerStop, 4000) V1(cuVDPAUCtxCreate, 3010) \
+    V2(cuVDPAUCtxCreate, 3020) V1(cuVDPAUGetDevice, 3010)
 
 // Each function takes whatever it is given: the C calling convention lets a callee ignore its arguments.
 namespace emu::driver {
