@@ -14,7 +14,7 @@ namespace {
 using Result = int;
 constexpr uint32_t MMA_ITERATIONS = 4096, MMA_BLOCK = 128, MMA_BLOCKS_PER_SM = 4; // 16 warps an SM
 constexpr uint64_t STREAM_BYTES = uint64_t{1} << 30;                             // far beyond any L2
-constexpr uint32_t CHUNK_BYTES = 256 * 4 * 16, STREAM_BLOCKS_PER_SM = 8;
+constexpr uint32_t CHUNK_BYTES = 256 * 4 * 16, CHUNKS = STREAM_BYTES / CHUNK_BYTES; // a block each
 
 struct Driver {
     Result (*init)(unsigned);
@@ -101,18 +101,16 @@ double Ceilings::mma_flops() const {
 
 void Ceilings::copy(uint64_t stream) const {
     uint64_t to = target_, from = source_;
-    uint32_t chunks = STREAM_BYTES / CHUNK_BYTES;
-    void* params[] = {&to, &from, &chunks};
-    launch(copy_, sm_count_ * STREAM_BLOCKS_PER_SM, 256, params, stream);
+    void* params[] = {&to, &from};
+    launch(copy_, CHUNKS, 256, params, stream);
 }
 
 double Ceilings::copy_bytes() const { return 2.0 * STREAM_BYTES; }
 
 void Ceilings::read(uint64_t stream) const {
     uint64_t to = target_, from = source_;
-    uint32_t chunks = STREAM_BYTES / CHUNK_BYTES;
-    void* params[] = {&to, &from, &chunks};
-    launch(read_, sm_count_ * STREAM_BLOCKS_PER_SM, 256, params, stream);
+    void* params[] = {&to, &from};
+    launch(read_, CHUNKS, 256, params, stream);
 }
 
 double Ceilings::read_bytes() const { return STREAM_BYTES; }
