@@ -551,7 +551,7 @@ typedef enum spark_embedding_flag {
  * Rows are copied bit by bit. The row strides of table and y are free.
  * Without ZERO_INVALID, invalid_count must be given, so that a refused index can be seen. It is counted up, not set:
  * clear it first.
- * A problem with a zero dimension succeeds and launches nothing (with V = 0 every index is invalid).
+ * Where y has no elements the call succeeds, launches nothing and counts nothing. With V = 0 every index is invalid.
  */
 typedef struct spark_embedding_args {
     spark_args hdr;

@@ -57,7 +57,7 @@ struct Inputs {
 //   rsqrt.approx is within 2^-22.9 (PTX ISA); 1/sqrt in two approximate steps within 2^-22. t = v r rounds once more.
 double error_of_r(double ms, double eps, int64_t n) {
     constexpr double u = 0x1p-24;
-    if (ms + eps == 0) {
+    if (ms + eps == 0 || !std::isfinite(ms)) { // r is infinite or 0 or NaN, whatever the order of the sum
         return 0;
     }
     const double sum_error = (static_cast<double>((n + 31) / 32) + 8 + 9 + 4) * u * ms + 0x1p-149; // each square may underflow
