@@ -6,14 +6,14 @@ if(NOT SPARK_PTXAS)
     message(STATUS "Looking for ptxas 13.0 or newer (a CUDA toolkit, else the pinned wheel)")
     set(spark_pinned "${PROJECT_BINARY_DIR}/pinned")
     cmake_path(GET PROJECT_BINARY_DIR PARENT_PATH spark_beside)
-    if(spark_beside STREQUAL "${PROJECT_SOURCE_DIR}/build")  # build/release, build/asan, ... share one, with tools/spark
+    if(spark_beside STREQUAL "${PROJECT_SOURCE_DIR}/build")  # the presets share one, with tools/spark
         set(spark_pinned "${spark_beside}/pinned")
     endif()
     execute_process(
         COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/sparklib" ptxas --into "${spark_pinned}"
         OUTPUT_VARIABLE spark_ptxas_path OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE spark_ptxas_rc)
     if(NOT spark_ptxas_rc EQUAL 0)
-        message(FATAL_ERROR "No ptxas. Give one with -DSPARK_PTXAS=/path/to/ptxas (13.0 or newer), or see the message above.")
+        message(FATAL_ERROR "No ptxas. See the message above, or give one of 13.0 or newer with -DSPARK_PTXAS=PATH")
     endif()
     set(SPARK_PTXAS "${spark_ptxas_path}" CACHE FILEPATH "ptxas of CUDA 13.0 or newer" FORCE)
 endif()

@@ -26,9 +26,12 @@ PLANTED = {
     "sizes": [("ptx/lib/a.ptxh", SPDX + "//\n" * 200, "201 lines; at most 200"),
               ("ptx/gemm/a.ptx", SPDX + "//\n" * 500, "at most 500"),
               ("src/core/b.cpp", SPDX + "//\n" * 600, "at most 600")],
-    "functions": [("src/core/f.cpp", SPDX + "int f(int a,\n      int b) {\n" + "    a += b;\n" * 60 + "    return a;\n}\n", "f has 64 lines"),
+    "functions": [("src/core/f.cpp", SPDX + "int f(int a,\n      int b) {\n" + "    a += b;\n" * 60 + "    return a;\n}\n",
+                   "f has 64 lines"),
                   ("tools/f.py", PY + "def f():\n" + "    pass\n" * 60, "f has 61 lines")],
-    "leftovers": [("src/core/c.cpp", SPDX + "#if 0\n#endif\n", "switched off"), ("ptx/gemm/gemm_v2.ptx", SPDX, "ordinal"),
+    "width": [("src/core/w.cpp", SPDX + "// " + "w" * 118 + "\n", "121 columns")],
+    "leftovers": [("src/core/c.cpp", SPDX + "#if 0\n#endif\n", "switched off"),
+                  ("ptx/gemm/gemm_v2.ptx", SPDX, "ordinal"),
                   ("src/core/d.cpp", SPDX + "// TO" + "DO later\n", "note to self")],
     "syntax": [("tools/a.py", PY + "def :\n", "does not parse"), ("tools/b", "#!/bin/sh\n" + PY, "not executable")],
     "driver": [("src/ops/gemm/a.cpp", SPDX + "int f() { return cuInit(0); }\n", "cuInit")],
@@ -37,7 +40,8 @@ PLANTED = {
     "rooms": [("src/core/e.h", SPDX + '#include "runtime/driver.h"\n', "stands after"),
               ("src/api/a.cpp", SPDX + '#include "emu/engine.h"\n', "includes emu/engine.h")],
     "readme": [("emu/a.md", "x\n", "no README.md"), ("bench/README.md", "x\n" * 26, "26 lines")],
-    "links": [("docs/c.md", "[x](none.md) and [y](#nowhere)\n", "no such heading"), ("docs/d.md", "[x](none.md)\n", "not there")],
+    "links": [("docs/c.md", "[x](none.md) and [y](#nowhere)\n", "no such heading"),
+              ("docs/d.md", "[x](none.md)\n", "not there")],
     "knobs": [("docs/e.md", "set LIBSPARK_NOISE\n", "LIBSPARK_NOISE")],
 }
 CLEAN = {
@@ -60,7 +64,8 @@ class Lint(unittest.TestCase):
                 path.write_bytes(content.encode())
             identity = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"]
             for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", self.subject]):
-                subprocess.run(["git", *words], cwd=folder, check=True, env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull})
+                subprocess.run(["git", *words], cwd=folder, check=True,
+                               env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull})
             for cached in (tree.files, tree.text, tree.lines):
                 cached.cache_clear()
             with mock.patch.object(tree, "ROOT", Path(folder).resolve()):

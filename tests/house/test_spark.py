@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# tools/spark on a machine where something is missing: PATH holds stand-ins, apt-get among them, which writes down its calls.
+# tools/spark on a machine where something is missing: PATH holds stand-ins; that of apt-get writes down its calls.
 import os
 import subprocess
 import tempfile
@@ -54,8 +54,8 @@ class BareMachine(unittest.TestCase):
         path.chmod(0o755)
 
     def spark(self, *words, **env):
-        return subprocess.run([self.bin / "sh", SPARK, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              env={"PATH": str(self.bin), **env})
+        return subprocess.run([self.bin / "sh", SPARK, *words], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, env={"PATH": str(self.bin), **env})
 
     def test_without_a_yes_nothing_is_installed(self):
         self.stand_in("apt-get", f'echo "$@" >>{self.calls}')

@@ -25,7 +25,8 @@ def make_wheel(folder, payload):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("bin/tool", payload)
         archive.writestr("fixture-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: fixture\nVersion: 1.0\n")
-        archive.writestr("fixture-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("fixture-1.0.dist-info/WHEEL",
+                         "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr("fixture-1.0.dist-info/RECORD", "")
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -49,7 +50,8 @@ class Wheels(unittest.TestCase):
         self.enterContext(mock.patch.dict(os.environ, reach))
 
     def fetch(self, sha256):
-        entry = {"package": "fixture", "version": "1.0", "member": "bin/tool", "why": "a test", "sha256": {MACHINE: sha256}}
+        entry = {"package": "fixture", "version": "1.0", "member": "bin/tool", "why": "a test",
+                 "sha256": {MACHINE: sha256}}
         with mock.patch.object(wheels, "pin", lambda name: entry):
             return wheels.fetch("tool", self.folder / "into")
 

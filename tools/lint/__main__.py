@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# tools/lint: the rules of the house, each checked by one function in rules_*.py. Called by `tools/spark lint` and the tests.
-# Standard library only. Exceptions are in exceptions.toml, by name and with a reason; one that is not needed is a finding.
+# tools/lint: the rules of the house, each checked by one function in rules_*.py. Called by `tools/spark lint`.
+# Standard library only. Exceptions are in exceptions.toml, by name and with a reason; one that nothing needs is a finding.
 import argparse
 import fnmatch
 import json
@@ -33,7 +33,8 @@ class Exceptions:
     def unused(self, names):
         for index, entry in enumerate(self.entries):
             if entry["rule"] in names and index not in self.used:
-                yield tree.Finding("tools/lint/exceptions.toml", 0, f"{entry['rule']} {entry['path']}: nothing needs it any more")
+                yield tree.Finding("tools/lint/exceptions.toml", 0,
+                                   f"{entry['rule']} {entry['path']}: nothing needs it any more")
 
 
 def check(selected, exceptions):
@@ -82,8 +83,10 @@ def main():
         print(error, file=sys.stderr)
         return 1
     if args.json:
-        data = [{"name": name, "about": about, "findings": [vars(finding) for finding in findings]} for name, about, findings in records]
-        Path(args.json).write_text(json.dumps({"rules": data, "notes": list(rules_text.large_files())}, indent=1) + "\n")
+        data = [{"name": name, "about": about, "findings": [vars(finding) for finding in findings]}
+                for name, about, findings in records]
+        result = {"rules": data, "notes": list(rules_text.large_files())}
+        Path(args.json).write_text(json.dumps(result, indent=1) + "\n")
     show(records)
     for note in rules_text.large_files():
         print(f"note: {note}")

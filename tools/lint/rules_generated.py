@@ -14,7 +14,8 @@ def ask(*words):
     tool = words[0]
     if not (tree.ROOT / tool).exists():
         return
-    result = subprocess.run([sys.executable, *words], cwd=tree.ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    result = subprocess.run([sys.executable, *words], cwd=tree.ROOT, capture_output=True, text=True,
+                            stdin=subprocess.DEVNULL)
     if result.returncode == 0:
         return
     said = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]
@@ -42,4 +43,4 @@ def check_kernel_page():
 def check_performance():
     found = tree.text("docs/performance.md") if record.PAGE.exists() else ""
     if found != (record.page(record.load()) if record.RECORD.exists() else ""):
-        yield Finding("docs/performance.md", 0, "does not say what performance.json says; tools/spark bench --record writes both")
+        yield Finding("docs/performance.md", 0, "does not say what performance.json says: tools/spark bench --record")

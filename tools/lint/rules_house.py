@@ -18,6 +18,10 @@ def code_lines(name):
         yield number, line.split("//", 1)[0]
 
 
+DRIVER_NAMES = re.compile(
+    r"\b(cu[A-Z]\w+|CUDA_ERROR_\w+|CU(?:device|context|stream|function|module|event|result)\w*)\b")
+
+
 @rule("driver", "the CUDA driver's names occur in src/runtime/driver.* and in the emulator's facade alone")
 def check_driver():
     allowed = ("src/runtime/driver", "emu/driver/", "emu/include/")
@@ -25,7 +29,7 @@ def check_driver():
         if name.startswith(allowed) or tree.suffix(name) not in tree.C_LIKE | tree.PTX:
             continue
         for number, line in code_lines(name):
-            found = re.search(r"\b(cu[A-Z]\w+|CUDA_ERROR_\w+|CU(?:device|context|stream|function|module|event|result)\w*)\b", line)
+            found = DRIVER_NAMES.search(line)
             if found:
                 yield Finding(name, number, f"names {found[1]}: only the driver table does")
 
@@ -37,7 +41,7 @@ def check_paths():
         for number, line in enumerate(tree.lines(name), 1):
             found = pattern.search(line)
             if found:
-                yield Finding(name, number, f"a path of one machine: {line[found.start():found.start() + 30].split()[0]}")
+                yield Finding(name, number, f"a path of one machine: {line[found.start():][:30].split()[0]}")
 
 
 @rule("hosts", "addresses lead to documentation or to the project; registries are reached by their clients' settings")
@@ -46,7 +50,7 @@ def check_hosts():
         for number, line in enumerate(tree.lines(name), 1):
             for host in re.findall(r"https?://([\w.-]+)", line):
                 if host.lower() not in HOSTS:
-                    yield Finding(name, number, f"an address at {host}, which is not on the list in tools/lint/rules_house.py")
+                    yield Finding(name, number, f"an address at {host}; HOSTS in rules_house.py lists what may be")
 
 
 # Who may include whom inside src/: a room sees itself and what stands before it.
@@ -87,7 +91,7 @@ def check_readme():
         if name not in tree.files():
             yield Finding(folder, 0, "no README.md")
         elif len(tree.lines(name)) - 1 > 25:
-            yield Finding(name, 0, f"{len(tree.lines(name)) - 1} lines; at most 25: it says what is here and why, the rest is in docs/")
+            yield Finding(name, 0, f"{len(tree.lines(name)) - 1} lines; at most 25, the rest belongs in docs/")
 
 
 def anchors(name):
@@ -136,7 +140,7 @@ def check_knobs():
                     yield Finding(name, number, f"{variable} is not in {listing}")
 
 
-@rule("commits", "subjects are one plain sentence: a capital, at most 120 characters, no full stop, no marker of unfinished work")
+@rule("commits", "subjects are one plain sentence: a capital, at most 120 characters, no full stop, no mark of unfinished work")
 def check_commits():
     for entry in tree.git("log", "--no-merges", "--format=%h %s").splitlines():
         commit, _, subject = entry.partition(" ")

@@ -16,7 +16,7 @@ import wheels  # noqa: E402  the pinned clang-format
 
 
 def formatted_files():
-    """C and C++ that clang-format rules: tables (.inc) are drawn in columns by hand, generated files by their generator."""
+    """C and C++ that clang-format rules: not tables (.inc), drawn in columns by hand, and not generated files."""
     return [name for name in tree.files() if tree.suffix(name) in {".c", ".cpp", ".h"} and not tree.is_generated(name)]
 
 
@@ -30,7 +30,8 @@ def check_format():
     if not formatted_files():
         return
     seen = set()
-    for found in re.finditer(r"^([^\s:]+):(\d+):\d+: (?:error|warning): (.*)$", clang_format("--dry-run", "-Werror").stderr, re.M):
+    said = clang_format("--dry-run", "-Werror").stderr
+    for found in re.finditer(r"^([^\s:]+):(\d+):\d+: (?:error|warning): (.*)$", said, re.M):
         if found[1] not in seen:
             seen.add(found[1])
             yield Finding(found[1], int(found[2]), "not formatted (first place); run tools/spark lint --fix")
@@ -61,8 +62,19 @@ def check_spaces():
 @rule("spdx", "each source file names its licence in its first line, or in its second after #!")
 def check_spdx():
     for name in tree.files():
-        if tree.is_source(name) and not any("SPDX-License-Identifier: Apache-2.0" in line for line in tree.lines(name)[:3]):
+        named = any("SPDX-License-Identifier: Apache-2.0" in line for line in tree.lines(name)[:3])
+        if tree.is_source(name) and not named:
             yield Finding(name, 1, "no SPDX-License-Identifier: Apache-2.0 at the top")
+
+
+@rule("width", "at most 120 columns in source files; tables (.inc) and the data of tests may be wider")
+def check_width():
+    for name in tree.files():
+        table = tree.suffix(name) == ".inc" or (tree.suffix(name) == ".ptx" and name.startswith("tests/"))
+        if tree.is_source(name) and not tree.is_generated(name) and not table:
+            for number, line in enumerate(tree.lines(name), 1):
+                if len(line) > 120:
+                    yield Finding(name, number, f"{len(line)} columns; at most 120")
 
 
 def limits(name):
@@ -92,12 +104,15 @@ def large_files():
                 yield f"{name}: {count} lines; {limits(name)[0]} are wished for"
 
 
+FUNCTION = re.compile(r"(?!namespace|struct|class|enum|union|typedef|using|extern \"C\" \{|template)[A-Za-z_][^=;]*\(")
+
+
 def c_functions(name):
-    """(first line, lines, name) of functions that begin in the first column, which is where the layout rules put them."""
+    """(first line, lines, name) of functions that begin in the first column, where the layout rules put them."""
     began, inside = None, False
     for number, line in enumerate(tree.lines(name), 1):
         if began is None:
-            if re.match(r"(?!namespace|struct|class|enum|union|typedef|using|extern \"C\" \{|template)[A-Za-z_][^=;]*\(", line):
+            if FUNCTION.match(line):
                 began, inside = (number, line.split("(")[0].split()[-1].lstrip("*&")), False
         if began is None:
             continue

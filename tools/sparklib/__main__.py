@@ -72,7 +72,8 @@ def explain(args, rest):
 def witness(args, rest):
     if not build.release(steps.Reporter()):
         return 1
-    return build.call([sys.executable, build.ROOT / "tests" / "emu" / "run.py", "--witness", "--ptx-run", build.program("ptx-run"), *rest])
+    runner = build.ROOT / "tests" / "emu" / "run.py"
+    return build.call([sys.executable, runner, "--witness", "--ptx-run", build.program("ptx-run"), *rest])
 
 
 def lint(args, rest):
@@ -97,7 +98,7 @@ def fetch_ptxas(args, rest):
 
 
 def parser():
-    top = argparse.ArgumentParser(prog="tools/spark", description="Everything that is done with this tree, by one name.")
+    top = argparse.ArgumentParser(prog="tools/spark", description="Everything that is done with this tree.")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def command(name, run, text, passes_on=""):
@@ -107,28 +108,32 @@ def parser():
         made.set_defaults(run=run, open_ended=bool(passes_on))
         return made
 
-    command("demo", demo, "build, then run the main job; with no GPU it runs on the emulator, and says so", "the program")
+    command("demo", demo, "build, then run the main job; with no GPU it runs on the emulator, and says so",
+            "the program")
     made = command("test", test, "build everything and run the tests, the sanitizers and the lint")
-    made.add_argument("--tier", choices=("short", "long"), default="short", help="short: every change; long: before a release")
-    made.add_argument("--only", metavar="PATTERN", help="only the tests whose name matches this regular expression; no lint")
+    made.add_argument("--tier", choices=("short", "long"), default="short",
+                      help="short: every change; long: before a release")
+    made.add_argument("--only", metavar="PATTERN",
+                      help="only the tests whose name matches this regular expression; no lint")
     made.add_argument("--no-sanitizers", action="store_true", help="the release build only")
     made = command("build", compile, "build one preset", "the build: names of targets")
     made.add_argument("--preset", choices=build.PRESETS, default="release")
     command("check", check, "run spark-check: kernels against their oracles", "spark-check")
     made = command("bench", bench, "run the benchmarks; they need a GPU", "spark-bench")
     made.add_argument("--record", nargs="?", const="", metavar="FILE",
-                      help="put the result into docs/performance.json and its page; FILE: one that spark-bench --json has written, for "
-                           "this commit, on another machine")
+                      help="put the result into docs/performance.json and its page; FILE: one that spark-bench --json "
+                           "has written, for this commit, on another machine")
     command("lint", lint, "check formatting, sizes, names, links and generated files", "tools/lint")
     command("list", kernels, "list the kernels", "tools/ptxc")
     command("new", kernels, "start a kernel file", "tools/ptxc")
     command("expand", kernels, "print a kernel's PTX as ptxas sees it", "tools/ptxc")
-    made = command("explain", explain, "print each dispatch row of an operator for a shape, and why or why not", "spark-check")
+    made = command("explain", explain, "print each dispatch row of an operator for a shape, and why or why not",
+                   "spark-check")
     made.add_argument("op", help="the operator, as gemm")
     made.add_argument("shape", nargs="*", help="its sizes, as 7 4095 4096")
     command("witness", witness, "run the instruction tests on a GPU and record what it answered", "tests/emu/run.py")
     command("clean", clean, "remove build/")
-    made = command("ptxas", fetch_ptxas, "print the path of the ptxas in use, fetching the pinned one if there is no other")
+    made = command("ptxas", fetch_ptxas, "print the path of the ptxas in use; the pinned one is fetched if there is no other")
     made.add_argument("--into", default=build.PINNED, help="the folder for a fetched one (default: build/pinned)")
     return top
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The record of measurements: what spark-bench wrote as JSON goes into docs/performance.json, and the page is made from that.
+# The record of measurements: what spark-bench wrote as JSON goes into docs/performance.json; the page is made from that.
 # Called by `tools/spark bench --record` and by the lint, which compares page and record. Measures nothing itself.
 import datetime
 import json
@@ -13,9 +13,9 @@ PAGE = ROOT / "docs" / "performance.md"
 
 HEAD = """# Performance
 
-Written by `tools/spark bench --record` from performance.json; do not edit. Each figure is a median, and a fraction of the ceiling that
-the same run measured on the same card: the register-resident `mma` loop, the copy or the read. Nothing stands here for a card
-that it was not run on.
+Written by `tools/spark bench --record` from performance.json; do not edit. Each figure is a median, and a fraction of the
+ceiling that the same run measured on the same card: the register-resident `mma` loop, the copy or the read. Nothing stands
+here for a card that it was not run on.
 """
 
 
@@ -33,7 +33,7 @@ def adopt(measured):
     if run["emulated"]:
         raise Refused("an emulated run is not recorded: its times mean nothing")
     if git("status", "--porcelain", "--untracked-files=no", "--", "src", "ptx", "bench", "include"):
-        raise Refused("src, ptx, bench or include differ from the last commit: a record names the commit that it measured")
+        raise Refused("src, ptx, bench or include differ from the last commit, and a record names a commit")
     run["commit"] = git("rev-parse", "--short=10", "HEAD")
     run["date"] = datetime.date.today().isoformat()
     others = [entry for entry in load() if entry["device"] != run["device"]]
@@ -54,12 +54,13 @@ def page(entries):
     out = [HEAD]
     for run in entries:
         out.append(f"## {run['device']}\n")
-        out.append(f"Compute capability {run['cc']}, {run['sm_count']} multiprocessors, driver {run['driver']}; commit {run['commit']}, "
-                   f"{run['date']}, {run['rounds']} rounds.\n")
+        out.append(f"Compute capability {run['cc']}, {run['sm_count']} multiprocessors, driver {run['driver']}; "
+                   f"commit {run['commit']}, {run['date']}, {run['rounds']} rounds.\n")
         out.append("| row | shape | kernel | median | rate | of the ceiling |\n|---|---|---|---|---|---|")
         for row in run["rows"]:
             share = f"{100 * row['fraction']:.1f} % of {row['ceiling']}" if row["ceiling"] else "is one"
             kernel = f"`{row['kernel']}`" if row["kernel"] else ""
-            out.append(f"| {row['name']} | {row['shape']} | {kernel} | {row['median_us']:.2f} us | {figure(row)} | {share} |")
+            out.append(f"| {row['name']} | {row['shape']} | {kernel} | {row['median_us']:.2f} us | {figure(row)} "
+                       f"| {share} |")
         out.append("")
     return "\n".join(out)

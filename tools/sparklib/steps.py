@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Long work, shown while it goes: one line per step, a counter or the last line of output, the log kept, a table at the end.
-# Called by build.py and testplan.py. Knows nothing of compilers and tests beyond the counters that ninja and ctest print.
+# Long work, shown while it goes: one line a step, a counter or the last line of output, the log kept, a table at the end.
+# Called by build.py and testplan.py. Knows nothing of compilers and tests but the counters that ninja and ctest print.
 import os
 import re
 import selectors

@@ -55,7 +55,8 @@ def download(entry, wanted, folder):
     listing.write_text(" ".join([requirement, *(f"--hash=sha256:{h}" for h in entry["sha256"].values())]) + "\n")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
                "--only-binary", ":all:", "--require-hashes", "--dest", str(folder), "-r", str(listing)]
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True)
     wheels = sorted(folder.glob("*.whl"))
     if result.returncode != 0 or not wheels:
         raise FetchError(f"pip could not fetch {requirement}:\n{result.stdout.strip()}\n"
