@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # tools/lint: the rules of the house, each checked by one function in rules_*.py. Called by `tools/spark lint`.
-# Standard library only. Exceptions are in exceptions.toml, by name and with a reason; one that nothing needs is a finding.
+# Standard library only. Exceptions are in exceptions.toml, by name, with a reason; one that nothing needs is a finding.
 import argparse
 import fnmatch
 import json

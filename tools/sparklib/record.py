@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The record of measurements: what spark-bench wrote as JSON goes into docs/performance.json; the page is made from that.
+# The record of measurements: what spark-bench wrote goes into docs/performance.json; the page is made from that.
 # Called by `tools/spark bench --record` and by the lint, which compares page and record. Measures nothing itself.
 import datetime
 import json
@@ -13,9 +13,9 @@ PAGE = ROOT / "docs" / "performance.md"
 
 HEAD = """# Performance
 
-Written by `tools/spark bench --record` from performance.json; do not edit. Each figure is a median, and a fraction of the
-ceiling that the same run measured on the same card: the register-resident `mma` loop, the copy or the read. Nothing stands
-here for a card that it was not run on.
+Written by `tools/spark bench --record` from performance.json; do not edit. Each figure is a median, and a fraction of
+the ceiling that the same run measured on the same card: the register-resident `mma` loop, the copy or the read. Nothing
+stands here for a card that it was not run on.
 """
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Long work, shown while it goes: one line a step, a counter or the last line of output, the log kept, a table at the end.
+# Long work, shown while it goes: one line a step, a counter or the last line of output, a log, a table at the end.
 # Called by build.py and testplan.py. Knows nothing of compilers and tests but the counters that ninja and ctest print.
 import os
 import re
