@@ -106,7 +106,8 @@ struct LoadResult {
     std::string log;                // why, with file and line; one finding per line
 };
 // An unknown instruction or modifier, a target the profile cannot run, a type error: refused here, never in a run.
-LoadResult load_module(std::string_view ptx, const DeviceProfile& device);
+// `memory` holds the module-scope variables and must outlive the module; without it a text that has some is refused.
+LoadResult load_module(std::string_view ptx, const DeviceProfile& device, Memory* memory = nullptr);
 std::vector<const Kernel*> kernels_of(const Module& module);
 const KernelInfo& info_of(const Kernel& kernel);
 // A module-scope .global/.const variable: its device address and size; false if there is none of that name.

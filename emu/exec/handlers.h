@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included by every file of handlers. Those files are compiled once for each instruction-set level (plain, AVX2, AVX-512),
+// Included by every file of handlers. Those files are compiled once for each instruction-set level (plain, AVX2),
 // each in a namespace of its own (EMU_LEVEL); the launch takes the best one that the host has.
 // Handlers know Warp and Inst; they never parse, schedule or report by themselves.
 #pragma once
@@ -44,3 +44,6 @@ template <class F> EMU_INLINE void each_lane(uint32_t mask, F f) {
     }
 }
 } // namespace emu::EMU_LEVEL
+
+// check_shared, check_global, define_shared: bounds, alignment, defined bits, counters and observer in one call.
+#include "access.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses, once, the build of the handlers that suits this host: AVX-512, AVX2 or plain. Called when a module is built.
+// Chooses, once, the build of the handlers that suits this host: AVX2 or plain (AVX-512 brought nothing: loads and matrix products decide). Called when a module is built.
 #include "../ir/optable.h"
 
 #define EMU_DECLARE_LEVEL(level)                                                                                       \
@@ -13,7 +13,6 @@
 EMU_DECLARE_LEVEL(plain)
 #ifdef EMU_HAS_avx2
 EMU_DECLARE_LEVEL(avx2)
-EMU_DECLARE_LEVEL(avx512)
 #endif
 
 namespace emu {
@@ -24,19 +23,14 @@ struct Entry {
 };
 #define EMU_PLAIN(family) {#family, &plain::pick_##family},
 #define EMU_AVX2(family) {#family, &avx2::pick_##family},
-#define EMU_AVX512(family) {#family, &avx512::pick_##family},
 constexpr Entry PLAIN[] = {EMU_FAMILIES(EMU_PLAIN)};
 #ifdef EMU_HAS_avx2
 constexpr Entry AVX2[] = {EMU_FAMILIES(EMU_AVX2)};
-constexpr Entry AVX512[] = {EMU_FAMILIES(EMU_AVX512)};
 #endif
 constexpr size_t COUNT = sizeof PLAIN / sizeof PLAIN[0];
 
 const Entry* best_level() {
 #ifdef EMU_HAS_avx2
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
-        return AVX512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return AVX2;
 #endif
     return PLAIN;

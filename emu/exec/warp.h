@@ -38,6 +38,12 @@ struct Fragment {
     uint32_t pc = 0;
     uint32_t mask = 0;
     int32_t join = -1;
+    uint32_t barrier = 0; // at_barrier: which one
+};
+// A shared load that waits for the first use of its registers (Options::late_reads).
+struct PendingLoad {
+    uint32_t pc, mask;
+    uint32_t address[64]; // what the address register held; a 32-bit one fills the first half
 };
 
 // Registers: slot s of lane l is regs[s * 32 + l]. 64-bit registers take two slots as uint64_t[32]; .b16 and .b8 are
@@ -59,6 +65,13 @@ struct alignas(64) Warp {
     std::vector<Fragment> frags;
     std::vector<Join> joins;
     int32_t current = -1;      // running fragment
+    uint32_t turn = 0;         // where the search for the next fragment starts
+    std::vector<PendingLoad> pending;
+    uint64_t origin_address = 0; // the last load of bytes that nobody wrote, for the message of a later use
+    uint32_t origin_pc = 0;
+    Space origin_space = Space::global;
+    bool has_origin = false;
+    bool finished() const { return live == 0; }
     uint64_t rng = 0;
 
     template <class T> T* reg(uint16_t slot) const { return reinterpret_cast<T*>(regs + size_t(slot) * 32); }
@@ -132,7 +145,7 @@ struct Cta {
     AsyncEngine* async = nullptr;      // made by make_async at the first cp.async, or nullptr
     Counters* counters = nullptr;      // of this host thread: only the scalar members are used while running
     uint64_t rng = 0;
-    uint32_t executed = 0;
+    uint64_t executed = 0;     // warp instructions of this block
 
     bool shared_is_defined(uint32_t a, unsigned bytes) const {
         for (unsigned i = 0; i < bytes; i++)
@@ -165,6 +178,8 @@ Flow report(Warp& warp, const char* kind, int lane, const std::string& what);
 Flow report_access(Warp& warp, const char* kind, int lane, Space space, uint64_t address, unsigned bytes, bool write,
                    const std::string& what);
 std::string where(const Kernel& kernel, uint32_t pc); // "gemm.ptx:214"
+// Remembers a load of bytes that nobody wrote, for the message of the use that will be reported.
+void note_undefined(Warp& w, Space space, uint64_t address);
 // A report with a text of the checker's own (race: two places). The header "spark-emu: kind in kernel, cta (..)" is added.
 void report_raw(Cta& cta, const char* kind, uint32_t pc, const std::string& body);
 
@@ -181,15 +196,5 @@ struct Launch {
     struct State;            // exec/launch.cpp: mutex, reports, stop flag
     State* state = nullptr;
 };
-
-// Checked accesses for handlers (exec/access.cpp): bounds, alignment, defined bits, observer, counters: all in one.
-// Each returns false after a report. addr holds 32 addresses; only lanes of w.mask count.
-// shared_load_rows and shared_store_rows are what ldmatrix and stmatrix need: rows of 16 bytes, addresses of lanes 0..rows-1.
-// undefined (out): lanes (rows) whose bytes are not all defined; the caller tells it to set_undefined.
-bool check_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined);
-bool check_global(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined);
-// Marks shared bytes as defined after a store.
-void define_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes);
-// Shared wavefronts and conflicts of one request are counted by the checks above.
 
 } // namespace emu

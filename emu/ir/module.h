@@ -47,7 +47,7 @@ enum class Taint : uint8_t {
 };
 
 // One decoded instruction, 64 bytes. Operands are slot numbers of the warp's register file (see exec/warp.h), or
-// predicate numbers, in the order in which the text writes them: destinations first, vectors flattened, `_` = NO_REG.
+// predicate numbers, in the order in which the text writes them: destinations first, vectors flattened, `_` a slot that nobody reads.
 // Immediates and special registers have slots of their own, so a handler never asks what an operand is.
 constexpr uint16_t NO_REG = 0xffff;
 struct Inst {
@@ -84,6 +84,7 @@ struct InstInfo {
     int8_t mask_at = -1;       // entry of r with the member mask of a .sync instruction
     std::vector<uint16_t> dst; // undef numbers of the destinations: slot, or slots + predicate number
     std::vector<uint16_t> src;
+    std::vector<uint16_t> src_names; // of src: index into Kernel::reg_names
     std::string text;          // "ld.shared.v4.b32", for messages
 };
 
@@ -134,7 +135,7 @@ struct Kernel {
     std::vector<Inst> code;
     std::vector<InstInfo> infos;
     uint32_t slots = 0;        // register file size, in slots of 32 x 4 bytes
-    uint32_t preds = 1;
+    uint32_t preds = 2;        // 0 is true, 1 is false
     uint32_t local_bytes = 0;
     uint32_t static_smem = 0;
     uint32_t req_threads = 0;  // .reqntid product, 0: none
@@ -142,11 +143,13 @@ struct Kernel {
     std::vector<Const> consts;
     std::vector<SpecialReg> specials;
     std::vector<uint16_t> maybe_undefined; // undef numbers that some path may read before writing
-    std::vector<std::string> reg_names;    // by slot, for messages
+    std::vector<std::string> reg_names;    // of all registers, for messages
 };
 
 class Module {
 public:
+    ~Module();
+    Memory* memory = nullptr;              // holds the module-scope variables; outlives the module
     std::vector<std::unique_ptr<Kernel>> kernels;
     std::vector<std::string> files;
     std::vector<Variable> globals;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The slow half of exec/access.h: which lane is at fault and why, exact conflict and sector counts, undefined lanes.
+#include "../report/report.h"
+#include "run.h"
+
+namespace emu {
+
+bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write) {
+    uint32_t end = w.cta->shared_end;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctz(m);
+        uint32_t a = addr[l];
+        if (a & (bytes - 1)) {
+            report_access(w, "misaligned", l, Space::shared, a, bytes, write, "is not aligned to its " + std::to_string(bytes) + " bytes");
+            return false;
+        }
+        if (a >= SHARED_BASE && uint64_t(a) + bytes <= end) continue;
+        std::string size = std::to_string(end - SHARED_BASE) + " bytes of shared memory (0x" + hex(SHARED_BASE) + "..0x" + hex(end) + ")";
+        if (a < SHARED_BASE) report_access(w, "bounds", l, Space::shared, a, bytes, write, "lies before the block's " + size);
+        else
+            report_access(w, "smem-budget", l, Space::shared, a, bytes, write,
+                          "ends " + std::to_string(uint64_t(a) + bytes - end) + " bytes past the block's " + size);
+        return false;
+    }
+    return true;
+}
+
+uint32_t shared_undefined(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes) {
+    uint32_t bad = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctz(m);
+        if (!cta.shared_is_defined(addr[l], bytes)) bad |= 1u << l;
+    }
+    return bad;
+}
+
+uint32_t global_undefined(const Memory& memory, const uint64_t* addr, uint32_t mask, unsigned bytes) {
+    uint32_t bad = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctz(m);
+        if (!memory.defined_small(addr[l], bytes)) bad |= 1u << l;
+    }
+    return bad;
+}
+
+// Distinct words in one bank need one wavefront each; equal words are served together.
+unsigned shared_wavefronts_slow(const uint32_t* addr, uint32_t mask, unsigned bytes) {
+    unsigned group = bytes <= 4 ? 32 : 128 / bytes, words = bytes <= 4 ? 1 : bytes / 4, waves = 0;
+    for (unsigned g = 0; g < 32 / group; g++) {
+        uint32_t lanes = mask >> (g * group) & (group == 32 ? FULL : (1u << group) - 1);
+        uint32_t seen[32][32];
+        uint8_t count[32] = {};
+        unsigned most = 0;
+        for (uint32_t m = lanes; m; m &= m - 1) {
+            uint32_t first = addr[g * group + unsigned(__builtin_ctz(m))] >> 2;
+            for (uint32_t word = first; word < first + words; word++) {
+                unsigned bank = word & 31, i = 0;
+                while (i < count[bank] && seen[bank][i] != word) i++;
+                if (i < count[bank]) continue;
+                seen[bank][count[bank]++] = word;
+                most = std::max(most, unsigned(count[bank]));
+            }
+        }
+        waves += most;
+    }
+    return waves;
+}
+
+unsigned global_sectors_slow(const uint64_t* addr, uint32_t mask, unsigned bytes) {
+    uint64_t seen[32];
+    unsigned count = 0;
+    uint64_t last = UINT64_MAX;
+    for (uint32_t m = mask; m; m &= m - 1) { // an access of up to 32 aligned bytes lies in one sector
+        uint64_t sector = addr[__builtin_ctz(m)] >> 5;
+        if (sector == last) continue;
+        last = sector;
+        unsigned i = 0;
+        while (i < count && seen[i] != sector) i++;
+        if (i == count) seen[count++] = sector;
+    }
+    (void)bytes;
+    return count;
+}
+
+// Lanes that point into several allocations, or one that is at fault.
+bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined) {
+    Memory& memory = *w.launch->memory;
+    uint32_t bad_lanes = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctz(m);
+        uint64_t a = addr[l];
+        const Allocation* in = memory.lookup(a);
+        if (a >= SHARED_WINDOW && a < PARAM_WINDOW + WINDOW_BYTES) {
+            report_access(w, "space", l, Space::global, a, bytes, write, "is an address of another space");
+            return false;
+        }
+        if (!in || a < in->start || a + bytes > in->end()) {
+            if (a <= UINT32_MAX && a >= SHARED_BASE && a < w.cta->shared_end)
+                report_access(w, "space", l, Space::global, a, bytes, write, "looks like a shared address");
+            else report_access(w, "bounds", l, Space::global, a, bytes, write, memory.describe(a));
+            return false;
+        }
+        if (a & (bytes - 1)) {
+            report_access(w, "misaligned", l, Space::global, a, bytes, write, "is not aligned to its " + std::to_string(bytes) + " bytes");
+            return false;
+        }
+        if (write) memory.define_small(a, bytes);
+        else if (w.launch->options.check_undefined && !memory.defined_small(a, bytes)) bad_lanes |= 1u << l;
+    }
+    if (!write && undefined) *undefined = bad_lanes;
+    if (bad_lanes) note_undefined(w, Space::global, addr[__builtin_ctz(bad_lanes)]);
+    Counters& c = *w.cta->counters;
+    c.global_requests++;
+    c.global_sectors += global_sectors_slow(addr, mask, bytes);
+    (write ? c.global_write_bytes : c.global_read_bytes) += uint64_t(__builtin_popcount(mask)) * bytes;
+    return !w.cta->observer || w.cta->observer->global_access(w, mask, addr, bytes, write);
+}
+
+void note_undefined(Warp& w, Space space, uint64_t address) {
+    w.origin_pc = w.pc;
+    w.origin_space = space;
+    w.origin_address = address;
+    w.has_origin = true;
+}
+
+std::string undefined_origin(const Warp& w) {
+    if (!w.has_origin) return {};
+    std::string text = "bytes that nobody wrote were loaded by " + w.kernel->infos[w.origin_pc].text + " at " +
+                       where(*w.kernel, w.origin_pc) + " from " + (w.origin_space == Space::shared ? "shared" : "global") +
+                       " 0x" + hex(w.origin_address);
+    if (w.origin_space == Space::global) return text + ", " + w.launch->memory->describe(w.origin_address);
+    std::string copy = w.cta->async ? async_describe(w.cta->async, uint32_t(w.origin_address)) : std::string();
+    return copy.empty() ? text : text + "\n  " + copy;
+}
+
+} // namespace emu

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Approximate functions: computed in double precision and rounded to nearest, which is within every documented bound.
+// With Options::fuzz_approx each result errs by a seeded amount up to that bound, so that nothing relies on luck.
+#include <cmath>
+
+#include "half.h"
+
+namespace emu::EMU_LEVEL {
+namespace {
+
+// 2^x for |x| <= 2000: a Taylor series of the fraction's half range, about 1e-15.
+EMU_INLINE double exp2_double(double x) {
+    double shifted = x + 0x1.8p52, n = shifted - 0x1.8p52, t = (x - n) * 0.6931471805599453094;
+    double p = 1.0 / 39916800;
+    const double c[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1, 1};
+    for (double k : c) p = p * t + k;
+    uint64_t scale = (bits_as<uint64_t>(shifted) + 1023) << 52; // n sits in the low bits of `shifted`
+    return p * bits_as<double>(scale);
+}
+struct Ex2 { // relative bound, absolute bound
+    static constexpr double REL = 0x1p-22, ABS = 0;
+    static EMU_INLINE double f(double a, double) {
+        double x = a < -400 ? -400 : a > 400 ? 400 : a; // far outside float's range
+        return a == a ? exp2_double(x) : a;
+    }
+};
+struct Lg2 { static constexpr double REL = 0x1p-22, ABS = 0; static EMU_INLINE double f(double a, double) { return std::log2(a); } };
+struct Rcp { static constexpr double REL = 0x1p-23, ABS = 0; static EMU_INLINE double f(double a, double) { return 1.0 / a; } };
+struct Rsqrt { static constexpr double REL = 0x1.1p-23, ABS = 0; static EMU_INLINE double f(double a, double) { return 1.0 / __builtin_sqrt(a); } };
+struct Sqrt { static constexpr double REL = 0x1p-23, ABS = 0; static EMU_INLINE double f(double a, double) { return __builtin_sqrt(a); } };
+struct Sin { static constexpr double REL = 0, ABS = 0x1.6p-21; static EMU_INLINE double f(double a, double) { return std::sin(a); } };
+struct Cos { static constexpr double REL = 0, ABS = 0x1.6p-21; static EMU_INLINE double f(double a, double) { return std::cos(a); } };
+struct Tanh { static constexpr double REL = 0x1p-11, ABS = 0; static EMU_INLINE double f(double a, double) { return std::tanh(a); } };
+struct Div { static constexpr double REL = 0x1p-22, ABS = 0; static EMU_INLINE double f(double a, double b) { return a / b; } };
+
+// A number in [-1, 1] that depends on the seed and the input only.
+EMU_INLINE double noise(uint64_t seed, uint32_t x) {
+    uint64_t h = (seed + x) * 0x9e3779b97f4a7c15ull;
+    h ^= h >> 29;
+    h *= 0xbf58476d1ce4e5b9ull;
+    return double(int64_t(h)) * 0x1p-63;
+}
+
+template <class Op, bool FTZ, int N> Flow approx(Warp& w, const Inst& in) {
+    const float* a = w.reg<float>(in.r[1]);
+    const float* b = w.reg<float>(in.r[N > 1 ? 2 : 1]);
+    const Options& o = w.launch->options;
+    auto one = [&](int l) {
+        float x = FTZ ? flush(a[l]) : a[l], y = FTZ ? flush(b[l]) : b[l];
+        return Op::f(x, y);
+    };
+    auto finish = [](double d) {
+        float r = float(d);
+        return canonical(FTZ ? flush(r) : r);
+    };
+    if (!o.fuzz_approx) return map_lanes<float>(w, in.r[0], [&](int l) { return finish(one(l)); });
+    return map_active<float>(w, in.r[0], [&](int l) {
+        double n = noise(o.seed, bits_as<uint32_t>(a[l])) * 0.75, d = one(l); // the rounding takes the rest
+        return finish(d * (1 + n * Op::REL) + n * Op::ABS);
+    });
+}
+
+template <class Op, bool BF> Flow approx_half(Warp& w, const Inst& in) {
+    const uint32_t* a = w.reg<uint32_t>(in.r[1]);
+    bool packed = in.sub;
+    return map_active<uint32_t>(w, in.r[0], [&](int l) {
+        uint32_t r = narrow<BF>(float(Op::f(widen<BF>(a[l]), 0)));
+        if (packed) r |= narrow<BF>(float(Op::f(widen<BF>(a[l] >> 16), 0))) << 16;
+        return r;
+    });
+}
+template <class Op, int N = 1> Handler pick(const Form& form, Inst& in) {
+    switch (form.type()) {
+    case Type::f32: return form.has("ftz") ? &approx<Op, true, N> : &approx<Op, false, N>;
+    case Type::f16x2: in.sub = 1; [[fallthrough]];
+    case Type::f16: return &approx_half<Op, false>;
+    case Type::bf16x2: in.sub = 1; [[fallthrough]];
+    case Type::bf16: return &approx_half<Op, true>;
+    default: return nullptr;
+    }
+}
+} // namespace
+
+Handler pick_approx(const Form& form, Inst& in) {
+    std::string_view m = form.mnemonic;
+    if (m == "ex2") return pick<Ex2>(form, in);
+    if (m == "lg2") return pick<Lg2>(form, in);
+    if (m == "rcp") return pick<Rcp>(form, in);
+    if (m == "rsqrt") return pick<Rsqrt>(form, in);
+    if (m == "sqrt") return pick<Sqrt>(form, in);
+    if (m == "sin") return pick<Sin>(form, in);
+    if (m == "cos") return pick<Cos>(form, in);
+    if (m == "tanh") return pick<Tanh>(form, in);
+    if (m == "div") return pick<Div, 2>(form, in);
+    return nullptr;
+}
+
+} // namespace emu::EMU_LEVEL

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block's life: its state is laid out once and refilled for each block; warps take turns by the chosen schedule;
+// when none can go on, what each of them waits for is reported.
+#include "block.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "../ir/special.h"
+#include "../report/report.h"
+#include "run.h"
+
+namespace emu {
+namespace {
+size_t round_up(size_t v, size_t to) { return (v + to - 1) / to * to; }
+} // namespace
+
+Block::Block(Launch& l) : launch(&l) {
+    const Kernel& k = *l.kernel;
+    cta.launch = &l;
+    cta.kernel = &k;
+    cta.threads = l.block.x * l.block.y * l.block.z;
+    cta.nwarps = (cta.threads + 31) / 32;
+    cta.counters = &scalar_;
+    cta.shared_end = SHARED_BASE + k.static_smem + l.dynamic_smem;
+    shared_.resize(round_up(cta.shared_end, 128) + 128);
+    shared_defined_.resize(shared_.size() / 32 + 4);
+    cta.shared = shared_.data();
+    cta.shared_defined = shared_defined_.data();
+    words_per_warp_ = round_up(size_t(k.slots) * 32 + k.preds + k.slots + k.preds, 32);
+    size_t bytes = words_per_warp_ * cta.nwarps * 4;
+    registers_ = static_cast<uint32_t*>(std::aligned_alloc(128, round_up(bytes + 128, 128)));
+    memset(registers_, 0, bytes);
+    local_.resize(size_t(k.local_bytes) * 32 * cta.nwarps);
+    warps_ = std::vector<Warp>(cta.nwarps);
+    cta.warps = warps_.data();
+    for (uint32_t i = 0; i < cta.nwarps; i++) {
+        Warp& w = warps_[i];
+        w.regs = registers_ + words_per_warp_ * i;
+        w.preds = w.regs + size_t(k.slots) * 32;
+        w.undef = w.preds + k.preds;
+        w.local = local_.data() + size_t(k.local_bytes) * 32 * i;
+        w.frags.reserve(96); // never moves while a handler holds one
+        w.index = i;
+        w.cta = &cta;
+        w.launch = &l;
+        w.kernel = &k;
+        for (const Const& c : k.consts)
+            for (int lane = 0; lane < 32; lane++) {
+                if (c.wide == 1) w.reg<uint32_t>(c.slot)[lane] = uint32_t(c.bits);
+                else w.reg<uint64_t>(c.slot)[lane] = c.bits;
+            }
+    }
+    blocked_.resize(cta.nwarps);
+    counts.resize(k.code.size());
+    total_counts_.resize(k.code.size());
+    bool copies = false;
+    for (const InstInfo& info : k.infos) copies |= op_rows()[info.op].mnemonic == "cp";
+    cta.observer = make_checker(l);
+    if (copies) cta.async = make_async(cta);
+}
+
+Block::~Block() {
+    if (cta.async) destroy_async(cta.async);
+    delete cta.observer;
+    std::free(registers_);
+}
+
+void Block::fill_special(Warp& w, uint16_t slot, uint8_t which) {
+    const Dim3 &b = launch->block, &g = launch->grid;
+    uint32_t* out = w.reg<uint32_t>(slot);
+    for (uint32_t l = 0; l < 32; l++) {
+        uint32_t t = w.index * 32 + l, v = 0;
+        switch (Special(which)) {
+        case Special::tid_x: v = t % b.x; break;
+        case Special::tid_y: v = t / b.x % b.y; break;
+        case Special::tid_z: v = t / b.x / b.y; break;
+        case Special::ntid_x: v = b.x; break;
+        case Special::ntid_y: v = b.y; break;
+        case Special::ntid_z: v = b.z; break;
+        case Special::ctaid_x: v = cta.id.x; break;
+        case Special::ctaid_y: v = cta.id.y; break;
+        case Special::ctaid_z: v = cta.id.z; break;
+        case Special::nctaid_x: v = g.x; break;
+        case Special::nctaid_y: v = g.y; break;
+        case Special::nctaid_z: v = g.z; break;
+        case Special::laneid: v = l; break;
+        case Special::warpid: v = w.index; break;
+        case Special::nwarpid: v = launch->device->max_warps_per_sm; break;
+        case Special::smid: v = uint32_t(cta.linear % launch->device->sm_count); break;
+        case Special::nsmid: v = launch->device->sm_count; break;
+        case Special::lanemask_eq: v = 1u << l; break;
+        case Special::lanemask_le: v = (2u << l) - 1; break;
+        case Special::lanemask_lt: v = (1u << l) - 1; break;
+        case Special::lanemask_ge: v = ~((1u << l) - 1); break;
+        case Special::lanemask_gt: v = ~((2u << l) - 1); break;
+        case Special::total_smem_size: v = cta.shared_end - SHARED_BASE; break;
+        case Special::dynamic_smem_size: v = launch->dynamic_smem; break;
+        case Special::cluster_one: v = 1; break;
+        case Special::gridid: w.reg<uint64_t>(slot)[l] = 1; continue;
+        default: break; // clocks are read by mov; cluster_zero is 0
+        }
+        if (is_clock(Special(which))) continue;
+        out[l] = v;
+    }
+}
+
+void Block::start_warp(Warp& w) {
+    const Kernel& k = *launch->kernel;
+    uint32_t first = w.index * 32, lanes = std::min(32u, cta.threads - first);
+    w.existing = w.live = lanes == 32 ? FULL : (1u << lanes) - 1;
+    w.frags.clear();
+    w.frags.push_back({Fragment::ready, 0, w.live, -1, 0});
+    w.joins.clear();
+    w.pending.clear();
+    w.current = 0;
+    w.turn = 0;
+    w.has_origin = false;
+    w.rng = launch->options.seed * 0x9e3779b97f4a7c15ull + cta.linear * 64 + w.index;
+    memset(w.preds, 0, k.preds * 4);
+    w.preds[0] = FULL;
+    memset(w.undef, 0, (k.slots + k.preds) * 4);
+    w.tainted = 0;
+    if (launch->options.check_undefined)
+        for (uint16_t n : k.maybe_undefined) w.set_undefined(n, FULL);
+    for (const SpecialReg& s : k.specials) fill_special(w, s.slot, s.which);
+}
+
+void Block::begin(uint64_t linear) {
+    const Dim3& g = launch->grid;
+    cta.linear = linear;
+    cta.id = {uint32_t(linear % g.x), uint32_t(linear / g.x % g.y), uint32_t(linear / g.x / g.y)};
+    cta.live_threads = cta.threads;
+    cta.barrier_epoch = 0;
+    cta.executed = 0;
+    cta.rng = launch->options.seed + linear * 0x2545f4914f6cdd1dull;
+    for (BarrierState& b : cta.barriers) b = {};
+    std::fill(shared_defined_.begin(), shared_defined_.end(), launch->options.check_undefined ? 0 : FULL);
+    std::fill(shared_.begin(), shared_.end(), 0xcb); // what nobody wrote is not zero
+    for (Warp& w : warps_) start_warp(w);
+    std::fill(blocked_.begin(), blocked_.end(), false);
+    next_warp_ = 0;
+    starved_ = 0;
+    busy = true;
+    if (cta.async) async_reset(cta.async);
+    if (cta.observer) cta.observer->cta_begin(cta);
+}
+
+uint64_t Block::quantum() {
+    return launch->options.schedule == Schedule::random ? 1 + next_random(cta.rng) % 64 : 256;
+}
+
+// A warp that can go on, or -1.
+int Block::choose_warp() {
+    uint32_t n = cta.nwarps;
+    auto can = [&](uint32_t i) {
+        const Warp& w = warps_[i];
+        for (const Fragment& f : w.frags)
+            if (f.state == Fragment::ready) return true;
+        return false;
+    };
+    uint32_t from = next_warp_;
+    Schedule s = launch->options.schedule;
+    if (s == Schedule::random) from = next_random(cta.rng) % n;
+    bool low = s == Schedule::starve_high, high = s == Schedule::starve_low;
+    if ((low || high) && ++starved_ % 64 != 0) { // once in a while the others, or a wait for them would never end
+        for (uint32_t i = 0; i < n; i++)
+            if (can(low ? i : n - 1 - i)) return int(low ? i : n - 1 - i);
+        return -1;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = (from + i) % n;
+        if (!can(k)) continue;
+        next_warp_ = k + 1;
+        return int(k);
+    }
+    return -1;
+}
+
+void Block::report_deadlock() {
+    std::string text;
+    uint32_t pc = 0;
+    const char* kind = "deadlock";
+    for (Warp& w : warps_) {
+        for (const Join& j : w.joins)
+            if (j.arrived)
+                text += "  warp " + std::to_string(w.index) + " lanes 0x" + hex(j.arrived) + " at " + where(*w.kernel, j.pc) +
+                        ": wait for the other lanes of the branch\n";
+        for (const Fragment& f : w.frags) {
+            text += "  warp " + std::to_string(w.index) + " lanes 0x" + hex(f.mask) + " at ";
+            if (f.state == Fragment::at_barrier) {
+                const BarrierState& b = cta.barriers[f.barrier];
+                text += where(*w.kernel, f.pc - 1) + ": barrier " + std::to_string(f.barrier) + ", " + std::to_string(b.arrived) +
+                        " of " + std::to_string(b.all ? cta.live_threads : b.expected) + " threads have come\n";
+                if (kind[1] == 'e') pc = f.pc - 1;
+            } else {
+                const InstInfo& info = w.kernel->infos[f.pc];
+                text += where(*w.kernel, f.pc) + ": " + info.text + " needs lanes that never come\n";
+                kind = op_rows()[info.op].family == "bar" && info.mask_at < 0 ? "barrier" : "divergence";
+                pc = f.pc;
+            }
+        }
+    }
+    report_raw(cta, kind, pc, "  no warp can go on\n" + text + "  seed " + std::to_string(launch->options.seed) + "\n");
+}
+
+void Block::fold_counts() {
+    for (size_t i = 0; i < counts.size(); i++) total_counts_[i] += counts[i];
+    std::fill(counts.begin(), counts.end(), 0);
+}
+
+Stop Block::run(uint64_t budget) {
+    uint64_t end = cta.executed + budget;
+    Stop stop = Stop::turn_over;
+    while (stop == Stop::turn_over && cta.executed < end) {
+        int i = choose_warp();
+        if (i < 0) {
+            stop = Stop::finished;
+            for (const Warp& w : warps_)
+                if (!w.finished()) stop = Stop::failed;
+            if (stop == Stop::failed) report_deadlock();
+            break;
+        }
+        if (run_warp(warps_[size_t(i)], quantum()) == Stop::failed) stop = Stop::failed;
+        if (cta.async) async_tick(cta.async, cta);
+        if (launch->state->stop.load(std::memory_order_relaxed)) stop = Stop::failed;
+    }
+    fold_counts();
+    if (stop == Stop::finished) {
+        if (cta.async && !async_cta_end(cta.async, cta)) stop = Stop::failed;
+        if (cta.observer) cta.observer->cta_end(cta);
+    }
+    if (stop != Stop::turn_over) busy = false;
+    return stop;
+}
+
+void Block::add_to(Counters& total) const {
+    Counters c = scalar_;
+    std::map<std::string, uint64_t> by_name;
+    const Kernel& k = *launch->kernel;
+    for (size_t pc = 0; pc < total_counts_.size(); pc++) {
+        uint64_t n = total_counts_[pc];
+        if (!n) continue;
+        c.warp_instructions += n;
+        const OpRow& row = op_rows()[k.infos[pc].op];
+        if (row.mnemonic == "mma") c.mma += n;
+        by_name[k.infos[pc].text] += n;
+    }
+    c.lane_instructions = lane_instructions;
+    c.by_opcode.assign(by_name.begin(), by_name.end());
+    total.add(c);
+}
+
+} // namespace emu

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// One block with everything it needs to run: register files, shared memory, warps. Reused for block after block by one
+// host thread; launch.cpp owns it.
+#pragma once
+
+#include "warp.h"
+
+namespace emu {
+
+enum class Stop : uint8_t { blocked, turn_over, finished, failed };
+
+class Block {
+public:
+    explicit Block(Launch& launch);
+    ~Block();
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+    void begin(uint64_t linear);        // takes up block number `linear`
+    Stop run(uint64_t budget);          // until it ends, or about `budget` warp instructions
+    void add_to(Counters& total) const; // everything since the object was made
+
+    Cta cta;
+    Launch* launch;
+    bool busy = false;
+
+private:
+    Stop run_warp(Warp& w, uint64_t budget); // run.cpp
+    int choose_warp();
+    void start_warp(Warp& w);
+    void fill_special(Warp& w, uint16_t slot, uint8_t which);
+    void report_deadlock();
+    uint64_t quantum();
+
+    std::vector<Warp> warps_;
+    uint32_t* registers_ = nullptr; // one allocation: registers, predicates, undefined masks of all warps
+    size_t words_per_warp_ = 0;
+    std::vector<uint8_t> local_;
+    std::vector<uint8_t> shared_;
+    std::vector<uint32_t> shared_defined_;
+    std::vector<bool> blocked_;
+    Counters scalar_;
+    std::vector<uint32_t> counts;      // executions of each instruction since the last fold
+    std::vector<uint64_t> total_counts_;
+    uint64_t lane_instructions = 0;
+    uint32_t next_warp_ = 0;
+    uint32_t starved_ = 0;
+    void fold_counts();
+};
+
+} // namespace emu

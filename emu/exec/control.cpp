@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order and control: bra exit ret trap, bar and barrier, fences, and hints that change nothing a program can see.
+#include "lanes.h"
+#include "run.h"
+
+namespace emu::EMU_LEVEL {
+namespace {
+
+Flow bra(Warp& w, const Inst& in) { return branch(w, in, w.mask); }
+Flow exit_(Warp& w, const Inst&) { return exit_lanes(w, w.mask); }
+Flow trap(Warp& w, const Inst&) { return report(w, "trap", __builtin_ctz(w.mask), "the kernel executed trap"); }
+Flow nothing(Warp&, const Inst&) { return Flow::next; }
+Flow fence(Warp& w, const Inst&) {
+    note_fence(w);
+    return Flow::next;
+}
+Flow policy(Warp& w, const Inst& in) {
+    return map_lanes<uint64_t>(w, in.r[0], [](int) { return 0x12f0000000000000ull; });
+}
+Flow warp_sync(Warp& w, const Inst&) {
+    if (w.cta->observer) w.cta->observer->warp_sync(w, w.mask);
+    return Flow::next;
+}
+EMU_INLINE uint32_t first_lane(const Warp& w, uint16_t slot) { return w.reg<uint32_t>(slot)[__builtin_ctz(w.mask)]; }
+template <bool SYNC, bool COUNT> Flow bar(Warp& w, const Inst& in) {
+    uint32_t threads = COUNT ? first_lane(w, in.r[1]) : 0;
+    return barrier(w, in, first_lane(w, in.r[0]), threads, SYNC, Reduce::none, 0);
+}
+template <Reduce HOW> Flow bar_red(Warp& w, const Inst& in) {
+    uint32_t p = w.preds[in.r[2]];
+    if (in.flags & Inst::not_src) p = ~p;
+    return barrier(w, in, first_lane(w, in.r[1]), 0, true, HOW, p & w.mask);
+}
+} // namespace
+
+Handler pick_branch(const Form&, Inst&) { return &bra; }
+
+Handler pick_control(const Form& form, Inst&) {
+    if (form.mnemonic == "trap") return &trap;
+    return form.mnemonic == "brkpt" ? &nothing : &exit_;
+}
+
+Handler pick_bar(const Form& form, Inst&) {
+    if (form.has("warp")) return &warp_sync;
+    if (form.has("red")) return form.has("popc") ? &bar_red<Reduce::popc> : form.has("and") ? &bar_red<Reduce::all> : &bar_red<Reduce::any>;
+    bool count = form.operands.size() > 1;
+    if (form.has("arrive")) return &bar<false, true>;
+    return count ? &bar<true, true> : &bar<true, false>;
+}
+
+Handler pick_fence(const Form& form, Inst&) {
+    if (form.mnemonic == "membar" || form.mnemonic == "fence") return &fence;
+    return form.mnemonic == "createpolicy" ? &policy : &nothing;
+}
+
+} // namespace emu::EMU_LEVEL

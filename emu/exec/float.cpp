@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact floating point: add sub mul fma div rcp sqrt of f32 and f64 in all roundings, f16 and bf16, neg abs copysign
+// testp. The host's rounding mode is never touched: directed roundings are corrected from the exact remainder.
+// NaN results are the card's (0x7fffffff, 0x7fff).
+#include <cmath>
+
+#include "half.h"
+
+namespace emu::EMU_LEVEL {
+namespace {
+
+// --- f32, rounded to nearest: straight vector code ---
+struct AddOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a + b; } };
+struct SubOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a - b; } };
+struct MulOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a * b; } };
+struct FmaOp { static constexpr int N = 3; static EMU_INLINE float f(float a, float b, float c) { return __builtin_fmaf(a, b, c); } };
+struct DivOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a / b; } };
+struct RcpOp { static constexpr int N = 1; static EMU_INLINE float f(float a, float, float) { return 1.0f / a; } };
+struct SqrtOp { static constexpr int N = 1; static EMU_INLINE float f(float a, float, float) { return __builtin_sqrtf(a); } };
+
+template <class Op, bool FTZ, bool SAT> Flow nearest(Warp& w, const Inst& in) {
+    const float* a = w.reg<float>(in.r[1]);
+    const float* b = w.reg<float>(in.r[Op::N > 1 ? 2 : 1]);
+    const float* c = w.reg<float>(in.r[Op::N > 2 ? 3 : 1]);
+    return map_lanes<float>(w, in.r[0], [&](int l) {
+        float x = a[l], y = b[l], z = c[l];
+        if (FTZ) x = flush(x), y = flush(y), z = flush(z);
+        float r = Op::f(x, y, z);
+        if (FTZ) r = flush(r);
+        return SAT ? clamp01(r) : canonical(r);
+    });
+}
+
+// --- f32, directed ---
+enum Rounding : uint8_t { RN, RZ, RM, RP };
+
+// f is the nearest float; `rest` has the sign of (exact - f).
+EMU_INLINE float directed(float f, double rest, int mode) {
+    if (rest == 0 || rest != rest) return f;
+    if (mode == RP || (mode == RZ && f < 0)) return rest > 0 ? std::nextafterf(f, INFINITY) : f;
+    if (mode == RM || (mode == RZ && f > 0)) return rest < 0 ? std::nextafterf(f, -INFINITY) : f;
+    return f;
+}
+EMU_INLINE float round_sum(double s, double e, int mode) {
+    float f = float(s);
+    double rest = s - double(f);
+    return directed(f, rest != 0 ? rest : e, mode);
+}
+EMU_INLINE float exact_fma(double a, double b, double c, int mode) {
+    double p = a * b, e = 0; // floats: the product is exact
+    double s = two_sum(p, c, e);
+    if (s != s || std::isinf(s)) return float(s);
+    if (s == 0 && e == 0 && mode == RM && std::signbit(p) != std::signbit(c)) return -0.0f;
+    return round_sum(s, e, mode);
+}
+struct AddDir { static float f(float a, float b, float, int m) { return exact_fma(a, 1, b, m); } };
+struct SubDir { static float f(float a, float b, float, int m) { return exact_fma(a, 1, -double(b), m); } };
+struct MulDir { static float f(float a, float b, float, int m) { return round_sum(double(a) * b, 0, m); } };
+struct FmaDir { static float f(float a, float b, float c, int m) { return exact_fma(a, b, c, m); } };
+struct DivDir { static float f(float a, float b, float, int m) {
+    float q = a / b;
+    if (q != q || std::isinf(a) || std::isinf(b) || b == 0) return q;
+    if (std::isinf(q)) return directed(q, q > 0 ? -1 : 1, m);
+    double rest = double(a) - double(q) * double(b);
+    return directed(q, b > 0 ? rest : -rest, m);
+} };
+struct RcpDir { static float f(float a, float, float, int m) { return DivDir::f(1.0f, a, 0, m); } };
+struct SqrtDir { static float f(float a, float, float, int m) {
+    float q = std::sqrt(a);
+    return q == q && !std::isinf(q) ? directed(q, double(a) - double(q) * double(q), m) : q;
+} };
+template <class Op, int N> Flow directed_f32(Warp& w, const Inst& in) {
+    const float* a = w.reg<float>(in.r[1]);
+    const float* b = w.reg<float>(in.r[N > 1 ? 2 : 1]);
+    const float* c = w.reg<float>(in.r[N > 2 ? 3 : 1]);
+    int mode = in.sub & 3;
+    bool ftz = in.sub & 4, sat = in.sub & 8;
+    return map_active<float>(w, in.r[0], [&](int l) {
+        float x = a[l], y = b[l], z = c[l];
+        if (ftz) x = flush(x), y = flush(y), z = flush(z);
+        float r = Op::f(x, y, z, mode);
+        if (ftz) r = flush(r);
+        return sat ? clamp01(r) : canonical(r);
+    });
+}
+
+template <class Op, class Dir> Handler pick_f32(const Form& form, Inst& in) {
+    bool ftz = form.has("ftz"), sat = form.has("sat");
+    int mode = form.has("rz") ? RZ : form.has("rm") ? RM : form.has("rp") ? RP : RN;
+    if (mode != RN) {
+        in.sub = uint8_t(mode | (ftz ? 4 : 0) | (sat ? 8 : 0));
+        return &directed_f32<Dir, Op::N>;
+    }
+    if (ftz) return sat ? &nearest<Op, true, true> : &nearest<Op, true, false>;
+    return sat ? &nearest<Op, false, true> : &nearest<Op, false, false>;
+}
+
+// --- f64 ---
+EMU_INLINE double canonical64(double d) { return d == d ? d : bits_as<double>(0x7fffffffffffffffull); }
+struct Add64 { static EMU_INLINE double f(double a, double b) { return canonical64(a + b); } };
+struct Sub64 { static EMU_INLINE double f(double a, double b) { return canonical64(a - b); } };
+struct Mul64 { static EMU_INLINE double f(double a, double b) { return canonical64(a * b); } };
+struct Div64 { static EMU_INLINE double f(double a, double b) { return canonical64(a / b); } };
+struct Fma64 { static EMU_INLINE double f(double a, double b, double c) { return canonical64(__builtin_fma(a, b, c)); } };
+struct Rcp64 { static EMU_INLINE double f(double a) { return canonical64(1.0 / a); } };
+struct Sqrt64 { static EMU_INLINE double f(double a) { return canonical64(__builtin_sqrt(a)); } };
+
+// --- f16 and bf16: add, sub, mul are right through f32 (24 >= 2p + 2 bits); fma rounds once, through odd rounding ---
+struct HalfAdd { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a + b; } };
+struct HalfSub { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a - b; } };
+struct HalfMul { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a * b; } };
+struct HalfFma { static constexpr int N = 3; static EMU_INLINE float f(float a, float b, float c) {
+    double e, s = two_sum(double(a) * double(b), c, e);
+    return to_odd(s, e == e ? e : 0);
+} };
+template <bool BF> EMU_INLINE uint32_t finish(float r, int mode) {
+    uint32_t h = narrow<BF>(r);
+    bool nan = (h & 0x7fff) > (BF ? 0x7f80u : 0x7c00u);
+    if (mode & 1) h = nan || (h & 0x8000) ? 0 : h > (BF ? 0x3f80u : 0x3c00u) ? (BF ? 0x3f80u : 0x3c00u) : h; // sat
+    if (mode & 2) h = nan ? 0x7fff : (h & 0x8000 ? 0 : h);                                                    // relu
+    return h;
+}
+template <bool BF> EMU_INLINE float operand(uint32_t h, int mode) {
+    if ((mode & 4) && !(h & (BF ? 0x7f80u : 0x7c00u))) h &= 0x8000; // ftz
+    return widen<BF>(h);
+}
+template <class Op, bool BF, bool PACKED> Flow half_op(Warp& w, const Inst& in) {
+    const uint32_t* a = w.reg<uint32_t>(in.r[1]);
+    const uint32_t* b = w.reg<uint32_t>(in.r[2]);
+    const uint32_t* c = w.reg<uint32_t>(in.r[Op::N > 2 ? 3 : 2]);
+    int mode = in.sub;
+    auto one = [&](uint32_t x, uint32_t y, uint32_t z) {
+        uint32_t h = finish<BF>(Op::f(operand<BF>(x & 0xffff, mode), operand<BF>(y & 0xffff, mode), operand<BF>(z & 0xffff, mode)), mode);
+        return (mode & 4) && !(h & (BF ? 0x7f80u : 0x7c00u)) ? h & 0x8000 : h;
+    };
+    return map_lanes<uint32_t>(w, in.r[0], [&](int l) {
+        uint32_t r = one(a[l], b[l], c[l]);
+        if (PACKED) r |= one(a[l] >> 16, b[l] >> 16, c[l] >> 16) << 16;
+        return r;
+    });
+}
+template <class Op> Handler pick_half(const Form& form, Inst& in) {
+    in.sub = uint8_t((form.has("sat") ? 1 : 0) | (form.has("relu") ? 2 : 0) | (form.has("ftz") ? 4 : 0));
+    switch (form.type()) {
+    case Type::f16: return &half_op<Op, false, false>;
+    case Type::f16x2: return &half_op<Op, false, true>;
+    case Type::bf16: return &half_op<Op, true, false>;
+    case Type::bf16x2: return &half_op<Op, true, true>;
+    default: return nullptr;
+    }
+}
+
+// --- f32 with f16 or bf16 sources ---
+template <class Dir, int N, bool BF> Flow mixed(Warp& w, const Inst& in) {
+    const uint32_t* a = w.reg<uint32_t>(in.r[1]);
+    const uint32_t* b = w.reg<uint32_t>(in.r[2]);
+    const float* c = w.reg<float>(in.r[N > 2 ? 3 : 2]);
+    int mode = in.sub & 3;
+    bool sat = in.sub & 8;
+    return map_active<float>(w, in.r[0], [&](int l) {
+        float x = widen<BF>(a[l]);
+        float r = N > 2 ? Dir::f(x, widen<BF>(b[l]), c[l], mode) : Dir::f(x, c[l], 0, mode);
+        return sat ? clamp01(r) : canonical(r);
+    });
+}
+
+// --- signs ---
+template <class T, int OP> Flow sign_bits(Warp& w, const Inst& in) { // 0 neg, 1 abs; in.imm: the sign bits
+    const void* a = w.regs + size_t(in.r[1]) * 32;
+    T mask = T(in.imm);
+    return map_lanes<T>(w, in.r[0], [&](int l) { return OP == 0 ? T(get<T>(a, l) ^ mask) : T(get<T>(a, l) & ~mask); });
+}
+template <int OP> Flow sign_ftz(Warp& w, const Inst& in) {
+    const float* a = w.reg<float>(in.r[1]);
+    return map_lanes<float>(w, in.r[0], [&](int l) { return OP == 0 ? -flush(a[l]) : __builtin_fabsf(flush(a[l])); });
+}
+template <int OP> Handler pick_sign(const Form& form, Inst& in) {
+    switch (form.type()) {
+    case Type::f32:
+        if (form.has("ftz")) return &sign_ftz<OP>;
+        in.imm = 0x80000000;
+        return &sign_bits<uint32_t, OP>;
+    case Type::f16x2:
+    case Type::bf16x2: in.imm = 0x80008000; return &sign_bits<uint32_t, OP>;
+    case Type::f16:
+    case Type::bf16: in.imm = 0x8000; return &sign_bits<uint16_t, OP>;
+    case Type::f64: in.imm = INT64_MIN; return &sign_bits<uint64_t, OP>;
+    default: return nullptr;
+    }
+}
+template <class T> Flow copysign_bits(Warp& w, const Inst& in) {
+    const T* a = w.reg<T>(in.r[1]);
+    const T* b = w.reg<T>(in.r[2]);
+    constexpr T S = T(1) << (sizeof(T) * 8 - 1);
+    return map_lanes<T>(w, in.r[0], [&](int l) { return T((a[l] & S) | (b[l] & ~S)); });
+}
+template <class T> Flow testp(Warp& w, const Inst& in) {
+    const T* a = w.reg<T>(in.r[1]);
+    constexpr int MANTISSA = sizeof(T) == 4 ? 23 : 52;
+    constexpr T MAGNITUDE = T(~T(0)) >> 1, INF = MAGNITUDE >> MANTISSA << MANTISSA;
+    int what = in.sub;
+    set_pred(w, in.r[0], test_lanes([&](int l) {
+        T m = a[l] & MAGNITUDE;
+        switch (what) {
+        case 0: return m < INF;
+        case 1: return m == INF;
+        case 2: return m <= INF;
+        case 3: return m > INF;
+        case 4: return m < INF && (m >> MANTISSA) != 0;
+        default: return m != 0 && (m >> MANTISSA) == 0;
+        }
+    }));
+    return Flow::next;
+}
+template <class Op, class Dir, class Half, class Wide> Handler arithmetic(const Form& form, Inst& in) {
+    if (form.types.size() == 2) { // f32 with a half
+        bool bf = form.type(1) == Type::bf16;
+        in.sub = uint8_t((form.has("rz") ? RZ : form.has("rm") ? RM : form.has("rp") ? RP : RN) | (form.has("sat") ? 8 : 0));
+        return bf ? &mixed<Dir, Op::N, true> : &mixed<Dir, Op::N, false>;
+    }
+    if (form.type() == Type::f32) return pick_f32<Op, Dir>(form, in);
+    if (form.type() == Type::f64) {
+        if (form.has("rz") || form.has("rm") || form.has("rp")) return nullptr;
+        if constexpr (Op::N == 2) return &binary<Wide, double>;
+        else return &ternary<Wide, double>;
+    }
+    return pick_half<Half>(form, in);
+}
+} // namespace
+
+Handler pick_float2(const Form& form, Inst& in) {
+    std::string_view m = form.mnemonic;
+    bool wide = form.type() == Type::f64;
+    if (m == "add") return arithmetic<AddOp, AddDir, HalfAdd, Add64>(form, in);
+    if (m == "sub") return arithmetic<SubOp, SubDir, HalfSub, Sub64>(form, in);
+    if (m == "mul") return arithmetic<MulOp, MulDir, HalfMul, Mul64>(form, in);
+    if (m == "fma" || m == "mad") return arithmetic<FmaOp, FmaDir, HalfFma, Fma64>(form, in);
+    if (m == "div") return wide ? &binary<Div64, double> : pick_f32<DivOp, DivDir>(form, in);
+    if (m == "rcp") return wide ? &unary<Rcp64, double> : pick_f32<RcpOp, RcpDir>(form, in);
+    if (m == "sqrt") return wide ? &unary<Sqrt64, double> : pick_f32<SqrtOp, SqrtDir>(form, in);
+    if (m == "neg") return pick_sign<0>(form, in);
+    if (m == "abs") return pick_sign<1>(form, in);
+    if (m == "copysign") return wide ? &copysign_bits<uint64_t> : &copysign_bits<uint32_t>;
+    const std::string_view tests[] = {"finite", "infinite", "number", "notanumber", "normal", "subnormal"};
+    for (uint8_t i = 0; i < 6; i++)
+        if (form.has(tests[i])) in.sub = i;
+    return wide ? &testp<uint64_t> : &testp<uint32_t>;
+}
+
+} // namespace emu::EMU_LEVEL

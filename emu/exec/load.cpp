@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads from every space, one to eight elements for each lane, widened to the register when it is wider.
+#include "run.h"
+#include "space.h"
+
+namespace emu::EMU_LEVEL {
+namespace {
+
+// in.r: destinations, address. in.sub bit 0: 64-bit address register, bit 1: acquire, bit 2: sign-extend.
+// in.target: space and bytes of the destination register. The common case first: 4 or 8 bytes into registers of that size.
+template <class T, int VEC, Space SPACE> Flow load(Warp& w, const Inst& in) {
+    alignas(64) uint64_t addr[32];
+    read_addresses(w, in.r[VEC], in.imm, in.sub & 1, addr);
+    uint32_t undefined = 0;
+    T* dst[VEC];
+    for (int i = 0; i < VEC; i++) dst[i] = w.reg<T>(in.r[i]);
+    auto one = [&](int l, const uint8_t* from) {
+        T v[VEC];
+        __builtin_memcpy(v, from, sizeof v);
+        for (int i = 0; i < VEC; i++) dst[i][l] = v[i];
+    };
+    bool ok = SPACE == Space::shared ? visit_shared<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one)
+                                     : visit_global<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
+    if (!ok) return Flow::failed;
+    if (__builtin_expect(undefined != 0, 0)) taint_loaded(w, in, SPACE == Space::shared, undefined, addr, VEC, sizeof(T));
+    if (in.sub & 2) note_fence(w);
+    return Flow::next;
+}
+EMU_INLINE uint64_t read_bytes(const uint8_t* from, unsigned bytes, bool sign) {
+    switch (bytes) {
+    case 1: return sign ? uint64_t(int64_t(int8_t(*from))) : *from;
+    case 2: { uint16_t v; __builtin_memcpy(&v, from, 2); return sign ? uint64_t(int64_t(int16_t(v))) : v; }
+    case 4: { uint32_t v; __builtin_memcpy(&v, from, 4); return sign ? uint64_t(int64_t(int32_t(v))) : v; }
+    default: { uint64_t v; __builtin_memcpy(&v, from, 8); return v; }
+    }
+}
+EMU_INLINE void put_bytes(Warp& w, uint16_t slot, int l, uint64_t v, unsigned bytes) {
+    if (bytes == 8) w.reg<uint64_t>(slot)[l] = v;
+    else w.reg<uint32_t>(slot)[l] = bytes == 4 ? uint32_t(v) : bytes == 2 ? uint16_t(v) : uint8_t(v);
+}
+// Every other type and space.
+Flow load_any(Warp& w, const Inst& in) {
+    alignas(64) uint64_t addr[32];
+    unsigned vec = in.vec, bytes = in.bytes, reg_bytes = in.target & 15;
+    auto space = Space(in.target >> 4);
+    bool sign = in.sub & 4;
+    read_addresses(w, in.r[vec], in.imm, in.sub & 1, addr);
+    uint32_t undefined = 0;
+    bool ok = visit_any<false>(w, space, addr, bytes * vec, &undefined, [&](int l, const uint8_t* from) {
+        for (unsigned i = 0; i < vec; i++) put_bytes(w, in.r[i], l, read_bytes(from + i * bytes, bytes, sign), reg_bytes);
+    });
+    if (!ok) return Flow::failed;
+    if (undefined) taint_loaded(w, in, space == Space::shared, undefined, addr, vec, bytes);
+    if (in.sub & 2) note_fence(w);
+    return Flow::next;
+}
+// One 16-byte register a lane.
+Flow load128(Warp& w, const Inst& in) {
+    alignas(64) uint64_t addr[32];
+    auto space = Space(in.target >> 4);
+    read_addresses(w, in.r[1], in.imm, in.sub & 1, addr);
+    uint32_t undefined = 0;
+    B128* dst = w.reg<B128>(in.r[0]);
+    if (!visit_any<false>(w, space, addr, 16, &undefined, [&](int l, const uint8_t* from) { __builtin_memcpy(dst + l, from, 16); }))
+        return Flow::failed;
+    if (undefined) taint_loaded(w, in, space == Space::shared, undefined, addr, 1, 16);
+    return Flow::next;
+}
+// Parameters: the same for all lanes unless the address is computed.
+Flow load_param(Warp& w, const Inst& in) {
+    alignas(64) uint64_t addr[32];
+    unsigned vec = in.vec, each = in.bytes, reg_bytes = in.target & 15, bytes = each * vec;
+    read_addresses(w, in.r[vec], in.imm, in.sub & 1, addr);
+    uint32_t size = w.kernel->info.param_bytes;
+    for (uint32_t m = w.mask; m; m &= m - 1) {
+        int l = __builtin_ctz(m);
+        if (addr[l] > size || size - addr[l] < bytes)
+            return report_access(w, "bounds", l, Space::param, addr[l], bytes, false, "is outside the kernel's parameters");
+        if (addr[l] & (bytes - 1)) return report_access(w, "misaligned", l, Space::param, addr[l], bytes, false, "is not aligned");
+        for (unsigned i = 0; i < vec; i++)
+            put_bytes(w, in.r[i], l, read_bytes(w.launch->params + addr[l] + i * each, each, in.sub & 4), reg_bytes);
+    }
+    return Flow::next;
+}
+
+template <class T> Handler fast(Space space, unsigned vec) {
+    bool shared = space == Space::shared;
+    switch (vec) {
+    case 1: return shared ? &load<T, 1, Space::shared> : &load<T, 1, Space::global>;
+    case 2: return shared ? &load<T, 2, Space::shared> : &load<T, 2, Space::global>;
+    case 4: return shared ? &load<T, 4, Space::shared> : &load<T, 4, Space::global>;
+    default: return shared ? nullptr : &load<T, 8, Space::global>;
+    }
+}
+} // namespace
+
+Handler pick_ld(const Form& form, Inst& in) {
+    const Operand& address = form.operands[1];
+    const Operand& first = form.operands[0].parts[0];
+    unsigned bytes = bytes_of(first.type), vec = in.vec;
+    in.imm = int64_t(address.value);
+    in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (form.has("acquire") ? 2 : 0) | (is_signed(form.type()) ? 4 : 0));
+    in.target = bytes | uint32_t(form.space) << 4;
+    bool wide_space = form.space == Space::global || form.space == Space::generic;
+    if (unsigned(in.bytes) * vec > (wide_space ? 32u : 16u)) return nullptr;
+    if (form.type() == Type::b128) return vec == 1 && form.space != Space::param ? &load128 : nullptr;
+    for (const Operand& part : form.operands[0].parts)
+        if (bytes_of(part.type) != bytes) return nullptr;
+    if (form.space == Space::param) return &load_param;
+    if (bytes == in.bytes && (form.space == Space::shared || form.space == Space::global)) {
+        if (bytes == 4) return fast<uint32_t>(form.space, vec);
+        if (bytes == 8 && vec <= 4) return fast<uint64_t>(form.space, vec);
+    }
+    return &load_any;
+}
+
+} // namespace emu::EMU_LEVEL

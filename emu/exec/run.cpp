@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop: takes a warp's running fragment from instruction to instruction until it blocks, ends or its turn is over.
+// Everything rare (undefined registers, late reads, lanes that must be gathered) leaves the straight path by one test.
+#include "block.h"
+
+#include <time.h>
+
+#include <cstring>
+
+#include "../ir/special.h"
+#include "run.h"
+
+namespace emu {
+namespace {
+
+// --- late reads ---
+bool touches(const InstInfo& later, const InstInfo& load) {
+    for (uint16_t d : load.dst) {
+        for (uint16_t r : later.src)
+            if (r == d) return true;
+        for (uint16_t r : later.dst)
+            if (r == d) return true;
+    }
+    return false;
+}
+
+// Runs a deferred load with the addresses it was issued with.
+bool deliver(Warp& w, const PendingLoad& load) {
+    const Inst& in = w.kernel->code[load.pc];
+    uint16_t slot = in.r[in.nregs - 1];
+    uint32_t saved[64], mask = w.mask, pc = w.pc;
+    uint32_t* address = w.regs + size_t(slot) * 32;
+    size_t bytes = size_t(w.kernel->slots - slot >= 2 ? 256 : 128); // the register may take two slots
+    memcpy(saved, address, bytes);
+    memcpy(address, load.address, bytes);
+    w.mask = load.mask;
+    w.pc = load.pc;
+    Flow flow = (!w.tainted || taint_before(w, in, load.mask)) ? in.fn(w, in) : Flow::failed;
+    for (size_t i = 0; i < bytes / 4; i++) { // what the load itself wrote stays
+        uint16_t at = uint16_t(slot + i / 32);
+        bool written = false;
+        for (uint16_t d : w.kernel->infos[load.pc].dst) written |= d == at;
+        if (!written) address[i] = saved[i];
+    }
+    w.mask = mask;
+    w.pc = pc;
+    return flow != Flow::failed;
+}
+
+// Delivers what this instruction needs, and everything older. False after a report.
+bool deliver_for(Warp& w, const Inst& in, const InstInfo& info) {
+    size_t count = 0;
+    bool all = (in.flags & Inst::aligned) && op_rows()[info.op].family == "bar";
+    all |= op_rows()[info.op].family == "control" || op_rows()[info.op].family == "fence";
+    for (size_t i = 0; i < w.pending.size(); i++)
+        if (all || touches(info, w.kernel->infos[w.pending[i].pc])) count = i + 1;
+    for (size_t i = 0; i < count; i++)
+        if (!deliver(w, w.pending[i])) return false;
+    w.pending.erase(w.pending.begin(), w.pending.begin() + long(count));
+    return true;
+}
+
+void defer(Warp& w, const Inst& in, uint32_t lanes) {
+    PendingLoad load;
+    load.pc = w.pc;
+    load.mask = lanes;
+    uint16_t slot = in.r[in.nregs - 1];
+    memcpy(load.address, w.regs + size_t(slot) * 32, w.kernel->slots - slot >= 2 ? 256 : 128);
+    w.pending.push_back(load);
+}
+
+// --- lanes that must be together ---
+// True: go on with these lanes. False: the fragment was parked (or a report was made: *failed).
+bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, bool* failed) {
+    uint32_t required = w.live;
+    if (!(in.flags & Inst::aligned)) {
+        const uint32_t* members = w.reg<uint32_t>(in.r[size_t(info.mask_at)]);
+        required = 0;
+        for (uint32_t m = lanes; m; m &= m - 1) {
+            int l = __builtin_ctz(m);
+            if (!((members[l] >> l) & 1)) {
+                report(w, "divergence", l, "the member mask 0x" + std::to_string(members[l]) + " does not name this lane");
+                *failed = true;
+                return false;
+            }
+            required |= members[l];
+        }
+        uint32_t gone = required & w.existing & ~w.live;
+        if (gone) {
+            report(w, "divergence", __builtin_ctz(gone), "the member mask names this lane, which has already left the kernel");
+            *failed = true;
+            return false;
+        }
+        required &= w.live;
+    }
+    return (required & ~lanes) == 0 || gather(w, in, lanes, required);
+}
+} // namespace
+
+Stop Block::run_warp(Warp& w, uint64_t budget) {
+    const Inst* code = cta.kernel->code.data();
+    const InstInfo* infos = cta.kernel->infos.data();
+    const bool late_reads = launch->options.late_reads;
+    uint64_t left = budget, lanes_run = 0, start = 0;
+    Stop stop = Stop::blocked;
+    uint32_t* const executed = counts.data();
+    (void)start;
+    while (w.current >= 0 || choose_fragment(w)) {
+        Fragment& f = w.frags[size_t(w.current)];
+        uint32_t pc = f.pc;
+        const uint32_t lanes = f.mask, join_pc = f.join >= 0 ? w.joins[size_t(f.join)].pc : UINT32_MAX;
+        for (;;) {
+            if (__builtin_expect(pc == join_pc, 0)) {
+                f.pc = pc;
+                merge_at_join(w);
+                break;
+            }
+            if (__builtin_expect(left == 0, 0)) {
+                f.pc = pc;
+                stop = Stop::turn_over;
+                goto done;
+            }
+            left--;
+            const Inst& in = code[pc];
+            executed[pc]++;
+            uint32_t on = lanes & (w.preds[in.guard] ^ (0u - in.guard_not));
+            w.pc = pc;
+            if (__builtin_expect(w.tainted != 0, 0) && !taint_guard(w, in, lanes)) goto failed;
+            if (!on) {
+                pc++;
+                continue;
+            }
+            w.mask = on;
+            if ((in.flags & (Inst::sync | Inst::aligned)) && (on != FULL || (in.flags & Inst::sync))) {
+                bool failed_here = false;
+                f.pc = pc;
+                if (!together(w, in, infos[pc], on, &failed_here)) {
+                    if (failed_here) goto failed;
+                    executed[pc]--;
+                    break;
+                }
+            }
+            lanes_run += unsigned(__builtin_popcount(on));
+            if (__builtin_expect(late_reads, 0)) {
+                if (!w.pending.empty() && !deliver_for(w, in, infos[pc])) goto failed;
+                if (in.flags & Inst::late_ok) {
+                    defer(w, in, on);
+                    pc++;
+                    continue;
+                }
+            }
+            if (__builtin_expect(w.tainted != 0, 0) && !taint_before(w, in, on)) goto failed;
+            Flow flow = in.fn(w, in);
+            if (__builtin_expect(flow == Flow::next, 1)) {
+                pc++;
+                continue;
+            }
+            if (flow == Flow::moved) {
+                if (w.current >= 0 && w.frags.size() == 1 && w.frags[0].mask == lanes && &f == &w.frags[0] &&
+                    f.state == Fragment::ready) { // a branch that all lanes took
+                    pc = f.pc;
+                    continue;
+                }
+                break;
+            }
+            f.pc = pc;
+            if (flow == Flow::failed) goto failed;
+            stop = Stop::turn_over; // Flow::wait: try again later
+            goto done;
+        }
+    }
+    if (w.finished()) stop = Stop::finished;
+    goto done;
+failed:
+    stop = Stop::failed;
+done:
+    cta.executed += budget - left;
+    lane_instructions += lanes_run;
+    return stop;
+}
+
+void note_fence(Warp& w) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (w.cta->observer) w.cta->observer->fence(w, w.mask);
+}
+
+uint64_t read_clock(Warp& w, uint8_t which) {
+    auto what = Special(which);
+    if (what == Special::clock) return uint32_t(w.cta->executed);
+    if (what == Special::clock_hi) return w.cta->executed >> 32;
+    if (what == Special::clock64) return w.cta->executed;
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    uint64_t ns = uint64_t(t.tv_sec) * 1000000000ull + uint64_t(t.tv_nsec);
+    return what == Special::globaltimer_hi ? ns >> 32 : what == Special::globaltimer_lo ? uint32_t(ns) : ns;
+}
+
+} // namespace emu

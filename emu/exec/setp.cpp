@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons to predicates and values (setp, set) and choices (selp, slct).
+#include <type_traits>
+
+#include "half.h"
+#include "run.h"
+
+namespace emu::EMU_LEVEL {
+namespace {
+
+// Cmp: 0 eq 1 ne 2 lt 3 le 4 gt 5 ge, +8: also true if unordered; 6 num 7 nan.
+template <int C, class T> EMU_INLINE bool compare(T a, T b) {
+    constexpr int K = C & 7;
+    bool nan = a != a || b != b;
+    bool r = K == 0 ? a == b : K == 1 ? (a != b && !nan) : K == 2 ? a < b : K == 3 ? a <= b : K == 4 ? a > b
+           : K == 5 ? a >= b : K == 6 ? !nan : nan;
+    return C & 8 ? r || nan : r;
+}
+// The same, chosen at run time: for types that hot loops do not compare.
+template <class T> EMU_INLINE bool compare_any(int c, T a, T b) {
+    bool nan = a != a || b != b, r;
+    switch (c & 7) {
+    case 0: r = a == b; break;
+    case 1: r = a != b && !nan; break;
+    case 2: r = a < b; break;
+    case 3: r = a <= b; break;
+    case 4: r = a > b; break;
+    case 5: r = a >= b; break;
+    case 6: r = !nan; break;
+    default: r = nan; break;
+    }
+    return c & 8 ? r || nan : r;
+}
+int comparison(const Form& form) {
+    const std::string_view names[] = {"eq", "ne", "lt", "le", "gt", "ge", "num", "nan", "equ", "neu", "ltu", "leu", "gtu", "geu"};
+    for (int i = 0; i < 14; i++)
+        if (form.mods[0] == names[i]) return i < 8 ? i : i - 8 + 8;
+    const std::string_view unsigned_names[] = {"lo", "ls", "hi", "hs"};
+    for (int i = 0; i < 4; i++)
+        if (form.mods[0] == unsigned_names[i]) return 2 + i;
+    return -1;
+}
+
+enum Combine : uint8_t { NONE, AND, OR, XOR };
+EMU_INLINE uint32_t combined(uint32_t r, uint32_t c, int how) { return how == AND ? r & c : how == OR ? r | c : how == XOR ? r ^ c : r; }
+
+// Writes p and q (q: the complement of the comparison).
+EMU_INLINE Flow finish(Warp& w, const Inst& in, uint32_t bits) {
+    uint32_t no = ~bits;
+    if (in.sub & 3) {
+        uint32_t c = w.preds[in.r[4]];
+        if (in.flags & Inst::not_src) c = ~c;
+        bits = combined(bits, c, in.sub & 3);
+        no = combined(no, c, in.sub & 3);
+    }
+    set_pred(w, in.r[1], no);
+    set_pred(w, in.r[0], bits);
+    return Flow::next;
+}
+template <int C, class T> Flow setp(Warp& w, const Inst& in) {
+    const void* a = w.regs + size_t(in.r[2]) * 32;
+    const void* b = w.regs + size_t(in.r[3]) * 32;
+    if constexpr (std::is_same_v<T, float>) {
+        if (in.sub & 4) return finish(w, in, test_lanes([&](int l) { return compare<C>(flush(get<float>(a, l)), flush(get<float>(b, l))); }));
+    }
+    return finish(w, in, test_lanes([&](int l) { return compare<C>(get<T>(a, l), get<T>(b, l)); }));
+}
+// f16x2 and bf16x2 compare both halves: p from the lower, q from the upper. in.imm: the comparison.
+template <bool BF> Flow setp_packed(Warp& w, const Inst& in) {
+    const uint32_t* a = w.reg<uint32_t>(in.r[2]);
+    const uint32_t* b = w.reg<uint32_t>(in.r[3]);
+    int c = int(in.imm);
+    uint32_t low = test_lanes([&](int l) { return compare_any(c, widen<BF>(a[l]), widen<BF>(b[l])); });
+    uint32_t high = test_lanes([&](int l) { return compare_any(c, widen<BF>(a[l] >> 16), widen<BF>(b[l] >> 16)); });
+    set_pred(w, in.r[0], low);
+    set_pred(w, in.r[1], high);
+    return Flow::next;
+}
+template <bool BF> Flow setp_half(Warp& w, const Inst& in) {
+    const uint32_t* a = w.reg<uint32_t>(in.r[2]);
+    const uint32_t* b = w.reg<uint32_t>(in.r[3]);
+    return finish(w, in, test_lanes([&](int l) { return compare_any(int(in.imm), widen<BF>(a[l]), widen<BF>(b[l])); }));
+}
+template <class T> Flow setp_any(Warp& w, const Inst& in) {
+    const void* a = w.regs + size_t(in.r[2]) * 32;
+    const void* b = w.regs + size_t(in.r[3]) * 32;
+    int c = int(in.imm);
+    bool ftz = in.sub & 4;
+    return finish(w, in, test_lanes([&](int l) {
+        T x = get<T>(a, l), y = get<T>(b, l);
+        if constexpr (std::is_same_v<T, float>)
+            if (ftz) x = flush(x), y = flush(y);
+        return compare_any(c, x, y);
+    }));
+}
+template <class T> Flow set_value(Warp& w, const Inst& in) { // in.target: what true is
+    const void* a = w.regs + size_t(in.r[1]) * 32;
+    const void* b = w.regs + size_t(in.r[2]) * 32;
+    uint32_t yes = in.target;
+    bool ftz = in.sub;
+    int c = int(in.imm);
+    return map_lanes<uint32_t>(w, in.r[0], [&](int l) {
+        T x = get<T>(a, l), y = get<T>(b, l);
+        if constexpr (std::is_same_v<T, float>)
+            if (ftz) x = flush(x), y = flush(y);
+        return compare_any(c, x, y) ? yes : 0u;
+    });
+}
+
+template <class F> Handler with_comparison(int c, F f) {
+    switch (c) {
+#define EMU_CASE(N) case N: return f(std::integral_constant<int, N>());
+        EMU_CASE(0) EMU_CASE(1) EMU_CASE(2) EMU_CASE(3) EMU_CASE(4) EMU_CASE(5)
+#undef EMU_CASE
+    default: return nullptr;
+    }
+}
+template <class F> Handler with_type(Type t, F f) {
+    if (t == Type::f32) return f(float());
+    if (t == Type::f64) return f(double());
+    return pick_int(t, f);
+}
+} // namespace
+
+Handler pick_setp(const Form& form, Inst& in) {
+    int c = comparison(form);
+    bool set = form.mnemonic == "set";
+    Type t = form.type(set ? 1 : 0);
+    if (!is_float(t) && c >= 6) return nullptr;
+    bool unsigned_word = form.mods[0] == "lo" || form.mods[0] == "ls" || form.mods[0] == "hi" || form.mods[0] == "hs";
+    if (unsigned_word && (is_float(t) || is_signed(t))) return nullptr;
+    in.imm = c;
+    if (set) {
+        in.sub = form.has("ftz");
+        in.target = form.type(0) == Type::f32 ? 0x3f800000 : 0xffffffff;
+        return with_type(t, [](auto z) -> Handler { return &set_value<decltype(z)>; });
+    }
+    in.sub = uint8_t((form.has("and") ? AND : form.has("or") ? OR : form.has("xor") ? XOR : NONE) | (form.has("ftz") ? 4 : 0));
+    switch (t) {
+    case Type::f16: return &setp_half<false>;
+    case Type::bf16: return &setp_half<true>;
+    case Type::f16x2: return &setp_packed<false>;
+    case Type::bf16x2: return &setp_packed<true>;
+    case Type::b32:
+    case Type::u32: return with_comparison(c, [](auto k) -> Handler { return &setp<decltype(k)::value, uint32_t>; });
+    case Type::s32: return with_comparison(c, [](auto k) -> Handler { return &setp<decltype(k)::value, int32_t>; });
+    case Type::f32:
+        if (c < 6) return with_comparison(c, [](auto k) -> Handler { return &setp<decltype(k)::value, float>; });
+        return &setp_any<float>;
+    default: return with_type(t, [](auto z) -> Handler { return &setp_any<decltype(z)>; });
+    }
+}
+
+namespace {
+template <class T> Flow selp(Warp& w, const Inst& in) {
+    const void* a = w.regs + size_t(in.r[1]) * 32;
+    const void* b = w.regs + size_t(in.r[2]) * 32;
+    uint32_t p = w.preds[in.r[3]];
+    if (in.flags & Inst::not_src) p = ~p;
+    if (w.tainted) taint_select(w, in.r[0], in.r[1], in.r[2], p, w.kernel->slots + in.r[3]);
+    return map_lanes<T>(w, in.r[0], [&](int l) { return (p >> l) & 1 ? get<T>(a, l) : get<T>(b, l); });
+}
+template <class T, class C> Flow slct(Warp& w, const Inst& in) {
+    const void* a = w.regs + size_t(in.r[1]) * 32;
+    const void* b = w.regs + size_t(in.r[2]) * 32;
+    const C* c = w.reg<C>(in.r[3]);
+    return map_lanes<T>(w, in.r[0], [&](int l) { return c[l] >= 0 ? get<T>(a, l) : get<T>(b, l); });
+}
+} // namespace
+
+Handler pick_select(const Form& form, Inst&) {
+    if (form.mnemonic == "selp") return pick_bits(form.type(), [](auto z) -> Handler { return &selp<decltype(z)>; });
+    if (form.type(1) == Type::f32) return pick_bits(form.type(), [](auto z) -> Handler { return &slct<decltype(z), float>; });
+    return pick_bits(form.type(), [](auto z) -> Handler { return &slct<decltype(z), int32_t>; });
+}
+
+} // namespace emu::EMU_LEVEL

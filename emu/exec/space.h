@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a lane's address leads: the four address spaces behind one loop, used by loads, stores and atomics.
+// Generic addresses are split by window, one space at a time.
+#pragma once
+
+#include "access.h"
+#include "lanes.h"
+
+namespace emu::EMU_LEVEL {
+
+// Addresses of one instruction: the register plus the offset, 64 bits wide whatever the register is.
+EMU_INLINE void read_addresses(const Warp& w, uint16_t slot, int64_t offset, bool wide, uint64_t* out) {
+    if (wide) {
+        const uint64_t* a = w.reg<uint64_t>(slot);
+        EMU_LANES
+        for (int l = 0; l < 32; l++) out[l] = a[l] + uint64_t(offset);
+    } else {
+        const uint32_t* a = w.reg<uint32_t>(slot);
+        EMU_LANES
+        for (int l = 0; l < 32; l++) out[l] = uint32_t(a[l] + uint32_t(offset));
+    }
+}
+
+EMU_INLINE uint32_t lanes_in(const uint64_t* addr, uint64_t base, uint64_t bytes) {
+    return test_lanes([&](int l) { return addr[l] - base < bytes; });
+}
+
+// The checks, once for each size, out of line: handlers that only differ in where the data goes share them.
+template <unsigned BYTES, bool WRITE>
+__attribute__((noinline)) bool shared_gate(Warp& w, const uint32_t* addr, uint32_t mask, uint32_t* undefined) {
+    if (!check_shared(w, addr, mask, BYTES, WRITE, undefined)) return false;
+    if (WRITE) define_shared(w, addr, mask, BYTES);
+    return true;
+}
+template <unsigned BYTES, bool WRITE>
+__attribute__((noinline)) bool global_gate(Warp& w, const uint64_t* addr, uint32_t mask, uint32_t* undefined) {
+    return check_global(w, addr, mask, BYTES, WRITE, undefined);
+}
+template <bool WRITE> bool shared_gate(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined) {
+    switch (bytes) {
+    case 1: return shared_gate<1, WRITE>(w, addr, mask, undefined);
+    case 2: return shared_gate<2, WRITE>(w, addr, mask, undefined);
+    case 4: return shared_gate<4, WRITE>(w, addr, mask, undefined);
+    case 8: return shared_gate<8, WRITE>(w, addr, mask, undefined);
+    default: return shared_gate<16, WRITE>(w, addr, mask, undefined);
+    }
+}
+template <bool WRITE> bool global_gate(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined) {
+    switch (bytes) {
+    case 1: return global_gate<1, WRITE>(w, addr, mask, undefined);
+    case 2: return global_gate<2, WRITE>(w, addr, mask, undefined);
+    case 4: return global_gate<4, WRITE>(w, addr, mask, undefined);
+    case 8: return global_gate<8, WRITE>(w, addr, mask, undefined);
+    case 16: return global_gate<16, WRITE>(w, addr, mask, undefined);
+    default: return global_gate<32, WRITE>(w, addr, mask, undefined);
+    }
+}
+
+// Calls f(lane, pointer) for each lane after the checks. Returns false after a report.
+template <bool WRITE, class F>
+EMU_INLINE bool visit_shared(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined, F f) {
+    uint32_t a[32];
+    EMU_LANES
+    for (int l = 0; l < 32; l++) a[l] = addr[l] > UINT32_MAX ? 0 : uint32_t(addr[l]);
+    if (!shared_gate<WRITE>(w, a, mask, bytes, undefined)) return false;
+    uint8_t* shared = w.cta->shared;
+    for (uint32_t m = mask; m; m &= m - 1) f(__builtin_ctz(m), shared + a[__builtin_ctz(m)]);
+    return true;
+}
+template <bool WRITE, class F>
+EMU_INLINE bool visit_global(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined, F f) {
+    if (!global_gate<WRITE>(w, addr, mask, bytes, undefined)) return false;
+    for (uint32_t m = mask; m; m &= m - 1) f(__builtin_ctz(m), reinterpret_cast<uint8_t*>(addr[__builtin_ctz(m)]));
+    return true;
+}
+template <class F> bool visit_local(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, F f) {
+    uint64_t room = w.kernel->local_bytes;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctz(m);
+        if (addr[l] > room || room - addr[l] < bytes) {
+            report_access(w, "bounds", l, Space::local, addr[l], bytes, write, "is outside the thread's local memory");
+            return false;
+        }
+        if (addr[l] & (bytes - 1)) {
+            report_access(w, "misaligned", l, Space::local, addr[l], bytes, write, "is not aligned");
+            return false;
+        }
+        f(l, w.local + uint64_t(l) * room + addr[l]);
+    }
+    return true;
+}
+// Any space, decided at run time; a generic access is split by window, each part one request.
+template <bool WRITE, class F> bool visit_any(Warp& w, Space space, uint64_t* addr, unsigned bytes, uint32_t* undefined, F f) {
+    if (space == Space::shared) return visit_shared<WRITE>(w, addr, w.mask, bytes, undefined, f);
+    if (space == Space::global || space == Space::constant) return visit_global<WRITE>(w, addr, w.mask, bytes, undefined, f);
+    if (space == Space::local) return visit_local(w, addr, w.mask, bytes, WRITE, f);
+    uint32_t left = w.mask, none = 0;
+    *undefined = 0;
+    uint32_t shared = lanes_in(addr, SHARED_WINDOW, WINDOW_BYTES) & left, local = lanes_in(addr, LOCAL_WINDOW, WINDOW_BYTES) & left;
+    if (uint32_t global = left & ~shared & ~local) {
+        if (!visit_global<WRITE>(w, addr, global, bytes, &none, f)) return false;
+        *undefined |= none;
+    }
+    if (!(shared | local)) return true;
+    for (uint32_t m = shared | local; m; m &= m - 1) addr[__builtin_ctz(m)] &= WINDOW_BYTES - 1;
+    none = 0;
+    if (shared && !visit_shared<WRITE>(w, addr, shared, bytes, &none, f)) return false;
+    *undefined |= none;
+    return !local || visit_local(w, addr, local, bytes, WRITE, f);
+}
+
+struct B128 { uint64_t lo, hi; };
+
+} // namespace emu::EMU_LEVEL

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names and storage of a kernel: parameters, scopes, registers, shared and local variables, labels. Drives the other
+// parts of the Builder in order.
+#include <algorithm>
+
+#include "../exec/warp.h"
+#include "builder.h"
+
+namespace emu {
+namespace {
+uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+} // namespace
+
+Builder::Builder(const text::Ast& ast, const text::Function& function, Module& module, Kernel& kernel,
+                 std::vector<std::string>& errors)
+    : ast_(ast), function_(function), module_(module), kernel_(kernel), errors_(errors) {
+    target_ = unsigned(atoi(ast.target.c_str() + 3)); // sm_120f
+    add_reg({"%true", Type::pred, 0, VirtualReg::constant, 1});
+    add_reg({"%false", Type::pred, 0, VirtualReg::constant, 0});
+}
+
+void Builder::error(text::Place place, const std::string& what) {
+    if (errors_.size() < 20)
+        errors_.push_back(ast_.files[place.file] + ":" + std::to_string(place.line) + ": " + what);
+}
+
+uint16_t Builder::add_reg(VirtualReg reg) {
+    if (regs_.size() >= NO_REG - 1) {
+        error(place_, "more than 65,000 registers");
+        return 0;
+    }
+    regs_.push_back(std::move(reg));
+    return uint16_t(regs_.size() - 1);
+}
+
+uint16_t Builder::constant(uint64_t bits, unsigned wide) {
+    auto key = std::make_pair(bits, wide);
+    auto it = constants_.find(key);
+    if (it != constants_.end()) return it->second;
+    uint16_t reg = add_reg({"constant", wide == 1 ? Type::b32 : Type::b64, uint8_t(wide), VirtualReg::constant, bits});
+    constants_[key] = reg;
+    return reg;
+}
+
+uint16_t Builder::trash(Type type) {
+    unsigned bytes = bytes_of(type);
+    return add_reg({"_", type, uint8_t(type == Type::pred ? 0 : bytes <= 4 ? 1 : bytes / 4), VirtualReg::trash, 0});
+}
+
+int Builder::find_reg(std::string_view name) const {
+    std::string key(name);
+    for (int s = scope_; s >= 0; s = scopes_[size_t(s)].parent) {
+        auto it = scopes_[size_t(s)].regs.find(key);
+        if (it != scopes_[size_t(s)].regs.end()) return it->second;
+    }
+    return -1;
+}
+
+const Variable* Builder::find_var(std::string_view name) const {
+    std::string key(name);
+    for (int s = scope_; s >= 0; s = scopes_[size_t(s)].parent) {
+        auto it = scopes_[size_t(s)].vars.find(key);
+        if (it != scopes_[size_t(s)].vars.end()) return &it->second;
+    }
+    for (const Variable& v : module_.globals)
+        if (v.name == name) return &v;
+    return nullptr;
+}
+
+uint32_t Builder::find_label(std::string_view name, bool& found) const {
+    std::string key(name);
+    for (int s = scope_; s >= 0; s = scopes_[size_t(s)].parent) {
+        auto it = scopes_[size_t(s)].labels.find(key);
+        found = it != scopes_[size_t(s)].labels.end();
+        if (found) return it->second;
+    }
+    return 0;
+}
+
+void Builder::parameters() {
+    uint64_t at = 0;
+    for (const text::Variable& p : function_.params) {
+        Type type = type_named(p.type);
+        unsigned size = bytes_of(type);
+        if (!size) {
+            error(p.place, "'" + std::string(p.type) + "' is not a type of a parameter");
+            continue;
+        }
+        uint64_t align = std::max<uint64_t>(p.align, size), bytes = size * (p.is_array ? p.elements : 1);
+        at = round_up(at, align);
+        kernel_.info.params.push_back({std::string(p.name), uint32_t(at), uint32_t(bytes), uint32_t(align)});
+        Variable v;
+        v.name = p.name;
+        v.space = Space::param;
+        v.bytes = bytes;
+        v.address = at;
+        scopes_[0].vars[v.name] = v;
+        at += bytes;
+    }
+    kernel_.info.param_bytes = uint32_t(at);
+    if (at > 32764) error(function_.place, "more than 32,764 bytes of parameters");
+}
+
+// Scopes and labels first: a branch may go forward.
+void Builder::scan_labels() {
+    uint32_t pc = 0;
+    int scope = 0;
+    for (const text::Item& item : function_.items) {
+        if (item.kind == text::Item::open) {
+            scopes_.push_back({scope, {}, {}, {}});
+            scope = int(scopes_.size() - 1);
+        }
+        scope_of_item_.push_back(scope);
+        if (item.kind == text::Item::close) scope = scopes_[size_t(scope)].parent;
+        if (item.kind == text::Item::instruction) pc++;
+        if (item.kind == text::Item::label && !scopes_[size_t(scope)].labels.emplace(item.name, pc).second)
+            error(item.place, "the label '" + std::string(item.name) + "' is defined twice");
+    }
+}
+
+void Builder::declare_registers(const text::Variable& v) {
+    Type type = type_named(v.type);
+    unsigned bytes = bytes_of(type);
+    bool known = type == Type::pred || (bytes && (!is_float(type) || type == Type::f16 || type == Type::bf16 ||
+                                                  type == Type::f16x2 || type == Type::bf16x2 || type == Type::f32 ||
+                                                  type == Type::f64));
+    if (!known || v.vec != 1 || v.is_array) return error(v.place, "a register cannot have the type '" + std::string(v.type) + "'");
+    auto one = [&](const std::string& name) {
+        uint8_t wide = type == Type::pred ? 0 : uint8_t(bytes <= 4 ? 1 : bytes / 4);
+        uint16_t reg = add_reg({name, type, wide, VirtualReg::declared, 0});
+        if (!scopes_[size_t(scope_)].regs.emplace(name, reg).second)
+            error(v.place, "the register '" + name + "' is declared twice in this scope");
+    };
+    if (!v.count) return one(std::string(v.name));
+    for (uint64_t i = 0; i < v.count && i < 65536; i++) one(std::string(v.name) + std::to_string(i));
+}
+
+void Builder::declare(const text::Variable& v) {
+    if (v.space == ".reg") return declare_registers(v);
+    Type type = type_named(v.type);
+    unsigned size = bytes_of(type) * v.vec;
+    Variable var;
+    var.name = v.name;
+    var.align = uint32_t(std::max<uint64_t>(v.align, size));
+    var.bytes = size * v.elements;
+    if (!size) return error(v.place, "'" + std::string(v.type) + "' is not a type of a variable");
+    if (v.space == ".shared" && (v.is_extern || v.elements == 0)) {
+        var.bytes = 0;
+        shared_dynamic_align_ = std::max(shared_dynamic_align_, var.align);
+    } else if (v.space == ".shared") {
+        shared_bytes_ = uint32_t(round_up(shared_bytes_, var.align));
+        var.address = SHARED_BASE + shared_bytes_;
+        shared_bytes_ += uint32_t(var.bytes);
+    } else if (v.space == ".local") {
+        var.space = Space::local;
+        kernel_.local_bytes = uint32_t(round_up(kernel_.local_bytes, var.align));
+        var.address = kernel_.local_bytes;
+        kernel_.local_bytes += uint32_t(var.bytes);
+    } else {
+        return error(v.place, "'" + std::string(v.space) + "' is not supported inside a kernel");
+    }
+    if (!scopes_[size_t(scope_)].vars.emplace(var.name, var).second)
+        error(v.place, "'" + var.name + "' is declared twice in this scope");
+}
+
+// Dynamic shared memory follows the static one; its place is known only now.
+void Builder::place_dynamic_shared() {
+    kernel_.static_smem = uint32_t(round_up(shared_bytes_, shared_dynamic_align_ ? shared_dynamic_align_ : 1));
+    if (dynamic_uses_.empty() && !kernel_.uses_dynamic_smem) kernel_.static_smem = shared_bytes_;
+    uint64_t at = SHARED_BASE + kernel_.static_smem;
+    for (uint16_t reg : dynamic_uses_) regs_[reg].bits += at;
+}
+
+void Builder::finish_info() {
+    KernelInfo& info = kernel_.info;
+    info.name = function_.name;
+    info.static_smem = kernel_.static_smem;
+    auto product = [](const uint32_t (&d)[3]) { return d[0] * std::max(d[1], 1u) * std::max(d[2], 1u); };
+    kernel_.req_threads = product(function_.reqntid);
+    uint32_t most = kernel_.req_threads ? kernel_.req_threads : product(function_.maxntid);
+    info.max_threads = most ? most : 1024;
+    for (const VirtualReg& r : regs_)
+        if (r.kind == VirtualReg::declared) info.declared_regs += r.wide;
+}
+
+void Builder::run() {
+    kernel_.module = &module_;
+    scopes_.push_back({});
+    for (const Variable& v : module_.globals) {
+        if (v.space == Space::shared) scopes_[0].vars[v.name] = v;
+        if (v.space == Space::shared && v.bytes == 0) shared_dynamic_align_ = std::max(shared_dynamic_align_, v.align);
+    }
+    for (auto& [name, v] : scopes_[0].vars) { // module-scope static shared variables
+        if (v.bytes == 0) continue;
+        shared_bytes_ = uint32_t(round_up(shared_bytes_, v.align));
+        v.address = SHARED_BASE + shared_bytes_;
+        shared_bytes_ += uint32_t(v.bytes);
+    }
+    parameters();
+    scan_labels();
+    for (size_t i = 0; i < function_.items.size(); i++) {
+        const text::Item& item = function_.items[i];
+        scope_ = scope_of_item_[i];
+        place_ = item.place;
+        if (item.kind == text::Item::variable) declare(function_.variables[item.index]);
+        if (item.kind == text::Item::instruction) instruction(function_.instructions[item.index], item.place);
+    }
+    scope_ = 0;
+    text::Instruction end; // a kernel may end without ret
+    end.opcode = "exit";
+    instruction(end, place_);
+    if (!errors_.empty()) return;
+    place_dynamic_shared();
+    find_blocks();
+    find_post_dominators();
+    find_live_ranges();
+    assign_slots();
+    rewrite();
+    finish_info();
+}
+
+} // namespace emu

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns one parsed kernel into decoded instructions: names and scopes (build.cpp), instructions (decode.cpp), control
+// flow (flow.cpp), register slots (registers.cpp). Used by ir/load.cpp only.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+
+#include "../text/ast.h"
+#include "module.h"
+#include "optable.h"
+#include "special.h"
+
+namespace emu {
+
+// A register before slots are given out: declared, constant, special, or a place for results that nobody reads.
+struct VirtualReg {
+    std::string name;
+    Type type = Type::none;
+    uint8_t wide = 1;         // slots; 0: predicate
+    enum Kind : uint8_t { declared, constant, special, trash } kind = declared;
+    uint64_t bits = 0;        // constant, or Special
+};
+
+class Builder {
+public:
+    Builder(const text::Ast& ast, const text::Function& function, Module& module, Kernel& kernel,
+            std::vector<std::string>& errors);
+    void run();
+
+private:
+    struct Scope {
+        int parent = -1;
+        std::unordered_map<std::string, uint16_t> regs;
+        std::unordered_map<std::string, uint32_t> labels;
+        std::unordered_map<std::string, Variable> vars;
+    };
+    // build.cpp
+    void error(text::Place place, const std::string& what);
+    void parameters();
+    void scan_labels();
+    void declare(const text::Variable& v);
+    void declare_registers(const text::Variable& v);
+    uint16_t add_reg(VirtualReg reg);
+    uint16_t constant(uint64_t bits, unsigned wide);
+    uint16_t trash(Type type);
+    int find_reg(std::string_view name) const;
+    const Variable* find_var(std::string_view name) const;
+    uint32_t find_label(std::string_view name, bool& found) const;
+    void place_dynamic_shared();
+    void finish_info();
+    // decode.cpp
+    void instruction(const text::Instruction& in, text::Place place);
+    const OpRow* choose_row(std::string_view mnemonic, const std::vector<std::string_view>& mods, const std::string& text);
+    bool operands(const text::Instruction& in, const OpRow& row, Form& form);
+    bool operand(const text::Operand& from, const OperandSpec& spec, const Form& form, Operand& to);
+    bool scalar(const text::Operand& from, Type need, const OperandSpec& spec, Operand& to);
+    bool vector(const text::Operand& from, Type need, unsigned count, const OperandSpec& spec, Operand& to);
+    bool parts(const text::Operand& from, Type need, const OperandSpec& spec, Operand& to);
+    bool pair(const text::Operand& from, Type need, const OperandSpec& spec, Operand& to);
+    bool immediate(const text::Operand& from, Type need, Operand& to);
+    bool symbol(const text::Operand& from, const Variable& var, Type need, Operand& to);
+    bool memory(const text::Operand& from, const Form& form, Operand& to);
+    bool label(const text::Operand& from, Operand& to);
+    bool fits(Type reg, Type need, bool wider) const;
+    void flatten(const Operand& o, const OperandSpec& spec, Inst& inst, InstInfo& info);
+    void push(uint16_t reg, bool dst, Inst& inst, InstInfo& info);
+    void flags(const Form& form, const OpRow& row, Inst& inst, InstInfo& info);
+    bool refuse(const std::string& what);
+    // flow.cpp
+    void find_blocks();
+    void find_post_dominators();
+    // registers.cpp
+    void find_live_ranges();
+    void assign_slots();
+    void rewrite();
+
+    const text::Ast& ast_;
+    const text::Function& function_;
+    Module& module_;
+    Kernel& kernel_;
+    std::vector<std::string>& errors_;
+
+    std::vector<VirtualReg> regs_;
+    std::map<std::pair<uint64_t, unsigned>, uint16_t> constants_;
+    std::map<Special, uint16_t> specials_;
+    std::vector<Scope> scopes_;
+    std::vector<int> scope_of_item_;
+    int scope_ = 0;
+    uint32_t shared_bytes_ = 0, shared_dynamic_align_ = 16;
+    std::vector<uint16_t> dynamic_uses_; // constants that hold an address of dynamic shared memory
+    text::Place place_;
+    std::string opcode_;
+    unsigned target_ = 0;
+
+    struct Block {
+        uint32_t from = 0, to = 0; // instructions [from, to)
+        std::vector<uint32_t> next, before;
+        uint32_t post = 0;
+    };
+    std::vector<Block> blocks_;
+    std::vector<uint32_t> block_of_;
+    struct Range {
+        uint32_t from = UINT32_MAX, to = 0;
+        bool from_entry = false;
+    };
+    std::vector<Range> ranges_;
+    std::vector<uint16_t> number_; // of each virtual register: slot or predicate number
+};
+
+} // namespace emu

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes findings:
+//   spark-emu: bounds in gemm_bf16_tn__128x128x32_s3, cta (0,3,0)
+//     store  gemm_bf16_tn.ptx:214   st.global.b32   warp 5 lane 12   global 0x7f..   4 bytes
+//     16 bytes past the end of allocation 3 (0x7f..0x7f.., 4096 bytes)
+//     seed 91
+#include "report.h"
+
+#include <cstdio>
+
+namespace emu {
+
+std::string hex(uint64_t value) {
+    char text[24];
+    snprintf(text, sizeof text, "%llx", (unsigned long long)value);
+    return text;
+}
+
+std::string where(const Kernel& kernel, uint32_t pc) {
+    const InstInfo& info = kernel.infos[pc];
+    return kernel.module->files[info.file] + ":" + std::to_string(info.line);
+}
+
+namespace {
+std::string header(const Cta& cta, const char* kind) {
+    return std::string("spark-emu: ") + kind + " in " + cta.kernel->info.name + ", cta (" + std::to_string(cta.id.x) + "," +
+           std::to_string(cta.id.y) + "," + std::to_string(cta.id.z) + ")\n";
+}
+std::string place(const Warp& w, const char* verb, int lane) {
+    std::string text = std::string("  ") + verb + "  " + where(*w.kernel, w.pc) + "   " + w.info().text + "   warp " + std::to_string(w.index);
+    return lane < 0 ? text : text + " lane " + std::to_string(lane);
+}
+std::string seed(const Launch& launch) { return "  seed " + std::to_string(launch.options.seed) + "\n"; }
+
+const char* name_of(Space space) {
+    switch (space) {
+    case Space::shared: return "shared";
+    case Space::local: return "local";
+    case Space::param: return "param";
+    default: return "global";
+    }
+}
+} // namespace
+
+void report_raw(Cta& cta, const char* kind, uint32_t pc, const std::string& body) {
+    Launch::State& state = *cta.launch->state;
+    const InstInfo& info = cta.kernel->infos[pc];
+    Report r;
+    r.kind = kind;
+    r.kernel = cta.kernel->info.name;
+    r.file = cta.kernel->module->files[info.file];
+    r.line = int(info.line);
+    r.text = header(cta, kind) + body;
+    if (!r.text.empty() && r.text.back() != '\n') r.text += '\n';
+    std::lock_guard<std::mutex> lock(state.mutex);
+    state.stop = true;
+    if (state.reports.size() < 16) state.reports.push_back(std::move(r));
+}
+
+Flow report(Warp& w, const char* kind, int lane, const std::string& what) {
+    report_raw(*w.cta, kind, w.pc, place(w, "at", lane) + "\n  " + what + "\n" + seed(*w.launch));
+    return Flow::failed;
+}
+
+Flow report_access(Warp& w, const char* kind, int lane, Space space, uint64_t address, unsigned bytes, bool write,
+                   const std::string& what) {
+    std::string text = place(w, write ? "store" : "load", lane) + "   " + name_of(space) + " 0x" + hex(address) + "   " +
+                       std::to_string(bytes) + " bytes\n  " + what + "\n" + seed(*w.launch);
+    report_raw(*w.cta, kind, w.pc, text);
+    return Flow::failed;
+}
+
+} // namespace emu

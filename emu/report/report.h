@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// One format for every finding, and the list that a launch fills. Called from handlers' slow paths and from checks.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "../exec/warp.h"
+
+namespace emu {
+
+std::string hex(uint64_t value); // without 0x
+
+struct Launch::State {
+    std::mutex mutex;
+    std::vector<Report> reports;
+    std::atomic<bool> stop{false};
+    std::atomic<uint64_t> next_block{0};
+    std::atomic<uint64_t> executed{0}; // warp instructions, for the limit
+};
+
+} // namespace emu
