@@ -81,7 +81,8 @@ CU_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* pointer
 CU_API CUresult cuMemHostGetFlags(unsigned* flags, void* pointer);
 CU_API CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr address);
 CU_API CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address);
-CU_API CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data, CUdeviceptr address);
+CU_API CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data,
+    CUdeviceptr address);
 // pool.cpp
 CU_API CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream);
 CU_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream);
@@ -196,9 +197,11 @@ CU_API CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUeven
 CU_API CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
 CU_API CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph);
 CU_API CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status);
-CU_API CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+CU_API CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+    CUgraph* graph,
                                           const CUgraphNode** nodes, size_t* count);
-CU_API CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+CU_API CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+    CUgraph* graph,
                                           const CUgraphNode** nodes, const CUgraphEdgeData** edges, size_t* count);
 CU_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode);
 // graph.cpp, graph_exec.cpp

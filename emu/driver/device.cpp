@@ -14,7 +14,8 @@ namespace {
 constexpr const char* PCI_BUS_ID = "0000:0E:00.0";
 
 bool is_graphics_attribute(int number) { // textures and surfaces: known numbers, no support
-    return (number >= 21 && number <= 29) || (number >= 42 && number <= 49) || (number >= 52 && number <= 74) || number == 77;
+    return (number >= 21 && number <= 29) || (number >= 42 && number <= 49) || (number >= 52 && number <= 74)
+        || number == 77;
 }
 
 CUresult uuid_of(CUuuid* uuid, CUdevice device) {

@@ -48,7 +48,8 @@ CUresult set_attribute(const Function& function, CUfunction_attribute attribute,
     FunctionAttributes& a = *function.attributes;
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        if (value < 0 || uint64_t(value) + function.info->static_smem > state().profile->smem_optin) return CUDA_ERROR_INVALID_VALUE;
+        if (value < 0 || uint64_t(value) + function.info->static_smem > state().profile->smem_optin)
+            return CUDA_ERROR_INVALID_VALUE;
         a.max_dynamic_smem = value;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:

@@ -46,7 +46,8 @@ CUresult add(CUgraphNode* out, CUgraph handle, const CUgraphNode* deps, size_t c
     std::vector<std::shared_ptr<Node>> after;
     for (size_t i = 0; i < count; i++) {
         const std::shared_ptr<Node> node = s.nodes.find(deps[i]);
-        if (!node || std::find(graph->nodes.begin(), graph->nodes.end(), node) == graph->nodes.end()) return CUDA_ERROR_INVALID_VALUE;
+        if (!node || std::find(graph->nodes.begin(), graph->nodes.end(), node) == graph->nodes.end())
+            return CUDA_ERROR_INVALID_VALUE;
         if (std::find(after.begin(), after.end(), node) != after.end()) return CUDA_ERROR_INVALID_VALUE; // named twice
         after.push_back(node);
     }
@@ -141,13 +142,15 @@ CUresult cuGraphAddEmptyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode
     return add(node, graph, deps, count, NoWork{});
 }
 
-CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* deps, size_t count, CUevent event) {
+CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* deps, size_t count,
+    CUevent event) {
     ENTER(cuGraphAddEventRecordNode, NEED_INIT);
     const std::shared_ptr<Event> found = s.events.find(event);
     return found ? add(node, graph, deps, count, RecordWork{found}) : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult cuGraphAddEventWaitNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* deps, size_t count, CUevent event) {
+CUresult cuGraphAddEventWaitNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* deps, size_t count,
+    CUevent event) {
     ENTER(cuGraphAddEventWaitNode, NEED_INIT);
     const std::shared_ptr<Event> found = s.events.find(event);
     return found ? add(node, graph, deps, count, WaitWork{found}) : CUDA_ERROR_INVALID_HANDLE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executable graphs. Instantiating freezes the nodes; a launch turns each into an op whose dependencies are the graph's,
-// between the stream's previous op and a closing op that becomes the stream's last.
+// Executable graphs. Instantiating freezes the nodes; a launch turns each into an op whose dependencies are
+// the graph's, between the stream's previous op and a closing op that becomes the stream's last.
 #include "emu/driver/call.h"
 #include "emu/driver/launch.h"
 
@@ -14,7 +14,8 @@ CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS* p, KernelWork& out) {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     const CUfunction function = p->func ? p->func : reinterpret_cast<CUfunction>(p->kern);
     const std::shared_ptr<Context> context = p->ctx ? state().contexts.find(p->ctx) : current_context();
-    return prepare_launch({function, {p->gridDimX, p->gridDimY, p->gridDimZ}, {p->blockDimX, p->blockDimY, p->blockDimZ},
+    return prepare_launch({function, {p->gridDimX, p->gridDimY, p->gridDimZ},
+        {p->blockDimX, p->blockDimY, p->blockDimZ},
                            p->sharedMemBytes, p->kernelParams, p->extra, false}, context, out);
 }
 
@@ -24,7 +25,8 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags)
     State& s = state();
     const std::shared_ptr<Graph> graph = s.graphs.find(handle);
     if (!out || !graph) return CUDA_ERROR_INVALID_VALUE;
-    constexpr unsigned long long known = CU_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CU_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+    constexpr unsigned long long known = CU_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
+                                         CU_GRAPH_INSTANTIATE_FLAG_UPLOAD |
                                          CU_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
     if (flags & CU_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) {
         remark("graphs launched from the device are not implemented");
@@ -106,7 +108,8 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) { // a launch in flight keeps its 
     return s.execs.remove(exec) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec handle, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params) {
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec handle, CUgraphNode node,
+    const CUDA_KERNEL_NODE_PARAMS* params) {
     ENTER(cuGraphExecKernelNodeSetParams_v2, NEED_CONTEXT);
     const std::shared_ptr<GraphExec> exec = s.execs.find(handle);
     if (!exec || !params) return CUDA_ERROR_INVALID_VALUE;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opaque handles. A handle is a number that is never given twice, so a destroyed or foreign one is always recognised;
-// it is not an address and must not be dereferenced. Used by state.h; not thread-safe by itself (the state lock covers it).
+// it is not an address and must not be dereferenced. Used by state.h; not thread-safe by itself (the state lock
+// covers it).
 #pragma once
 
 #include <cstdint>

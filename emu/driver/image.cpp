@@ -32,7 +32,7 @@ int target_of(std::string_view ptx) { // ".target sm_120f" is 120
 
 // A fat binary is a header and a row of entries; each entry is a header and a payload.
 //   header  { u32 magic; u16 version; u16 header bytes; u64 bytes of all entries }
-//   entry   { u16 kind (1: PTX, 2: ELF); u16; u32 header bytes; u64 payload bytes; u32 compressed bytes (0: plain); ... }
+//   entry   { u16 kind (1: PTX, 2: ELF); u16; u32 header bytes; u64 payload bytes; u32 compressed (0: no); ... }
 struct FatHeader {
     uint32_t magic;
     uint16_t version, header_bytes;

@@ -31,7 +31,8 @@ CUresult params_from_buffer(void** extra, size_t needed, std::vector<std::byte>&
     }
     if (bytes > needed) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     if (needed && !buffer) return CUDA_ERROR_INVALID_VALUE;
-    if (bytes < needed) remark("a launch gave fewer bytes of parameters than the kernel has: the rest is zero (a card launches too)");
+    if (bytes < needed) // a card launches all the same
+        remark("a launch gave fewer bytes of parameters than the kernel has: the rest is zero");
     if (bytes) memcpy(out.data(), buffer, bytes);
     return CUDA_SUCCESS;
 }
@@ -91,7 +92,8 @@ CUresult read_attribute(const CUlaunchAttribute& attribute, LaunchArguments& arg
         remark("clusters of more than one block are not implemented");
         return CUDA_ERROR_NOT_SUPPORTED;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        return value.priority <= LEAST_PRIORITY && value.priority >= GREATEST_PRIORITY ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return value.priority <= LEAST_PRIORITY && value.priority >= GREATEST_PRIORITY ? CUDA_SUCCESS
+            : CUDA_ERROR_INVALID_VALUE;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
@@ -113,7 +115,8 @@ CUresult read_attribute(const CUlaunchAttribute& attribute, LaunchArguments& arg
 } // namespace
 } // namespace emu::driver
 
-CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+    unsigned bz,
                         unsigned smem, CUstream stream, void** params, void** extra) {
     ENTER(cuLaunchKernel, NEED_INIT);
     return launch(lock, {function, {gx, gy, gz}, {bx, by, bz}, smem, params, extra, false}, stream);
@@ -122,7 +125,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction function, void** params, void** extra) {
     ENTER(cuLaunchKernelEx, NEED_INIT);
     if (!c || (c->numAttrs && !c->attrs)) return CUDA_ERROR_INVALID_VALUE;
-    LaunchArguments arguments{function, {c->gridDimX, c->gridDimY, c->gridDimZ}, {c->blockDimX, c->blockDimY, c->blockDimZ},
+    LaunchArguments arguments{function, {c->gridDimX, c->gridDimY, c->gridDimZ},
+        {c->blockDimX, c->blockDimY, c->blockDimZ},
                               c->sharedMemBytes, params, extra, false};
     for (unsigned i = 0; i < c->numAttrs; i++)
         if (CUresult refusal = read_attribute(c->attrs[i], arguments)) return refusal;

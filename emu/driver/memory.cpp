@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocation. Host memory that kernels may reach (cuMemHostAlloc, managed) lies in the device's range too, and counts as
+// Allocation. Host memory that kernels may reach (cuMemHostAlloc, managed) lies in the device's range too, and counts
+// as
 // defined from the start, because the host writes it unseen.
 #include "emu/driver/call.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuOccupancy*: how many blocks fit on a multiprocessor, from the profile. Registers are an upper bound (function.h), so
+// cuOccupancy*: how many blocks fit on a multiprocessor, from the profile. Registers are an upper bound (function.h),
+// so
 // the answers are never higher than a card's.
 #include "emu/driver/call.h"
 #include "emu/driver/function.h"
@@ -56,7 +57,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfun
     return active_blocks(blocks, handle, block, smem);
 }
 
-CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction handle, CUoccupancyB2DSize smem_of, size_t smem,
+CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction handle, CUoccupancyB2DSize smem_of,
+    size_t smem,
                                           int limit) {
     ENTER(cuOccupancyMaxPotentialBlockSize, NEED_CONTEXT);
     const std::shared_ptr<Function> function = s.functions.find(handle);
@@ -65,7 +67,8 @@ CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction hand
     const int most = limit > 0 ? std::min(limit, max_threads_of(*function)) : max_threads_of(*function);
     int best_threads = 0, best_block = 0, best_blocks = 0;
     for (int threads = most / 32 * 32; threads > 0; threads -= 32) { // the largest block wins a tie
-        const int blocks = resident_blocks(*function, static_cast<uint32_t>(threads), smem_of ? smem_of(threads) : smem);
+        const int blocks = resident_blocks(*function, static_cast<uint32_t>(threads), smem_of ? smem_of(threads)
+            : smem);
         if (blocks * threads <= best_threads) continue;
         best_threads = blocks * threads, best_block = threads, best_blocks = blocks;
     }

@@ -17,7 +17,8 @@ CUresult answer(void* data, CUpointer_attribute attribute, const Block& block, u
     const std::shared_ptr<Context> context = block.context.lock();
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: return give<CUcontext>(data, context ? context->handle : nullptr);
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: return give<unsigned>(data, host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        return give<unsigned>(data, host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: return give<CUdeviceptr>(data, address);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         if (!host && block.kind != Block::Kind::managed) return CUDA_ERROR_INVALID_VALUE;
@@ -61,7 +62,8 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
     uint64_t start = 0;
     const Block* block = find_block(address, &start);
     for (unsigned i = 0; i < count; i++) {
-        const CUresult given = block ? answer(data[i], attributes[i], *block, start, address) : CUDA_ERROR_INVALID_VALUE;
+        const CUresult given = block ? answer(data[i], attributes[i], *block, start, address)
+            : CUDA_ERROR_INVALID_VALUE;
         if (given == CUDA_ERROR_NOT_SUPPORTED) return given;
         if (given != CUDA_SUCCESS) answer_nothing(data[i], attributes[i]);
     }

@@ -64,7 +64,8 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, c
                              CUdriverProcAddressQueryResult* status) {
     count_call(Fn::cuGetProcAddress_v2);
     constexpr cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-    if (!symbol || !*symbol || !function || (flags & ~known) || version > DRIVER_VERSION) return CUDA_ERROR_INVALID_VALUE;
+    if (!symbol || !*symbol || !function || (flags & ~known) || version > DRIVER_VERSION)
+        return CUDA_ERROR_INVALID_VALUE;
     const Found found = look_up(symbol, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
     *function = found.address;
     if (status)

@@ -113,7 +113,7 @@ void count_call(Fn function) { calls[static_cast<size_t>(function)].fetch_add(1,
 
 void count_unimplemented(size_t index) {
     if (unimplemented_calls()[index].fetch_add(1, std::memory_order_relaxed) == 0)
-        remark(std::string(unimplemented()[index].symbol) + " is not implemented; it returned CUDA_ERROR_NOT_SUPPORTED");
+        remark(std::string(unimplemented()[index].symbol) + " is not implemented: CUDA_ERROR_NOT_SUPPORTED");
 }
 
 void add_reports(const std::vector<Report>& reports) {

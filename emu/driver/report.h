@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report channel and the tallies: findings of kernels, remarks of the façade, counters of launches, counts of calls.
+// The report channel and the tallies: findings of kernels, remarks of the façade, counters of launches, counts of
+// calls.
 // Has its own lock, so it may be used with or without the state lock. Its readers are the spark_emu_* functions.
 #pragma once
 

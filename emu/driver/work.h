@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work: what a stream does and what a graph node does, in one form, so that capture, replay and plain launches share
-// every line below the API. Also Op: one piece of work with its place in the order. Used by the scheduler and the graphs.
+// every line below the API. Also Op: one piece of work with its place in the order. Used by the scheduler and the
+// graphs.
 #pragma once
 
 #include "emu/driver/cuda_api.h"

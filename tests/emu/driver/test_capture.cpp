@@ -139,7 +139,8 @@ static void refuses_unsafe_calls(void**) {
         return cuEventSynchronize(outside);
     });
     forbids(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, [&] { return launch_set(nullptr, 1); }, true, blocking);
-    forbids(CUDA_ERROR_ILLEGAL_STATE, [&] { return cuStreamBeginCapture_v2(fx.a, CU_STREAM_CAPTURE_MODE_GLOBAL); }, false);
+    forbids(CUDA_ERROR_ILLEGAL_STATE, [&] { return cuStreamBeginCapture_v2(fx.a, CU_STREAM_CAPTURE_MODE_GLOBAL); },
+        false);
     forbids(CUDA_SUCCESS, [&] { return launch_set(nullptr, 1); }, false); // fx.a does not block the legacy stream
     forbids(CUDA_SUCCESS, [&] { return launch_set(fx.b, 1); }, false);
     CUgraph graph;
@@ -252,8 +253,10 @@ static void builds_by_hand(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(captures_and_replays), cmocka_unit_test(captures_across_streams), cmocka_unit_test(refuses_unsafe_calls),
-        cmocka_unit_test(refuses_merging),      cmocka_unit_test(knows_modes_and_threads), cmocka_unit_test(builds_by_hand),
+        cmocka_unit_test(captures_and_replays), cmocka_unit_test(captures_across_streams),
+            cmocka_unit_test(refuses_unsafe_calls),
+        cmocka_unit_test(refuses_merging),      cmocka_unit_test(knows_modes_and_threads),
+            cmocka_unit_test(builds_by_hand),
     };
     return cmocka_run_group_tests_name("capture", tests, open_context, close_context);
 }

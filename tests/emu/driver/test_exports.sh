@@ -3,12 +3,14 @@
 # What the built libspark-emu.so shows and needs: cu* and spark_emu_* only, and nothing but libc, libm and the loader.
 set -eu
 library=$1
-strange=$(nm -D --defined-only "$library" | awk '{print $3}' | sed 's/@.*//' | grep -v -E '^(cu[A-Z]|spark_emu_)' || true)
+strange=$(nm -D --defined-only "$library" |
+    awk '{print $3}' | sed 's/@.*//' | grep -v -E '^(cu[A-Z]|spark_emu_)' || true)
 [ -z "$strange" ] || { echo "exported, but not of the API: $strange"; exit 1; }
 for name in cuInit cuMemAlloc_v2 cuLaunchKernel_ptsz cuArrayCreate_v2 spark_emu_configure; do
     nm -D --defined-only "$library" | grep -q -w "$name" || { echo "not exported: $name"; exit 1; }
 done
 case $(nm -D "$library") in *__tsan_* | *__asan_*) exit 0 ;; esac # sanitizers bring libraries of their own
-needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -E '^(libc|libm|ld-linux.*)\.so' || true)
+needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+    grep -v -E '^(libc|libm|ld-linux.*)\.so' || true)
 [ -z "$needed" ] || { echo "needs more than libc and libm: $needed"; exit 1; }
 echo "exports and needs are as they should be"

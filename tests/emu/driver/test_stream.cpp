@@ -199,8 +199,10 @@ static void describes_streams(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(shows_a_missing_dependency), cmocka_unit_test(respects_events),
-        cmocka_unit_test(waits_for_the_record_made_before), cmocka_unit_test(orders_blocking_streams_with_the_legacy_stream),
-        cmocka_unit_test(defers_until_asked), cmocka_unit_test(finds_work_on_freed_memory), cmocka_unit_test(times_with_events),
+        cmocka_unit_test(waits_for_the_record_made_before),
+            cmocka_unit_test(orders_blocking_streams_with_the_legacy_stream),
+        cmocka_unit_test(defers_until_asked), cmocka_unit_test(finds_work_on_freed_memory),
+            cmocka_unit_test(times_with_events),
         cmocka_unit_test(calls_the_host_in_order), cmocka_unit_test(describes_streams),
     };
     return cmocka_run_group_tests_name("stream", tests, open_context, close_context);
