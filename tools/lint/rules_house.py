@@ -140,7 +140,7 @@ def check_knobs():
                     yield Finding(name, number, f"{variable} is not in {listing}")
 
 
-@rule("commits", "subjects are one plain sentence: a capital, at most 120 characters, no full stop, not marked unfinished")
+@rule("commits", "subjects are one plain sentence: a capital, at most 120 characters, no full stop, finished")
 def check_commits():
     for entry in tree.git("log", "--no-merges", "--format=%h %s").splitlines():
         commit, _, subject = entry.partition(" ")

@@ -133,7 +133,7 @@ def parser():
     made.add_argument("shape", nargs="*", help="its sizes, as 7 4095 4096")
     command("witness", witness, "run the instruction tests on a GPU and record what it answered", "tests/emu/run.py")
     command("clean", clean, "remove build/")
-    made = command("ptxas", fetch_ptxas, "print the path of the ptxas in use; fetches the pinned one if there is no other")
+    made = command("ptxas", fetch_ptxas, "print the path of the ptxas in use; fetches the pinned one if need be")
     made.add_argument("--into", default=build.PINNED, help="the folder for a fetched one (default: build/pinned)")
     return top
 
