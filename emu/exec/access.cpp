@@ -43,42 +43,46 @@ uint32_t global_undefined(const Memory& memory, const uint64_t* addr, uint32_t m
     return bad;
 }
 
-// Distinct words in one bank need one wavefront each; equal words are served together.
+// Distinct words in one bank need one wavefront each; equal words are served together. Accesses are aligned, so what is
+// wider than a word is counted in units of its own size: a group of lanes that fills 128 bytes at a time.
 unsigned shared_wavefronts_slow(const uint32_t* addr, uint32_t mask, unsigned bytes) {
-    unsigned group = bytes <= 4 ? 32 : 128 / bytes, words = bytes <= 4 ? 1 : bytes / 4, waves = 0;
-    for (unsigned g = 0; g < 32 / group; g++) {
-        uint32_t lanes = mask >> (g * group) & (group == 32 ? FULL : (1u << group) - 1);
-        uint32_t seen[32][32];
-        uint8_t count[32] = {};
+    unsigned width = bytes <= 4 ? 4 : bytes, units = 128 / width, shift = unsigned(__builtin_ctz(width)), waves = 0;
+    for (unsigned g = 0; g < 32; g += units) {
+        uint32_t lanes = (mask >> g) & (units == 32 ? FULL : (1u << units) - 1);
+        uint32_t word[32];
+        uint8_t next[32], head[32] = {}, depth[32] = {}; // chains of distinct words, by bank; entries are lane + 1
         unsigned most = 0;
         for (uint32_t m = lanes; m; m &= m - 1) {
-            uint32_t first = addr[g * group + unsigned(__builtin_ctz(m))] >> 2;
-            for (uint32_t word = first; word < first + words; word++) {
-                unsigned bank = word & 31, i = 0;
-                while (i < count[bank] && seen[bank][i] != word) i++;
-                if (i < count[bank]) continue;
-                seen[bank][count[bank]++] = word;
-                most = std::max(most, unsigned(count[bank]));
-            }
+            unsigned l = unsigned(__builtin_ctz(m));
+            uint32_t v = addr[g + l] >> shift;
+            unsigned bank = v & (units - 1), i = head[bank];
+            while (i && word[i - 1] != v) i = next[i - 1];
+            if (i) continue;
+            word[l] = v;
+            next[l] = head[bank];
+            head[bank] = uint8_t(l + 1);
+            if (++depth[bank] > most) most = depth[bank];
         }
         waves += most;
     }
     return waves;
 }
 
-unsigned global_sectors_slow(const uint64_t* addr, uint32_t mask, unsigned bytes) {
-    uint64_t seen[32];
+// Sectors of 32 bytes; an access of up to 32 aligned bytes lies in one. Rising addresses need no search.
+unsigned global_sectors_slow(const uint64_t* addr, uint32_t mask) {
+    uint64_t seen[32], last = 0, most = 0;
     unsigned count = 0;
-    uint64_t last = UINT64_MAX;
-    for (uint32_t m = mask; m; m &= m - 1) { // an access of up to 32 aligned bytes lies in one sector
+    for (uint32_t m = mask; m; m &= m - 1) {
         uint64_t sector = addr[__builtin_ctz(m)] >> 5;
-        if (sector == last) continue;
+        if (count && sector == last) continue;
         last = sector;
         unsigned i = 0;
+        if (count && sector > most) i = count;
         while (i < count && seen[i] != sector) i++;
-        if (i == count) seen[count++] = sector;
+        if (i < count) continue;
+        seen[count++] = sector;
+        most = sector > most ? sector : most;
     }
-    (void)bytes;
     return count;
 }
 
@@ -111,7 +115,7 @@ bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, b
     if (bad_lanes) note_undefined(w, Space::global, addr[__builtin_ctz(bad_lanes)]);
     Counters& c = *w.cta->counters;
     c.global_requests++;
-    c.global_sectors += global_sectors_slow(addr, mask, bytes);
+    c.global_sectors += global_sectors_slow(addr, mask);
     (write ? c.global_write_bytes : c.global_read_bytes) += uint64_t(__builtin_popcount(mask)) * bytes;
     return !w.cta->observer || w.cta->observer->global_access(w, mask, addr, bytes, write);
 }

@@ -11,7 +11,7 @@ bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, 
 uint32_t shared_undefined(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
 bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined);
 unsigned shared_wavefronts_slow(const uint32_t* addr, uint32_t mask, unsigned bytes);
-unsigned global_sectors_slow(const uint64_t* addr, uint32_t mask, unsigned bytes);
+unsigned global_sectors_slow(const uint64_t* addr, uint32_t mask);
 uint32_t global_undefined(const Memory& memory, const uint64_t* addr, uint32_t mask, unsigned bytes);
 } // namespace emu
 
@@ -113,7 +113,7 @@ EMU_INLINE bool check_global(Warp& w, const uint64_t* addr, uint32_t mask, unsig
     Counters& c = *w.cta->counters;
     c.global_requests++;
     (write ? c.global_write_bytes : c.global_read_bytes) += uint64_t(__builtin_popcount(mask)) * bytes;
-    c.global_sectors += contiguous ? ((addr[0] + 32 * bytes - 1) >> 5) - (addr[0] >> 5) + 1 : global_sectors_slow(addr, mask, bytes);
+    c.global_sectors += contiguous ? ((addr[0] + 32 * bytes - 1) >> 5) - (addr[0] >> 5) + 1 : global_sectors_slow(addr, mask);
     if (!a->all_defined.load(std::memory_order_relaxed)) {
         if (write) {
             if (contiguous && ((addr[0] - memory.base()) & 7) == 0) {

@@ -75,11 +75,14 @@ bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, boo
     uint32_t required = w.live;
     if (!(in.flags & Inst::aligned)) {
         const uint32_t* members = w.reg<uint32_t>(in.r[size_t(info.mask_at)]);
+        uint32_t all = FULL;
+        for (int l = 0; l < 32; l++) all &= members[l];
+        if (all == FULL && lanes == FULL) return true;
         required = 0;
         for (uint32_t m = lanes; m; m &= m - 1) {
             int l = __builtin_ctz(m);
             if (!((members[l] >> l) & 1)) {
-                report(w, "divergence", l, "the member mask 0x" + std::to_string(members[l]) + " does not name this lane");
+                report(w, "divergence", l, "the member mask " + std::to_string(members[l]) + " does not name this lane");
                 *failed = true;
                 return false;
             }
@@ -140,7 +143,7 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
                     break;
                 }
             }
-            lanes_run += unsigned(__builtin_popcount(on));
+            lanes_run += on == FULL ? 32u : unsigned(__builtin_popcount(on));
             if (__builtin_expect(late_reads, 0)) {
                 if (!w.pending.empty() && !deliver_for(w, in, infos[pc])) goto failed;
                 if (in.flags & Inst::late_ok) {

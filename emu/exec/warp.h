@@ -147,17 +147,17 @@ struct Cta {
     uint64_t rng = 0;
     uint64_t executed = 0;     // warp instructions of this block
 
+    // The bitmap's 64 bits from byte a on; copies and accesses of up to 32 bytes lie inside. The map has spare words.
     bool shared_is_defined(uint32_t a, unsigned bytes) const {
-        for (unsigned i = 0; i < bytes; i++)
-            if (!((shared_defined[(a + i) >> 5] >> ((a + i) & 31)) & 1)) return false;
-        return true;
+        uint64_t want = (bytes < 32 ? 1ull << bytes : 1ull << 32) - 1, have;
+        __builtin_memcpy(&have, shared_defined + (a >> 5), 8);
+        return ((have >> (a & 31)) & want) == want;
     }
     void set_shared_defined(uint32_t a, unsigned bytes, bool value) {
-        for (unsigned i = 0; i < bytes; i++) {
-            uint32_t bit = 1u << ((a + i) & 31);
-            if (value) shared_defined[(a + i) >> 5] |= bit;
-            else shared_defined[(a + i) >> 5] &= ~bit;
-        }
+        uint64_t bits = ((bytes < 32 ? 1ull << bytes : 1ull << 32) - 1) << (a & 31), have;
+        __builtin_memcpy(&have, shared_defined + (a >> 5), 8);
+        have = value ? have | bits : have & ~bits;
+        __builtin_memcpy(shared_defined + (a >> 5), &have, 8);
     }
 };
 

@@ -350,6 +350,12 @@ void Builder::instruction(const text::Instruction& in, text::Place place) {
     InstInfo info;
     uint32_t pc = uint32_t(kernel_.code.size());
     const OpRow* row = choose_row(form.mnemonic, form.mods, opcode_);
+    if (row && row->family == "cp_async" && in.operands.size() > 3) { // src-size and ignore-src differ by their type alone
+        const int reg = find_reg(in.operands[3].id);
+        const bool ignore = reg >= 0 && regs_[size_t(reg)].type == Type::pred;
+        for (const OpRow& other : op_rows())
+            if (ignore && other.family == row->family && grammar_accepts(other.grammar, form.mods)) row = &other; // the last
+    }
     if (row && operands(in, *row, form)) {
         std::vector<OperandSpec> specs = operand_specs(row->operands);
         for (size_t i = 0; i < form.operands.size(); i++) flatten(form.operands[i], specs[i], inst, info);
