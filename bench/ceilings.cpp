@@ -99,14 +99,6 @@ double Ceilings::mma_flops() const {
     return warps * MMA_ITERATIONS * 16 * (2.0 * 16 * 8 * 16);
 }
 
-void Ceilings::copy(uint64_t stream) const {
-    uint64_t to = target_, from = source_;
-    void* params[] = {&to, &from};
-    launch(copy_, CHUNKS, 256, params, stream);
-}
-
-double Ceilings::copy_bytes() const { return 2.0 * STREAM_BYTES; }
-
 void Ceilings::read(uint64_t stream) const {
     uint64_t to = target_, from = source_;
     void* params[] = {&to, &from};

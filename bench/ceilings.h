@@ -19,8 +19,6 @@ class Ceilings {
 
     void mma_bf16(uint64_t stream) const;
     double mma_flops() const;
-    void copy(uint64_t stream) const;
-    double copy_bytes() const; // read and write both counted
     void read(uint64_t stream) const;
     double read_bytes() const;
 
@@ -29,7 +27,6 @@ class Ceilings {
 
     void* module_ = nullptr;
     void* mma_ = nullptr;
-    void* copy_ = nullptr;
     void* read_ = nullptr;
     uint64_t source_ = 0, target_ = 0;
     uint32_t sm_count_ = 0;

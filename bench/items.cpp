@@ -149,14 +149,18 @@ spark_tensor Buffers::indices(int64_t count, int64_t limit) {
     return t;
 }
 
-std::vector<Item> ceiling_items(const Ceilings& ceilings) {
+std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool small) {
+    const int64_t words = (small ? int64_t{1} << 20 : int64_t{1} << 30) / 4;
+    const spark_tensor from = buffers.random(SPARK_DTYPE_F32, {words}), to = buffers.random(SPARK_DTYPE_F32, {words});
+    spark_context* ctx = buffers.context();
     const auto item = [](const char* name, Unit unit, double work, std::function<void(spark_stream)> run) {
         Item i;
         i.name = name, i.unit = unit, i.work = work, i.run = std::move(run);
         return i;
     };
     return {item("mma_bf16", Unit::flops, ceilings.mma_flops(), [&](spark_stream s) { ceilings.mma_bf16(s); }),
-            item("copy", Unit::bytes, ceilings.copy_bytes(), [&](spark_stream s) { ceilings.copy(s); }),
+            item("copy", Unit::bytes, 2.0 * static_cast<double>(from.size_bytes), // read and written
+                 [=](spark_stream s) { spark_mem_copy(ctx, to.data, from.data, from.size_bytes, s, nullptr); }),
             item("read", Unit::bytes, ceilings.read_bytes(), [&](spark_stream s) { ceilings.read(s); })};
 }
 

@@ -44,7 +44,8 @@ class Buffers {
     std::vector<uint64_t> all_;
 };
 
-std::vector<Item> ceiling_items(const Ceilings& ceilings);
+// The loops, and the driver's own copy from device to device: the faster of what one can hold a streaming kernel against.
+std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool small);
 // Every operator's rows; throws std::runtime_error with the library's sentence.
 std::vector<Item> operator_items(Buffers& buffers, bool small);
 

@@ -151,7 +151,7 @@ int run(const Settings& settings) {
             return 2;
         }
         bench::Buffers buffers(ctx);
-        std::vector<bench::Item> items = bench::ceiling_items(ceilings);
+        std::vector<bench::Item> items = bench::ceiling_items(ceilings, buffers, settings.small);
         for (bench::Item& item : bench::operator_items(buffers, settings.small))
             if ((item.name + " " + item.shape).find(settings.only) != std::string::npos) items.push_back(std::move(item));
         Timer timer(ctx);
