@@ -47,7 +47,9 @@ struct EmulatorReports {
             clear = reinterpret_cast<void (*)()>(dlsym(library, "spark_emu_clear_reports"));
         }
     }
-    std::string take() {
+    // All reports since the last call. Refused images are left out of a run that went well: the library offers machine
+    // code first and PTX next, and the emulator takes only the second.
+    std::string take(bool went_well) {
         std::string all;
         if (!count || !text) {
             return all;
@@ -55,7 +57,9 @@ struct EmulatorReports {
         for (size_t i = 0; i < count(); ++i) {
             std::vector<char> buffer(16384);
             text(i, buffer.data(), buffer.size());
-            all += std::string("\n") + buffer.data();
+            if (!went_well || !std::strstr(buffer.data(), "module refused")) {
+                all += std::string("\n") + buffer.data();
+            }
         }
         if (clear) {
             clear();
@@ -162,7 +166,7 @@ public:
                 memory.error = "bytes behind the workspace were written";
             }
         }
-        const std::string reports = reports_->take();
+        const std::string reports = reports_->take(memory.error.empty());
         if (memory.error.empty() && !reports.empty()) {
             memory.error = "the emulator reports:";
         }
