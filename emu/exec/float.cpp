@@ -206,7 +206,7 @@ template <class T> Flow testp(Warp& w, const Inst& in) {
         case 1: return m == INF;
         case 2: return m <= INF;
         case 3: return m > INF;
-        case 4: return m < INF && (m >> MANTISSA) != 0;
+        case 4: return m < INF && ((m >> MANTISSA) != 0 || m == 0); // zero counts as normal, as on the card
         default: return m != 0 && (m >> MANTISSA) == 0;
         }
     }));
