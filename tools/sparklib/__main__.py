@@ -16,9 +16,7 @@ PTXC = [sys.executable, build.ROOT / "tools" / "ptxc"]
 
 
 def demo(args, rest):
-    if not build.release(steps.Reporter()):
-        return 1
-    return build.call([build.program("spark-demo"), *rest])
+    return built_program("spark-demo", rest)
 
 
 def test(args, rest):
@@ -36,14 +34,10 @@ def compile(args, rest):
 
 
 def built_program(name, arguments):
-    """Builds, then runs one program of the build with the user's arguments."""
-    if not build.release(steps.Reporter()):
+    """Builds one program and both libraries, then runs it with the user's arguments."""
+    if not build.release(steps.Reporter(), (name, "spark", "spark-emu")):
         return 1
-    path = build.program(name)
-    if not path:
-        print(f"The build makes no {name}.", file=sys.stderr)
-        return 1
-    return build.call([path, *arguments])
+    return build.call([build.program(name), *arguments])
 
 
 def check(args, rest):
@@ -70,7 +64,7 @@ def explain(args, rest):
 
 
 def witness(args, rest):
-    if not build.release(steps.Reporter()):
+    if not build.release(steps.Reporter(), ("ptx-run", "spark-emu")):
         return 1
     runner = build.ROOT / "tests" / "emu" / "run.py"
     return build.call([sys.executable, runner, "--witness", "--ptx-run", build.program("ptx-run"), *rest])
