@@ -10,6 +10,13 @@ namespace emu {
 
 namespace {
 constexpr uint8_t POISON = 0xcb; // an odd, negative bf16 and f16
+
+// 4, 8 or 16 aligned bytes: their bits share one word.
+void set_defined(Cta& cta, uint32_t address, unsigned bytes, bool value) {
+    const uint32_t bits = ((1u << bytes) - 1) << (address & 31);
+    uint32_t& word = cta.shared_defined[address >> 5];
+    word = value ? word | bits : word & ~bits;
+}
 }
 
 uint32_t AsyncEngine::random(uint32_t below) {
@@ -26,6 +33,10 @@ void AsyncEngine::write_bytes(AsyncCopy& copy, uint32_t lanes) {
     for (uint32_t m = lanes & ~copy.landed; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
         uint8_t* to = cta_.shared + copy.dst[l];
+        if (copy.valid[l] == 16) { // the everyday size, without a call
+            std::memcpy(to, reinterpret_cast<const void*>(copy.src[l]), 16);
+            continue;
+        }
         if (copy.valid[l]) std::memcpy(to, reinterpret_cast<const void*>(copy.src[l]), copy.valid[l]);
         std::memset(to + copy.valid[l], 0, size_t(copy.bytes - copy.valid[l]));
     }
@@ -36,7 +47,7 @@ void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes) {
     write_bytes(copy, lanes);
     for (uint32_t m = lanes; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        if (!(copy.undefined >> l & 1)) cta_.set_shared_defined(copy.dst[l], copy.bytes, true);
+        if (!(copy.undefined >> l & 1)) set_defined(cta_, copy.dst[l], copy.bytes, true);
         if (cta_.observer) cta_.observer->async_land(cta_, copy.warp, unsigned(l), copy.dst[l], copy.bytes);
     }
     in_flight_ -= uint32_t(__builtin_popcount(lanes));
@@ -46,8 +57,9 @@ void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes) {
 void AsyncEngine::issue(AsyncCopy&& copy) {
     for (uint32_t m = copy.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        std::memset(cta_.shared + copy.dst[l], POISON, copy.bytes);
-        cta_.set_shared_defined(copy.dst[l], copy.bytes, false);
+        if (copy.bytes == 16) std::memset(cta_.shared + copy.dst[l], POISON, 16);
+        else std::memset(cta_.shared + copy.dst[l], POISON, copy.bytes);
+        set_defined(cta_, copy.dst[l], copy.bytes, false);
     }
     in_flight_ += uint32_t(__builtin_popcount(copy.mask));
     const AsyncTiming timing = cta_.launch->options.async;
