@@ -2,6 +2,13 @@
 // The promises of spark.h that belong to no operator: handles, struct sizes, exec, offline contexts, names, silence.
 #include "example.h"
 
+#include <cstring>
+#include <fcntl.h>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// Last: cmocka defines fail() as a macro, which the C++ headers must not see.
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -9,12 +16,6 @@
 extern "C" {
 #include <cmocka.h>
 }
-
-#include <cstring>
-#include <fcntl.h>
-#include <string>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace {
 

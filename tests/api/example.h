@@ -52,6 +52,9 @@ class Example {
 
     spark_args* head() { return reinterpret_cast<spark_args*>(bytes_.data()); }
     spark_tensor& tensor(uint32_t field) { return *reinterpret_cast<spark_tensor*>(at(field)); }
+    const spark_tensor& tensor(uint32_t field) const {
+        return *reinterpret_cast<const spark_tensor*>(bytes_.data() + desc_->fields[field].offset);
+    }
     std::byte* at(uint32_t field) { return bytes_.data() + desc_->fields[field].offset; }
     std::vector<std::byte>& bytes() { return bytes_; }
     const spark_op_desc& desc() const { return *desc_; }

@@ -4,6 +4,11 @@
 #include "emulator.h"
 #include "example.h"
 
+#include <cstring>
+#include <memory>
+#include <string>
+
+// Last: cmocka defines fail() as a macro, which the C++ headers must not see.
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -11,10 +16,6 @@
 extern "C" {
 #include <cmocka.h>
 }
-
-#include <cstring>
-#include <memory>
-#include <string>
 
 namespace {
 
