@@ -15,11 +15,12 @@ bool Checker::barrier_arrive(Warp& w, unsigned id, bool sync, uint32_t threads) 
                 std::to_string(use.first_warp) + " came at " + where(*w.kernel, use.pc) + " for " +
                 (use.threads ? std::to_string(use.threads) : "all");
     else if (threads > w.cta->threads)
-        wrong = "asks for " + std::to_string(threads) + " threads of a block that has " + std::to_string(w.cta->threads);
+        wrong =
+            "asks for " + std::to_string(threads) + " threads of a block that has " + std::to_string(w.cta->threads);
     if (!wrong.empty()) {
         report_raw(*w.cta, "barrier", w.pc,
-                   "  warp " + std::to_string(w.index) + " at " + where(*w.kernel, w.pc) + ", barrier " + std::to_string(id) +
-                       ": " + wrong + "\n" + replay());
+                   "  warp " + std::to_string(w.index) + " at " + where(*w.kernel, w.pc) + ", barrier " +
+                       std::to_string(id) + ": " + wrong + "\n" + replay());
         return false;
     }
     if (!use.warps) use.threads = threads, use.pc = w.pc, use.first_warp = uint8_t(w.index);

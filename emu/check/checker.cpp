@@ -19,7 +19,8 @@ void Checker::cta_begin(Cta& cta) {
 
 // --- messages ---
 
-std::string Checker::line(const char* what, unsigned warp, int lane, uint32_t pc, uint32_t address, unsigned span) const {
+std::string Checker::line(const char* what, unsigned warp, int lane, uint32_t pc, uint32_t address,
+                          unsigned span) const {
     char text[96], who[32];
     if (lane < 0) std::snprintf(who, sizeof who, "warp %u", warp);
     else std::snprintf(who, sizeof who, "warp %u lane %d", warp, lane);
@@ -34,14 +35,16 @@ std::string Checker::replay() const {
            (launch_.options.late_reads ? ",late_reads=1" : "") + "\n";
 }
 
-bool Checker::race(const Access& a, const char* now, const char* then, unsigned warp, unsigned lane, uint32_t pc, bool lane_known) {
+bool Checker::race(const Access& a, const char* now, const char* then, unsigned warp, unsigned lane, uint32_t pc,
+                   bool lane_known) {
     std::string body = line(now, a.warp.index, int(a.lane), a.warp.pc, a.address, a.span);
     body += line(then, warp, lane_known ? int(lane) : -1, pc, a.address, a.span);
     if (warp == a.warp.index) body += "  two lanes of one instruction write different values there\n";
     else
-        body += "  nothing orders them: warp " + std::to_string(a.warp.index) + " has seen warp " + std::to_string(warp) +
-                " up to its moment " + std::to_string(clocks_.knows(a.warp.index, warp)) + ", the earlier access came later; " +
-                std::to_string(cta_->barrier_epoch) + " barriers of the block are complete\n";
+        body += "  nothing orders them: warp " + std::to_string(a.warp.index) + " has seen warp " +
+                std::to_string(warp) + " up to its moment " + std::to_string(clocks_.knows(a.warp.index, warp)) +
+                ", the earlier access came later; " + std::to_string(cta_->barrier_epoch) +
+                " barriers of the block are complete\n";
     report_raw(*cta_, "race", a.warp.pc, body + replay());
     return false;
 }
@@ -72,10 +75,11 @@ bool Checker::read_record(const Access& a, Record& r) {
         if (r.write_warp != w) {
             if (!clocks_.before(r.write_warp, r.write_clock, w)) {
                 if (r.flags & Record::copied) return unpublished(a, r);
-                return race(a, "read ", r.flags & Record::atomic ? "atomic" : "write", r.write_warp, r.write_lane, r.write_pc, true);
+                return race(a, "read ", r.flags & Record::atomic ? "atomic" : "write", r.write_warp, r.write_lane,
+                            r.write_pc, true);
             }
-        } else if ((r.flags & Record::copied) && (r.write_lane != a.lane || a.matrix) && r.write_clock == clocks_.now(w) &&
-                   r.copy_sync == warp_syncs_[w]) {
+        } else if ((r.flags & Record::copied) && (r.write_lane != a.lane || a.matrix) &&
+                   r.write_clock == clocks_.now(w) && r.copy_sync == warp_syncs_[w]) {
             return unpublished(a, r);
         }
     }
@@ -107,7 +111,8 @@ bool Checker::write_record(const Access& a, Record& r, bool atomic) {
     const bool both_atomic = atomic && (r.flags & Record::atomic);
     if (r.write_clock && (r.write_bytes & a.bytes) && !both_atomic && r.write_warp != w &&
         !clocks_.before(r.write_warp, r.write_clock, w))
-        return race(a, now, r.flags & Record::atomic ? "atomic" : "write", r.write_warp, r.write_lane, r.write_pc, true);
+        return race(a, now, r.flags & Record::atomic ? "atomic" : "write", r.write_warp, r.write_lane, r.write_pc,
+                    true);
     if (r.read_bytes & a.bytes)
         for (unsigned set = 0; set < 2; ++set)
             for (uint32_t m = r.readers[set] & ~(1u << w); m; m &= m - 1) {
@@ -152,7 +157,8 @@ bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
 
 bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
     if (!same_instruction(w, mask, addr, bytes)) return false;
-    if (!each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return write_record(a, r, false); })) return false;
+    if (!each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return write_record(a, r, false); }))
+        return false;
     if (bytes == 16)
         for (uint32_t m = mask; m; m &= m - 1) {
             const uint32_t a = addr[__builtin_ctz(m)];
@@ -162,7 +168,8 @@ bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigne
 }
 
 bool Checker::shared_atomic(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
-    if (!each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return write_record(a, r, true); })) return false;
+    if (!each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return write_record(a, r, true); }))
+        return false;
     for (uint32_t m = mask; m; m &= m - 1) {
         const uint32_t a = addr[__builtin_ctz(m)] & ~3u;
         auto [entry, fresh] = atomics_.try_emplace(a);

@@ -40,7 +40,8 @@ private:
     template <class F> bool each_record(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F f);
     bool same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes);
 
-    bool race(const Access& a, const char* now, const char* then, unsigned warp, unsigned lane, uint32_t pc, bool lane_known);
+    bool race(const Access& a, const char* now, const char* then, unsigned warp, unsigned lane, uint32_t pc,
+              bool lane_known);
     bool in_flight(const Access& a, const Record& r, const char* now);
     bool unpublished(const Access& a, const Record& r);
     std::string line(const char* what, unsigned warp, int lane, uint32_t pc, uint32_t address, unsigned span) const;

@@ -13,10 +13,10 @@ struct Record {
     uint32_t write_clock = 0; // 0: never written
     uint32_t write_pc = 0;
     uint8_t write_warp = 0, write_lane = 0;
-    uint8_t write_bytes = 0;  // bit b: byte b of the word (records of 16 bytes: always 15)
+    uint8_t write_bytes = 0; // bit b: byte b of the word (records of 16 bytes: always 15)
     enum Flag : uint8_t { split = 1, in_flight = 2, copied = 4, atomic = 8 };
     uint8_t flags = 0;
-    uint16_t copy_sync = 0;   // copied: the warp's count of bar.warp.sync when the copy was waited for
+    uint16_t copy_sync = 0; // copied: the warp's count of bar.warp.sync when the copy was waited for
     uint16_t read_bytes = 0;
     // Readers since the last write: two sets, each of warps that read at one clock.
     uint32_t readers[2] = {0, 0};

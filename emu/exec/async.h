@@ -18,7 +18,7 @@ struct AsyncCopy {
     uint32_t landed = 0;    // lanes whose bytes are already there
     uint32_t undefined = 0; // lanes whose source is not all defined
     uint8_t bytes = 0;
-    uint8_t valid[32];      // bytes to copy; the rest up to `bytes` becomes zero
+    uint8_t valid[32]; // bytes to copy; the rest up to `bytes` becomes zero
     uint32_t dst[32];
     uint64_t src[32];
 };

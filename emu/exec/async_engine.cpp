@@ -17,7 +17,7 @@ void set_defined(Cta& cta, uint32_t address, unsigned bytes, bool value) {
     uint32_t& word = cta.shared_defined[address >> 5];
     word = value ? word | bits : word & ~bits;
 }
-}
+} // namespace
 
 uint32_t AsyncEngine::random(uint32_t below) {
     cta_.rng = cta_.rng * 6364136223846793005ull + 1442695040888963407ull;

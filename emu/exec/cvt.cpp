@@ -36,10 +36,14 @@ const Format* format_of(Type type) {
     case Type::f64: return &num::F64;
     case Type::f32: return &num::F32;
     case Type::tf32: return &num::TF32;
-    case Type::f16: case Type::f16x2: return &num::F16;
-    case Type::bf16: case Type::bf16x2: return &num::BF16;
-    case Type::e4m3: case Type::e4m3x2: return &num::E4M3;
-    case Type::e5m2: case Type::e5m2x2: return &num::E5M2;
+    case Type::f16:
+    case Type::f16x2: return &num::F16;
+    case Type::bf16:
+    case Type::bf16x2: return &num::BF16;
+    case Type::e4m3:
+    case Type::e4m3x2: return &num::E4M3;
+    case Type::e5m2:
+    case Type::e5m2x2: return &num::E5M2;
     default: return nullptr;
     }
 }
@@ -165,7 +169,8 @@ Flow repack_any(Warp& w, const Inst& in) {
     const unsigned from = unsigned(format_of(spec.from)->bits()), to = unsigned(format_of(spec.to)->bits());
     for (uint32_t m = w.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        const uint64_t a = w.reg<uint32_t>(in.r[1])[l], low = a & ((1ull << from) - 1), high = a >> from & ((1ull << from) - 1);
+        const uint64_t a = w.reg<uint32_t>(in.r[1])[l], low = a & ((1ull << from) - 1),
+                       high = a >> from & ((1ull << from) - 1);
         w.reg<uint32_t>(in.r[0])[l] = uint32_t(float_to_float(high, spec) << to | float_to_float(low, spec));
     }
     return Flow::next;
@@ -287,11 +292,19 @@ bool read_modifiers(const Form& form, Spec& spec, bool& rounded) {
         else if (mod == "rm" || mod == "rmi") spec.round = Round::down;
         else if (mod == "rp" || mod == "rpi") spec.round = Round::up;
         else if (mod == "rna") spec.round = Round::nearest_away;
-        else if (mod == "ftz") { spec.flush = 1; continue; }
-        else if (mod == "sat") { spec.saturate = 1; continue; }
-        else if (mod == "relu") { spec.relu = 1; continue; }
-        else if (mod == "satfinite") { spec.finite = 1; continue; }
-        else if (mod == "pack" || type_named(mod) != Type::none) continue;
+        else if (mod == "ftz") {
+            spec.flush = 1;
+            continue;
+        } else if (mod == "sat") {
+            spec.saturate = 1;
+            continue;
+        } else if (mod == "relu") {
+            spec.relu = 1;
+            continue;
+        } else if (mod == "satfinite") {
+            spec.finite = 1;
+            continue;
+        } else if (mod == "pack" || type_named(mod) != Type::none) continue;
         else return false;
         rounded = true;
         spec.to_integral = integral && is_float(spec.to) && is_float(spec.from);

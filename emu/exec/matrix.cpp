@@ -99,7 +99,8 @@ template <unsigned N, bool TRANS> Flow stmatrix(Warp& w, const Inst& in) {
 Flow movmatrix(Warp& w, const Inst& in) {
     const uint32_t* a = w.reg<uint32_t>(in.r[1]);
     uint16_t m[8][8];
-    for (unsigned l = 0; l < 32; ++l) m[l / 4][2 * (l % 4)] = uint16_t(a[l]), m[l / 4][2 * (l % 4) + 1] = uint16_t(a[l] >> 16);
+    for (unsigned l = 0; l < 32; ++l)
+        m[l / 4][2 * (l % 4)] = uint16_t(a[l]), m[l / 4][2 * (l % 4) + 1] = uint16_t(a[l] >> 16);
     uint32_t* d = w.reg<uint32_t>(in.r[0]);
     for (unsigned l = 0; l < 32; ++l) d[l] = m[2 * (l % 4)][l / 4] | uint32_t(m[2 * (l % 4) + 1][l / 4]) << 16;
     return Flow::next;
@@ -115,7 +116,9 @@ template <template <unsigned, bool> class Choice> Handler by_shape(const Form& f
 template <unsigned N, bool T> struct Load { static constexpr Handler fn = ldmatrix<N, T>; };
 template <unsigned N, bool T> struct Store { static constexpr Handler fn = stmatrix<N, T>; };
 
-bool names_m8n8_b16(const Form& form) { return form.has("sync") && form.has("aligned") && form.has("m8n8") && form.has("b16"); }
+bool names_m8n8_b16(const Form& form) {
+    return form.has("sync") && form.has("aligned") && form.has("m8n8") && form.has("b16");
+}
 
 // A shared address may sit in a 64-bit register only as the low half of a wider computation; both widths are taken.
 void note_width(const Form& form, unsigned operand, Inst& in) {
@@ -131,9 +134,12 @@ Handler pick_mma(const Form& form, Inst& in) {
     const Type d = form.type(0), a = form.type(1), b = form.type(2), c = form.type(3);
     const bool k16 = form.has("m16n8k16"), k8 = form.has("m16n8k8");
     if (a != b || c != d || (!k16 && !k8)) return nullptr;
-    if (d == Type::f32 && a == Type::bf16) return k16 ? mma<16, MmaInput::bf16, MmaOutput::f32> : mma<8, MmaInput::bf16, MmaOutput::f32>;
-    if (d == Type::f32 && a == Type::f16) return k16 ? mma<16, MmaInput::f16, MmaOutput::f32> : mma<8, MmaInput::f16, MmaOutput::f32>;
-    if (d == Type::f16 && a == Type::f16) return k16 ? mma<16, MmaInput::f16, MmaOutput::f16> : mma<8, MmaInput::f16, MmaOutput::f16>;
+    if (d == Type::f32 && a == Type::bf16)
+        return k16 ? mma<16, MmaInput::bf16, MmaOutput::f32> : mma<8, MmaInput::bf16, MmaOutput::f32>;
+    if (d == Type::f32 && a == Type::f16)
+        return k16 ? mma<16, MmaInput::f16, MmaOutput::f32> : mma<8, MmaInput::f16, MmaOutput::f32>;
+    if (d == Type::f16 && a == Type::f16)
+        return k16 ? mma<16, MmaInput::f16, MmaOutput::f16> : mma<8, MmaInput::f16, MmaOutput::f16>;
     return nullptr;
 }
 

@@ -50,8 +50,8 @@ uint64_t shift_round(uint64_t significand, int drop, Round round, bool negative)
 }
 
 uint64_t overflow(bool negative, const Format& format, EncodeHow how) {
-    const bool toward_zero = how.round == Round::zero || (how.round == Round::down && !negative) ||
-                             (how.round == Round::up && negative);
+    const bool toward_zero =
+        how.round == Round::zero || (how.round == Round::down && !negative) || (how.round == Round::up && negative);
     if (how.finite || toward_zero) return format.largest();
     return format.ieee ? format.infinity() : format.nan;
 }
@@ -75,7 +75,8 @@ uint64_t encode(const Parts& parts, const Format& format, EncodeHow how) {
     if (!normal) return sign | (how.flush ? 0 : kept);
     const int field = quantum + format.mantissa_bits + format.bias();
     const uint64_t bits = (uint64_t(field) << format.mantissa_bits) | (kept & ((1ull << format.mantissa_bits) - 1));
-    if (field >= (1 << format.exponent_bits) || bits > format.largest()) return sign | overflow(parts.negative, format, how);
+    if (field >= (1 << format.exponent_bits) || bits > format.largest())
+        return sign | overflow(parts.negative, format, how);
     return sign | bits;
 }
 

@@ -25,7 +25,7 @@ namespace {
 #endif
 
 constexpr int FRACTION = 25;
-constexpr int ZERO_C = -126;      // exponent of a zero C
+constexpr int ZERO_C = -126;         // exponent of a zero C
 constexpr int ZERO_EXPONENT = -4096; // of a zero factor: its product never sets e_max
 
 struct Term {
@@ -63,8 +63,8 @@ Term multiply(const Term& x, const Term& y) {
     product.negative = x.negative != y.negative;
     product.special = x.special || y.special;
     if (product.special) {
-        const bool nan = x.kind == Parts::Kind::nan || y.kind == Parts::Kind::nan ||
-                         (!x.special && !x.significand) || (!y.special && !y.significand);
+        const bool nan = x.kind == Parts::Kind::nan || y.kind == Parts::Kind::nan || (!x.special && !x.significand) ||
+                         (!y.special && !y.significand);
         product.kind = nan ? Parts::Kind::nan : Parts::Kind::infinite;
     }
     product.significand = x.significand * y.significand;
@@ -121,7 +121,7 @@ struct Tile {
     alignas(64) uint32_t c[8][16];      // [column][row]; f16 C widened to one value a word
     alignas(64) float a[16][16];        // [k][row]
     alignas(64) int32_t a_exp[16][16];
-    alignas(64) float b[2][8][8];       // [k & 1][column][k/2]
+    alignas(64) float b[2][8][8]; // [k & 1][column][k/2]
     alignas(64) int32_t b_exp[2][8][8];
     alignas(64) uint32_t d[8][16];
 };
@@ -224,8 +224,7 @@ SPARK_INLINE uint32_t round_to_f16(double v) {
 }
 
 // One column of 16 outputs. Returns non-zero if some output must be redone by mma_dot.
-template <int K, MmaOutput OUT>
-SPARK_INLINE uint32_t column(Tile& t, int n) {
+template <int K, MmaOutput OUT> SPARK_INLINE uint32_t column(Tile& t, int n) {
     uint32_t odd = 0;
     SPARK_LANES
     for (int i = 0; i < 16; ++i) {
@@ -298,15 +297,15 @@ struct Family {
     TileFunction bf16_k16, f16_k16, f16_f16_k16, bf16_k8, f16_k8, f16_f16_k8;
 };
 
-#define SPARK_MMA_FAMILY(name, attribute)                                                                                \
-    template <int K, MmaInput IN, MmaOutput OUT>                                                                         \
-    attribute void name##_tile(const uint32_t (*a)[32], const uint32_t (*b)[32], const uint32_t (*c)[32],                \
-                               uint32_t (*d)[32]) {                                                                      \
-        whole<K, IN, OUT>(a, b, c, d);                                                                                   \
-    }                                                                                                                    \
-    constexpr Family name##_family{                                                                                      \
-        name##_tile<16, MmaInput::bf16, MmaOutput::f32>, name##_tile<16, MmaInput::f16, MmaOutput::f32>,                 \
-        name##_tile<16, MmaInput::f16, MmaOutput::f16>,  name##_tile<8, MmaInput::bf16, MmaOutput::f32>,                 \
+#define SPARK_MMA_FAMILY(name, attribute)                                                                \
+    template <int K, MmaInput IN, MmaOutput OUT>                                                         \
+    attribute void name##_tile(const uint32_t(*a)[32], const uint32_t(*b)[32], const uint32_t(*c)[32],   \
+                               uint32_t(*d)[32]) {                                                       \
+        whole<K, IN, OUT>(a, b, c, d);                                                                   \
+    }                                                                                                    \
+    constexpr Family name##_family{                                                                      \
+        name##_tile<16, MmaInput::bf16, MmaOutput::f32>, name##_tile<16, MmaInput::f16, MmaOutput::f32>, \
+        name##_tile<16, MmaInput::f16, MmaOutput::f16>,  name##_tile<8, MmaInput::bf16, MmaOutput::f32>, \
         name##_tile<8, MmaInput::f16, MmaOutput::f32>,   name##_tile<8, MmaInput::f16, MmaOutput::f16>};
 
 SPARK_MMA_FAMILY(base, )

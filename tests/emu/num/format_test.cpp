@@ -45,7 +45,10 @@ uint64_t search(double v, const Format& f, const std::vector<double>& all, Round
     size_t low = 0;
     for (size_t step = size_t(1) << 15; step; step /= 2)
         if (low + step < all.size() && all[low + step] <= m) low += step;
-    const double next = low + 1 < all.size() ? all[low + 1] : std::ldexp(std::ldexp(all.back(), -1) + all[all.size() - 1] - all[all.size() - 2] == 0 ? 0 : 1, 0);
+    const double next =
+        low + 1 < all.size()
+            ? all[low + 1]
+            : std::ldexp(std::ldexp(all.back(), -1) + all[all.size() - 1] - all[all.size() - 2] == 0 ? 0 : 1, 0);
     double above = low + 1 < all.size() ? next : all.back() + (all.back() - all[all.size() - 2]);
     const uint64_t beyond = f.ieee ? f.infinity() : f.nan;
     const uint64_t up = low + 1 < all.size() ? low + 1 : beyond;
@@ -83,8 +86,8 @@ void exact_against_search() {
         const std::vector<double> all = numbers(*f);
         for (int i = 0; i < 100000; ++i) {
             double v;
-            if (i % 3 == 0) v = value(rng() % (f->largest() + 1), *f);                       // a number itself
-            else if (i % 3 == 1) {                                                           // a tie, nearly or exactly
+            if (i % 3 == 0) v = value(rng() % (f->largest() + 1), *f); // a number itself
+            else if (i % 3 == 1) {                                     // a tie, nearly or exactly
                 const size_t k = rng() % (all.size() - 1);
                 v = (all[k] + all[k + 1]) / 2 * (1 + (int(rng() % 3) - 1) * 0x1p-40);
             } else v = std::ldexp(double(int64_t(rng()) >> 11) * 0x1p-53, int(rng() % 60) - 30);
@@ -96,8 +99,13 @@ void exact_against_search() {
                 const double most = all.back(), step = most - all[all.size() - 2];
                 // Beyond the largest number: toward zero stays there, to nearest turns half a step above it.
                 if (std::fabs(v) > most) {
-                    const bool away = round == Round::up ? v > 0 : round == Round::down ? v < 0 : round != Round::zero &&
-                        (std::fabs(v) > most + step / 2 || (std::fabs(v) == most + step / 2 && (round == Round::nearest_away || (f->largest() & 1))));
+                    const bool away =
+                        round == Round::up ? v > 0
+                        : round == Round::down
+                            ? v < 0
+                            : round != Round::zero && (std::fabs(v) > most + step / 2 ||
+                                                       (std::fabs(v) == most + step / 2 &&
+                                                        (round == Round::nearest_away || (f->largest() & 1))));
                     want = (v < 0 ? f->sign_bit() : 0) | (away ? (f->ieee ? f->infinity() : f->nan) : f->largest());
                 }
                 check(got == want, "convert", bits, got, want);
@@ -117,7 +125,8 @@ void against_the_host() {
         if (std::fabs(d) < 9e18) {
             const Parts parts = decode(bits, F64);
             const Integer z = to_integer(parts, Round::zero), n = to_integer(parts, Round::nearest_even);
-            check(z.magnitude == uint64_t(std::fabs(std::trunc(d))), "truncation", bits, z.magnitude, uint64_t(std::fabs(d)));
+            check(z.magnitude == uint64_t(std::fabs(std::trunc(d))), "truncation", bits, z.magnitude,
+                  uint64_t(std::fabs(d)));
             check(n.magnitude == uint64_t(std::fabs(std::nearbyint(d))), "rounding", bits, n.magnitude, 0);
         }
         const int64_t s = int64_t(rng());

@@ -70,7 +70,8 @@ uint32_t nearest_f16(__int128 units, int unit_exponent) {
     uint32_t best = low;
     if (low < 0x7c00) {
         const double below = see(low, 5, 10).value, above = low + 1 == 0x7c00 ? 65536.0 : see(low + 1, 5, 10).value;
-        if (magnitude - below > above - magnitude || (magnitude - below == above - magnitude && (low & 1))) best = low + 1;
+        if (magnitude - below > above - magnitude || (magnitude - below == above - magnitude && (low & 1)))
+            best = low + 1;
     }
     return best == 0 ? 0 : best | (value < 0 ? 0x8000u : 0);
 }
@@ -115,7 +116,7 @@ uint32_t random_half(int style, bool bf16) {
     case 5: return rng() % 3 ? sign : with(int(rng() % uint32_t(top)));            // sparse, wide range
     case 6: return sign | uint32_t(bias) << mb | (rng() % 2 ? (1u << mb) - 1 : 0); // edges of a binade
     case 7: return rng() % 64 ? with(bias - 1) : uint32_t(top) << mb | sign | (rng() % 2 ? 1 : 0);
-    default: return sign;                                                          // zero
+    default: return sign; // zero
     }
 }
 

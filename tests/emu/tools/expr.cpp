@@ -8,10 +8,14 @@
 
 namespace ptxrun {
 
-static const struct { const char* name; Elem elem; unsigned bytes; } ELEMS[] = {
-    {"u8", Elem::u8, 1},   {"s8", Elem::s8, 1},   {"u16", Elem::u16, 2}, {"s16", Elem::s16, 2}, {"u32", Elem::u32, 4},
-    {"s32", Elem::s32, 4}, {"u64", Elem::u64, 8}, {"s64", Elem::s64, 8}, {"f16", Elem::f16, 2}, {"bf16", Elem::bf16, 2},
-    {"f32", Elem::f32, 4}, {"f64", Elem::f64, 8},
+static const struct {
+    const char* name;
+    Elem elem;
+    unsigned bytes;
+} ELEMS[] = {
+    {"u8", Elem::u8, 1},   {"s8", Elem::s8, 1},     {"u16", Elem::u16, 2}, {"s16", Elem::s16, 2},
+    {"u32", Elem::u32, 4}, {"s32", Elem::s32, 4},   {"u64", Elem::u64, 8}, {"s64", Elem::s64, 8},
+    {"f16", Elem::f16, 2}, {"bf16", Elem::bf16, 2}, {"f32", Elem::f32, 4}, {"f64", Elem::f64, 8},
 };
 
 bool elem_named(const std::string& name, Elem& out) {
@@ -87,7 +91,9 @@ uint64_t Array::bits(size_t index) const {
     std::memcpy(&v, bytes.data() + index * bytes_of(elem), bytes_of(elem));
     return v;
 }
-void Array::set_bits(size_t index, uint64_t v) { std::memcpy(bytes.data() + index * bytes_of(elem), &v, bytes_of(elem)); }
+void Array::set_bits(size_t index, uint64_t v) {
+    std::memcpy(bytes.data() + index * bytes_of(elem), &v, bytes_of(elem));
+}
 
 Value Array::get(size_t index) const {
     const uint64_t b = bits(index);
@@ -128,8 +134,12 @@ struct Parser {
     const std::map<std::string, const Array*>& arrays;
     int dead = 0; // inside a branch that is not taken
 
-    [[noreturn]] void fail(const std::string& what) { throw "expression: " + what + " at '" + std::string(p).substr(0, 20) + "'"; }
-    void blanks() { while (std::isspace((unsigned char)*p)) ++p; }
+    [[noreturn]] void fail(const std::string& what) {
+        throw "expression: " + what + " at '" + std::string(p).substr(0, 20) + "'";
+    }
+    void blanks() {
+        while (std::isspace((unsigned char)*p)) ++p;
+    }
     bool take(const char* s) {
         blanks();
         const size_t n = std::strlen(s);
@@ -137,9 +147,20 @@ struct Parser {
         p += n;
         return true;
     }
-    void need(const char* s) { if (!take(s)) fail(std::string("needs '") + s + "'"); }
-    static Value integer(int64_t i) { Value v; v.i = i; return v; }
-    static Value real(double d) { Value v; v.real = true; v.d = d; return v; }
+    void need(const char* s) {
+        if (!take(s)) fail(std::string("needs '") + s + "'");
+    }
+    static Value integer(int64_t i) {
+        Value v;
+        v.i = i;
+        return v;
+    }
+    static Value real(double d) {
+        Value v;
+        v.real = true;
+        v.d = d;
+        return v;
+    }
 
     Value ternary() {
         Value c = binary(0);
@@ -153,7 +174,9 @@ struct Parser {
         return c.truth() ? a : b;
     }
     Value binary(int level) {
-        static const char* const OPS[10][5] = {{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<=", ">=", "<", ">"}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}};
+        static const char* const OPS[10][5] = {
+            {"||"},       {"&&"},     {"|"},          {"^"}, {"&"}, {"==", "!="}, {"<=", ">=", "<", ">"},
+            {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}};
         if (level == 10) return unary();
         Value a = binary(level + 1);
         for (;;) {
@@ -162,7 +185,9 @@ struct Parser {
             for (auto o : OPS[level]) {
                 if (!o || std::strncmp(p, o, std::strlen(o))) continue;
                 const char next = p[std::strlen(o)];
-                if ((level == 2 && next == '|') || (level == 4 && next == '&') || (level == 6 && std::strlen(o) == 1 && next == *o)) continue;
+                if ((level == 2 && next == '|') || (level == 4 && next == '&') ||
+                    (level == 6 && std::strlen(o) == 1 && next == *o))
+                    continue;
                 op = o;
                 break;
             }
@@ -198,10 +223,20 @@ struct Parser {
     }
     Value unary() {
         blanks();
-        if (take("-")) { Value v = unary(); return v.real ? real(-v.d) : integer(int64_t(0 - uint64_t(v.i))); }
+        if (take("-")) {
+            Value v = unary();
+            return v.real ? real(-v.d) : integer(int64_t(0 - uint64_t(v.i)));
+        }
         if (take("~")) return integer(~unary().as_int());
-        if (*p == '!' && p[1] != '=') { ++p; return integer(!unary().truth()); }
-        if (take("(")) { Value v = ternary(); need(")"); return v; }
+        if (*p == '!' && p[1] != '=') {
+            ++p;
+            return integer(!unary().truth());
+        }
+        if (take("(")) {
+            Value v = ternary();
+            need(")");
+            return v;
+        }
         if (std::isdigit((unsigned char)*p) || *p == '.') return number();
         return name();
     }
@@ -210,7 +245,10 @@ struct Parser {
         const uint64_t i = std::strtoull(p, &ie, 0);
         const double d = std::strtod(p, &de);
         const bool hex = p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
-        if (de > ie && !(hex && !std::strpbrk(std::string(p, size_t(de - p)).c_str(), ".pP"))) { p = de; return real(d); }
+        if (de > ie && !(hex && !std::strpbrk(std::string(p, size_t(de - p)).c_str(), ".pP"))) {
+            p = de;
+            return real(d);
+        }
         p = ie;
         return integer(int64_t(i));
     }
@@ -268,11 +306,18 @@ struct Parser {
         if (n == "sum") return sum();
         std::vector<Value> a;
         if (!take(")")) {
-            do a.push_back(ternary()); while (take(","));
+            do a.push_back(ternary());
+            while (take(","));
             need(")");
         }
-        auto d = [&](size_t k) { if (k >= a.size()) fail(n + " needs more arguments"); return a[k].as_double(); };
-        auto u = [&](size_t k) { if (k >= a.size()) fail(n + " needs more arguments"); return uint64_t(a[k].as_int()); };
+        auto d = [&](size_t k) {
+            if (k >= a.size()) fail(n + " needs more arguments");
+            return a[k].as_double();
+        };
+        auto u = [&](size_t k) {
+            if (k >= a.size()) fail(n + " needs more arguments");
+            return uint64_t(a[k].as_int());
+        };
         Elem e;
         if (elem_named(n, e)) { // conversion: u8(x), f16(x), ...
             Array one;
@@ -289,9 +334,24 @@ struct Parser {
         if (n == "bitse5m2") return integer(to_e5m2(d(0)));
         if (n == "bits16") return integer(int64_t(double_to_f16(d(0))));
         if (n == "bitsb16") return integer(int64_t(double_to_bf16(d(0))));
-        if (n == "bits32") { float f = float(d(0)); uint32_t b; std::memcpy(&b, &f, 4); return integer(b); }
-        if (n == "bits64") { double f = d(0); int64_t b; std::memcpy(&b, &f, 8); return integer(b); }
-        if (n == "asf32") { uint32_t b = uint32_t(u(0)); float f; std::memcpy(&f, &b, 4); return real(f); }
+        if (n == "bits32") {
+            float f = float(d(0));
+            uint32_t b;
+            std::memcpy(&b, &f, 4);
+            return integer(b);
+        }
+        if (n == "bits64") {
+            double f = d(0);
+            int64_t b;
+            std::memcpy(&b, &f, 8);
+            return integer(b);
+        }
+        if (n == "asf32") {
+            uint32_t b = uint32_t(u(0));
+            float f;
+            std::memcpy(&f, &b, 4);
+            return real(f);
+        }
         if (n == "asf16") return real(f16_to_double(uint32_t(u(0))));
         if (n == "asbf16") return real(bf16_to_double(uint32_t(u(0))));
         if (n == "min") return d(0) <= d(1) ? a[0] : a[1];

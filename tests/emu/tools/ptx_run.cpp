@@ -41,7 +41,8 @@ struct Driver {
     Result (*mem_free)(Ptr);
     Result (*to_device)(Ptr, const void*, size_t);
     Result (*to_host)(void*, Ptr, size_t);
-    Result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+    Result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                     void**);
     // Only the emulator has these.
     int (*configure)(const char*) = nullptr;
     size_t (*report_count)() = nullptr;
@@ -90,7 +91,6 @@ void Driver::open(const std::string& path) {
     device_attribute(&minor, 76, device);
 }
 
-
 std::vector<std::string> reports_of(Driver& d) {
     std::vector<std::string> all;
     if (!d.report_count) return all;
@@ -112,7 +112,8 @@ bool names_line(const std::string& text, const std::vector<int>& lines) {
 }
 
 // Did the run say what the file demands?
-std::string check_faults(const Spec& spec, const std::string& load_log, const std::vector<std::string>& reports, Result error) {
+std::string check_faults(const Spec& spec, const std::string& load_log, const std::vector<std::string>& reports,
+                         Result error) {
     for (const Fault& f : spec.faults) {
         if (f.kind == "refused") {
             if (load_log.empty()) return "the text was accepted; it must be refused";
@@ -136,7 +137,8 @@ std::string check_faults(const Spec& spec, const std::string& load_log, const st
             found |= kind && names_line(text, f.lines);
             seen += "\n" + text;
         }
-        if (!found) return "no report of " + f.kind + " at the line at fault; reports:" + (seen.empty() ? " none" : seen);
+        if (!found)
+            return "no report of " + f.kind + " at the line at fault; reports:" + (seen.empty() ? " none" : seen);
         if (!error) return "reported " + f.kind + ", but every driver call succeeded";
     }
     return "";
@@ -166,25 +168,33 @@ struct Session {
         memory.reserve(spec.buffers.size());
         for (Buffer& b : spec.buffers) {
             memory.push_back(0);
-            if (b.kind == Buffer::arg) { params.push_back(b.host.bytes.data()); continue; }
-            if (Result r = d.mem_alloc(&memory.back(), std::max<size_t>(b.host.bytes.size(), 1))) return what = "cuMemAlloc", r;
+            if (b.kind == Buffer::arg) {
+                params.push_back(b.host.bytes.data());
+                continue;
+            }
+            if (Result r = d.mem_alloc(&memory.back(), std::max<size_t>(b.host.bytes.size(), 1)))
+                return what = "cuMemAlloc", r;
             if (b.kind != Buffer::raw && !b.host.bytes.empty())
-                if (Result r = d.to_device(memory.back(), b.host.bytes.data(), b.host.bytes.size())) return what = "cuMemcpyHtoD", r;
+                if (Result r = d.to_device(memory.back(), b.host.bytes.data(), b.host.bytes.size()))
+                    return what = "cuMemcpyHtoD", r;
             params.push_back(&memory.back());
         }
         void* function = nullptr;
-        if (Result r = d.module_function(&function, module, spec.kernel.c_str())) return what = "cuModuleGetFunction", r;
+        if (Result r = d.module_function(&function, module, spec.kernel.c_str()))
+            return what = "cuModuleGetFunction", r;
         if (spec.smem > 48 * 1024)
             if (Result r = d.function_set(function, 8, int(spec.smem))) return what = "cuFuncSetAttribute", r;
         for (unsigned n = 0; n < spec.launches; ++n) {
             if (Result r = d.launch(function, spec.grid[0], spec.grid[1], spec.grid[2], spec.block[0], spec.block[1],
-                                    spec.block[2], spec.smem, nullptr, params.data(), nullptr)) return what = "cuLaunchKernel", r;
+                                    spec.block[2], spec.smem, nullptr, params.data(), nullptr))
+                return what = "cuLaunchKernel", r;
             if (Result r = d.ctx_sync()) return what = "cuCtxSynchronize", r;
         }
         for (size_t k = 0; k < spec.buffers.size(); ++k) {
             Buffer& b = spec.buffers[k];
             if (b.kind == Buffer::arg || b.kind == Buffer::raw || b.host.bytes.empty()) continue;
-            if (Result r = d.to_host(b.host.bytes.data(), memory[k], b.host.bytes.size())) return what = "cuMemcpyDtoH", r;
+            if (Result r = d.to_host(b.host.bytes.data(), memory[k], b.host.bytes.size()))
+                return what = "cuMemcpyDtoH", r;
         }
         return 0;
     }
@@ -251,8 +261,8 @@ std::string library_path(const std::string& name) {
     return "libspark-emu.so";
 }
 
-std::string run_file(Driver& d, const std::string& path, const std::vector<std::string>& configs, bool dump, bool verbose,
-                     std::string& skipped) {
+std::string run_file(Driver& d, const std::string& path, const std::vector<std::string>& configs, bool dump,
+                     bool verbose, std::string& skipped) {
     const Spec spec = read_spec(path);
     if (!d.emulator) {
         if (!spec.faults.empty()) return skipped = "planted defects are not run on a card", "";
@@ -304,7 +314,11 @@ int main(int argc, char** argv) {
             failure = what;
         }
         if (!failure.empty()) ++failed;
-        std::printf("%s %s%s\n", !failure.empty() ? "FAIL" : skipped.empty() ? "PASS" : "SKIP", path.c_str(),
+        std::printf("%s %s%s\n",
+                    !failure.empty()  ? "FAIL"
+                    : skipped.empty() ? "PASS"
+                                      : "SKIP",
+                    path.c_str(),
                     failure.empty() ? skipped.empty() ? "" : (": " + skipped).c_str() : (": " + failure).c_str());
         std::fflush(stdout);
     }

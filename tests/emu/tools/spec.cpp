@@ -98,7 +98,8 @@ Spec read_spec(const std::string& path) {
         if (line.find("// FAULT") != std::string::npos) marked.push_back(number);
         if (line.rfind("//!", 0) != 0) continue;
         const std::string rest = trim(line.substr(3));
-        if (rest.rfind("+ ", 0) == 0 && !lines.empty()) lines.back().second += rest.substr(1); // continues the line before
+        if (rest.rfind("+ ", 0) == 0 && !lines.empty())
+            lines.back().second += rest.substr(1); // continues the line before
         else lines.emplace_back(number, rest);
     }
     for (const auto& [number, rest] : lines) {
@@ -143,7 +144,8 @@ static std::vector<std::string> split_list(const std::string& text) {
 }
 
 // A source gives element k: iota, random SEED [LOW HIGH], randbits SEED, a list (repeated) or one expression in i.
-static void fill(Array& a, const std::string& source, const std::map<std::string, const Array*>& arrays, bool raw_bits) {
+static void fill(Array& a, const std::string& source, const std::map<std::string, const Array*>& arrays,
+                 bool raw_bits) {
     std::istringstream in(source);
     std::string word;
     in >> word;
@@ -157,7 +159,10 @@ static void fill(Array& a, const std::string& source, const std::map<std::string
         const bool ranged = bool(in >> low >> high);
         for (size_t k = 0; k < n; ++k) {
             const uint64_t r = next_random(state);
-            if (word == "randbits" || (!ranged && !is_float(a.elem))) { a.set_bits(k, r); continue; }
+            if (word == "randbits" || (!ranged && !is_float(a.elem))) {
+                a.set_bits(k, r);
+                continue;
+            }
             Value v;
             v.real = true;
             v.d = low + (high - low) * double(r >> 11) * 0x1p-53;
@@ -234,7 +239,8 @@ std::string compare(const Spec& spec, const std::vector<Buffer>& before) {
             if (want.bits(k) == b->host.bits(k)) continue;
             char text[200];
             std::snprintf(text, sizeof text, "%s[%zu] = 0x%llx (%.9g), expected 0x%llx (%.9g)", e.name.c_str(), k,
-                          (unsigned long long)b->host.bits(k), g.as_double(), (unsigned long long)want.bits(k), w.as_double());
+                          (unsigned long long)b->host.bits(k), g.as_double(), (unsigned long long)want.bits(k),
+                          w.as_double());
             return text;
         }
     }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is refused at load, with which line, and what is accepted.
+#include "engine_test.h"
+
+namespace {
+
+void refused(const std::string& body, const char* sentence) {
+    emu::LoadResult r = emu::load_module(kernel(body), PROFILE);
+    assert_null(r.module.get());
+    if (r.log.find(sentence) == std::string::npos) fail_msg("'%s' is not in:\n%s", sentence, r.log.c_str());
+}
+
+void refusals(void**) {
+    refused("frob.u32 r1, r2;", "<ptx>:9: the instruction 'frob' is not known");
+    refused("add.sideways.u32 r1, r1, r2;", "this combination of modifiers is not known");
+    refused("add.u32 r1, r1, d1;", "'d1' has the type b64, u32 is needed");
+    refused("add.f32 f1, f1, 1;", "an integer literal for the type f32");
+    refused("mov.u32 r1, nobody;", "'nobody' is not declared");
+    refused("bra NOWHERE;", "the label 'NOWHERE' is not defined");
+    refused("ld.global.u32 r1, [r2];", "global and generic addresses have 64");
+    refused("@r1 add.u32 r1, r1, r1;", "'r1' is not a predicate");
+    refused("add.u32 r1, r1;", "takes 3 operands");
+    refused("redux.sync.add.f32 f1, f2, 0xffffffff;", "not known");
+    refused("{ .reg .b32 x; } mov.u32 x, 1;", "'x' is not declared");
+}
+void line_markers(void**) {
+    emu::LoadResult r = emu::load_module(kernel("# 41 \"gemm.ptx\" 2\nfrob.u32 r1, r2;"), PROFILE);
+    assert_non_null(strstr(r.log.c_str(), "gemm.ptx:41: the instruction 'frob'"));
+}
+void targets(void**) {
+    std::string text = kernel("ret;");
+    std::string a = text;
+    a.replace(a.find("sm_120f"), 7, "sm_120a");
+    assert_null(emu::load_module(a, PROFILE).module.get()); // 12.1 is not 12.0
+    a.replace(a.find("sm_120a"), 7, "sm_90");
+    assert_non_null(emu::load_module(a, PROFILE).module.get());
+}
+void constants(void**) {
+    emu::LoadResult r = emu::load_module(kernel("mov.u32 r1, (1 << 4) * 3 - 2 > 5 ? 7 : 9; ld.global.u32 r2, [d1+2*(3+1)-4];"), PROFILE);
+    assert_string_equal(r.log.c_str(), "");
+}
+void info(void**) {
+    emu::LoadResult r = emu::load_module(kernel(".shared .b8 s[100]; mov.u32 r1, s; ret;"), PROFILE);
+    const emu::KernelInfo& k = emu::info_of(*emu::kernels_of(*r.module)[0]);
+    assert_string_equal(k.name.c_str(), "k");
+    assert_int_equal(k.param_bytes, 16);
+    assert_int_equal(k.params[1].offset, 8);
+    assert_int_equal(k.static_smem, 100);
+}
+} // namespace
+
+int main() {
+    const CMUnitTest tests[] = {cmocka_unit_test(refusals), cmocka_unit_test(line_markers), cmocka_unit_test(targets),
+                                cmocka_unit_test(constants), cmocka_unit_test(info)};
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The allocator and the defined bits.
+#include "engine_test.h"
+
+namespace {
+
+void allocations(void**) {
+    emu::Memory m(1 << 20);
+    uint64_t a = m.alloc(1000), b = m.alloc(10);
+    assert_true(a && b && a % 512 == 0 && b - a > 64 * 1024);
+    assert_int_equal(m.alloc(1 << 20), 0); // more than is left
+    assert_true(m.contains(a, 1000));
+    assert_false(m.contains(a, 1001));
+    assert_non_null(m.lookup(a + 999));
+    assert_null(m.lookup(a + 4096));
+    assert_false(m.free(a + 8));
+    assert_true(m.free(a));
+    assert_false(m.free(a));
+    assert_null(m.find(a));
+    assert_int_equal(m.used(), 10);
+    assert_non_null(strstr(m.describe(a + 5).c_str(), "5 bytes into freed allocation 1"));
+    assert_non_null(strstr(m.describe(b + 12).c_str(), "2 bytes past the end of allocation 2"));
+    assert_non_null(strstr(m.describe(b - 3).c_str(), "3 bytes before the start of allocation 2"));
+}
+void reuse(void**) {
+    emu::Memory m(1 << 20);
+    for (int i = 0; i < 20000; i++) { // far more than the address range holds at once
+        uint64_t a = m.alloc(100000);
+        assert_true(a != 0);
+        assert_false(m.is_defined(a, 1));
+        m.mark_defined(a, 100000);
+        assert_true(m.free(a));
+    }
+    assert_int_equal(m.used(), 0);
+}
+void defined(void**) {
+    emu::Memory m(1 << 20);
+    uint64_t a = m.alloc(256), b = m.alloc(256);
+    m.write(a + 3, "12345678901", 11);
+    assert_true(m.is_defined(a + 3, 11));
+    assert_false(m.is_defined(a + 2, 2));
+    assert_false(m.is_defined(a + 13, 2));
+    m.copy(b, a, 20);
+    assert_true(m.is_defined(b + 3, 11));
+    assert_false(m.is_defined(b + 14, 1));
+    uint32_t word = 0x01020304;
+    m.fill(a, &word, 4, 64);
+    assert_true(m.is_defined(a, 256));
+    assert_true(m.find(a)->all_defined.load());
+}
+} // namespace
+
+int main() {
+    const CMUnitTest tests[] = {cmocka_unit_test(allocations), cmocka_unit_test(reuse), cmocka_unit_test(defined)};
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
