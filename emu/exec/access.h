@@ -22,7 +22,7 @@ namespace emu::EMU_LEVEL {
 EMU_INLINE void count_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes) {
     Counters& c = *w.cta->counters;
     unsigned lanes = __builtin_popcount(mask), group = bytes <= 4 ? 32 : 128 / bytes, width = bytes <= 4 ? 4 : bytes;
-    unsigned units = 128 / width, least = (lanes + group - 1) / group, waves = 0;
+    unsigned units = 128 / width, shift = unsigned(__builtin_ctz(width)), least = (lanes + group - 1) / group, waves = 0;
     c.shared_requests++;
     if (mask == FULL || (mask & (mask + 1)) == 0) { // all lanes, or the first ones
         uint32_t seen[8] = {}, ok = 1;
@@ -30,7 +30,7 @@ EMU_INLINE void count_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
             uint32_t bits = 0;
             for (unsigned i = 0; i < group; i++) {
                 unsigned l = g * group + i;
-                bits |= (l < lanes ? 1u : 0u) << ((addr[l] / width) % units);
+                bits |= (l < lanes ? 1u : 0u) << ((addr[l] >> shift) & (units - 1));
             }
             seen[g] = bits;
         }

@@ -73,6 +73,14 @@ void defer(Warp& w, const Inst& in, uint32_t lanes) {
 // True: go on with these lanes. False: the fragment was parked (or a report was made: *failed).
 bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, bool* failed) {
     uint32_t required = w.live;
+    uint32_t others = w.frags[size_t(w.current)].mask & ~lanes;
+    if ((in.flags & Inst::aligned) && others) {
+        bool bar = op_rows()[info.op].family == "bar";
+        report(w, bar ? "barrier" : "divergence", __builtin_ctz(others),
+               "the guard is false in this lane and true in others: all lanes of the warp must execute this instruction together");
+        *failed = true;
+        return false;
+    }
     if (!(in.flags & Inst::aligned)) {
         const uint32_t* members = w.reg<uint32_t>(in.r[size_t(info.mask_at)]);
         uint32_t all = FULL;

@@ -15,7 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+extern "C" {
 #include <cmocka.h>
+}
 
 inline const emu::DeviceProfile PROFILE = {"gb10", "emulated", 12, 1, 48, 101376, 102400, 1024, 48, 24, 65536, 24 << 20,
                                            1ull << 30, 2418000, true};

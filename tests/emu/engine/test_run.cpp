@@ -55,7 +55,8 @@ void findings(void**) {
     finds("setp.eq.u32 p0, r0, 99; @p0 mov.u32 r1, 1; st.global.u32 [d3], r1; ret;", "undefined", "'r1'");
     finds("mov.u32 r1, smem; st.shared.u32 [r1+64], r0; ret;", "smem-budget", "ends 4 bytes past the block's 64 bytes");
     finds("setp.lt.u32 p0, r0, 32; @p0 bar.sync 1; @!p0 bar.sync 2; ret;", "deadlock", "barrier 1, 32 of 64 threads");
-    finds("setp.lt.u32 p0, r0, 7; @p0 bar.sync 0; ret;", "barrier", "lanes that never come");
+    finds("setp.lt.u32 p0, r0, 7; @p0 bar.sync 0; ret;", "barrier", "the guard is false in this lane");
+    finds("setp.lt.u32 p0, r0, 7; @p0 bra A; bar.sync 0; ret;\nA: bar.sync 0; ret;", "barrier", "needs lanes that never come");
     finds("L: bra L;", "limit", "warp instructions ran", "limit=1000");
     finds("trap;", "trap", "the kernel executed trap");
 }
