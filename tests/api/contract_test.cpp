@@ -19,15 +19,6 @@ extern "C" {
 
 namespace {
 
-spark_context* create(uint32_t offline_arch = 0) {
-    spark_context_desc desc{};
-    desc.struct_size = sizeof desc;
-    desc.offline_arch = offline_arch;
-    spark_context* ctx = nullptr;
-    spark_context_create(&desc, &ctx, nullptr);
-    return ctx;
-}
-
 spark_error fresh_error() {
     spark_error err{};
     err.struct_size = sizeof err;
@@ -41,7 +32,7 @@ void refused(spark_status got, spark_status wanted, const spark_error& err, cons
 }
 
 void dead_handles(void**) {
-    spark_context* dead = create();
+    spark_context* dead = api::make_context();
     assert_non_null(dead);
     spark_context_destroy(dead);
     char somewhere[64] = {};
@@ -72,7 +63,7 @@ void dead_handles(void**) {
 }
 
 void null_pointers(void**) {
-    spark_context* ctx = create();
+    spark_context* ctx = api::make_context();
     spark_error err = fresh_error();
     refused(spark_op_query(ctx, nullptr, nullptr, &err), SPARK_ERR_INVALID_NULL, err, "args");
     refused(spark_op_launch(ctx, nullptr, nullptr, &err), SPARK_ERR_INVALID_NULL, err, "args");
@@ -85,7 +76,7 @@ void null_pointers(void**) {
 }
 
 void error_structs(void**) {
-    spark_context* ctx = create();
+    spark_context* ctx = api::make_context();
     spark_error err;
     std::memset(&err, 0x5a, sizeof err);
     err.struct_size = 0; // left untouched
@@ -102,7 +93,7 @@ void error_structs(void**) {
 }
 
 void exec_rules(void**) {
-    spark_context* ctx = create();
+    spark_context* ctx = api::make_context();
     api::Arena arena(ctx);
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         api::Example e(*spark_op_at(i), arena);
@@ -134,7 +125,7 @@ void exec_rules(void**) {
 
 // A kernel of another operator, or one whose limits the problem fails, is refused by its id.
 void foreign_kernels(void**) {
-    spark_context* ctx = create();
+    spark_context* ctx = api::make_context();
     api::Arena arena(ctx);
     if (spark_op_count() < 2) return;
     api::Example first(*spark_op_at(0), arena), second(*spark_op_at(1), arena);
@@ -152,7 +143,7 @@ void foreign_kernels(void**) {
 // Without any driver: every question is answered, every launch refused.
 void offline(void**) {
     for (uint32_t arch : {120u, 121u}) {
-        spark_context* ctx = create(arch);
+        spark_context* ctx = api::make_context(arch);
         assert_non_null(ctx);
         for (uint32_t i = 0; i < spark_op_count(); ++i) {
             api::Arena arena(nullptr);
@@ -186,10 +177,10 @@ void offline(void**) {
 
 void at_most_64_contexts(void**) {
     std::vector<spark_context*> all;
-    for (spark_context* ctx = create(120); ctx; ctx = create(120)) all.push_back(ctx);
+    for (spark_context* ctx = api::make_context(120); ctx; ctx = api::make_context(120)) all.push_back(ctx);
     assert_int_equal(all.size(), 64);
     for (spark_context* ctx : all) spark_context_destroy(ctx);
-    spark_context* again = create(120);
+    spark_context* again = api::make_context(120);
     assert_non_null(again);
     spark_context_destroy(again);
 }
@@ -212,7 +203,7 @@ void silence(void**) {
     char path[] = "/tmp/spark-silence-XXXXXX";
     const int file = mkstemp(path), out = dup(1), err = dup(2);
     dup2(file, 1), dup2(file, 2);
-    spark_context* ctx = create();
+    spark_context* ctx = api::make_context();
     {
         api::Arena arena(ctx);
         api::Example e(*spark_op_at(0), arena);

@@ -2,6 +2,7 @@
 // Builds arguments from reflection: sizes by symbol, dtypes by mask, packed strides.
 #include "example.h"
 
+#include <cstdio>
 #include <cstring>
 #include <sstream>
 
@@ -32,6 +33,17 @@ bool Arena::untouched() const {
             if (byte != poison) return false;
     }
     return true;
+}
+
+spark_context* make_context(uint32_t offline_arch) {
+    spark_context_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.offline_arch = offline_arch;
+    spark_context* ctx = nullptr;
+    spark_error err{};
+    err.struct_size = sizeof err;
+    if (spark_context_create(&desc, &ctx, &err) != SPARK_OK) std::fprintf(stderr, "%s\n", err.message);
+    return ctx;
 }
 
 Shape parse_shape(const char* text) {

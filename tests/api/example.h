@@ -32,6 +32,9 @@ class Arena {
     std::vector<Block> blocks_;
 };
 
+// A context on device 0, or an offline one; null, and the library's sentence on stderr, when it cannot be made.
+spark_context* make_context(uint32_t offline_arch = 0);
+
 struct Shape {
     bool ellipsis = false;                // "..." stands first
     std::vector<std::string> names;       // "B?" keeps its mark

@@ -122,10 +122,8 @@ void captured_and_replayed(void**) {
 
 // In a fresh context nothing is loaded: a launch in a capture is refused, says so, and leaves the capture alive.
 void unprepared_in_capture(void**) {
-    spark_context_desc desc{};
-    desc.struct_size = sizeof desc;
-    spark_context* fresh = nullptr;
-    OK(spark_context_create(&desc, &fresh, &err));
+    spark_context* fresh = api::make_context();
+    assert_non_null(fresh);
     spark_stream stream = 0;
     OK(spark_stream_create(fresh, &stream, &err));
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
@@ -178,11 +176,7 @@ void zero_sizes_launch_nothing(void**) {
 }
 
 int setup(void**) {
-    spark_error err{};
-    err.struct_size = sizeof err;
-    spark_context_desc desc{};
-    desc.struct_size = sizeof desc;
-    if (spark_context_create(&desc, &g_ctx, &err) != SPARK_OK) print_error("%s\n", err.message);
+    g_ctx = api::make_context();
     return g_ctx ? 0 : 1;
 }
 

@@ -319,11 +319,7 @@ void right_calls_pass(void**) {
 }
 
 int setup(void**) {
-    spark_error err{};
-    err.struct_size = sizeof err;
-    spark_context_desc desc{};
-    desc.struct_size = sizeof desc;
-    if (spark_context_create(&desc, &g_ctx, &err) != SPARK_OK) print_error("%s\n", err.message);
+    g_ctx = api::make_context();
     return g_ctx ? 0 : 1;
 }
 

@@ -21,16 +21,6 @@ namespace {
 
 constexpr int THREADS = 16;
 
-spark_context* make_context() {
-    spark_context_desc desc{};
-    desc.struct_size = sizeof desc;
-    spark_context* ctx = nullptr;
-    spark_error err{};
-    err.struct_size = sizeof err;
-    if (spark_context_create(&desc, &ctx, &err) != SPARK_OK) print_error("%s\n", err.message);
-    return ctx;
-}
-
 // One thread's work: each operator on its own memory and stream, through prepare, launch and explain.
 int use_every_operator(spark_context* ctx, int rounds) {
     int failures = 0;
@@ -53,19 +43,24 @@ int use_every_operator(spark_context* ctx, int rounds) {
     return failures;
 }
 
-void one_context(void**) {
-    spark_context* ctx = make_context();
-    assert_non_null(ctx);
+// Runs work() on all threads, started together; returns the sum of what it returned.
+template <class Work> int together(Work work) {
     std::barrier start(THREADS);
     std::atomic<int> failures = 0;
     std::vector<std::thread> threads;
     for (int t = 0; t < THREADS; ++t)
         threads.emplace_back([&] {
             start.arrive_and_wait();
-            failures += use_every_operator(ctx, 2);
+            failures += work();
         });
     for (std::thread& thread : threads) thread.join();
-    assert_int_equal(failures.load(), 0);
+    return failures;
+}
+
+void one_context(void**) {
+    spark_context* ctx = api::make_context();
+    assert_non_null(ctx);
+    assert_int_equal(together([=] { return use_every_operator(ctx, 2); }), 0);
     const int64_t loads = api::driver_calls("cuLibraryGetKernel");
     // Each operator's example needs one kernel. A cubin that the device refuses is followed by the PTX text, so a
     // kernel may ask twice, but never once per thread.
@@ -76,20 +71,16 @@ void one_context(void**) {
 }
 
 void contexts_come_and_go(void**) {
-    std::barrier start(THREADS);
-    std::atomic<int> failures = 0;
-    std::vector<std::thread> threads;
-    for (int t = 0; t < THREADS; ++t)
-        threads.emplace_back([&] {
-            start.arrive_and_wait();
-            for (int round = 0; round < 3; ++round) {
-                spark_context* ctx = make_context();
-                failures += ctx == nullptr || use_every_operator(ctx, 1);
-                spark_context_destroy(ctx);
-            }
-        });
-    for (std::thread& thread : threads) thread.join();
-    assert_int_equal(failures.load(), 0);
+    const auto work = [] {
+        int failures = 0;
+        for (int round = 0; round < 3; ++round) {
+            spark_context* ctx = api::make_context();
+            failures += ctx == nullptr || use_every_operator(ctx, 1);
+            spark_context_destroy(ctx);
+        }
+        return failures;
+    };
+    assert_int_equal(together(work), 0);
 }
 
 } // namespace
