@@ -54,7 +54,7 @@ Result run_kernel(const Case& c, const Choice& kernel, bool first_kernel, const 
     bool planted = false;
     int run = 0;
     for (const Way& way : ways_of(c, first_kernel, runner)) {
-        const auto fault = [&](const std::string& text) { result.faults.push_back(text + " (" + way.name + " run)"); };
+        const auto fault = [&](const std::string& text) { result.faults.push_back(std::string(way.name).append(" run: ").append(text)); };
         Choice choice = kernel;
         if (way.options.graph) {
             choice.id = 0; // what a caller gets
@@ -120,8 +120,12 @@ std::vector<Result> examine(const Entry& entry, const Options& options, Runner& 
     if (kernels.empty()) {
         kernels.push_back({"(nothing to launch)"}); // must still succeed, and touch nothing
     }
-    for (size_t i = 0; i < kernels.size() && runner.usable(); ++i) {
+    for (size_t i = 0; i < kernels.size(); ++i) {
         if (!matches(options.kernel, kernels[i].name)) {
+            continue;
+        }
+        if (!runner.usable()) { // a card does not survive a fault; the next case has a new process
+            results.push_back({.status = Result::failed, .kernel = kernels[i].name, .faults = {"not run: the device failed before"}});
             continue;
         }
         const auto begin = std::chrono::steady_clock::now();

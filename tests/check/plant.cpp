@@ -141,8 +141,10 @@ bool write_padding(Output& out) {
 
 bool flaky(Output& out) {
     for (int64_t i = out.width * out.rows; i-- > 0;) {
-        if (out.is_number(i) && out.allowed_at(i).low < out.allowed_at(i).high) {
-            ref::store(out.type(), out.allowed_at(i).low, out.at(i)); // right by itself
+        const Allowed& allowed = out.allowed_at(i);
+        if (out.is_number(i) && allowed.low < allowed.high) {
+            const bool is_low = ref::load(out.type(), out.at(i)) == allowed.low;
+            ref::store(out.type(), is_low ? allowed.high : allowed.low, out.at(i)); // right by itself
             return true;
         }
     }

@@ -29,6 +29,7 @@ struct EmulatorReports {
     size_t (*count)() = nullptr;
     size_t (*text)(size_t, char*, size_t) = nullptr;
     void (*clear)() = nullptr;
+    void (*recover)() = nullptr;
 
     EmulatorReports() {
         std::string path;
@@ -45,26 +46,25 @@ struct EmulatorReports {
             count = reinterpret_cast<size_t (*)()>(dlsym(library, "spark_emu_report_count"));
             text = reinterpret_cast<size_t (*)(size_t, char*, size_t)>(dlsym(library, "spark_emu_report"));
             clear = reinterpret_cast<void (*)()>(dlsym(library, "spark_emu_clear_reports"));
+            recover = reinterpret_cast<void (*)()>(dlsym(library, "spark_emu_recover"));
         }
     }
-    // All reports since the last call. Refused images are left out of a run that went well: the library offers machine
-    // code first and PTX next, and the emulator takes only the second.
+    // All reports since the last call, and an emulator that works again. Refused images are told only where nothing else is
+    // and the run failed: the library offers machine code first and PTX next, and the emulator takes only the second.
     std::string take(bool went_well) {
-        std::string all;
-        if (!count || !text) {
-            return all;
-        }
-        for (size_t i = 0; i < count(); ++i) {
+        std::string refused, found;
+        for (size_t i = 0; count && text && i < count(); ++i) {
             std::vector<char> buffer(16384);
             text(i, buffer.data(), buffer.size());
-            if (!went_well || !std::strstr(buffer.data(), "module refused")) {
-                all += std::string("\n") + buffer.data();
-            }
+            (std::strstr(buffer.data(), "module refused") ? refused : found) += std::string("\n") + buffer.data();
         }
         if (clear) {
             clear();
         }
-        return all;
+        if (recover) {
+            recover();
+        }
+        return found.empty() && !went_well ? refused : found;
     }
 };
 
@@ -170,7 +170,10 @@ public:
         if (memory.error.empty() && !reports.empty()) {
             memory.error = "the emulator reports:";
         }
-        usable_ = memory.error.empty();
+        if (!reports.empty()) { // which say it all, and in full
+            memory.error = memory.error.substr(0, memory.error.find('\n'));
+        }
+        usable_ = memory.error.empty() || reports_->recover;
         return memory.error + reports;
     }
 
