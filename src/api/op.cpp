@@ -23,11 +23,11 @@ spark_status read_exec(const spark_exec* exec, spark_exec& out, Report& report) 
 
 spark_status check_workspace(const spark_exec& exec, uint64_t needed, Report& report) {
     if (needed == 0) return SPARK_OK;
-    if (exec.workspace == 0) {
+    if (exec.workspace_size >= needed) {
+        if (exec.workspace != 0) return SPARK_OK;
         return report.fail(SPARK_ERR_INVALID_NULL, "exec.workspace is 0; %llu bytes wanted",
                            static_cast<unsigned long long>(needed));
     }
-    if (exec.workspace_size >= needed) return SPARK_OK;
     return report.fail(SPARK_ERR_WORKSPACE_TOO_SMALL, "exec.workspace_size is %llu; %llu wanted, %llu more",
                        static_cast<unsigned long long>(exec.workspace_size), static_cast<unsigned long long>(needed),
                        static_cast<unsigned long long>(needed - exec.workspace_size));
@@ -41,13 +41,14 @@ spark_status look(spark_context* ctx, const spark_args* args, bool loading, spar
     }
     Call call;
     if (spark_status s = prepare_call(args, false, 0, call, report)) return s;
-    void* handle = nullptr;
-    if (loading && call.row != nullptr) {
-        if (spark_status s = load(*ctx, *call.row->kernel, handle, report)) return s;
+    Plan plan;
+    if (spark_status s = make_plan(call, call.row, 0, plan, report)) return s;
+    if (loading) {
+        if (spark_status s = load(*ctx, plan, report)) return s;
     }
     if (info == nullptr) return SPARK_OK;
     spark_op_info found;
-    fill_info(call, call.row, call.row != nullptr && loaded(*ctx, *call.row->kernel) != nullptr, found);
+    fill_info(call, plan, call.row, loaded(*ctx, plan), found);
     write_out(info, found);
     return SPARK_OK;
 }
@@ -58,17 +59,10 @@ spark_status run(spark_context* ctx, const spark_args* args, const spark_exec* e
     if (spark_status s = read_exec(exec, where, report)) return s;
     Call call;
     if (spark_status s = prepare_call(args, true, where.kernel_id, call, report)) return s;
-    if (spark_status s = check_workspace(where, call.work.workspace_size, report)) return s;
-    if (call.row == nullptr) return SPARK_OK;
-    Launch work;
-    work.kernel = call.row->kernel;
-    work.smem = work.kernel->smem;
-    call.op->plan(call.work, *work.kernel, work);
-    if (work.param_bytes != (work.kernel->param_bytes + 7) / 8 * 8) { // a struct ends on its alignment, a list does not
-        return report.fail(SPARK_ERR_INTERNAL, "%s takes %u bytes of parameters, the plan made %u", work.kernel->name,
-                           work.kernel->param_bytes, work.param_bytes);
-    }
-    return launch(*ctx, where.stream, work, report);
+    Plan plan;
+    if (spark_status s = make_plan(call, call.row, where.workspace, plan, report)) return s;
+    if (spark_status s = check_workspace(where, plan.workspace_size, report)) return s;
+    return call.row == nullptr ? SPARK_OK : launch(*ctx, where.stream, plan, report);
 }
 
 spark_status list(spark_context* ctx, const spark_args* args, spark_op_info* infos, uint32_t capacity, uint32_t* count,
@@ -86,17 +80,23 @@ spark_status list(spark_context* ctx, const spark_args* args, spark_op_info* inf
     Call call;
     if (spark_status s = prepare_call(args, false, 0, call, report)) return s;
     uint32_t found = 0;
-    auto add = [&](const Row& row) {
+    auto add = [&](const Row& row) -> spark_status {
+        Plan plan;
+        if (spark_status s = make_plan(call, &row, 0, plan, report)) return s;
         spark_op_info info;
-        fill_info(call, &row, loaded(*ctx, *row.kernel) != nullptr, info);
+        fill_info(call, plan, &row, loaded(*ctx, plan), info);
         if (found < capacity) write_out(&infos[found], info);
         ++found;
+        return SPARK_OK;
     };
-    if (call.row != nullptr) add(*call.row);
+    if (call.row != nullptr) {
+        if (spark_status s = add(*call.row)) return s;
+    }
     for (const Row& row : call.request.rows) {
         if (call.row == nullptr || &row == call.row || row.contract != call.request.contract) continue;
         Verdict verdict = judge(call.request, row);
-        if (verdict.kind == Verdict::chosen || verdict.kind == Verdict::legal) add(row);
+        if (verdict.kind != Verdict::chosen && verdict.kind != Verdict::legal) continue;
+        if (spark_status s = add(row)) return s;
     }
     *count = found;
     return SPARK_OK;

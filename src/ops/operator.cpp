@@ -55,7 +55,7 @@ spark_status prepare_call(const spark_args* args, bool at_launch, uint64_t kerne
     call.op = find_operator(spec->desc->op);
     Work& work = call.work;
     work.empty = false;
-    work.flops = work.bytes = work.workspace_size = 0;
+    work.flops = work.bytes = 0;
     if (spark_status s = call.op->check(call.bound, work, report)) return s;
     const char* pattern = knobs().kernel;
     if (pattern != nullptr && *pattern == 0) pattern = nullptr;
@@ -72,7 +72,21 @@ spark_status prepare_call(const spark_args* args, bool at_launch, uint64_t kerne
     return work.empty || call.row != nullptr ? SPARK_OK : nothing_fits(call, report);
 }
 
-void fill_info(const Call& call, const Row* row, bool is_loaded, spark_op_info& info) {
+spark_status make_plan(const Call& call, const Row* row, spark_devptr workspace, Plan& plan, Report& report) {
+    plan.workspace = workspace;
+    plan.workspace_size = 0;
+    plan.count = 0;
+    if (row == nullptr) return SPARK_OK;
+    call.op->plan(call.work, *row->kernel, plan);
+    for (const Launch& work : plan.all()) {
+        if (work.param_bytes == (work.kernel->param_bytes + 7) / 8 * 8) continue; // a struct ends on its alignment
+        return report.fail(SPARK_ERR_INTERNAL, "%s takes %u bytes of parameters, the plan made %u", work.kernel->name,
+                           work.kernel->param_bytes, work.param_bytes);
+    }
+    return SPARK_OK;
+}
+
+void fill_info(const Call& call, const Plan& plan, const Row* row, bool is_loaded, spark_op_info& info) {
     const Kernel* kernel = row != nullptr ? row->kernel : nullptr;
     info = {};
     info.workspace_align = 256;
@@ -82,11 +96,11 @@ void fill_info(const Call& call, const Row* row, bool is_loaded, spark_op_info& 
     }
     info.flags = (kernel->deterministic ? static_cast<uint32_t>(SPARK_OP_INFO_DETERMINISTIC) : 0u) |
                  (is_loaded ? static_cast<uint32_t>(SPARK_OP_INFO_LOADED) : 0u);
-    info.workspace_size = call.work.workspace_size;
+    info.workspace_size = plan.workspace_size;
     info.kernel_id = kernel->id;
     info.flops = call.work.flops;
     info.bytes = call.work.bytes;
-    info.launches = 1;
+    info.launches = plan.count;
     snprintf(info.kernel, sizeof info.kernel, "%s", kernel->name);
 }
 

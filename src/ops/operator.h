@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a family gives for each of its operators, and the path every call takes:
 //
-//   spark_args --read, validate--> Bound --check--> Work --pick--> Row --plan--> Launch
+//   spark_args --read, validate--> Bound --check--> Work --pick--> Row --plan--> Plan
 //
 // Called by api/op.cpp. The families' files know their own problem; this file knows none.
 #pragma once
@@ -27,7 +27,6 @@ struct Work {
     bool empty;               // nothing to launch
     int64_t facts[MAX_FACTS]; // in the order of Operator::fact_names
     uint64_t flops, bytes;
-    uint64_t workspace_size;
     alignas(16) std::byte problem[512];
 
     template <class Problem> Problem& as() {
@@ -43,7 +42,9 @@ struct Operator {
     std::span<const char* const> fact_names;
     uint32_t batch_facts; // bit i: fact i counts independent rows (see Request)
     spark_status (*check)(const Bound& bound, Work& work, Report& report);
-    void (*plan)(const Work& work, const Kernel& kernel, Launch& launch);
+    // Adds the launches of the work, the chosen kernel's among them. Runs for queries too: what it sets but addresses
+    // must follow from the declared shapes alone.
+    void (*plan)(const Work& work, const Kernel& kernel, Plan& plan);
 };
 
 const Operator* find_operator(uint32_t op);
@@ -61,7 +62,10 @@ struct Call {
 // Everything up to the choice of the kernel. kernel_id 0 = the library's choice.
 spark_status prepare_call(const spark_args* args, bool at_launch, uint64_t kernel_id, Call& call, Report& report);
 
+// What the row's kernel would enqueue for this call; nothing if row is nullptr.
+spark_status make_plan(const Call& call, const Row* row, spark_devptr workspace, Plan& plan, Report& report);
+
 // Fills all of info but struct_size.
-void fill_info(const Call& call, const Row* row, bool is_loaded, spark_op_info& info);
+void fill_info(const Call& call, const Plan& plan, const Row* row, bool is_loaded, spark_op_info& info);
 
 } // namespace spark

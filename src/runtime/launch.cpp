@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only launch in the library. On the warm path: check the stream, enter the context, launch, leave.
+// The only launch in the library. On the warm path: check the stream, enter the context, launch (once, or a few times
+// in order), leave.
 #include "runtime/launch.h"
 
 namespace spark {
@@ -35,24 +36,47 @@ spark_status load_unless_capturing(spark_context& ctx, spark_stream stream, cons
     return load(ctx, kernel, handle, report);
 }
 
-} // namespace
-
-spark_status launch(spark_context& ctx, spark_stream stream, const Launch& work, Report& report) {
+spark_status enqueue(const spark_context& ctx, spark_stream stream, const Launch& work, Report& report) {
     const Driver& d = *ctx.driver;
-    if (spark_status s = check_stream(ctx, stream, report)) return s;
-    Current current(ctx);
-    if (current.code() != DRIVER_OK) return driver_failed(d, current.code(), "entering the context", report);
-    void* handle = loaded(ctx, *work.kernel);
-    if (handle == nullptr) {
-        if (spark_status s = load_unless_capturing(ctx, stream, *work.kernel, handle, report)) return s;
-    }
     size_t bytes = work.kernel->param_bytes;
     void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), const_cast<std::byte*>(work.params), // buffer
                      reinterpret_cast<void*>(uintptr_t{2}), &bytes,                              // its size
                      nullptr};
-    int code = d.launch_kernel(handle, work.grid[0], work.grid[1], work.grid[2], work.kernel->block, 1, 1, work.smem,
-                               reinterpret_cast<void*>(stream), nullptr, extra);
+    int code = d.launch_kernel(loaded(ctx, *work.kernel), work.grid[0], work.grid[1], work.grid[2], work.kernel->block,
+                               1, 1, work.smem, reinterpret_cast<void*>(stream), nullptr, extra);
     return code == DRIVER_OK ? SPARK_OK : driver_failed(d, code, work.kernel->name, report);
+}
+
+} // namespace
+
+spark_status load(spark_context& ctx, const Plan& plan, Report& report) {
+    for (const Launch& work : plan.all()) {
+        void* handle = nullptr;
+        if (spark_status s = load(ctx, *work.kernel, handle, report)) return s;
+    }
+    return SPARK_OK;
+}
+
+bool loaded(const spark_context& ctx, const Plan& plan) {
+    for (const Launch& work : plan.all()) {
+        if (loaded(ctx, *work.kernel) == nullptr) return false;
+    }
+    return plan.count != 0;
+}
+
+spark_status launch(spark_context& ctx, spark_stream stream, const Plan& plan, Report& report) {
+    if (spark_status s = check_stream(ctx, stream, report)) return s;
+    Current current(ctx);
+    if (current.code() != DRIVER_OK) return driver_failed(*ctx.driver, current.code(), "entering the context", report);
+    for (const Launch& work : plan.all()) {
+        if (loaded(ctx, *work.kernel) != nullptr) continue;
+        void* handle = nullptr;
+        if (spark_status s = load_unless_capturing(ctx, stream, *work.kernel, handle, report)) return s;
+    }
+    for (const Launch& work : plan.all()) {
+        if (spark_status s = enqueue(ctx, stream, work, report)) return s;
+    }
+    return SPARK_OK;
 }
 
 } // namespace spark

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launch as data, and the one function that hands it to the driver.
+// Launches as data, and the one function that hands them to the driver.
 #pragma once
 
 #include <cstring>
@@ -22,7 +22,30 @@ struct Launch {
     }
 };
 
-// Enqueues it. Loads code if needed, but never on a capturing stream (SPARK_ERR_NOT_PREPARED).
-spark_status launch(spark_context& ctx, spark_stream stream, const Launch& launch, Report& report);
+// Everything that one call enqueues: launches in order, each of which sees what those before it have written.
+struct Plan {
+    static constexpr uint32_t MAX_LAUNCHES = 3;
+
+    spark_devptr workspace;  // told to the operator's plan; 0 where only sizes and kernels are asked for
+    uint64_t workspace_size; // bytes that the launches need of it, from the declared bounds alone
+    uint32_t count;
+    Launch launches[MAX_LAUNCHES];
+
+    Launch& add(const Kernel& kernel) {
+        Launch& launch = launches[count++];
+        launch.kernel = &kernel;
+        launch.smem = kernel.smem;
+        return launch;
+    }
+    std::span<const Launch> all() const { return {launches, count}; }
+};
+
+// Loads what the plan needs and is not loaded yet; is all of it loaded?
+spark_status load(spark_context& ctx, const Plan& plan, Report& report);
+bool loaded(const spark_context& ctx, const Plan& plan);
+
+// Enqueues all of it, or nothing if a kernel cannot be had. Loads code if needed, but never on a capturing stream
+// (SPARK_ERR_NOT_PREPARED).
+spark_status launch(spark_context& ctx, spark_stream stream, const Plan& plan, Report& report);
 
 } // namespace spark

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding and a kernel -> Launch; and the operator's entry in the list.
+// Embedding and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
 
 #include "ops/embedding/problem.h"
@@ -20,7 +20,8 @@ constexpr uint32_t IDS_ARE_I64 = 1, ZERO_INVALID = 256;
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A warp to an id, over x; columns over y, in units of VEC bytes or of one element.
-void plan(const Work& work, const Kernel& kernel, Launch& launch) {
+void plan(const Work& work, const Kernel& kernel, Plan& calls) {
+    Launch& launch = calls.add(kernel);
     const Embedding& p = work.as<Embedding>();
     int64_t vec = kernel.constant("VEC"), units = vec > 1 ? p.width * p.elem_bytes / vec : p.width;
     int64_t x = ceil_div(p.count, kernel.block / WARP), y = ceil_div(units, UNITS_PER_STEP);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gemm and a kernel -> Launch; and the operator's entry in the list.
+// Gemm and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
 
 #include "ops/gemm/problem.h"
@@ -26,7 +26,8 @@ uint32_t kernel_flags(const Gemm& p) {
 }
 
 // A tile a block; the batch is spread over y and z.
-void plan(const Work& work, const Kernel& kernel, Launch& launch) {
+void plan(const Work& work, const Kernel& kernel, Plan& calls) {
+    Launch& launch = calls.add(kernel);
     const Gemm& p = work.as<Gemm>();
     int64_t tm = kernel.constant("TM"), tn = kernel.constant("TN");
     int64_t tiles = ceil_div(p.m, tm != 0 ? tm : PLAIN_TILE_M) * ceil_div(p.n, tn != 0 ? tn : PLAIN_TILE_N);

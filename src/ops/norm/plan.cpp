@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RmsNorm and a kernel -> Launch; and the operator's entry in the list.
+// RmsNorm and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
 
 #include "ops/norm/problem.h"
@@ -18,7 +18,8 @@ constexpr uint32_t WEIGHT_IS_F32 = 1; // beside the operator's own flags, bits 8
 constexpr uint32_t OWN_FLAGS = 0xffffff00u;
 
 // LANES threads do a row, so that a block does THREADS / LANES at a time; kernels without LANES do one.
-void plan(const Work& work, const Kernel& kernel, Launch& launch) {
+void plan(const Work& work, const Kernel& kernel, Plan& calls) {
+    Launch& launch = calls.add(kernel);
     const RmsNorm& p = work.as<RmsNorm>();
     int64_t lanes = kernel.constant("LANES"), at_a_time = lanes != 0 ? kernel.block / lanes : 1;
     int64_t blocks = (p.rows0 * p.rows1 + at_a_time - 1) / at_a_time;
