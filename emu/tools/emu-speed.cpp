@@ -66,7 +66,7 @@ std::string gemm() {
         for (int i = 0; i < 12; i++)
             s += "  shr.u32 x, pa_, 3; and.b32 x, x, 112; xor.b32 x, x, pb_; add.u32 x, x, " + std::to_string(16 * i) + "; mad.lo.u32 x, x, 3, k;\n";
     }
-    s += "  bar.sync 0; mov.u32 off, y; mov.u32 k, kk; @p bra LOOP;\n  shl.b32 x, tid, 7; cvt.u64.u32 t64, x; add.u64 c, c, t64;\n";
+    s += "  bar.sync 0; mov.u32 off, y; mov.u32 k, kk; @p bra LOOP;\n  mov.u32 y, %ctaid.x; shl.b32 y, y, 7; add.u32 x, tid, y; mul.wide.u32 t64, x, 128; add.u64 c, c, t64;\n";
     for (int i = 0; i < 8; i++)
         s += "  st.global.v4.f32 [c+" + std::to_string(i * 16) + "], {d" + std::to_string(4 * i) + ",d" + std::to_string(4 * i + 1) + ",d" +
              std::to_string(4 * i + 2) + ",d" + std::to_string(4 * i + 3) + "};\n";
@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
     emu::Memory memory(DEVICE.memory_bytes);
     emu::LoadResult loaded = emu::load_module(gemm(), DEVICE, &memory);
     if (!loaded.module) return fprintf(stderr, "%s", loaded.log.c_str()), 1;
-    uint64_t a = memory.alloc(64 * k * 2), b = memory.alloc(64 * k * 2), c = memory.alloc(128 * 128);
+    uint64_t a = memory.alloc(64 * k * 2), b = memory.alloc(64 * k * 2), c = memory.alloc(uint64_t(blocks) * 128 * 128);
     std::vector<uint16_t> data(64 * k);
     uint32_t x = 1;
     for (auto& v : data) x = x * 1664525u + 1013904223u, v = uint16_t(0x3f00 | (x >> 25) | (x >> 31 << 15));

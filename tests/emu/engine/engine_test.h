@@ -46,7 +46,7 @@ struct Run {
         std::vector<uint32_t> data(threads);
         for (uint32_t i = 0; i < threads; i++) data[i] = i;
         in = memory.alloc(threads * 4);
-        out = memory.alloc(threads * 4);
+        out = memory.alloc(threads * 4 * blocks);
         memory.write(in, data.data(), threads * 4);
         uint64_t params[2] = {out, in};
         emu::LaunchRequest request;

@@ -72,7 +72,7 @@ void report_text(void**) {
 }
 void same_counters(void**) {
     std::string text = kernel("ld.global.u32 r1, [d4]; mov.u32 r3, 0;\nL: add.u32 r3, r3, 1; setp.lt.u32 p0, r3, r0; @p0 bra L;\n"
-                              "st.global.u32 [d3], r3; ret;");
+                              "mov.u32 r4, %ctaid.x; mul.wide.u32 d5, r4, 384; add.u64 d3, d3, d5; st.global.u32 [d3], r3; ret;");
     Run a, b;
     a.go(text, 96, "threads=1", 0, 20);
     b.go(text, 96, "threads=3,sched=random,seed=77", 0, 20);
