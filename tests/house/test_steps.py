@@ -53,6 +53,13 @@ class Steps(unittest.TestCase):
         self.assertEqual(testplan.count(step, report), {"bad": "why"})
         self.assertEqual((step.passed, step.failed, step.skipped), (2, 1, 1))
 
+    def test_a_failed_build_shows_the_command_that_failed_first(self):
+        log = self.folder / "build.txt"
+        log.write_text("[1/9] fine\nFAILED: a.o\ncc a.c\nwrong\n" + "[2/9] other\n" * 100)
+        self.assertTrue(steps.complaint(log).startswith("    FAILED: a.o\n    cc a.c\n    wrong\n"))
+        log.write_text("no such generator\n")
+        self.assertEqual(steps.complaint(log), "    no such generator")
+
     def test_the_last_line_is_the_one_that_machines_read(self):
         good, bad = steps.Step("one").done(passed=7), steps.Step("two").fail("broken", 2)
         out = io.StringIO()

@@ -29,7 +29,7 @@ def compile(args, rest):
     build.compile(reporter, step, args.preset, rest)
     reporter.end(step)
     if step.state != "ok":
-        print(steps.last(step.log.read_text(errors="replace"), 60))
+        print(steps.complaint(step.log))
     return 0 if step.state == "ok" else 1
 
 

@@ -60,7 +60,7 @@ def release(reporter, targets=()):
     compile(reporter, step, "release", targets)
     reporter.end(step)
     if step.state != "ok":
-        print(steps.last(step.log.read_text(errors="replace"), 60))
+        print(steps.complaint(step.log))
         print(f"The whole log is {step.log.relative_to(ROOT)}.")
     return step.state == "ok"
 

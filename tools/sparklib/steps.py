@@ -113,6 +113,13 @@ def last(text, lines):
     return "\n".join("    " + line for line in text.rstrip().splitlines()[-lines:])
 
 
+def complaint(log):
+    """What a failed build says: from the first failed command on when there is one, else the end of the log."""
+    text = Path(log).read_text(errors="replace")
+    found = re.search(r"^FAILED: ", text, re.M)
+    return last("\n".join(text[found.start():].splitlines()[:60]) if found else text, 60)
+
+
 def table(steps, total_seconds):
     """The closing table; its last line is the one that machines read."""
     width = max(len(step.name) for step in steps)

@@ -106,18 +106,25 @@ def carry_out(tier="short", only=None, sanitizers=True):
         done.append(step)
         reporter.end(step)
         if step.state == "FAILED" and step.log:
-            print(step.said or steps.last(step.log.read_text(errors="replace"), 60))
+            print(step.said or steps.complaint(step.log))
             print(f"    (from {step.log.relative_to(build.ROOT)})", flush=True)
         return step.state == "ok"
 
+    builds = True
     for run in runs if sanitizers else runs[:1]:
-        reporter.say(f"build {run.preset}")
-        if not add(build.compile(reporter, steps.Step(f"build {run.preset}"), run.preset, run.targets)):
-            done.append(steps.Step(f"test {run.preset}").fail("not run: its build failed"))
+        if not builds:  # what the first build refuses, the others refuse too
+            done.append(steps.Step(f"test {run.preset}").fail("not run: the release build failed"))
             continue
-        reporter.say(f"test {run.preset}")
-        add(ctest(reporter, run, only))
-        if run.preset == "release" and not only:
-            add(lint(reporter))
+        reporter.say(f"build {run.preset}")
+        built = add(build.compile(reporter, steps.Step(f"build {run.preset}"), run.preset, run.targets))
+        if built:
+            reporter.say(f"test {run.preset}")
+            add(ctest(reporter, run, only))
+        else:
+            done.append(steps.Step(f"test {run.preset}").fail("not run: its build failed"))
+        if run.preset == "release":
+            builds = built
+            if not only:
+                add(lint(reporter))
     steps.table(done, time.monotonic() - began)
     return 1 if any(step.failed or step.state != "ok" for step in done) else 0
