@@ -67,7 +67,7 @@ Ceilings::Ceilings(int device, std::string& error) {
     const bool ok = !driver.init(0) && !driver.device_get(&handle, device) && !driver.attribute(&sms, SM_COUNT, handle) &&
                     !driver.retain(&context, handle) && !driver.set_current(context) &&
                     !driver.load(&module, spark_bench_ceilings_ptx) && !driver.function(&mma_, module, "mma_bf16") &&
-                    !driver.function(&copy_, module, "copy") && !driver.function(&read_, module, "read") &&
+                    !driver.function(&read_, module, "read") &&
                     !driver.alloc(&source_, STREAM_BYTES) && !driver.alloc(&target_, STREAM_BYTES) &&
                     !driver.set32(source_, 0x5bd1e995, STREAM_BYTES / 4);
     sm_count_ = static_cast<uint32_t>(sms);
