@@ -51,7 +51,7 @@ struct Options {
     bool late_reads = false;    // ldmatrix and shared loads deliver when their registers are first used
     bool check_race = true;
     bool check_undefined = true;
-    bool check_bounds = true;   // bounds, alignment, address space: off only for speed studies
+    bool check_bounds = true;   // bounds, alignment, address space: always checked, whatever this says
     bool fuzz_approx = false;   // approximate functions err by a seeded amount up to their documented bound
     uint32_t threads = 0;       // host threads that run CTAs; 0: one per core
     uint64_t max_warp_instructions = 0; // 0: no limit; else a runaway kernel is reported and stopped

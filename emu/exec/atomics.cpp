@@ -43,7 +43,8 @@ template <class T> T change(uint8_t* at, Do op, T a, T b) {
     Bits seen = __atomic_load_n(p, __ATOMIC_RELAXED);
     for (;;) {
         T old = bits_as<T>(seen), now = step(op, old, a, b);
-        if (__atomic_compare_exchange_n(p, &seen, bits_as<Bits>(now), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return old;
+        if (__atomic_compare_exchange_n(p, &seen, bits_as<Bits>(now), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return old;
     }
 }
 template <bool BF, bool PACKED> uint32_t add_halves(uint8_t* at, uint32_t a) {
@@ -89,13 +90,15 @@ template <class F> bool locations(Warp& w, uint64_t* addr, Space space, unsigned
         if (!check_global(w, addr, global, bytes, false, &undefined)) return false;
         if (undefined) return taint_atomic(w, undefined, Space::global, addr, bytes);
         w.cta->counters->global_write_bytes += unsigned(__builtin_popcount(global)) * bytes;
-        for (uint32_t m = global; m; m &= m - 1) at[__builtin_ctz(m)] = reinterpret_cast<uint8_t*>(addr[__builtin_ctz(m)]);
+        for (uint32_t m = global; m;
+            m &= m - 1) at[__builtin_ctz(m)] = reinterpret_cast<uint8_t*>(addr[__builtin_ctz(m)]);
     }
     in_order(w, w.mask, [&](unsigned l) { f(l, at[l]); });
     return true;
 }
 
-// in.r: [destination,] address, a [, b]. in.sub: bit 0 wide address, bit 1 no destination, bit 2 fence before, bit 3 after.
+// in.r: [destination,] address, a [, b]. in.sub: bit 0 wide address, bit 1 no destination, bit 2 fence before, bit 3
+// after.
 // in.imm: offset. in.target: operation and space.
 struct Plan {
     Do op;
@@ -125,7 +128,8 @@ template <bool BF, bool PACKED> Flow atom_half(Warp& w, const Inst& in) {
     read_addresses(w, in.r[at], in.imm, in.sub & 1, addr);
     uint32_t a[32], old[32];
     memcpy(a, w.regs + size_t(in.r[at + 1]) * 32, sizeof a);
-    if (!locations(w, addr, plan(in).space, PACKED ? 4 : 2, [&](unsigned l, uint8_t* q) { old[l] = add_halves<BF, PACKED>(q, a[l]); }))
+    if (!locations(w, addr, plan(in).space, PACKED ? 4 : 2, [&](unsigned l, uint8_t* q) {
+        old[l] = add_halves<BF, PACKED>(q, a[l]); }))
         return Flow::failed;
     if (at) map_active<uint32_t>(w, in.r[0], [&](int l) { return old[l]; });
     return Flow::next;

@@ -50,7 +50,8 @@ Flow barrier(Warp& w, const Inst& in, unsigned id, uint32_t threads, bool sync, 
     (void)in;
     Cta& cta = *w.cta;
     int lane = __builtin_ctz(w.mask);
-    if (id >= 16) return report(w, "barrier", lane, "there is no barrier " + std::to_string(id) + "; they go from 0 to 15");
+    if (id >= 16) return report(w, "barrier", lane, "there is no barrier " + std::to_string(id) +
+        "; they go from 0 to 15");
     if (threads % 32 || threads > cta.nwarps * 32)
         return report(w, "barrier", lane, "barrier " + std::to_string(id) + " waits for " + std::to_string(threads) +
                                               " threads; the block has " + std::to_string(cta.threads) +

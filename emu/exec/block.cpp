@@ -186,13 +186,15 @@ void Block::report_deadlock() {
     for (Warp& w : warps_) {
         for (const Join& j : w.joins)
             if (j.arrived)
-                text += "  warp " + std::to_string(w.index) + " lanes 0x" + hex(j.arrived) + " at " + where(*w.kernel, j.pc) +
+                text += "  warp " + std::to_string(w.index) + " lanes 0x" + hex(j.arrived) + " at " +
+                    where(*w.kernel, j.pc) +
                         ": wait for the other lanes of the branch\n";
         for (const Fragment& f : w.frags) {
             text += "  warp " + std::to_string(w.index) + " lanes 0x" + hex(f.mask) + " at ";
             if (f.state == Fragment::at_barrier) {
                 const BarrierState& b = cta.barriers[f.barrier];
-                text += where(*w.kernel, f.pc - 1) + ": barrier " + std::to_string(f.barrier) + ", " + std::to_string(b.arrived) +
+                text += where(*w.kernel, f.pc - 1) + ": barrier " + std::to_string(f.barrier) + ", " +
+                    std::to_string(b.arrived) +
                         " of " + std::to_string(b.all ? cta.live_threads : b.expected) + " threads have come\n";
                 if (kind[1] == 'e') pc = f.pc - 1;
             } else {

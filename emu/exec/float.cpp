@@ -13,10 +13,12 @@ namespace {
 struct AddOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a + b; } };
 struct SubOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a - b; } };
 struct MulOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a * b; } };
-struct FmaOp { static constexpr int N = 3; static EMU_INLINE float f(float a, float b, float c) { return __builtin_fmaf(a, b, c); } };
+struct FmaOp { static constexpr int N = 3;
+    static EMU_INLINE float f(float a, float b, float c) { return __builtin_fmaf(a, b, c); } };
 struct DivOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a / b; } };
 struct RcpOp { static constexpr int N = 1; static EMU_INLINE float f(float a, float, float) { return 1.0f / a; } };
-struct SqrtOp { static constexpr int N = 1; static EMU_INLINE float f(float a, float, float) { return __builtin_sqrtf(a); } };
+struct SqrtOp { static constexpr int N = 1;
+    static EMU_INLINE float f(float a, float, float) { return __builtin_sqrtf(a); } };
 
 template <class Op, bool FTZ, bool SAT> Flow nearest(Warp& w, const Inst& in) {
     const float* a = w.reg<float>(in.r[1]);
@@ -101,7 +103,8 @@ struct Add64 { static EMU_INLINE double f(double a, double b) { return canonical
 struct Sub64 { static EMU_INLINE double f(double a, double b) { return canonical64(a - b); } };
 struct Mul64 { static EMU_INLINE double f(double a, double b) { return canonical64(a * b); } };
 struct Div64 { static EMU_INLINE double f(double a, double b) { return canonical64(a / b); } };
-struct Fma64 { static EMU_INLINE double f(double a, double b, double c) { return canonical64(__builtin_fma(a, b, c)); } };
+struct Fma64 { static EMU_INLINE double f(double a, double b, double c) { return canonical64(__builtin_fma(a, b, c));
+    } };
 struct Rcp64 { static EMU_INLINE double f(double a) { return canonical64(1.0 / a); } };
 struct Sqrt64 { static EMU_INLINE double f(double a) { return canonical64(__builtin_sqrt(a)); } };
 
@@ -130,7 +133,8 @@ template <class Op, bool BF, bool PACKED> Flow half_op(Warp& w, const Inst& in) 
     const uint32_t* c = w.reg<uint32_t>(in.r[Op::N > 2 ? 3 : 2]);
     int mode = in.sub;
     auto one = [&](uint32_t x, uint32_t y, uint32_t z) {
-        uint32_t h = finish<BF>(Op::f(operand<BF>(x & 0xffff, mode), operand<BF>(y & 0xffff, mode), operand<BF>(z & 0xffff, mode)), mode);
+        uint32_t h = finish<BF>(Op::f(operand<BF>(x & 0xffff, mode), operand<BF>(y & 0xffff, mode),
+            operand<BF>(z & 0xffff, mode)), mode);
         return (mode & 4) && !(h & (BF ? 0x7f80u : 0x7c00u)) ? h & 0x8000 : h;
     };
     return map_lanes<uint32_t>(w, in.r[0], [&](int l) {
@@ -215,7 +219,8 @@ template <class T> Flow testp(Warp& w, const Inst& in) {
 template <class Op, class Dir, class Half, class Wide> Handler arithmetic(const Form& form, Inst& in) {
     if (form.types.size() == 2) { // f32 with a half
         bool bf = form.type(1) == Type::bf16;
-        in.sub = uint8_t((form.has("rz") ? RZ : form.has("rm") ? RM : form.has("rp") ? RP : RN) | (form.has("sat") ? 8 : 0));
+        in.sub = uint8_t((form.has("rz") ? RZ : form.has("rm") ? RM : form.has("rp") ? RP : RN) | (form.has("sat") ? 8
+            : 0));
         return bf ? &mixed<Dir, Op::N, true> : &mixed<Dir, Op::N, false>;
     }
     if (form.type() == Type::f32) return pick_f32<Op, Dir>(form, in);

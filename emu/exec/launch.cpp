@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// run(): checks the launch against kernel and device, spreads the blocks over host threads, gathers reports and counters.
+// run(): checks the launch against kernel and device, spreads the blocks over host threads, gathers reports and
+// counters.
 // A block that runs long (it may wait for another one) is set aside and takes turns with the next ones.
 #include <algorithm>
 #include <map>
@@ -50,15 +51,19 @@ std::string launch_problem(const LaunchRequest& q, const DeviceProfile& device, 
     if (!threads || !q.grid.x || !q.grid.y || !q.grid.z) return "a dimension of the grid or the block is 0";
     if (threads > 1024) return "the block has " + std::to_string(threads) + " threads; 1024 is the most";
     if (threads > k.info.max_threads)
-        return "the block has " + std::to_string(threads) + " threads; .maxntid allows " + std::to_string(k.info.max_threads);
+        return "the block has " + std::to_string(threads) + " threads; .maxntid allows " +
+            std::to_string(k.info.max_threads);
     if (k.req_threads && threads != k.req_threads)
-        return "the block has " + std::to_string(threads) + " threads; .reqntid asks for " + std::to_string(k.req_threads);
+        return "the block has " + std::to_string(threads) + " threads; .reqntid asks for " +
+            std::to_string(k.req_threads);
     if (q.param_bytes != k.info.param_bytes)
-        return std::to_string(q.param_bytes) + " bytes of parameters were given; the kernel takes " + std::to_string(k.info.param_bytes);
+        return std::to_string(q.param_bytes) + " bytes of parameters were given; the kernel takes " +
+            std::to_string(k.info.param_bytes);
     kind = "smem-budget";
     uint64_t smem = uint64_t(k.static_smem) + q.dynamic_smem;
     if (smem > device.smem_optin)
-        return "the block asks for " + std::to_string(smem) + " bytes of shared memory; " + device.key + " gives at most " +
+        return "the block asks for " + std::to_string(smem) + " bytes of shared memory; " + device.key +
+            " gives at most " +
                std::to_string(device.smem_optin);
     return {};
 }
@@ -93,7 +98,8 @@ void work(Launch& launch, uint64_t blocks, size_t resident, Counters& counters) 
         if (stop == Stop::failed) break;
         if (limit && total > limit && stop != Stop::finished) {
             uint32_t pc = block.cta.warps[0].pc;
-            report_raw(block.cta, "limit", pc, "  " + std::to_string(total) + " warp instructions ran, the limit is " + std::to_string(limit) +
+            report_raw(block.cta, "limit", pc, "  " + std::to_string(total) + " warp instructions ran, the limit is " +
+                std::to_string(limit) +
                                                    "; warp 0 is at " + where(*launch.kernel, pc) + "\n");
             break;
         }

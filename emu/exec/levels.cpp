@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses, once, the build of the handlers that suits this host: AVX2 or plain (AVX-512 brought nothing: loads and matrix products decide). Called when a module is built.
+// Chooses, once, the build of the handlers that suits this host: AVX2 or plain (in a prototype the
+// loops gained nothing from AVX-512). Called when a module is built.
 #include "../ir/optable.h"
 
 #define EMU_DECLARE_LEVEL(level)                                                                                       \

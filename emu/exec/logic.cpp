@@ -51,7 +51,8 @@ template <class T> Flow shl(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
     const uint32_t* n = w.reg<uint32_t>(in.r[2]);
     constexpr uint32_t BITS = sizeof(T) * 8;
-    return map_lanes<T>(w, in.r[0], [&](int l) { return n[l] >= BITS ? T(0) : T(get<T>(a, l) << (n[l] & (BITS - 1))); });
+    return map_lanes<T>(w, in.r[0], [&](int l) { return n[l] >= BITS ? T(0) : T(get<T>(a, l) << (n[l] & (BITS - 1)));
+        });
 }
 template <class T> Flow shr(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;

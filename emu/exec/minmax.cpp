@@ -113,6 +113,7 @@ template <bool MAX> Handler pick(const Form& form, Inst& in) {
 }
 } // namespace
 
-Handler pick_minmax(const Form& form, Inst& in) { return form.mnemonic == "max" ? pick<true>(form, in) : pick<false>(form, in); }
+Handler pick_minmax(const Form& form, Inst& in) { return form.mnemonic == "max" ? pick<true>(form, in)
+    : pick<false>(form, in); }
 
 } // namespace emu::EMU_LEVEL

@@ -77,7 +77,8 @@ bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, boo
     if ((in.flags & Inst::aligned) && others) {
         bool bar = op_rows()[info.op].family == "bar";
         report(w, bar ? "barrier" : "divergence", __builtin_ctz(others),
-               "the guard is false in this lane and true in others: all lanes of the warp must execute this instruction together");
+               "the guard is false in this lane and true in others: "
+               "all lanes of the warp must execute this instruction together");
         *failed = true;
         return false;
     }
@@ -90,7 +91,8 @@ bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, boo
         for (uint32_t m = lanes; m; m &= m - 1) {
             int l = __builtin_ctz(m);
             if (!((members[l] >> l) & 1)) {
-                report(w, "divergence", l, "the member mask " + std::to_string(members[l]) + " does not name this lane");
+                report(w, "divergence", l, "the member mask " + std::to_string(members[l]) +
+                    " does not name this lane");
                 *failed = true;
                 return false;
             }
@@ -98,7 +100,8 @@ bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, boo
         }
         uint32_t gone = required & w.existing & ~w.live;
         if (gone) {
-            report(w, "divergence", __builtin_ctz(gone), "the member mask names this lane, which has already left the kernel");
+            report(w, "divergence", __builtin_ctz(gone),
+                "the member mask names this lane, which has already left the kernel");
             *failed = true;
             return false;
         }

@@ -32,7 +32,8 @@ template <class T> EMU_INLINE bool compare_any(int c, T a, T b) {
     return c & 8 ? r || nan : r;
 }
 int comparison(const Form& form) {
-    const std::string_view names[] = {"eq", "ne", "lt", "le", "gt", "ge", "num", "nan", "equ", "neu", "ltu", "leu", "gtu", "geu"};
+    const std::string_view names[] = {"eq", "ne", "lt", "le", "gt", "ge", "num", "nan", "equ", "neu", "ltu", "leu",
+        "gtu", "geu"};
     for (int i = 0; i < 14; i++)
         if (form.mods[0] == names[i]) return i < 8 ? i : i - 8 + 8;
     const std::string_view unsigned_names[] = {"lo", "ls", "hi", "hs"};
@@ -42,7 +43,8 @@ int comparison(const Form& form) {
 }
 
 enum Combine : uint8_t { NONE, AND, OR, XOR };
-EMU_INLINE uint32_t combined(uint32_t r, uint32_t c, int how) { return how == AND ? r & c : how == OR ? r | c : how == XOR ? r ^ c : r; }
+EMU_INLINE uint32_t combined(uint32_t r, uint32_t c, int how) { return how == AND ? r & c : how == OR ? r | c
+    : how == XOR ? r ^ c : r; }
 
 // Writes p and q (q: the complement of the comparison).
 EMU_INLINE Flow finish(Warp& w, const Inst& in, uint32_t bits) {
@@ -61,7 +63,8 @@ template <int C, class T> Flow setp(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[2]) * 32;
     const void* b = w.regs + size_t(in.r[3]) * 32;
     if constexpr (std::is_same_v<T, float>) {
-        if (in.sub & 4) return finish(w, in, test_lanes([&](int l) { return compare<C>(flush(get<float>(a, l)), flush(get<float>(b, l))); }));
+        if (in.sub & 4) return finish(w, in,
+            test_lanes([&](int l) { return compare<C>(flush(get<float>(a, l)), flush(get<float>(b, l))); }));
     }
     return finish(w, in, test_lanes([&](int l) { return compare<C>(get<T>(a, l), get<T>(b, l)); }));
 }
@@ -135,7 +138,8 @@ Handler pick_setp(const Form& form, Inst& in) {
         in.target = form.type(0) == Type::f32 ? 0x3f800000 : 0xffffffff;
         return with_type(t, [](auto z) -> Handler { return &set_value<decltype(z)>; });
     }
-    in.sub = uint8_t((form.has("and") ? AND : form.has("or") ? OR : form.has("xor") ? XOR : NONE) | (form.has("ftz") ? 4 : 0));
+    in.sub = uint8_t((form.has("and") ? AND : form.has("or") ? OR : form.has("xor") ? XOR : NONE) | (form.has("ftz")
+        ? 4 : 0));
     switch (t) {
     case Type::f16: return &setp_half<false>;
     case Type::bf16: return &setp_half<true>;
@@ -170,7 +174,8 @@ template <class T, class C> Flow slct(Warp& w, const Inst& in) {
 
 Handler pick_select(const Form& form, Inst&) {
     if (form.mnemonic == "selp") return pick_bits(form.type(), [](auto z) -> Handler { return &selp<decltype(z)>; });
-    if (form.type(1) == Type::f32) return pick_bits(form.type(), [](auto z) -> Handler { return &slct<decltype(z), float>; });
+    if (form.type(1) == Type::f32)
+        return pick_bits(form.type(), [](auto z) -> Handler { return &slct<decltype(z), float>; });
     return pick_bits(form.type(), [](auto z) -> Handler { return &slct<decltype(z), int32_t>; });
 }
 

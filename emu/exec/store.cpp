@@ -6,7 +6,8 @@
 namespace emu::EMU_LEVEL {
 namespace {
 
-// in.r: address, sources. in.sub bit 0: 64-bit address register, bit 1: release. in.target: space and bytes of the register.
+// in.r: address, sources. in.sub bit 0: 64-bit address register, bit 1: release. in.target: space and bytes of the
+// register.
 template <class T, int VEC, Space SPACE> Flow store(Warp& w, const Inst& in) {
     alignas(64) uint64_t addr[32];
     read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
@@ -44,7 +45,8 @@ Flow store128(Warp& w, const Inst& in) {
     read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
     uint32_t undefined = 0;
     const B128* src = w.reg<B128>(in.r[1]);
-    bool ok = visit_any<true>(w, Space(in.target >> 4), addr, 16, &undefined, [&](int l, uint8_t* to) { __builtin_memcpy(to, src + l, 16); });
+    bool ok = visit_any<true>(w, Space(in.target >> 4), addr, 16, &undefined, [&](int l, uint8_t* to) {
+        __builtin_memcpy(to, src + l, 16); });
     return ok ? Flow::next : Flow::failed;
 }
 

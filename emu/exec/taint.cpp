@@ -25,7 +25,8 @@ bool report_use(Warp& w, uint16_t source, uint32_t lanes) {
 bool taint_guard(Warp& w, const Inst& in, uint32_t lanes) {
     uint32_t bad = in.guard ? w.undef[w.kernel->slots + in.guard] & lanes : 0;
     if (!bad) return true;
-    report(w, "undefined", __builtin_ctz(bad), "the predicate that guards this instruction was never given a value in this lane");
+    report(w, "undefined", __builtin_ctz(bad),
+        "the predicate that guards this instruction was never given a value in this lane");
     return false;
 }
 
@@ -54,7 +55,8 @@ void taint_shuffle(Warp& w, uint16_t dst, uint16_t src, const uint8_t* from_lane
     assign(w, dst, w.mask, u);
 }
 
-void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const uint64_t* addr, unsigned vec, unsigned bytes) {
+void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const uint64_t* addr, unsigned vec,
+    unsigned bytes) {
     const Memory& memory = *w.launch->memory;
     for (uint32_t m = lanes; m; m &= m - 1) {
         unsigned l = unsigned(__builtin_ctz(m));

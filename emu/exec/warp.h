@@ -47,12 +47,14 @@ struct PendingLoad {
 };
 
 // Registers: slot s of lane l is regs[s * 32 + l]. 64-bit registers take two slots as uint64_t[32]; .b16 and .b8 are
-// zero-extended in 32-bit slots (an f16 or bf16 is the low half). Predicates are one 32-bit mask each, number 0 is true.
+// zero-extended in 32-bit slots (an f16 or bf16 is the low half). Predicates are one 32-bit mask each, number 0 is
+// true.
 struct alignas(64) Warp {
     uint32_t* regs = nullptr;
     uint32_t* preds = nullptr;
     uint32_t* undef = nullptr; // lanes whose value is undefined: [slot], then [kernel.slots + predicate]
-    uint32_t mask = 0;         // lanes that execute the current instruction (guard applied); never 0 unless Flag::always
+    // lanes that execute the current instruction (guard applied); never 0 unless Flag::always
+    uint32_t mask = 0;
     uint32_t tainted = 0;      // entries of undef that are not 0; 0: nobody looks at undef
     uint32_t pc = 0;           // of the running instruction
     uint32_t live = 0;         // lanes that have not exited
@@ -76,7 +78,8 @@ struct alignas(64) Warp {
 
     template <class T> T* reg(uint16_t slot) const { return reinterpret_cast<T*>(regs + size_t(slot) * 32); }
     bool full() const { return mask == FULL; }
-    // The loaded or computed value of these lanes of register `slot` is undefined. Called by handlers of Taint::load/own.
+    // The loaded or computed value of these lanes of register `slot` is undefined. Called by handlers of
+    // Taint::load/own.
     void set_undefined(uint16_t slot, uint32_t lanes) {
         if (!lanes) return;
         tainted += undef[slot] == 0;
@@ -91,28 +94,38 @@ struct alignas(64) Warp {
 };
 
 // Listeners: one object for each CTA that runs (made by a factory per launch), called on the thread that runs the CTA.
-// Addresses are shared-memory addresses (SHARED_BASE upwards). mask: lanes that take part. A return of false stops the launch (after a report).
+// Addresses are shared-memory addresses (SHARED_BASE upwards). mask: lanes that take part. A return of false stops the
+// launch (after a report).
 class Observer {
 public:
     virtual ~Observer() = default;
     virtual void cta_begin(Cta&) {}
     virtual void cta_end(Cta&) {}
     // `bytes` contiguous bytes at addr[l] for each lane of mask: one call for one instruction, before it happens.
-    virtual bool shared_read(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) { (void)mask, (void)addr, (void)bytes; return true; }
-    virtual bool shared_write(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) { (void)mask, (void)addr, (void)bytes; return true; }
-    virtual bool shared_atomic(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) { (void)mask, (void)addr, (void)bytes; return true; }
+    virtual bool shared_read(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+        (void)mask, (void)addr, (void)bytes; return true; }
+    virtual bool shared_write(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+        (void)mask, (void)addr, (void)bytes; return true; }
+    virtual bool shared_atomic(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+        (void)mask, (void)addr, (void)bytes; return true; }
     // Barriers. arrive: this warp's lanes came to barrier `id` (sync: and wait; else they only arrive).
     // release: the barrier completed; `sync_warps` go on from it, `arrive_warps` had only arrived (bit w = warp w).
-    virtual bool barrier_arrive(Warp&, unsigned id, bool sync, uint32_t threads) { (void)id, (void)sync, (void)threads; return true; }
-    virtual bool barrier_release(Cta&, unsigned id, uint32_t sync_warps, uint32_t arrive_warps) { (void)id, (void)sync_warps, (void)arrive_warps; return true; }
+    virtual bool barrier_arrive(Warp&, unsigned id, bool sync, uint32_t threads) { (void)id, (void)sync, (void)threads;
+        return true; }
+    virtual bool barrier_release(Cta&, unsigned id, uint32_t sync_warps, uint32_t arrive_warps) {
+        (void)id, (void)sync_warps, (void)arrive_warps; return true; }
     virtual void warp_sync(Warp&, uint32_t lanes) { (void)lanes; }
-    // cp.async: issue (destination dst[l], `bytes` each, a copy of lane l), commit, and a wait that left `pending` groups in flight.
-    virtual bool async_issue(Warp&, uint32_t mask, const uint32_t* dst, unsigned bytes) { (void)mask, (void)dst, (void)bytes; return true; }
+    // cp.async: issue (destination dst[l], `bytes` each, a copy of lane l), commit, and a wait that left `pending`
+    // groups in flight.
+    virtual bool async_issue(Warp&, uint32_t mask, const uint32_t* dst, unsigned bytes) {
+        (void)mask, (void)dst, (void)bytes; return true; }
     virtual void async_commit(Warp&, uint32_t mask) { (void)mask; }
     virtual void async_wait(Warp&, uint32_t mask, unsigned pending) { (void)mask, (void)pending; }
     // A copy landed at dst (called when the bytes are written).
-    virtual void async_land(Cta&, unsigned warp, unsigned lane, uint32_t dst, unsigned bytes) { (void)warp, (void)lane, (void)dst, (void)bytes; }
-    virtual bool global_access(Warp&, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) { (void)mask, (void)addr, (void)bytes, (void)write; return true; }
+    virtual void async_land(Cta&, unsigned warp, unsigned lane, uint32_t dst, unsigned bytes) {
+        (void)warp, (void)lane, (void)dst, (void)bytes; }
+    virtual bool global_access(Warp&, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) {
+        (void)mask, (void)addr, (void)bytes, (void)write; return true; }
     virtual void fence(Warp&, uint32_t mask) { (void)mask; }
     virtual void lanes_exit(Warp&, uint32_t mask) { (void)mask; }
 };
@@ -180,7 +193,8 @@ Flow report_access(Warp& warp, const char* kind, int lane, Space space, uint64_t
 std::string where(const Kernel& kernel, uint32_t pc); // "gemm.ptx:214"
 // Remembers a load of bytes that nobody wrote, for the message of the use that will be reported.
 void note_undefined(Warp& w, Space space, uint64_t address);
-// A report with a text of the checker's own (race: two places). The header "spark-emu: kind in kernel, cta (..)" is added.
+// A report with a text of the checker's own (race: two places). The header "spark-emu: kind in kernel, cta (..)" is
+// added.
 void report_raw(Cta& cta, const char* kind, uint32_t pc, const std::string& body);
 
 // What one launch shares between its host threads.

@@ -21,8 +21,10 @@ template <int MODE> Flow shfl(Warp& w, const Inst& in) {
     for (int l = 0; l < 32; l++) {
         uint32_t clamp = c[l] & 31, segment = (c[l] >> 8) & 31, lane = uint32_t(l), n = b[l] & 31;
         int32_t most = int32_t((lane & segment) | (clamp & ~segment)), least = int32_t(lane & segment);
-        int32_t j = MODE == UP ? int32_t(lane - n) : MODE == DOWN ? int32_t(lane + n) : MODE == BFLY ? int32_t(lane ^ n)
-                                                                                             : least | int32_t(n & ~segment);
+        int32_t j = least | int32_t(n & ~segment);
+        if constexpr (MODE == UP) j = int32_t(lane - n);
+        if constexpr (MODE == DOWN) j = int32_t(lane + n);
+        if constexpr (MODE == BFLY) j = int32_t(lane ^ n);
         bool in_range = MODE == UP ? j >= most : j <= most;
         from[l] = uint8_t(in_range ? j : l);
         valid |= (in_range ? 1u : 0u) << l;
@@ -68,7 +70,8 @@ template <class T> Flow match_any(Warp& w, const Inst& in) {
     uint32_t result[32] = {};
     for (uint32_t m = w.mask; m; m &= m - 1) {
         int l = __builtin_ctz(m);
-        for (uint32_t k = w.mask; k; k &= k - 1) result[l] |= (a[__builtin_ctz(k)] == a[l] ? 1u : 0u) << __builtin_ctz(k);
+        for (uint32_t k = w.mask; k;
+            k &= k - 1) result[l] |= (a[__builtin_ctz(k)] == a[l] ? 1u : 0u) << __builtin_ctz(k);
     }
     return map_lanes<uint32_t>(w, in.r[0], [&](int l) { return result[l]; });
 }

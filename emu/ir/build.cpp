@@ -124,7 +124,8 @@ void Builder::declare_registers(const text::Variable& v) {
     bool known = type == Type::pred || (bytes && (!is_float(type) || type == Type::f16 || type == Type::bf16 ||
                                                   type == Type::f16x2 || type == Type::bf16x2 || type == Type::f32 ||
                                                   type == Type::f64));
-    if (!known || v.vec != 1 || v.is_array) return error(v.place, "a register cannot have the type '" + std::string(v.type) + "'");
+    if (!known || v.vec != 1 || v.is_array)
+        return error(v.place, "a register cannot have the type '" + std::string(v.type) + "'");
     auto one = [&](const std::string& name) {
         uint8_t wide = type == Type::pred ? 0 : uint8_t(bytes <= 4 ? 1 : bytes / 4);
         uint16_t reg = add_reg({name, type, wide, VirtualReg::declared, 0});

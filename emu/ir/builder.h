@@ -51,7 +51,8 @@ private:
     void finish_info();
     // decode.cpp
     void instruction(const text::Instruction& in, text::Place place);
-    const OpRow* choose_row(std::string_view mnemonic, const std::vector<std::string_view>& mods, const std::string& text);
+    const OpRow* choose_row(std::string_view mnemonic, const std::vector<std::string_view>& mods,
+        const std::string& text);
     bool operands(const text::Instruction& in, const OpRow& row, Form& form);
     bool operand(const text::Operand& from, const OperandSpec& spec, const Form& form, Operand& to);
     bool scalar(const text::Operand& from, Type need, const OperandSpec& spec, Operand& to);

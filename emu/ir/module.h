@@ -47,7 +47,8 @@ enum class Taint : uint8_t {
 };
 
 // One decoded instruction, 64 bytes. Operands are slot numbers of the warp's register file (see exec/warp.h), or
-// predicate numbers, in the order in which the text writes them: destinations first, vectors flattened, `_` a slot that nobody reads.
+// predicate numbers, in the order in which the text writes them: destinations first, vectors flattened, `_` a slot that
+// nobody reads.
 // Immediates and special registers have slots of their own, so a handler never asks what an operand is.
 constexpr uint16_t NO_REG = 0xffff;
 struct Inst {

@@ -75,7 +75,8 @@ void Builder::assign_slots() {
     number_.assign(nr, 0);
     std::vector<uint16_t> order;
     for (size_t r = 0; r < nr; r++) order.push_back(uint16_t(r));
-    std::stable_sort(order.begin(), order.end(), [&](uint16_t a, uint16_t b) { return ranges_[a].from < ranges_[b].from; });
+    std::stable_sort(order.begin(), order.end(), [&](uint16_t a, uint16_t b) { return ranges_[a].from < ranges_[b].from;
+        });
     std::vector<uint16_t> free[5];                       // by width in slots
     std::vector<std::pair<uint32_t, uint16_t>> busy[5];  // end of the range, slot
     uint32_t slots = 0, preds = 2;

@@ -7,7 +7,8 @@
 namespace emu {
 
 enum class Special : uint8_t {
-    tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z, laneid, warpid,
+    tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z, laneid,
+        warpid,
     nwarpid, smid, nsmid, gridid, lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt, total_smem_size,
     dynamic_smem_size, cluster_zero, cluster_one, clock, clock_hi, clock64, globaltimer, globaltimer_lo, globaltimer_hi,
     none

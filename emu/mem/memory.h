@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory: one reserved address range, allocations with red zones, and one "defined" bit for each byte.
-// The facade allocates and copies, the executor loads and stores; a device address is the host address inside the range,
+// The facade allocates and copies, the executor loads and stores; a device address is the host address inside the
+// range,
 // so a copy is a memcpy. Knows nothing of kernels, warps or CUDA.
 #pragma once
 
@@ -75,7 +76,8 @@ public:
         uint64_t off = address - base_;
         uint32_t bits = ((bytes >= 32 ? 0u : (1u << bytes)) - 1u);
         if (bytes >= 8 && (off & 7) == 0) {
-            for (unsigned i = 0; i < bytes / 8; i++) __atomic_store_n(defined_ + (off >> 3) + i, 0xff, __ATOMIC_RELAXED);
+            for (unsigned i = 0; i < bytes / 8;
+                i++) __atomic_store_n(defined_ + (off >> 3) + i, 0xff, __ATOMIC_RELAXED);
             return;
         }
         uint8_t* byte = defined_ + (off >> 3);

@@ -39,7 +39,8 @@ struct Run {
     std::vector<uint32_t> words;
 
     // `threads` input words 0, 1, 2, ... and as many output words.
-    void go(const std::string& text, uint32_t threads, const std::string& options = "", uint32_t smem = 0, uint32_t blocks = 1) {
+    void go(const std::string& text, uint32_t threads, const std::string& options = "", uint32_t smem = 0,
+        uint32_t blocks = 1) {
         emu::LoadResult loaded = emu::load_module(text, PROFILE, &memory);
         log = loaded.log;
         if (!loaded.module) return;

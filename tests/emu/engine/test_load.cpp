@@ -36,7 +36,8 @@ void targets(void**) {
     assert_non_null(emu::load_module(a, PROFILE).module.get());
 }
 void constants(void**) {
-    emu::LoadResult r = emu::load_module(kernel("mov.u32 r1, (1 << 4) * 3 - 2 > 5 ? 7 : 9; ld.global.u32 r2, [d1+2*(3+1)-4];"), PROFILE);
+    emu::LoadResult r = emu::load_module(kernel("mov.u32 r1, (1 << 4) * 3 - 2 > 5 ? 7 : 9; "
+                                                "ld.global.u32 r2, [d1+2*(3+1)-4];"), PROFILE);
     assert_string_equal(r.log.c_str(), "");
 }
 void info(void**) {
