@@ -174,16 +174,18 @@ template <class T, int OP> Flow sign_bits(Warp& w, const Inst& in) { // 0 neg, 1
     T mask = T(in.imm);
     return map_lanes<T>(w, in.r[0], [&](int l) { return OP == 0 ? T(get<T>(a, l) ^ mask) : T(get<T>(a, l) & ~mask); });
 }
-template <int OP> Flow sign_ftz(Warp& w, const Inst& in) {
+// f32 goes through the adder: a NaN comes out as the canonical one (witnessed on sm_90).
+template <int OP, bool FTZ> Flow sign_f32(Warp& w, const Inst& in) {
     const float* a = w.reg<float>(in.r[1]);
-    return map_lanes<float>(w, in.r[0], [&](int l) { return OP == 0 ? -flush(a[l]) : __builtin_fabsf(flush(a[l])); });
+    return map_lanes<float>(w, in.r[0], [&](int l) {
+        const float x = FTZ ? flush(a[l]) : a[l];
+        return canonical(OP == 0 ? -x : __builtin_fabsf(x));
+    });
 }
 template <int OP> Handler pick_sign(const Form& form, Inst& in) {
     switch (form.type()) {
     case Type::f32:
-        if (form.has("ftz")) return &sign_ftz<OP>;
-        in.imm = 0x80000000;
-        return &sign_bits<uint32_t, OP>;
+        return form.has("ftz") ? &sign_f32<OP, true> : &sign_f32<OP, false>;
     case Type::f16x2:
     case Type::bf16x2: in.imm = 0x80008000; return &sign_bits<uint32_t, OP>;
     case Type::f16:

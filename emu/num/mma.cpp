@@ -25,8 +25,8 @@ namespace {
 #endif
 
 constexpr int FRACTION = 25;
-constexpr int ZERO_C = -126;         // exponent of a zero C
-constexpr int ZERO_EXPONENT = -4096; // of a zero factor: its product never sets e_max
+constexpr int ZERO_EXPONENT = -4096; // of a zero: neither a zero product nor a zero C ever sets e_max
+constexpr int LEAST_SCALED = -101;   // least e_max whose scale is a normal f32
 
 struct Term {
     bool special = false; // infinite or NaN
@@ -98,7 +98,6 @@ uint32_t mma_dot(const uint32_t* a, const uint32_t* b, int k, uint32_t c, MmaInp
     Term terms[17];
     for (int i = 0; i < k; ++i) terms[i] = multiply(term_of(a[i], in), term_of(b[i], in));
     terms[k] = term_of(c, out);
-    if (!terms[k].significand) terms[k].exponent = ZERO_C;
     bool nan = false, positive = false, negative = false;
     int top = terms[k].exponent;
     for (int i = 0; i <= k; ++i) {
@@ -232,11 +231,12 @@ template <int K, MmaOutput OUT> SPARK_INLINE uint32_t column(Tile& t, int n) {
         int32_t c_exp, c_units;
         if constexpr (OUT == MmaOutput::f32) {
             const int32_t field = int32_t(c >> 23 & 0xff);
-            c_exp = (field > 1 ? field : 1) - 127;
+            const int32_t magnitude = int32_t(c & 0x7fffffff);
+            c_exp = magnitude > 0 ? (field > 1 ? field : 1) - 127 : ZERO_EXPONENT;
             c_units = int32_t(((c & 0x7fffff) | (field > 0 ? 0x800000u : 0u)) << 2);
         } else {
             const int32_t field = int32_t(c >> 10 & 0x1f);
-            c_exp = (c & 0x7fff) ? (field > 1 ? field : 1) - 15 : ZERO_C;
+            c_exp = (c & 0x7fff) ? (field > 1 ? field : 1) - 15 : ZERO_EXPONENT;
             c_units = int32_t(((c & 0x3ff) | (field > 0 ? 0x400u : 0u)) << 15);
         }
         int32_t top = c_exp;
@@ -245,8 +245,9 @@ template <int K, MmaOutput OUT> SPARK_INLINE uint32_t column(Tile& t, int n) {
             const int32_t e = t.a_exp[k][i] + t.b_exp[k & 1][n][k >> 1];
             top = e > top ? e : top;
         }
-        // Below 2^-101 every product is zero; the clamp only keeps the scale a normal number.
-        const int32_t held = top > -101 ? top : -101;
+        // Where all terms are tiny, mma_dot redoes the tile; where all are zero, any scale will do.
+        uint32_t redo = uint32_t(top - ZERO_EXPONENT / 2) < uint32_t(LEAST_SCALED - ZERO_EXPONENT / 2) ? 1u : 0u;
+        const int32_t held = top > LEAST_SCALED ? top : LEAST_SCALED;
         const float scale = std::bit_cast<float>(uint32_t(127 + FRACTION - held) << 23);
         int32_t sum = 0;
 #pragma GCC unroll 16
@@ -256,14 +257,15 @@ template <int K, MmaOutput OUT> SPARK_INLINE uint32_t column(Tile& t, int n) {
         const int32_t c_cut = c_units >> drop;
         const int32_t c_sign = OUT == MmaOutput::f32 ? int32_t(c) >> 31 : int32_t(c << 16) >> 31;
         const double total = double(sum) + double((c_cut ^ c_sign) - c_sign);
-        const double v = total * std::bit_cast<double>(uint64_t(int64_t(top - FRACTION + 1023)) << 52);
+        const double v = total * std::bit_cast<double>(uint64_t(int64_t(held - FRACTION + 1023)) << 52);
         if constexpr (OUT == MmaOutput::f32) {
             const uint32_t bits = cut_to_f32(v);
-            odd |= (bits & 0x7fffffff) - 1 < 0x00800000u ? 1u : 0u; // zero is fine: such a total is 0
+            redo |= (bits & 0x7fffffff) - 1 < 0x00800000u ? 1u : 0u; // zero is fine: such a total is 0
             t.d[n][i] = bits & 0x7fffffff ? bits : 0;
         } else {
             t.d[n][i] = round_to_f16(v);
         }
+        odd |= redo; // once: GCC does not vectorise a reduction with two updates
     }
     return odd;
 }

@@ -12,7 +12,7 @@ enum class MmaOutput : uint8_t { f32, f16 };
 
 // The sum of one output, all K products and C at once:
 //   every term is sign * significand * 2^e with e = ea + eb (or ec), taken from the exponent fields: a subnormal keeps
-//   the least exponent of its format, a zero C counts as -126, a zero product does not count (witnessed on sm_90);
+//   the least exponent of its format, a zero product or a zero C does not count (witnessed on sm_90);
 //   e_max is the largest of them; every term is cut (toward zero) to a multiple of 2^(e_max - 25); the sum is exact;
 //   the sum is cut to f32 (subnormals kept), or rounded to nearest even to f16.
 // A sum of zero is +0, a NaN is 0x7fffffff (f16: 0x7fff).

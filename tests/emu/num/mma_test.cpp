@@ -17,6 +17,8 @@
 namespace {
 
 // A value as the hardware sees it: the double is exact (all inputs are at most 24 bits wide), the exponent is the model's.
+constexpr int NOTHING = -100000; // the exponent of a zero: it never counts
+
 struct Seen {
     double value;
     int exponent;
@@ -30,7 +32,7 @@ Seen see(uint32_t bits, int exponent_bits, int mantissa_bits) {
     if (field == (1 << exponent_bits) - 1) return {mantissa ? std::nan("") : sign * INFINITY, 0};
     const double significand = std::ldexp(double(mantissa), -mantissa_bits) + (field ? 1.0 : 0.0);
     const int exponent = (field ? field : 1) - bias;
-    if (significand == 0) return {sign * 0.0, -126};
+    if (significand == 0) return {sign * 0.0, NOTHING};
     return {sign * std::ldexp(significand, exponent), exponent};
 }
 
@@ -92,6 +94,7 @@ uint32_t model(const uint32_t* a, const uint32_t* b, int k, uint32_t c, bool bf1
         if (std::isnan(plain)) return f32_out ? 0x7fffffffu : 0x7fffu;
         return (f32_out ? 0x7f800000u : 0x7c00u) | (plain < 0 ? (f32_out ? 0x80000000u : 0x8000u) : 0u);
     }
+    if (top == NOTHING) return 0;
     __int128 sum = __int128(std::trunc(std::ldexp(seen_c.value, 25 - top)));
     for (int i = 0; i < k; ++i) {
         const double product = see(a[i], eb, mb).value * see(b[i], eb, mb).value; // at most 22 bits: exact
