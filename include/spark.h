@@ -440,6 +440,7 @@ typedef enum spark_op {
     SPARK_OP_GEMM = 1,
     SPARK_OP_RMSNORM = 4,
     SPARK_OP_EMBEDDING = 7,
+    SPARK_OP_ROPE = 10,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -567,6 +568,54 @@ typedef struct spark_embedding_args {
 /* Launches embedding: spark_op_launch with typed arguments. */
 SPARK_API spark_status spark_embedding(spark_context *ctx, const spark_embedding_args *args, const spark_exec *exec,
                                        spark_error *err);
+
+/* Flags of rope, beside spark_flag. */
+typedef enum spark_rope_flag {
+    SPARK_ROPE_INTERLEAVED = 256, /* pairs are neighbours (x[2i], x[2i + 1]), not halves (x[i], x[i + R/2]) */
+    SPARK_ROPE_FLAG_FORCE32 = 0x7fffffff
+} spark_rope_flag;
+
+/* Rotates pairs of elements of each head by an angle that grows with the token's position.
+ *
+ * R = rotary_dim, 0 = D (with a table: its width);  i in [0, R/2);  p = positions[token]
+ * pair i is (x[i], x[i + R/2])              half-split, as NeoX and Llama in Hugging Face
+ *        or (x[2i], x[2i + 1])              INTERLEAVED, as GPT-J
+ * c, s = cos, sin of p * theta^(-2i/R)      without a table
+ *        table[p, i], table[p, i + R/2]     with one
+ * first  = round(x_first * c - x_second * s)
+ * second = round(x_second * c + x_first * s)
+ * y[R:]  = x[R:]
+ *
+ * FP32 products, one rounding to nearest even. y may be x in place.
+ * Without a table the angle is exact up to the last step: p times the rate of pair i is taken modulo one turn in 64-bit
+ * integers, so that c and s are within 2^-22 + abs(p) * 2^-62 * (R/2 + 16) of the true values at any position; at
+ * position 2^20 and R = 128 that is 2^-22. Positions may be negative. theta counts as it is given; frequency scaling
+ * (Llama 3.1, YaRN, LongRoPE) and factors on cos and sin come as a table.
+ * A row of the table holds R/2 cosines, then R/2 sines. A position outside [0, P) is never followed: the R elements of each
+ * head of that token become NaN, and invalid_count, if given, is counted up by one. It is not set: clear it first.
+ * The dimensions before H must collapse to at most two with one stride each, in x and y alike; a slice of heads of a packed
+ * QKV projection does, so that one call can rotate q and k, which are neighbours there.
+ */
+typedef struct spark_rope_args {
+    spark_args hdr;
+    /* [...], I32 I64. The position of each token, read when the work runs. */
+    spark_tensor positions;
+    /* optional, [P, R], as x F32. cos and sin of each position. Absent: computed from theta. */
+    spark_tensor table;
+    /* [..., H, D], F32 F16 BF16. Heads of tokens. */
+    spark_tensor x;
+    /* output, [..., H, D], as x, may be x, in place. The rotated heads. */
+    spark_tensor y;
+    /* updated, optional, [1], I32, needs table. Counts the positions outside the table. */
+    spark_tensor invalid_count;
+    /* The base of the angles, finite and above 1; 0 is 10000. 0 with a table. */
+    float theta;
+    /* R: how many elements of a head are rotated, even, at most D. 0 = D, or the width of the table. */
+    uint32_t rotary_dim;
+} spark_rope_args;
+/* Launches rope: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *args, const spark_exec *exec,
+                                  spark_error *err);
 
 /* specgen end */
 

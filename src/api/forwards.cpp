@@ -16,3 +16,8 @@ extern "C" spark_status spark_embedding(spark_context* ctx, const spark_embeddin
     const spark_exec* exec, spark_error* err) {
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
 }
+
+extern "C" spark_status spark_rope(spark_context* ctx, const spark_rope_args* args,
+    const spark_exec* exec, spark_error* err) {
+    return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
+}

@@ -8,11 +8,11 @@
 
 namespace spark {
 
-extern const Operator RMSNORM, GEMM, EMBEDDING;
+extern const Operator RMSNORM, GEMM, EMBEDDING, ROPE;
 
 namespace {
 
-constexpr const Operator* OPERATORS[] = {&GEMM, &RMSNORM, &EMBEDDING};
+constexpr const Operator* OPERATORS[] = {&GEMM, &RMSNORM, &EMBEDDING, &ROPE};
 
 // Nothing was legal: say which kernels there are and why the last of them, the plain one, refused.
 spark_status nothing_fits(const Call& call, Report& report) {

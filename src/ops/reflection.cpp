@@ -86,10 +86,39 @@ constexpr spark_op_desc embedding_desc = {
     embedding_fields, 7, 4, 1048, 1048, 0x103, 100, {0, 0}};
 static_assert(sizeof(spark_embedding_args) == 1048);
 
+constexpr spark_field rope_fields[] = {
+    {"positions", "The position of each token, read when the work runs.", "[...]", nullptr,
+     0x140000, 1, 17, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"table", "cos and sin of each position. Absent: computed from theta.", "[P, R]", nullptr,
+     0x2, 1, 13, 280, 256, 2, 2, 0, 2, NO_FIELD, NO_FIELD, {0, 0}},
+    {"x", "Heads of tokens.", "[..., H, D]", nullptr,
+     0xe, 1, 9, 536, 256, 2, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"y", "The rotated heads.", "[..., H, D]", nullptr,
+     0x0, 1, 10, 792, 256, 2, 6, 0, 2, 2, NO_FIELD, {0, 0}},
+    {"invalid_count", "Counts the positions outside the table.", "[1]", nullptr,
+     0x40000, 1, 23, 1048, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 1, {0, 0}},
+    {"theta", "The base of the angles, finite and above 1; 0 is 10000. 0 with a table.", nullptr, nullptr,
+     0x0, 2, 1, 1304, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"rotary_dim", "R: how many elements of a head are rotated, even, at most D. 0 = D, or the width of the table.", nullptr, nullptr,
+     0x0, 4, 1, 1308, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+};
+constexpr Dim rope_positions[] = {{Dim::rest, 0}};
+constexpr Dim rope_table[] = {{Dim::symbol, 0}, {Dim::symbol, 1}};
+constexpr Dim rope_x[] = {{Dim::rest, 0}, {Dim::symbol, 2}, {Dim::symbol, 3}};
+constexpr Dim rope_y[] = {{Dim::rest, 0}, {Dim::symbol, 2}, {Dim::symbol, 3}};
+constexpr Dim rope_invalid_count[] = {{Dim::literal, 1}};
+constexpr std::span<const Dim> rope_dims[] = {rope_positions, rope_table, rope_x, rope_y, rope_invalid_count, {}, {}};
+constexpr const char* rope_symbols[] = {"P", "R", "H", "D"};
+constexpr spark_op_desc rope_desc = {
+    "rope", "Rotates pairs of elements of each head by an angle that grows with the token's position.", "rope", "INTERLEAVED=256",
+    rope_fields, 10, 7, 1312, 1312, 0x103, 100, {0, 0}};
+static_assert(sizeof(spark_rope_args) == 1312);
+
 constexpr OpSpec TABLE[] = {
     {&gemm_desc, gemm_dims, gemm_symbols},
     {&rmsnorm_desc, rmsnorm_dims, rmsnorm_symbols},
     {&embedding_desc, embedding_dims, embedding_symbols},
+    {&rope_desc, rope_dims, rope_symbols},
 };
 
 } // namespace

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// spark_rope_args -> Rope. What the description cannot say: the rotary width, theta, which strides kernels take.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/common/rows.h"
+#include "ops/rope/problem.h"
+
+namespace spark {
+namespace {
+
+// Field numbers, in the order of op.toml.
+enum Field : uint32_t { POSITIONS, TABLE, X, Y, INVALID_COUNT, THETA, ROTARY_DIM };
+
+int64_t low_bit(int64_t value) { return value == 0 ? 256 : value & -value; }
+
+int64_t alignment(const View& v, const HeadTensor& t) {
+    int64_t bytes = v.elem_bits / 8;
+    return std::min({v.alignment(), low_bit(t.outer * bytes), low_bit(t.inner * bytes), low_bit(t.head * bytes)});
+}
+
+// theta^(-1/pairs) as a fraction of 2^64. long double has at least 64 bits of significand where this library runs, so
+// that the fraction is within two units: kernels' error bounds count on it.
+uint64_t ratio_of(float theta, int64_t pairs) {
+    static_assert(std::numeric_limits<long double>::digits >= 64);
+    long double ratio = ldexpl(powl(theta, -1.0L / static_cast<long double>(pairs)), 64);
+    return ratio >= 0x1p64L ? UINT64_MAX : static_cast<uint64_t>(ratio);
+}
+
+spark_status fill_pairs(const Bound& bound, Rope& p, Report& report) {
+    spark_rope_args args;
+    memcpy(&args, bound.args, sizeof args);
+    const View &table = bound.view[TABLE], &x = bound.view[X];
+    int64_t width = table.present ? table.shape[1] : args.rotary_dim != 0 ? args.rotary_dim : x.last(0);
+    if (table.present && args.rotary_dim != 0 && args.rotary_dim != width) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, ROTARY_DIM,
+                                 "rotary_dim is %u; 0 wanted, or table.shape[1], which "
+                                 "is %lld",
+                                 args.rotary_dim, static_cast<long long>(width));
+    }
+    if (width % 2 != 0 || width > x.last(0)) {
+        uint32_t field = table.present ? TABLE : args.rotary_dim != 0 ? ROTARY_DIM : X;
+        return report.fail_field(field == ROTARY_DIM ? SPARK_ERR_INVALID_VALUE : SPARK_ERR_INVALID_SHAPE, field,
+                                 "%s is %lld; an even rotary width of at most D = %lld wanted",
+                                 table.present          ? "table.shape[1]"
+                                 : args.rotary_dim != 0 ? "rotary_dim"
+                                                        : "the size of a head of x",
+                                 static_cast<long long>(width), static_cast<long long>(x.last(0)));
+    }
+    if (table.present && args.theta != 0) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, THETA, "theta is %g; 0 wanted, since table is given",
+                                 static_cast<double>(args.theta));
+    }
+    if (args.theta != 0 && !(std::isfinite(args.theta) && args.theta > 1)) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, THETA, "theta is %g; finite and above 1 wanted, or 0",
+                                 static_cast<double>(args.theta));
+    }
+    p.pairs = width / 2;
+    if (!table.present && p.pairs != 0) p.ratio = ratio_of(args.theta == 0 ? 10000.0f : args.theta, p.pairs);
+    return SPARK_OK;
+}
+
+spark_status fill_tokens(const Bound& bound, Rope& p, Report& report) {
+    const View *views[] = {&bound.view[X], &bound.view[Y]}, &x = *views[0];
+    constexpr uint32_t FIELDS[] = {X, Y};
+    uint32_t leading = x.ndim - 2, bad = first_unfoldable(views, leading, 2);
+    if (bad < 2) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, FIELDS[bad],
+                                 "the dimensions of %s before H do not fold to two%s; strides of a packed tensor, or "
+                                 "of one slice of it, wanted",
+                                 bound.spec->desc->fields[FIELDS[bad]].name,
+                                 bad > 0 ? " together with those of x" : "");
+    }
+    Rows rows = fold_rows(views, leading);
+    p.tokens0 = rows.dims > 0 ? rows.size[rows.dims - 1] : 1;
+    p.tokens1 = rows.dims > 1 ? rows.size[0] : 1;
+    HeadTensor* targets[] = {&p.x, &p.y};
+    for (uint32_t i = 0; i < 2; ++i) {
+        *targets[i] = {views[i]->data, rows.dims > 1 ? rows.stride[i][0] : 0,
+                       rows.dims > 0 ? rows.stride[i][rows.dims - 1] : 0, p.heads > 1 ? views[i]->last_stride(1) : 0};
+    }
+    return SPARK_OK;
+}
+
+} // namespace
+
+spark_status check_rope(const Bound& bound, Work& work, Report& report) {
+    const View &positions = bound.view[POSITIONS], &table = bound.view[TABLE], &x = bound.view[X], &y = bound.view[Y];
+    Rope& p = work.as<Rope>();
+    p = {};
+    p.heads = x.last(1), p.width = x.last(0);
+    if (spark_status s = fill_pairs(bound, p, report)) return s;
+    work.empty = x.count == 0;
+    if (spark_status s = work.empty ? SPARK_OK : fill_tokens(bound, p, report)) return s;
+    p.positions = positions.data;
+    p.positions64 = positions.dtype == SPARK_DTYPE_I64;
+    p.invalid_count = bound.view[INVALID_COUNT].present ? bound.view[INVALID_COUNT].data : 0;
+    if (table.present) {
+        p.table = table.data, p.table_rows = table.shape[0];
+        p.table_stride = p.table_rows > 1 ? table.stride[0] : table.shape[1];
+        p.table_f32 = table.dtype == SPARK_DTYPE_F32;
+    }
+    p.in_place = x.data == y.data && x.data != 0;
+    p.flags = bound.flags;
+
+    int64_t facts[ROPE_FACTS] = {p.tokens0 * p.tokens1, p.heads,          p.width, p.pairs,
+                                 alignment(x, p.x),     alignment(y, p.y)};
+    memcpy(work.facts, facts, sizeof facts);
+    uint64_t elem = x.elem_bits / 8, rotated = static_cast<uint64_t>(x.count / std::max<int64_t>(p.width, 1) * p.pairs);
+    work.flops = 6 * rotated;
+    work.bytes = positions.bytes + 2 * elem * (p.in_place ? 2 * rotated : static_cast<uint64_t>(x.count));
+    constexpr Contract BF16 = "rope_bf16", F16 = "rope_f16", F32 = "rope_f32";
+    work.contract = x.dtype == SPARK_DTYPE_BF16 ? BF16 : x.dtype == SPARK_DTYPE_F16 ? F16 : F32;
+    return SPARK_OK;
+}
+
+} // namespace spark

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checked rotation, and the facts that kernels' limits and table rows may name.
+#pragma once
+
+#include "ops/operator.h"
+
+namespace spark {
+
+// Head h of token (i, j) of a tensor starts at i * outer + j * inner + h * head elements.
+struct HeadTensor {
+    spark_devptr data;
+    int64_t outer, inner, head;
+};
+
+struct Rope {
+    HeadTensor x, y;
+    spark_devptr positions, table, invalid_count; // the last two: 0 = absent
+    int64_t tokens1, tokens0;                     // outer, inner
+    int64_t heads, width, pairs;                  // H, D, R / 2
+    int64_t table_rows, table_stride;
+    uint64_t ratio; // of the rates of neighbouring pairs, theta^(-2/R), times 2^64
+    uint32_t flags;
+    bool positions64, table_f32, in_place;
+};
+
+// NAME_align: the largest power of two, at most 256, that divides the address and the strides in bytes.
+enum RopeFact : uint32_t { ROPE_TOKENS, ROPE_HEADS, ROPE_WIDTH, ROPE_PAIRS, ROPE_X_ALIGN, ROPE_Y_ALIGN, ROPE_FACTS };
+constexpr const char* ROPE_FACT_NAMES[] = {"tokens", "heads", "width", "pairs", "x_align", "y_align"};
+static_assert(std::size(ROPE_FACT_NAMES) == ROPE_FACTS);
+
+spark_status check_rope(const Bound& bound, Work& work, Report& report);
+
+} // namespace spark
