@@ -12,8 +12,8 @@ namespace bench {
 namespace {
 
 using Result = int;
-constexpr uint32_t MMA_ITERATIONS = 4096, MMA_BLOCK = 128, MMA_BLOCKS_PER_SM = 4; // 16 warps an SM
-constexpr uint64_t STREAM_BYTES = uint64_t{1} << 30;                             // far beyond any L2
+constexpr uint32_t MMA_ITERATIONS = 4096, MMA_BLOCK = 128, MMA_BLOCKS_PER_SM = 4;   // 16 warps an SM
+constexpr uint64_t STREAM_BYTES = uint64_t{1} << 30;                                // far beyond any L2
 constexpr uint32_t CHUNK_BYTES = 256 * 4 * 16, CHUNKS = STREAM_BYTES / CHUNK_BYTES; // a block each
 
 struct Driver {
@@ -27,7 +27,8 @@ struct Driver {
     Result (*alloc)(uint64_t*, size_t);
     Result (*free)(uint64_t);
     Result (*set32)(uint64_t, unsigned, size_t);
-    Result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+    Result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                     void**);
     Result (*unload)(void*);
 };
 Driver driver;
@@ -47,7 +48,8 @@ bool open_driver(std::string& error) {
     }
     const bool complete =
         find(library, driver.init, "cuInit") && find(library, driver.device_get, "cuDeviceGet") &&
-        find(library, driver.attribute, "cuDeviceGetAttribute") && find(library, driver.retain, "cuDevicePrimaryCtxRetain") &&
+        find(library, driver.attribute, "cuDeviceGetAttribute") &&
+        find(library, driver.retain, "cuDevicePrimaryCtxRetain") &&
         find(library, driver.set_current, "cuCtxSetCurrent") && find(library, driver.load, "cuModuleLoadData") &&
         find(library, driver.function, "cuModuleGetFunction") && find(library, driver.alloc, "cuMemAlloc_v2") &&
         find(library, driver.free, "cuMemFree_v2") && find(library, driver.set32, "cuMemsetD32_v2") &&
@@ -64,17 +66,15 @@ Ceilings::Ceilings(int device, std::string& error) {
     int handle = 0, sms = 0;
     void* context = nullptr;
     void* module = nullptr;
-    const bool ok = !driver.init(0) && !driver.device_get(&handle, device) && !driver.attribute(&sms, SM_COUNT, handle) &&
-                    !driver.retain(&context, handle) && !driver.set_current(context) &&
-                    !driver.load(&module, spark_bench_ceilings_ptx) && !driver.function(&mma_, module, "mma_bf16") &&
-                    !driver.function(&read_, module, "read") &&
+    const bool ok = !driver.init(0) && !driver.device_get(&handle, device) &&
+                    !driver.attribute(&sms, SM_COUNT, handle) && !driver.retain(&context, handle) &&
+                    !driver.set_current(context) && !driver.load(&module, spark_bench_ceilings_ptx) &&
+                    !driver.function(&mma_, module, "mma_bf16") && !driver.function(&read_, module, "read") &&
                     !driver.alloc(&source_, STREAM_BYTES) && !driver.alloc(&target_, STREAM_BYTES) &&
                     !driver.set32(source_, 0x5bd1e995, STREAM_BYTES / 4);
     sm_count_ = static_cast<uint32_t>(sms);
-    if (ok)
-        module_ = module;
-    else
-        error = "the ceiling loops could not be loaded";
+    if (ok) module_ = module;
+    else error = "the ceiling loops could not be loaded";
 }
 
 Ceilings::~Ceilings() {

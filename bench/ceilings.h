@@ -9,7 +9,7 @@
 namespace bench {
 
 class Ceilings {
-  public:
+public:
     // Opens the driver that the library uses and loads the loops; on failure `error` says why and ready() is false.
     Ceilings(int device, std::string& error);
     ~Ceilings();
@@ -22,7 +22,7 @@ class Ceilings {
     void read(uint64_t stream) const;
     double read_bytes() const;
 
-  private:
+private:
     void launch(void* function, uint32_t grid, uint32_t block, void** params, uint64_t stream) const;
 
     void* module_ = nullptr;

@@ -16,8 +16,9 @@ namespace {
 constexpr uint64_t BEYOND_CACHE = uint64_t{512} << 20;
 
 // Launches args[i] in turn. All of them have one kernel, since they differ only in addresses.
-template <class Args> Item operator_item(spark_context* ctx, std::string name, std::string shape, std::vector<Args> args,
-                                         const char* ceiling, Unit unit) {
+template <class Args>
+Item operator_item(spark_context* ctx, std::string name, std::string shape, std::vector<Args> args, const char* ceiling,
+                   Unit unit) {
     spark_error err{};
     err.struct_size = sizeof err;
     spark_op_info info{};
@@ -74,12 +75,13 @@ Item rmsnorm(Buffers& buffers, int64_t rows, int64_t n, spark_dtype dtype, bool 
     for (size_t i = 0; i < copies(bytes); ++i) {
         auto r = start<spark_rmsnorm_args>(SPARK_OP_RMSNORM);
         r.eps = 1e-5f;
-        r.x = buffers.random(dtype, {rows, n}), r.weight = buffers.random(dtype, {n}), r.y = buffers.random(dtype, {rows, n});
+        r.x = buffers.random(dtype, {rows, n}), r.weight = buffers.random(dtype, {n}),
+        r.y = buffers.random(dtype, {rows, n});
         if (residual) r.residual = buffers.random(dtype, {rows, n}), r.residual_out = r.residual;
         all.push_back(r);
     }
-    const std::string shape = "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " + spark_dtype_name(dtype) +
-                              (residual ? " +residual" : "");
+    const std::string shape = "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " +
+                              spark_dtype_name(dtype) + (residual ? " +residual" : "");
     return operator_item(buffers.context(), "rmsnorm", shape, std::move(all), "copy", Unit::bytes);
 }
 
@@ -89,7 +91,8 @@ Item embedding(Buffers& buffers, int64_t tokens, int64_t vocabulary, int64_t wid
     for (size_t i = 0; i < 4; ++i) {
         auto e = start<spark_embedding_args>(SPARK_OP_EMBEDDING);
         e.hdr.flags = SPARK_EMBEDDING_ZERO_INVALID;
-        e.table = table, e.ids = buffers.indices(tokens, vocabulary), e.y = buffers.random(SPARK_DTYPE_BF16, {tokens, width});
+        e.table = table, e.ids = buffers.indices(tokens, vocabulary),
+        e.y = buffers.random(SPARK_DTYPE_BF16, {tokens, width});
         all.push_back(e);
     }
     const std::string shape = "tokens=" + std::to_string(tokens) + " vocabulary=" + std::to_string(vocabulary) +
@@ -166,10 +169,11 @@ std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool
 
 std::vector<Item> operator_items(Buffers& buffers, bool small) {
     if (small) // a look at the mechanism where a card is not at hand: the figures mean nothing there
-        return {gemm(buffers, 128, 128, 64, SPARK_DTYPE_BF16, "tn"), rmsnorm(buffers, 16, 1024, SPARK_DTYPE_BF16, false),
-                embedding(buffers, 16, 100, 256)};
+        return {gemm(buffers, 128, 128, 64, SPARK_DTYPE_BF16, "tn"),
+                rmsnorm(buffers, 16, 1024, SPARK_DTYPE_BF16, false), embedding(buffers, 16, 100, 256)};
     std::vector<Item> items;
-    for (const char* layout : {"tn", "nn", "nt"}) items.push_back(gemm(buffers, 4096, 4096, 4096, SPARK_DTYPE_BF16, layout));
+    for (const char* layout : {"tn", "nn", "nt"})
+        items.push_back(gemm(buffers, 4096, 4096, 4096, SPARK_DTYPE_BF16, layout));
     items.push_back(gemm(buffers, 4096, 4096, 4096, SPARK_DTYPE_F16, "tn"));
     items.push_back(gemm(buffers, 1024, 1024, 1024, SPARK_DTYPE_BF16, "tn"));
     items.push_back(gemm(buffers, 2048, 2048, 2048, SPARK_DTYPE_BF16, "tn"));

@@ -22,14 +22,14 @@ struct Item {
     std::string kernel;  // empty for a ceiling
     std::string ceiling; // the item whose rate is 100 %; empty for a ceiling
     Unit unit = Unit::bytes;
-    double work = 0;     // FLOPs or bytes of one run
+    double work = 0; // FLOPs or bytes of one run
     std::function<void(spark_stream)> run;
     std::vector<double> milliseconds; // one sample per round, filled by main.cpp
 };
 
 // Device memory filled with random numbers of ordinary size, freed at the end of the run.
 class Buffers {
-  public:
+public:
     explicit Buffers(spark_context* ctx) : ctx_(ctx) {}
     ~Buffers();
     Buffers(const Buffers&) = delete;
@@ -38,13 +38,14 @@ class Buffers {
     spark_tensor indices(int64_t count, int64_t limit);                 // I32 below limit
     spark_context* context() const { return ctx_; }
 
-  private:
+private:
     uint64_t upload(const void* data, uint64_t bytes, uint64_t total);
     spark_context* ctx_;
     std::vector<uint64_t> all_;
 };
 
-// The loops, and the driver's own copy from device to device: the faster of what one can hold a streaming kernel against.
+// The loops, and the driver's own copy from device to device: the faster of what one can hold a streaming kernel
+// against.
 std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool small);
 // Every operator's rows; throws std::runtime_error with the library's sentence.
 std::vector<Item> operator_items(Buffers& buffers, bool small);

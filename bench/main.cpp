@@ -40,7 +40,7 @@ bool parse(int argc, char** argv, Settings& s) {
 }
 
 class Timer {
-  public:
+public:
     explicit Timer(spark_context* ctx) : ctx_(ctx) {
         spark_stream_create(ctx, &stream_, nullptr);
         spark_event_create(ctx, &begin_, nullptr);
@@ -65,7 +65,7 @@ class Timer {
         return total / times;
     }
 
-  private:
+private:
     spark_context* ctx_;
     spark_stream stream_ = 0;
     spark_event begin_ = 0, end_ = 0;
@@ -103,29 +103,31 @@ void print_table(const std::vector<bench::Item>& items, const spark_device_info&
         const bool flops = item.unit == bench::Unit::flops;
         std::printf("%-10s %-44s %-36s %10.2f %8.2f %s", item.name.c_str(), item.shape.c_str(), item.kernel.c_str(),
                     median(item) * 1e3, rate(item) / 1e12, flops ? "TFLOPS" : "TB/s  ");
-        if (item.ceiling.empty())
-            std::printf("\n");
-        else
-            std::printf(" %5.1f %% of %s\n", 100 * fraction(item, items), item.ceiling.c_str());
+        if (item.ceiling.empty()) std::printf("\n");
+        else std::printf(" %5.1f %% of %s\n", 100 * fraction(item, items), item.ceiling.c_str());
     }
 }
 
-bool write_json(const std::string& path, const std::vector<bench::Item>& items, const spark_device_info& device, int rounds) {
+bool write_json(const std::string& path, const std::vector<bench::Item>& items, const spark_device_info& device,
+                int rounds) {
     FILE* file = std::fopen(path.c_str(), "w");
     if (!file) return false;
-    std::fprintf(file, "{\"device\": \"%s\", \"cc\": \"%u.%u\", \"sm_count\": %u, \"driver\": %u, \"emulated\": %s, \"rounds\": %d,\n",
-                 device.name, device.cc_major, device.cc_minor, device.sm_count, device.driver_version,
-                 device.emulated ? "true" : "false", rounds);
+    std::fprintf(
+        file,
+        "{\"device\": \"%s\", \"cc\": \"%u.%u\", \"sm_count\": %u, \"driver\": %u, \"emulated\": %s, \"rounds\": %d,\n",
+        device.name, device.cc_major, device.cc_minor, device.sm_count, device.driver_version,
+        device.emulated ? "true" : "false", rounds);
     std::fprintf(file, " \"library\": %s,\n \"rows\": [\n", spark_build_info());
     for (size_t i = 0; i < items.size(); ++i) {
         const bench::Item& item = items[i];
-        std::fprintf(file,
-                     "  {\"name\": \"%s\", \"shape\": \"%s\", \"kernel\": \"%s\", \"unit\": \"%s\", \"median_us\": %.4f, "
-                     "\"least_us\": %.4f, \"most_us\": %.4f, \"rate\": %.6g, \"ceiling\": \"%s\", \"fraction\": %.4f}%s\n",
-                     item.name.c_str(), item.shape.c_str(), item.kernel.c_str(),
-                     item.unit == bench::Unit::flops ? "FLOP/s" : "byte/s", median(item) * 1e3,
-                     item.milliseconds.front() * 1e3, item.milliseconds.back() * 1e3, rate(item), item.ceiling.c_str(),
-                     fraction(item, items), i + 1 < items.size() ? "," : "");
+        std::fprintf(
+            file,
+            "  {\"name\": \"%s\", \"shape\": \"%s\", \"kernel\": \"%s\", \"unit\": \"%s\", \"median_us\": %.4f, "
+            "\"least_us\": %.4f, \"most_us\": %.4f, \"rate\": %.6g, \"ceiling\": \"%s\", \"fraction\": %.4f}%s\n",
+            item.name.c_str(), item.shape.c_str(), item.kernel.c_str(),
+            item.unit == bench::Unit::flops ? "FLOP/s" : "byte/s", median(item) * 1e3, item.milliseconds.front() * 1e3,
+            item.milliseconds.back() * 1e3, rate(item), item.ceiling.c_str(), fraction(item, items),
+            i + 1 < items.size() ? "," : "");
     }
     std::fprintf(file, " ]}\n");
     return std::fclose(file) == 0;
@@ -153,7 +155,8 @@ int run(const Settings& settings) {
         bench::Buffers buffers(ctx);
         std::vector<bench::Item> items = bench::ceiling_items(ceilings, buffers, settings.small);
         for (bench::Item& item : bench::operator_items(buffers, settings.small))
-            if ((item.name + " " + item.shape).find(settings.only) != std::string::npos) items.push_back(std::move(item));
+            if ((item.name + " " + item.shape).find(settings.only) != std::string::npos)
+                items.push_back(std::move(item));
         Timer timer(ctx);
         measure_all(timer, items, settings);
         print_table(items, device);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine's face: what the driver façade (emu/driver) needs of the rest of the emulator, and nothing more.
 // Text comes in as PTX, kernels run over a Memory, and every finding comes back as a Report.
 // Nothing here knows CUDA's API; nothing in emu/driver knows how an instruction works.
@@ -25,9 +26,9 @@ struct DeviceProfile {
     const char* name; // "NVIDIA GB10 (emulated)"
     int cc_major, cc_minor;
     uint32_t sm_count;
-    uint32_t smem_optin;        // most dynamic shared memory one block may ask for
-    uint32_t smem_per_sm;       // shared memory of one SM
-    uint32_t smem_reserved;     // taken by the system for each resident block
+    uint32_t smem_optin;    // most dynamic shared memory one block may ask for
+    uint32_t smem_per_sm;   // shared memory of one SM
+    uint32_t smem_reserved; // taken by the system for each resident block
     uint32_t max_warps_per_sm;
     uint32_t max_ctas_per_sm;
     uint32_t regs_per_sm;
@@ -41,19 +42,19 @@ std::vector<const DeviceProfile*> all_profiles();
 
 // How a run is scheduled and what is checked. Parsed from the text of LIBSPARK_EMU ("seed=7,sched=random").
 enum class Schedule { round_robin, random, starve_low, starve_high };
-enum class Merge { ipdom, late, random };         // where diverged lanes of a warp meet again
-enum class AsyncTiming { late, early, random };   // when a cp.async lands
+enum class Merge { ipdom, late, random };       // where diverged lanes of a warp meet again
+enum class AsyncTiming { late, early, random }; // when a cp.async lands
 struct Options {
     uint64_t seed = 0;
     Schedule schedule = Schedule::round_robin;
     Merge merge = Merge::ipdom;
     AsyncTiming async = AsyncTiming::late;
-    bool late_reads = false;    // ldmatrix and shared loads deliver when their registers are first used
+    bool late_reads = false; // ldmatrix and shared loads deliver when their registers are first used
     bool check_race = true;
     bool check_undefined = true;
-    bool check_bounds = true;   // bounds, alignment, address space: always checked, whatever this says
-    bool fuzz_approx = false;   // approximate functions err by a seeded amount up to their documented bound
-    uint32_t threads = 0;       // host threads that run CTAs; 0: one per core
+    bool check_bounds = true;           // bounds, alignment, address space: always checked, whatever this says
+    bool fuzz_approx = false;           // approximate functions err by a seeded amount up to their documented bound
+    uint32_t threads = 0;               // host threads that run CTAs; 0: one per core
     uint64_t max_warp_instructions = 0; // 0: no limit; else a runaway kernel is reported and stopped
 };
 // Returns an empty string, or a sentence that says which word is wrong and what is allowed.
@@ -65,20 +66,20 @@ struct Report {
     std::string kind;
     std::string kernel;
     std::string file;
-    int line = 0;       // source line of the instruction at fault (after line markers)
+    int line = 0; // source line of the instruction at fault (after line markers)
     std::string text;
-    bool fatal = true;  // the kernel was stopped there
+    bool fatal = true; // the kernel was stopped there
 };
 
 // Exact and reproducible for a given kernel, input and launch (not for a given schedule: they do not depend on it,
 // except for spin loops).
 struct Counters {
     uint64_t warp_instructions = 0;
-    uint64_t lane_instructions = 0;      // active lanes summed
+    uint64_t lane_instructions = 0; // active lanes summed
     uint64_t divergent_branches = 0;
     uint64_t mma = 0;
     uint64_t barrier_waits = 0;
-    uint64_t global_requests = 0, global_sectors = 0;   // 32-byte sectors touched, per warp request
+    uint64_t global_requests = 0, global_sectors = 0; // 32-byte sectors touched, per warp request
     uint64_t global_read_bytes = 0, global_write_bytes = 0;
     uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0; // conflicts: wavefronts beyond the least
     uint64_t async_bytes = 0;
@@ -97,8 +98,8 @@ struct KernelInfo {
     std::vector<ParamInfo> params;
     uint32_t param_bytes = 0;
     uint32_t static_smem = 0;
-    uint32_t max_threads = 1024;   // from .maxntid / .reqntid
-    uint32_t declared_regs = 0;    // widest live set is not computed; number of 32-bit virtual registers
+    uint32_t max_threads = 1024; // from .maxntid / .reqntid
+    uint32_t declared_regs = 0;  // widest live set is not computed; number of 32-bit virtual registers
 };
 
 struct LoadResult {
@@ -123,7 +124,7 @@ struct LaunchRequest {
 struct LaunchResult {
     std::vector<Report> reports; // empty: the run was clean
     Counters counters;
-    bool completed = true;       // false: a fatal report stopped it
+    bool completed = true; // false: a fatal report stopped it
 };
 LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfile& device, const Options& options);
 

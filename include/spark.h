@@ -591,10 +591,10 @@ typedef enum spark_rope_flag {
  * integers, so that c and s are within 2^-22 + abs(p) * 2^-62 * (R/2 + 16) of the true values at any position; at
  * position 2^20 and R = 128 that is 2^-22. Positions may be negative. theta counts as it is given; frequency scaling
  * (Llama 3.1, YaRN, LongRoPE) and factors on cos and sin come as a table.
- * A row of the table holds R/2 cosines, then R/2 sines. A position outside [0, P) is never followed: the R elements of each
- * head of that token become NaN, and invalid_count, if given, is counted up by one. It is not set: clear it first.
- * The dimensions before H must collapse to at most two with one stride each, in x and y alike; a slice of heads of a packed
- * QKV projection does, so that one call can rotate q and k, which are neighbours there.
+ * A row of the table holds R/2 cosines, then R/2 sines. A position outside [0, P) is never followed: the R elements of
+ * each head of that token become NaN, and invalid_count, if given, is counted up by one. It is not set: clear it first.
+ * The dimensions before H must collapse to at most two with one stride each, in x and y alike; a slice of heads of a
+ * packed QKV projection does, so that one call can rotate q and k, which are neighbours there.
  */
 typedef struct spark_rope_args {
     spark_args hdr;

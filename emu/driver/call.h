@@ -14,18 +14,18 @@ namespace emu::driver {
 enum Need : unsigned {
     NEED_NOTHING = 0, // not even cuInit
     NEED_INIT = 1,
-    NEED_CONTEXT = 2, // a current context without a sticky error; implies NEED_INIT
-    UNSAFE = 4,       // "potentially unsafe" during stream capture: may be refused, and then invalidates the capture
+    NEED_CONTEXT = 2,  // a current context without a sticky error; implies NEED_INIT
+    UNSAFE = 4,        // "potentially unsafe" during stream capture: may be refused, and then invalidates the capture
     FROM_CALLBACK = 8, // may be called by a host function that a stream runs
-    NEED_HEALTH = 16 // works without a context, but not under one with a sticky error; implies NEED_INIT
+    NEED_HEALTH = 16   // works without a context, but not under one with a sticky error; implies NEED_INIT
 };
 CUresult admit(unsigned needs); // the state lock is held
 
-#define ENTER(symbol, needs)                            \
-    count_call(Fn::symbol);                             \
-    Lock lock(state().mutex);                           \
-    State& s = state();                                 \
-    (void)s;                                            \
+#define ENTER(symbol, needs)  \
+    count_call(Fn::symbol);   \
+    Lock lock(state().mutex); \
+    State& s = state();       \
+    (void)s;                  \
     if (const CUresult refusal = admit(needs)) return refusal
 
 } // namespace emu::driver

@@ -25,8 +25,8 @@ void leave(Capture& capture) {
             stream->capture.reset();
             stream->tips.clear();
         }
-    std::erase_if(state().captures, [&](const std::weak_ptr<Capture>& c) {
-        return c.expired() || c.lock().get() == &capture; });
+    std::erase_if(state().captures,
+                  [&](const std::weak_ptr<Capture>& c) { return c.expired() || c.lock().get() == &capture; });
 }
 
 void add_tip(std::vector<std::shared_ptr<Node>>& tips, const std::shared_ptr<Node>& node) {
@@ -69,8 +69,8 @@ CUresult check_unsafe_call() {
         const std::shared_ptr<Capture> capture = weak.lock();
         if (!capture) continue;
         const bool own = capture->thread == thread.number && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
-        const bool across = thread.capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL
-            && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+        const bool across =
+            thread.capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
         if (own || across) result = refuse_and_invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     return result;
@@ -174,8 +174,8 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
     const std::shared_ptr<Capture> capture = stream->capture;
     if (!capture) return CUDA_ERROR_ILLEGAL_STATE;
     if (capture->origin.lock() != stream) return refuse_and_invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
-    const bool wrong_thread = capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED
-        && capture->thread != this_thread().number;
+    const bool wrong_thread =
+        capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != this_thread().number;
     const CUresult result = wrong_thread                     ? CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
                             : capture->invalid               ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                             : !all_joined(*capture, *stream) ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED

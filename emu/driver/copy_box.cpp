@@ -22,8 +22,9 @@ CUresult side_of(const Side& given, const CUDA_MEMCPY3D& copy, CopySide& out, Pl
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     if (given.type < CU_MEMORYTYPE_HOST || given.type > CU_MEMORYTYPE_UNIFIED) return CUDA_ERROR_INVALID_VALUE;
-    place = given.type == CU_MEMORYTYPE_HOST ? Place::host : given.type == CU_MEMORYTYPE_DEVICE ? Place::device
-        : Place::either;
+    place = given.type == CU_MEMORYTYPE_HOST     ? Place::host
+            : given.type == CU_MEMORYTYPE_DEVICE ? Place::device
+                                                 : Place::either;
     out.pitch = given.pitch ? given.pitch : given.x + copy.WidthInBytes;
     const size_t rows = given.rows ? given.rows : given.y + copy.Height;
     if (out.pitch < given.x + copy.WidthInBytes || (copy.Depth > 1 && rows < given.y + copy.Height))
@@ -64,10 +65,10 @@ CUresult box_of(const CUDA_MEMCPY3D* copy, BoxCopy& out) {
     out.work.width = c.WidthInBytes;
     out.work.height = c.Height;
     out.work.depth = c.Depth;
-    const Side from{c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch,
-        c.srcHeight};
-    const Side to{c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch,
-        c.dstHeight};
+    const Side from{c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, c.srcXInBytes,
+                    c.srcY,          c.srcZ,    c.srcPitch,  c.srcHeight};
+    const Side to{c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, c.dstXInBytes,
+                  c.dstY,          c.dstZ,    c.dstPitch,  c.dstHeight};
     if (CUresult refusal = side_of(from, c, out.work.from, out.from)) return refusal;
     return side_of(to, c, out.work.to, out.to);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of the CUDA Driver API that libspark-emu.so implements, declared by ourselves (no CUDA header is used).
 // Names carry the suffix of the binary symbol. The table of names and versions is functions.inc; what is exported
-// without being implemented is in unimplemented.cpp. Also for programs that link the emulator directly (the tests).
+// without being implemented is in unimplemented.inc. Also for programs that link the emulator directly (the tests).
 #pragma once
 
 #include "emu/driver/cuda_types.h"
@@ -82,7 +82,7 @@ CU_API CUresult cuMemHostGetFlags(unsigned* flags, void* pointer);
 CU_API CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr address);
 CU_API CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address);
 CU_API CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data,
-    CUdeviceptr address);
+                                       CUdeviceptr address);
 // pool.cpp
 CU_API CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream);
 CU_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream);
@@ -160,7 +160,7 @@ CU_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* of
 CU_API CUresult cuFuncLoad(CUfunction function);
 CU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int block, size_t smem);
 CU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function, int block,
-                                                                    size_t smem, unsigned flags);
+                                                                     size_t smem, unsigned flags);
 CU_API CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction function, CUoccupancyB2DSize smem_of,
                                                  size_t smem, int limit);
 CU_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction function, int blocks, int block);
@@ -198,11 +198,10 @@ CU_API CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mod
 CU_API CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph);
 CU_API CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status);
 CU_API CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
-    CUgraph* graph,
-                                          const CUgraphNode** nodes, size_t* count);
+                                          CUgraph* graph, const CUgraphNode** nodes, size_t* count);
 CU_API CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
-    CUgraph* graph,
-                                          const CUgraphNode** nodes, const CUgraphEdgeData** edges, size_t* count);
+                                          CUgraph* graph, const CUgraphNode** nodes, const CUgraphEdgeData** edges,
+                                          size_t* count);
 CU_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode);
 // graph.cpp, graph_exec.cpp
 CU_API CUresult cuGraphCreate(CUgraph* graph, unsigned flags);

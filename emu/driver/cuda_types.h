@@ -113,8 +113,12 @@ enum CUlimit {
     CU_LIMIT_PERSISTING_L2_CACHE_SIZE = 6,
 };
 
-enum CUfunc_cache { CU_FUNC_CACHE_PREFER_NONE, CU_FUNC_CACHE_PREFER_SHARED, CU_FUNC_CACHE_PREFER_L1,
-    CU_FUNC_CACHE_PREFER_EQUAL };
+enum CUfunc_cache {
+    CU_FUNC_CACHE_PREFER_NONE,
+    CU_FUNC_CACHE_PREFER_SHARED,
+    CU_FUNC_CACHE_PREFER_L1,
+    CU_FUNC_CACHE_PREFER_EQUAL
+};
 
 // Only the options that carry something the loader acts on; the others are accepted and have no meaning here.
 enum CUjit_option {
@@ -125,8 +129,11 @@ enum CUjit_option {
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     CU_JIT_NUM_OPTIONS = 36,
 };
-enum CUlibraryOption { CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0, CU_LIBRARY_BINARY_IS_PRESERVED = 1,
-    CU_LIBRARY_NUM_OPTIONS = 2 };
+enum CUlibraryOption {
+    CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0,
+    CU_LIBRARY_BINARY_IS_PRESERVED = 1,
+    CU_LIBRARY_NUM_OPTIONS = 2
+};
 
 enum CUfunction_attribute {
     CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,

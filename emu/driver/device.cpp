@@ -14,8 +14,8 @@ namespace {
 constexpr const char* PCI_BUS_ID = "0000:0E:00.0";
 
 bool is_graphics_attribute(int number) { // textures and surfaces: known numbers, no support
-    return (number >= 21 && number <= 29) || (number >= 42 && number <= 49) || (number >= 52 && number <= 74)
-        || number == 77;
+    return (number >= 21 && number <= 29) || (number >= 42 && number <= 49) || (number >= 52 && number <= 74) ||
+           number == 77;
 }
 
 CUresult uuid_of(CUuuid* uuid, CUdevice device) {
@@ -77,7 +77,9 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
     const Extra& x = extra_of(p);
     switch (attribute) {
 #define ATTRIBUTE(name, number, answer) \
-    case CU_DEVICE_ATTRIBUTE_##name: *value = answer; return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_##name:    \
+        *value = answer;                \
+        return CUDA_SUCCESS;
 #include "emu/driver/attributes.inc"
 #undef ATTRIBUTE
     }

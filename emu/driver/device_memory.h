@@ -25,7 +25,7 @@ public:
 
     uint64_t allocate(size_t bytes); // 512-byte aligned; 0: out of memory
     void release(uint64_t address);
-    bool owns(uint64_t address) const; // inside the reserved range, allocated or not
+    bool owns(uint64_t address) const;                // inside the reserved range, allocated or not
     bool holds(uint64_t address, size_t bytes) const; // all of it inside one live allocation
     uint64_t used() const;
     uint64_t capacity() const;

@@ -44,8 +44,8 @@ CUresult elapsed(float* milliseconds, CUevent start_handle, CUevent end_handle) 
 
 CUresult check_captured(const Event& event) {
     if (!event.capture) return CUDA_SUCCESS;
-    return event.capture->ended ? CUDA_ERROR_INVALID_VALUE : refuse_and_invalidate(event.capture,
-        CUDA_ERROR_CAPTURED_EVENT);
+    return event.capture->ended ? CUDA_ERROR_INVALID_VALUE
+                                : refuse_and_invalidate(event.capture, CUDA_ERROR_CAPTURED_EVENT);
 }
 
 } // namespace

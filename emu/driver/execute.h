@@ -9,8 +9,8 @@ namespace emu::driver {
 struct ExecuteSetting {
     DeviceMemory& memory;
     const DeviceProfile& profile;
-    Options options;  // a copy: the caller may reconfigure while a kernel runs
-    CUresult sticky;  // of the context: work behind a fatal report is dropped
+    Options options; // a copy: the caller may reconfigure while a kernel runs
+    CUresult sticky; // of the context: work behind a fatal report is dropped
 };
 bool touches_memory(const Work& work);
 CUresult execute(const Work& work, const ExecuteSetting& setting); // what the context's sticky error becomes

@@ -64,19 +64,19 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream
 }
 
 CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
-    CUstream stream) {
+                           CUstream stream) {
     ENTER(cuMemsetD2D8Async, NEED_INIT);
     return fill(lock, {to, pitch, value, 1, width, height}, stream);
 }
 
 CUresult cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height,
-    CUstream stream) {
+                            CUstream stream) {
     ENTER(cuMemsetD2D16Async, NEED_INIT);
     return fill(lock, {to, pitch, value, 2, width, height}, stream);
 }
 
 CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
-    CUstream stream) {
+                            CUstream stream) {
     ENTER(cuMemsetD2D32Async, NEED_INIT);
     return fill(lock, {to, pitch, value, 4, width, height}, stream);
 }

@@ -143,14 +143,14 @@ CUresult cuGraphAddEmptyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode
 }
 
 CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* deps, size_t count,
-    CUevent event) {
+                                   CUevent event) {
     ENTER(cuGraphAddEventRecordNode, NEED_INIT);
     const std::shared_ptr<Event> found = s.events.find(event);
     return found ? add(node, graph, deps, count, RecordWork{found}) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuGraphAddEventWaitNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* deps, size_t count,
-    CUevent event) {
+                                 CUevent event) {
     ENTER(cuGraphAddEventWaitNode, NEED_INIT);
     const std::shared_ptr<Event> found = s.events.find(event);
     return found ? add(node, graph, deps, count, WaitWork{found}) : CUDA_ERROR_INVALID_HANDLE;

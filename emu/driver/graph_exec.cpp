@@ -14,9 +14,14 @@ CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS* p, KernelWork& out) {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     const CUfunction function = p->func ? p->func : reinterpret_cast<CUfunction>(p->kern);
     const std::shared_ptr<Context> context = p->ctx ? state().contexts.find(p->ctx) : current_context();
-    return prepare_launch({function, {p->gridDimX, p->gridDimY, p->gridDimZ},
-        {p->blockDimX, p->blockDimY, p->blockDimZ},
-                           p->sharedMemBytes, p->kernelParams, p->extra, false}, context, out);
+    return prepare_launch({function,
+                           {p->gridDimX, p->gridDimY, p->gridDimZ},
+                           {p->blockDimX, p->blockDimY, p->blockDimZ},
+                           p->sharedMemBytes,
+                           p->kernelParams,
+                           p->extra,
+                           false},
+                          context, out);
 }
 
 namespace {
@@ -26,8 +31,7 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags)
     const std::shared_ptr<Graph> graph = s.graphs.find(handle);
     if (!out || !graph) return CUDA_ERROR_INVALID_VALUE;
     constexpr unsigned long long known = CU_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
-                                         CU_GRAPH_INSTANTIATE_FLAG_UPLOAD |
-                                         CU_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+                                         CU_GRAPH_INSTANTIATE_FLAG_UPLOAD | CU_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
     if (flags & CU_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) {
         remark("graphs launched from the device are not implemented");
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -109,7 +113,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) { // a launch in flight keeps its 
 }
 
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec handle, CUgraphNode node,
-    const CUDA_KERNEL_NODE_PARAMS* params) {
+                                           const CUDA_KERNEL_NODE_PARAMS* params) {
     ENTER(cuGraphExecKernelNodeSetParams_v2, NEED_CONTEXT);
     const std::shared_ptr<GraphExec> exec = s.execs.find(handle);
     if (!exec || !params) return CUDA_ERROR_INVALID_VALUE;

@@ -12,8 +12,7 @@ namespace emu::driver {
 
 uint64_t next_handle(); // rises by 16, starts far above any small constant that means something else
 
-template <class Handle, class Object>
-class HandleTable {
+template <class Handle, class Object> class HandleTable {
 public:
     Handle add(std::shared_ptr<Object> object) {
         const uint64_t value = next_handle();
@@ -26,12 +25,10 @@ public:
         return it == objects_.end() ? nullptr : it->second;
     }
     bool remove(Handle handle) { return objects_.erase(reinterpret_cast<uintptr_t>(handle)) != 0; }
-    template <class Visit>
-    void each(Visit visit) const {
+    template <class Visit> void each(Visit visit) const {
         for (const auto& [value, object] : objects_) visit(reinterpret_cast<Handle>(uintptr_t{value}), *object);
     }
-    template <class Condition>
-    void remove_if(Condition condition) {
+    template <class Condition> void remove_if(Condition condition) {
         std::erase_if(objects_, [&](const auto& entry) { return condition(*entry.second); });
     }
 

@@ -93,7 +93,7 @@ CUresult read_attribute(const CUlaunchAttribute& attribute, LaunchArguments& arg
         return CUDA_ERROR_NOT_SUPPORTED;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         return value.priority <= LEAST_PRIORITY && value.priority >= GREATEST_PRIORITY ? CUDA_SUCCESS
-            : CUDA_ERROR_INVALID_VALUE;
+                                                                                       : CUDA_ERROR_INVALID_VALUE;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
@@ -116,8 +116,7 @@ CUresult read_attribute(const CUlaunchAttribute& attribute, LaunchArguments& arg
 } // namespace emu::driver
 
 CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-    unsigned bz,
-                        unsigned smem, CUstream stream, void** params, void** extra) {
+                        unsigned bz, unsigned smem, CUstream stream, void** params, void** extra) {
     ENTER(cuLaunchKernel, NEED_INIT);
     return launch(lock, {function, {gx, gy, gz}, {bx, by, bz}, smem, params, extra, false}, stream);
 }
@@ -125,9 +124,13 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction function, void** params, void** extra) {
     ENTER(cuLaunchKernelEx, NEED_INIT);
     if (!c || (c->numAttrs && !c->attrs)) return CUDA_ERROR_INVALID_VALUE;
-    LaunchArguments arguments{function, {c->gridDimX, c->gridDimY, c->gridDimZ},
-        {c->blockDimX, c->blockDimY, c->blockDimZ},
-                              c->sharedMemBytes, params, extra, false};
+    LaunchArguments arguments{function,
+                              {c->gridDimX, c->gridDimY, c->gridDimZ},
+                              {c->blockDimX, c->blockDimY, c->blockDimZ},
+                              c->sharedMemBytes,
+                              params,
+                              extra,
+                              false};
     for (unsigned i = 0; i < c->numAttrs; i++)
         if (CUresult refusal = read_attribute(c->attrs[i], arguments)) return refusal;
     return launch(lock, arguments, c->hStream);

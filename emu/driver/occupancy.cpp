@@ -58,8 +58,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfun
 }
 
 CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction handle, CUoccupancyB2DSize smem_of,
-    size_t smem,
-                                          int limit) {
+                                          size_t smem, int limit) {
     ENTER(cuOccupancyMaxPotentialBlockSize, NEED_CONTEXT);
     const std::shared_ptr<Function> function = s.functions.find(handle);
     if (!function) return CUDA_ERROR_INVALID_HANDLE;
@@ -67,8 +66,8 @@ CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction hand
     const int most = limit > 0 ? std::min(limit, max_threads_of(*function)) : max_threads_of(*function);
     int best_threads = 0, best_block = 0, best_blocks = 0;
     for (int threads = most / 32 * 32; threads > 0; threads -= 32) { // the largest block wins a tie
-        const int blocks = resident_blocks(*function, static_cast<uint32_t>(threads), smem_of ? smem_of(threads)
-            : smem);
+        const int blocks =
+            resident_blocks(*function, static_cast<uint32_t>(threads), smem_of ? smem_of(threads) : smem);
         if (blocks * threads <= best_threads) continue;
         best_threads = blocks * threads, best_block = threads, best_blocks = blocks;
     }

@@ -12,11 +12,11 @@ struct PerThreadDefault {
 
 } // namespace
 
-#define PER_THREAD(symbol, suffix, parameters, arguments)   \
-    extern "C" CU_API CUresult symbol##suffix parameters;   \
-    extern "C" CUresult symbol##suffix parameters {         \
-        const PerThreadDefault scope;                       \
-        return symbol arguments;                            \
+#define PER_THREAD(symbol, suffix, parameters, arguments) \
+    extern "C" CU_API CUresult symbol##suffix parameters; \
+    extern "C" CUresult symbol##suffix parameters {       \
+        const PerThreadDefault scope;                     \
+        return symbol arguments;                          \
     }
 #include "emu/driver/per_thread.inc"
 #undef PER_THREAD

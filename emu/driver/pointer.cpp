@@ -6,8 +6,7 @@ using namespace emu::driver;
 
 namespace {
 
-template <class T>
-CUresult give(void* data, T value) {
+template <class T> CUresult give(void* data, T value) {
     *static_cast<T*>(data) = value;
     return CUDA_SUCCESS;
 }
@@ -62,8 +61,8 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
     uint64_t start = 0;
     const Block* block = find_block(address, &start);
     for (unsigned i = 0; i < count; i++) {
-        const CUresult given = block ? answer(data[i], attributes[i], *block, start, address)
-            : CUDA_ERROR_INVALID_VALUE;
+        const CUresult given =
+            block ? answer(data[i], attributes[i], *block, start, address) : CUDA_ERROR_INVALID_VALUE;
         if (given == CUDA_ERROR_NOT_SUPPORTED) return given;
         if (given != CUDA_SUCCESS) answer_nothing(data[i], attributes[i]);
     }

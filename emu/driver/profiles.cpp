@@ -19,11 +19,12 @@ constexpr DeviceProfile PROFILES[] = {
     {"h200", "NVIDIA H200 (emulated)", 9, 0, 132, 227 * KIB, 228 * KIB, KIB, 64, 32, 65536, 60 * MIB,
      uint64_t{143771} << 20, 1'980'000, false},
 };
-constexpr driver::Extra EXTRAS[] = { // in the same order
-    {4'266'000, 256, true},          // 273 GB/s
-    {14'001'000, 512, false},        // 1,792 GB/s
-    {14'001'000, 512, false},        // 1,792 GB/s
-    {3'201'000, 6144, false},        // 4,917 GB/s
+constexpr driver::Extra EXTRAS[] = {
+    // in the same order
+    {4'266'000, 256, true},   // 273 GB/s
+    {14'001'000, 512, false}, // 1,792 GB/s
+    {14'001'000, 512, false}, // 1,792 GB/s
+    {3'201'000, 6144, false}, // 4,917 GB/s
 };
 static_assert(std::size(PROFILES) == std::size(EXTRAS));
 

@@ -19,7 +19,7 @@ enum class Fn : uint32_t { // every implemented function, by its symbol
 };
 void count_call(Fn function);
 
-// Exported without being implemented: see unimplemented.cpp.
+// Exported without being implemented: see unimplemented.inc.
 struct Unimplemented {
     const char* base;
     const char* symbol;

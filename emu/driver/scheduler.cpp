@@ -111,8 +111,7 @@ std::shared_ptr<Op> append(const std::shared_ptr<Stream>& stream, Work work) {
 void run_eagerly(Lock& lock) {
     if (eager())
         while (step(lock)) {}
-    else if (queue().ready.size() > MOST_DEFERRED)
-        step(lock);
+    else if (queue().ready.size() > MOST_DEFERRED) step(lock);
 }
 
 void run_one(Lock& lock) { step(lock); }

@@ -152,21 +152,20 @@ State& state(); // never destroyed: host threads may still be in a call at exit
 
 // What belongs to one host thread.
 struct ThreadState {
-    uint64_t number = 0;              // 1, 2, ...: also picks the per-thread default stream
-    std::vector<CUcontext> contexts;  // the stack of current contexts
+    uint64_t number = 0;             // 1, 2, ...: also picks the per-thread default stream
+    std::vector<CUcontext> contexts; // the stack of current contexts
     CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-    bool per_thread_default = false;  // inside a *_ptsz or *_ptds call: stream 0 is the per-thread stream
-    bool in_callback = false;         // inside a host function run by the scheduler
+    bool per_thread_default = false; // inside a *_ptsz or *_ptds call: stream 0 is the per-thread stream
+    bool in_callback = false;        // inside a host function run by the scheduler
 };
 ThreadState& this_thread();
 
-CUresult current_sticky(); // of the current context; without one CUDA_SUCCESS
-std::shared_ptr<Context> current_context();                    // null: none, or destroyed
+CUresult current_sticky();                  // of the current context; without one CUDA_SUCCESS
+std::shared_ptr<Context> current_context(); // null: none, or destroyed
 std::shared_ptr<Context> make_context(State& s, unsigned flags, bool primary);
 // Waits for the context's work, then forgets its objects and its sticky error; the handle stays valid if asked.
 void discard_context(Lock& lock, const std::shared_ptr<Context>& context, bool keep_handle);
 CUresult resolve_stream(CUstream handle, std::shared_ptr<Stream>& out);
 const Block* find_block(uint64_t address, uint64_t* start = nullptr); // the one that holds this byte
-
 
 } // namespace emu::driver

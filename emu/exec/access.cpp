@@ -11,15 +11,15 @@ bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, 
         int l = __builtin_ctz(m);
         uint32_t a = addr[l];
         if (a & (bytes - 1)) {
-            report_access(w, "misaligned", l, Space::shared, a, bytes, write, "is not aligned to its " +
-                std::to_string(bytes) + " bytes");
+            report_access(w, "misaligned", l, Space::shared, a, bytes, write,
+                          "is not aligned to its " + std::to_string(bytes) + " bytes");
             return false;
         }
         if (a >= SHARED_BASE && uint64_t(a) + bytes <= end) continue;
         std::string size = std::to_string(end - SHARED_BASE) + " bytes of shared memory (0x" + hex(SHARED_BASE) +
-            "..0x" + hex(end) + ")";
-        if (a < SHARED_BASE) report_access(w, "bounds", l, Space::shared, a, bytes, write, "lies before the block's " +
-            size);
+                           "..0x" + hex(end) + ")";
+        if (a < SHARED_BASE)
+            report_access(w, "bounds", l, Space::shared, a, bytes, write, "lies before the block's " + size);
         else
             report_access(w, "smem-budget", l, Space::shared, a, bytes, write,
                           "ends " + std::to_string(uint64_t(a) + bytes - end) + " bytes past the block's " + size);
@@ -108,8 +108,8 @@ bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, b
             return false;
         }
         if (a & (bytes - 1)) {
-            report_access(w, "misaligned", l, Space::global, a, bytes, write, "is not aligned to its " +
-                std::to_string(bytes) + " bytes");
+            report_access(w, "misaligned", l, Space::global, a, bytes, write,
+                          "is not aligned to its " + std::to_string(bytes) + " bytes");
             return false;
         }
         if (write) memory.define_small(a, bytes);
@@ -134,9 +134,8 @@ void note_undefined(Warp& w, Space space, uint64_t address) {
 std::string undefined_origin(const Warp& w) {
     if (!w.has_origin) return {};
     std::string text = "bytes that nobody wrote were loaded by " + w.kernel->infos[w.origin_pc].text + " at " +
-                       where(*w.kernel, w.origin_pc) + " from " + (w.origin_space == Space::shared ? "shared"
-                           : "global") +
-                       " 0x" + hex(w.origin_address);
+                       where(*w.kernel, w.origin_pc) + " from " +
+                       (w.origin_space == Space::shared ? "shared" : "global") + " 0x" + hex(w.origin_address);
     if (w.origin_space == Space::global) return text + ", " + w.launch->memory->describe(w.origin_address);
     std::string copy = w.cta->async ? async_describe(w.cta->async, uint32_t(w.origin_address)) : std::string();
     return copy.empty() ? text : text + "\n  " + copy;

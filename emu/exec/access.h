@@ -24,7 +24,7 @@ EMU_INLINE void count_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
     Counters& c = *w.cta->counters;
     unsigned lanes = __builtin_popcount(mask), group = bytes <= 4 ? 32 : 128 / bytes, width = bytes <= 4 ? 4 : bytes;
     unsigned units = 128 / width, shift = unsigned(__builtin_ctz(width)), least = (lanes + group - 1) / group,
-        waves = 0;
+             waves = 0;
     c.shared_requests++;
     if (mask == FULL || (mask & (mask + 1)) == 0) { // all lanes, or the first ones
         uint32_t seen[8] = {}, ok = 1;
@@ -49,7 +49,7 @@ EMU_INLINE void count_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
 
 // False after a report. addr holds 32 addresses; lanes outside the mask may hold anything.
 EMU_INLINE bool check_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write,
-    uint32_t* undefined) {
+                             uint32_t* undefined) {
     Cta& cta = *w.cta;
     const Options& o = w.launch->options;
     uint32_t size = cta.shared_end - SHARED_BASE, room = size >= bytes ? size - bytes + 1 : 0; // places where it fits
@@ -78,8 +78,9 @@ EMU_INLINE bool check_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
         if (*undefined) note_undefined(w, Space::shared, addr[__builtin_ctz(*undefined)]);
     }
     count_shared(w, addr, mask, bytes);
-    if (cta.observer) return write ? cta.observer->shared_write(w, mask, addr, bytes)
-        : cta.observer->shared_read(w, mask, addr, bytes);
+    if (cta.observer)
+        return write ? cta.observer->shared_write(w, mask, addr, bytes)
+                     : cta.observer->shared_read(w, mask, addr, bytes);
     return true;
 }
 
@@ -101,7 +102,7 @@ EMU_INLINE bool is_contiguous(const uint64_t* addr, unsigned bytes) {
 }
 
 EMU_INLINE bool check_global(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write,
-    uint32_t* undefined) {
+                             uint32_t* undefined) {
     Memory& memory = *w.launch->memory;
     const Options& o = w.launch->options;
     unsigned lane = unsigned(__builtin_ctz(mask));
@@ -118,8 +119,8 @@ EMU_INLINE bool check_global(Warp& w, const uint64_t* addr, uint32_t mask, unsig
     Counters& c = *w.cta->counters;
     c.global_requests++;
     (write ? c.global_write_bytes : c.global_read_bytes) += uint64_t(__builtin_popcount(mask)) * bytes;
-    c.global_sectors += contiguous ? ((addr[0] + 32 * bytes - 1) >> 5) - (addr[0] >> 5) + 1
-        : global_sectors_slow(addr, mask);
+    c.global_sectors +=
+        contiguous ? ((addr[0] + 32 * bytes - 1) >> 5) - (addr[0] >> 5) + 1 : global_sectors_slow(addr, mask);
     if (!a->all_defined.load(std::memory_order_relaxed)) {
         if (write) {
             if (contiguous && ((addr[0] - memory.base()) & 7) == 0) {

@@ -8,47 +8,79 @@ namespace emu::EMU_LEVEL {
 namespace {
 
 template <class T> using U = std::make_unsigned_t<T>;
-template <class T> using Wide = std::conditional_t<
-    sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
-    std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
-                       std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
+template <class T>
+using Wide =
+    std::conditional_t<sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
+                       std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
+                                          std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
 
-struct Add { template <class T> static EMU_INLINE T f(T a, T b) { return T(U<T>(a) + U<T>(b)); } };
-struct Sub { template <class T> static EMU_INLINE T f(T a, T b) { return T(U<T>(a) - U<T>(b)); } };
-struct Neg { template <class T> static EMU_INLINE T f(T a) { return T(U<T>(0) - U<T>(a)); } };
-struct Abs { template <class T> static EMU_INLINE T f(T a) { return a < 0 ? T(U<T>(0) - U<T>(a)) : a; } };
-struct Sad { template <class T> static EMU_INLINE T f(T a, T b, T c) {
-    return T(U<T>(c) + (a < b ? U<T>(b) - U<T>(a) : U<T>(a) - U<T>(b))); } };
-struct AddSat { static EMU_INLINE int32_t f(int32_t a, int32_t b) {
-    int64_t s = int64_t(a) + b;
-    return int32_t(s > INT32_MAX ? INT32_MAX : s < INT32_MIN ? INT32_MIN : s);
-} };
-struct SubSat { static EMU_INLINE int32_t f(int32_t a, int32_t b) {
-    int64_t s = int64_t(a) - b;
-    return int32_t(s > INT32_MAX ? INT32_MAX : s < INT32_MIN ? INT32_MIN : s);
-} };
-struct AddHalves { static EMU_INLINE uint32_t f(uint32_t a, uint32_t b) {
-    return ((a + b) & 0xffff) | ((a & 0xffff0000u) + (b & 0xffff0000u)); } };
-struct MulLo { template <class T> static EMU_INLINE T f(T a, T b) { return T(uint64_t(U<T>(a)) * uint64_t(U<T>(b)));
-    } };
-struct MulHi { template <class T> static EMU_INLINE T f(T a, T b) {
-    return T((Wide<T>(a) * Wide<T>(b)) >> (sizeof(T) * 8)); } };
-struct MadLo { template <class T> static EMU_INLINE T f(T a, T b, T c) {
-    return T(uint64_t(U<T>(a)) * uint64_t(U<T>(b)) + uint64_t(U<T>(c))); } };
-struct MadHi { template <class T> static EMU_INLINE T f(T a, T b, T c) { return Add::f(MulHi::f(a, b), c); } };
+struct Add {
+    template <class T> static EMU_INLINE T f(T a, T b) { return T(U<T>(a) + U<T>(b)); }
+};
+struct Sub {
+    template <class T> static EMU_INLINE T f(T a, T b) { return T(U<T>(a) - U<T>(b)); }
+};
+struct Neg {
+    template <class T> static EMU_INLINE T f(T a) { return T(U<T>(0) - U<T>(a)); }
+};
+struct Abs {
+    template <class T> static EMU_INLINE T f(T a) { return a < 0 ? T(U<T>(0) - U<T>(a)) : a; }
+};
+struct Sad {
+    template <class T> static EMU_INLINE T f(T a, T b, T c) {
+        return T(U<T>(c) + (a < b ? U<T>(b) - U<T>(a) : U<T>(a) - U<T>(b)));
+    }
+};
+struct AddSat {
+    static EMU_INLINE int32_t f(int32_t a, int32_t b) {
+        int64_t s = int64_t(a) + b;
+        return int32_t(s > INT32_MAX ? INT32_MAX : s < INT32_MIN ? INT32_MIN : s);
+    }
+};
+struct SubSat {
+    static EMU_INLINE int32_t f(int32_t a, int32_t b) {
+        int64_t s = int64_t(a) - b;
+        return int32_t(s > INT32_MAX ? INT32_MAX : s < INT32_MIN ? INT32_MIN : s);
+    }
+};
+struct AddHalves {
+    static EMU_INLINE uint32_t f(uint32_t a, uint32_t b) {
+        return ((a + b) & 0xffff) | ((a & 0xffff0000u) + (b & 0xffff0000u));
+    }
+};
+struct MulLo {
+    template <class T> static EMU_INLINE T f(T a, T b) { return T(uint64_t(U<T>(a)) * uint64_t(U<T>(b))); }
+};
+struct MulHi {
+    template <class T> static EMU_INLINE T f(T a, T b) { return T((Wide<T>(a) * Wide<T>(b)) >> (sizeof(T) * 8)); }
+};
+struct MadLo {
+    template <class T> static EMU_INLINE T f(T a, T b, T c) {
+        return T(uint64_t(U<T>(a)) * uint64_t(U<T>(b)) + uint64_t(U<T>(c)));
+    }
+};
+struct MadHi {
+    template <class T> static EMU_INLINE T f(T a, T b, T c) { return Add::f(MulHi::f(a, b), c); }
+};
 template <class T> EMU_INLINE T low24(T a) { return std::is_signed_v<T> ? T(uint32_t(a) << 8) >> 8 : T(a & 0xffffff); }
-struct Mul24Lo { template <class T> static EMU_INLINE T f(T a, T b) { return T(int64_t(low24(a)) * int64_t(low24(b)));
-    } };
-struct Mul24Hi { template <class T> static EMU_INLINE T f(T a, T b) {
-    return T((int64_t(low24(a)) * int64_t(low24(b))) >> 16); } };
-struct Mad24Lo { template <class T> static EMU_INLINE T f(T a, T b, T c) { return Add::f(Mul24Lo::f(a, b), c); } };
-struct Mad24Hi { template <class T> static EMU_INLINE T f(T a, T b, T c) { return Add::f(Mul24Hi::f(a, b), c); } };
+struct Mul24Lo {
+    template <class T> static EMU_INLINE T f(T a, T b) { return T(int64_t(low24(a)) * int64_t(low24(b))); }
+};
+struct Mul24Hi {
+    template <class T> static EMU_INLINE T f(T a, T b) { return T((int64_t(low24(a)) * int64_t(low24(b))) >> 16); }
+};
+struct Mad24Lo {
+    template <class T> static EMU_INLINE T f(T a, T b, T c) { return Add::f(Mul24Lo::f(a, b), c); }
+};
+struct Mad24Hi {
+    template <class T> static EMU_INLINE T f(T a, T b, T c) { return Add::f(Mul24Hi::f(a, b), c); }
+};
 
 template <class T> Flow mul_wide(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
     const void* b = w.regs + size_t(in.r[2]) * 32;
-    return map_lanes<Wide<T>>(w, in.r[0], [&](int l) { return Wide<T>(Wide<T>(get<T>(a, l)) * Wide<T>(get<T>(b, l)));
-        });
+    return map_lanes<Wide<T>>(w, in.r[0],
+                              [&](int l) { return Wide<T>(Wide<T>(get<T>(a, l)) * Wide<T>(get<T>(b, l))); });
 }
 template <class T> Flow mad_wide(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
@@ -93,9 +125,11 @@ template <bool SA, bool SB> Flow dp4a(Warp& w, const Inst& in) {
 }
 
 template <class Op> Handler binary_int(Type t) {
-    return pick_int(t, [](auto z) -> Handler { return &binary<Op, decltype(z)>; }); }
+    return pick_int(t, [](auto z) -> Handler { return &binary<Op, decltype(z)>; });
+}
 template <class Op> Handler ternary_int(Type t) {
-    return pick_int(t, [](auto z) -> Handler { return &ternary<Op, decltype(z)>; }); }
+    return pick_int(t, [](auto z) -> Handler { return &ternary<Op, decltype(z)>; });
+}
 
 template <class Op> Handler signed_unary(Type t) {
     if (t == Type::s16) return &unary<Op, int16_t>;

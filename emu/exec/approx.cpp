@@ -12,8 +12,8 @@ namespace {
 EMU_INLINE double exp2_double(double x) {
     double shifted = x + 0x1.8p52, n = shifted - 0x1.8p52, t = (x - n) * 0.6931471805599453094;
     double p = 1.0 / 39916800;
-    const double c[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6,
-        0.5, 1, 1};
+    const double c[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
+                        1.0 / 24,      1.0 / 6,      0.5,         1,          1};
     for (double k : c) p = p * t + k;
     uint64_t scale = (bits_as<uint64_t>(shifted) + 1023) << 52; // n sits in the low bits of `shifted`
     return p * bits_as<double>(scale);
@@ -25,22 +25,38 @@ struct Ex2 { // relative bound, absolute bound
         return a == a ? exp2_double(x) : a;
     }
 };
-struct Lg2 { static constexpr double REL = 0x1p-22, ABS = 0;
-    static EMU_INLINE double f(double a, double) { return std::log2(a); } };
-struct Rcp { static constexpr double REL = 0x1p-23, ABS = 0;
-    static EMU_INLINE double f(double a, double) { return 1.0 / a; } };
-struct Rsqrt { static constexpr double REL = 0x1.1p-23, ABS = 0;
-    static EMU_INLINE double f(double a, double) { return 1.0 / __builtin_sqrt(a); } };
-struct Sqrt { static constexpr double REL = 0x1p-23, ABS = 0;
-    static EMU_INLINE double f(double a, double) { return __builtin_sqrt(a); } };
-struct Sin { static constexpr double REL = 0, ABS = 0x1.6p-21;
-    static EMU_INLINE double f(double a, double) { return std::sin(a); } };
-struct Cos { static constexpr double REL = 0, ABS = 0x1.6p-21;
-    static EMU_INLINE double f(double a, double) { return std::cos(a); } };
-struct Tanh { static constexpr double REL = 0x1p-11, ABS = 0;
-    static EMU_INLINE double f(double a, double) { return std::tanh(a); } };
-struct Div { static constexpr double REL = 0x1p-22, ABS = 0;
-    static EMU_INLINE double f(double a, double b) { return a / b; } };
+struct Lg2 {
+    static constexpr double REL = 0x1p-22, ABS = 0;
+    static EMU_INLINE double f(double a, double) { return std::log2(a); }
+};
+struct Rcp {
+    static constexpr double REL = 0x1p-23, ABS = 0;
+    static EMU_INLINE double f(double a, double) { return 1.0 / a; }
+};
+struct Rsqrt {
+    static constexpr double REL = 0x1.1p-23, ABS = 0;
+    static EMU_INLINE double f(double a, double) { return 1.0 / __builtin_sqrt(a); }
+};
+struct Sqrt {
+    static constexpr double REL = 0x1p-23, ABS = 0;
+    static EMU_INLINE double f(double a, double) { return __builtin_sqrt(a); }
+};
+struct Sin {
+    static constexpr double REL = 0, ABS = 0x1.6p-21;
+    static EMU_INLINE double f(double a, double) { return std::sin(a); }
+};
+struct Cos {
+    static constexpr double REL = 0, ABS = 0x1.6p-21;
+    static EMU_INLINE double f(double a, double) { return std::cos(a); }
+};
+struct Tanh {
+    static constexpr double REL = 0x1p-11, ABS = 0;
+    static EMU_INLINE double f(double a, double) { return std::tanh(a); }
+};
+struct Div {
+    static constexpr double REL = 0x1p-22, ABS = 0;
+    static EMU_INLINE double f(double a, double b) { return a / b; }
+};
 
 // A number in [-1, 1] that depends on the seed and the input only.
 EMU_INLINE double noise(uint64_t seed, uint32_t x) {

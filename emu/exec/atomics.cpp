@@ -70,8 +70,9 @@ template <class F> void in_order(Warp& w, uint32_t mask, F f) {
 // Checks a read and a write of each lane's location, then hands over pointers. False after a report.
 template <class F> bool locations(Warp& w, uint64_t* addr, Space space, unsigned bytes, F f) {
     Counters& c = *w.cta->counters;
-    uint32_t shared = space == Space::shared ? w.mask
-                    : space == Space::global ? 0 : lanes_in(addr, SHARED_WINDOW, WINDOW_BYTES) & w.mask;
+    uint32_t shared = space == Space::shared   ? w.mask
+                      : space == Space::global ? 0
+                                               : lanes_in(addr, SHARED_WINDOW, WINDOW_BYTES) & w.mask;
     uint32_t global = w.mask & ~shared, undefined = 0;
     uint8_t* at[32];
     c.atomics += unsigned(__builtin_popcount(w.mask));
@@ -90,8 +91,8 @@ template <class F> bool locations(Warp& w, uint64_t* addr, Space space, unsigned
         if (!check_global(w, addr, global, bytes, false, &undefined)) return false;
         if (undefined) return taint_atomic(w, undefined, Space::global, addr, bytes);
         w.cta->counters->global_write_bytes += unsigned(__builtin_popcount(global)) * bytes;
-        for (uint32_t m = global; m;
-            m &= m - 1) at[__builtin_ctz(m)] = reinterpret_cast<uint8_t*>(addr[__builtin_ctz(m)]);
+        for (uint32_t m = global; m; m &= m - 1)
+            at[__builtin_ctz(m)] = reinterpret_cast<uint8_t*>(addr[__builtin_ctz(m)]);
     }
     in_order(w, w.mask, [&](unsigned l) { f(l, at[l]); });
     return true;
@@ -128,8 +129,8 @@ template <bool BF, bool PACKED> Flow atom_half(Warp& w, const Inst& in) {
     read_addresses(w, in.r[at], in.imm, in.sub & 1, addr);
     uint32_t a[32], old[32];
     memcpy(a, w.regs + size_t(in.r[at + 1]) * 32, sizeof a);
-    if (!locations(w, addr, plan(in).space, PACKED ? 4 : 2, [&](unsigned l, uint8_t* q) {
-        old[l] = add_halves<BF, PACKED>(q, a[l]); }))
+    if (!locations(w, addr, plan(in).space, PACKED ? 4 : 2,
+                   [&](unsigned l, uint8_t* q) { old[l] = add_halves<BF, PACKED>(q, a[l]); }))
         return Flow::failed;
     if (at) map_active<uint32_t>(w, in.r[0], [&](int l) { return old[l]; });
     return Flow::next;

@@ -50,26 +50,28 @@ Flow barrier(Warp& w, const Inst& in, unsigned id, uint32_t threads, bool sync, 
     (void)in;
     Cta& cta = *w.cta;
     int lane = __builtin_ctz(w.mask);
-    if (id >= 16) return report(w, "barrier", lane, "there is no barrier " + std::to_string(id) +
-        "; they go from 0 to 15");
+    if (id >= 16)
+        return report(w, "barrier", lane, "there is no barrier " + std::to_string(id) + "; they go from 0 to 15");
     if (threads % 32 || threads > cta.nwarps * 32)
-        return report(w, "barrier", lane, "barrier " + std::to_string(id) + " waits for " + std::to_string(threads) +
-                                              " threads; the block has " + std::to_string(cta.threads) +
-                                              " and the number must be a multiple of 32");
+        return report(w, "barrier", lane,
+                      "barrier " + std::to_string(id) + " waits for " + std::to_string(threads) +
+                          " threads; the block has " + std::to_string(cta.threads) +
+                          " and the number must be a multiple of 32");
     BarrierState& b = cta.barriers[id];
     bool all = threads == 0;
     if (!b.arrived) {
         b.all = all;
         b.expected = threads;
     } else if (b.all != all || b.expected != threads) {
-        return report(w, "barrier", lane, "warps disagree on how many threads barrier " + std::to_string(id) +
-                                              " waits for: " + std::to_string(b.expected) + " and " +
-                                              std::to_string(threads) + " (0: all of the block)");
+        return report(w, "barrier", lane,
+                      "warps disagree on how many threads barrier " + std::to_string(id) + " waits for: " +
+                          std::to_string(b.expected) + " and " + std::to_string(threads) + " (0: all of the block)");
     }
     b.arrived += !all && w.mask == w.live ? 32u : uint32_t(__builtin_popcount(w.mask));
     if (!all && b.arrived > b.expected)
-        return report(w, "barrier", lane, "more threads arrive at barrier " + std::to_string(id) + " than the " +
-                                              std::to_string(threads) + " that it waits for");
+        return report(w, "barrier", lane,
+                      "more threads arrive at barrier " + std::to_string(id) + " than the " + std::to_string(threads) +
+                          " that it waits for");
     if (reduce != Reduce::none) {
         b.red_popc += uint32_t(__builtin_popcount(bits));
         b.red_and &= bits == w.mask;

@@ -122,7 +122,9 @@ template <class F> EMU_INLINE Flow permute(Warp& w, const Inst& in, F selector) 
         return r;
     });
 }
-Flow prmt(Warp& w, const Inst& in) { return permute(w, in, [](uint32_t c) { return c; }); }
+Flow prmt(Warp& w, const Inst& in) {
+    return permute(w, in, [](uint32_t c) { return c; });
+}
 Flow prmt_mode(Warp& w, const Inst& in) {
     static constexpr uint16_t TABLE[6][4] = {
         {0x3210, 0x4321, 0x5432, 0x6543}, // f4e

@@ -148,9 +148,7 @@ void Block::begin(uint64_t linear) {
     if (cta.observer) cta.observer->cta_begin(cta);
 }
 
-uint64_t Block::quantum() {
-    return launch->options.schedule == Schedule::random ? 1 + next_random(cta.rng) % 64 : 256;
-}
+uint64_t Block::quantum() { return launch->options.schedule == Schedule::random ? 1 + next_random(cta.rng) % 64 : 256; }
 
 // A warp that can go on, or -1.
 int Block::choose_warp() {
@@ -187,15 +185,14 @@ void Block::report_deadlock() {
         for (const Join& j : w.joins)
             if (j.arrived)
                 text += "  warp " + std::to_string(w.index) + " lanes 0x" + hex(j.arrived) + " at " +
-                    where(*w.kernel, j.pc) +
-                        ": wait for the other lanes of the branch\n";
+                        where(*w.kernel, j.pc) + ": wait for the other lanes of the branch\n";
         for (const Fragment& f : w.frags) {
             text += "  warp " + std::to_string(w.index) + " lanes 0x" + hex(f.mask) + " at ";
             if (f.state == Fragment::at_barrier) {
                 const BarrierState& b = cta.barriers[f.barrier];
                 text += where(*w.kernel, f.pc - 1) + ": barrier " + std::to_string(f.barrier) + ", " +
-                    std::to_string(b.arrived) +
-                        " of " + std::to_string(b.all ? cta.live_threads : b.expected) + " threads have come\n";
+                        std::to_string(b.arrived) + " of " + std::to_string(b.all ? cta.live_threads : b.expected) +
+                        " threads have come\n";
                 if (kind[1] == 'e') pc = f.pc - 1;
             } else {
                 const InstInfo& info = w.kernel->infos[f.pc];

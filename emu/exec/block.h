@@ -39,7 +39,7 @@ private:
     std::vector<uint32_t> shared_defined_;
     std::vector<bool> blocked_;
     Counters scalar_;
-    std::vector<uint32_t> counts;      // executions of each instruction since the last fold
+    std::vector<uint32_t> counts; // executions of each instruction since the last fold
     std::vector<uint64_t> total_counts_;
     uint64_t lane_instructions = 0;
     uint32_t next_warp_ = 0;

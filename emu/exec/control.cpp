@@ -42,8 +42,10 @@ Handler pick_control(const Form& form, Inst&) {
 
 Handler pick_bar(const Form& form, Inst&) {
     if (form.has("warp")) return &warp_sync;
-    if (form.has("red")) return form.has("popc") ? &bar_red<Reduce::popc> : form.has("and") ? &bar_red<Reduce::all>
-        : &bar_red<Reduce::any>;
+    if (form.has("red"))
+        return form.has("popc")  ? &bar_red<Reduce::popc>
+               : form.has("and") ? &bar_red<Reduce::all>
+                                 : &bar_red<Reduce::any>;
     bool count = form.operands.size() > 1;
     if (form.has("arrive")) return &bar<false, true>;
     return count ? &bar<true, true> : &bar<true, false>;

@@ -10,15 +10,34 @@ namespace emu::EMU_LEVEL {
 namespace {
 
 // --- f32, rounded to nearest: straight vector code ---
-struct AddOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a + b; } };
-struct SubOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a - b; } };
-struct MulOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a * b; } };
-struct FmaOp { static constexpr int N = 3;
-    static EMU_INLINE float f(float a, float b, float c) { return __builtin_fmaf(a, b, c); } };
-struct DivOp { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a / b; } };
-struct RcpOp { static constexpr int N = 1; static EMU_INLINE float f(float a, float, float) { return 1.0f / a; } };
-struct SqrtOp { static constexpr int N = 1;
-    static EMU_INLINE float f(float a, float, float) { return __builtin_sqrtf(a); } };
+struct AddOp {
+    static constexpr int N = 2;
+    static EMU_INLINE float f(float a, float b, float) { return a + b; }
+};
+struct SubOp {
+    static constexpr int N = 2;
+    static EMU_INLINE float f(float a, float b, float) { return a - b; }
+};
+struct MulOp {
+    static constexpr int N = 2;
+    static EMU_INLINE float f(float a, float b, float) { return a * b; }
+};
+struct FmaOp {
+    static constexpr int N = 3;
+    static EMU_INLINE float f(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+};
+struct DivOp {
+    static constexpr int N = 2;
+    static EMU_INLINE float f(float a, float b, float) { return a / b; }
+};
+struct RcpOp {
+    static constexpr int N = 1;
+    static EMU_INLINE float f(float a, float, float) { return 1.0f / a; }
+};
+struct SqrtOp {
+    static constexpr int N = 1;
+    static EMU_INLINE float f(float a, float, float) { return __builtin_sqrtf(a); }
+};
 
 template <class Op, bool FTZ, bool SAT> Flow nearest(Warp& w, const Inst& in) {
     const float* a = w.reg<float>(in.r[1]);
@@ -55,22 +74,36 @@ EMU_INLINE float exact_fma(double a, double b, double c, int mode) {
     if (s == 0 && e == 0 && mode == RM && std::signbit(p) != std::signbit(c)) return -0.0f;
     return round_sum(s, e, mode);
 }
-struct AddDir { static float f(float a, float b, float, int m) { return exact_fma(a, 1, b, m); } };
-struct SubDir { static float f(float a, float b, float, int m) { return exact_fma(a, 1, -double(b), m); } };
-struct MulDir { static float f(float a, float b, float, int m) { return round_sum(double(a) * b, 0, m); } };
-struct FmaDir { static float f(float a, float b, float c, int m) { return exact_fma(a, b, c, m); } };
-struct DivDir { static float f(float a, float b, float, int m) {
-    float q = a / b;
-    if (q != q || std::isinf(a) || std::isinf(b) || b == 0) return q;
-    if (std::isinf(q)) return directed(q, q > 0 ? -1 : 1, m);
-    double rest = double(a) - double(q) * double(b);
-    return directed(q, b > 0 ? rest : -rest, m);
-} };
-struct RcpDir { static float f(float a, float, float, int m) { return DivDir::f(1.0f, a, 0, m); } };
-struct SqrtDir { static float f(float a, float, float, int m) {
-    float q = std::sqrt(a);
-    return q == q && !std::isinf(q) ? directed(q, double(a) - double(q) * double(q), m) : q;
-} };
+struct AddDir {
+    static float f(float a, float b, float, int m) { return exact_fma(a, 1, b, m); }
+};
+struct SubDir {
+    static float f(float a, float b, float, int m) { return exact_fma(a, 1, -double(b), m); }
+};
+struct MulDir {
+    static float f(float a, float b, float, int m) { return round_sum(double(a) * b, 0, m); }
+};
+struct FmaDir {
+    static float f(float a, float b, float c, int m) { return exact_fma(a, b, c, m); }
+};
+struct DivDir {
+    static float f(float a, float b, float, int m) {
+        float q = a / b;
+        if (q != q || std::isinf(a) || std::isinf(b) || b == 0) return q;
+        if (std::isinf(q)) return directed(q, q > 0 ? -1 : 1, m);
+        double rest = double(a) - double(q) * double(b);
+        return directed(q, b > 0 ? rest : -rest, m);
+    }
+};
+struct RcpDir {
+    static float f(float a, float, float, int m) { return DivDir::f(1.0f, a, 0, m); }
+};
+struct SqrtDir {
+    static float f(float a, float, float, int m) {
+        float q = std::sqrt(a);
+        return q == q && !std::isinf(q) ? directed(q, double(a) - double(q) * double(q), m) : q;
+    }
+};
 template <class Op, int N> Flow directed_f32(Warp& w, const Inst& in) {
     const float* a = w.reg<float>(in.r[1]);
     const float* b = w.reg<float>(in.r[N > 1 ? 2 : 1]);
@@ -99,28 +132,53 @@ template <class Op, class Dir> Handler pick_f32(const Form& form, Inst& in) {
 
 // --- f64 ---
 EMU_INLINE double canonical64(double d) { return d == d ? d : bits_as<double>(0x7fffffffffffffffull); }
-struct Add64 { static EMU_INLINE double f(double a, double b) { return canonical64(a + b); } };
-struct Sub64 { static EMU_INLINE double f(double a, double b) { return canonical64(a - b); } };
-struct Mul64 { static EMU_INLINE double f(double a, double b) { return canonical64(a * b); } };
-struct Div64 { static EMU_INLINE double f(double a, double b) { return canonical64(a / b); } };
-struct Fma64 { static EMU_INLINE double f(double a, double b, double c) { return canonical64(__builtin_fma(a, b, c));
-    } };
-struct Rcp64 { static EMU_INLINE double f(double a) { return canonical64(1.0 / a); } };
-struct Sqrt64 { static EMU_INLINE double f(double a) { return canonical64(__builtin_sqrt(a)); } };
+struct Add64 {
+    static EMU_INLINE double f(double a, double b) { return canonical64(a + b); }
+};
+struct Sub64 {
+    static EMU_INLINE double f(double a, double b) { return canonical64(a - b); }
+};
+struct Mul64 {
+    static EMU_INLINE double f(double a, double b) { return canonical64(a * b); }
+};
+struct Div64 {
+    static EMU_INLINE double f(double a, double b) { return canonical64(a / b); }
+};
+struct Fma64 {
+    static EMU_INLINE double f(double a, double b, double c) { return canonical64(__builtin_fma(a, b, c)); }
+};
+struct Rcp64 {
+    static EMU_INLINE double f(double a) { return canonical64(1.0 / a); }
+};
+struct Sqrt64 {
+    static EMU_INLINE double f(double a) { return canonical64(__builtin_sqrt(a)); }
+};
 
 // --- f16 and bf16: add, sub, mul are right through f32 (24 >= 2p + 2 bits); fma rounds once, through odd rounding ---
-struct HalfAdd { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a + b; } };
-struct HalfSub { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a - b; } };
-struct HalfMul { static constexpr int N = 2; static EMU_INLINE float f(float a, float b, float) { return a * b; } };
-struct HalfFma { static constexpr int N = 3; static EMU_INLINE float f(float a, float b, float c) {
-    double e, s = two_sum(double(a) * double(b), c, e);
-    return to_odd(s, e == e ? e : 0);
-} };
+struct HalfAdd {
+    static constexpr int N = 2;
+    static EMU_INLINE float f(float a, float b, float) { return a + b; }
+};
+struct HalfSub {
+    static constexpr int N = 2;
+    static EMU_INLINE float f(float a, float b, float) { return a - b; }
+};
+struct HalfMul {
+    static constexpr int N = 2;
+    static EMU_INLINE float f(float a, float b, float) { return a * b; }
+};
+struct HalfFma {
+    static constexpr int N = 3;
+    static EMU_INLINE float f(float a, float b, float c) {
+        double e, s = two_sum(double(a) * double(b), c, e);
+        return to_odd(s, e == e ? e : 0);
+    }
+};
 template <bool BF> EMU_INLINE uint32_t finish(float r, int mode) {
     uint32_t h = narrow<BF>(r);
     bool nan = (h & 0x7fff) > (BF ? 0x7f80u : 0x7c00u);
     if (mode & 1) h = nan || (h & 0x8000) ? 0 : h > (BF ? 0x3f80u : 0x3c00u) ? (BF ? 0x3f80u : 0x3c00u) : h; // sat
-    if (mode & 2) h = nan ? 0x7fff : (h & 0x8000 ? 0 : h);                                                    // relu
+    if (mode & 2) h = nan ? 0x7fff : (h & 0x8000 ? 0 : h);                                                   // relu
     return h;
 }
 template <bool BF> EMU_INLINE float operand(uint32_t h, int mode) {
@@ -133,8 +191,8 @@ template <class Op, bool BF, bool PACKED> Flow half_op(Warp& w, const Inst& in) 
     const uint32_t* c = w.reg<uint32_t>(in.r[Op::N > 2 ? 3 : 2]);
     int mode = in.sub;
     auto one = [&](uint32_t x, uint32_t y, uint32_t z) {
-        uint32_t h = finish<BF>(Op::f(operand<BF>(x & 0xffff, mode), operand<BF>(y & 0xffff, mode),
-            operand<BF>(z & 0xffff, mode)), mode);
+        uint32_t h = finish<BF>(
+            Op::f(operand<BF>(x & 0xffff, mode), operand<BF>(y & 0xffff, mode), operand<BF>(z & 0xffff, mode)), mode);
         return (mode & 4) && !(h & (BF ? 0x7f80u : 0x7c00u)) ? h & 0x8000 : h;
     };
     return map_lanes<uint32_t>(w, in.r[0], [&](int l) {
@@ -184,8 +242,7 @@ template <int OP, bool FTZ> Flow sign_f32(Warp& w, const Inst& in) {
 }
 template <int OP> Handler pick_sign(const Form& form, Inst& in) {
     switch (form.type()) {
-    case Type::f32:
-        return form.has("ftz") ? &sign_f32<OP, true> : &sign_f32<OP, false>;
+    case Type::f32: return form.has("ftz") ? &sign_f32<OP, true> : &sign_f32<OP, false>;
     case Type::f16x2:
     case Type::bf16x2: in.imm = 0x80008000; return &sign_bits<uint32_t, OP>;
     case Type::f16:
@@ -206,23 +263,26 @@ template <class T> Flow testp(Warp& w, const Inst& in) {
     constexpr T MAGNITUDE = T(~T(0)) >> 1, INF = MAGNITUDE >> MANTISSA << MANTISSA;
     int what = in.sub;
     set_pred(w, in.r[0], test_lanes([&](int l) {
-        T m = a[l] & MAGNITUDE;
-        switch (what) {
-        case 0: return m < INF;
-        case 1: return m == INF;
-        case 2: return m <= INF;
-        case 3: return m > INF;
-        case 4: return m < INF && ((m >> MANTISSA) != 0 || m == 0); // zero counts as normal, as on the card
-        default: return m != 0 && (m >> MANTISSA) == 0;
-        }
-    }));
+                 T m = a[l] & MAGNITUDE;
+                 switch (what) {
+                 case 0: return m < INF;
+                 case 1: return m == INF;
+                 case 2: return m <= INF;
+                 case 3: return m > INF;
+                 case 4: return m < INF && ((m >> MANTISSA) != 0 || m == 0); // zero counts as normal, as on the card
+                 default: return m != 0 && (m >> MANTISSA) == 0;
+                 }
+             }));
     return Flow::next;
 }
 template <class Op, class Dir, class Half, class Wide> Handler arithmetic(const Form& form, Inst& in) {
     if (form.types.size() == 2) { // f32 with a half
         bool bf = form.type(1) == Type::bf16;
-        in.sub = uint8_t((form.has("rz") ? RZ : form.has("rm") ? RM : form.has("rp") ? RP : RN) | (form.has("sat") ? 8
-            : 0));
+        in.sub = uint8_t((form.has("rz")   ? RZ
+                          : form.has("rm") ? RM
+                          : form.has("rp") ? RP
+                                           : RN) |
+                         (form.has("sat") ? 8 : 0));
         return bf ? &mixed<Dir, Op::N, true> : &mixed<Dir, Op::N, false>;
     }
     if (form.type() == Type::f32) return pick_f32<Op, Dir>(form, in);

@@ -90,8 +90,8 @@ Flow branch(Warp& w, const Inst& in, uint32_t taken) {
     uint32_t meet = w.info().reconverge;
     int32_t join = f.join;
     bool has_end = meet < w.kernel->code.size();
-    if (has_end && !(join >= 0 && w.joins[size_t(join)].pc == meet) && makes_join(w)) join = new_join(w, meet, f.mask,
-        f.join);
+    if (has_end && !(join >= 0 && w.joins[size_t(join)].pc == meet) && makes_join(w))
+        join = new_join(w, meet, f.mask, f.join);
     Fragment other{Fragment::ready, in.target, taken, join, 0};
     f.pc = w.pc + 1;
     f.mask = stay;

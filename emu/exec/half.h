@@ -28,8 +28,9 @@ EMU_INLINE uint32_t float_to_bf16(float f) {
     uint32_t r = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
     return (u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : r;
 }
-template <bool BF> EMU_INLINE float widen(uint32_t h) { return BF ? bf16_to_float(h & 0xffff)
-    : half_to_float(h & 0xffff); }
+template <bool BF> EMU_INLINE float widen(uint32_t h) {
+    return BF ? bf16_to_float(h & 0xffff) : half_to_float(h & 0xffff);
+}
 template <bool BF> EMU_INLINE uint32_t narrow(float f) { return BF ? float_to_bf16(f) : float_to_half(f); }
 
 // a + b = s + e exactly.

@@ -24,10 +24,12 @@
 // emu::EMU_LEVEL: each family has one entry, `Handler pick_<family>(const Form&, Inst&)`. Families of other files:
 //   matrix.cpp: pick_mma pick_ldmatrix pick_stmatrix pick_movmatrix     cvt.cpp: pick_cvt
 //   async.cpp: pick_cp_async (issue), pick_cp_group (commit_group, wait_group, wait_all)
+// clang-format off
 #define EMU_FAMILIES(F) \
     F(alu) F(logic) F(shift) F(bits) F(minmax) F(muladd) F(float2) F(approx) F(setp) F(select) F(mov) F(cvt) F(cvta) \
-    F(ld) F(st) F(atom) F(bar) F(fence) F(shfl) F(vote) F(branch) F(control) F(mma) F(ldmatrix)       \
+    F(ld) F(st) F(atom) F(bar) F(fence) F(shfl) F(vote) F(branch) F(control) F(mma) F(ldmatrix) \
     F(stmatrix) F(movmatrix) F(cp_async) F(cp_group)
+// clang-format on
 
 namespace emu::EMU_LEVEL {
 #define EMU_DECLARE(family) Handler pick_##family(const Form& form, Inst& in);

@@ -77,13 +77,17 @@ template <class Op, class T> Flow ternary(Warp& w, const Inst& in) {
 // Choosing by type: pick_int(type, [](auto zero) { return &handler<decltype(zero)>; }).
 template <class F> Handler pick_int(Type t, F f) {
     switch (t) {
-    case Type::b8: case Type::u8: return f(uint8_t());
+    case Type::b8:
+    case Type::u8: return f(uint8_t());
     case Type::s8: return f(int8_t());
-    case Type::b16: case Type::u16: return f(uint16_t());
+    case Type::b16:
+    case Type::u16: return f(uint16_t());
     case Type::s16: return f(int16_t());
-    case Type::b32: case Type::u32: return f(uint32_t());
+    case Type::b32:
+    case Type::u32: return f(uint32_t());
     case Type::s32: return f(int32_t());
-    case Type::b64: case Type::u64: return f(uint64_t());
+    case Type::b64:
+    case Type::u64: return f(uint64_t());
     case Type::s64: return f(int64_t());
     default: return nullptr;
     }

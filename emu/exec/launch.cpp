@@ -52,19 +52,18 @@ std::string launch_problem(const LaunchRequest& q, const DeviceProfile& device, 
     if (threads > 1024) return "the block has " + std::to_string(threads) + " threads; 1024 is the most";
     if (threads > k.info.max_threads)
         return "the block has " + std::to_string(threads) + " threads; .maxntid allows " +
-            std::to_string(k.info.max_threads);
+               std::to_string(k.info.max_threads);
     if (k.req_threads && threads != k.req_threads)
         return "the block has " + std::to_string(threads) + " threads; .reqntid asks for " +
-            std::to_string(k.req_threads);
+               std::to_string(k.req_threads);
     if (q.param_bytes != k.info.param_bytes)
         return std::to_string(q.param_bytes) + " bytes of parameters were given; the kernel takes " +
-            std::to_string(k.info.param_bytes);
+               std::to_string(k.info.param_bytes);
     kind = "smem-budget";
     uint64_t smem = uint64_t(k.static_smem) + q.dynamic_smem;
     if (smem > device.smem_optin)
         return "the block asks for " + std::to_string(smem) + " bytes of shared memory; " + device.key +
-            " gives at most " +
-               std::to_string(device.smem_optin);
+               " gives at most " + std::to_string(device.smem_optin);
     return {};
 }
 
@@ -98,9 +97,9 @@ void work(Launch& launch, uint64_t blocks, size_t resident, Counters& counters) 
         if (stop == Stop::failed) break;
         if (limit && total > limit && stop != Stop::finished) {
             uint32_t pc = block.cta.warps[0].pc;
-            report_raw(block.cta, "limit", pc, "  " + std::to_string(total) + " warp instructions ran, the limit is " +
-                std::to_string(limit) +
-                                                   "; warp 0 is at " + where(*launch.kernel, pc) + "\n");
+            report_raw(block.cta, "limit", pc,
+                       "  " + std::to_string(total) + " warp instructions ran, the limit is " + std::to_string(limit) +
+                           "; warp 0 is at " + where(*launch.kernel, pc) + "\n");
             break;
         }
         if (stop == Stop::finished) {
@@ -143,8 +142,7 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
     size_t resident = size_t(std::max<uint64_t>(1, uint64_t(device.sm_count) * 2 / threads));
     std::vector<Counters> counters(threads);
     std::vector<std::thread> pool;
-    for (uint64_t t = 1; t < threads; t++)
-        pool.emplace_back([&, t] { work(launch, blocks, resident, counters[t]); });
+    for (uint64_t t = 1; t < threads; t++) pool.emplace_back([&, t] { work(launch, blocks, resident, counters[t]); });
     work(launch, blocks, resident, counters[0]);
     for (std::thread& t : pool) t.join();
     for (const Counters& c : counters) result.counters.add(c);

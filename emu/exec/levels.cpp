@@ -3,9 +3,9 @@
 // loops gained nothing from AVX-512). Called when a module is built.
 #include "../ir/optable.h"
 
-#define EMU_DECLARE_LEVEL(level)                                                                                       \
-    namespace emu::level {                                                                                             \
-    EMU_FAMILIES(EMU_DECLARE_PICK)                                                                                     \
+#define EMU_DECLARE_LEVEL(level)   \
+    namespace emu::level {         \
+    EMU_FAMILIES(EMU_DECLARE_PICK) \
     }
 #define EMU_DECLARE_PICK(family) Handler pick_##family(const Form& form, Inst& in);
 #define EMU_LEVEL nothing

@@ -23,17 +23,29 @@ template <class T, int VEC, Space SPACE> Flow load(Warp& w, const Inst& in) {
     bool ok = SPACE == Space::shared ? visit_shared<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one)
                                      : visit_global<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
     if (!ok) return Flow::failed;
-    if (__builtin_expect(undefined != 0, 0)) taint_loaded(w, in, SPACE == Space::shared, undefined, addr, VEC,
-        sizeof(T));
+    if (__builtin_expect(undefined != 0, 0))
+        taint_loaded(w, in, SPACE == Space::shared, undefined, addr, VEC, sizeof(T));
     if (in.sub & 2) note_fence(w);
     return Flow::next;
 }
 EMU_INLINE uint64_t read_bytes(const uint8_t* from, unsigned bytes, bool sign) {
     switch (bytes) {
     case 1: return sign ? uint64_t(int64_t(int8_t(*from))) : *from;
-    case 2: { uint16_t v; __builtin_memcpy(&v, from, 2); return sign ? uint64_t(int64_t(int16_t(v))) : v; }
-    case 4: { uint32_t v; __builtin_memcpy(&v, from, 4); return sign ? uint64_t(int64_t(int32_t(v))) : v; }
-    default: { uint64_t v; __builtin_memcpy(&v, from, 8); return v; }
+    case 2: {
+        uint16_t v;
+        __builtin_memcpy(&v, from, 2);
+        return sign ? uint64_t(int64_t(int16_t(v))) : v;
+    }
+    case 4: {
+        uint32_t v;
+        __builtin_memcpy(&v, from, 4);
+        return sign ? uint64_t(int64_t(int32_t(v))) : v;
+    }
+    default: {
+        uint64_t v;
+        __builtin_memcpy(&v, from, 8);
+        return v;
+    }
     }
 }
 EMU_INLINE void put_bytes(Warp& w, uint16_t slot, int l, uint64_t v, unsigned bytes) {
@@ -49,8 +61,8 @@ Flow load_any(Warp& w, const Inst& in) {
     read_addresses(w, in.r[vec], in.imm, in.sub & 1, addr);
     uint32_t undefined = 0;
     bool ok = visit_any<false>(w, space, addr, bytes * vec, &undefined, [&](int l, const uint8_t* from) {
-        for (unsigned i = 0; i < vec;
-            i++) put_bytes(w, in.r[i], l, read_bytes(from + i * bytes, bytes, sign), reg_bytes);
+        for (unsigned i = 0; i < vec; i++)
+            put_bytes(w, in.r[i], l, read_bytes(from + i * bytes, bytes, sign), reg_bytes);
     });
     if (!ok) return Flow::failed;
     if (undefined) taint_loaded(w, in, space == Space::shared, undefined, addr, vec, bytes);
@@ -64,8 +76,8 @@ Flow load128(Warp& w, const Inst& in) {
     read_addresses(w, in.r[1], in.imm, in.sub & 1, addr);
     uint32_t undefined = 0;
     B128* dst = w.reg<B128>(in.r[0]);
-    if (!visit_any<false>(w, space, addr, 16, &undefined, [&](int l, const uint8_t* from) {
-        __builtin_memcpy(dst + l, from, 16); }))
+    if (!visit_any<false>(w, space, addr, 16, &undefined,
+                          [&](int l, const uint8_t* from) { __builtin_memcpy(dst + l, from, 16); }))
         return Flow::failed;
     if (undefined) taint_loaded(w, in, space == Space::shared, undefined, addr, 1, 16);
     return Flow::next;
@@ -80,7 +92,7 @@ Flow load_param(Warp& w, const Inst& in) {
         int l = __builtin_ctz(m);
         if (addr[l] > size || size - addr[l] < bytes)
             return report_access(w, "bounds", l, Space::param, addr[l], bytes, false,
-                "is outside the kernel's parameters");
+                                 "is outside the kernel's parameters");
         if (addr[l] & (bytes - 1))
             return report_access(w, "misaligned", l, Space::param, addr[l], bytes, false, "is not aligned");
         for (unsigned i = 0; i < vec; i++)
@@ -105,8 +117,8 @@ Handler pick_ld(const Form& form, Inst& in) {
     const Operand& first = form.operands[0].parts[0];
     unsigned bytes = bytes_of(first.type), vec = in.vec;
     in.imm = int64_t(address.value);
-    in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (form.has("acquire") ? 2 : 0) | (is_signed(form.type())
-        ? 4 : 0));
+    in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (form.has("acquire") ? 2 : 0) |
+                     (is_signed(form.type()) ? 4 : 0));
     in.target = bytes | uint32_t(form.space) << 4;
     bool wide_space = form.space == Space::global || form.space == Space::generic;
     if (unsigned(in.bytes) * vec > (wide_space ? 32u : 16u)) return nullptr;

@@ -7,11 +7,21 @@
 namespace emu::EMU_LEVEL {
 namespace {
 
-struct And { template <class T> static EMU_INLINE T f(T a, T b) { return a & b; } };
-struct Or { template <class T> static EMU_INLINE T f(T a, T b) { return a | b; } };
-struct Xor { template <class T> static EMU_INLINE T f(T a, T b) { return a ^ b; } };
-struct Not { template <class T> static EMU_INLINE T f(T a) { return T(~a); } };
-struct Cnot { template <class T> static EMU_INLINE T f(T a) { return a == 0; } };
+struct And {
+    template <class T> static EMU_INLINE T f(T a, T b) { return a & b; }
+};
+struct Or {
+    template <class T> static EMU_INLINE T f(T a, T b) { return a | b; }
+};
+struct Xor {
+    template <class T> static EMU_INLINE T f(T a, T b) { return a ^ b; }
+};
+struct Not {
+    template <class T> static EMU_INLINE T f(T a) { return T(~a); }
+};
+struct Cnot {
+    template <class T> static EMU_INLINE T f(T a) { return a == 0; }
+};
 
 template <class Op> Flow pred_binary(Warp& w, const Inst& in) {
     set_pred(w, in.r[0], Op::f(w.preds[in.r[1]], w.preds[in.r[2]]));
@@ -51,8 +61,8 @@ template <class T> Flow shl(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
     const uint32_t* n = w.reg<uint32_t>(in.r[2]);
     constexpr uint32_t BITS = sizeof(T) * 8;
-    return map_lanes<T>(w, in.r[0], [&](int l) { return n[l] >= BITS ? T(0) : T(get<T>(a, l) << (n[l] & (BITS - 1)));
-        });
+    return map_lanes<T>(w, in.r[0],
+                        [&](int l) { return n[l] >= BITS ? T(0) : T(get<T>(a, l) << (n[l] & (BITS - 1))); });
 }
 template <class T> Flow shr(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;

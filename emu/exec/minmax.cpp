@@ -5,12 +5,18 @@
 namespace emu::EMU_LEVEL {
 namespace {
 
-struct Min { template <class T> static EMU_INLINE T f(T a, T b) { return a < b ? a : b; } };
-struct Max { template <class T> static EMU_INLINE T f(T a, T b) { return a > b ? a : b; } };
-template <bool MAX> struct Relu { static EMU_INLINE int32_t f(int32_t a, int32_t b) {
-    int32_t m = MAX ? (a > b ? a : b) : (a < b ? a : b);
-    return m > 0 ? m : 0;
-} };
+struct Min {
+    template <class T> static EMU_INLINE T f(T a, T b) { return a < b ? a : b; }
+};
+struct Max {
+    template <class T> static EMU_INLINE T f(T a, T b) { return a > b ? a : b; }
+};
+template <bool MAX> struct Relu {
+    static EMU_INLINE int32_t f(int32_t a, int32_t b) {
+        int32_t m = MAX ? (a > b ? a : b) : (a < b ? a : b);
+        return m > 0 ? m : 0;
+    }
+};
 
 template <bool MAX, bool SIGNED> Flow halves(Warp& w, const Inst& in) {
     const uint32_t* a = w.reg<uint32_t>(in.r[1]);
@@ -113,7 +119,8 @@ template <bool MAX> Handler pick(const Form& form, Inst& in) {
 }
 } // namespace
 
-Handler pick_minmax(const Form& form, Inst& in) { return form.mnemonic == "max" ? pick<true>(form, in)
-    : pick<false>(form, in); }
+Handler pick_minmax(const Form& form, Inst& in) {
+    return form.mnemonic == "max" ? pick<true>(form, in) : pick<false>(form, in);
+}
 
 } // namespace emu::EMU_LEVEL

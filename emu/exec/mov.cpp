@@ -7,7 +7,9 @@
 namespace emu::EMU_LEVEL {
 namespace {
 
-struct B128 { uint64_t lo, hi; };
+struct B128 {
+    uint64_t lo, hi;
+};
 
 template <class T> Flow copy(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
@@ -27,17 +29,16 @@ Flow copy_pred(Warp& w, const Inst& in) {
 template <class D, class P, int N> Flow pack(Warp& w, const Inst& in) {
     return map_lanes<D>(w, in.r[0], [&](int l) {
         D v = 0;
-        for (int i = 0; i < N;
-            i++) v |= D(D(get<P>(w.regs + size_t(in.r[1 + i]) * 32,
-                l)) << (i * int(sizeof(P)) * 8 % (int(sizeof(D)) * 8)));
+        for (int i = 0; i < N; i++)
+            v |= D(D(get<P>(w.regs + size_t(in.r[1 + i]) * 32, l)) << (i * int(sizeof(P)) * 8 % (int(sizeof(D)) * 8)));
         return v;
     });
 }
 template <class S, class P, int N> Flow unpack(Warp& w, const Inst& in) {
     S source[32]; // a part may be the source itself
     memcpy(source, w.regs + size_t(in.r[N]) * 32, sizeof source);
-    for (int i = 0; i < N; i++) map_lanes<P>(w, in.r[i], [&](int l) { return P(source[l] >> (i * int(sizeof(P)) * 8));
-        });
+    for (int i = 0; i < N; i++)
+        map_lanes<P>(w, in.r[i], [&](int l) { return P(source[l] >> (i * int(sizeof(P)) * 8)); });
     return Flow::next;
 }
 Flow unpack16(Warp& w, const Inst& in) { // .b16 sits in a 32-bit slot

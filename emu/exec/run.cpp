@@ -91,8 +91,8 @@ bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, boo
         for (uint32_t m = lanes; m; m &= m - 1) {
             int l = __builtin_ctz(m);
             if (!((members[l] >> l) & 1)) {
-                report(w, "divergence", l, "the member mask " + std::to_string(members[l]) +
-                    " does not name this lane");
+                report(w, "divergence", l,
+                       "the member mask " + std::to_string(members[l]) + " does not name this lane");
                 *failed = true;
                 return false;
             }
@@ -101,7 +101,7 @@ bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, boo
         uint32_t gone = required & w.existing & ~w.live;
         if (gone) {
             report(w, "divergence", __builtin_ctz(gone),
-                "the member mask names this lane, which has already left the kernel");
+                   "the member mask names this lane, which has already left the kernel");
             *failed = true;
             return false;
         }
@@ -115,10 +115,9 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
     const Inst* code = cta.kernel->code.data();
     const InstInfo* infos = cta.kernel->infos.data();
     const bool late_reads = launch->options.late_reads;
-    uint64_t left = budget, lanes_run = 0, start = 0;
+    uint64_t left = budget, lanes_run = 0;
     Stop stop = Stop::blocked;
     uint32_t* const executed = counts.data();
-    (void)start;
     while (w.current >= 0 || choose_fragment(w)) {
         Fragment& f = w.frags[size_t(w.current)];
         uint32_t pc = f.pc;

@@ -29,7 +29,7 @@ bool taint_atomic(Warp& w, uint32_t lanes, Space space, const uint64_t* addr, un
 void taint_select(Warp& w, uint16_t dst, uint16_t a, uint16_t b, uint32_t choose_a, uint32_t pred_number);
 void taint_shuffle(Warp& w, uint16_t dst, uint16_t src, const uint8_t* from_lane);
 void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const uint64_t* addr, unsigned vec,
-    unsigned bytes);
+                  unsigned bytes);
 
 std::string undefined_origin(const Warp& w); // access.cpp: where undefined bytes were last loaded from
 void note_fence(Warp& w);

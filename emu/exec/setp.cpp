@@ -12,8 +12,14 @@ namespace {
 template <int C, class T> EMU_INLINE bool compare(T a, T b) {
     constexpr int K = C & 7;
     bool nan = a != a || b != b;
-    bool r = K == 0 ? a == b : K == 1 ? (a != b && !nan) : K == 2 ? a < b : K == 3 ? a <= b : K == 4 ? a > b
-           : K == 5 ? a >= b : K == 6 ? !nan : nan;
+    bool r = K == 0   ? a == b
+             : K == 1 ? (a != b && !nan)
+             : K == 2 ? a < b
+             : K == 3 ? a <= b
+             : K == 4 ? a > b
+             : K == 5 ? a >= b
+             : K == 6 ? !nan
+                      : nan;
     return C & 8 ? r || nan : r;
 }
 // The same, chosen at run time: for types that hot loops do not compare.
@@ -32,8 +38,8 @@ template <class T> EMU_INLINE bool compare_any(int c, T a, T b) {
     return c & 8 ? r || nan : r;
 }
 int comparison(const Form& form) {
-    const std::string_view names[] = {"eq", "ne", "lt", "le", "gt", "ge", "num", "nan", "equ", "neu", "ltu", "leu",
-        "gtu", "geu"};
+    const std::string_view names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "num",
+                                      "nan", "equ", "neu", "ltu", "leu", "gtu", "geu"};
     for (int i = 0; i < 14; i++)
         if (form.mods[0] == names[i]) return i < 8 ? i : i - 8 + 8;
     const std::string_view unsigned_names[] = {"lo", "ls", "hi", "hs"};
@@ -43,8 +49,9 @@ int comparison(const Form& form) {
 }
 
 enum Combine : uint8_t { NONE, AND, OR, XOR };
-EMU_INLINE uint32_t combined(uint32_t r, uint32_t c, int how) { return how == AND ? r & c : how == OR ? r | c
-    : how == XOR ? r ^ c : r; }
+EMU_INLINE uint32_t combined(uint32_t r, uint32_t c, int how) {
+    return how == AND ? r & c : how == OR ? r | c : how == XOR ? r ^ c : r;
+}
 
 // Writes p and q (q: the complement of the comparison).
 EMU_INLINE Flow finish(Warp& w, const Inst& in, uint32_t bits) {
@@ -63,8 +70,9 @@ template <int C, class T> Flow setp(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[2]) * 32;
     const void* b = w.regs + size_t(in.r[3]) * 32;
     if constexpr (std::is_same_v<T, float>) {
-        if (in.sub & 4) return finish(w, in,
-            test_lanes([&](int l) { return compare<C>(flush(get<float>(a, l)), flush(get<float>(b, l))); }));
+        if (in.sub & 4)
+            return finish(
+                w, in, test_lanes([&](int l) { return compare<C>(flush(get<float>(a, l)), flush(get<float>(b, l))); }));
     }
     return finish(w, in, test_lanes([&](int l) { return compare<C>(get<T>(a, l), get<T>(b, l)); }));
 }
@@ -90,11 +98,11 @@ template <class T> Flow setp_any(Warp& w, const Inst& in) {
     int c = int(in.imm);
     bool ftz = in.sub & 4;
     return finish(w, in, test_lanes([&](int l) {
-        T x = get<T>(a, l), y = get<T>(b, l);
-        if constexpr (std::is_same_v<T, float>)
-            if (ftz) x = flush(x), y = flush(y);
-        return compare_any(c, x, y);
-    }));
+                      T x = get<T>(a, l), y = get<T>(b, l);
+                      if constexpr (std::is_same_v<T, float>)
+                          if (ftz) x = flush(x), y = flush(y);
+                      return compare_any(c, x, y);
+                  }));
 }
 template <class T> Flow set_value(Warp& w, const Inst& in) { // in.target: what true is
     const void* a = w.regs + size_t(in.r[1]) * 32;
@@ -112,9 +120,12 @@ template <class T> Flow set_value(Warp& w, const Inst& in) { // in.target: what 
 
 template <class F> Handler with_comparison(int c, F f) {
     switch (c) {
-#define EMU_CASE(N) case N: return f(std::integral_constant<int, N>());
-        EMU_CASE(0) EMU_CASE(1) EMU_CASE(2) EMU_CASE(3) EMU_CASE(4) EMU_CASE(5)
-#undef EMU_CASE
+    case 0: return f(std::integral_constant<int, 0>());
+    case 1: return f(std::integral_constant<int, 1>());
+    case 2: return f(std::integral_constant<int, 2>());
+    case 3: return f(std::integral_constant<int, 3>());
+    case 4: return f(std::integral_constant<int, 4>());
+    case 5: return f(std::integral_constant<int, 5>());
     default: return nullptr;
     }
 }
@@ -138,8 +149,11 @@ Handler pick_setp(const Form& form, Inst& in) {
         in.target = form.type(0) == Type::f32 ? 0x3f800000 : 0xffffffff;
         return with_type(t, [](auto z) -> Handler { return &set_value<decltype(z)>; });
     }
-    in.sub = uint8_t((form.has("and") ? AND : form.has("or") ? OR : form.has("xor") ? XOR : NONE) | (form.has("ftz")
-        ? 4 : 0));
+    in.sub = uint8_t((form.has("and")   ? AND
+                      : form.has("or")  ? OR
+                      : form.has("xor") ? XOR
+                                        : NONE) |
+                     (form.has("ftz") ? 4 : 0));
     switch (t) {
     case Type::f16: return &setp_half<false>;
     case Type::bf16: return &setp_half<true>;

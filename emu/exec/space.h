@@ -36,8 +36,8 @@ template <unsigned BYTES, bool WRITE>
 __attribute__((noinline)) bool global_gate(Warp& w, const uint64_t* addr, uint32_t mask, uint32_t* undefined) {
     return check_global(w, addr, mask, BYTES, WRITE, undefined);
 }
-template <bool WRITE> bool shared_gate(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes,
-    uint32_t* undefined) {
+template <bool WRITE>
+bool shared_gate(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined) {
     switch (bytes) {
     case 1: return shared_gate<1, WRITE>(w, addr, mask, undefined);
     case 2: return shared_gate<2, WRITE>(w, addr, mask, undefined);
@@ -46,8 +46,8 @@ template <bool WRITE> bool shared_gate(Warp& w, const uint32_t* addr, uint32_t m
     default: return shared_gate<16, WRITE>(w, addr, mask, undefined);
     }
 }
-template <bool WRITE> bool global_gate(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes,
-    uint32_t* undefined) {
+template <bool WRITE>
+bool global_gate(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined) {
     switch (bytes) {
     case 1: return global_gate<1, WRITE>(w, addr, mask, undefined);
     case 2: return global_gate<2, WRITE>(w, addr, mask, undefined);
@@ -92,16 +92,16 @@ template <class F> bool visit_local(Warp& w, const uint64_t* addr, uint32_t mask
     return true;
 }
 // Any space, decided at run time; a generic access is split by window, each part one request.
-template <bool WRITE, class F> bool visit_any(Warp& w, Space space, uint64_t* addr, unsigned bytes, uint32_t* undefined,
-    F f) {
+template <bool WRITE, class F>
+bool visit_any(Warp& w, Space space, uint64_t* addr, unsigned bytes, uint32_t* undefined, F f) {
     if (space == Space::shared) return visit_shared<WRITE>(w, addr, w.mask, bytes, undefined, f);
     if (space == Space::global || space == Space::constant)
         return visit_global<WRITE>(w, addr, w.mask, bytes, undefined, f);
     if (space == Space::local) return visit_local(w, addr, w.mask, bytes, WRITE, f);
     uint32_t left = w.mask, none = 0;
     *undefined = 0;
-    uint32_t shared = lanes_in(addr, SHARED_WINDOW, WINDOW_BYTES) & left, local = lanes_in(addr, LOCAL_WINDOW,
-        WINDOW_BYTES) & left;
+    uint32_t shared = lanes_in(addr, SHARED_WINDOW, WINDOW_BYTES) & left,
+             local = lanes_in(addr, LOCAL_WINDOW, WINDOW_BYTES) & left;
     if (uint32_t global = left & ~shared & ~local) {
         if (!visit_global<WRITE>(w, addr, global, bytes, &none, f)) return false;
         *undefined |= none;
@@ -114,6 +114,8 @@ template <bool WRITE, class F> bool visit_any(Warp& w, Space space, uint64_t* ad
     return !local || visit_local(w, addr, local, bytes, WRITE, f);
 }
 
-struct B128 { uint64_t lo, hi; };
+struct B128 {
+    uint64_t lo, hi;
+};
 
 } // namespace emu::EMU_LEVEL

@@ -45,8 +45,8 @@ Flow store128(Warp& w, const Inst& in) {
     read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
     uint32_t undefined = 0;
     const B128* src = w.reg<B128>(in.r[1]);
-    bool ok = visit_any<true>(w, Space(in.target >> 4), addr, 16, &undefined, [&](int l, uint8_t* to) {
-        __builtin_memcpy(to, src + l, 16); });
+    bool ok = visit_any<true>(w, Space(in.target >> 4), addr, 16, &undefined,
+                              [&](int l, uint8_t* to) { __builtin_memcpy(to, src + l, 16); });
     return ok ? Flow::next : Flow::failed;
 }
 

@@ -26,7 +26,7 @@ bool taint_guard(Warp& w, const Inst& in, uint32_t lanes) {
     uint32_t bad = in.guard ? w.undef[w.kernel->slots + in.guard] & lanes : 0;
     if (!bad) return true;
     report(w, "undefined", __builtin_ctz(bad),
-        "the predicate that guards this instruction was never given a value in this lane");
+           "the predicate that guards this instruction was never given a value in this lane");
     return false;
 }
 
@@ -56,7 +56,7 @@ void taint_shuffle(Warp& w, uint16_t dst, uint16_t src, const uint8_t* from_lane
 }
 
 void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const uint64_t* addr, unsigned vec,
-    unsigned bytes) {
+                  unsigned bytes) {
     const Memory& memory = *w.launch->memory;
     for (uint32_t m = lanes; m; m &= m - 1) {
         unsigned l = unsigned(__builtin_ctz(m));

@@ -55,19 +55,19 @@ struct alignas(64) Warp {
     uint32_t* undef = nullptr; // lanes whose value is undefined: [slot], then [kernel.slots + predicate]
     // lanes that execute the current instruction (guard applied); never 0 unless Flag::always
     uint32_t mask = 0;
-    uint32_t tainted = 0;      // entries of undef that are not 0; 0: nobody looks at undef
-    uint32_t pc = 0;           // of the running instruction
-    uint32_t live = 0;         // lanes that have not exited
-    uint32_t existing = 0;     // lanes that the block has
-    uint32_t index = 0;        // warp in block
+    uint32_t tainted = 0;  // entries of undef that are not 0; 0: nobody looks at undef
+    uint32_t pc = 0;       // of the running instruction
+    uint32_t live = 0;     // lanes that have not exited
+    uint32_t existing = 0; // lanes that the block has
+    uint32_t index = 0;    // warp in block
     Cta* cta = nullptr;
     Launch* launch = nullptr;
     const Kernel* kernel = nullptr;
-    uint8_t* local = nullptr;  // 32 x kernel.local_bytes
+    uint8_t* local = nullptr; // 32 x kernel.local_bytes
     std::vector<Fragment> frags;
     std::vector<Join> joins;
-    int32_t current = -1;      // running fragment
-    uint32_t turn = 0;         // where the search for the next fragment starts
+    int32_t current = -1; // running fragment
+    uint32_t turn = 0;    // where the search for the next fragment starts
     std::vector<PendingLoad> pending;
     uint64_t origin_address = 0; // the last load of bytes that nobody wrote, for the message of a later use
     uint32_t origin_pc = 0;
@@ -103,39 +103,54 @@ public:
     virtual void cta_end(Cta&) {}
     // `bytes` contiguous bytes at addr[l] for each lane of mask: one call for one instruction, before it happens.
     virtual bool shared_read(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) {
-        (void)mask, (void)addr, (void)bytes; return true; }
+        (void)mask, (void)addr, (void)bytes;
+        return true;
+    }
     virtual bool shared_write(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) {
-        (void)mask, (void)addr, (void)bytes; return true; }
+        (void)mask, (void)addr, (void)bytes;
+        return true;
+    }
     virtual bool shared_atomic(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) {
-        (void)mask, (void)addr, (void)bytes; return true; }
+        (void)mask, (void)addr, (void)bytes;
+        return true;
+    }
     // Barriers. arrive: this warp's lanes came to barrier `id` (sync: and wait; else they only arrive).
     // release: the barrier completed; `sync_warps` go on from it, `arrive_warps` had only arrived (bit w = warp w).
-    virtual bool barrier_arrive(Warp&, unsigned id, bool sync, uint32_t threads) { (void)id, (void)sync, (void)threads;
-        return true; }
+    virtual bool barrier_arrive(Warp&, unsigned id, bool sync, uint32_t threads) {
+        (void)id, (void)sync, (void)threads;
+        return true;
+    }
     virtual bool barrier_release(Cta&, unsigned id, uint32_t sync_warps, uint32_t arrive_warps) {
-        (void)id, (void)sync_warps, (void)arrive_warps; return true; }
+        (void)id, (void)sync_warps, (void)arrive_warps;
+        return true;
+    }
     virtual void warp_sync(Warp&, uint32_t lanes) { (void)lanes; }
     // cp.async: issue (destination dst[l], `bytes` each, a copy of lane l), commit, and a wait that left `pending`
     // groups in flight.
     virtual bool async_issue(Warp&, uint32_t mask, const uint32_t* dst, unsigned bytes) {
-        (void)mask, (void)dst, (void)bytes; return true; }
+        (void)mask, (void)dst, (void)bytes;
+        return true;
+    }
     virtual void async_commit(Warp&, uint32_t mask) { (void)mask; }
     virtual void async_wait(Warp&, uint32_t mask, unsigned pending) { (void)mask, (void)pending; }
     // A copy landed at dst (called when the bytes are written).
     virtual void async_land(Cta&, unsigned warp, unsigned lane, uint32_t dst, unsigned bytes) {
-        (void)warp, (void)lane, (void)dst, (void)bytes; }
+        (void)warp, (void)lane, (void)dst, (void)bytes;
+    }
     virtual bool global_access(Warp&, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) {
-        (void)mask, (void)addr, (void)bytes, (void)write; return true; }
+        (void)mask, (void)addr, (void)bytes, (void)write;
+        return true;
+    }
     virtual void fence(Warp&, uint32_t mask) { (void)mask; }
     virtual void lanes_exit(Warp&, uint32_t mask) { (void)mask; }
 };
 Observer* make_checker(Launch& launch); // emu/check: nullptr if nothing is to be checked
 
 struct BarrierState {
-    uint32_t arrived = 0;    // threads
-    uint32_t expected = 0;   // threads; 0: the barrier is idle
+    uint32_t arrived = 0;  // threads
+    uint32_t expected = 0; // threads; 0: the barrier is idle
     uint32_t sync_warps = 0, arrive_warps = 0;
-    bool all = false;        // no count given: all live threads
+    bool all = false;                               // no count given: all live threads
     uint32_t red_and = 1, red_or = 0, red_popc = 0; // reductions so far
 };
 
@@ -146,19 +161,19 @@ struct Cta {
     Dim3 id;
     uint64_t linear = 0;
     uint8_t* shared = nullptr;
-    uint32_t shared_end = 0;           // SHARED_BASE + static + dynamic bytes
+    uint32_t shared_end = 0;            // SHARED_BASE + static + dynamic bytes
     uint32_t* shared_defined = nullptr; // 1 = defined. A byte with a copy in flight is not defined.
     Warp* warps = nullptr;
     uint32_t nwarps = 0;
-    uint32_t threads = 0;              // that exist
+    uint32_t threads = 0; // that exist
     uint32_t live_threads = 0;
     BarrierState barriers[16];
-    uint64_t barrier_epoch = 0;        // completed barriers of this block, for messages
+    uint64_t barrier_epoch = 0; // completed barriers of this block, for messages
     Observer* observer = nullptr;
-    AsyncEngine* async = nullptr;      // made by make_async at the first cp.async, or nullptr
-    Counters* counters = nullptr;      // of this host thread: only the scalar members are used while running
+    AsyncEngine* async = nullptr; // made by make_async at the first cp.async, or nullptr
+    Counters* counters = nullptr; // of this host thread: only the scalar members are used while running
     uint64_t rng = 0;
-    uint64_t executed = 0;     // warp instructions of this block
+    uint64_t executed = 0; // warp instructions of this block
 
     // The bitmap's 64 bits from byte a on; copies and accesses of up to 32 bytes lie inside. The map has spare words.
     bool shared_is_defined(uint32_t a, unsigned bytes) const {
@@ -207,7 +222,7 @@ struct Launch {
     uint32_t dynamic_smem = 0;
     const uint8_t* params = nullptr;
     uint64_t rng_seed = 0;
-    struct State;            // exec/launch.cpp: mutex, reports, stop flag
+    struct State; // exec/launch.cpp: mutex, reports, stop flag
     State* state = nullptr;
 };
 

@@ -70,8 +70,8 @@ template <class T> Flow match_any(Warp& w, const Inst& in) {
     uint32_t result[32] = {};
     for (uint32_t m = w.mask; m; m &= m - 1) {
         int l = __builtin_ctz(m);
-        for (uint32_t k = w.mask; k;
-            k &= k - 1) result[l] |= (a[__builtin_ctz(k)] == a[l] ? 1u : 0u) << __builtin_ctz(k);
+        for (uint32_t k = w.mask; k; k &= k - 1)
+            result[l] |= (a[__builtin_ctz(k)] == a[l] ? 1u : 0u) << __builtin_ctz(k);
     }
     return map_lanes<uint32_t>(w, in.r[0], [&](int l) { return result[l]; });
 }
@@ -94,8 +94,12 @@ template <int OP, class T> Flow redux(Warp& w, const Inst& in) {
         T r = a[__builtin_ctz(group)];
         for (uint32_t m = group & (group - 1); m; m &= m - 1) {
             T v = a[__builtin_ctz(m)];
-            r = OP == ADD ? T(uint32_t(r) + uint32_t(v)) : OP == MIN ? (v < r ? v : r) : OP == MAX ? (v > r ? v : r)
-              : OP == AND ? T(r & v) : OP == OR ? T(r | v) : T(r ^ v);
+            r = OP == ADD   ? T(uint32_t(r) + uint32_t(v))
+                : OP == MIN ? (v < r ? v : r)
+                : OP == MAX ? (v > r ? v : r)
+                : OP == AND ? T(r & v)
+                : OP == OR  ? T(r | v)
+                            : T(r ^ v);
         }
         for (uint32_t m = group; m; m &= m - 1) result[__builtin_ctz(m)] = r;
     });

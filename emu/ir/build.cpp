@@ -20,8 +20,7 @@ Builder::Builder(const text::Ast& ast, const text::Function& function, Module& m
 }
 
 void Builder::error(text::Place place, const std::string& what) {
-    if (errors_.size() < 20)
-        errors_.push_back(ast_.files[place.file] + ":" + std::to_string(place.line) + ": " + what);
+    if (errors_.size() < 20) errors_.push_back(ast_.files[place.file] + ":" + std::to_string(place.line) + ": " + what);
 }
 
 uint16_t Builder::add_reg(VirtualReg reg) {
@@ -121,9 +120,9 @@ void Builder::scan_labels() {
 void Builder::declare_registers(const text::Variable& v) {
     Type type = type_named(v.type);
     unsigned bytes = bytes_of(type);
-    bool known = type == Type::pred || (bytes && (!is_float(type) || type == Type::f16 || type == Type::bf16 ||
-                                                  type == Type::f16x2 || type == Type::bf16x2 || type == Type::f32 ||
-                                                  type == Type::f64));
+    bool known = type == Type::pred ||
+                 (bytes && (!is_float(type) || type == Type::f16 || type == Type::bf16 || type == Type::f16x2 ||
+                            type == Type::bf16x2 || type == Type::f32 || type == Type::f64));
     if (!known || v.vec != 1 || v.is_array)
         return error(v.place, "a register cannot have the type '" + std::string(v.type) + "'");
     auto one = [&](const std::string& name) {
@@ -176,7 +175,7 @@ void Builder::finish_info() {
     KernelInfo& info = kernel_.info;
     info.name = function_.name;
     info.static_smem = kernel_.static_smem;
-    auto product = [](const uint32_t (&d)[3]) { return d[0] * std::max(d[1], 1u) * std::max(d[2], 1u); };
+    auto product = [](const uint32_t(&d)[3]) { return d[0] * std::max(d[1], 1u) * std::max(d[2], 1u); };
     kernel_.req_threads = product(function_.reqntid);
     uint32_t most = kernel_.req_threads ? kernel_.req_threads : product(function_.maxntid);
     info.max_threads = most ? most : 1024;

@@ -17,9 +17,9 @@ namespace emu {
 struct VirtualReg {
     std::string name;
     Type type = Type::none;
-    uint8_t wide = 1;         // slots; 0: predicate
+    uint8_t wide = 1; // slots; 0: predicate
     enum Kind : uint8_t { declared, constant, special, trash } kind = declared;
-    uint64_t bits = 0;        // constant, or Special
+    uint64_t bits = 0; // constant, or Special
 };
 
 class Builder {
@@ -52,7 +52,7 @@ private:
     // decode.cpp
     void instruction(const text::Instruction& in, text::Place place);
     const OpRow* choose_row(std::string_view mnemonic, const std::vector<std::string_view>& mods,
-        const std::string& text);
+                            const std::string& text);
     bool operands(const text::Instruction& in, const OpRow& row, Form& form);
     bool operand(const text::Operand& from, const OperandSpec& spec, const Form& form, Operand& to);
     bool scalar(const text::Operand& from, Type need, const OperandSpec& spec, Operand& to);

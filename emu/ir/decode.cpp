@@ -45,8 +45,8 @@ const OpRow* Builder::choose_row(std::string_view mnemonic, const std::vector<st
 bool Builder::fits(Type reg, Type need, bool wider) const {
     if (need == Type::pred || reg == Type::pred) return need == reg;
     unsigned have = bytes_of(reg), want = bytes_of(need);
-    if (have != want) return wider && have > want && !is_float(reg) && (!is_float(need) || reg == Type::b32 ||
-        reg == Type::b64);
+    if (have != want)
+        return wider && have > want && !is_float(reg) && (!is_float(need) || reg == Type::b32 || reg == Type::b64);
     auto bits = [](Type t) { return name_of(t)[0] == 'b' && !is_float(t); };
     if (bits(need) || bits(reg)) return true;
     if (is_float(need) != is_float(reg)) return false;
@@ -127,8 +127,8 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
             Type type = s.wide ? Type::u64 : Type::u32;
             if (!fits(type, need, false)) return refuse("'" + name + "' is a " + std::string(name_of(type)));
             auto [it, fresh] = specials_.emplace(s.which, uint16_t(0));
-            if (fresh) it->second = add_reg({name, type, uint8_t(s.wide ? 2 : 1), VirtualReg::special,
-                uint64_t(s.which)});
+            if (fresh)
+                it->second = add_reg({name, type, uint8_t(s.wide ? 2 : 1), VirtualReg::special, uint64_t(s.which)});
             to.kind = emu::Operand::special;
             to.type = type;
             to.slot = it->second;
@@ -149,8 +149,7 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
     if (from.value) return refuse("a constant cannot be added to a register here");
     if (!fits(r.type, need, spec.wider))
         return refuse("'" + name + "' has the type " + std::string(name_of(r.type)) + ", " +
-            std::string(name_of(need)) +
-                      " is needed");
+                      std::string(name_of(need)) + " is needed");
     if (from.negated && (need != Type::pred || spec.dst)) return refuse("'!' belongs before a predicate that is read");
     to.kind = need == Type::pred ? emu::Operand::pred : emu::Operand::reg;
     to.type = r.type;
@@ -180,8 +179,11 @@ bool Builder::parts(const text::Operand& from, Type need, const OperandSpec& spe
     if (from.kind != text::Operand::vector) return scalar(from, need, spec, to);
     size_t count = from.parts.size();
     unsigned bytes = count ? bytes_of(need) / unsigned(count) : 0;
-    Type part = bytes == 1 ? Type::b8 : bytes == 2 ? Type::b16 : bytes == 4 ? Type::b32 : bytes == 8 ? Type::b64
-        : Type::none;
+    Type part = bytes == 1   ? Type::b8
+                : bytes == 2 ? Type::b16
+                : bytes == 4 ? Type::b32
+                : bytes == 8 ? Type::b64
+                             : Type::none;
     if (part == Type::none || bytes * count != bytes_of(need) || count < 2)
         return refuse("{} must hold 2 or 4 parts of " + std::string(name_of(need)));
     to.kind = Operand::vector;
@@ -212,7 +214,7 @@ bool Builder::memory(const text::Operand& from, const Form& form, Operand& to) {
         const VirtualReg& r = regs_[size_t(reg)];
         if (r.wide == 0 || is_float(r.type) || bytes_of(r.type) < 4 || bytes_of(r.type) > 8)
             return refuse("'" + r.name + "' has the type " + std::string(name_of(r.type)) +
-                ", an address has 32 or 64 bits");
+                          ", an address has 32 or 64 bits");
         if (bytes_of(r.type) == 4 && (form.space == Space::global || form.space == Space::generic))
             return refuse("'" + r.name + "' has 32 bits; global and generic addresses have 64");
         to.type = r.type;
@@ -375,8 +377,8 @@ void Builder::instruction(const text::Instruction& in, text::Place place) {
     }
     if (!in.guard.empty()) {
         int guard = find_reg(in.guard);
-        if (guard < 0 || regs_[size_t(guard)].type != Type::pred) refuse("'" + std::string(in.guard) +
-            "' is not a predicate");
+        if (guard < 0 || regs_[size_t(guard)].type != Type::pred)
+            refuse("'" + std::string(in.guard) + "' is not a predicate");
         else inst.guard = uint16_t(guard);
         inst.guard_not = in.guard_not;
     }

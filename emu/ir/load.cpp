@@ -74,13 +74,13 @@ LoadResult load_module(std::string_view ptx, const DeviceProfile& device, Memory
         Variable g = global_variable(v, problem);
         if (problem.empty() && g.space == Space::global) {
             if (!memory) problem = "module-scope variables need a memory to live in";
-            else if (!(g.address = memory->alloc(g.bytes, std::max(g.align, 256u)))) problem = "no memory for '" +
-                g.name + "'";
+            else if (!(g.address = memory->alloc(g.bytes, std::max(g.align, 256u))))
+                problem = "no memory for '" + g.name + "'";
             else if (g.init.empty()) memory->fill(g.address, "", 1, g.bytes); // zero, as PTX says
             else memory->write(g.address, g.init.data(), g.bytes);
         }
-        if (!problem.empty()) errors.push_back(ast.files[v.place.file] + ":" + std::to_string(v.place.line) + ": " +
-            problem);
+        if (!problem.empty())
+            errors.push_back(ast.files[v.place.file] + ":" + std::to_string(v.place.line) + ": " + problem);
         module->globals.push_back(std::move(g));
     }
     for (const text::Function& f : ast.functions) {

@@ -27,10 +27,48 @@ enum class Flow : uint8_t {
 };
 using Handler = Flow (*)(Warp&, const Inst&);
 
-enum class Type : uint8_t { none, pred, b8, u8, s8, b16, u16, s16, f16, bf16, b32, u32, s32, f32, f16x2, bf16x2, tf32,
-                            b64, u64, s64, f64, b128, e4m3, e5m2, e4m3x2, e5m2x2, e2m1, e2m1x2, e2m3, e3m2, ue8m0,
-                            e2m3x2, e3m2x2, ue8m0x2, s4, u4, b1, s16x2, u16x2 };
-unsigned bytes_of(Type type);     // in memory; sub-byte types: of their container
+enum class Type : uint8_t {
+    none,
+    pred,
+    b8,
+    u8,
+    s8,
+    b16,
+    u16,
+    s16,
+    f16,
+    bf16,
+    b32,
+    u32,
+    s32,
+    f32,
+    f16x2,
+    bf16x2,
+    tf32,
+    b64,
+    u64,
+    s64,
+    f64,
+    b128,
+    e4m3,
+    e5m2,
+    e4m3x2,
+    e5m2x2,
+    e2m1,
+    e2m1x2,
+    e2m3,
+    e3m2,
+    ue8m0,
+    e2m3x2,
+    e3m2x2,
+    ue8m0x2,
+    s4,
+    u4,
+    b1,
+    s16x2,
+    u16x2
+};
+unsigned bytes_of(Type type); // in memory; sub-byte types: of their container
 bool is_float(Type type);
 bool is_signed(Type type);
 std::string_view name_of(Type type);
@@ -40,10 +78,10 @@ enum class Space : uint8_t { generic, global, shared, local, param, constant };
 
 // How undefined registers travel through an instruction (see Warp::undef).
 enum class Taint : uint8_t {
-    spread,  // destination lanes are undefined where any source lane is
-    use,     // every source must be defined (store, mma, address-like operands): else a report
-    load,    // sources are addresses and must be defined; the handler says what it loaded was undefined
-    own,     // the handler does it all (shfl, selp): it reads and writes Warp::undef when warp.tainted is not 0
+    spread, // destination lanes are undefined where any source lane is
+    use,    // every source must be defined (store, mma, address-like operands): else a report
+    load,   // sources are addresses and must be defined; the handler says what it loaded was undefined
+    own,    // the handler does it all (shfl, selp): it reads and writes Warp::undef when warp.tainted is not 0
 };
 
 // One decoded instruction, 64 bytes. Operands are slot numbers of the warp's register file (see exec/warp.h), or
@@ -53,16 +91,16 @@ enum class Taint : uint8_t {
 constexpr uint16_t NO_REG = 0xffff;
 struct Inst {
     Handler fn = nullptr;
-    int64_t imm = 0;        // address offset of a memory operand; or what pick() chose
-    uint16_t r[16];         // operands
-    uint16_t guard = 0;     // predicate number; 0 = always true
-    uint8_t guard_not = 0;  // 1: @!p
-    uint8_t nregs = 0;      // used entries of r
-    uint8_t flags = 0;      // Flag bits
-    uint8_t vec = 1;        // .v2 .v4 .v8 of loads and stores
-    uint8_t bytes = 0;      // of one element of a memory access
-    uint8_t sub = 0;        // handler's own
-    uint32_t target = 0;    // branch target pc; handler's own elsewhere
+    int64_t imm = 0;       // address offset of a memory operand; or what pick() chose
+    uint16_t r[16];        // operands
+    uint16_t guard = 0;    // predicate number; 0 = always true
+    uint8_t guard_not = 0; // 1: @!p
+    uint8_t nregs = 0;     // used entries of r
+    uint8_t flags = 0;     // Flag bits
+    uint8_t vec = 1;       // .v2 .v4 .v8 of loads and stores
+    uint8_t bytes = 0;     // of one element of a memory access
+    uint8_t sub = 0;       // handler's own
+    uint32_t target = 0;   // branch target pc; handler's own elsewhere
     uint32_t pad = 0;
     enum Flag : uint8_t {
         sync = 1,      // names a member mask: the loop gathers its lanes first (r[mask_at] of InstInfo)
@@ -77,25 +115,25 @@ static_assert(sizeof(Inst) == 64);
 
 // What only reports, counters and the slow path need of an instruction; parallel to the code.
 struct InstInfo {
-    uint32_t op = 0;           // row of the opcode table
+    uint32_t op = 0; // row of the opcode table
     uint32_t line = 0;
-    uint32_t file = 0;         // index into Module::files
-    uint32_t reconverge = 0;   // branch: pc of the immediate post-dominator (code size: none)
+    uint32_t file = 0;       // index into Module::files
+    uint32_t reconverge = 0; // branch: pc of the immediate post-dominator (code size: none)
     Taint taint = Taint::spread;
     int8_t mask_at = -1;       // entry of r with the member mask of a .sync instruction
     std::vector<uint16_t> dst; // undef numbers of the destinations: slot, or slots + predicate number
     std::vector<uint16_t> src;
     std::vector<uint16_t> src_names; // of src: index into Kernel::reg_names
-    std::string text;          // "ld.shared.v4.b32", for messages
+    std::string text;                // "ld.shared.v4.b32", for messages
 };
 
 // An operand and an instruction as pick() sees them (load time only; strings are fine here).
 struct Operand {
     enum Kind : uint8_t { reg, pred, imm, special, symbol, address, sink, label, vector } kind = sink;
-    Type type = Type::none;    // of the register
-    uint16_t slot = NO_REG;    // register slot or predicate number; of the base register if an address
-    bool negated = false;      // !p
-    uint64_t value = 0;        // immediate (bits), symbol address, address offset
+    Type type = Type::none;     // of the register
+    uint16_t slot = NO_REG;     // register slot or predicate number; of the base register if an address
+    bool negated = false;       // !p
+    uint64_t value = 0;         // immediate (bits), symbol address, address offset
     std::vector<Operand> parts; // vector, or d|p
     std::string name;
 };
@@ -116,30 +154,40 @@ struct Form {
 // or nullptr (refused at load: "no such combination"). One set for each build of the exec room (plain, AVX2, AVX-512).
 using Pick = Handler (*)(const Form& form, Inst& in);
 
-struct Param { ParamInfo info; Type type; };
+struct Param {
+    ParamInfo info;
+    Type type;
+};
 
 struct Variable { // module- or kernel-scope storage
     std::string name;
     Space space = Space::shared;
     uint32_t align = 4;
-    uint64_t bytes = 0;        // 0: extern .shared (dynamic)
-    uint64_t address = 0;      // shared: offset in the block's shared memory; global: device address (set at load)
+    uint64_t bytes = 0;   // 0: extern .shared (dynamic)
+    uint64_t address = 0; // shared: offset in the block's shared memory; global: device address (set at load)
     std::vector<uint8_t> init;
 };
 
-struct Const { uint16_t slot; uint8_t wide; uint64_t bits; };   // an immediate and the slot that holds it
-struct SpecialReg { uint16_t slot; uint8_t which; };            // see exec/special.h
+struct Const {
+    uint16_t slot;
+    uint8_t wide;
+    uint64_t bits;
+}; // an immediate and the slot that holds it
+struct SpecialReg {
+    uint16_t slot;
+    uint8_t which;
+}; // see exec/special.h
 
 struct Kernel {
     KernelInfo info;
     const Module* module = nullptr;
     std::vector<Inst> code;
     std::vector<InstInfo> infos;
-    uint32_t slots = 0;        // register file size, in slots of 32 x 4 bytes
-    uint32_t preds = 2;        // 0 is true, 1 is false
+    uint32_t slots = 0; // register file size, in slots of 32 x 4 bytes
+    uint32_t preds = 2; // 0 is true, 1 is false
     uint32_t local_bytes = 0;
     uint32_t static_smem = 0;
-    uint32_t req_threads = 0;  // .reqntid product, 0: none
+    uint32_t req_threads = 0; // .reqntid product, 0: none
     bool uses_dynamic_smem = false;
     std::vector<Const> consts;
     std::vector<SpecialReg> specials;
@@ -150,7 +198,7 @@ struct Kernel {
 class Module {
 public:
     ~Module();
-    Memory* memory = nullptr;              // holds the module-scope variables; outlives the module
+    Memory* memory = nullptr; // holds the module-scope variables; outlives the module
     std::vector<std::unique_ptr<Kernel>> kernels;
     std::vector<std::string> files;
     std::vector<Variable> globals;
@@ -161,9 +209,9 @@ public:
 // The opcode table (ir/opcodes.inc), one row for each form.
 struct OpRow {
     std::string_view mnemonic, family, grammar, operands;
-    int ptx_min, target_min;   // 88, 120
+    int ptx_min, target_min; // 88, 120
     Taint taint;
-    std::string_view pipe;     // counter class: alu fma mufu cvt lsu async tensor control sync warp
+    std::string_view pipe; // counter class: alu fma mufu cvt lsu async tensor control sync warp
     std::string_view meaning;
 };
 const std::vector<OpRow>& op_rows();

@@ -16,7 +16,7 @@ namespace {
 #define SCOPE "cta|cluster|gpu|sys"
 
 const std::vector<OpRow> ROWS = {
-#define OP(mnemonic, family, grammar, operands, ptx, sm, taint, pipe, meaning)                                         \
+#define OP(mnemonic, family, grammar, operands, ptx, sm, taint, pipe, meaning) \
     {#mnemonic, #family, grammar, operands, ptx, sm, Taint::taint, pipe, meaning},
 #include "opcodes.inc"
 #undef OP
@@ -86,8 +86,10 @@ OperandSpec one_spec(std::string_view s) {
         s.remove_suffix(1);
     }
     if (s.size() > 2 && s[1] == '*') {
-        spec.shape = s[0] == 'v' ? OperandSpec::vec : s[0] == 'x' ? OperandSpec::xvec
-                   : s[0] == 'p' ? OperandSpec::parts : OperandSpec::fixed;
+        spec.shape = s[0] == 'v'   ? OperandSpec::vec
+                     : s[0] == 'x' ? OperandSpec::xvec
+                     : s[0] == 'p' ? OperandSpec::parts
+                                   : OperandSpec::fixed;
         if (spec.shape == OperandSpec::fixed) spec.count = unsigned(s[0] - '0');
         s.remove_prefix(2);
     } else if (s == "M") spec.shape = OperandSpec::address;

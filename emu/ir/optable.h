@@ -9,8 +9,8 @@ namespace emu {
 struct OperandSpec {
     bool dst = false, wider = false, optional = false, pair = false;
     enum Shape : uint8_t { one, vec, xvec, parts, fixed, address, label, immediate, predicate } shape = one;
-    unsigned count = 1;      // of fixed
-    std::string_view type;   // "T" "U" "V" "W" or a name
+    unsigned count = 1;    // of fixed
+    std::string_view type; // "T" "U" "V" "W" or a name
 };
 
 // Does the row accept these modifiers?

@@ -75,10 +75,10 @@ void Builder::assign_slots() {
     number_.assign(nr, 0);
     std::vector<uint16_t> order;
     for (size_t r = 0; r < nr; r++) order.push_back(uint16_t(r));
-    std::stable_sort(order.begin(), order.end(), [&](uint16_t a, uint16_t b) { return ranges_[a].from < ranges_[b].from;
-        });
-    std::vector<uint16_t> free[5];                       // by width in slots
-    std::vector<std::pair<uint32_t, uint16_t>> busy[5];  // end of the range, slot
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint16_t a, uint16_t b) { return ranges_[a].from < ranges_[b].from; });
+    std::vector<uint16_t> free[5];                      // by width in slots
+    std::vector<std::pair<uint32_t, uint16_t>> busy[5]; // end of the range, slot
     uint32_t slots = 0, preds = 2;
     auto fresh = [&](unsigned wide) {
         uint16_t s = uint16_t(slots);
@@ -122,9 +122,7 @@ void Builder::assign_slots() {
 }
 
 void Builder::rewrite() {
-    auto undef_number = [&](uint16_t r) {
-        return uint16_t(regs_[r].wide ? number_[r] : kernel_.slots + number_[r]);
-    };
+    auto undef_number = [&](uint16_t r) { return uint16_t(regs_[r].wide ? number_[r] : kernel_.slots + number_[r]); };
     kernel_.reg_names.resize(regs_.size());
     for (size_t r = 0; r < regs_.size(); r++) {
         const VirtualReg& reg = regs_[r];

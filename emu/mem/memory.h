@@ -17,9 +17,9 @@ namespace emu {
 
 struct Allocation {
     uint64_t start = 0;
-    uint64_t bytes = 0;      // as asked for; the red zone begins at start + bytes
-    uint32_t id = 0;         // 1, 2, ... in order of allocation
-    bool live = false;       // false: freed, kept in quarantine so that a late access is named
+    uint64_t bytes = 0;                   // as asked for; the red zone begins at start + bytes
+    uint32_t id = 0;                      // 1, 2, ... in order of allocation
+    bool live = false;                    // false: freed, kept in quarantine so that a late access is named
     std::atomic<bool> all_defined{false}; // every byte is known to be defined: loads skip the bit test
     uint64_t end() const { return start + bytes; }
     Allocation() = default;
@@ -39,15 +39,15 @@ public:
     Memory& operator=(const Memory&) = delete;
 
     // --- the host's side (thread-safe) ---
-    uint64_t alloc(uint64_t bytes, uint64_t align = 512); // 0: does not fit
-    bool free(uint64_t address);                          // false: not the start of a live allocation
-    const Allocation* find(uint64_t address) const;       // the live allocation that holds this byte, or nullptr
+    uint64_t alloc(uint64_t bytes, uint64_t align = 512);  // 0: does not fit
+    bool free(uint64_t address);                           // false: not the start of a live allocation
+    const Allocation* find(uint64_t address) const;        // the live allocation that holds this byte, or nullptr
     bool contains(uint64_t address, uint64_t bytes) const; // all of it inside one live allocation
     bool in_range(uint64_t address) const { return address - base_ < span_; } // could it be a device address at all
     // The three below need contains(); they move bytes and the defined bits with them.
-    void write(uint64_t to, const void* from, uint64_t bytes);    // host to device: marks defined
-    void read(void* to, uint64_t from, uint64_t bytes) const;     // device to host
-    void copy(uint64_t to, uint64_t from, uint64_t bytes);        // device to device (may overlap): copies defined bits
+    void write(uint64_t to, const void* from, uint64_t bytes); // host to device: marks defined
+    void read(void* to, uint64_t from, uint64_t bytes) const;  // device to host
+    void copy(uint64_t to, uint64_t from, uint64_t bytes);     // device to device (may overlap): copies defined bits
     void fill(uint64_t to, const void* pattern, size_t width, uint64_t count); // memset of 1, 2, 4-byte patterns
     void mark_defined(uint64_t address, uint64_t bytes);
     void mark_undefined(uint64_t address, uint64_t bytes);
@@ -76,8 +76,8 @@ public:
         uint64_t off = address - base_;
         uint32_t bits = ((bytes >= 32 ? 0u : (1u << bytes)) - 1u);
         if (bytes >= 8 && (off & 7) == 0) {
-            for (unsigned i = 0; i < bytes / 8;
-                i++) __atomic_store_n(defined_ + (off >> 3) + i, 0xff, __ATOMIC_RELAXED);
+            for (unsigned i = 0; i < bytes / 8; i++)
+                __atomic_store_n(defined_ + (off >> 3) + i, 0xff, __ATOMIC_RELAXED);
             return;
         }
         uint8_t* byte = defined_ + (off >> 3);
@@ -104,13 +104,13 @@ private:
     void release_oldest();
 
     uint64_t capacity_ = 0, used_ = 0;
-    uint64_t base_ = 0, span_ = 0;   // the reserved range
-    uint8_t* defined_ = nullptr;     // span / 8 bytes, touched lazily
-    uint32_t* granule_ = nullptr;    // span / 256 words: index into table_, 0 = nothing there
-    std::vector<const Allocation*> table_;        // [0] = nullptr
-    std::map<uint64_t, Allocation> allocations_;  // by start; live ones and the quarantine
-    std::map<uint64_t, uint64_t> holes_;          // free space, start -> bytes
-    std::vector<uint64_t> quarantine_;            // starts, oldest first
+    uint64_t base_ = 0, span_ = 0;               // the reserved range
+    uint8_t* defined_ = nullptr;                 // span / 8 bytes, touched lazily
+    uint32_t* granule_ = nullptr;                // span / 256 words: index into table_, 0 = nothing there
+    std::vector<const Allocation*> table_;       // [0] = nullptr
+    std::map<uint64_t, Allocation> allocations_; // by start; live ones and the quarantine
+    std::map<uint64_t, uint64_t> holes_;         // free space, start -> bytes
+    std::vector<uint64_t> quarantine_;           // starts, oldest first
     uint64_t quarantined_ = 0;
     uint32_t next_id_ = 1;
     std::vector<uint32_t> free_slots_;

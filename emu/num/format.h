@@ -61,7 +61,8 @@ struct EncodeHow {
 };
 uint64_t encode(const Parts& parts, const Format& format, EncodeHow how = {});
 
-// significand * 2^exponent rounded to an integer, without a limit of range: the magnitude (saturated to 2^64-1 and marked).
+// significand * 2^exponent rounded to an integer, without a limit of range: the magnitude (saturated to 2^64-1 and
+// marked).
 struct Integer {
     uint64_t magnitude = 0;
     bool beyond = false; // the magnitude does not fit 64 bits

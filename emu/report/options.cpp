@@ -38,8 +38,8 @@ std::string one(std::string_view name, std::string_view value, Options& o) {
         return good ? std::string() : std::string(name) + "=" + std::string(value) + " is wrong: it takes " + allowed;
     };
     if (name == "seed") return say(number(value, o.seed), "a number");
-    if (name == "sched") return say(choice(value, SCHEDULES, o.schedule),
-        "round_robin, random, starve_low or starve_high");
+    if (name == "sched")
+        return say(choice(value, SCHEDULES, o.schedule), "round_robin, random, starve_low or starve_high");
     if (name == "merge") return say(choice(value, MERGES, o.merge), "ipdom, late or random");
     if (name == "async") return say(choice(value, TIMINGS, o.async), "late, early or random");
     if (name == "late_reads") return say(flag(value, o.late_reads), "0 or 1");
@@ -54,7 +54,7 @@ std::string one(std::string_view name, std::string_view value, Options& o) {
         return say(good, "a number of host threads, 0 for all cores");
     }
     return "'" + std::string(name) +
-        "' is not known; there are seed, sched, merge, async, late_reads, race, undefined, bounds, "
+           "' is not known; there are seed, sched, merge, async, late_reads, race, undefined, bounds, "
            "fuzz, limit and threads";
 }
 } // namespace
@@ -67,8 +67,8 @@ std::string parse_options(std::string_view text, Options& out) {
         text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
         if (word.empty()) continue;
         size_t eq = word.find('=');
-        std::string problem = one(word.substr(0, eq), eq == std::string_view::npos ? std::string_view()
-            : word.substr(eq + 1), o);
+        std::string problem =
+            one(word.substr(0, eq), eq == std::string_view::npos ? std::string_view() : word.substr(eq + 1), o);
         if (!problem.empty()) return problem;
     }
     out = o;

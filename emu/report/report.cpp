@@ -24,12 +24,11 @@ std::string where(const Kernel& kernel, uint32_t pc) {
 namespace {
 std::string header(const Cta& cta, const char* kind) {
     return std::string("spark-emu: ") + kind + " in " + cta.kernel->info.name + ", cta (" + std::to_string(cta.id.x) +
-        "," +
-           std::to_string(cta.id.y) + "," + std::to_string(cta.id.z) + ")\n";
+           "," + std::to_string(cta.id.y) + "," + std::to_string(cta.id.z) + ")\n";
 }
 std::string place(const Warp& w, const char* verb, int lane) {
     std::string text = std::string("  ") + verb + "  " + where(*w.kernel, w.pc) + "   " + w.info().text + "   warp " +
-        std::to_string(w.index);
+                       std::to_string(w.index);
     return lane < 0 ? text : text + " lane " + std::to_string(lane);
 }
 std::string seed(const Launch& launch) { return "  seed " + std::to_string(launch.options.seed) + "\n"; }
@@ -67,8 +66,7 @@ Flow report(Warp& w, const char* kind, int lane, const std::string& what) {
 Flow report_access(Warp& w, const char* kind, int lane, Space space, uint64_t address, unsigned bytes, bool write,
                    const std::string& what) {
     std::string text = place(w, write ? "store" : "load", lane) + "   " + name_of(space) + " 0x" + hex(address) +
-        "   " +
-                       std::to_string(bytes) + " bytes\n  " + what + "\n" + seed(*w.launch);
+                       "   " + std::to_string(bytes) + " bytes\n  " + what + "\n" + seed(*w.launch);
     report_raw(*w.cta, kind, w.pc, text);
     return Flow::failed;
 }

@@ -17,38 +17,38 @@ struct Place {
 
 struct Operand {
     enum Kind : uint8_t { name, integer, f32, f64, vector, address, sink, pair } kind = sink;
-    std::string_view id;       // name; base of an address (empty: absolute)
-    uint64_t value = 0;        // integer or float bits; offset of a name or address
-    bool negated = false;      // !p
+    std::string_view id;        // name; base of an address (empty: absolute)
+    uint64_t value = 0;         // integer or float bits; offset of a name or address
+    bool negated = false;       // !p
     std::vector<Operand> parts; // vector, pair
 };
 
 struct Variable {
     Place place;
-    std::string_view space;    // ".reg" ".shared" ".param" ".global" ".const" ".local"
-    std::string_view type;     // "b32"
+    std::string_view space; // ".reg" ".shared" ".param" ".global" ".const" ".local"
+    std::string_view type;  // "b32"
     std::string_view name;
-    uint64_t align = 0;        // 0: natural
-    uint64_t elements = 1;     // product of array bounds; 0: [] of an extern
-    uint64_t count = 0;        // n of name<n>; 0: a plain name
-    unsigned vec = 1;          // .v2 .v4
+    uint64_t align = 0;    // 0: natural
+    uint64_t elements = 1; // product of array bounds; 0: [] of an extern
+    uint64_t count = 0;    // n of name<n>; 0: a plain name
+    unsigned vec = 1;      // .v2 .v4
     bool is_extern = false, is_array = false;
-    std::vector<uint64_t> init; // bits of the elements
+    std::vector<uint64_t> init;   // bits of the elements
     std::vector<bool> init_float; // written as a double literal: convert to the element's type
 };
 
 struct Instruction {
-    std::string_view guard;    // predicate name, empty: none
+    std::string_view guard; // predicate name, empty: none
     bool guard_not = false;
-    std::string opcode;        // "ld.global.v4.b32"
+    std::string opcode; // "ld.global.v4.b32"
     std::vector<Operand> operands;
 };
 
 struct Item {
     enum Kind : uint8_t { instruction, label, variable, open, close } kind = instruction;
     Place place;
-    std::string_view name;     // label
-    uint32_t index = 0;        // into Function::instructions or ::variables
+    std::string_view name; // label
+    uint32_t index = 0;    // into Function::instructions or ::variables
 };
 
 struct Function {
@@ -65,8 +65,8 @@ struct Function {
 
 struct Ast {
     std::vector<std::string> files;
-    unsigned version = 0;      // 88 for 8.8
-    std::string target;        // "sm_120f"
+    unsigned version = 0; // 88 for 8.8
+    std::string target;   // "sm_120f"
     std::vector<Variable> globals;
     std::vector<Function> functions;
     std::vector<std::string> errors; // "file:line: sentence"; empty: parsed

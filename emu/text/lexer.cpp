@@ -114,8 +114,9 @@ private:
         if (kind == 'f' || kind == 'd') {
             t.kind = kind == 'f' ? Token::f32 : Token::f64;
             t.value = strtoull(s.c_str() + 2, &stop, 16);
-            if (stop - s.c_str() != (kind == 'f' ? 10 : 18)) error("'" + s.substr(0, size_t(stop - s.c_str())) +
-                "' is not a float: 0f takes 8 hexadecimal digits and 0d takes 16");
+            if (stop - s.c_str() != (kind == 'f' ? 10 : 18))
+                error("'" + s.substr(0, size_t(stop - s.c_str())) +
+                      "' is not a float: 0f takes 8 hexadecimal digits and 0d takes 16");
         } else if (kind == 'b') {
             t.value = strtoull(s.c_str() + 2, &stop, 2);
         } else {

@@ -13,8 +13,8 @@ namespace emu::text {
 
 struct Token {
     enum Kind : uint8_t { end, word, dotted, integer, f32, f64, string, punct } kind = end;
-    std::string_view text;  // dotted: with its dot
-    uint64_t value = 0;     // numbers
+    std::string_view text; // dotted: with its dot
+    uint64_t value = 0;    // numbers
     Place place;
 };
 

@@ -301,8 +301,10 @@ private:
             else if (d == ".reqntid") bounds(f.reqntid);
             else if (d == ".maxnreg") f.maxnreg = uint32_t(expression());
             else if (d == ".minnctapersm") f.minnctapersm = uint32_t(expression());
-            else if (d == ".pragma") { take(); accept(";"); }
-            else if (d != ".noreturn") return fail("'" + std::string(d) + "' is not known here");
+            else if (d == ".pragma") {
+                take();
+                accept(";");
+            } else if (d != ".noreturn") return fail("'" + std::string(d) + "' is not known here");
         }
         if (accept(";")) return; // a declaration only
         if (!is_entry) return fail(".func is not supported: write a macro");
@@ -329,7 +331,7 @@ private:
             } else if (peek().kind == Token::dotted) {
                 body_directive(f);
                 continue;
-            } else if (peek().kind == Token::word && peek(1).text == ":" ) {
+            } else if (peek().kind == Token::word && peek(1).text == ":") {
                 item.kind = Item::label;
                 item.name = take().text;
                 take();

@@ -15,8 +15,8 @@
 
 namespace {
 
-const emu::DeviceProfile DEVICE = {"gb10", "emulated", 12, 1, 48, 101376, 102400, 1024, 48, 24, 65536, 25165824,
-    16ull << 30, 2418000, true};
+const emu::DeviceProfile DEVICE = {"gb10", "emulated", 12,    1,        48,          101376,  102400, 1024,
+                                   48,     24,         65536, 25165824, 16ull << 30, 2418000, true};
 
 // A 64 x 64 tile by 4 warps, K in steps of 32, two stages; each warp a 32 x 32 quarter.
 std::string gemm() {
@@ -50,11 +50,11 @@ std::string gemm() {
     s += load("0");
     s += "  mov.u32 k, 0; mov.u32 off, 0;\nLOOP:\n  add.u32 kk, k, 32; setp.lt.u32 p, kk, n; xor.b32 y, off, 10240;\n";
     s += "  @!p bra LAST;\n" + load("y") +
-        "  cp.async.wait_group 1; bra GO;\nLAST:\n  cp.async.wait_group 0;\nGO:\n  bar.sync 0;\n";
+         "  cp.async.wait_group 1; bra GO;\nLAST:\n  cp.async.wait_group 0;\nGO:\n  bar.sync 0;\n";
     s += "  add.u32 pa_, sa, off; add.u32 pb_, sb, off;\n";
     for (int kk = 0; kk < 2; kk++) {
         std::string o = std::to_string(kk * 32), o2 = std::to_string(kk * 32 + 1280),
-            o3 = std::to_string(kk * 32 + 5120), o4 = std::to_string(kk * 32 + 6400);
+                    o3 = std::to_string(kk * 32 + 5120), o4 = std::to_string(kk * 32 + 6400);
         s += "  ldmatrix.sync.aligned.m8n8.x4.shared.b16 {a0,a1,a2,a3}, [pa_+" + o + "];\n";
         s += "  ldmatrix.sync.aligned.m8n8.x4.shared.b16 {a4,a5,a6,a7}, [pa_+" + o2 + "];\n";
         s += "  ldmatrix.sync.aligned.m8n8.x4.shared.b16 {b0,b1,b2,b3}, [pb_+" + o3 + "];\n";
@@ -63,25 +63,23 @@ std::string gemm() {
             for (int j = 0; j < 4; j++) {
                 int d = (i * 4 + j) * 4;
                 auto r = [](const char* n, int v) { return n + std::to_string(v); };
-                std::string acc = "{" + r("d", d) + "," + r("d", d + 1) + "," + r("d", d + 2) + "," + r("d", d + 3) +
-                    "}";
+                std::string acc =
+                    "{" + r("d", d) + "," + r("d", d + 1) + "," + r("d", d + 2) + "," + r("d", d + 3) + "}";
                 int b0 = (j / 2) * 4 + (j & 1);
                 s += "  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 " + acc + ",{" + r("a", i * 4) + "," +
-                    r("a", i * 4 + 1) + "," +
-                     r("a", i * 4 + 2) + "," + r("a", i * 4 + 3) + "},{" + r("b", b0) + "," + r("b", b0 + 2) + "}," +
-                         acc + ";\n";
+                     r("a", i * 4 + 1) + "," + r("a", i * 4 + 2) + "," + r("a", i * 4 + 3) + "},{" + r("b", b0) + "," +
+                     r("b", b0 + 2) + "}," + acc + ";\n";
             }
         // Address arithmetic, as swizzled kernels do between their loads: the share of mma becomes about one in six.
         for (int i = 0; i < 12; i++)
             s += "  shr.u32 x, pa_, 3; and.b32 x, x, 112; xor.b32 x, x, pb_; add.u32 x, x, " + std::to_string(16 * i) +
-                "; mad.lo.u32 x, x, 3, k;\n";
+                 "; mad.lo.u32 x, x, 3, k;\n";
     }
     s += "  bar.sync 0; mov.u32 off, y; mov.u32 k, kk; @p bra LOOP;\n";
     s += "  mov.u32 y, %ctaid.x; shl.b32 y, y, 7; add.u32 x, tid, y; mul.wide.u32 t64, x, 128; add.u64 c, c, t64;\n";
     for (int i = 0; i < 8; i++)
         s += "  st.global.v4.f32 [c+" + std::to_string(i * 16) + "], {d" + std::to_string(4 * i) + ",d" +
-            std::to_string(4 * i + 1) + ",d" +
-             std::to_string(4 * i + 2) + ",d" + std::to_string(4 * i + 3) + "};\n";
+             std::to_string(4 * i + 1) + ",d" + std::to_string(4 * i + 2) + ",d" + std::to_string(4 * i + 3) + "};\n";
     return s + "  ret;\n}\n";
 }
 
@@ -117,7 +115,10 @@ int main(int argc, char** argv) {
     for (auto& v : data) x = x * 1664525u + 1013904223u, v = uint16_t(0x3f00 | (x >> 25) | (x >> 31 << 15));
     memory.write(a, data.data(), data.size() * 2);
     memory.write(b, data.data(), data.size() * 2);
-    struct { uint64_t a, b, c; uint32_t k; } params = {a, b, c, k};
+    struct {
+        uint64_t a, b, c;
+        uint32_t k;
+    } params = {a, b, c, k};
     emu::LaunchRequest request;
     request.kernel = emu::kernels_of(*loaded.module)[0];
     request.grid = {blocks, 1, 1};
@@ -137,11 +138,12 @@ int main(int argc, char** argv) {
     const emu::Counters& n = result.counters;
     if (json)
         printf("{\"warp_instructions_per_second\": %.0f, \"warp_instructions\": %llu, \"mma\": %llu, "
-               "\"threads\": %u}\n", best,
-               (unsigned long long)n.warp_instructions, (unsigned long long)n.mma, options.threads);
+               "\"threads\": %u}\n",
+               best, (unsigned long long)n.warp_instructions, (unsigned long long)n.mma, options.threads);
     else
         printf("%.1f million warp instructions a second (GEMM loop, one mma in %.1f, %llu instructions, %u thread(s), "
-               "all checks)\n", best / 1e6,
-               double(n.warp_instructions) / double(n.mma), (unsigned long long)n.warp_instructions, options.threads);
+               "all checks)\n",
+               best / 1e6, double(n.warp_instructions) / double(n.mma), (unsigned long long)n.warp_instructions,
+               options.threads);
     return 0;
 }

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 // Last: cmocka defines fail() as a macro, which the C++ headers must not see.
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 extern "C" {
 #include <cmocka.h>
@@ -36,9 +36,12 @@ void dead_handles(void**) {
     assert_non_null(dead);
     spark_context_destroy(dead);
     char somewhere[64] = {};
-    spark_context* const handles[] = {nullptr, dead, reinterpret_cast<spark_context*>(somewhere),
+    spark_context* const handles[] = {nullptr,
+                                      dead,
+                                      reinterpret_cast<spark_context*>(somewhere),
                                       reinterpret_cast<spark_context*>(reinterpret_cast<uintptr_t>(dead) + 1),
-                                      reinterpret_cast<spark_context*>(uintptr_t{8}), reinterpret_cast<spark_context*>(~uintptr_t{0})};
+                                      reinterpret_cast<spark_context*>(uintptr_t{8}),
+                                      reinterpret_cast<spark_context*>(~uintptr_t{0})};
     api::Arena arena(nullptr);
     api::Example e(*spark_op_at(0), arena);
     for (spark_context* ctx : handles) {
@@ -108,7 +111,8 @@ void exec_rules(void**) {
         with("exec.struct_size 4", SPARK_ERR_INVALID_STRUCT_SIZE, [](auto& x) { x.struct_size = 4; });
         with("exec.flags", SPARK_ERR_INVALID_RESERVED, [](auto& x) { x.flags = 1; });
         with("exec.kernel_id", SPARK_ERR_INVALID_VALUE, [](auto& x) { x.kernel_id = 12345; });
-        with("exec.workspace misaligned", SPARK_ERR_INVALID_ALIGNMENT, [](auto& x) { x.workspace = 8, x.workspace_size = 8; });
+        with("exec.workspace misaligned", SPARK_ERR_INVALID_ALIGNMENT,
+             [](auto& x) { x.workspace = 8, x.workspace_size = 8; });
         spark_op_info info{};
         info.struct_size = sizeof info;
         assert_int_equal(spark_op_query(ctx, e.head(), &info, nullptr), SPARK_OK);
@@ -136,7 +140,8 @@ void foreign_kernels(void**) {
     exec.struct_size = sizeof exec;
     exec.kernel_id = info.kernel_id;
     spark_error err = fresh_error();
-    refused(spark_op_launch(ctx, first.head(), &exec, &err), SPARK_ERR_INVALID_VALUE, err, "a kernel of another operator");
+    refused(spark_op_launch(ctx, first.head(), &exec, &err), SPARK_ERR_INVALID_VALUE, err,
+            "a kernel of another operator");
     spark_context_destroy(ctx);
 }
 
@@ -187,13 +192,16 @@ void at_most_64_contexts(void**) {
 
 void names(void**) {
     for (int status : {0, 1000, 1001, 1014, 2000, 2007, 3000, 3003, 4000, 4001})
-        assert_int_equal(std::strncmp(spark_status_name(static_cast<spark_status>(status)), status ? "SPARK_ERR_" : "SPARK_OK", status ? 10 : 8), 0);
+        assert_int_equal(std::strncmp(spark_status_name(static_cast<spark_status>(status)),
+                                      status ? "SPARK_ERR_" : "SPARK_OK", status ? 10 : 8),
+                         0);
     assert_string_equal(spark_status_name(static_cast<spark_status>(777)), "SPARK_STATUS_UNKNOWN");
     assert_string_equal(spark_dtype_name(SPARK_DTYPE_BF16), "BF16");
     assert_string_equal(spark_dtype_name(static_cast<spark_dtype>(77)), "UNKNOWN");
     assert_int_equal(spark_version(), SPARK_VERSION_MAJOR * 10000 + SPARK_VERSION_MINOR * 100 + SPARK_VERSION_PATCH);
     assert_int_equal(spark_build_info()[0], '{');
-    for (uint32_t i = 0; i < spark_op_count(); ++i) assert_ptr_equal(spark_op_describe(spark_op_at(i)->op), spark_op_at(i));
+    for (uint32_t i = 0; i < spark_op_count(); ++i)
+        assert_ptr_equal(spark_op_describe(spark_op_at(i)->op), spark_op_at(i));
     assert_null(spark_op_at(spark_op_count()));
     assert_null(spark_op_describe(0));
 }
@@ -213,7 +221,7 @@ void silence(void**) {
     }
     spark_context_destroy(ctx);
     dup2(out, 1), dup2(err, 2);
-    struct stat written{};
+    struct stat written {};
     fstat(file, &written);
     close(file), close(out), close(err), unlink(path);
     assert_int_equal(written.st_size, 0);
@@ -223,9 +231,9 @@ void silence(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(silence),      cmocka_unit_test(dead_handles),    cmocka_unit_test(null_pointers),
-        cmocka_unit_test(error_structs), cmocka_unit_test(exec_rules),     cmocka_unit_test(foreign_kernels),
-        cmocka_unit_test(offline),      cmocka_unit_test(at_most_64_contexts), cmocka_unit_test(names),
+        cmocka_unit_test(silence),       cmocka_unit_test(dead_handles),        cmocka_unit_test(null_pointers),
+        cmocka_unit_test(error_structs), cmocka_unit_test(exec_rules),          cmocka_unit_test(foreign_kernels),
+        cmocka_unit_test(offline),       cmocka_unit_test(at_most_64_contexts), cmocka_unit_test(names),
     };
     return cmocka_run_group_tests_name("api.contract", tests, nullptr, nullptr);
 }

@@ -52,21 +52,29 @@ Shape parse_shape(const char* text) {
     std::istringstream words(inner);
     for (std::string word; std::getline(words, word, ',');) {
         while (!word.empty() && word.front() == ' ') word.erase(0, 1);
-        if (word == "...")
-            shape.ellipsis = true;
-        else if (!word.empty())
-            shape.names.push_back(word);
+        if (word == "...") shape.ellipsis = true;
+        else if (!word.empty()) shape.names.push_back(word);
     }
     return shape;
 }
 
 uint64_t element_bits(uint32_t dtype) {
     switch (dtype) {
-    case SPARK_DTYPE_F64: case SPARK_DTYPE_I64: case SPARK_DTYPE_U64: case SPARK_DTYPE_DEVPTR: return 64;
-    case SPARK_DTYPE_F32: case SPARK_DTYPE_TF32: case SPARK_DTYPE_I32: case SPARK_DTYPE_U32: return 32;
-    case SPARK_DTYPE_F16: case SPARK_DTYPE_BF16: return 16;
-    case SPARK_DTYPE_I4: case SPARK_DTYPE_U4: case SPARK_DTYPE_E2M1: return 4;
-    case SPARK_DTYPE_E2M3: case SPARK_DTYPE_E3M2: return 6;
+    case SPARK_DTYPE_F64:
+    case SPARK_DTYPE_I64:
+    case SPARK_DTYPE_U64:
+    case SPARK_DTYPE_DEVPTR: return 64;
+    case SPARK_DTYPE_F32:
+    case SPARK_DTYPE_TF32:
+    case SPARK_DTYPE_I32:
+    case SPARK_DTYPE_U32: return 32;
+    case SPARK_DTYPE_F16:
+    case SPARK_DTYPE_BF16: return 16;
+    case SPARK_DTYPE_I4:
+    case SPARK_DTYPE_U4:
+    case SPARK_DTYPE_E2M1: return 4;
+    case SPARK_DTYPE_E2M3:
+    case SPARK_DTYPE_E3M2: return 6;
     default: return 8;
     }
 }

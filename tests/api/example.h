@@ -14,7 +14,7 @@ namespace api {
 
 // Device memory of a test, or made-up addresses when there is no device. Blocks are far apart and 256-byte aligned.
 class Arena {
-  public:
+public:
     explicit Arena(spark_context* ctx) : ctx_(ctx) {}
     ~Arena();
     Arena(const Arena&) = delete;
@@ -23,7 +23,7 @@ class Arena {
     bool untouched() const;        // every byte of every block is still the poison byte
     static constexpr unsigned char poison = 0xa5;
 
-  private:
+private:
     struct Block {
         uint64_t address, bytes;
     };
@@ -36,8 +36,8 @@ class Arena {
 spark_context* make_context(uint32_t offline_arch = 0);
 
 struct Shape {
-    bool ellipsis = false;                // "..." stands first
-    std::vector<std::string> names;       // "B?" keeps its mark
+    bool ellipsis = false;          // "..." stands first
+    std::vector<std::string> names; // "B?" keeps its mark
 };
 Shape parse_shape(const char* text);
 
@@ -50,7 +50,7 @@ struct Options {
 };
 
 class Example {
-  public:
+public:
     Example(const spark_op_desc& desc, Arena& arena, const Options& options = {});
 
     spark_args* head() { return reinterpret_cast<spark_args*>(bytes_.data()); }
@@ -63,7 +63,7 @@ class Example {
     const spark_op_desc& desc() const { return *desc_; }
     uint64_t allocated(uint32_t field) const { return allocated_.at(field); } // bytes behind a tensor
 
-  private:
+private:
     void fill(uint32_t field, Arena& arena, const Options& options);
 
     const spark_op_desc* desc_;

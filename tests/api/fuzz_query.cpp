@@ -51,7 +51,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Answer first = ask(ctx, args), second = ask(ctx, args);
     if (std::memcmp(&first, &second, sizeof first) != 0) std::abort();
     if (first.status != SPARK_OK && first.err.message[0] == 0) std::abort();
-    if (first.status == SPARK_OK && first.info.kernel[0] == 0 && !(first.info.flags & SPARK_OP_INFO_EMPTY)) std::abort();
+    if (first.status == SPARK_OK && first.info.kernel[0] == 0 && !(first.info.flags & SPARK_OP_INFO_EMPTY))
+        std::abort();
     char text[512];
     size_t needed = 0;
     spark_op_explain(ctx, args, text, sizeof text, &needed, nullptr);
@@ -77,7 +78,8 @@ int write_seeds(const std::filesystem::path& folder) {
             options.optional_fields = choice & 1, options.optional_dims = choice & 2;
             api::Example example(desc, arena, options);
             std::ofstream file(folder / (std::string(desc.name) + "." + std::to_string(choice)), std::ios::binary);
-            file.write(reinterpret_cast<const char*>(example.bytes().data()), static_cast<std::streamsize>(example.bytes().size()));
+            file.write(reinterpret_cast<const char*>(example.bytes().data()),
+                       static_cast<std::streamsize>(example.bytes().size()));
         }
     return 0;
 }

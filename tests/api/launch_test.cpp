@@ -9,9 +9,9 @@
 #include <string>
 
 // Last: cmocka defines fail() as a macro, which the C++ headers must not see.
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 extern "C" {
 #include <cmocka.h>
@@ -21,19 +21,20 @@ namespace {
 
 spark_context* g_ctx = nullptr;
 
-#define OK(expression)                                                                                                   \
-    do {                                                                                                                 \
-        spark_error err{};                                                                                               \
-        err.struct_size = sizeof err;                                                                                    \
-        if ((expression) != SPARK_OK) fail_msg("%s: %s", #expression, err.message);                                      \
+#define OK(expression)                                                              \
+    do {                                                                            \
+        spark_error err{};                                                          \
+        err.struct_size = sizeof err;                                               \
+        if ((expression) != SPARK_OK) fail_msg("%s: %s", #expression, err.message); \
     } while (0)
 
 // Every driver function that allocates, loads code or waits.
 const char* const FORBIDDEN[] = {
-    "cuMemAlloc_v2", "cuMemAllocAsync", "cuMemAllocManaged", "cuMemAllocPitch_v2", "cuMemFree_v2", "cuMemFreeAsync",
-    "cuMemHostAlloc", "cuMemAllocHost_v2", "cuLibraryLoadData", "cuLibraryGetKernel", "cuModuleLoadData",
-    "cuModuleLoadDataEx", "cuModuleGetFunction", "cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize",
-    "cuStreamQuery", "cuEventQuery", "cuMemcpyDtoH_v2", "cuMemcpyHtoD_v2", "cuStreamCreate", "cuEventCreate",
+    "cuMemAlloc_v2",      "cuMemAllocAsync",    "cuMemAllocManaged",   "cuMemAllocPitch_v2",  "cuMemFree_v2",
+    "cuMemFreeAsync",     "cuMemHostAlloc",     "cuMemAllocHost_v2",   "cuLibraryLoadData",   "cuLibraryGetKernel",
+    "cuModuleLoadData",   "cuModuleLoadDataEx", "cuModuleGetFunction", "cuStreamSynchronize", "cuCtxSynchronize",
+    "cuEventSynchronize", "cuStreamQuery",      "cuEventQuery",        "cuMemcpyDtoH_v2",     "cuMemcpyHtoD_v2",
+    "cuStreamCreate",     "cuEventCreate",
 };
 
 void launch_only_enqueues(void**) {

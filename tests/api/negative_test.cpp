@@ -9,9 +9,9 @@
 #include <limits>
 
 // Last: cmocka defines fail() as a macro, which the C++ headers must not see.
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 extern "C" {
 #include <cmocka.h>
@@ -37,7 +37,8 @@ Verdict call(const spark_args* args, bool launch) {
         info.struct_size = sizeof info;
         spark_op_info before = info;
         v.status = spark_op_query(g_ctx, args, &info, &v.err);
-        if (v.status != SPARK_OK && std::memcmp(&info, &before, sizeof info) != 0) fail_msg("info written by a failed query");
+        if (v.status != SPARK_OK && std::memcmp(&info, &before, sizeof info) != 0)
+            fail_msg("info written by a failed query");
     }
     return v;
 }
@@ -55,10 +56,12 @@ void expect(api::Example& example, uint32_t field, const char* what, const Wante
         fail_msg("%s.%s, %s: status %s, message \"%s\"", example.desc().name, name, what, spark_status_name(v.status),
                  v.err.message);
     if (v.status == SPARK_OK) return;
-    if (v.err.message[0] == 0 || v.err.status != v.status) fail_msg("%s.%s, %s: no message", example.desc().name, name, what);
+    if (v.err.message[0] == 0 || v.err.status != v.status)
+        fail_msg("%s.%s, %s: no message", example.desc().name, name, what);
     if (field >= example.desc().num_fields) return;
     if (!std::strstr(v.err.message, name))
-        fail_msg("%s.%s, %s: the message does not name the field: \"%s\"", example.desc().name, name, what, v.err.message);
+        fail_msg("%s.%s, %s: the message does not name the field: \"%s\"", example.desc().name, name, what,
+                 v.err.message);
 }
 
 using Damage = std::function<void(api::Example&)>;
@@ -77,20 +80,27 @@ void damaged(const spark_op_desc& desc, uint32_t field, const char* what, const 
 
 void presence(const spark_op_desc& d, uint32_t f) {
     if (d.fields[f].flags & SPARK_FIELD_OPTIONAL) return;
-    damaged(d, f, "absent", {SPARK_ERR_INVALID_NULL}, [f](auto& e) { std::memset(&e.tensor(f), 0, sizeof(spark_tensor)); });
+    damaged(d, f, "absent", {SPARK_ERR_INVALID_NULL},
+            [f](auto& e) { std::memset(&e.tensor(f), 0, sizeof(spark_tensor)); });
     damaged(d, f, "data 0", {SPARK_ERR_INVALID_NULL}, [f](auto& e) { e.tensor(f).data = 0; });
 }
 
 void dtypes(const spark_op_desc& d, uint32_t f) {
     const Wanted wrong = {SPARK_ERR_INVALID_DTYPE, SPARK_ERR_UNSUPPORTED_DTYPE};
     for (uint32_t dtype : {0u, 6u, 15u, 30u, 47u, 49u, 63u, 64u, 1000u, 0xffffffffu})
-        damaged(d, f, "no dtype", wrong, [=](auto& e) { e.tensor(f).dtype = static_cast<spark_dtype>(dtype); e.tensor(f).size_bytes = 0; });
+        damaged(d, f, "no dtype", wrong, [=](auto& e) {
+            e.tensor(f).dtype = static_cast<spark_dtype>(dtype);
+            e.tensor(f).size_bytes = 0;
+        });
     for (uint32_t dtype = 1; dtype < 64; ++dtype) {
         if (!std::strcmp(spark_dtype_name(static_cast<spark_dtype>(dtype)), "UNKNOWN")) continue;
         if (d.fields[f].dtype_mask >> dtype & 1) continue;
         const uint32_t as = d.fields[f].dtype_as;
         if (as != 0xffffffffu && d.fields[as].dtype_mask >> dtype & 1) continue; // may be right: see `pairs`
-        damaged(d, f, "dtype of another kind", wrong, [=](auto& e) { e.tensor(f).dtype = static_cast<spark_dtype>(dtype); e.tensor(f).size_bytes = 0; });
+        damaged(d, f, "dtype of another kind", wrong, [=](auto& e) {
+            e.tensor(f).dtype = static_cast<spark_dtype>(dtype);
+            e.tensor(f).size_bytes = 0;
+        });
     }
 }
 
@@ -124,13 +134,16 @@ void dimensions(const spark_op_desc& d, uint32_t f) {
     const uint32_t ndim = right.tensor(f).ndim;
     for (uint32_t dim = 0; dim < ndim; ++dim) {
         for (int64_t bad : {int64_t{-1}, std::numeric_limits<int64_t>::min()})
-            damaged(d, f, "negative dimension", {SPARK_ERR_INVALID_SHAPE}, [=](auto& e) { e.tensor(f).shape[dim] = bad; });
+            damaged(d, f, "negative dimension", {SPARK_ERR_INVALID_SHAPE},
+                    [=](auto& e) { e.tensor(f).shape[dim] = bad; });
         for (int64_t huge : {int64_t{1} << 62, std::numeric_limits<int64_t>::max()})
-            damaged(d, f, "overflowing dimension", {SPARK_ERR_INVALID_SHAPE, SPARK_ERR_INVALID_BOUNDS, SPARK_ERR_INVALID_STRIDE,
-                    SPARK_ERR_UNSUPPORTED_SHAPE}, [=](auto& e) {
-                e.tensor(f).shape[dim] = huge;
-                e.tensor(f).size_bytes = 0;
-            });
+            damaged(d, f, "overflowing dimension",
+                    {SPARK_ERR_INVALID_SHAPE, SPARK_ERR_INVALID_BOUNDS, SPARK_ERR_INVALID_STRIDE,
+                     SPARK_ERR_UNSUPPORTED_SHAPE},
+                    [=](auto& e) {
+                        e.tensor(f).shape[dim] = huge;
+                        e.tensor(f).size_bytes = 0;
+                    });
     }
     if (ndim < SPARK_MAX_NDIM) {
         const Wanted unused = {SPARK_ERR_INVALID_RESERVED, SPARK_ERR_INVALID_SHAPE, SPARK_ERR_INVALID_STRIDE};
@@ -180,9 +193,10 @@ void strides(const spark_op_desc& d, uint32_t f) {
         damaged(d, f, "negative stride", wrong, [=](auto& e) { set(e, dim, -right.tensor(f).stride[dim]); });
         damaged(d, f, "least stride", {SPARK_ERR_INVALID_STRIDE, SPARK_ERR_UNSUPPORTED_LAYOUT, SPARK_ERR_INVALID_SHAPE},
                 [=](auto& e) { set(e, dim, std::numeric_limits<int64_t>::min()); });
-        damaged(d, f, "overflowing stride",
-                {SPARK_ERR_INVALID_STRIDE, SPARK_ERR_UNSUPPORTED_LAYOUT, SPARK_ERR_INVALID_SHAPE, SPARK_ERR_INVALID_BOUNDS},
-                [=](auto& e) { set(e, dim, std::numeric_limits<int64_t>::max()); });
+        damaged(
+            d, f, "overflowing stride",
+            {SPARK_ERR_INVALID_STRIDE, SPARK_ERR_UNSUPPORTED_LAYOUT, SPARK_ERR_INVALID_SHAPE, SPARK_ERR_INVALID_BOUNDS},
+            [=](auto& e) { set(e, dim, std::numeric_limits<int64_t>::max()); });
         const bool output = d.fields[f].flags & SPARK_FIELD_OUT;
         if (output && ndim > 1 && dim + 1 < ndim)
             damaged(d, f, "rows of an output on top of each other", wrong, [=](auto& e) { set(e, dim, 1); });
@@ -194,7 +208,8 @@ void strides(const spark_op_desc& d, uint32_t f) {
             t.size_bytes = 0;
         });
     if ((d.fields[f].flags & SPARK_FIELD_PACKED) && ndim > 1)
-        damaged(d, f, "a gap where there may be none", wrong, [=](auto& e) { set(e, 0, right.tensor(f).stride[0] + 1); });
+        damaged(d, f, "a gap where there may be none", wrong,
+                [=](auto& e) { set(e, 0, right.tensor(f).stride[0] + 1); });
 }
 
 void addresses(const spark_op_desc& d, uint32_t f) {
@@ -212,13 +227,13 @@ void addresses(const spark_op_desc& d, uint32_t f) {
     for (uint32_t g = 0; g < d.num_fields; ++g) { // the output's first element on the last element of another tensor
         if (g == f || d.fields[g].kind != SPARK_KIND_TENSOR) continue;
         damaged(d, 0xffffffffu, "data overlaps at its first element", {SPARK_ERR_INVALID_OVERLAP}, [=](auto& e) {
-            const uint64_t unit = std::max(api::element_bits(e.tensor(f).dtype), api::element_bits(e.tensor(g).dtype)) / 8;
+            const uint64_t unit =
+                std::max(api::element_bits(e.tensor(f).dtype), api::element_bits(e.tensor(g).dtype)) / 8;
             e.tensor(f).data = e.tensor(g).data + e.allocated(g) - std::min(unit, e.allocated(g));
         });
         if (d.fields[f].alias == g) continue;
-        damaged(d, 0xffffffffu, "data in place where it may not be", {SPARK_ERR_INVALID_OVERLAP}, [=](auto& e) {
-            e.tensor(f).data = e.tensor(g).data;
-        });
+        damaged(d, 0xffffffffu, "data in place where it may not be", {SPARK_ERR_INVALID_OVERLAP},
+                [=](auto& e) { e.tensor(f).data = e.tensor(g).data; });
     }
 }
 
@@ -231,16 +246,18 @@ void reserved(const spark_op_desc& d, uint32_t f) {
     if (d.fields[f].flags & SPARK_FIELD_QUANT) return;
     const Wanted quant = {SPARK_ERR_INVALID_RESERVED, SPARK_ERR_UNSUPPORTED_DTYPE};
     for (size_t byte = 0; byte < sizeof(spark_quant); byte += 4)
-        damaged(d, f, "quant set where there is none", quant, [=](auto& e) {
-            reinterpret_cast<unsigned char*>(&e.tensor(f).quant)[byte] = 1;
-        });
+        damaged(d, f, "quant set where there is none", quant,
+                [=](auto& e) { reinterpret_cast<unsigned char*>(&e.tensor(f).quant)[byte] = 1; });
 }
 
 void scalar(const spark_op_desc& d, uint32_t f) {
     const spark_field& field = d.fields[f];
     const auto store = [=](api::Example& e, const void* value) { std::memcpy(e.at(f), value, field.size); };
     if (field.kind == SPARK_KIND_RESERVED)
-        damaged(d, f, "reserved", {SPARK_ERR_INVALID_RESERVED}, [=](auto& e) { const uint32_t one = 1; store(e, &one); });
+        damaged(d, f, "reserved", {SPARK_ERR_INVALID_RESERVED}, [=](auto& e) {
+            const uint32_t one = 1;
+            store(e, &one);
+        });
     if (field.kind == SPARK_KIND_ENUM)
         for (uint32_t bad : {999u, 0x7fffffffu, 0xffffffffu})
             damaged(d, f, "no such choice", {SPARK_ERR_INVALID_VALUE}, [=](auto& e) { store(e, &bad); });
@@ -275,7 +292,8 @@ void head(const spark_op_desc& d) {
     damaged(d, none, "next", {SPARK_ERR_INVALID_RESERVED}, [](auto& e) { e.head()->next = 1; });
     for (uint32_t bit = 0; bit < 32; ++bit)
         if (!(d.flags_mask >> bit & 1))
-            damaged(d, none, "unknown flag", {SPARK_ERR_INVALID_RESERVED}, [=](auto& e) { e.head()->flags |= 1u << bit; });
+            damaged(d, none, "unknown flag", {SPARK_ERR_INVALID_RESERVED},
+                    [=](auto& e) { e.head()->flags |= 1u << bit; });
     for (uint32_t op : {0u, 3000u, 0x8000u, 0xffffffffu})
         damaged(d, none, "no such operator", {SPARK_ERR_UNSUPPORTED_OP}, [=](auto& e) { e.head()->op = op; });
 }

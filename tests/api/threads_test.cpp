@@ -9,9 +9,9 @@
 #include <thread>
 
 // Last: cmocka defines fail() as a macro, which the C++ headers must not see.
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 extern "C" {
 #include <cmocka.h>

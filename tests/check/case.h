@@ -28,7 +28,7 @@ struct View {
     ref::Type type = ref::Type::f32;
     std::vector<int64_t> shape, stride; // in elements
     int64_t count() const;
-    int64_t span() const; // elements from the first to one beyond the last
+    int64_t span() const;                // elements from the first to one beyond the last
     int64_t offset(int64_t index) const; // element offset of the index-th element in row-major order
 };
 View packed(ref::Type type, std::vector<int64_t> shape);
@@ -90,7 +90,8 @@ struct Entry {
 // Which elements a value generator should make strange.
 enum class Special { none, nan_row, inf_row, denormal_row, zero_row, huge_row };
 
-// A family of cases: its named situations, random ones, and plain ones of given dimensions (none if their number is wrong).
+// A family of cases: its named situations, random ones, and plain ones of given dimensions (none if their number is
+// wrong).
 struct Family {
     const char* op;
     void (*named)(std::vector<Entry>& out);

@@ -32,7 +32,8 @@ std::string position(const View& view, int64_t index) {
     return "[" + text + "]";
 }
 
-// Where an element stands in the tiles of a kernel whose name says its tile (128x128x32): in which block, and where in it.
+// Where an element stands in the tiles of a kernel whose name says its tile (128x128x32): in which block, and where in
+// it.
 std::string tile_position(const std::string& kernel, const View& view, int64_t index) {
     const size_t way = kernel.find("__");
     int rows = 0, columns = 0;
@@ -40,7 +41,8 @@ std::string tile_position(const std::string& kernel, const View& view, int64_t i
         std::sscanf(kernel.c_str() + way, "__%dx%dx", &rows, &columns) != 2 || rows <= 0 || columns <= 0) {
         return {};
     }
-    const int64_t column = index % view.shape.back(), row = index / view.shape.back() % view.shape[view.shape.size() - 2];
+    const int64_t column = index % view.shape.back(),
+                  row = index / view.shape.back() % view.shape[view.shape.size() - 2];
     return ", tile (" + std::to_string(row / rows) + "," + std::to_string(column / columns) + ") at (" +
            std::to_string(row % rows) + "," + std::to_string(column % columns) + ")";
 }
@@ -83,7 +85,8 @@ std::vector<Range> covered_ranges(const Case& c, size_t storage) {
 }
 
 // Bytes of a storage that no output covers must be as they were: inputs, and the padding between rows.
-void check_untouched(const Case& c, size_t storage, const Image& before, const Image& after, std::vector<std::string>& faults) {
+void check_untouched(const Case& c, size_t storage, const Image& before, const Image& after,
+                     std::vector<std::string>& faults) {
     std::vector<Range> ranges = covered_ranges(c, storage);
     const char* what = ranges.empty() ? "an input was changed" : "padding of an output was written";
     ranges.emplace_back(after.size, after.size);
@@ -100,7 +103,7 @@ void check_untouched(const Case& c, size_t storage, const Image& before, const I
 
 struct Tally {
     int64_t wrong = 0, first = -1, worst_index = -1, rows = 0, last_row = -1;
-    double worst = 0; // how far outside, in widths of the interval
+    double worst = 0;        // how far outside, in widths of the interval
     std::string class_fault; // the first NaN or infinity that is there and should not be, or the other way round
 };
 
@@ -134,7 +137,8 @@ std::string wanted(const Allowed& allowed, const Element& got) {
 
 // Distance outside the interval, in units of the interval's own size (at least one unit in the last place).
 double distance(ref::Type type, const Allowed& allowed, const Element& got) {
-    if (allowed.kind != Allowed::range || !std::isfinite(got.value) || !std::isfinite(allowed.low) || !std::isfinite(allowed.high)) {
+    if (allowed.kind != Allowed::range || !std::isfinite(got.value) || !std::isfinite(allowed.low) ||
+        !std::isfinite(allowed.high)) {
         return INFINITY;
     }
     const double outside = std::max(allowed.low - got.value, got.value - allowed.high);
@@ -196,7 +200,8 @@ void check_output(const Case& c, size_t index, const Choice& kernel, const Image
         faults.push_back("NaN or infinity out of place: " + tally.class_fault);
     }
     faults.push_back(operand.field + ": " + std::to_string(tally.wrong) + " of " + std::to_string(view.count()) +
-                     " elements wrong, in " + std::to_string(tally.rows) + " of " + std::to_string(view.count() / width) + " rows");
+                     " elements wrong, in " + std::to_string(tally.rows) + " of " +
+                     std::to_string(view.count() / width) + " rows");
     faults.push_back("first " + operand.field + describe(tally.first));
     faults.push_back("worst " + operand.field + describe(tally.worst_index) +
                      (std::isfinite(tally.worst) ? ", outside by " + number(tally.worst) + " interval widths" : ""));
@@ -221,7 +226,8 @@ Verdict compare(const Case& c, const Choice& kernel, const RunOptions& options, 
     return verdict;
 }
 
-std::string differ(const Case& c, const Expectation& expected, const std::vector<Image>& first, const std::vector<Image>& second) {
+std::string differ(const Case& c, const Expectation& expected, const std::vector<Image>& first,
+                   const std::vector<Image>& second) {
     for (const auto& [index, allowed] : expected) {
         const Operand& operand = c.operands[index];
         const size_t size = ref::size_of(operand.view.type);
@@ -249,7 +255,8 @@ uint64_t hash_outputs(const Case& c, const std::vector<Image>& images) {
         }
         const size_t size = ref::size_of(operand.view.type);
         for (int64_t i = 0; i < operand.view.count(); ++i) {
-            const uint8_t* element = images[operand.storage].data() + static_cast<size_t>(operand.view.offset(i)) * size;
+            const uint8_t* element =
+                images[operand.storage].data() + static_cast<size_t>(operand.view.offset(i)) * size;
             for (size_t byte = 0; byte < size; ++byte) {
                 hash = (hash ^ element[byte]) * 0x100000001b3u;
             }

@@ -21,8 +21,10 @@ struct Verdict {
 Verdict compare(const Case& c, const Choice& kernel, const RunOptions& options, const Expectation& expected,
                 const std::vector<Image>& got);
 
-// Output elements of two runs, bit for bit, but for those that a launch leaves alone. Empty, or the first difference in words.
-std::string differ(const Case& c, const Expectation& expected, const std::vector<Image>& first, const std::vector<Image>& second);
+// Output elements of two runs, bit for bit, but for those that a launch leaves alone. Empty, or the first difference
+// in words.
+std::string differ(const Case& c, const Expectation& expected, const std::vector<Image>& first,
+                   const std::vector<Image>& second);
 
 // A hash of all output elements: equal bits give equal hashes in any process and on any driver.
 uint64_t hash_outputs(const Case& c, const std::vector<Image>& images);

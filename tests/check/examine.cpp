@@ -21,9 +21,10 @@ Expectation expectation_of(const Case& c, const std::string& kernel) {
     return expected;
 }
 
-// The ways to run one kernel. The first has guard zones; the second other poison and no room behind any buffer, so that it
-// finds what was not written and what was read too far; the third, for the library's own choice, goes through a graph. On a
-// card more runs follow, since no two are scheduled alike: repeated launches are how races were found.
+// The ways to run one kernel. The first has guard zones; the second other poison and no room behind any buffer, so
+// that it
+// finds what was not written and what was read too far; the third, for the library's own choice, goes through a graph.
+// On a card more runs follow, since no two are scheduled alike: repeated launches are how races were found.
 struct Way {
     const char* name;
     RunOptions options;
@@ -54,7 +55,9 @@ Result run_kernel(const Case& c, const Choice& kernel, bool first_kernel, const 
     bool planted = false;
     int run = 0;
     for (const Way& way : ways_of(c, first_kernel, runner)) {
-        const auto fault = [&](const std::string& text) { result.faults.push_back(std::string(way.name).append(" run: ").append(text)); };
+        const auto fault = [&](const std::string& text) {
+            result.faults.push_back(std::string(way.name).append(" run: ").append(text));
+        };
         Choice choice = kernel;
         if (way.options.graph) {
             choice.id = 0; // what a caller gets
@@ -82,7 +85,9 @@ Result run_kernel(const Case& c, const Choice& kernel, bool first_kernel, const 
             break;
         }
     }
-    result.status = !result.faults.empty() ? Result::failed : options.plant.empty() || planted ? Result::passed : Result::skipped;
+    result.status = !result.faults.empty()             ? Result::failed
+                    : options.plant.empty() || planted ? Result::passed
+                                                       : Result::skipped;
     return result;
 }
 
@@ -125,7 +130,8 @@ std::vector<Result> examine(const Entry& entry, const Options& options, Runner& 
             continue;
         }
         if (!runner.usable()) { // a card does not survive a fault; the next case has a new process
-            results.push_back({.status = Result::failed, .kernel = kernels[i].name, .faults = {"not run: the device failed before"}});
+            results.push_back(
+                {.status = Result::failed, .kernel = kernels[i].name, .faults = {"not run: the device failed before"}});
             continue;
         }
         const auto begin = std::chrono::steady_clock::now();

@@ -13,12 +13,12 @@ namespace check {
 // What became of one kernel of a case.
 struct Result {
     enum Status { passed, failed, skipped } status = passed;
-    std::string kernel = {};          // empty: the case as a whole
+    std::string kernel = {};              // empty: the case as a whole
     std::vector<std::string> faults = {}; // sentences
-    uint64_t hash = 0;                // of the outputs
-    bool exact = false;               // the hash must be the same on every driver
+    uint64_t hash = 0;                    // of the outputs
+    bool exact = false;                   // the hash must be the same on every driver
     double seconds = 0;
-    std::string measured = {};        // --bench
+    std::string measured = {}; // --bench
 };
 
 std::vector<Result> examine(const Entry& entry, const Options& options, Runner& runner);

@@ -32,7 +32,8 @@ std::vector<std::unique_ptr<Entry>> list_entries(const Options& options) {
     int index = 0;
     const std::vector<int64_t> dims = dims_of(options.shape);
     const auto consider = [&](Entry entry) {
-        const bool wanted = matches(options.shape, entry.name) || (!dims.empty() && matches(options.shape + ".*", entry.name));
+        const bool wanted =
+            matches(options.shape, entry.name) || (!dims.empty() && matches(options.shape + ".*", entry.name));
         if (wanted && index++ % options.shards == options.shard) {
             chosen.push_back(std::make_unique<Entry>(std::move(entry)));
         }
@@ -91,7 +92,8 @@ public:
     }
     void begin(const Entry& entry) {
         if (options_.progress) {
-            std::fprintf(stderr, "\r\033[K%d passed, %d failed  %s/%s", passed, failed, entry.op.c_str(), entry.name.c_str());
+            std::fprintf(stderr, "\r\033[K%d passed, %d failed  %s/%s", passed, failed, entry.op.c_str(),
+                         entry.name.c_str());
         }
     }
     void end(const Entry& entry, const std::vector<Result>& results) {
@@ -109,16 +111,20 @@ public:
         for (const Result& r : results) {
             const Result& other = results.front();
             const bool comparable = &r != &other && r.status == Result::passed && other.status == Result::passed;
-            if (!comparable || options_.bench || r.kernel.substr(0, r.kernel.find("__")) != other.kernel.substr(0, other.kernel.find("__"))) {
+            if (!comparable || options_.bench ||
+                r.kernel.substr(0, r.kernel.find("__")) != other.kernel.substr(0, other.kernel.find("__"))) {
                 continue;
             }
             (r.hash == other.hash ? same_bits_ : other_bits_) += 1;
             if (r.exact && r.hash != other.hash) {
-                one(entry, {.status = Result::failed, .kernel = r.kernel, .faults = {"a copy, but not the bits of " + other.kernel}});
+                one(entry, {.status = Result::failed,
+                            .kernel = r.kernel,
+                            .faults = {"a copy, but not the bits of " + other.kernel}});
             }
         }
     }
-    // Both drivers have run: the same kernel on the same case gives the same bits where only exact instructions are used;
+    // Both drivers have run: the same kernel on the same case gives the same bits where only exact instructions are
+    // used;
     // elsewhere both are within their bound (each was compared with the oracle), and the share of equal ones is told.
     void compare_drivers() {
         int64_t equal = 0, different = 0;
@@ -150,8 +156,8 @@ public:
             std::printf("# %d skipped\n", skipped);
         }
         if (options_.plant.empty() && same_bits_ + other_bits_ > 0) {
-            std::printf("# kernels of one contract on one case: %d pairs bit-equal, %d differ within their bounds\n", same_bits_,
-                        other_bits_);
+            std::printf("# kernels of one contract on one case: %d pairs bit-equal, %d differ within their bounds\n",
+                        same_bits_, other_bits_);
         }
         std::printf("%d passed, %d failed\n", passed, failed);
         return failed > 0 ? 1 : 0;
@@ -217,12 +223,15 @@ private:
         for (const std::string& text : r.faults) {
             faults += (faults.empty() ? "" : ", ") + quoted(text);
         }
-        std::fprintf(json_, "%s\n {\"op\": %s, \"case\": %s, \"kernel\": %s, \"driver\": %s, \"device\": %s, \"schedule\": %s, \"seed\": %llu, "
-                            "\"status\": \"%s\", \"hash\": \"%016llx\", \"seconds\": %.6f, \"measured\": %s, \"faults\": [%s]}",
-                     first_ ? "" : ",", quoted(entry.op).c_str(), quoted(entry.name).c_str(), quoted(r.kernel).c_str(),
-                     quoted(driver_).c_str(), quoted(device_).c_str(), quoted(schedule_).c_str(),
-                     static_cast<unsigned long long>(options_.seed), STATUS[r.status], static_cast<unsigned long long>(r.hash),
-                     r.seconds, quoted(r.measured).c_str(), faults.c_str());
+        std::fprintf(
+            json_,
+            "%s\n {\"op\": %s, \"case\": %s, \"kernel\": %s, \"driver\": %s, \"device\": %s, \"schedule\": %s, "
+            "\"seed\": %llu, "
+            "\"status\": \"%s\", \"hash\": \"%016llx\", \"seconds\": %.6f, \"measured\": %s, \"faults\": [%s]}",
+            first_ ? "" : ",", quoted(entry.op).c_str(), quoted(entry.name).c_str(), quoted(r.kernel).c_str(),
+            quoted(driver_).c_str(), quoted(device_).c_str(), quoted(schedule_).c_str(),
+            static_cast<unsigned long long>(options_.seed), STATUS[r.status], static_cast<unsigned long long>(r.hash),
+            r.seconds, quoted(r.measured).c_str(), faults.c_str());
         first_ = false;
     }
 

@@ -20,7 +20,7 @@ what to run
                  oracle: no device at all, to test the comparison itself
   --op P         operators whose name matches P ('*' stands for anything)
   --kernel P     kernels whose name matches P
-  --shape P      cases whose name matches P; or numbers, for plain cases of those dimensions (rmsnorm: rows,N; gemm: M,N,K;
+  --shape P      cases whose name matches P; or numbers, for plain cases of those sizes (rmsnorm: rows,N; gemm: M,N,K;
                  embedding: V,D,ids; rope: tokens,H,D)
   --tier T       quick (default), longer (quick and what takes the emulator seconds), card (all)
   --random N     N random cases per operator beside the named ones

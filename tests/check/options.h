@@ -9,14 +9,14 @@
 namespace check {
 
 struct Options {
-    std::vector<std::string> drivers = {"emu"}; // emu, gpu, oracle; "both" is emu and gpu
+    std::vector<std::string> drivers = {"emu"};      // emu, gpu, oracle; "both" is emu and gpu
     std::string op = "*", kernel = "*", shape = "*"; // patterns; shape may be M,N,K
     uint64_t seed = 1;
     std::vector<std::string> schedules = {""}; // "random:7+late_reads=1"
-    int64_t random = 0;     // so many random cases per operator, beside the named ones
-    std::string tier = "quick"; // quick, longer (with quick), card (all)
+    int64_t random = 0;                        // so many random cases per operator, beside the named ones
+    std::string tier = "quick";                // quick, longer (with quick), card (all)
     int shard = 0, shards = 1;
-    double timeout = 60;    // seconds for one case
+    double timeout = 60; // seconds for one case
     std::string plant, json;
     bool bench = false, explain = false, list = false, progress = false, verbose = false;
     int repeats = 20;

@@ -26,9 +26,7 @@ static const Plant PLANTS[] = {
     {"hang", "the process never answers"},
 };
 
-std::span<const Plant> plants() {
-    return PLANTS;
-}
+std::span<const Plant> plants() { return PLANTS; }
 
 namespace {
 
@@ -59,8 +57,9 @@ bool off_by_one(Output& out) {
         const uint8_t* from = out.at(row * out.width + i + 1);
         const Allowed& allowed = out.allowed_at(row * out.width + i);
         const double value = ref::load(out.type(), from);
-        changed |= allowed.kind == Allowed::bits ? ref::load_bits(out.type(), from) != allowed.pattern
-                                                 : allowed.kind == Allowed::range && !(value >= allowed.low && value <= allowed.high);
+        changed |= allowed.kind == Allowed::bits
+                       ? ref::load_bits(out.type(), from) != allowed.pattern
+                       : allowed.kind == Allowed::range && !(value >= allowed.low && value <= allowed.high);
         std::memcpy(to, from, out.size);
     }
     return changed;
@@ -102,15 +101,17 @@ bool swap_rows(Output& out) {
         uint8_t *first = out.at(i), *last = out.at((out.rows - 1) * out.width + i);
         const Allowed& allowed = out.allowed_at(i);
         const double value = ref::load(out.type(), last);
-        seen |= allowed.kind == Allowed::range ? !(value >= allowed.low && value <= allowed.high)
-                                               : allowed.kind == Allowed::bits && ref::load_bits(out.type(), last) != allowed.pattern;
+        seen |= allowed.kind == Allowed::range
+                    ? !(value >= allowed.low && value <= allowed.high)
+                    : allowed.kind == Allowed::bits && ref::load_bits(out.type(), last) != allowed.pattern;
         std::swap_ranges(first, first + out.size, last);
     }
     return seen;
 }
 
 bool hide(Output& out, bool nan) {
-    const double largest = std::ldexp(2 - std::ldexp(1.0, -ref::format_of(out.type()).fraction_bits), ref::format_of(out.type()).max_exponent());
+    const double largest = std::ldexp(2 - std::ldexp(1.0, -ref::format_of(out.type()).fraction_bits),
+                                      ref::format_of(out.type()).max_exponent());
     if (out.type() == ref::Type::i32) {
         return false;
     }
@@ -176,7 +177,12 @@ bool plant(std::string_view name, const Case& c, const Expectation& expected, co
             continue;
         }
         const int64_t width = operand.view.shape.back();
-        Output out{operand, allowed, images[operand.storage], ref::size_of(operand.view.type), width, operand.view.count() / width};
+        Output out{operand,
+                   allowed,
+                   images[operand.storage],
+                   ref::size_of(operand.view.type),
+                   width,
+                   operand.view.count() / width};
         if (name == "guard-before") {
             out.image.bytes[out.image.front - 1] ^= 1;
             return true;

@@ -4,7 +4,7 @@
 
 usage: planted.py SPARK_CHECK
 
-Runs the oracle as the device, so that only the comparison is on trial. A fault that goes unseen in one case fails the test,
+Runs the oracle as the device, so that only the comparison is on trial. A fault that goes unseen in a case fails it,
 and so does a failure whose last line is not the command that replays it.
 """
 import re

@@ -28,7 +28,8 @@ std::string emulator_words(const std::string& schedule) {
     for (std::string word; std::getline(in, word, '+');) {
         const size_t colon = word.find(':');
         if (word.find('=') == std::string::npos) {
-            word = "sched=" + word.substr(0, colon) + (colon == std::string::npos ? "" : ",seed=" + word.substr(colon + 1));
+            word = "sched=" + word.substr(0, colon) +
+                   (colon == std::string::npos ? "" : ",seed=" + word.substr(colon + 1));
         }
         words += (words.empty() ? "" : ",") + word;
     }
@@ -58,7 +59,8 @@ void put_lines(FILE* out, char kind, const std::string& text) {
 [[noreturn]] void work(const std::vector<const Entry*>& entries, size_t first, const Options& options,
                        const std::string& driver, FILE* out) {
     std::string error;
-    const std::unique_ptr<Runner> runner = driver == "oracle" ? make_oracle_runner() : make_library_runner(options.explain, error);
+    const std::unique_ptr<Runner> runner =
+        driver == "oracle" ? make_oracle_runner() : make_library_runner(options.explain, error);
     if (!runner) {
         put_lines(out, 'X', error);
         std::fflush(out);
@@ -69,8 +71,8 @@ void put_lines(FILE* out, char kind, const std::string& text) {
         std::fprintf(out, "B %zu\n", i);
         std::fflush(out);
         for (const Result& r : examine(*entries[i], options, *runner)) {
-            std::fprintf(out, "R %d %d %llu %.6f %s\n", r.status, r.exact, static_cast<unsigned long long>(r.hash), r.seconds,
-                         r.kernel.c_str());
+            std::fprintf(out, "R %d %d %llu %.6f %s\n", r.status, r.exact, static_cast<unsigned long long>(r.hash),
+                         r.seconds, r.kernel.c_str());
             for (const std::string& text : r.faults) {
                 put_lines(out, 'F', text);
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that are the same everywhere: splitmix64 (Steele, Lea, Flood 2014). Used to fill inputs and to draw cases.
+// Random numbers that are the same everywhere: splitmix64 (Steele, Lea, Flood 2014). Used to fill inputs and to draw
+// cases.
 #pragma once
 
 #include "ref/formats.h"
@@ -15,7 +16,8 @@ public:
     explicit Random(uint64_t seed) : state_(seed) {}
     Random(uint64_t seed, std::string_view name) : state_(seed) {
         for (char c : name) {
-            state_ = (state_ ^ static_cast<uint8_t>(c)) * 0x100000001b3u; // FNV-1a, so that each case has its own stream
+            state_ =
+                (state_ ^ static_cast<uint8_t>(c)) * 0x100000001b3u; // FNV-1a, so that each case has its own stream
         }
     }
     uint64_t next() {
@@ -34,7 +36,9 @@ public:
         const double sum = static_cast<double>((z & 0xffff) + ((z >> 16) & 0xffff) + ((z >> 32) & 0xffff) + (z >> 48));
         return (sum / 65536 - 2) * 1.7320508;
     }
-    template <class T> T pick(const std::vector<T>& from) { return from[static_cast<size_t>(below(static_cast<int64_t>(from.size())))]; }
+    template <class T> T pick(const std::vector<T>& from) {
+        return from[static_cast<size_t>(below(static_cast<int64_t>(from.size())))];
+    }
 
 private:
     uint64_t state_;

@@ -20,13 +20,13 @@ struct Choice {
     bool deterministic = true;
 };
 
-constexpr size_t GUARD = 4096;         // bytes before and after each storage
-constexpr uint8_t GUARD_BYTE = 0xfd;   // a NaN in no format's canonical form; seen in results it says where it came from
+constexpr size_t GUARD = 4096;       // bytes before and after each storage
+constexpr uint8_t GUARD_BYTE = 0xfd; // a NaN in no format's canonical form; seen in results it says where it came from
 
 struct RunOptions {
-    uint8_t poison = 0xff;  // what outputs hold before the launch
-    bool tight = false;     // no guard zones: the allocation ends where the storage ends, so that reads beyond it fault
-    bool graph = false;     // captured into a graph, which is then launched
+    uint8_t poison = 0xff; // what outputs hold before the launch
+    bool tight = false;    // no guard zones: the allocation ends where the storage ends, so that reads beyond it fault
+    bool graph = false;    // captured into a graph, which is then launched
 };
 
 // Memory after a run: for each storage the bytes before it, its own, and those behind.
@@ -43,7 +43,8 @@ public:
     virtual std::string device() = 0;
     // Both return an empty string, or a sentence that says what went wrong.
     virtual std::string kernels(const Case& c, std::vector<Choice>& out) = 0;
-    virtual std::string run(const Case& c, const Choice& kernel, const RunOptions& options, std::vector<Image>& out) = 0;
+    virtual std::string run(const Case& c, const Choice& kernel, const RunOptions& options,
+                            std::vector<Image>& out) = 0;
     virtual std::string explain(const Case& c) = 0;
     // Median and least milliseconds of `repeats` launches; buffers rotate through more memory than the L2 cache holds.
     virtual std::string bench(const Case& c, const Choice& kernel, int repeats, double& median, double& least,

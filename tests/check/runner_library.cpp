@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs cases through the library's public C API alone; which driver that means (emulator or card) is LIBSPARK_DRIVER's word.
+// Runs cases through the library's public C API alone; which driver that means (emulator or card) is LIBSPARK_DRIVER's
+// word.
 // The emulator's reports are read through its own C functions where it is loaded, and turn a run into a failed one.
 #include "check/runner.h"
 
@@ -24,7 +25,8 @@ struct Error {
     }
 };
 
-// libspark-emu.so, if the library has opened it: found in the list of loaded objects, since its path is not ours to know.
+// libspark-emu.so, if the library has opened it: found in the list of loaded objects, since its path is not ours to
+// know.
 struct EmulatorReports {
     size_t (*count)() = nullptr;
     size_t (*text)(size_t, char*, size_t) = nullptr;
@@ -49,7 +51,8 @@ struct EmulatorReports {
             recover = reinterpret_cast<void (*)()>(dlsym(library, "spark_emu_recover"));
         }
     }
-    // All reports since the last call, and an emulator that works again. Refused images are told only where nothing else is
+    // All reports since the last call, and an emulator that works again. Refused images are told only where nothing
+    // else is
     // and the run failed: the library offers machine code first and PTX next, and the emulator takes only the second.
     std::string take(bool went_well) {
         std::string refused, found;
@@ -109,7 +112,8 @@ public:
         const auto* head = reinterpret_cast<const spark_args*>(args.data());
         Error e;
         uint32_t count = 0;
-        if (std::string s = e.say("spark_op_kernels", spark_op_kernels(context_, head, nullptr, 0, &count, &e.raw)); !s.empty()) {
+        if (std::string s = e.say("spark_op_kernels", spark_op_kernels(context_, head, nullptr, 0, &count, &e.raw));
+            !s.empty()) {
             return s;
         }
         std::vector<spark_op_info> infos(count);
@@ -117,12 +121,15 @@ public:
             info = {};
             info.struct_size = sizeof info;
         }
-        if (std::string s = e.say("spark_op_kernels", spark_op_kernels(context_, head, infos.data(), count, &count, &e.raw)); !s.empty()) {
+        if (std::string s =
+                e.say("spark_op_kernels", spark_op_kernels(context_, head, infos.data(), count, &count, &e.raw));
+            !s.empty()) {
             return s;
         }
         out.clear();
         for (const spark_op_info& info : infos) {
-            out.push_back({info.kernel, info.kernel_id, info.workspace_size, (info.flags & SPARK_OP_INFO_DETERMINISTIC) != 0});
+            out.push_back(
+                {info.kernel, info.kernel_id, info.workspace_size, (info.flags & SPARK_OP_INFO_DETERMINISTIC) != 0});
         }
         return {};
     }
@@ -162,7 +169,8 @@ public:
         }
         if (kernel.workspace) {
             memory.download(guard, exec.workspace + kernel.workspace);
-            if (memory.error.empty() && std::count(guard.begin(), guard.end(), GUARD_BYTE) != static_cast<long>(GUARD)) {
+            if (memory.error.empty() &&
+                std::count(guard.begin(), guard.end(), GUARD_BYTE) != static_cast<long>(GUARD)) {
                 memory.error = "bytes behind the workspace were written";
             }
         }
@@ -180,13 +188,15 @@ public:
     std::string explain(const Case& c) override {
         std::vector<uint8_t> args = c.args;
         for (const Operand& operand : c.operands) {
-            tensor_of(args, operand).data = 0x100000000000u + (uint64_t{operand.storage} << 40) + c.storages[operand.storage].misalign;
+            tensor_of(args, operand).data =
+                0x100000000000u + (uint64_t{operand.storage} << 40) + c.storages[operand.storage].misalign;
         }
         Error e;
         std::vector<char> text(65536);
         size_t needed = 0;
         const auto* head = reinterpret_cast<const spark_args*>(args.data());
-        const std::string s = e.say("spark_op_explain", spark_op_explain(context_, head, text.data(), text.size(), &needed, &e.raw));
+        const std::string s =
+            e.say("spark_op_explain", spark_op_explain(context_, head, text.data(), text.size(), &needed, &e.raw));
         return s.empty() ? std::string(text.data()) : s + "\n";
     }
 
@@ -218,15 +228,16 @@ private:
         void upload(spark_devptr to, const std::vector<uint8_t>& from) {
             Error e;
             if (error.empty() && !from.empty()) {
-                error = e.say("spark_mem_copy_to_device",
-                              spark_mem_copy_to_device(runner.context_, to, from.data(), from.size(), runner.stream_, &e.raw));
+                error =
+                    e.say("spark_mem_copy_to_device", spark_mem_copy_to_device(runner.context_, to, from.data(),
+                                                                               from.size(), runner.stream_, &e.raw));
             }
         }
         void download(std::vector<uint8_t>& to, spark_devptr from) {
             Error e;
             if (error.empty() && !to.empty()) {
-                error = e.say("spark_mem_copy_to_host",
-                              spark_mem_copy_to_host(runner.context_, to.data(), from, to.size(), runner.stream_, &e.raw));
+                error = e.say("spark_mem_copy_to_host", spark_mem_copy_to_host(runner.context_, to.data(), from,
+                                                                               to.size(), runner.stream_, &e.raw));
             }
         }
         LibraryRunner& runner;
@@ -236,7 +247,8 @@ private:
 
     std::vector<std::vector<uint8_t>> copies_of(const Case& c, Memory& memory);
 
-    // Leaves NaNs in the shared memory and registers of every SM, as far as the public API can: a matrix product of NaNs
+    // Leaves NaNs in the shared memory and registers of every SM, as far as the public API can: a matrix product of
+    // NaNs
     // runs on all of them. What the next kernel reads without having written it is then likely to show. (The emulator
     // tracks undefined bits, which is exact.)
     void soil(Memory& memory) {

@@ -76,8 +76,6 @@ private:
 
 } // namespace
 
-std::unique_ptr<Runner> make_oracle_runner() {
-    return std::make_unique<OracleRunner>();
-}
+std::unique_ptr<Runner> make_oracle_runner() { return std::make_unique<OracleRunner>(); }
 
 } // namespace check

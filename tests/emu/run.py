@@ -113,7 +113,8 @@ def run_files(tool, driver, files, seeds, jobs, dump=False, timeout=300):
     for folder in dict.fromkeys(f.parent.name for f in files):
         mine = [f for f in files if f.parent.name == folder]
         step = 1 if single else CHUNK
-        groups += [(mine[k:k + step], [] if single or dump else configs_of(folder, seeds)) for k in range(0, len(mine), step)]
+        configs = [] if single or dump else configs_of(folder, seeds)
+        groups += [(mine[k:k + step], configs) for k in range(0, len(mine), step)]
     results, device = {}, ""
 
     def one(group):
@@ -128,7 +129,8 @@ def run_files(tool, driver, files, seeds, jobs, dump=False, timeout=300):
                 found.update(more)
             else:
                 lines = err.strip().splitlines()
-                found[f] = {"verdict": "FAIL", "detail": f"ptx-run ended with {code}: {' '.join(lines[-2:])}", "dump": {}}
+                detail = f"ptx-run ended with {code}: {' '.join(lines[-2:])}"
+                found[f] = {"verdict": "FAIL", "detail": detail, "dump": {}}
         return found, where
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -183,7 +185,9 @@ def witness(args, tool):
         elif c["verdict"] == "FAIL":
             verdict = "card disagrees with the expectation"
         elif e["verdict"] == "FAIL":
-            verdict = "card as expected, emulator not" if e["dump"] or "ptx-run ended" not in e["detail"] else "card as expected"
+            verdict = "card as expected"
+            if e["dump"] or "ptx-run ended" not in e["detail"]:
+                verdict += ", emulator not"
         elif c["dump"] == e["dump"]:
             verdict = "same bits"
         else:

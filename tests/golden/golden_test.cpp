@@ -66,7 +66,8 @@ struct Check {
         const double error = std::fabs(ours - want);
         worst = std::max(worst, error);
         if (!(error <= tolerance)) {
-            throw std::runtime_error(std::string(what) + "[" + std::to_string(i) + "]: off by " + std::to_string(error));
+            throw std::runtime_error(std::string(what) + "[" + std::to_string(i) + "]: off by " +
+                                     std::to_string(error));
         }
     }
 };
@@ -171,7 +172,9 @@ int main(int argc, char** argv) {
             const File file(entry.path().string());
             Check check;
             const std::string& op = file.metadata("op");
-            op == "rmsnorm" ? check_rmsnorm(file, check) : op == "gemm" ? check_gemm(file, check) : check_embedding(file, check);
+            op == "rmsnorm" ? check_rmsnorm(file, check)
+            : op == "gemm"  ? check_gemm(file, check)
+                            : check_embedding(file, check);
             std::printf("pass  %-28s %6lld elements, worst float64 error %.1e\n", name.c_str(),
                         static_cast<long long>(check.elements), check.worst);
             ++passed;

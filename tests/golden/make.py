@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of this folder: inputs and expected outputs of the operators, from an independent implementation.
+"""Makes the golden vectors of this folder: inputs and outputs of the operators, from an independent implementation.
 
     python3 -m venv v && v/bin/pip install torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 && v/bin/python make.py
 
@@ -30,7 +30,7 @@ def draw(generator, *shape, dtype=torch.float32, scale=1.0):
 
 
 def once(values, dtype):
-    """float64 rounded once to dtype. Tensor.to() goes through float32, and so rounds twice (seen at 0.3309326171...)."""
+    """float64 rounded once to dtype. Tensor.to() goes through float32, so it rounds twice (seen at 0.3309326171...)."""
     precision, min_exponent = {torch.float32: (24, -126), torch.float16: (11, -14), torch.bfloat16: (8, -126)}[dtype]
     exponent = torch.frexp(values)[1].clamp_min(min_exponent + 1) - precision
     result = torch.ldexp(torch.round(torch.ldexp(values, -exponent)), exponent)
@@ -115,7 +115,8 @@ def make_rmsnorm():
 
 
 # ---- gemm --------------------------------------------------------------------------------------------------------
-ACTIVATIONS = {"none": lambda v: v, "silu": F.silu, "gelu_erf": F.gelu, "gelu_tanh": lambda v: F.gelu(v, approximate="tanh")}
+ACTIVATIONS = {"none": lambda v: v, "silu": F.silu, "gelu_erf": F.gelu,
+               "gelu_tanh": lambda v: F.gelu(v, approximate="tanh")}
 
 
 def make_gemm():
@@ -152,7 +153,8 @@ def make_gemm():
 
 # ---- embedding ---------------------------------------------------------------------------------------------------
 def make_embedding():
-    for i, (dtype, itype, v, d) in enumerate([("bf16", torch.int32, 61, 48), ("f32", torch.int64, 17, 33), ("f16", torch.int64, 5, 1)]):
+    cases = [("bf16", torch.int32, 61, 48), ("f32", torch.int64, 17, 33), ("f16", torch.int64, 5, 1)]
+    for i, (dtype, itype, v, d) in enumerate(cases):
         seed = 3000 + i
         g = torch.Generator().manual_seed(seed)
         table = draw(g, v, d, dtype=TYPES[dtype])

@@ -33,7 +33,8 @@ private:
         throw std::runtime_error("json: " + std::string(what) + " at byte " + std::to_string(at_));
     }
     void skip_space() {
-        while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {
+        while (at_ < text_.size() &&
+               (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {
             ++at_;
         }
     }
@@ -156,9 +157,7 @@ const Json& Json::at(std::string_view key) const {
     throw std::runtime_error("json: no member " + std::string(key));
 }
 
-Json Json::parse(std::string_view text) {
-    return Parser(text).document();
-}
+Json Json::parse(std::string_view text) { return Parser(text).document(); }
 
 File::File(const std::string& path) {
     std::ifstream in(path, std::ios::binary);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Oracle of embedding: rows of a table, by number.
 //   id in [0, V): y[i] = table[id], bit for bit.
-//   else: the table is not read; the count of refused ids grows by one; y[i] becomes zero if zero_invalid, else it stays.
+//   else: the table is not read; the count of refused ids grows by one; y[i] becomes zero if zero_invalid, else it
+//   stays.
 #pragma once
 
 #include <cstdint>

@@ -40,9 +40,7 @@ Format format_of(Type type) {
     }
 }
 
-static bool is_integer(Type type) {
-    return type == Type::i32 || type == Type::i64;
-}
+static bool is_integer(Type type) { return type == Type::i32 || type == Type::i64; }
 
 // Exponent of the unit in the last place of x: fixed below the smallest normal number.
 static int ulp_exponent(Format format, double x) {
@@ -53,9 +51,7 @@ static int ulp_exponent(Format format, double x) {
     return exponent - format.fraction_bits;
 }
 
-double ulp(Type type, double x) {
-    return std::ldexp(1.0, ulp_exponent(format_of(type), x));
-}
+double ulp(Type type, double x) { return std::ldexp(1.0, ulp_exponent(format_of(type), x)); }
 
 double rounded(Type type, double x) {
     if (is_integer(type)) {
@@ -126,16 +122,10 @@ uint64_t load_bits(Type type, const void* element) {
     return bits;
 }
 
-void store_bits(Type type, uint64_t bits, void* element) {
-    std::memcpy(element, &bits, size_of(type));
-}
+void store_bits(Type type, uint64_t bits, void* element) { std::memcpy(element, &bits, size_of(type)); }
 
-double load(Type type, const void* element) {
-    return decode(type, load_bits(type, element));
-}
+double load(Type type, const void* element) { return decode(type, load_bits(type, element)); }
 
-void store(Type type, double x, void* element) {
-    store_bits(type, encode(type, x), element);
-}
+void store(Type type, double x, void* element) { store_bits(type, encode(type, x), element); }
 
 } // namespace ref

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number formats against facts known without them: all 65,536 patterns of the 16-bit types survive the way to
 // double and back, midpoints go to even, overflow and subnormals behave, and f32 agrees with the compiler's float.
+#include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
-#include <csetjmp>
 #include <cstdint>
 extern "C" {
 #include <cmocka.h>

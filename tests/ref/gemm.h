@@ -26,7 +26,8 @@ struct GemmElement {
     double magnitude; // sum_k |a[m,k] b[n,k]|: what the error of an FP32 sum is relative to
 };
 
-// `a` is row m of A and `b` row n of B, both of length K; c and bias are the elements that belong to (m, n), 0 if absent.
+// `a` is row m of A and `b` row n of B, both of length K; c and bias are the elements that belong to (m, n), 0 if
+// absent.
 GemmElement gemm_element(const Gemm& op, std::span<const double> a, std::span<const double> b, double c, double bias);
 
 } // namespace ref

@@ -10,9 +10,7 @@ static double sum_of(std::span<const double> x, std::span<const double> residual
     return residual.empty() ? x[i] : rounded(Type::f32, x[i] + residual[i]);
 }
 
-static double normalized_value(const Rmsnorm& op, double s) {
-    return op.normalize_rounded ? rounded(op.type, s) : s;
-}
+static double normalized_value(const Rmsnorm& op, double s) { return op.normalize_rounded ? rounded(op.type, s) : s; }
 
 double rmsnorm_mean_square(const Rmsnorm& op, std::span<const double> x, std::span<const double> residual) {
     double sum = 0;

@@ -23,7 +23,8 @@ struct Rmsnorm {
     bool normalize_rounded = false;
 
     // Relative errors to suffer on purpose; 0 is the definition. y is monotone in each, so that the results at
-    // (-a, -b) and (+a, +b) enclose every result of an implementation whose r errs by a and whose last product errs by b.
+    // (-a, -b) and (+a, +b) enclose every result of an implementation whose r errs by a and whose last product errs by
+    // b.
     double error_of_r = 0;
     double error_of_product = 0;
 };

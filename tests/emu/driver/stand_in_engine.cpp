@@ -41,8 +41,8 @@ LoadResult load_module(std::string_view ptx, const DeviceProfile&, Memory*) {
     const auto add = [&](const char* name, std::vector<ParamInfo> params, uint32_t max_threads) {
         if (ptx.find(std::string(".entry ") + name + "(") == std::string_view::npos) return;
         auto kernel = std::make_unique<Kernel>();
-        kernel->info = {name, params, params.empty() ? 0 : params.back().offset + params.back().size, 0, max_threads,
-            12};
+        kernel->info = {name, params,      params.empty() ? 0 : params.back().offset + params.back().size,
+                        0,    max_threads, 12};
         module->kernels.push_back(std::move(kernel));
     };
     add("set", {{"out", 0, 8, 8}, {"value", 8, 4, 4}, {"count", 12, 4, 4}}, 1024);
@@ -72,8 +72,8 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
     LaunchResult result;
     result.counters.warp_instructions = 1;
     const auto fail = [&](const char* kind, uint64_t address) {
-        result.reports.push_back({kind, name, "", 0,
-            std::string(kind) + " in " + name + ": " + memory.describe(address), true});
+        result.reports.push_back(
+            {kind, name, "", 0, std::string(kind) + " in " + name + ": " + memory.describe(address), true});
         result.completed = false;
         return result;
     };

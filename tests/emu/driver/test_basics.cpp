@@ -50,7 +50,7 @@ static void looks_functions_up(void**) {
     assert_ptr_equal(function, &cuGraphInstantiateWithFlags);
     void* per_thread = nullptr;
     OK(cuGetProcAddress_v2("cuLaunchKernel", &per_thread, 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
-        nullptr));
+                           nullptr));
     OK(cuGetProcAddress_v2("cuLaunchKernel", &function, 13000, 0, nullptr));
     assert_ptr_equal(function, &cuLaunchKernel);
     assert_ptr_not_equal(per_thread, function);
@@ -82,8 +82,8 @@ static void describes_the_device(void**) {
     assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR), 102400);
     assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
     assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_INTEGRATED), 1);
-    for (int number = 1; number <= 144; number++) OK(cuDeviceGetAttribute(&count,
-        static_cast<CUdevice_attribute>(number), 0));
+    for (int number = 1; number <= 144; number++)
+        OK(cuDeviceGetAttribute(&count, static_cast<CUdevice_attribute>(number), 0));
     FAILS(CUDA_ERROR_INVALID_VALUE, cuDeviceGetAttribute(&count, static_cast<CUdevice_attribute>(0), 0));
     FAILS(CUDA_ERROR_INVALID_VALUE, cuDeviceGetAttribute(&count, static_cast<CUdevice_attribute>(1000), 0));
 }
@@ -149,9 +149,8 @@ static void never_pretends(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(refuses_before_init),       cmocka_unit_test(looks_functions_up),
-            cmocka_unit_test(describes_the_device),
-        cmocka_unit_test(names_every_error),         cmocka_unit_test(keeps_a_stack_of_contexts),
-        cmocka_unit_test(never_pretends),
+        cmocka_unit_test(describes_the_device),      cmocka_unit_test(names_every_error),
+        cmocka_unit_test(keeps_a_stack_of_contexts), cmocka_unit_test(never_pretends),
     };
     return cmocka_run_group_tests_name("basics", tests, nullptr, nullptr);
 }

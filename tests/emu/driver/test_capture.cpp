@@ -97,8 +97,7 @@ static void captures_across_streams(void**) {
 }
 
 // Begins a capture, makes the forbidden call, expects its code, and that the capture is spoilt.
-template <class Call>
-static void forbids(CUresult code, Call call, bool spoils = true, CUstream stream = fx.a) {
+template <class Call> static void forbids(CUresult code, Call call, bool spoils = true, CUstream stream = fx.a) {
     CUgraph graph = reinterpret_cast<CUgraph>(uintptr_t{1});
     OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     OK(launch_set(stream, 1));
@@ -120,14 +119,18 @@ static void refuses_unsafe_calls(void**) {
     OK(cuEventCreate(&outside, 0));
     OK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
     forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuMemAlloc_v2(&x, 4); });
-    forbids(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, [&] { return cuMemcpyDtoH_v2(&word, fx.data, 4); }, true, blocking);
-    forbids(CUDA_SUCCESS, [&] { return cuMemcpyDtoH_v2(&word, fx.data, 4); }, false);
+    forbids(
+        CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, [&] { return cuMemcpyDtoH_v2(&word, fx.data, 4); }, true, blocking);
+    forbids(
+        CUDA_SUCCESS, [&] { return cuMemcpyDtoH_v2(&word, fx.data, 4); }, false);
     forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuStreamSynchronize(fx.b); });
     forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuStreamQuery(fx.b); });
-    forbids(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, [&] { return cuStreamQuery(nullptr); }, true, blocking);
+    forbids(
+        CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, [&] { return cuStreamQuery(nullptr); }, true, blocking);
     forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuModuleUnload(fx.module); });
     forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 2048); });
-    forbids(CUDA_SUCCESS, [&] { return cuStreamWaitEvent(fx.a, outside, 0); }, false); // never recorded
+    forbids(
+        CUDA_SUCCESS, [&] { return cuStreamWaitEvent(fx.a, outside, 0); }, false); // never recorded
     OK(cuEventRecord(outside, fx.b));
     forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuStreamSynchronize(fx.a); });
     forbids(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&] { return cuStreamQuery(fx.a); });
@@ -138,11 +141,14 @@ static void refuses_unsafe_calls(void**) {
         OK(cuEventRecord(outside, fx.a));
         return cuEventSynchronize(outside);
     });
-    forbids(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, [&] { return launch_set(nullptr, 1); }, true, blocking);
-    forbids(CUDA_ERROR_ILLEGAL_STATE, [&] { return cuStreamBeginCapture_v2(fx.a, CU_STREAM_CAPTURE_MODE_GLOBAL); },
-        false);
-    forbids(CUDA_SUCCESS, [&] { return launch_set(nullptr, 1); }, false); // fx.a does not block the legacy stream
-    forbids(CUDA_SUCCESS, [&] { return launch_set(fx.b, 1); }, false);
+    forbids(
+        CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, [&] { return launch_set(nullptr, 1); }, true, blocking);
+    forbids(
+        CUDA_ERROR_ILLEGAL_STATE, [&] { return cuStreamBeginCapture_v2(fx.a, CU_STREAM_CAPTURE_MODE_GLOBAL); }, false);
+    forbids(
+        CUDA_SUCCESS, [&] { return launch_set(nullptr, 1); }, false); // fx.a does not block the legacy stream
+    forbids(
+        CUDA_SUCCESS, [&] { return launch_set(fx.b, 1); }, false);
     CUgraph graph;
     FAILS(CUDA_ERROR_INVALID_VALUE, cuEventQuery(outside)); // its capture has ended
     FAILS(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(fx.b, outside, 0));
@@ -253,10 +259,9 @@ static void builds_by_hand(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(captures_and_replays), cmocka_unit_test(captures_across_streams),
-            cmocka_unit_test(refuses_unsafe_calls),
-        cmocka_unit_test(refuses_merging),      cmocka_unit_test(knows_modes_and_threads),
-            cmocka_unit_test(builds_by_hand),
+        cmocka_unit_test(captures_and_replays),    cmocka_unit_test(captures_across_streams),
+        cmocka_unit_test(refuses_unsafe_calls),    cmocka_unit_test(refuses_merging),
+        cmocka_unit_test(knows_modes_and_threads), cmocka_unit_test(builds_by_hand),
     };
     return cmocka_run_group_tests_name("capture", tests, open_context, close_context);
 }

@@ -4,11 +4,12 @@
 
 static void refuses_modules_with_a_reason(void**) {
     CUmodule module = nullptr;
-    FAILS(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, "\x7f" "ELF\2\1\1"));
+    FAILS(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, "\x7f"
+                                                                  "ELF\2\1\1"));
     assert_non_null(strstr(spark_emu_last_report(), "cubin"));
     FAILS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&module, "hello"));
     FAILS(CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-        cuModuleLoadData(&module, ".version 99.0\n.target sm_80\n.address_size 64\n"));
+          cuModuleLoadData(&module, ".version 99.0\n.target sm_80\n.address_size 64\n"));
     FAILS(CUDA_ERROR_INVALID_PTX, cuModuleLoadData(&module, ".version 8.8\n.target sm_130\n.address_size 64\n"));
     const char* bogus = ".version 7.0\n.target sm_80\n.address_size 64\n"
                         ".visible .entry k()\n{\n  .reg .b32 a;\n  bogus.u32 a, a, a;\n  ret;\n}\n";
@@ -52,7 +53,7 @@ static void loads_libraries_without_a_context(void**) {
     FAILS(CUDA_ERROR_NOT_FOUND, cuLibraryGetKernel(&set, library, "absent"));
     OK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 101376, set, 0));
     FAILS(CUDA_ERROR_INVALID_VALUE,
-        cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 101377, set, 0));
+          cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 101377, set, 0));
     size_t offset = 0, bytes = 0;
     OK(cuKernelGetParamInfo(set, 2, &offset, &bytes));
     assert_int_equal(offset, 12);
@@ -65,7 +66,7 @@ static void loads_libraries_without_a_context(void**) {
     OK(cuLaunchKernel(reinterpret_cast<CUfunction>(set), 2, 1, 1, 64, 1, 1, 65536, fx.a, params, nullptr));
     OK(cuStreamSynchronize(fx.a));
     FAILS(CUDA_ERROR_INVALID_CONTEXT,
-        cuLaunchKernel(reinterpret_cast<CUfunction>(set), 2, 1, 1, 64, 1, 1, 0, nullptr, params, nullptr));
+          cuLaunchKernel(reinterpret_cast<CUfunction>(set), 2, 1, 1, 64, 1, 1, 0, nullptr, params, nullptr));
     OK(cuCtxPushCurrent_v2(held));
     assert_int_equal(read_one(), 21);
     CUfunction function;
@@ -78,7 +79,7 @@ static void loads_libraries_without_a_context(void**) {
     assert_int_equal(value_of, 101376);
     OK(cuLibraryUnload(library));
     FAILS(CUDA_ERROR_INVALID_HANDLE,
-        cuLaunchKernel(reinterpret_cast<CUfunction>(set), 1, 1, 1, 1, 1, 1, 0, fx.a, params, nullptr));
+          cuLaunchKernel(reinterpret_cast<CUfunction>(set), 1, 1, 1, 1, 1, 1, 0, fx.a, params, nullptr));
     FAILS(CUDA_ERROR_INVALID_HANDLE, cuLibraryUnload(library));
 }
 
@@ -109,7 +110,7 @@ static void checks_launch_arguments(void**) {
     FAILS(CUDA_ERROR_INVALID_VALUE, launch(1, 1, 32, 1, 1, 49153)); // more than 48 KiB without the attribute
     OK(launch(1, 1, 32, 1, 1, 49152));
     FAILS(CUDA_ERROR_INVALID_VALUE,
-        cuFuncSetAttribute(fx.set, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 101377));
+          cuFuncSetAttribute(fx.set, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 101377));
     OK(cuFuncSetAttribute(fx.set, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 101376));
     OK(launch(1, 1, 32, 1, 1, 101376));
     FAILS(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, fx.a, params, nullptr));
@@ -194,8 +195,8 @@ static void counts_calls_and_launches(void**) {
     assert_int_equal(spark_emu_call_count("cuNoSuchThing"), 0);
     std::string json(spark_emu_counters(nullptr, 0) + 1, 0);
     assert_int_equal(spark_emu_counters(json.data(), json.size()), json.size() - 1);
-    assert_non_null(strstr(json.c_str(),
-        "{\"launches\":2,\"kernels\":{\"set\":{\"launches\":2,\"warp_instructions\":"));
+    assert_non_null(
+        strstr(json.c_str(), "{\"launches\":2,\"kernels\":{\"set\":{\"launches\":2,\"warp_instructions\":"));
     spark_emu_reset_counts();
     spark_emu_counters(json.data(), json.size());
     assert_string_equal(json.c_str(), "{\"launches\":0,\"kernels\":{}}");
@@ -203,10 +204,14 @@ static void counts_calls_and_launches(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_modules_with_a_reason), cmocka_unit_test(unwraps_fat_binaries),
-        cmocka_unit_test(loads_libraries_without_a_context), cmocka_unit_test(refuses_foreign_functions),
-        cmocka_unit_test(checks_launch_arguments), cmocka_unit_test(launches_from_a_buffer_and_with_attributes),
-        cmocka_unit_test(errors_stay_until_the_context_goes), cmocka_unit_test(counts_calls_and_launches),
+        cmocka_unit_test(refuses_modules_with_a_reason),
+        cmocka_unit_test(unwraps_fat_binaries),
+        cmocka_unit_test(loads_libraries_without_a_context),
+        cmocka_unit_test(refuses_foreign_functions),
+        cmocka_unit_test(checks_launch_arguments),
+        cmocka_unit_test(launches_from_a_buffer_and_with_attributes),
+        cmocka_unit_test(errors_stay_until_the_context_goes),
+        cmocka_unit_test(counts_calls_and_launches),
     };
     return cmocka_run_group_tests_name("launch", tests, open_context, close_context);
 }

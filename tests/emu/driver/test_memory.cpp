@@ -62,7 +62,8 @@ static void copies_and_fills_rectangles(void**) {
     copy.WidthInBytes = 12;
     copy.Height = 3;
     OK(cuMemcpy2D_v2(&copy));
-    const uint8_t want[3][12] = {{9, 9, 2, 1, 2, 1, 9, 9, 9, 9, 9, 9}, {9, 9, 2, 1, 2, 1, 9, 9, 9, 9, 9, 9},
+    const uint8_t want[3][12] = {{9, 9, 2, 1, 2, 1, 9, 9, 9, 9, 9, 9},
+                                 {9, 9, 2, 1, 2, 1, 9, 9, 9, 9, 9, 9},
                                  {9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}};
     assert_memory_equal(host, want, sizeof want);
     copy.Height = 4;
@@ -110,7 +111,7 @@ static void knows_its_addresses(void**) {
     assert_ptr_equal(context, fx.context);
     int local = 0;
     FAILS(CUDA_ERROR_INVALID_VALUE,
-        cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, reinterpret_cast<CUdeviceptr>(&local)));
+          cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, reinterpret_cast<CUdeviceptr>(&local)));
     CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
     unsigned type = 9;
     void* answers[] = {&type, &bytes};
@@ -138,10 +139,9 @@ static void allocates_in_stream_order(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(copies_round_trip),  cmocka_unit_test(refuses_bad_ranges),
-            cmocka_unit_test(copies_and_fills_rectangles),
-        cmocka_unit_test(shares_host_memory), cmocka_unit_test(knows_its_addresses),
-            cmocka_unit_test(allocates_in_stream_order),
+        cmocka_unit_test(copies_round_trip),           cmocka_unit_test(refuses_bad_ranges),
+        cmocka_unit_test(copies_and_fills_rectangles), cmocka_unit_test(shares_host_memory),
+        cmocka_unit_test(knows_its_addresses),         cmocka_unit_test(allocates_in_stream_order),
     };
     return cmocka_run_group_tests_name("memory", tests, open_context, close_context);
 }

@@ -3,8 +3,7 @@
 #include "tests/emu/driver/fixture.h"
 
 // Runs `body` under many seeds of the deferred schedule and collects what it left in the buffer.
-template <class Body>
-static std::set<unsigned> outcomes(Body body) {
+template <class Body> static std::set<unsigned> outcomes(Body body) {
     std::set<unsigned> seen;
     for (int seed = 0; seed < 24; seed++) {
         assert_int_equal(spark_emu_configure(("sched=random,seed=" + std::to_string(seed)).c_str()), 0);
@@ -198,12 +197,15 @@ static void describes_streams(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(shows_a_missing_dependency), cmocka_unit_test(respects_events),
+        cmocka_unit_test(shows_a_missing_dependency),
+        cmocka_unit_test(respects_events),
         cmocka_unit_test(waits_for_the_record_made_before),
-            cmocka_unit_test(orders_blocking_streams_with_the_legacy_stream),
-        cmocka_unit_test(defers_until_asked), cmocka_unit_test(finds_work_on_freed_memory),
-            cmocka_unit_test(times_with_events),
-        cmocka_unit_test(calls_the_host_in_order), cmocka_unit_test(describes_streams),
+        cmocka_unit_test(orders_blocking_streams_with_the_legacy_stream),
+        cmocka_unit_test(defers_until_asked),
+        cmocka_unit_test(finds_work_on_freed_memory),
+        cmocka_unit_test(times_with_events),
+        cmocka_unit_test(calls_the_host_in_order),
+        cmocka_unit_test(describes_streams),
     };
     return cmocka_run_group_tests_name("stream", tests, open_context, close_context);
 }

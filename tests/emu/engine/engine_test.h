@@ -19,8 +19,8 @@ extern "C" {
 #include <cmocka.h>
 }
 
-inline const emu::DeviceProfile PROFILE = {"gb10", "emulated", 12, 1, 48, 101376, 102400, 1024, 48, 24, 65536, 24 << 20,
-                                           1ull << 30, 2418000, true};
+inline const emu::DeviceProfile PROFILE = {"gb10", "emulated", 12,    1,        48,         101376,  102400, 1024,
+                                           48,     24,         65536, 24 << 20, 1ull << 30, 2418000, true};
 
 // A kernel `k` with parameters `out` and `in` (addresses) and registers r0..r9, d0..d9, f0..f9, p0..p9.
 inline std::string kernel(const std::string& body) {
@@ -28,7 +28,8 @@ inline std::string kernel(const std::string& body) {
            ".visible .entry k(.param .u64 out, .param .u64 in) .maxntid 1024,1,1 {\n"
            ".reg .b32 r<10>; .reg .b64 d<10>; .reg .f32 f<10>; .reg .pred p<10>;\n"
            "ld.param.u64 d0, [out]; ld.param.u64 d1, [in]; mov.u32 r0, %tid.x;\n"
-           "mul.wide.u32 d2, r0, 4; add.u64 d3, d0, d2; add.u64 d4, d1, d2;\n" + body + "\n}\n";
+           "mul.wide.u32 d2, r0, 4; add.u64 d3, d0, d2; add.u64 d4, d1, d2;\n" +
+           body + "\n}\n";
 }
 
 struct Run {
@@ -40,7 +41,7 @@ struct Run {
 
     // `threads` input words 0, 1, 2, ... and as many output words.
     void go(const std::string& text, uint32_t threads, const std::string& options = "", uint32_t smem = 0,
-        uint32_t blocks = 1) {
+            uint32_t blocks = 1) {
         emu::LoadResult loaded = emu::load_module(text, PROFILE, &memory);
         log = loaded.log;
         if (!loaded.module) return;

@@ -37,7 +37,8 @@ void targets(void**) {
 }
 void constants(void**) {
     emu::LoadResult r = emu::load_module(kernel("mov.u32 r1, (1 << 4) * 3 - 2 > 5 ? 7 : 9; "
-                                                "ld.global.u32 r2, [d1+2*(3+1)-4];"), PROFILE);
+                                                "ld.global.u32 r2, [d1+2*(3+1)-4];"),
+                                         PROFILE);
     assert_string_equal(r.log.c_str(), "");
 }
 void info(void**) {

@@ -16,7 +16,8 @@
 
 namespace {
 
-// A value as the hardware sees it: the double is exact (all inputs are at most 24 bits wide), the exponent is the model's.
+// A value as the hardware sees it: the double is exact (all inputs are at most 24 bits wide), the exponent is the
+// model's.
 constexpr int NOTHING = -100000; // the exponent of a zero: it never counts
 
 struct Seen {

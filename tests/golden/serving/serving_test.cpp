@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracles of the operators around attention reproduce this folder's golden vectors: float64 results within the file's
-// tolerance, rounded ones bit for bit. One argument: the folder.
+// The oracles of the operators around attention reproduce this folder's golden vectors: float64 results within the
+// file's tolerance, rounded ones bit for bit. One argument: the folder.
 #include "golden/values.h"
 #include "ref/rope.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of embedding: from a row of shapes.inc (or a random one) to arguments, memory and right results.
-// Called by spark-check through families.cpp; results come from tests/ref. Rows are copied: everything is compared as bits.
+// Called by spark-check through families.cpp; results come from tests/ref. Rows are copied: everything is compared as
+// bits.
 #include "ref/embedding.h"
 
 #include "ops/families.h"
@@ -19,7 +20,7 @@ enum class Bad { none, minus_one, v, smallest, largest, wraps_to_valid, mixed, a
 struct Shape {
     const char* name = "";
     int64_t v = 1, d = 1, rows1 = 1, rows0 = 1;
-    int64_t table_pad = 0, y_pad = 0;                                    // elements between rows
+    int64_t table_pad = 0, y_pad = 0;                             // elements between rows
     int64_t table_misalign = 0, y_misalign = 0, ids_misalign = 0; // elements off the 16-byte boundary
     unsigned types = ALL, ids = BOTH;
     Bad bad = Bad::none;
@@ -53,8 +54,10 @@ std::vector<int64_t> draw_ids(const Shape& s, bool wide, Random& random) {
     std::vector<int64_t> ids(static_cast<size_t>(s.rows1 * s.rows0));
     for (size_t i = 0; i < ids.size(); ++i) {
         const bool bad = s.v == 0 || s.bad == Bad::all || (s.bad != Bad::none && i % 3 == 1);
-        ids[i] = bad ? bad_id(s.bad == Bad::all || s.v == 0 ? Bad::mixed : s.bad, s.v, wide, random)
-                 : i == 0 ? s.v - 1 : i == 2 ? 0 : random.below(s.v);
+        ids[i] = bad      ? bad_id(s.bad == Bad::all || s.v == 0 ? Bad::mixed : s.bad, s.v, wide, random)
+                 : i == 0 ? s.v - 1
+                 : i == 2 ? 0
+                          : random.below(s.v);
     }
     return ids;
 }
@@ -76,16 +79,18 @@ std::vector<Allowed> expect(const Case& c, const std::vector<int64_t>& ids, cons
         rows[i / width][i % width] = ref::load_bits(table.view.type, base + at * ref::size_of(table.view.type));
     }
     std::vector<ref::Row> y(ids.size()); // an empty row is one that stays as it is
-    const bool nothing = s.d == 0; // with no table every index is invalid, and counted
+    const bool nothing = s.d == 0;       // with no table every index is invalid, and counted
     std::vector<ref::Row> zero_rows(ids.size(), ref::Row(width));
-    const int64_t refused = nothing ? 0 : ref::embedding(rows, ids, s.zero, s.zero ? std::span(zero_rows) : std::span(y));
+    const int64_t refused =
+        nothing ? 0 : ref::embedding(rows, ids, s.zero, s.zero ? std::span(zero_rows) : std::span(y));
     if (field == "invalid_count") {
         return {{Allowed::bits, 0, 0, static_cast<uint32_t>(COUNT_BEFORE + refused)}};
     }
     std::vector<Allowed> out;
     for (const ref::Row& row : s.zero && !nothing ? zero_rows : y) {
         for (size_t i = 0; i < width; ++i) {
-            out.push_back(row.empty() ? Allowed{Allowed::unchanged} : Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(row[i])});
+            out.push_back(row.empty() ? Allowed{Allowed::unchanged}
+                                      : Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(row[i])});
         }
     }
     return out;
@@ -105,7 +110,8 @@ Case build(const Shape& s, ref::Type type, ref::Type id_type, const std::string&
     Random random(seed, name);
     const size_t size = ref::size_of(type);
     const View table{type, {s.v, s.d}, {std::max<int64_t>(s.d + s.table_pad, 1), 1}};
-    fill_bits(c, c.add("table", offsetof(Args, table), table, 16 + static_cast<size_t>(s.table_misalign) * size, false), random);
+    fill_bits(c, c.add("table", offsetof(Args, table), table, 16 + static_cast<size_t>(s.table_misalign) * size, false),
+              random);
 
     const std::vector<int64_t> ids = draw_ids(s, id_type == ref::Type::i64, random);
     const View id_view = s.rows1 == 1 ? packed(id_type, {s.rows0}) : packed(id_type, {s.rows1, s.rows0});
@@ -130,13 +136,14 @@ Case build(const Shape& s, ref::Type type, ref::Type id_type, const std::string&
         fields.push_back(operand.field);
     }
     // The case is copied without its expectation: it holds the table.
-    c.expect = [before = c, ids, s, fields](size_t index, const std::string&) { return expect(before, ids, s, fields[index]); };
+    c.expect = [before = c, ids, s, fields](size_t index, const std::string&) {
+        return expect(before, ids, s, fields[index]);
+    };
     return c;
 }
 
 Entry entry(const Shape& s, ref::Type type, ref::Type id_type, const std::string& name) {
-    return {"embedding", name, s.tier,
-            [=](uint64_t seed) { return build(s, type, id_type, name, seed); }};
+    return {"embedding", name, s.tier, [=](uint64_t seed) { return build(s, type, id_type, name, seed); }};
 }
 
 void named(std::vector<Entry>& out) {
@@ -144,7 +151,8 @@ void named(std::vector<Entry>& out) {
         for (ref::Type type : types_of(s.types)) {
             for (ref::Type id_type : {ref::Type::i32, ref::Type::i64}) {
                 if (s.ids & (id_type == ref::Type::i32 ? I32 : I64)) {
-                    out.push_back(entry(s, type, id_type, std::string(s.name) + "." + ref::name_of(type) + "." + ref::name_of(id_type)));
+                    out.push_back(entry(s, type, id_type,
+                                        std::string(s.name) + "." + ref::name_of(type) + "." + ref::name_of(id_type)));
                 }
             }
         }

@@ -21,7 +21,7 @@ enum class Bias { none, f32, same };
 struct Shape {
     const char* name = "";
     int64_t batch = 1, m = 1, n = 1, k = 1;
-    int64_t a_pad = 0, b_pad = 0, d_pad = 0, batch_gap = 0;     // elements after each row, and after each batch
+    int64_t a_pad = 0, b_pad = 0, d_pad = 0, batch_gap = 0; // elements after each row, and after each batch
     int64_t a_misalign = 0, b_misalign = 0, d_misalign = 0; // elements off the 16-byte boundary
     unsigned layouts = ALL_LAYOUTS, types = BF16, outs = BF16;
     float alpha = 1, beta = 0;
@@ -87,7 +87,8 @@ struct Problem {
 //   fused multiply-add, one product after the other: K u sum|ab|;
 //   either may lose a subnormal bit (2^-149) per step;
 //   epilogue: alpha, beta and bias are three operations, each u relative to the sum of the absolute terms;
-//   activation: slope at most 1.13 (GELU; SiLU 1.10), and 2^-20 |x| for exponentials and divisions that are approximate.
+//   activation: slope at most 1.13 (GELU; SiLU 1.10), and 2^-20 |x| for exponentials and divisions that are
+//   approximate.
 double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, bool tensor_cores) {
     constexpr double u = 0x1p-24;
     const double k = static_cast<double>(p.k);
@@ -103,7 +104,8 @@ double error_of(const Problem& p, const ref::GemmElement& e, double c, double bi
 std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
     // A name that ends in a tile of three numbers (128x128x32) is a tensor-core kernel; others multiply and add.
     const size_t way = kernel.find("__");
-    const bool tensor_cores = way != std::string::npos && std::count(kernel.begin() + static_cast<long>(way), kernel.end(), 'x') >= 2;
+    const bool tensor_cores =
+        way != std::string::npos && std::count(kernel.begin() + static_cast<long>(way), kernel.end(), 'x') >= 2;
     std::vector<Allowed> out;
     out.reserve(p.batch * p.m * p.n);
     for (size_t batch = 0; batch < p.batch; ++batch) {
@@ -173,7 +175,8 @@ Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const
     auto p = std::make_shared<Problem>();
     p->op.alpha = s.alpha == 0 ? 1 : s.alpha;
     p->op.beta = s.beta;
-    p->op.activation = static_cast<ref::Activation>(s.activation); // the enums agree by design of both: NONE SILU ERF TANH
+    p->op.activation =
+        static_cast<ref::Activation>(s.activation); // the enums agree by design of both: NONE SILU ERF TANH
     p->out = out;
     p->batch = static_cast<size_t>(s.batch);
     p->m = static_cast<size_t>(s.m);
@@ -183,20 +186,20 @@ Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const
     p->sampled = s.batch * s.m * s.n * s.k > (int64_t{1} << 31);
     for (const Operand& operand : c.operands) {
         if (operand.field != "d") {
-            (operand.field == "a" ? p->a : operand.field == "b" ? p->b : operand.field == "c" ? p->c : p->bias) = c.values(operand);
+            (operand.field == "a"   ? p->a
+             : operand.field == "b" ? p->b
+             : operand.field == "c" ? p->c
+                                    : p->bias) = c.values(operand);
         }
     }
     c.expect = [p](size_t, const std::string& kernel) { return expect(*p, kernel); };
     return c;
 }
 
-const char* name_of(unsigned layout) {
-    return layout == TN ? "tn" : layout == NN ? "nn" : layout == NT ? "nt" : "tt";
-}
+const char* name_of(unsigned layout) { return layout == TN ? "tn" : layout == NN ? "nn" : layout == NT ? "nt" : "tt"; }
 
 Entry entry(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const std::string& name) {
-    return {"gemm", name, s.tier,
-            [=](uint64_t seed) { return build(s, type, out, layout, name, seed); }};
+    return {"gemm", name, s.tier, [=](uint64_t seed) { return build(s, type, out, layout, name, seed); }};
 }
 
 // One entry for each layout, input type and output type of a shape.

@@ -21,8 +21,8 @@ constexpr unsigned PLUS_ONE = SPARK_RMSNORM_WEIGHT_PLUS_ONE;
 struct Shape {
     const char* name = "";
     int64_t rows1 = 1, rows0 = 1, n = 1;
-    int64_t pad = 0, pad1 = 0; // elements between rows, and after each group of rows0 rows
-    int64_t y_pad = -1;        // pad of y and residual_out; -1: as x
+    int64_t pad = 0, pad1 = 0;                 // elements between rows, and after each group of rows0 rows
+    int64_t y_pad = -1;                        // pad of y and residual_out; -1: as x
     int64_t misalign = 0, weight_misalign = 0; // elements off the 16-byte boundary
     unsigned types = ALL;
     Weight weight = Weight::same;
@@ -51,22 +51,25 @@ struct Inputs {
 };
 
 // The relative error of r that FP32 allows, u = 2^-24, for a row with mean square `ms`:
-//   v^2 one rounding; a sum of N non-negative terms: a chain of additions in a lane, at most ceil(N/32) and one vector of 8 more
-//   (rows wider than a few vectors have a warp or more), then 9 between up to 512 lanes; 1/N and its product 2; + eps 1.
-//   The square root halves the relative error of its argument.
+//   v^2 one rounding; a sum of N non-negative terms: a chain of additions in a lane, at most ceil(N/32) and one vector
+//   of 8 more
+//   (rows wider than a few vectors have a warp or more), then 9 between up to 512 lanes; 1/N and its product 2; + eps
+//   1. The square root halves the relative error of its argument.
 //   rsqrt.approx is within 2^-22.9 (PTX ISA); 1/sqrt in two approximate steps within 2^-22. t = v r rounds once more.
 double error_of_r(double ms, double eps, int64_t n) {
     constexpr double u = 0x1p-24;
     if (ms + eps == 0 || !std::isfinite(ms)) { // r is infinite or 0 or NaN, whatever the order of the sum
         return 0;
     }
-    const double sum_error = (static_cast<double>((n + 31) / 32) + 8 + 9 + 4) * u * ms + 0x1p-149; // each square may underflow
+    const double sum_error =
+        (static_cast<double>((n + 31) / 32) + 8 + 9 + 4) * u * ms + 0x1p-149; // each square may underflow
     const double relative = std::min(sum_error / (ms + eps), 0.5);
     return relative / (2 * (1 - relative)) + 0x1p-22 + u;
 }
 
 // Allowed results of one row, appended to `out`. The two ends are the oracle itself, erring down and up.
-void allow_row(ref::Rmsnorm op, const Inputs& in, size_t first, size_t n, bool residual_out, std::vector<Allowed>& out) {
+void allow_row(ref::Rmsnorm op, const Inputs& in, size_t first, size_t n, bool residual_out,
+               std::vector<Allowed>& out) {
     const auto row = [&](const std::vector<double>& v) {
         return v.empty() ? std::span<const double>() : std::span<const double>(v).subspan(first, n);
     };
@@ -171,8 +174,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
 }
 
 Entry entry(const Shape& s, ref::Type type, const std::string& name) {
-    return {"rmsnorm", name, s.tier,
-            [s, type, name](uint64_t seed) { return build(s, type, name, seed); }};
+    return {"rmsnorm", name, s.tier, [s, type, name](uint64_t seed) { return build(s, type, name, seed); }};
 }
 
 void named(std::vector<Entry>& out) {
@@ -201,8 +203,9 @@ Entry random(uint64_t seed, int64_t index) {
     s.in_place = r.chance(0.3);
     s.residual_in_place = s.residual_out && r.chance(0.4);
     s.flags = (r.chance(0.3) ? ROUNDED : 0) | (r.chance(0.3) ? BEFORE : 0) | (r.chance(0.3) ? PLUS_ONE : 0);
-    s.special = r.chance(0.3) ? r.pick<Special>({Special::nan_row, Special::inf_row, Special::denormal_row, Special::zero_row})
-                              : Special::none;
+    s.special = r.chance(0.3)
+                    ? r.pick<Special>({Special::nan_row, Special::inf_row, Special::denormal_row, Special::zero_row})
+                    : Special::none;
     s.eps = r.pick<float>({1e-6f, 1e-5f, 1e-3f});
     return entry(s, r.pick(types_of(ALL)), name);
 }
