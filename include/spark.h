@@ -441,6 +441,7 @@ typedef enum spark_op {
     SPARK_OP_RMSNORM = 4,
     SPARK_OP_EMBEDDING = 7,
     SPARK_OP_ROPE = 10,
+    SPARK_OP_KV_APPEND = 11,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -616,6 +617,42 @@ typedef struct spark_rope_args {
 /* Launches rope: spark_op_launch with typed arguments. */
 SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *args, const spark_exec *exec,
                                   spark_error *err);
+
+/* Copies the keys and values of new tokens to their rows of a cache; a row outside the cache is never written.
+ *
+ * b, s = batch[t], positions[t]                          with batch
+ *        positions[t] / S, positions[t] % S              without: positions are slots
+ * positions[t] < 0 or batch[t] < 0:  the token is skipped
+ * 0 <= b < B and 0 <= s < S:         k_cache[b, s] = k[t];  v_cache[b, s] = v[t]
+ * otherwise:                         invalid_count += 1;  nothing is written
+ *
+ * Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of strides.
+ * Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
+ * A cache of pages is a cache with B pages of S rows: give slots, page * S + offset.
+ * invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
+ * Where k has no elements the call succeeds, launches nothing and counts nothing.
+ */
+typedef struct spark_kv_append_args {
+    spark_args hdr;
+    /* [T, H, D], F32 F16 BF16. Keys of the new tokens. */
+    spark_tensor k;
+    /* [T, H, D], as k. Values of the new tokens. */
+    spark_tensor v;
+    /* [T], I32 I64. With batch: the row of the token in its sequence. Without: its slot, b * S + s. Negative: skip
+       the token. */
+    spark_tensor positions;
+    /* optional, [T], I32 I64. The sequence of each token. Negative: skip the token. Absent: positions are slots. */
+    spark_tensor batch;
+    /* updated, [B, S, H, D], as k. The keys of all sequences; rows that no token names stay as they are. */
+    spark_tensor k_cache;
+    /* updated, [B, S, H, D], as k. The values of all sequences. */
+    spark_tensor v_cache;
+    /* updated, [1], I32. Counts the tokens whose row is outside the cache. */
+    spark_tensor invalid_count;
+} spark_kv_append_args;
+/* Launches kv_append: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_kv_append(spark_context *ctx, const spark_kv_append_args *args, const spark_exec *exec,
+                                       spark_error *err);
 
 /* specgen end */
 

@@ -21,3 +21,8 @@ extern "C" spark_status spark_rope(spark_context* ctx, const spark_rope_args* ar
     const spark_exec* exec, spark_error* err) {
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
 }
+
+extern "C" spark_status spark_kv_append(spark_context* ctx, const spark_kv_append_args* args,
+    const spark_exec* exec, spark_error* err) {
+    return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
+}

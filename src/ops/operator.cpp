@@ -8,11 +8,11 @@
 
 namespace spark {
 
-extern const Operator RMSNORM, GEMM, EMBEDDING, ROPE;
+extern const Operator RMSNORM, GEMM, EMBEDDING, ROPE, KV_APPEND;
 
 namespace {
 
-constexpr const Operator* OPERATORS[] = {&GEMM, &RMSNORM, &EMBEDDING, &ROPE};
+constexpr const Operator* OPERATORS[] = {&GEMM, &RMSNORM, &EMBEDDING, &ROPE, &KV_APPEND};
 
 // Nothing was legal: say which kernels there are and why the last of them, the plain one, refused.
 spark_status nothing_fits(const Call& call, Report& report) {

@@ -114,11 +114,42 @@ constexpr spark_op_desc rope_desc = {
     rope_fields, 10, 7, 1312, 1312, 0x103, 100, {0, 0}};
 static_assert(sizeof(spark_rope_args) == 1312);
 
+constexpr spark_field kv_append_fields[] = {
+    {"k", "Keys of the new tokens.", "[T, H, D]", nullptr,
+     0xe, 1, 9, 24, 256, 3, 3, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"v", "Values of the new tokens.", "[T, H, D]", nullptr,
+     0x0, 1, 9, 280, 256, 3, 3, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+    {"positions", "With batch: the row of the token in its sequence. Without: its slot, b * S + s. Negative: skip the token.", "[T]", nullptr,
+     0x140000, 1, 17, 536, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"batch", "The sequence of each token. Negative: skip the token. Absent: positions are slots.", "[T]", nullptr,
+     0x140000, 1, 21, 792, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"k_cache", "The keys of all sequences; rows that no token names stay as they are.", "[B, S, H, D]", nullptr,
+     0x0, 1, 11, 1048, 256, 4, 4, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+    {"v_cache", "The values of all sequences.", "[B, S, H, D]", nullptr,
+     0x0, 1, 11, 1304, 256, 4, 4, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+    {"invalid_count", "Counts the tokens whose row is outside the cache.", "[1]", nullptr,
+     0x40000, 1, 19, 1560, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+};
+constexpr Dim kv_append_k[] = {{Dim::symbol, 0}, {Dim::symbol, 1}, {Dim::symbol, 2}};
+constexpr Dim kv_append_v[] = {{Dim::symbol, 0}, {Dim::symbol, 1}, {Dim::symbol, 2}};
+constexpr Dim kv_append_positions[] = {{Dim::symbol, 0}};
+constexpr Dim kv_append_batch[] = {{Dim::symbol, 0}};
+constexpr Dim kv_append_k_cache[] = {{Dim::symbol, 3}, {Dim::symbol, 4}, {Dim::symbol, 1}, {Dim::symbol, 2}};
+constexpr Dim kv_append_v_cache[] = {{Dim::symbol, 3}, {Dim::symbol, 4}, {Dim::symbol, 1}, {Dim::symbol, 2}};
+constexpr Dim kv_append_invalid_count[] = {{Dim::literal, 1}};
+constexpr std::span<const Dim> kv_append_dims[] = {kv_append_k, kv_append_v, kv_append_positions, kv_append_batch, kv_append_k_cache, kv_append_v_cache, kv_append_invalid_count};
+constexpr const char* kv_append_symbols[] = {"T", "H", "D", "B", "S"};
+constexpr spark_op_desc kv_append_desc = {
+    "kv_append", "Copies the keys and values of new tokens to their rows of a cache; a row outside the cache is never written.", "kv", nullptr,
+    kv_append_fields, 11, 7, 1816, 1816, 0x3, 100, {0, 0}};
+static_assert(sizeof(spark_kv_append_args) == 1816);
+
 constexpr OpSpec TABLE[] = {
     {&gemm_desc, gemm_dims, gemm_symbols},
     {&rmsnorm_desc, rmsnorm_dims, rmsnorm_symbols},
     {&embedding_desc, embedding_dims, embedding_symbols},
     {&rope_desc, rope_dims, rope_symbols},
+    {&kv_append_desc, kv_append_dims, kv_append_symbols},
 };
 
 } // namespace

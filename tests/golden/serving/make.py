@@ -5,6 +5,7 @@
     python3 -m venv v && v/bin/pip install torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 && v/bin/python make.py
 
 rope: transformers' apply_rotary_pos_emb of Llama (half-split) and of GPT-J (interleaved), in float64.
+kv_append: PyTorch's indexed assignment.
 """
 import json
 import pathlib
@@ -74,6 +75,31 @@ def make_rope():
         write(f"rope_{name}", tensors, "rope", args, seed, made_by, 2.0**-25 if ttype is None else 2.0**-45, why)
 
 
+# ---- kv_append ---------------------------------------------------------------------------------------------------
+def make_kv_append():
+    made_by = f"PyTorch {torch.__version__.split('+')[0]}, index_put, CPU"
+    for i, (name, dtype, slots) in enumerate([("batch_bf16", "bf16", False), ("slots_f32", "f32", True)]):
+        seed = 4100 + i
+        g = torch.Generator().manual_seed(seed)
+        b, s, h, d, tokens = 3, 7, 2, 12, 9
+        order = torch.randperm(b * s, generator=g)[:tokens]
+        k, before = draw(g, tokens, h, d, dtype=TYPES[dtype]), draw(g, b, s, h, d, dtype=TYPES[dtype])
+        tensors = {"k": k, "before": before}
+        if slots:
+            positions = order.clone()
+            positions[2] = -1  # skipped
+            after = before.clone().view(b * s, h, d)
+            after[positions[positions >= 0]] = k[positions >= 0]
+            tensors |= {"positions": positions, "after": after.view(b, s, h, d)}
+        else:
+            tensors |= {"batch": (order // s).int(), "positions": (order % s).int()}
+            after = before.clone()
+            after[order // s, order % s] = k
+            tensors["after"] = after
+        write(f"kv_append_{name}", tensors, "kv_append", {}, seed, made_by, 0.0, "a copy: bit for bit")
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     make_rope()
+    make_kv_append()

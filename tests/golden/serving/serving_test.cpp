@@ -2,6 +2,7 @@
 // The oracles of the operators around attention reproduce this folder's golden vectors: float64 results within the
 // file's tolerance, rounded ones bit for bit. One argument: the folder.
 #include "golden/values.h"
+#include "ref/kv_append.h"
 #include "ref/rope.h"
 
 #include <cstdio>
@@ -41,11 +42,29 @@ void check_rope(const File& file, Tally& tally) {
     }
 }
 
+void check_kv_append(const File& file, Tally& tally) {
+    const auto& shape = file.tensor("before").shape;
+    const auto positions = golden::integers_of(file, "positions");
+    const auto batch = file.has("batch") ? golden::integers_of(file, "batch") : std::vector<int64_t>();
+    const ref::KvPlaces places = ref::kv_places(positions, batch, shape[0], shape[1]);
+    const auto k = values_of(file, "k"), after = values_of(file, "after");
+    auto cache = values_of(file, "before");
+    const auto row = static_cast<size_t>(shape[2] * shape[3]);
+    for (size_t t = 0; t < places.slot.size(); ++t) {
+        for (size_t i = 0; i < row && places.slot[t] >= 0; ++i) {
+            cache[static_cast<size_t>(places.slot[t]) * row + i] = k[t * row + i];
+        }
+    }
+    for (size_t i = 0; i < cache.size(); ++i) {
+        tally.same(cache[i], after[i], "after", i);
+    }
+}
+
 struct Operator {
     const char* name;
     void (*check)(const File&, Tally&);
 };
-constexpr Operator OPERATORS[] = {{"rope", check_rope}};
+constexpr Operator OPERATORS[] = {{"rope", check_rope}, {"kv_append", check_kv_append}};
 
 void check(const File& file, Tally& tally) {
     for (const Operator& op : OPERATORS) {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// spark_kv_append_args -> KvAppend. Everything that can be refused is in the description; here heads are folded.
+#include <algorithm>
+
+#include "ops/kv/problem.h"
+
+namespace spark {
+namespace {
+
+// Field numbers, in the order of op.toml.
+enum Field : uint32_t { K, V, POSITIONS, BATCH, K_CACHE, V_CACHE, INVALID_COUNT };
+
+int64_t stride_of(const View& v, uint32_t dim) { return v.shape[dim] > 1 ? v.stride[dim] : 0; }
+
+int64_t alignment(const View& v, std::initializer_list<int64_t> strides) {
+    int64_t align = v.alignment();
+    for (int64_t stride : strides) {
+        int64_t bytes = stride * v.elem_bits / 8;
+        if (bytes != 0) align = std::min(align, bytes & -bytes);
+    }
+    return align;
+}
+
+KvAppend::Side side_of(const View& from, const View& cache) {
+    return {from.data,           cache.data,          stride_of(from, 0), stride_of(from, 1),
+            stride_of(cache, 0), stride_of(cache, 1), stride_of(cache, 2)};
+}
+
+// Heads that follow one another without a gap, everywhere, are one head of all their elements.
+void fold_heads(KvAppend& p) {
+    for (const KvAppend::Side* side : {&p.k, &p.v}) {
+        if (p.heads > 1 && (side->head != p.width || side->cache_head != p.width)) return;
+    }
+    p.width *= p.heads;
+    p.heads = 1;
+    p.k.head = p.v.head = p.k.cache_head = p.v.cache_head = 0;
+}
+
+} // namespace
+
+spark_status check_kv_append(const Bound& bound, Work& work, Report&) {
+    const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE],
+               &positions = bound.view[POSITIONS], &batch = bound.view[BATCH];
+    KvAppend& p = work.as<KvAppend>();
+    p = {};
+    p.k = side_of(k, k_cache), p.v = side_of(v, v_cache);
+    p.positions = positions.data, p.positions64 = positions.dtype == SPARK_DTYPE_I64;
+    if (batch.present) p.batch = batch.data, p.batch64 = batch.dtype == SPARK_DTYPE_I64;
+    p.invalid_count = bound.view[INVALID_COUNT].data;
+    p.tokens = k.shape[0], p.heads = k.shape[1], p.width = k.shape[2];
+    p.batches = k_cache.shape[0], p.rows = k_cache.shape[1];
+    p.elem_bytes = k.elem_bits / 8;
+    work.empty = k.count == 0;
+    if (!work.empty) fold_heads(p);
+
+    int64_t facts[KV_FACTS] = {p.tokens,
+                               p.heads,
+                               p.width,
+                               p.width * p.elem_bytes,
+                               alignment(k, {p.k.token, p.k.head}),
+                               alignment(v, {p.v.token, p.v.head}),
+                               alignment(k_cache, {p.k.cache_batch, p.k.cache_row, p.k.cache_head}),
+                               alignment(v_cache, {p.v.cache_batch, p.v.cache_row, p.v.cache_head})};
+    memcpy(work.facts, facts, sizeof facts);
+    work.bytes =
+        positions.bytes + (batch.present ? batch.bytes : 0) + 4 * static_cast<uint64_t>(k.count) * p.elem_bytes;
+    constexpr Contract B16 = "kv_append_b16", B32 = "kv_append_b32";
+    work.contract = p.elem_bytes == 2 ? B16 : B32;
+    return SPARK_OK;
+}
+
+} // namespace spark

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of kv_append: from a row of shapes.inc (or a random one) to arguments, memory and right results.
+// Called by spark-check through families.cpp; rows come from tests/ref. Everything is compared as bits, so that a row
+// that no token names must be what it was before.
+#include "ref/kv_append.h"
+
+#include "ops/families.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+namespace check {
+namespace {
+
+// What is wrong with every third token. wraps: right in its lower 32 bits.
+enum class Bad { none, negative, beyond, smallest, largest, wraps, mixed, all };
+
+struct Shape {
+    const char* name = "";
+    int64_t t = 1, h = 1, d = 64, b = 1, s = 8;
+    int64_t token_pad = 0, head_pad = 0, row_pad = 0, cache_head_pad = 0; // elements
+    bool heads_outside = false;                                           // caches are [B, H, S, D] in memory
+    int64_t misalign = 0, cache_misalign = 0, v_misalign = 0;             // elements off the 16-byte boundary
+    unsigned types = ALL;
+    bool named = true, wide = true, wide_batch = true; // a batch tensor is given; positions, batch are I64
+    Bad bad = Bad::none;
+    Tier tier = Tier::quick;
+};
+
+const Shape SHAPES[] = {
+#include "ops/kv/shapes.inc"
+};
+
+constexpr int32_t COUNT_BEFORE = 40; // the counter is counted up, not set
+
+struct Where {
+    std::vector<int64_t> positions, batch;
+};
+
+int64_t bad_index(Bad bad, int64_t limit, bool wide, Random& r) {
+    switch (bad) {
+    case Bad::negative: return -r.between(1, 5);
+    case Bad::beyond: return limit;
+    case Bad::smallest: return wide ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
+    case Bad::largest: return wide ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int32_t>::max();
+    case Bad::wraps: return wide ? (r.between(1, 1000) << 32) + (limit > 0 ? r.below(limit) : 0) : limit;
+    default: break;
+    }
+    return bad_index(r.pick<Bad>({Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps}), limit, wide,
+                     r);
+}
+
+// Different rows for all tokens, as the operator demands: a random step through the cache.
+Where draw(const Shape& s, Random& r) {
+    Where out;
+    const int64_t slots = s.b * s.s;
+    std::vector<int64_t> order(static_cast<size_t>(slots));
+    for (size_t i = 0; i < order.size(); ++i) {
+        order[i] = static_cast<int64_t>(i);
+        std::swap(order[i], order[static_cast<size_t>(r.below(static_cast<int64_t>(i) + 1))]);
+    }
+    for (int64_t t = 0; t < s.t; ++t) {
+        const bool bad = s.bad == Bad::all || (s.bad != Bad::none && t % 3 == 1) || t >= slots;
+        const int64_t slot = bad ? 0 : order[static_cast<size_t>(t)];
+        const Bad kind = s.bad == Bad::all || s.bad == Bad::none ? Bad::mixed : s.bad;
+        if (!s.named) {
+            out.positions.push_back(bad ? bad_index(kind, slots, s.wide, r) : slot);
+            continue;
+        }
+        const bool in_batch = bad && r.chance(0.5); // which of the two is wrong; the other is right
+        out.batch.push_back(in_batch ? bad_index(kind, s.b, s.wide_batch, r)
+                            : bad    ? r.below(std::max<int64_t>(s.b, 1))
+                                     : slot / s.s);
+        out.positions.push_back(!bad       ? slot % s.s
+                                : in_batch ? r.below(std::max<int64_t>(s.s, 1))
+                                           : bad_index(kind, s.s, s.wide, r));
+    }
+    return out;
+}
+
+// Random bits, so that NaNs with payloads, infinities and subnormals are among what is copied.
+void fill_bits(Case& c, const Operand& operand, Random& r) {
+    for (int64_t i = 0; i < operand.view.count(); ++i) {
+        ref::store_bits(operand.view.type, r.next(), c.element(operand, i));
+    }
+}
+
+void add_indices(Case& c, const char* field, size_t at, const std::vector<int64_t>& values, bool wide) {
+    const ref::Type type = wide ? ref::Type::i64 : ref::Type::i32;
+    const Operand& operand =
+        c.add(field, at, packed(type, {static_cast<int64_t>(values.size())}), 16 + ref::size_of(type), false);
+    for (size_t i = 0; i < values.size(); ++i) {
+        ref::store_bits(type, static_cast<uint64_t>(values[i]), c.element(operand, static_cast<int64_t>(i)));
+    }
+}
+
+std::vector<Allowed> expect(const Case& before, const ref::KvPlaces& places, const std::string& field) {
+    if (field == "invalid_count") {
+        return {{Allowed::bits, 0, 0, static_cast<uint32_t>(COUNT_BEFORE + places.refused)}};
+    }
+    const Operand& from = before.operands[field == "k_cache" ? 0 : 1];
+    const Operand* cache = nullptr;
+    for (const Operand& operand : before.operands) {
+        cache = operand.field == field ? &operand : cache;
+    }
+    std::vector<Allowed> out(static_cast<size_t>(cache->view.count()), Allowed{Allowed::unchanged});
+    const int64_t row = from.view.shape[1] * from.view.shape[2];
+    const uint8_t* base = before.storages[from.storage].bytes.data();
+    for (size_t t = 0; t < places.slot.size(); ++t) {
+        for (int64_t i = 0; i < row && places.slot[t] >= 0; ++i) {
+            const auto at = static_cast<size_t>(from.view.offset(static_cast<int64_t>(t) * row + i));
+            const uint64_t bits = ref::load_bits(from.view.type, base + at * ref::size_of(from.view.type));
+            out[static_cast<size_t>(places.slot[t] * row + i)] = {Allowed::bits, 0, 0, static_cast<uint32_t>(bits)};
+        }
+    }
+    return out;
+}
+
+View tokens_view(const Shape& s, ref::Type type) {
+    const int64_t head = std::max<int64_t>(s.d + s.head_pad, 1);
+    return {type, {s.t, s.h, s.d}, {std::max<int64_t>(s.h * head + s.token_pad, 1), head, 1}};
+}
+
+View cache_view(const Shape& s, ref::Type type) {
+    const auto some = [](int64_t v) { return std::max<int64_t>(v, 1); };
+    int64_t head = some(s.d + s.cache_head_pad), row = some(s.h * head + s.row_pad), batch = some(s.s * row);
+    if (s.heads_outside) {
+        row = some(s.d + s.row_pad), head = some(s.s * row + s.cache_head_pad), batch = some(s.h * head);
+    }
+    return {type, {s.b, s.s, s.h, s.d}, {batch, row, head, 1}};
+}
+
+Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+    using Args = spark_kv_append_args;
+    Case c = make_case<Args>("kv_append", name, SPARK_OP_KV_APPEND);
+    Random r(seed, name);
+    const auto base = [&](int64_t misalign) { return 16 + static_cast<size_t>(misalign) * ref::size_of(type); };
+    fill_bits(c, c.add("k", offsetof(Args, k), tokens_view(s, type), base(s.misalign), false), r);
+    fill_bits(c, c.add("v", offsetof(Args, v), tokens_view(s, type), base(s.v_misalign), false), r);
+    const Where where = draw(s, r);
+    add_indices(c, "positions", offsetof(Args, positions), where.positions, s.wide);
+    if (s.named) {
+        add_indices(c, "batch", offsetof(Args, batch), where.batch, s.wide_batch);
+    }
+    const auto updated = [&](const char* field, size_t at) {
+        Operand& cache = c.add(field, at, cache_view(s, type), base(s.cache_misalign), true);
+        cache.input = true;
+        fill_bits(c, cache, r);
+    };
+    updated("k_cache", offsetof(Args, k_cache));
+    updated("v_cache", offsetof(Args, v_cache));
+    Operand& counter = c.add("invalid_count", offsetof(Args, invalid_count), packed(ref::Type::i32, {1}), 20, true);
+    counter.input = true;
+    ref::store_bits(ref::Type::i32, COUNT_BEFORE, c.element(counter, 0));
+    c.exact = true;
+    c.large = s.tier == Tier::card;
+    c.note = "T " + std::to_string(s.t) + ", H " + std::to_string(s.h) + ", D " + std::to_string(s.d) + ", B " +
+             std::to_string(s.b) + ", S " + std::to_string(s.s);
+    ref::KvPlaces places = ref::kv_places(where.positions, where.batch, s.b, s.s);
+    if (s.t * s.h * s.d == 0) {
+        places = {};
+    }
+    std::vector<std::string> fields;
+    for (const Operand& operand : c.operands) {
+        fields.push_back(operand.field);
+    }
+    // The case is copied without its expectation: it holds the tokens.
+    c.expect = [before = c, places, fields](size_t index, const std::string&) {
+        return expect(before, places, fields[index]);
+    };
+    return c;
+}
+
+Entry entry(const Shape& s, ref::Type type, const std::string& name) {
+    return {"kv_append", name, s.tier, [s, type, name](uint64_t seed) { return build(s, type, name, seed); }};
+}
+
+void named(std::vector<Entry>& out) {
+    for (const Shape& s : SHAPES) {
+        for (ref::Type type : types_of(s.types)) {
+            out.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
+        }
+    }
+}
+
+Entry random(uint64_t seed, int64_t index) {
+    const std::string name = "random_" + std::to_string(index);
+    Random r(seed, "kv_append." + name);
+    Shape s;
+    s.t = r.between(1, 40);
+    s.h = r.between(1, 9);
+    s.d = r.chance(0.4) ? r.between(1, 140) : r.pick<int64_t>({8, 64, 80, 96, 128, 256});
+    s.b = r.between(1, 6);
+    s.s = r.between(1, 30);
+    s.token_pad = r.chance(0.3) ? r.pick<int64_t>({1, 8, 64}) : 0;
+    s.head_pad = r.chance(0.2) ? r.pick<int64_t>({1, 8}) : 0;
+    s.row_pad = r.chance(0.3) ? r.pick<int64_t>({1, 8, 64}) : 0;
+    s.cache_head_pad = r.chance(0.2) ? r.pick<int64_t>({1, 8}) : 0;
+    s.heads_outside = r.chance(0.3);
+    s.misalign = r.chance(0.15) ? r.between(1, 7) : 0;
+    s.v_misalign = r.chance(0.15) ? r.between(1, 7) : 0;
+    s.cache_misalign = r.chance(0.15) ? r.between(1, 7) : 0;
+    s.named = r.chance(0.6);
+    s.wide = r.chance(0.5);
+    s.wide_batch = r.chance(0.5);
+    s.bad = r.pick<Bad>({Bad::none, Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps, Bad::mixed});
+    return entry(s, r.pick(types_of(ALL)), name);
+}
+
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
+    if (dims.size() == 4) {
+        const Shape s{.t = dims[0], .h = dims[1], .d = dims[2], .b = 1, .s = dims[3]};
+        for (ref::Type type : types_of(ALL)) {
+            out.push_back(entry(s, type, dims_name(dims) + "." + ref::name_of(type)));
+        }
+    }
+}
+
+} // namespace
+
+extern const Family KV_APPEND{"kv_append", named, random, sized};
+
+} // namespace check
