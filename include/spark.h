@@ -438,6 +438,7 @@ SPARK_API const spark_op_desc *spark_op_at(uint32_t index);
 typedef enum spark_op {
     SPARK_OP_NONE = 0,
     SPARK_OP_GEMM = 1,
+    SPARK_OP_ATTENTION = 3,
     SPARK_OP_RMSNORM = 4,
     SPARK_OP_EMBEDDING = 7,
     SPARK_OP_ROPE = 10,
@@ -494,6 +495,76 @@ typedef struct spark_gemm_args {
 /* Launches gemm: spark_op_launch with typed arguments. */
 SPARK_API spark_status spark_gemm(spark_context *ctx, const spark_gemm_args *args, const spark_exec *exec,
                                   spark_error *err);
+
+/* Flags of attention, beside spark_flag. */
+typedef enum spark_attention_flag {
+    SPARK_ATTENTION_CAUSAL = 256, /* query i of a sequence sees the keys j <= i + keys - queries */
+    SPARK_ATTENTION_FLAG_FORCE32 = 0x7fffffff
+} spark_attention_flag;
+
+/* Scaled dot-product attention, forward: dense or causal, grouped heads, lengths per sequence.
+ *
+ * g    = floor(h * G / H)                            the key/value head of query head h
+ * s[j] = scale * sum_d q[i, h, d] * k[j, g, d]       for each visible key j of the sequence
+ * visible: j < keys, and with CAUSAL j <= i + keys - queries     (bottom-right aligned)
+ * o[i, h]   = round(sum_j exp(s[j] - lse) * v[j, g])
+ * lse[i, h] = log(sum_j exp(s[j]))                   natural logarithm
+ *
+ * Sums and the softmax are FP32. A row that sees no key gives o = 0 and lse = -infinity, and so does one whose
+ * visible scores are all -infinity. Keys that a sequence does not have are never read; a NaN or an infinity in v of
+ * a key that CAUSAL hides may reach rows of the same sequence.
+ *
+ * Tensors are logically [sequence, token, head, d]; strides say what they are in memory: BSHD packed, BHSD with the
+ * head's stride above the token's, q, k and v as slices of one projection. The last stride is 1. lse is [sequence,
+ * token, head], with any strides.
+ *
+ * Which rows of k and v belong to sequence b, in this order:
+ *
+ *     cu_seqlens_k    tokens cu_seqlens_k[b] up to cu_seqlens_k[b + 1]; P and T together count the tokens of all
+ *     else            row b of k and v, all T tokens; P may be larger than the number of sequences, as caches are
+ *     seq_lens        of those, the first seq_lens[b]
+ *
+ * and cu_seqlens_q does the same for q, o and lse (B and S together count all tokens; o and lse rows of no sequence
+ * are left alone). There are N - 1 sequences, or B without either list; with cu_seqlens_k alone, N - 1 must be B.
+ * Lists and lengths are read on the device, so that a captured graph follows them; entries are taken into the range
+ * of the tensors, so that a wrong one gives wrong rows of this call and reads nothing else. Lists must ascend.
+ *
+ * max_seqlen_q and max_seqlen_k bound the lengths: the launch, the choice of a kernel and the workspace depend on
+ * them, never on a list. Queries from max_seqlen_q on are not computed; a longer key sequence than max_seqlen_k is
+ * still right, only slower. Where q has no elements, or there is no sequence, the call succeeds and launches
+ * nothing.
+ */
+typedef struct spark_attention_args {
+    spark_args hdr;
+    /* [B, S, H, D], BF16 F16. Queries. D is a multiple of 8 from 32 to 256 for the kernels on tensor cores, 1 to 256
+       for the plain one. */
+    spark_tensor q;
+    /* [P, T, G, D], as q. Keys. */
+    spark_tensor k;
+    /* [P, T, G, D], as q. Values. */
+    spark_tensor v;
+    /* output, [B, S, H, D], as q. The result. */
+    spark_tensor o;
+    /* output, optional, [B, S, H], F32. Logarithm of the sum of exponentials, natural. Absent: not stored. */
+    spark_tensor lse;
+    /* optional, [N], I32. First token of each sequence in q, and the end of the last. */
+    spark_tensor cu_seqlens_q;
+    /* optional, [N], I32. First token of each sequence in k and v, and the end of the last. */
+    spark_tensor cu_seqlens_k;
+    /* optional, [L], I32. Keys in use, one number a sequence; there may be more numbers than sequences. */
+    spark_tensor seq_lens;
+    /* Factor of the scores, finite, not negative. 0 stands for 1 / sqrt(D). */
+    float scale;
+    /* 0. */
+    uint32_t reserved;
+    /* No sequence has more queries. 0 stands for S, or with cu_seqlens_q for all tokens. */
+    int64_t max_seqlen_q;
+    /* Sequences are expected to have at most so many keys. 0 stands for T, or with cu_seqlens_k for all tokens. */
+    int64_t max_seqlen_k;
+} spark_attention_args;
+/* Launches attention: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_attention(spark_context *ctx, const spark_attention_args *args, const spark_exec *exec,
+                                       spark_error *err);
 
 /* Flags of rmsnorm, beside spark_flag. */
 typedef enum spark_rmsnorm_flag {

@@ -7,6 +7,11 @@ extern "C" spark_status spark_gemm(spark_context* ctx, const spark_gemm_args* ar
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
 }
 
+extern "C" spark_status spark_attention(spark_context* ctx, const spark_attention_args* args,
+    const spark_exec* exec, spark_error* err) {
+    return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
+}
+
 extern "C" spark_status spark_rmsnorm(spark_context* ctx, const spark_rmsnorm_args* args,
     const spark_exec* exec, spark_error* err) {
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);

@@ -8,11 +8,11 @@
 
 namespace spark {
 
-extern const Operator RMSNORM, GEMM, EMBEDDING, ROPE, KV_APPEND;
+extern const Operator RMSNORM, GEMM, EMBEDDING, ROPE, KV_APPEND, ATTENTION;
 
 namespace {
 
-constexpr const Operator* OPERATORS[] = {&GEMM, &RMSNORM, &EMBEDDING, &ROPE, &KV_APPEND};
+constexpr const Operator* OPERATORS[] = {&GEMM, &RMSNORM, &EMBEDDING, &ROPE, &KV_APPEND, &ATTENTION};
 
 // Nothing was legal: say which kernels there are and why the last of them, the plain one, refused.
 spark_status nothing_fits(const Call& call, Report& report) {

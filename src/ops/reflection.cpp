@@ -37,6 +37,47 @@ constexpr spark_op_desc gemm_desc = {
     gemm_fields, 1, 9, 1320, 1320, 0x3, 100, {0, 0}};
 static_assert(sizeof(spark_gemm_args) == 1320);
 
+constexpr spark_field attention_fields[] = {
+    {"q", "Queries. D is a multiple of 8 from 32 to 256 for the kernels on tensor cores, 1 to 256 for the plain one.", "[B, S, H, D]", nullptr,
+     0xc, 1, 9, 24, 256, 4, 4, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"k", "Keys.", "[P, T, G, D]", nullptr,
+     0x0, 1, 9, 280, 256, 4, 4, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+    {"v", "Values.", "[P, T, G, D]", nullptr,
+     0x0, 1, 9, 536, 256, 4, 4, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+    {"o", "The result.", "[B, S, H, D]", nullptr,
+     0x0, 1, 10, 792, 256, 4, 4, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+    {"lse", "Logarithm of the sum of exponentials, natural. Absent: not stored.", "[B, S, H]", nullptr,
+     0x2, 1, 6, 1048, 256, 3, 3, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"cu_seqlens_q", "First token of each sequence in q, and the end of the last.", "[N]", nullptr,
+     0x40000, 1, 21, 1304, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"cu_seqlens_k", "First token of each sequence in k and v, and the end of the last.", "[N]", nullptr,
+     0x40000, 1, 21, 1560, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"seq_lens", "Keys in use, one number a sequence; there may be more numbers than sequences.", "[L]", nullptr,
+     0x40000, 1, 21, 1816, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"scale", "Factor of the scores, finite, not negative. 0 stands for 1 / sqrt(D).", nullptr, nullptr,
+     0x0, 2, 1, 2072, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"reserved", "0.", nullptr, nullptr,
+     0x0, 8, 0, 2076, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"max_seqlen_q", "No sequence has more queries. 0 stands for S, or with cu_seqlens_q for all tokens.", nullptr, nullptr,
+     0x0, 5, 1, 2080, 8, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"max_seqlen_k", "Sequences are expected to have at most so many keys. 0 stands for T, or with cu_seqlens_k for all tokens.", nullptr, nullptr,
+     0x0, 5, 1, 2088, 8, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+};
+constexpr Dim attention_q[] = {{Dim::symbol, 0}, {Dim::symbol, 1}, {Dim::symbol, 2}, {Dim::symbol, 3}};
+constexpr Dim attention_k[] = {{Dim::symbol, 4}, {Dim::symbol, 5}, {Dim::symbol, 6}, {Dim::symbol, 3}};
+constexpr Dim attention_v[] = {{Dim::symbol, 4}, {Dim::symbol, 5}, {Dim::symbol, 6}, {Dim::symbol, 3}};
+constexpr Dim attention_o[] = {{Dim::symbol, 0}, {Dim::symbol, 1}, {Dim::symbol, 2}, {Dim::symbol, 3}};
+constexpr Dim attention_lse[] = {{Dim::symbol, 0}, {Dim::symbol, 1}, {Dim::symbol, 2}};
+constexpr Dim attention_cu_seqlens_q[] = {{Dim::symbol, 7}};
+constexpr Dim attention_cu_seqlens_k[] = {{Dim::symbol, 7}};
+constexpr Dim attention_seq_lens[] = {{Dim::symbol, 8}};
+constexpr std::span<const Dim> attention_dims[] = {attention_q, attention_k, attention_v, attention_o, attention_lse, attention_cu_seqlens_q, attention_cu_seqlens_k, attention_seq_lens, {}, {}, {}, {}};
+constexpr const char* attention_symbols[] = {"B", "S", "H", "D", "P", "T", "G", "N", "L"};
+constexpr spark_op_desc attention_desc = {
+    "attention", "Scaled dot-product attention, forward: dense or causal, grouped heads, lengths per sequence.", "attention", "CAUSAL=256",
+    attention_fields, 3, 12, 2096, 2096, 0x103, 100, {0, 0}};
+static_assert(sizeof(spark_attention_args) == 2096);
+
 constexpr spark_field rmsnorm_fields[] = {
     {"x", "The rows to normalise.", "[..., N]", nullptr,
      0xe, 1, 9, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
@@ -146,6 +187,7 @@ static_assert(sizeof(spark_kv_append_args) == 1816);
 
 constexpr OpSpec TABLE[] = {
     {&gemm_desc, gemm_dims, gemm_symbols},
+    {&attention_desc, attention_dims, attention_symbols},
     {&rmsnorm_desc, rmsnorm_dims, rmsnorm_symbols},
     {&embedding_desc, embedding_dims, embedding_symbols},
     {&rope_desc, rope_dims, rope_symbols},

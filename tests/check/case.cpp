@@ -94,6 +94,17 @@ Operand& Case::add(std::string field, size_t args_offset, View view, size_t misa
     return operands.back();
 }
 
+Operand& Case::add_slice(std::string field, size_t args_offset, View view, size_t of_operand, size_t offset) {
+    Operand operand = operands[of_operand];
+    operand.field = std::move(field);
+    operand.args_offset = args_offset;
+    operand.view = std::move(view);
+    operand.offset = offset;
+    operands.push_back(std::move(operand));
+    describe(*this, operands.back());
+    return operands.back();
+}
+
 Operand& Case::add_in_place(std::string field, size_t args_offset, size_t of_operand) {
     Operand operand = operands[of_operand];
     operand.field = std::move(field);
@@ -105,13 +116,13 @@ Operand& Case::add_in_place(std::string field, size_t args_offset, size_t of_ope
 }
 
 uint8_t* Case::element(const Operand& operand, int64_t index) {
-    return storages[operand.storage].bytes.data() +
+    return storages[operand.storage].bytes.data() + operand.offset +
            static_cast<size_t>(operand.view.offset(index)) * ref::size_of(operand.view.type);
 }
 
 std::vector<double> Case::values(const Operand& operand) const {
     std::vector<double> out(static_cast<size_t>(operand.view.count()));
-    const uint8_t* base = storages[operand.storage].bytes.data();
+    const uint8_t* base = storages[operand.storage].bytes.data() + operand.offset;
     for (size_t i = 0; i < out.size(); ++i) {
         const auto at = static_cast<size_t>(operand.view.offset(static_cast<int64_t>(i)));
         out[i] = ref::load(operand.view.type, base + at * ref::size_of(operand.view.type));

@@ -48,6 +48,7 @@ struct Operand {
     View view;
     bool output = false;
     bool input = true; // an output that is not an input is poisoned before the launch
+    size_t offset = 0; // bytes from the start of the storage; inputs only
 };
 
 struct Case {
@@ -64,6 +65,8 @@ struct Case {
     template <class Args> Args& as() { return *reinterpret_cast<Args*>(args.data()); }
     // Adds a tensor with its own storage, or in the storage of an earlier operand (in place).
     Operand& add(std::string field, size_t args_offset, View view, size_t misalign, bool output);
+    // Adds an input that lies `offset` bytes into the storage of an earlier input: one slice of a packed tensor.
+    Operand& add_slice(std::string field, size_t args_offset, View view, size_t of_operand, size_t offset);
     Operand& add_in_place(std::string field, size_t args_offset, size_t of_operand);
     uint8_t* element(const Operand& operand, int64_t index);
     std::vector<double> values(const Operand& operand) const; // row-major, decoded

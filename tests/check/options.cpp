@@ -21,7 +21,8 @@ what to run
   --op P         operators whose name matches P ('*' stands for anything)
   --kernel P     kernels whose name matches P
   --shape P      cases whose name matches P; or numbers, for plain cases of those sizes (rmsnorm: rows,N; gemm: M,N,K;
-                 embedding: V,D,ids; rope: tokens,H,D; kv_append: T,H,D,S)
+                 embedding: V,D,ids; rope: tokens,H,D; kv_append: T,H,D,S;
+                 attention: sequences,queries,keys,H,G,D)
   --tier T       quick (default), longer (quick and what takes the emulator seconds), card (all)
   --random N     N random cases per operator beside the named ones
   --seed S       of the inputs and of the random cases (default 1)

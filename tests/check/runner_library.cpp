@@ -107,7 +107,7 @@ public:
         std::vector<uint8_t> args = c.args;
         for (const Operand& operand : c.operands) { // host only: any address with the right low bits will do
             const uint64_t base = 0x100000000000u + (uint64_t{operand.storage} << 40);
-            tensor_of(args, operand).data = base + c.storages[operand.storage].misalign;
+            tensor_of(args, operand).data = base + c.storages[operand.storage].misalign + operand.offset;
         }
         const auto* head = reinterpret_cast<const spark_args*>(args.data());
         Error e;
@@ -146,7 +146,7 @@ public:
             memory.upload(bases.back(), out.back().bytes);
         }
         for (const Operand& operand : c.operands) {
-            tensor_of(args, operand).data = bases[operand.storage] + out[operand.storage].front;
+            tensor_of(args, operand).data = bases[operand.storage] + out[operand.storage].front + operand.offset;
         }
         std::vector<uint8_t> guard(kernel.workspace ? GUARD : 0, GUARD_BYTE);
         spark_exec exec{};
@@ -188,8 +188,8 @@ public:
     std::string explain(const Case& c) override {
         std::vector<uint8_t> args = c.args;
         for (const Operand& operand : c.operands) {
-            tensor_of(args, operand).data =
-                0x100000000000u + (uint64_t{operand.storage} << 40) + c.storages[operand.storage].misalign;
+            tensor_of(args, operand).data = 0x100000000000u + (uint64_t{operand.storage} << 40) +
+                                            c.storages[operand.storage].misalign + operand.offset;
         }
         Error e;
         std::vector<char> text(65536);
@@ -328,7 +328,7 @@ std::vector<std::vector<uint8_t>> LibraryRunner::copies_of(const Case& c, Memory
             memory.upload(bases.back(), image.bytes);
         }
         for (const Operand& operand : c.operands) {
-            tensor_of(one, operand).data = bases[operand.storage] + images[operand.storage].front;
+            tensor_of(one, operand).data = bases[operand.storage] + images[operand.storage].front + operand.offset;
         }
     }
     return args;

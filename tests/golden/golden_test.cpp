@@ -2,6 +2,7 @@
 // The oracles of tests/ref reproduce the golden vectors: the float64 results within the file's tolerance (double
 // arithmetic in another order), and the rounded results bit for bit. One argument: the folder of the vectors.
 #include "golden/safetensors.h"
+#include "ref/attention.h"
 #include "ref/embedding.h"
 #include "ref/gemm.h"
 #include "ref/rmsnorm.h"
@@ -155,6 +156,53 @@ void check_embedding(const File& file, Check& check) {
     check.elements += static_cast<int64_t>(want.size() * width);
 }
 
+void check_attention(const File& file, Check& check) {
+    const Json args = Json::parse(file.metadata("args"));
+    const golden::Tensor &q_shape = file.tensor("q"), &k_shape = file.tensor("k");
+    const Type type = type_of(q_shape);
+    const int64_t queries = q_shape.shape[1], heads = q_shape.shape[2], most = k_shape.shape[1],
+                  kv_heads = k_shape.shape[2];
+    const auto d = static_cast<size_t>(q_shape.shape[3]);
+    const auto q = values_of(file, "q"), k = values_of(file, "k"), v = values_of(file, "v"),
+               lens = values_of(file, "seq_lens");
+    const auto o = values_of(file, "o"), o64 = values_of(file, "o64"), lse64 = values_of(file, "lse64");
+    const double tolerance = std::stod(file.metadata("tolerance"));
+    for (size_t place = 0; place < lse64.size(); ++place) { // [sequence, query, head]
+        const auto head = static_cast<int64_t>(place) % heads, i = static_cast<int64_t>(place) / heads % queries;
+        const auto b = static_cast<int64_t>(place) / heads / queries,
+                   keys = static_cast<int64_t>(lens[static_cast<size_t>(b)]);
+        const int64_t g = ref::kv_head(head, heads, kv_heads);
+        const auto row_of = [&](const std::vector<double>& x, int64_t j) {
+            return &x[static_cast<size_t>((b * most + j) * kv_heads + g) * d];
+        };
+        const auto row = ref::attention_row(
+            &q[place * d], d, [&](int64_t j) { return row_of(k, j); }, [&](int64_t j) { return row_of(v, j); },
+            ref::visible_keys(i, queries, keys, args.at("causal").boolean), args.at("scale").number);
+        if (std::isinf(lse64[place])) {
+            check.same(row.lse, lse64[place], "lse64", place);
+        } else {
+            check.close(row.lse, lse64[place], tolerance, "lse64", place);
+        }
+        for (size_t e = 0; e < d; ++e) {
+            check.close(row.o[e], o64[place * d + e], tolerance, "o64", place * d + e);
+            check.same(ref::rounded(type, row.o[e]), o[place * d + e], "o", place * d + e);
+        }
+    }
+}
+
+void check_one(const File& file, Check& check) {
+    const std::string& op = file.metadata("op");
+    if (op == "rmsnorm") {
+        check_rmsnorm(file, check);
+    } else if (op == "gemm") {
+        check_gemm(file, check);
+    } else if (op == "attention") {
+        check_attention(file, check);
+    } else {
+        check_embedding(file, check);
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -171,10 +219,7 @@ int main(int argc, char** argv) {
         try {
             const File file(entry.path().string());
             Check check;
-            const std::string& op = file.metadata("op");
-            op == "rmsnorm" ? check_rmsnorm(file, check)
-            : op == "gemm"  ? check_gemm(file, check)
-                            : check_embedding(file, check);
+            check_one(file, check);
             std::printf("pass  %-28s %6lld elements, worst float64 error %.1e\n", name.c_str(),
                         static_cast<long long>(check.elements), check.worst);
             ++passed;

@@ -4,7 +4,8 @@
 
     python3 -m venv v && v/bin/pip install torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 && v/bin/python make.py
 
-The implementation is PyTorch in double precision on the CPU (torch.matmul, torch.nn.functional.silu, gelu, embedding;
+The implementation is PyTorch in double precision on the CPU (torch.matmul, torch.nn.functional.silu, gelu, embedding,
+scaled_dot_product_attention with an explicit mask, torch.logsumexp;
 rmsnorm from torch's elementwise operations). Nothing of libspark is used. The rmsnorm files are also compared here with
 what transformers itself computes in FP32 (LlamaRMSNorm: rounds before the weight; GemmaRMSNorm: 1 + w).
 
@@ -164,9 +165,66 @@ def make_embedding():
         write(f"embedding_{dtype}_v{v}_d{d}", tensors, "embedding", {}, seed, 0.0, "a copy: bit for bit")
 
 
+# ---- attention ---------------------------------------------------------------------------------------------------
+def attention(q, k, v, scale, causal):
+    """One sequence: q [S, H, D], k and v [T, G, D] in float64. The mask is built here, bottom-right aligned: PyTorch's
+    is_causal aligns top-left where S and T differ (shown by make_attention). Rows that see nothing are set to 0."""
+    heads = torch.arange(q.shape[1]) * k.shape[1] // q.shape[1]
+    q, k, v = q.transpose(0, 1), k[:, heads].transpose(0, 1), v[:, heads].transpose(0, 1)
+    queries, keys = q.shape[1], k.shape[1]
+    seen = torch.ones(queries, keys, dtype=torch.bool)
+    if causal:
+        seen = seen.tril(keys - queries)
+    scores = (q @ k.transpose(1, 2) * scale).masked_fill(~seen, float("-inf"))
+    lse = torch.logsumexp(scores, -1)
+    some = seen.any(-1)
+    o = torch.zeros_like(q)
+    theirs = F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=seen, scale=scale)[0]
+    o[:, some] = theirs[:, some]
+    mine = torch.softmax(scores[:, some], -1) @ v
+    assert torch.allclose(mine, o[:, some], rtol=1e-12, atol=1e-13)
+    return o.transpose(0, 1), lse.transpose(0, 1)
+
+
+def make_attention():
+    why = ("double against double: sums of D and of the keys, an exponential, a logarithm: (D + keys + 16) * 2^-52 "
+           "relative to scores below 64 and values below 8; D + keys <= 320")
+    tolerance = 336 * 2.0**-52 * 64 * 8
+    cases = [  # name, dtype, queries, keys of each sequence, H, G, D, causal, scale (0: default)
+        ("dense_bf16", "bf16", 5, [13, 20], 4, 2, 64, False, 0.0),
+        ("causal_square_f16", "f16", 16, [16], 2, 2, 40, True, 0.0),
+        ("causal_chunk_bf16", "bf16", 5, [21, 5], 4, 1, 32, True, 0.0),
+        ("causal_masked_rows_bf16", "bf16", 12, [4, 0], 2, 1, 32, True, 0.0),
+        ("decode_f16", "f16", 1, [40, 23], 4, 2, 80, True, 0.0),
+        ("scale_one_bf16", "bf16", 7, [11], 3, 3, 32, False, 1.0),
+        ("heads_5_of_3_f16", "f16", 4, [9], 5, 3, 32, False, 0.0),
+    ]
+    for i, (name, dtype, queries, lens, h, g, d, causal, scale) in enumerate(cases):
+        seed = 4000 + i
+        gen = torch.Generator().manual_seed(seed)
+        most = max(lens)
+        q = draw(gen, len(lens), queries, h, d, dtype=TYPES[dtype])
+        k = draw(gen, len(lens), most, g, d, dtype=TYPES[dtype])
+        v = draw(gen, len(lens), most, g, d, dtype=TYPES[dtype])
+        used = scale if scale else d ** -0.5
+        parts = [attention(q[b].double(), k[b, :n].double(), v[b, :n].double(), used, causal)
+                 for b, n in enumerate(lens)]
+        o64, lse64 = torch.stack([o for o, _ in parts]), torch.stack([lse for _, lse in parts])
+        if causal and queries != most:  # the trap: what is_causal would have given is something else
+            b = 0
+            top_left = F.scaled_dot_product_attention(
+                *(t[b].double()[:lens[b], torch.arange(h) * t.shape[2] // h].transpose(0, 1)[None] if t is not q else
+                  t[b].double().transpose(0, 1)[None] for t in (q, k, v)), is_causal=True, scale=used)
+            assert not torch.allclose(top_left[0].transpose(0, 1), o64[b])
+        tensors = {"q": q, "k": k, "v": v, "o": once(o64, TYPES[dtype]), "o64": o64, "lse64": lse64,
+                   "seq_lens": torch.tensor(lens, dtype=torch.int32)}
+        write(f"attention_{name}", tensors, "attention", {"scale": used, "causal": causal}, seed, tolerance, why)
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     make_rmsnorm()
     make_gemm()
     make_embedding()
+    make_attention()
     sys.exit(0)

@@ -8,7 +8,7 @@
 namespace check {
 
 const std::vector<Family>& families() {
-    static const std::vector<Family> all = {RMSNORM, GEMM, EMBEDDING, ROPE, KV_APPEND};
+    static const std::vector<Family> all = {RMSNORM, GEMM, EMBEDDING, ROPE, KV_APPEND, ATTENTION};
     return all;
 }
 

@@ -20,6 +20,6 @@ std::vector<ref::Type> types_of(unsigned mask);
 
 std::string dims_name(const std::vector<int64_t>& dims); // "512,512,64"
 
-extern const Family RMSNORM, GEMM, EMBEDDING, ROPE, KV_APPEND;
+extern const Family RMSNORM, GEMM, EMBEDDING, ROPE, KV_APPEND, ATTENTION;
 
 } // namespace check

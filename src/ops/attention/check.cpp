@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// spark_attention_args -> Attention. What the description cannot say: how many sequences there are, which tensors hold
+// them one after the other, the bounds of their lengths.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/attention/problem.h"
+
+namespace spark {
+namespace {
+
+// Field numbers, in the order of op.toml.
+enum Field : uint32_t { Q, K, V, O, LSE, CU_Q, CU_K, LENS, SCALE, RESERVED, MAX_Q, MAX_K };
+
+long long ll(int64_t value) { return static_cast<long long>(value); }
+
+// A tensor's strides; `packed` if a list of first tokens numbers its tokens over the first two dimensions together.
+spark_status tensor(const Bound& bound, uint32_t field, bool packed, AttentionTensor& out, Report& report) {
+    const View& v = bound.view[field];
+    out = {};
+    if (!v.present) return SPARK_OK;
+    out = {v.data, v.stride[0], v.stride[1], v.stride[2]};
+    if (!packed || v.shape[0] <= 1) return SPARK_OK;
+    if (v.shape[1] == 1) {
+        out.token = v.stride[0];
+        return SPARK_OK;
+    }
+    int64_t wanted;
+    if (!__builtin_mul_overflow(v.stride[1], v.shape[1], &wanted) && v.stride[0] == wanted) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
+                             "%s.stride[0] is %lld; shape[1] * stride[1] wanted, since a list of first tokens numbers "
+                             "the tokens of both dimensions",
+                             bound.spec->desc->fields[field].name, ll(v.stride[0]));
+}
+
+int64_t alignment(const View& v) {
+    int64_t bytes = v.alignment();
+    for (uint32_t d = 0; d < 3; ++d) {
+        int64_t step = v.shape[d] > 1 ? v.stride[d] * v.elem_bits / 8 : 0;
+        if (step != 0) bytes = std::min(bytes, step & -step);
+    }
+    return bytes;
+}
+
+spark_status count_sequences(const Bound& bound, int64_t& seqs, Report& report) {
+    const View* v = bound.view;
+    seqs = v[Q].shape[0];
+    for (uint32_t field : {CU_Q, CU_K}) {
+        if (!v[field].present) continue;
+        if (v[field].shape[0] == 0) {
+            return report.fail_field(SPARK_ERR_INVALID_SHAPE, field, "%s.shape[0] is 0; 1 or more wanted",
+                                     bound.spec->desc->fields[field].name);
+        }
+        seqs = v[field].shape[0] - 1;
+    }
+    if (!v[CU_Q].present && seqs != v[Q].shape[0]) {
+        return report.fail_field(SPARK_ERR_INVALID_SHAPE, CU_K,
+                                 "cu_seqlens_k.shape[0] is %lld; %lld wanted, one more than q.shape[0], since "
+                                 "cu_seqlens_q is absent",
+                                 ll(v[CU_K].shape[0]), ll(v[Q].shape[0] + 1));
+    }
+    if (!v[CU_K].present && v[K].shape[0] < seqs) {
+        return report.fail_field(SPARK_ERR_INVALID_SHAPE, K, "k.shape[0] is %lld; at least %lld wanted, one a sequence",
+                                 ll(v[K].shape[0]), ll(seqs));
+    }
+    if (v[LENS].present && v[LENS].shape[0] < seqs) {
+        return report.fail_field(SPARK_ERR_INVALID_SHAPE, LENS,
+                                 "seq_lens.shape[0] is %lld; at least %lld wanted, one a sequence",
+                                 ll(v[LENS].shape[0]), ll(seqs));
+    }
+    return SPARK_OK;
+}
+
+spark_status check_scalars(const spark_attention_args& args, Report& report) {
+    if (!std::isfinite(args.scale) || args.scale < 0) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, SCALE, "scale is %g; finite and 0 or more wanted",
+                                 static_cast<double>(args.scale));
+    }
+    if (args.max_seqlen_q < 0) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, MAX_Q, "max_seqlen_q is %lld; 0 or more wanted",
+                                 ll(args.max_seqlen_q));
+    }
+    if (args.max_seqlen_k >= 0) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_INVALID_VALUE, MAX_K, "max_seqlen_k is %lld; 0 or more wanted",
+                             ll(args.max_seqlen_k));
+}
+
+// Pairs of a query and a key that it sees, if every length is its bound.
+uint64_t visible_pairs(const Attention& p) {
+    auto sq = static_cast<uint64_t>(p.sq), sk = static_cast<uint64_t>(p.sk);
+    if (!p.causal) return sq * sk;
+    uint64_t rows = std::min(sq, sk); // those that see something; the last of them sees sk
+    return rows * (sk - rows) + rows * (rows + 1) / 2;
+}
+
+void fill_facts(const Bound& bound, const Attention& p, Work& work) {
+    const View* v = bound.view;
+    int64_t facts[ATTENTION_FACTS] = {p.sq,
+                                      p.sk,
+                                      p.d,
+                                      p.h,
+                                      p.hkv,
+                                      p.hkv > 0 && p.h % p.hkv == 0 ? p.h / p.hkv : 0,
+                                      p.seqs,
+                                      p.seqs * p.h * p.sq,
+                                      p.seqs * p.h * ((p.sq + 127) / 128),
+                                      p.s,
+                                      p.t,
+                                      alignment(v[Q]),
+                                      alignment(v[K]),
+                                      alignment(v[V]),
+                                      alignment(v[O])};
+    memcpy(work.facts, facts, sizeof facts);
+    auto heads = static_cast<uint64_t>(p.seqs * p.h);
+    work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);
+    uint64_t keys = static_cast<uint64_t>(p.seqs * p.hkv) * static_cast<uint64_t>(p.sk);
+    work.bytes = 4 * static_cast<uint64_t>(p.d) * (heads * static_cast<uint64_t>(p.sq) + keys);
+}
+
+} // namespace
+
+spark_status check_attention(const Bound& bound, Work& work, Report& report) {
+    spark_attention_args args;
+    memcpy(&args, bound.args, sizeof args);
+    const View *v = bound.view, &q = v[Q], &k = v[K];
+    Attention& p = work.as<Attention>();
+    p = {};
+    if (spark_status s = check_scalars(args, report)) return s;
+    if (spark_status s = count_sequences(bound, p.seqs, report)) return s;
+    bool packed_q = v[CU_Q].present, packed_k = v[CU_K].present;
+    if (spark_status s = tensor(bound, Q, packed_q, p.q, report)) return s;
+    if (spark_status s = tensor(bound, K, packed_k, p.k, report)) return s;
+    if (spark_status s = tensor(bound, V, packed_k, p.v, report)) return s;
+    if (spark_status s = tensor(bound, O, packed_q, p.o, report)) return s;
+    if (spark_status s = tensor(bound, LSE, packed_q, p.lse, report)) return s;
+    p.cu_q = packed_q ? v[CU_Q].data : 0;
+    p.cu_k = packed_k ? v[CU_K].data : 0;
+    p.lens = v[LENS].present ? v[LENS].data : 0;
+    p.h = q.shape[2], p.hkv = k.shape[2], p.d = q.shape[3];
+    p.s = packed_q ? q.shape[0] * q.shape[1] : q.shape[1];
+    p.t = k.count == 0 ? 0 : packed_k ? k.shape[0] * k.shape[1] : k.shape[1];
+    p.sq = args.max_seqlen_q == 0 ? p.s : std::min(args.max_seqlen_q, p.s);
+    p.sk = args.max_seqlen_k == 0 ? p.t : std::min(args.max_seqlen_k, p.t);
+    p.scale = args.scale != 0 ? args.scale : static_cast<float>(1 / std::sqrt(static_cast<double>(p.d)));
+    p.causal = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0;
+    p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
+    work.empty = q.shape[0] == 0 || q.shape[1] == 0 || p.h == 0 || p.seqs == 0;
+    int64_t rows; // every other product of sizes is smaller than one that the validator has bounded
+    if (__builtin_mul_overflow(p.seqs * p.h, p.sq, &rows)) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, CU_Q,
+                                 "%lld sequences of up to %lld queries with %lld heads; fewer than 2^63 rows wanted",
+                                 ll(p.seqs), ll(p.sq), ll(p.h));
+    }
+    fill_facts(bound, p, work);
+    constexpr Contract BF16 = "attention_bf16", F16 = "attention_f16";
+    work.contract = q.dtype == SPARK_DTYPE_BF16 ? BF16 : F16;
+    return SPARK_OK;
+}
+
+} // namespace spark

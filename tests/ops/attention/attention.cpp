@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of attention: from a row of shapes.inc (or a random one) to arguments, memory and right results.
+// Called by spark-check through families.cpp; results come from tests/ref.
+#include "ref/attention.h"
+
+#include "ops/families.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+
+namespace check {
+namespace {
+
+enum class Layout { bshd, bhsd, qkv };                    // qkv: q, k and v are slices of one packed projection
+enum class Lens { none, full, ragged, with_zero, wrong }; // wrong: negative, and beyond the cache
+enum class Strange { none, q, k, v };                     // the tensor that has the strange row
+
+struct Shape {
+    const char* name = "";
+    int64_t seqs = 1, sq = 1, sk = 1, h = 1, hkv = 1, d = 64;
+    Layout layout = Layout::bshd;
+    bool causal = false, lse = true;
+    Lens lens = Lens::none;
+    bool list_q = false, list_k = false; // sequences one after the other, told by cu_seqlens
+    int64_t spare = 0;                   // more rows of k and v, and more lengths, than sequences
+    int64_t pad = 0;                     // elements after each token
+    int64_t q_misalign = 0, k_misalign = 0, v_misalign = 0, o_misalign = 0; // elements off the 16-byte boundary
+    float scale = 0;
+    double spread = 1; // of q: large logits
+    int64_t max_q = 0, max_k = 0;
+    Special special = Special::none;
+    Strange strange = Strange::none;
+    unsigned types = BF16, flags = 0;
+    Tier tier = Tier::quick;
+};
+
+const Shape SHAPES[] = {
+#include "ops/attention/shapes.inc"
+};
+
+// Lengths of the sequences: the first has the most; a later one may be empty.
+std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random& random) {
+    std::vector<int64_t> out;
+    for (int64_t i = 0; i < count; ++i) {
+        out.push_back(i == 0                ? most
+                      : with_zero && i == 1 ? 0
+                                            : random.between(with_zero ? 0 : 1, std::max<int64_t>(most, 1)));
+    }
+    return out;
+}
+
+// Everything the oracle needs: values in the order [token, head, d], tokens of all rows of a tensor counted through.
+struct Problem {
+    ref::Type type;
+    int64_t h, hkv, d, s, t, computed; // s, t: tokens of a row; computed: the bound of queries
+    double scale;
+    bool causal, strange_v;
+    std::vector<int64_t> q_first, q_len, k_first, k_len;
+    std::vector<double> q, k, v;
+    int64_t tokens; // rows of o and lse, times heads
+};
+
+Problem numbers(const Shape& s, ref::Type type, Random& random) {
+    Problem p{};
+    p.type = type, p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.causal = s.causal;
+    const bool zero = s.lens == Lens::with_zero;
+    p.q_len = s.list_q ? lengths(s.seqs, s.sq, zero, random) : std::vector<int64_t>(static_cast<size_t>(s.seqs), s.sq);
+    p.k_len = s.list_k ? lengths(s.seqs, s.sk, false, random) : std::vector<int64_t>(static_cast<size_t>(s.seqs), s.sk);
+    int64_t q_all = 0, k_all = 0;
+    for (int64_t b = 0; b < s.seqs; ++b) {
+        const auto i = static_cast<size_t>(b);
+        p.q_first.push_back(s.list_q ? q_all : b * s.sq);
+        p.k_first.push_back(s.list_k ? k_all : b * s.sk);
+        q_all += p.q_len[i];
+        k_all += p.k_len[i];
+    }
+    p.s = s.list_q ? q_all : s.sq;
+    p.t = s.list_k ? k_all : s.sk;
+    p.computed = s.max_q != 0 ? s.max_q : p.s;
+    p.scale = s.scale != 0 ? static_cast<double>(s.scale) : static_cast<double>(static_cast<float>(1 / std::sqrt(s.d)));
+    p.tokens = s.list_q ? q_all : s.seqs * s.sq;
+    return p;
+}
+
+// [rows, tokens, heads, d] in one of the layouts; `all` is how many heads lie side by side (more than `heads` for qkv).
+View tokens_view(const Shape& s, ref::Type type, int64_t rows, int64_t tokens, int64_t heads, int64_t all) {
+    View view{type, {rows, tokens, heads, s.d}, {}};
+    const int64_t width = s.d + (s.layout == Layout::bhsd ? s.pad : 0), row = all * s.d + s.pad;
+    if (s.layout == Layout::bhsd) {
+        view.stride = {heads * tokens * width, width, tokens * width, 1};
+    } else {
+        view.stride = {tokens * row, row, s.d, 1};
+    }
+    for (int64_t& stride : view.stride) {
+        stride = std::max<int64_t>(stride, 1);
+    }
+    return view;
+}
+
+void add_list(Case& c, const char* field, size_t offset, const std::vector<int64_t>& numbers) {
+    const Operand& list =
+        c.add(field, offset, packed(ref::Type::i32, {static_cast<int64_t>(numbers.size())}), 4, false);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+        ref::store_bits(ref::Type::i32, static_cast<uint64_t>(numbers[i]), c.element(list, static_cast<int64_t>(i)));
+    }
+}
+
+std::vector<int64_t> firsts(const std::vector<int64_t>& first, const std::vector<int64_t>& len) {
+    std::vector<int64_t> list = first;
+    list.push_back(first.empty() ? 0 : first.back() + len.back());
+    return list;
+}
+
+void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
+    using Args = spark_attention_args;
+    const int64_t q_rows = s.list_q ? 1 : s.seqs, k_rows = s.list_k ? 1 : s.seqs + s.spare;
+    const int64_t all = s.layout == Layout::qkv ? s.h + 2 * s.hkv : 0;
+    const View q = tokens_view(s, p.type, q_rows, p.s, s.h, all ? all : s.h);
+    const View kv = tokens_view(s, p.type, k_rows, p.t, s.hkv, all ? all : s.hkv);
+    const auto base = [](int64_t misalign) { return 16 + static_cast<size_t>(misalign) * 2; };
+    if (s.layout == Layout::qkv) {
+        View whole = q;
+        whole.shape[2] = all;
+        c.add("q", offsetof(Args, q), whole, base(s.q_misalign), false);
+        const size_t head = static_cast<size_t>(s.d) * 2;
+        const Operand projection = c.operands[0];
+        c.operands.clear();
+        c.operands.push_back(projection);
+        c.add_slice("k", offsetof(Args, k), kv, 0, static_cast<size_t>(s.h) * head);
+        c.add_slice("v", offsetof(Args, v), kv, 0, static_cast<size_t>(s.h + s.hkv) * head);
+        c.add_slice("q", offsetof(Args, q), q, 0, 0);
+        c.operands[0] = c.operands.back(); // the narrower view of the same bytes
+        c.operands.pop_back();
+    } else {
+        c.add("q", offsetof(Args, q), q, base(s.q_misalign), false);
+        c.add("k", offsetof(Args, k), kv, base(s.k_misalign), false);
+        c.add("v", offsetof(Args, v), kv, base(s.v_misalign), false);
+    }
+    fill(c, c.operands[0], random, s.spread);
+    fill(c, c.operands[1], random);
+    fill(c, c.operands[2], random);
+    if (s.strange != Strange::none) {
+        const size_t index = s.strange == Strange::q ? 0 : s.strange == Strange::k ? 1 : 2;
+        make_special(c, c.operands[index], s.special, c.operands[index].view.count() / s.d * 2 / 3, s.d, random);
+    }
+    Shape whole = s;
+    whole.layout = s.layout == Layout::qkv ? Layout::bshd : s.layout;
+    const View o = tokens_view(whole, p.type, q_rows, p.s, s.h, s.h);
+    c.add("o", offsetof(Args, o), o, base(s.o_misalign), true);
+    if (s.lse) { // in memory [row, head, token], as attention libraries have it
+        const View lse{ref::Type::f32, {q_rows, p.s, s.h}, {s.h * p.s, 1, std::max<int64_t>(p.s, 1)}};
+        c.add("lse", offsetof(Args, lse), lse, 20, true);
+    }
+}
+
+// Lengths in use, and NaN in every key and value that is not: a kernel that reads them shows.
+void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
+    using Args = spark_attention_args;
+    if (s.list_q) {
+        add_list(c, "cu_seqlens_q", offsetof(Args, cu_seqlens_q), firsts(p.q_first, p.q_len));
+    }
+    if (s.list_k) {
+        add_list(c, "cu_seqlens_k", offsetof(Args, cu_seqlens_k), firsts(p.k_first, p.k_len));
+    }
+    const std::vector<int64_t> have = p.k_len;
+    if (s.lens != Lens::none) {
+        std::vector<int64_t> told = lengths(s.seqs, s.sk, s.lens == Lens::with_zero, random);
+        for (size_t i = 0; i < told.size(); ++i) {
+            told[i] = s.lens == Lens::full ? s.sk : s.lens != Lens::wrong ? told[i] : i % 2 ? s.sk + 100000 : -5;
+            p.k_len[i] = std::clamp<int64_t>(told[i], 0, have[i]);
+        }
+        told.insert(told.end(), static_cast<size_t>(s.spare), 3);
+        add_list(c, "seq_lens", offsetof(Args, seq_lens), told);
+    }
+    if (s.layout == Layout::qkv) {
+        return; // q is there too
+    }
+    for (size_t index : {size_t{1}, size_t{2}}) {
+        const Operand& operand = c.operands[index];
+        const int64_t token = s.hkv * s.d, all = operand.view.count() / std::max<int64_t>(token, 1);
+        std::vector<bool> used(static_cast<size_t>(all));
+        for (size_t b = 0; b < p.k_len.size(); ++b) {
+            std::fill_n(used.begin() + p.k_first[b], p.k_len[b], true);
+        }
+        for (int64_t i = 0; i < all * token; ++i) {
+            if (!used[static_cast<size_t>(i / token)]) {
+                ref::store(operand.view.type, NAN, c.element(operand, i));
+            }
+        }
+    }
+}
+
+// What one row may err by, u = 2^-24. Relative errors of the weights:
+//   score     (d/16 + 8) steps of at most 2u of sum|qk| scale; scaling, and the distance to the maximum, 8u of the
+//             largest score
+//   2^x       2 ulp; and as much again for each new maximum, of which there is at most one a key, or a tile of 16
+//   sums      one rounding a key in the total, (keys/16 + 8) 2u or keys u in the weighted sum
+//   rounding  kernels on tensor cores round the weight to the element type: 2^-8 or 2^-11; FP16 weights below 2^-14
+//             lose up to 2^-25 of the largest
+// and 2^-20 for the division, and for merging parts.
+struct Errors {
+    double relative, lse;
+};
+
+Errors errors_of(const Problem& p, const ref::AttentionRow& row, double keys, bool tensor_cores) {
+    constexpr double u = 0x1p-24;
+    const double score = (static_cast<double>(p.d) / 16 + 8) * 2 * u * row.score_terms + 8 * u * row.largest_score;
+    const double maxima = (tensor_cores ? keys / 16 : keys) * (0x1p-22 + 2 * u * row.largest_score);
+    const double weight = std::expm1(2 * score) + 0x1p-21 + maxima;
+    const double rounding = !tensor_cores ? 0 : p.type == ref::Type::bf16 ? 0x1p-8 : 0x1p-11;
+    return {2 * weight + keys * 4 * u + 0x1p-20 + rounding,
+            score + weight + keys * 2 * u + 0x1p-20 + 4 * u * (std::fabs(row.lse) + row.largest_score)};
+}
+
+class Expected {
+public:
+    Expected(const Problem& p, bool tensor_cores, bool lse) : p_(p), tensor_(tensor_cores), lse_(lse) {
+        out_.resize(static_cast<size_t>(p.tokens * p.h * (lse ? 1 : p.d)), {Allowed::unchanged});
+        for (size_t b = 0; b < p.q_len.size(); ++b) {
+            for (int64_t i = 0; i < std::min(p.q_len[b], p.computed); ++i) {
+                for (int64_t head = 0; head < p.h; ++head) {
+                    checked(b, i, head) ? row(b, i, head) : skip(b, i, head);
+                }
+            }
+        }
+    }
+    std::vector<Allowed> take() { return std::move(out_); }
+
+private:
+    const double* kv(const std::vector<double>& x, size_t b, int64_t j, int64_t head) const {
+        return &x[static_cast<size_t>(((p_.k_first[b] + j) * p_.hkv + head) * p_.d)];
+    }
+
+    // Of a problem this large some rows are checked: the edges of tiles, the ends, some between.
+    bool checked(size_t b, int64_t i, int64_t head) const {
+        const int64_t work = p_.tokens * p_.h * p_.k_len[b] * p_.d;
+        const bool edge = i < 2 || i + 2 >= p_.q_len[b] || i % 128 == 127 || i % 61 == 0;
+        return work < int64_t{1} << 32 || (edge && (head < 2 || head + 1 == p_.h));
+    }
+    void skip(size_t b, int64_t i, int64_t head) {
+        const int64_t place = (p_.q_first[b] + i) * p_.h + head, width = lse_ ? 1 : p_.d;
+        std::fill_n(out_.begin() + place * width, width, Allowed{Allowed::any});
+    }
+
+    void row(size_t b, int64_t i, int64_t head) {
+        const int64_t g = ref::kv_head(head, p_.h, p_.hkv), keys = p_.k_len[b];
+        const int64_t visible = p_.hkv == 0 ? 0 : ref::visible_keys(i, p_.q_len[b], keys, p_.causal);
+        const int64_t place = (p_.q_first[b] + i) * p_.h + head;
+        const double* q = &p_.q[static_cast<size_t>(place * p_.d)];
+        const auto row = ref::attention_row(
+            q, static_cast<size_t>(p_.d), [&](int64_t j) { return kv(p_.k, b, j, g); },
+            [&](int64_t j) { return kv(p_.v, b, j, g); }, visible, p_.scale);
+        const Errors errors = errors_of(p_, row, static_cast<double>(visible), tensor_);
+        if (lse_) {
+            out_[static_cast<size_t>(place)] = allow(ref::Type::f32, row.lse, errors.lse);
+            return;
+        }
+        for (int64_t e = 0; e < p_.d; ++e) {
+            const auto at = static_cast<size_t>(e);
+            const double least = tensor_ && p_.type == ref::Type::f16 ? 0x1p-25 * row.flat[at] : 0;
+            Allowed allowed = allow(p_.type, row.o[at], errors.relative * row.magnitude[at] + least + 0x1p-140);
+            if (p_.strange_v && !reaches_all(b, g, visible, keys, e)) {
+                allowed.kind = Allowed::any;
+            }
+            out_[static_cast<size_t>(place * p_.d + e)] = allowed;
+        }
+    }
+
+    // False where a hidden value is not finite: it may have got into the row, and the definition says so.
+    bool reaches_all(size_t b, int64_t g, int64_t visible, int64_t keys, int64_t e) const {
+        for (int64_t j = visible; j < keys; ++j) {
+            if (!std::isfinite(kv(p_.v, b, j, g)[e])) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    const Problem& p_;
+    const bool tensor_, lse_;
+    std::vector<Allowed> out_;
+};
+
+Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+    Case c = make_case<spark_attention_args>("attention", name, SPARK_OP_ATTENTION);
+    Random random(seed, name);
+    auto p = std::make_shared<Problem>(numbers(s, type, random));
+    add_tensors(c, s, *p, random);
+    add_lengths(c, s, *p, random);
+    auto& args = c.as<spark_attention_args>();
+    args.scale = s.scale;
+    args.max_seqlen_q = s.max_q;
+    args.max_seqlen_k = s.max_k;
+    args.hdr.flags = s.flags | (s.causal ? static_cast<unsigned>(SPARK_ATTENTION_CAUSAL) : 0u);
+    c.large = s.tier == Tier::card;
+    c.note = std::to_string(s.seqs) + " sequences, " + std::to_string(s.sq) + " x " + std::to_string(s.sk) +
+             ", heads " + std::to_string(s.h) + "/" + std::to_string(s.hkv) + ", D " + std::to_string(s.d);
+    p->strange_v = s.strange == Strange::v;
+    p->q = c.values(c.operands[0]);
+    p->k = c.values(c.operands[1]);
+    p->v = c.values(c.operands[2]);
+    std::vector<std::string> fields;
+    for (const Operand& operand : c.operands) {
+        fields.push_back(operand.field);
+    }
+    c.expect = [p, fields](size_t index, const std::string& kernel) {
+        const bool tensor_cores = kernel.find("__plain") == std::string::npos;
+        return Expected(*p, tensor_cores, fields[index] == "lse").take();
+    };
+    return c;
+}
+
+Entry entry(const Shape& s, ref::Type type, const std::string& name) {
+    return {"attention", name, s.tier, [=](uint64_t seed) { return build(s, type, name, seed); }};
+}
+
+void named(std::vector<Entry>& all) {
+    for (const Shape& s : SHAPES) {
+        for (ref::Type type : types_of(s.types)) {
+            all.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
+        }
+    }
+}
+
+// sequences, queries, keys, heads, key/value heads, d
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
+    if (dims.size() != 6) {
+        return;
+    }
+    Shape s{.seqs = dims[0], .sq = dims[1], .sk = dims[2], .h = dims[3], .hkv = dims[4], .d = dims[5], .lse = false};
+    for (bool causal : {false, true}) {
+        s.causal = causal;
+        all.push_back(entry(s, ref::Type::bf16, dims_name(dims) + (causal ? ".causal" : ".dense")));
+    }
+}
+
+Entry random(uint64_t seed, int64_t index) {
+    const std::string name = "random_" + std::to_string(index);
+    Random r(seed, "attention." + name);
+    Shape s;
+    s.seqs = r.between(1, 3);
+    s.hkv = r.pick<int64_t>({1, 1, 2, 3});
+    s.h = r.chance(0.85) ? s.hkv * r.pick<int64_t>({1, 2, 3, 4, 7}) : r.between(1, 5);
+    s.sq = r.chance(0.4) ? r.between(1, 8) : r.between(1, 140);
+    s.sk = r.chance(0.3) ? s.sq : r.chance(0.05) ? 0 : r.between(1, 200);
+    s.d = r.chance(0.3)   ? r.pick<int64_t>({64, 96, 128, 256})
+          : r.chance(0.8) ? 8 * r.between(4, 32)
+                          : r.between(1, 256);
+    s.layout = r.pick<Layout>({Layout::bshd, Layout::bshd, Layout::bhsd, Layout::qkv});
+    s.causal = r.chance(0.5);
+    s.lse = r.chance(0.6);
+    s.lens = r.pick<Lens>({Lens::none, Lens::none, Lens::full, Lens::ragged, Lens::with_zero, Lens::wrong});
+    s.list_q = r.chance(0.25);
+    s.list_k = r.chance(0.25);
+    s.spare = r.chance(0.2) ? 2 : 0;
+    if (s.layout == Layout::qkv) { // one projection: as many keys as queries
+        s.sk = s.sq;
+        s.list_k = s.list_q = false;
+        s.spare = 0;
+    }
+    const std::vector<int64_t> pads = {0, 0, 8, 16, 64, 1, 3};
+    s.pad = r.pick(pads);
+    for (int64_t* misalign : {&s.q_misalign, &s.k_misalign, &s.v_misalign, &s.o_misalign}) {
+        *misalign = r.chance(0.06) ? r.between(1, 7) : 0;
+    }
+    s.scale = r.pick<float>({0, 0, 0.05f, 1});
+    s.spread = r.pick<double>({1, 1, 4});
+    s.max_q = s.list_q && r.chance(0.7) ? s.sq : 0;
+    s.max_k = r.chance(0.3) ? std::max<int64_t>(s.sk, 1) : 0;
+    s.special = r.chance(0.1) ? Special::nan_row : Special::none;
+    s.strange =
+        s.special == Special::none || s.sk == 0 ? Strange::none : r.pick<Strange>({Strange::q, Strange::k, Strange::v});
+    s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
+    return entry(s, r.pick(types_of(BF16 | F16)), name);
+}
+
+} // namespace
+
+extern const Family ATTENTION{"attention", named, random, sized};
+
+} // namespace check

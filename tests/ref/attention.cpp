@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Oracle of attention; see the header for the definition.
+#include "ref/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ref {
+
+AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible,
+                           double scale) {
+    constexpr double NOTHING = -std::numeric_limits<double>::infinity();
+    AttentionRow row{std::vector<double>(d), std::vector<double>(d), std::vector<double>(d), NOTHING, 0, 0};
+    std::vector<double> scores(static_cast<size_t>(visible));
+    double most = NOTHING;
+    bool undefined = false;
+    for (int64_t j = 0; j < visible; ++j) {
+        const double* k = key(j);
+        double sum = 0, terms = 0;
+        for (size_t i = 0; i < d; ++i) {
+            sum += q[i] * k[i];
+            terms += std::fabs(q[i] * k[i]);
+        }
+        const double s = scale * sum;
+        scores[static_cast<size_t>(j)] = s;
+        undefined |= std::isnan(s);
+        most = std::max(most, std::isnan(s) ? most : s);
+        row.largest_score = std::max(row.largest_score, std::fabs(s));
+        row.score_terms = std::max(row.score_terms, std::fabs(scale) * terms);
+    }
+    if (undefined || most == std::numeric_limits<double>::infinity()) { // infinity over infinity, as in any softmax
+        std::fill(row.o.begin(), row.o.end(), std::numeric_limits<double>::quiet_NaN());
+        row.lse = std::numeric_limits<double>::quiet_NaN();
+        return row;
+    }
+    if (most == NOTHING) {
+        return row;
+    }
+    double total = 0;
+    for (double s : scores) {
+        total += std::exp(s - most);
+    }
+    for (int64_t j = 0; j < visible; ++j) {
+        const double* v = value(j);
+        const double weight = std::exp(scores[static_cast<size_t>(j)] - most) / total;
+        for (size_t i = 0; i < d; ++i) {
+            row.o[i] += weight * v[i];
+            row.magnitude[i] += weight * std::fabs(v[i]);
+            row.flat[i] += std::fabs(v[i]) / total;
+        }
+    }
+    row.lse = most + std::log(total);
+    return row;
+}
+
+} // namespace ref

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Oracle of attention: one query row of one head, in double precision, from the definition.
+//   s[j] = scale * sum_d q[d] k[j,d];  lse = ln sum_j exp(s[j]);  o[d] = sum_j exp(s[j] - lse) v[j,d]    (not rounded)
+// over the keys that the query sees. A row that sees none, or none above -infinity: o = 0, lse = -infinity.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace ref {
+
+// Keys seen by query i of a sequence: bottom-right aligned where causal.
+inline int64_t visible_keys(int64_t i, int64_t queries, int64_t keys, bool causal) {
+    const int64_t last = causal ? i + keys - queries : keys - 1;
+    return last < 0 ? 0 : last + 1 < keys ? last + 1 : keys;
+}
+
+// The key/value head of a query head.
+inline int64_t kv_head(int64_t head, int64_t heads, int64_t kv_heads) { return head * kv_heads / heads; }
+
+struct AttentionRow {
+    std::vector<double> o;         // before rounding
+    std::vector<double> magnitude; // sum_j weight_j |v[j,d]|: what errors of the weighted sum are relative to
+    std::vector<double> flat;      // sum_j |v[j,d]| / sum_j exp(s[j] - max s): what an absolute error of a weight does
+    double lse = 0;
+    double largest_score = 0; // of |s[j]|
+    double score_terms = 0;   // largest scale * sum_d |q[d] k[j,d]|: what errors of a score are relative to
+};
+
+// `key(j)` and `value(j)` give d numbers, j < visible.
+using Rows = std::function<const double*(int64_t j)>;
+AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible,
+                           double scale);
+
+} // namespace ref
