@@ -85,6 +85,19 @@ Item rmsnorm(Buffers& buffers, int64_t rows, int64_t n, spark_dtype dtype, bool 
     return operator_item(buffers.context(), "rmsnorm", shape, std::move(all), "copy", Unit::bytes);
 }
 
+Item l2norm(Buffers& buffers, int64_t rows, int64_t n, spark_dtype dtype) {
+    std::vector<spark_l2norm_args> all;
+    const uint64_t bytes = uint64_t(rows) * n * (dtype == SPARK_DTYPE_F32 ? 4 : 2) * 2;
+    for (size_t i = 0; i < copies(bytes); ++i) {
+        auto l = start<spark_l2norm_args>(SPARK_OP_L2NORM);
+        l.eps = 1e-6f, l.x = buffers.random(dtype, {rows, n}), l.y = buffers.random(dtype, {rows, n});
+        all.push_back(l);
+    }
+    const std::string shape =
+        "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " + spark_dtype_name(dtype);
+    return operator_item(buffers.context(), "l2norm", shape, std::move(all), "copy", Unit::bytes);
+}
+
 Item embedding(Buffers& buffers, int64_t tokens, int64_t vocabulary, int64_t width) {
     std::vector<spark_embedding_args> all;
     const spark_tensor table = buffers.random(SPARK_DTYPE_BF16, {vocabulary, width});
@@ -187,6 +200,7 @@ std::vector<Item> operator_items(Buffers& buffers, bool small) {
     items.push_back(rmsnorm(buffers, 65536, 576, SPARK_DTYPE_BF16, false));
     items.push_back(rmsnorm(buffers, 4096, 4097, SPARK_DTYPE_BF16, false));
     items.push_back(rmsnorm(buffers, 262144, 128, SPARK_DTYPE_BF16, false));
+    items.push_back(l2norm(buffers, 262144, 128, SPARK_DTYPE_BF16));
     items.push_back(embedding(buffers, 65536, 128256, 4096));
     return items;
 }

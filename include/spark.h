@@ -441,6 +441,7 @@ typedef enum spark_op {
     SPARK_OP_ATTENTION = 3,
     SPARK_OP_RMSNORM = 4,
     SPARK_OP_EMBEDDING = 7,
+    SPARK_OP_L2NORM = 8,
     SPARK_OP_ROPE = 10,
     SPARK_OP_KV_APPEND = 11,
     SPARK_OP_FORCE32 = 0x7fffffff
@@ -640,6 +641,30 @@ typedef struct spark_embedding_args {
 /* Launches embedding: spark_op_launch with typed arguments. */
 SPARK_API spark_status spark_embedding(spark_context *ctx, const spark_embedding_args *args, const spark_exec *exec,
                                        spark_error *err);
+
+/* Scales each row to length one: the Euclidean norm over the last dimension, with eps inside the root.
+ *
+ * y = round(x * rsqrt(sum(x * x) + eps))     sum over the last dimension, in FP32
+ *
+ * round() rounds to nearest even to the dtype of x. eps is added to the sum of squares, not to the length, which is not
+ * clamped: a row of zeros gives zeros if eps is above 0, and NaN if it is 0.
+ * The leading dimensions of each tensor must collapse to at most two row dimensions with one stride each.
+ * A problem with a zero dimension succeeds and launches nothing. NaN and infinity stay in their row.
+ */
+typedef struct spark_l2norm_args {
+    spark_args hdr;
+    /* [..., N], F32 F16 BF16. The rows to normalise. */
+    spark_tensor x;
+    /* output, [..., N], as x, may be x, in place. The result. */
+    spark_tensor y;
+    /* Added to the sum of squares; finite, not negative. 0 is 0: models use 1e-6. */
+    float eps;
+    /* 0. */
+    uint32_t reserved;
+} spark_l2norm_args;
+/* Launches l2norm: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_l2norm(spark_context *ctx, const spark_l2norm_args *args, const spark_exec *exec,
+                                    spark_error *err);
 
 /* Flags of rope, beside spark_flag. */
 typedef enum spark_rope_flag {

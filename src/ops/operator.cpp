@@ -8,11 +8,17 @@
 
 namespace spark {
 
-extern const Operator RMSNORM, GEMM, EMBEDDING, ROPE, KV_APPEND, ATTENTION;
+#define OPERATOR(name) extern const Operator name;
+#include "ops/operators.inc"
+#undef OPERATOR
 
 namespace {
 
-constexpr const Operator* OPERATORS[] = {&GEMM, &RMSNORM, &EMBEDDING, &ROPE, &KV_APPEND, &ATTENTION};
+constexpr const Operator* OPERATORS[] = {
+#define OPERATOR(name) &name,
+#include "ops/operators.inc"
+#undef OPERATOR
+};
 
 // Nothing was legal: say which kernels there are and why the last of them, the plain one, refused.
 spark_status nothing_fits(const Call& call, Report& report) {

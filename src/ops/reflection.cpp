@@ -127,6 +127,25 @@ constexpr spark_op_desc embedding_desc = {
     embedding_fields, 7, 4, 1048, 1048, 0x103, 100, {0, 0}};
 static_assert(sizeof(spark_embedding_args) == 1048);
 
+constexpr spark_field l2norm_fields[] = {
+    {"x", "The rows to normalise.", "[..., N]", nullptr,
+     0xe, 1, 9, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"y", "The result.", "[..., N]", nullptr,
+     0x0, 1, 10, 280, 256, 1, 6, 0, 0, 0, NO_FIELD, {0, 0}},
+    {"eps", "Added to the sum of squares; finite, not negative. 0 is 0: models use 1e-6.", nullptr, nullptr,
+     0x0, 2, 1, 536, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"reserved", "0.", nullptr, nullptr,
+     0x0, 8, 0, 540, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+};
+constexpr Dim l2norm_x[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr Dim l2norm_y[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr std::span<const Dim> l2norm_dims[] = {l2norm_x, l2norm_y, {}, {}};
+constexpr const char* l2norm_symbols[] = {"N"};
+constexpr spark_op_desc l2norm_desc = {
+    "l2norm", "Scales each row to length one: the Euclidean norm over the last dimension, with eps inside the root.", "norm", nullptr,
+    l2norm_fields, 8, 4, 544, 544, 0x3, 100, {0, 0}};
+static_assert(sizeof(spark_l2norm_args) == 544);
+
 constexpr spark_field rope_fields[] = {
     {"positions", "The position of each token, read when the work runs.", "[...]", nullptr,
      0x140000, 1, 17, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
@@ -190,6 +209,7 @@ constexpr OpSpec TABLE[] = {
     {&attention_desc, attention_dims, attention_symbols},
     {&rmsnorm_desc, rmsnorm_dims, rmsnorm_symbols},
     {&embedding_desc, embedding_dims, embedding_symbols},
+    {&l2norm_desc, l2norm_dims, l2norm_symbols},
     {&rope_desc, rope_dims, rope_symbols},
     {&kv_append_desc, kv_append_dims, kv_append_symbols},
 };

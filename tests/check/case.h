@@ -100,6 +100,7 @@ struct Family {
     void (*named)(std::vector<Entry>& out);
     Entry (*random)(uint64_t seed, int64_t index);
     void (*sized)(const std::vector<int64_t>& dims, std::vector<Entry>& out);
+    const char* dims = ""; // what the dimensions are, as "rows,N"
 };
 const std::vector<Family>& families(); // tests/ops/families.cpp
 

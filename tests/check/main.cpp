@@ -152,6 +152,11 @@ public:
         if (options_.explain) {
             return 0;
         }
+        if (passed + failed + skipped == 0 && options_.plant.empty()) {
+            std::fprintf(stderr, "spark-check: no kernel that is legal for these cases matches %s\n",
+                         options_.kernel.c_str());
+            return 2;
+        }
         if (skipped > 0) {
             std::printf("# %d skipped\n", skipped);
         }

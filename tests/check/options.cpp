@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses the command line of spark-check.
 #include "check/options.h"
+#include "check/case.h"
 #include "check/plant.h"
 
 #include <cstdio>
@@ -20,9 +21,7 @@ what to run
                  oracle: no device at all, to test the comparison itself
   --op P         operators whose name matches P ('*' stands for anything)
   --kernel P     kernels whose name matches P
-  --shape P      cases whose name matches P; or numbers, for plain cases of those sizes (rmsnorm: rows,N; gemm: M,N,K;
-                 embedding: V,D,ids; rope: tokens,H,D; kv_append: T,H,D,S;
-                 attention: sequences,queries,keys,H,G,D)
+  --shape P      cases whose name matches P; or numbers, for plain cases of those dimensions, given at the end
   --tier T       quick (default), longer (quick and what takes the emulator seconds), card (all)
   --random N     N random cases per operator beside the named ones
   --seed S       of the inputs and of the random cases (default 1)
@@ -130,6 +129,10 @@ static void print_help() {
     std::fputs(HELP, stdout);
     for (const Plant& plant : plants()) {
         std::printf("                   %-17s %s\n", plant.name, plant.what);
+    }
+    std::printf("operators, and the dimensions that --shape takes\n");
+    for (const Family& family : families()) {
+        std::printf("  %-14s %s\n", family.op, family.dims);
     }
 }
 

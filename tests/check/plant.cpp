@@ -2,6 +2,7 @@
 // Planted faults; see the header. Each imitates a class of defect that kernels have had.
 #include "check/plant.h"
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -164,7 +165,10 @@ bool plant(std::string_view name, const Case& c, const Expectation& expected, co
     }
     if (name == "input-changed") {
         for (const Operand& operand : c.operands) {
-            if (!operand.output && operand.view.count() > 0 && operand.field != "x" && operand.field != "c") {
+            const bool in_place = std::any_of(c.operands.begin(), c.operands.end(), [&](const Operand& other) {
+                return other.output && other.storage == operand.storage;
+            });
+            if (!operand.output && !in_place && operand.view.count() > 0) {
                 images[operand.storage].data()[0] ^= 1;
                 return true;
             }

@@ -5,6 +5,7 @@
 #include "ref/attention.h"
 #include "ref/embedding.h"
 #include "ref/gemm.h"
+#include "ref/l2norm.h"
 #include "ref/rmsnorm.h"
 
 #include <bit>
@@ -100,6 +101,20 @@ void check_rmsnorm(const File& file, Check& check) {
     }
 }
 
+void check_l2norm(const File& file, Check& check) {
+    const golden::Tensor& shape = file.tensor("x");
+    const auto n = static_cast<size_t>(shape.shape[1]);
+    const auto x = values_of(file, "x"), y = values_of(file, "y");
+    const ref::L2norm op{.type = type_of(shape), .eps = Json::parse(file.metadata("args")).at("eps").number};
+    std::vector<double> got(n);
+    for (size_t first = 0; first < x.size(); first += n) {
+        ref::l2norm_row(op, std::span(x).subspan(first, n), got);
+        for (size_t i = 0; i < n; ++i) {
+            check.same(got[i], y[first + i], "y", first + i);
+        }
+    }
+}
+
 void check_gemm(const File& file, Check& check) {
     const Json args = Json::parse(file.metadata("args"));
     const Type out = type_of(file.tensor("d"));
@@ -190,17 +205,22 @@ void check_attention(const File& file, Check& check) {
     }
 }
 
-void check_one(const File& file, Check& check) {
-    const std::string& op = file.metadata("op");
-    if (op == "rmsnorm") {
-        check_rmsnorm(file, check);
-    } else if (op == "gemm") {
-        check_gemm(file, check);
-    } else if (op == "attention") {
-        check_attention(file, check);
-    } else {
-        check_embedding(file, check);
+struct Operator {
+    const char* name;
+    void (*check)(const File& file, Check& check);
+};
+constexpr Operator OPERATORS[] = {
+    {"rmsnorm", check_rmsnorm},     {"l2norm", check_l2norm},       {"gemm", check_gemm},
+    {"embedding", check_embedding}, {"attention", check_attention},
+};
+
+void check_operator(const File& file, Check& check) {
+    for (const Operator& op : OPERATORS) {
+        if (file.metadata("op") == op.name) {
+            return op.check(file, check);
+        }
     }
+    throw std::runtime_error("no oracle for " + file.metadata("op"));
 }
 
 } // namespace
@@ -219,7 +239,7 @@ int main(int argc, char** argv) {
         try {
             const File file(entry.path().string());
             Check check;
-            check_one(file, check);
+            check_operator(file, check);
             std::printf("pass  %-28s %6lld elements, worst float64 error %.1e\n", name.c_str(),
                         static_cast<long long>(check.elements), check.worst);
             ++passed;

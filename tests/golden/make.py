@@ -6,8 +6,9 @@
 
 The implementation is PyTorch in double precision on the CPU (torch.matmul, torch.nn.functional.silu, gelu, embedding,
 scaled_dot_product_attention with an explicit mask, torch.logsumexp;
-rmsnorm from torch's elementwise operations). Nothing of libspark is used. The rmsnorm files are also compared here with
-what transformers itself computes in FP32 (LlamaRMSNorm: rounds before the weight; GemmaRMSNorm: 1 + w).
+rmsnorm and l2norm from torch's elementwise operations). Nothing of libspark is used. The files of rmsnorm and l2norm
+are also compared here with what transformers itself computes in FP32 (LlamaRMSNorm: rounds before the weight;
+GemmaRMSNorm: 1 + w; Qwen3-Next's l2norm), and l2norm with torch's normalize, which is another function.
 
 A file holds one call: the inputs, `y` or `d` rounded to the output type by PyTorch, and the same in float64 before that
 rounding (`y64`, `d64`). Metadata: op, args (JSON), seed, made_by, tolerance (of the float64 tensor), tolerance_why.
@@ -113,6 +114,33 @@ def make_rmsnorm():
         write(f"rmsnorm_{name}", tensors, "rmsnorm", args, seed, 4097 * 2.0**-52, why)
         if name.startswith(("hf_llama", "gemma")):
             compare_with_transformers(x, weight, eps, plus_one, y)
+
+
+# ---- l2norm ------------------------------------------------------------------------------------------------------
+def make_l2norm():
+    from transformers.models.qwen3_next.modeling_qwen3_next import l2norm as theirs
+    why = "y64 is for reading: y is compared bit for bit"
+    cases = [  # name, dtype, N, rows, scale of x, eps; the short rows have a length like sqrt(eps) or less
+        ("heads_bf16", "bf16", 128, 12, 3.0, 1e-6),
+        ("heads_f16", "f16", 96, 8, 1.0, 1e-6),
+        ("odd_f32", "f32", 257, 5, 1.0, 1e-6),
+        ("short_rows_f32", "f32", 77, 6, 1e-4, 1e-6),
+        ("short_rows_bf16", "bf16", 128, 6, 1e-5, 1e-6),
+        ("width_one_f16", "f16", 1, 7, 0.01, 1e-4),
+    ]
+    for i, (name, dtype, n, rows, scale, eps) in enumerate(cases):
+        seed = 4000 + i
+        g = torch.Generator().manual_seed(seed)
+        x = draw(g, rows, n, dtype=TYPES[dtype], scale=scale)
+        y64 = x.double() * torch.rsqrt(x.double().pow(2).sum(-1, keepdim=True) + eps)
+        y = once(y64, TYPES[dtype])
+        write(f"l2norm_{name}", {"x": x, "y": y, "y64": y64}, "l2norm", {"eps": eps}, seed, 0.0, why)
+        worst = ((theirs(x.float(), dim=-1, eps=eps).double() - y64).abs() / y64.abs()).max().item()
+        assert worst <= 2.0**-20, worst
+        clamped = (F.normalize(x.double(), dim=-1, eps=eps) / y64 - 1).abs().max().item()
+        assert clamped > 0.01 or "short" not in name, clamped
+        print(f"    transformers l2norm: worst relative difference {worst:.2e}; "
+              f"torch normalize differs by {clamped:.2e}")
 
 
 # ---- gemm --------------------------------------------------------------------------------------------------------
@@ -224,6 +252,7 @@ def make_attention():
 if __name__ == "__main__":
     torch.set_num_threads(1)
     make_rmsnorm()
+    make_l2norm()
     make_gemm()
     make_embedding()
     make_attention()

@@ -20,6 +20,10 @@ class Help(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(f"usage: tools/spark {command}", result.stdout)
 
+    def test_help_of_a_command_passed_on_whole_lists_its_options(self):
+        result = subprocess.run([SPARK, "expand", "--help"], capture_output=True, text=True)
+        self.assertIn("--pretty", result.stdout)
+
     def test_usage_names_every_command(self):
         result = subprocess.run([SPARK, "--help"], capture_output=True, text=True)
         self.assertEqual(result.returncode, 0)

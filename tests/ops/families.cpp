@@ -8,7 +8,11 @@
 namespace check {
 
 const std::vector<Family>& families() {
-    static const std::vector<Family> all = {RMSNORM, GEMM, EMBEDDING, ROPE, KV_APPEND, ATTENTION};
+    static const std::vector<Family> all = {
+#define OPERATOR(name) name,
+#include "../../src/ops/operators.inc"
+#undef OPERATOR
+    };
     return all;
 }
 

@@ -92,8 +92,8 @@ def cmd_new(args):
     return scaffold.run(args.root, args.name, args.family)
 
 
-def parser():
-    top = argparse.ArgumentParser(prog="ptxc", description="The kernel compiler: reads ptx/, checks it, builds it.")
+def parser(name):
+    top = argparse.ArgumentParser(prog=name, description="The kernel compiler: reads ptx/, checks it, builds it.")
     top.add_argument("--root", type=Path, default=ROOT, help="the ptx folder (default: this tree's)")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -145,7 +145,10 @@ def parser():
 
 
 def main(arguments=None):
-    args = parser().parse_args(arguments)
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first.add_argument("--as", dest="name", default="ptxc")  # the tool that calls, for help and complaints
+    called, rest = first.parse_known_args(arguments)
+    args = parser(called.name).parse_args(rest)
     try:
         return args.function(args)
     except (HeaderError, AssembleError, expand.ExpandError) as error:

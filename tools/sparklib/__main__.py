@@ -75,7 +75,7 @@ def lint(args, rest):
 
 
 def kernels(args, rest):
-    return build.call([*PTXC, args.command, *rest])
+    return build.call([*PTXC, "--as", "tools/spark", args.command, *rest])
 
 
 def clean(args, rest):
@@ -95,9 +95,10 @@ def parser():
     top = argparse.ArgumentParser(prog="tools/spark", description="Everything that is done with this tree.")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    def command(name, run, text, passes_on=""):
+    def command(name, run, text, passes_on="", all_of_it=False):
         note = f" Further options go to {passes_on}." if passes_on else ""
-        made = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + "." + note)
+        made = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + "." + note,
+                                   add_help=not all_of_it)  # --help is then the other program's
         made.add_argument("--yes", "-y", action="store_true", help="install what is missing without asking")
         made.set_defaults(run=run, open_ended=bool(passes_on))
         return made
@@ -118,9 +119,9 @@ def parser():
                       help="put the result into docs/performance.json and its page; FILE: one that spark-bench --json "
                            "has written, for this commit, on another machine")
     command("lint", lint, "check formatting, sizes, names, links and generated files", "tools/lint")
-    command("list", kernels, "list the kernels", "tools/ptxc")
-    command("new", kernels, "start a kernel file", "tools/ptxc")
-    command("expand", kernels, "print a kernel's PTX as ptxas sees it", "tools/ptxc")
+    command("list", kernels, "list the kernels", "tools/ptxc", all_of_it=True)
+    command("new", kernels, "start a kernel file", "tools/ptxc", all_of_it=True)
+    command("expand", kernels, "print a kernel's PTX as ptxas sees it", "tools/ptxc", all_of_it=True)
     made = command("explain", explain, "print each dispatch row of an operator for a shape, and why or why not",
                    "spark-check")
     made.add_argument("op", help="the operator, as gemm")

@@ -15,19 +15,26 @@ from model import SpecError, load_families
 SNAPSHOT = "tests/api/layout.snapshot"
 
 
-def first_sizes(root):
-    """The size of each args struct in the release that introduced it, from src/ops/first_sizes.txt."""
-    lines = (root / "src/ops/first_sizes.txt").read_text().splitlines()
-    return {name: int(size) for name, size in (line.split() for line in lines if line and line[0] != "#")}
+FIRST_SIZES = "src/ops/first_sizes.txt"
+
+
+def first_sizes(root, families):
+    """The file of the size of each args struct in the release that introduced it; a new operator's line is added."""
+    text = (root / FIRST_SIZES).read_text(encoding="utf-8")
+    known = {line.split()[0] for line in text.splitlines() if line and line[0] != "#"}
+    return text + "".join(f"{op.name} {op.size}\n" for family in families for op in family.ops if op.name not in known)
 
 
 def generate(root):
     """{path relative to root: text}"""
     families, enums = load_families(root)
     text = header.rewrite((root / "include/spark.h").read_text(encoding="utf-8"), families)
+    sizes = first_sizes(root, families)
     out = {
         "include/spark.h": text,
-        "src/ops/reflection.cpp": tables.reflection(families, enums, first_sizes(root)),
+        FIRST_SIZES: sizes,
+        "src/ops/reflection.cpp": tables.reflection(families, enums, sizes),
+        "src/ops/operators.inc": tables.operators(families),
         "src/api/forwards.cpp": tables.forwards(families),
         "src/libspark.map": layout.version_script(text),
         "tests/api/exports.txt": layout.symbol_list(text),

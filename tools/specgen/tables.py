@@ -49,7 +49,12 @@ def since_number(text):
     return int(major) * 10000 + int(minor) * 100
 
 
-def reflection(families, enums, first_sizes):
+def operators(families):
+    return HEAD + "".join(f"OPERATOR({op.name.upper()})\n" for op in ops_by_number(families))
+
+
+def reflection(families, enums, sizes_text):
+    first_sizes = dict(line.split() for line in sizes_text.splitlines() if line and line[0] != "#")
     text = HEAD + '#include "ops/common/spec.h"\n\nnamespace spark {\nnamespace {\n\n'
     ops = ops_by_number(families)
     for op in ops:
@@ -59,7 +64,7 @@ def reflection(families, enums, first_sizes):
         text += (f"constexpr spark_op_desc {op.name}_desc = {{\n    {quoted(op.name)}, {quoted(op.brief)}, "
                  f"{quoted(op.family)}, {quoted(flags)},\n"
                  f"    {op.name}_fields, {op.number}, {len(op.fields)}, {op.size}, "
-                 f"{first_sizes.get(op.name, op.size)}, {op.flags_mask:#x}, {since_number(op.since)}, {{0, 0}}}};\n"
+                 f"{first_sizes[op.name]}, {op.flags_mask:#x}, {since_number(op.since)}, {{0, 0}}}};\n"
                  f"static_assert(sizeof(spark_{op.name}_args) == {op.size});\n\n")
     text += "constexpr OpSpec TABLE[] = {\n"
     text += "".join(f"    {{&{o.name}_desc, {o.name}_dims, {o.name}_symbols}},\n" for o in ops)

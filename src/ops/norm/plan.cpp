@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RmsNorm and a kernel -> Plan; and the operator's entry in the list.
+// RmsNorm and a kernel -> Plan; and the entries of rmsnorm and l2norm, which share problem, kernels and plan.
 #include <algorithm>
 
 #include "ops/norm/problem.h"
@@ -43,6 +43,7 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
         .rows0 = p.rows0,
         .rows1 = p.rows1,
         .eps = p.eps,
+        .scale = p.scale,
         .flags = (p.flags & OWN_FLAGS) | (p.weight_f32 ? WEIGHT_IS_F32 : 0),
     });
 }
@@ -50,5 +51,6 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
 } // namespace
 
 extern const Operator RMSNORM = {SPARK_OP_RMSNORM, ROWS, NORM_FACT_NAMES, 1u << NORM_ROWS, check_rmsnorm, plan};
+extern const Operator L2NORM = {SPARK_OP_L2NORM, ROWS, NORM_FACT_NAMES, 1u << NORM_ROWS, check_l2norm, plan};
 
 } // namespace spark

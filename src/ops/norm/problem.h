@@ -12,12 +12,13 @@ struct RowTensor {
     int64_t outer, inner;
 };
 
+// rmsnorm, and l2norm: v * rsqrt(scale * sum(v^2) + eps), with scale 1/n or 1. One struct, one set of kernels.
 struct RmsNorm {
     RowTensor x, residual, y, residual_out; // data 0 = absent
     spark_devptr weight;
     bool weight_f32;
     int64_t n, rows1, rows0;
-    float eps;
+    float eps, scale;
     uint32_t flags;
 };
 
@@ -38,5 +39,6 @@ constexpr const char* NORM_FACT_NAMES[] = {
 static_assert(std::size(NORM_FACT_NAMES) == NORM_FACTS);
 
 spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report);
+spark_status check_l2norm(const Bound& bound, Work& work, Report& report);
 
 } // namespace spark

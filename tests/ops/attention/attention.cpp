@@ -378,6 +378,6 @@ Entry random(uint64_t seed, int64_t index) {
 
 } // namespace
 
-extern const Family ATTENTION{"attention", named, random, sized};
+extern const Family ATTENTION{"attention", named, random, sized, "sequences,queries,keys,H,G,D"};
 
 } // namespace check

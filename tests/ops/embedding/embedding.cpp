@@ -191,6 +191,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family EMBEDDING{"embedding", named, random, sized};
+extern const Family EMBEDDING{"embedding", named, random, sized, "V,D,ids"};
 
 } // namespace check

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of rmsnorm: from a row of shapes.inc (or a random one) to arguments, memory and right results.
+// Cases of rmsnorm: from a row of rmsnorm.inc (or a random one) to arguments, memory and right results.
 // Called by spark-check through families.cpp; results come from tests/ref.
 #include "ref/rmsnorm.h"
+#include "ops/norm/rows.h"
 
-#include "ops/families.h"
-
-#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
@@ -35,37 +33,12 @@ struct Shape {
 };
 
 const Shape SHAPES[] = {
-#include "ops/norm/shapes.inc"
+#include "ops/norm/rmsnorm.inc"
 };
-
-View rows_view(const Shape& s, ref::Type type, int64_t pad) {
-    const int64_t pitch = std::max<int64_t>(s.n + pad, 1);
-    if (s.rows1 == 1) {
-        return {type, {s.rows0, s.n}, {pitch, 1}};
-    }
-    return {type, {s.rows1, s.rows0, s.n}, {s.rows0 * pitch + s.pad1, pitch, 1}};
-}
 
 struct Inputs {
     std::vector<double> x, weight, residual;
 };
-
-// The relative error of r that FP32 allows, u = 2^-24, for a row with mean square `ms`:
-//   v^2 one rounding; a sum of N non-negative terms: a chain of additions in a lane, at most ceil(N/32) and one vector
-//   of 8 more
-//   (rows wider than a few vectors have a warp or more), then 9 between up to 512 lanes; 1/N and its product 2; + eps
-//   1. The square root halves the relative error of its argument.
-//   rsqrt.approx is within 2^-22.9 (PTX ISA); 1/sqrt in two approximate steps within 2^-22. t = v r rounds once more.
-double error_of_r(double ms, double eps, int64_t n) {
-    constexpr double u = 0x1p-24;
-    if (ms + eps == 0 || !std::isfinite(ms)) { // r is infinite or 0 or NaN, whatever the order of the sum
-        return 0;
-    }
-    const double sum_error =
-        (static_cast<double>((n + 31) / 32) + 8 + 9 + 4) * u * ms + 0x1p-149; // each square may underflow
-    const double relative = std::min(sum_error / (ms + eps), 0.5);
-    return relative / (2 * (1 - relative)) + 0x1p-22 + u;
-}
 
 // Allowed results of one row, appended to `out`. The two ends are the oracle itself, erring down and up.
 void allow_row(ref::Rmsnorm op, const Inputs& in, size_t first, size_t n, bool residual_out,
@@ -75,7 +48,7 @@ void allow_row(ref::Rmsnorm op, const Inputs& in, size_t first, size_t n, bool r
     };
     std::vector<double> low(n), high(n), sums(n);
     const double ms = rmsnorm_mean_square(op, row(in.x), row(in.residual));
-    const double r_error = error_of_r(ms, op.eps, static_cast<int64_t>(n));
+    const double r_error = error_of_r(ms, op.eps, static_cast<int64_t>(n), 0x1p-149);
     for (double sign : {-1.0, 1.0}) {
         op.error_of_r = sign * r_error;
         op.error_of_product = sign * 3 * 0x1p-24; // 1 + w, t times w, and one for another order of the two products
@@ -92,15 +65,7 @@ void allow_row(ref::Rmsnorm op, const Inputs& in, size_t first, size_t n, bool r
         }
         const double w = in.weight.empty() ? 1 : std::fabs(in.weight[i]) + 1;
         const double underflow = 0x1p-149 * (1 + w); // t and the product are FP32 numbers, perhaps subnormal
-        Allowed allowed = allow(op.type, low[i], 0);
-        if (allowed.kind == Allowed::range && std::isfinite(low[i]) && std::isfinite(high[i])) {
-            allowed.low = static_cast<float>(ref::rounded(op.type, std::min(low[i], high[i]) - underflow));
-            allowed.high = static_cast<float>(ref::rounded(op.type, std::max(low[i], high[i]) + underflow));
-        } else if (allowed.kind == Allowed::range) {
-            allowed.low = static_cast<float>(std::min(low[i], high[i]));
-            allowed.high = static_cast<float>(std::max(low[i], high[i]));
-        }
-        out.push_back(allowed);
+        out.push_back(allow_between(op.type, low[i], high[i], underflow));
     }
 }
 
@@ -141,8 +106,8 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     Random random(seed, name);
     const size_t size = ref::size_of(type);
     const size_t base = 16 + static_cast<size_t>(s.misalign) * size;
-    const View view = rows_view(s, type, s.pad);
-    const View out_view = rows_view(s, type, s.y_pad < 0 ? s.pad : s.y_pad);
+    const View view = rows_view(type, s.rows1, s.rows0, s.n, s.pad, s.pad1);
+    const View out_view = rows_view(type, s.rows1, s.rows0, s.n, s.y_pad < 0 ? s.pad : s.y_pad, s.pad1);
     const int64_t strange = s.rows1 * s.rows0 / 2;
 
     c.add("x", offsetof(Args, x), view, base, false);
@@ -221,6 +186,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family RMSNORM{"rmsnorm", named, random, sized};
+extern const Family RMSNORM{"rmsnorm", named, random, sized, "rows,N"};
 
 } // namespace check

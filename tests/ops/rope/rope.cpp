@@ -261,6 +261,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family ROPE{"rope", named, random, sized};
+extern const Family ROPE{"rope", named, random, sized, "tokens,H,D"};
 
 } // namespace check

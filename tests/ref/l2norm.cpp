@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Oracle of l2norm; see the header for the definition.
+#include "ref/l2norm.h"
+
+#include <cmath>
+
+namespace ref {
+
+double l2norm_square(std::span<const double> x) {
+    double sum = 0;
+    for (double value : x) {
+        sum += value * value;
+    }
+    return sum;
+}
+
+void l2norm_row(const L2norm& op, std::span<const double> x, std::span<double> y) {
+    const double r = (1 + op.error_of_r) / std::sqrt(l2norm_square(x) + op.eps);
+    for (size_t i = 0; i < x.size(); ++i) {
+        y[i] = rounded(op.type, x[i] * r);
+    }
+}
+
+} // namespace ref
