@@ -66,10 +66,11 @@ void fill(const spark_tensor& t, uint32_t seed) {
     std::vector<unsigned char> host(t.size_bytes);
     const size_t size = api::element_bits(t.dtype) / 8;
     for (size_t i = 0; i * size < host.size(); ++i) {
-        uint64_t bits = (i * 7 + seed) % 13; // integers: valid row numbers of any table
+        uint64_t bits = (i * 7 + seed) % 13;
         const float value = 0.125f * static_cast<float>(bits) - 0.5f;
         uint32_t f32;
         std::memcpy(&f32, &value, 4);
+        if (size >= 4) bits = i + seed % 3; // integers ascend: lists of row starts must, and no place is named twice
         if (t.dtype == SPARK_DTYPE_F32) bits = f32;
         if (t.dtype == SPARK_DTYPE_BF16) bits = f32 >> 16;
         if (t.dtype == SPARK_DTYPE_F16) bits = 0x3000 + bits * 16;
