@@ -722,7 +722,7 @@ SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *arg
  * 0 <= b < B and 0 <= s < S:         k_cache[b, s] = k[t];  v_cache[b, s] = v[t]
  * otherwise:                         invalid_count += 1;  nothing is written
  *
- * Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of strides.
+ * Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
  * Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
  * A cache of pages is a cache with B pages of S rows: give slots, page * S + offset.
  * invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.

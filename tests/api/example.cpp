@@ -102,7 +102,9 @@ void Example::fill(uint32_t index, Arena& arena, const Options& options) {
             continue;
         }
         const auto [place, fresh] = sizes_.try_emplace(name, 0);
-        if (fresh) place->second = optional ? 2 : 16 + 8 * static_cast<int64_t>(sizes_.size());
+        const auto count = static_cast<int64_t>(sizes_.size());
+        if (fresh)
+            place->second = &name == &shape.names.back() ? 16 + 8 * count : optional ? 2 : 2 + count; // rows stay few
         dims.push_back(place->second);
     }
     tensor.ndim = static_cast<uint32_t>(dims.size());
