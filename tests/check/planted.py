@@ -15,7 +15,8 @@ import sys
 # enough since the fault ends the process.
 KINDS = ["off-by-one", "one-unit", "skip-last-row", "skip-last-column", "swap-rows", "nan-hidden", "inf-hidden",
          "wrong-padding", "guard-before", "guard-after", "input-changed", "flaky", "crash", "hang"]
-NO_PLACE = {"nan-hidden": ["embedding"], "inf-hidden": ["embedding"], "flaky": ["embedding"]}
+COPIES = ["embedding", "kv_append"]  # bits, not numbers
+NO_PLACE = {"nan-hidden": COPIES, "inf-hidden": COPIES, "flaky": COPIES, "wrong-padding": ["attention"]}
 ONLY = {"crash": ["gemm"], "hang": ["embedding"]}
 # The faults that end the process are slow to wait for: one case is enough.
 EVERY_FOURTH = ["--shard", "0/4"]  # of the named cases
