@@ -96,7 +96,8 @@ double turn_error(const Inputs& in, int64_t position) {
     return in.theta == 0 ? 0 : 0x1p-22 + far * (static_cast<double>(in.pairs) + 16) * 0x1p-62 + far * 0x1p-60;
 }
 
-// One head of one token, appended. An element of a pair: each factor errs, one product is rounded, then the fused sum.
+// One head of one token, appended. An element of a pair: each factor errs, the product with s is rounded (a table's s
+// may be larger than 1), then the fused sum.
 void allow_head(const Inputs& in, std::span<const double> x, const std::vector<ref::Turn>& turns, double turn_off,
                 std::vector<Allowed>& out) {
     constexpr double u = 0x1p-24;
@@ -113,7 +114,10 @@ void allow_head(const Inputs& in, std::span<const double> x, const std::vector<r
         const bool sign_known = std::min(std::fabs(turn.c), std::fabs(turn.s)) > turn_off || turn.s == 0;
         for (int64_t element : {at.first, at.second}) {
             const auto e = static_cast<size_t>(element);
-            const double bound = (std::fabs(a) + std::fabs(b)) * (turn_off + u) + std::fabs(y[e]) * u + 0x1p-149;
+            const double rounded =
+                std::fabs(e == static_cast<size_t>(at.first) ? b : a) * (std::fabs(turn.s) + turn_off);
+            const double before = (std::fabs(a) + std::fabs(b)) * turn_off + rounded * u;
+            const double bound = before + (std::fabs(y[e]) + before) * u + 0x1p-149;
             head[e] = allow(in.type, y[e], std::isfinite(y[e]) ? bound : 0);
             if (!(std::isfinite(a) && std::isfinite(b)) && !sign_known) {
                 head[e] = {Allowed::any}; // infinity times a factor whose sign is within its error
