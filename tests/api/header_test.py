@@ -48,11 +48,12 @@ class Header(unittest.TestCase):
         self.assertTrue(shutil.which("bindgen"), "bindgen is not installed; tools/spark test installs it")
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "spark.rs"
-            code, text = run("bindgen", INCLUDE / "spark.h", "--allowlist-function", "spark_.*", "--allowlist-type",
-                             "spark_.*", "-o", out)
+            # unformatted: a machine with bindgen need not have rustfmt, and what it lacks is not the header's fault
+            code, text = run("bindgen", "--no-rustfmt-bindings", INCLUDE / "spark.h", "--allowlist-function",
+                             "spark_.*", "--allowlist-type", "spark_.*", "-o", out)
             self.assertEqual((code, text.strip()), (0, ""))
             rust = out.read_text()
-        self.assertIn("pub struct spark_tensor", rust)
+        self.assertRegex(rust, r"pub\s+struct\s+spark_tensor\b")
         self.assertNotIn("__bindgen_padding", rust, "hidden padding in a struct")
 
     def test_swig_says_nothing(self):
