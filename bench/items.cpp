@@ -113,6 +113,21 @@ Item embedding(Buffers& buffers, int64_t tokens, int64_t vocabulary, int64_t wid
     return operator_item(buffers.context(), "embedding", shape, std::move(all), "copy", Unit::bytes);
 }
 
+// Records of random bits: NaN scales among them cost what others cost.
+Item dequantize(Buffers& buffers, int64_t rows, int64_t n, spark_record format, spark_dtype dtype) {
+    std::vector<spark_dequantize_args> all;
+    const int64_t bytes = n / 32 * (format == SPARK_RECORD_Q8_0 ? 34 : 20);
+    for (size_t i = 0; i < copies(uint64_t(rows) * (bytes + n * (dtype == SPARK_DTYPE_F32 ? 4 : 2))); ++i) {
+        auto d = start<spark_dequantize_args>(SPARK_OP_DEQUANTIZE);
+        d.x = buffers.random(SPARK_DTYPE_U8, {rows, bytes}), d.y = buffers.random(dtype, {rows, n});
+        d.x.quant.scheme = SPARK_QUANT_RECORD, d.x.quant.block[0] = format;
+        all.push_back(d);
+    }
+    const std::string shape = "rows=" + std::to_string(rows) + " n=" + std::to_string(n) +
+                              (format == SPARK_RECORD_Q8_0 ? " Q8_0 to " : " Q4_1 to ") + spark_dtype_name(dtype);
+    return operator_item(buffers.context(), "dequantize", shape, std::move(all), "copy", Unit::bytes);
+}
+
 } // namespace
 
 Buffers::~Buffers() {
@@ -150,7 +165,7 @@ spark_tensor Buffers::random(spark_dtype dtype, std::vector<int64_t> shape) {
     t.dtype = dtype;
     uint64_t elements = 1;
     for (int64_t size : shape) t.shape[t.ndim++] = size, elements *= static_cast<uint64_t>(size);
-    t.size_bytes = elements * (dtype == SPARK_DTYPE_F32 ? 4 : 2);
+    t.size_bytes = elements * (dtype == SPARK_DTYPE_F32 ? 4 : dtype == SPARK_DTYPE_U8 ? 1 : 2);
     t.data = upload(words.data(), words.size() * 4, t.size_bytes);
     return t;
 }
@@ -202,6 +217,9 @@ std::vector<Item> operator_items(Buffers& buffers, bool small) {
     items.push_back(rmsnorm(buffers, 262144, 128, SPARK_DTYPE_BF16, false));
     items.push_back(l2norm(buffers, 262144, 128, SPARK_DTYPE_BF16));
     items.push_back(embedding(buffers, 65536, 128256, 4096));
+    for (spark_record format : {SPARK_RECORD_Q8_0, SPARK_RECORD_Q4_1})
+        for (spark_dtype dtype : {SPARK_DTYPE_BF16, SPARK_DTYPE_F32})
+            items.push_back(dequantize(buffers, 14336, 4096, format, dtype));
     return items;
 }
 

@@ -131,6 +131,13 @@ typedef enum spark_quant_scheme {
     SPARK_QUANT_SCHEME_FORCE32 = 0x7fffffff
 } spark_quant_scheme;
 
+/* Formats of SPARK_QUANT_RECORD: values of spark_quant.block[0]. Below 256 they are the type numbers of GGML. */
+typedef enum spark_record {
+    SPARK_RECORD_Q4_1 = 3, /* 20 bytes, 32 elements */
+    SPARK_RECORD_Q8_0 = 8, /* 34 bytes, 32 elements */
+    SPARK_RECORD_FORCE32 = 0x7fffffff
+} spark_record;
+
 typedef enum spark_scale_layout {
     SPARK_SCALE_LINEAR = 0,      /* as scale_stride says */
     SPARK_SCALE_TILED_128X4 = 1, /* 512-byte tiles of 128 rows by 4 scales; leading dimensions as scale_stride says */
@@ -444,6 +451,7 @@ typedef enum spark_op {
     SPARK_OP_L2NORM = 8,
     SPARK_OP_ROPE = 10,
     SPARK_OP_KV_APPEND = 11,
+    SPARK_OP_DEQUANTIZE = 17,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -749,6 +757,30 @@ typedef struct spark_kv_append_args {
 /* Launches kv_append: spark_op_launch with typed arguments. */
 SPARK_API spark_status spark_kv_append(spark_context *ctx, const spark_kv_append_args *args, const spark_exec *exec,
                                        spark_error *err);
+
+/* The numbers of quantised records, as GGUF files hold them, in a floating-point type.
+ *
+ * Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
+ * Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
+ *                   q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
+ *
+ * A record holds 32 elements of a row, so that N is a multiple of 32 and R = N / 32 * 34 or N / 32 * 20 bytes.
+ * x.quant.scheme is SPARK_QUANT_RECORD, x.quant.block[0] the format, a spark_record; all else of x.quant is 0.
+ * round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
+ * infinity. A NaN scale makes its record NaN. Records may begin at any byte; the row strides of x, in bytes, and of y
+ * are free as long as the leading dimensions of each collapse to at most two with one stride each.
+ * A problem with a zero dimension succeeds and launches nothing.
+ */
+typedef struct spark_dequantize_args {
+    spark_args hdr;
+    /* [..., R], U8, read as its quant says. Rows of records, in bytes. */
+    spark_tensor x;
+    /* output, [..., N], F32 F16 BF16. The numbers. */
+    spark_tensor y;
+} spark_dequantize_args;
+/* Launches dequantize: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_dequantize(spark_context *ctx, const spark_dequantize_args *args, const spark_exec *exec,
+                                        spark_error *err);
 
 /* specgen end */
 

@@ -204,6 +204,21 @@ constexpr spark_op_desc kv_append_desc = {
     kv_append_fields, 11, 7, 1816, 1816, 0x3, 100, {0, 0}};
 static_assert(sizeof(spark_kv_append_args) == 1816);
 
+constexpr spark_field dequantize_fields[] = {
+    {"x", "Rows of records, in bytes.", "[..., R]", nullptr,
+     0x20000, 1, 73, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"y", "The numbers.", "[..., N]", nullptr,
+     0xe, 1, 10, 280, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+};
+constexpr Dim dequantize_x[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr Dim dequantize_y[] = {{Dim::rest, 0}, {Dim::symbol, 1}};
+constexpr std::span<const Dim> dequantize_dims[] = {dequantize_x, dequantize_y};
+constexpr const char* dequantize_symbols[] = {"R", "N"};
+constexpr spark_op_desc dequantize_desc = {
+    "dequantize", "The numbers of quantised records, as GGUF files hold them, in a floating-point type.", "quant", nullptr,
+    dequantize_fields, 17, 2, 536, 536, 0x3, 100, {0, 0}};
+static_assert(sizeof(spark_dequantize_args) == 536);
+
 constexpr OpSpec TABLE[] = {
     {&gemm_desc, gemm_dims, gemm_symbols},
     {&attention_desc, attention_dims, attention_symbols},
@@ -212,6 +227,7 @@ constexpr OpSpec TABLE[] = {
     {&l2norm_desc, l2norm_dims, l2norm_symbols},
     {&rope_desc, rope_dims, rope_symbols},
     {&kv_append_desc, kv_append_dims, kv_append_symbols},
+    {&dequantize_desc, dequantize_dims, dequantize_symbols},
 };
 
 } // namespace

@@ -107,6 +107,11 @@ void Example::fill(uint32_t index, Arena& arena, const Options& options) {
             place->second = &name == &shape.names.back() ? 16 + 8 * count : optional ? 2 : 2 + count; // rows stay few
         dims.push_back(place->second);
     }
+    if (field.flags & SPARK_FIELD_QUANT) { // one record a row: 34 bytes for the 32 elements that a second letter has
+        tensor.quant.scheme = SPARK_QUANT_RECORD;
+        tensor.quant.block[0] = SPARK_RECORD_Q8_0;
+        dims.back() = 34;
+    }
     tensor.ndim = static_cast<uint32_t>(dims.size());
     int64_t elements = 1;
     for (size_t d = dims.size(); d-- > 0;) {

@@ -10,6 +10,7 @@ const any_function spark_every_function[] = {
     (any_function)spark_context_destroy,
     (any_function)spark_context_device,
     (any_function)spark_context_preload,
+    (any_function)spark_dequantize,
     (any_function)spark_device_count,
     (any_function)spark_device_query,
     (any_function)spark_dtype_name,

@@ -243,11 +243,35 @@ void reserved(const spark_op_desc& d, uint32_t f) {
     damaged(d, f, "reserved", wrong, [=](auto& e) { e.tensor(f).reserved = 1; });
     damaged(d, f, "reserved2[0]", wrong, [=](auto& e) { e.tensor(f).reserved2[0] = 1; });
     damaged(d, f, "reserved2[1]", wrong, [=](auto& e) { e.tensor(f).reserved2[1] = 1; });
-    if (d.fields[f].flags & SPARK_FIELD_QUANT) return;
-    const Wanted quant = {SPARK_ERR_INVALID_RESERVED, SPARK_ERR_UNSUPPORTED_DTYPE};
+    // Where a quant is read, the example has one that is right, and no member of it may be another.
+    const Wanted quant = {SPARK_ERR_INVALID_RESERVED, SPARK_ERR_UNSUPPORTED_DTYPE, SPARK_ERR_INVALID_VALUE};
     for (size_t byte = 0; byte < sizeof(spark_quant); byte += 4)
         damaged(d, f, "quant set where there is none", quant,
                 [=](auto& e) { reinterpret_cast<unsigned char*>(&e.tensor(f).quant)[byte] = 1; });
+}
+
+// Rows of records: their format must be named and known, their bytes must be those of whole records of y's elements.
+void records(const spark_op_desc& d, uint32_t f) {
+    if (!(d.fields[f].flags & SPARK_FIELD_QUANT)) return;
+    damaged(d, f, "quant absent", {SPARK_ERR_INVALID_VALUE},
+            [=](auto& e) { std::memset(&e.tensor(f).quant, 0, sizeof(spark_quant)); });
+    for (uint32_t format : {0u, 2u, 4u, 9u, 0xffffffffu}) // GGML's Q4_0, the number that was Q4_2, Q8_1
+        damaged(d, f, "no such format", {SPARK_ERR_UNSUPPORTED_DTYPE},
+                [=](auto& e) { e.tensor(f).quant.block[0] = format; });
+    damaged(d, f, "bytes of another format", {SPARK_ERR_INVALID_SHAPE},
+            [=](auto& e) { e.tensor(f).quant.block[0] = SPARK_RECORD_Q4_1; });
+    const auto width = [=](uint32_t field, int64_t bytes, int64_t elements) {
+        damaged(d, field, "a part of a record", {SPARK_ERR_INVALID_SHAPE}, [=](auto& e) {
+            for (uint32_t g : {f, f + 1}) {
+                spark_tensor& t = e.tensor(g);
+                t.shape[t.ndim - 1] = g == f ? bytes : elements;
+                std::memset(t.stride, 0, sizeof t.stride);
+                t.size_bytes = 0;
+            }
+        });
+    };
+    for (int64_t elements : {1, 31, 33, 48}) width(f + 1, 34, elements);
+    for (int64_t bytes : {0, 17, 33, 35, 68}) width(f, bytes, 32);
 }
 
 void scalar(const spark_op_desc& d, uint32_t f) {
@@ -308,7 +332,7 @@ void every_field_of_every_operator(void**) {
                 continue;
             }
             presence(d, f), dtypes(d, f), pairs(d, f), ranks(d, f), dimensions(d, f), agreement(d, f), strides(d, f);
-            addresses(d, f), reserved(d, f), needs(d, f);
+            addresses(d, f), reserved(d, f), records(d, f), needs(d, f);
         }
     }
     print_message("%d damaged calls, each refused with a sentence\n", g_cases);

@@ -22,6 +22,11 @@ Allowed allow(ref::Type type, double value, double error) {
     return allowed;
 }
 
+Allowed exactly(ref::Type type, double value) {
+    const bool zero = ref::rounded(type, value) == 0;
+    return zero ? Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(ref::encode(type, value))} : allow(type, value, 0);
+}
+
 int64_t View::count() const {
     int64_t n = 1;
     for (int64_t dim : shape) {
@@ -68,6 +73,7 @@ spark_dtype dtype_of(ref::Type type) {
     case ref::Type::bf16: return SPARK_DTYPE_BF16;
     case ref::Type::i32: return SPARK_DTYPE_I32;
     case ref::Type::i64: return SPARK_DTYPE_I64;
+    case ref::Type::u8: return SPARK_DTYPE_U8;
     }
     return SPARK_DTYPE_NONE;
 }

@@ -22,6 +22,8 @@ struct Allowed {
 };
 // Interval [value - error, value + error], ends rounded to `type`. A value that is not finite must be met exactly.
 Allowed allow(ref::Type type, double value, double error);
+// That value, rounded, and nothing else: of a zero the sign counts too, of a NaN nothing does.
+Allowed exactly(ref::Type type, double value);
 
 // Strided view of memory, as spark_tensor says it, with the packed default spelled out.
 struct View {

@@ -3,6 +3,7 @@
 // arithmetic in another order), and the rounded results bit for bit. One argument: the folder of the vectors.
 #include "golden/safetensors.h"
 #include "ref/attention.h"
+#include "ref/dequantize.h"
 #include "ref/embedding.h"
 #include "ref/gemm.h"
 #include "ref/l2norm.h"
@@ -205,13 +206,28 @@ void check_attention(const File& file, Check& check) {
     }
 }
 
+void check_dequantize(const File& file, Check& check) {
+    const auto format = static_cast<ref::Record>(Json::parse(file.metadata("args")).at("format").number);
+    const auto records = file.tensor("x").bytes;
+    const auto y = values_of(file, "y");
+    for (size_t i = 0; i < y.size(); i += ref::RECORD_ELEMENTS) {
+        const auto exact =
+            ref::dequantize_record(format, &records[i / ref::RECORD_ELEMENTS * ref::record_bytes(format)]);
+        for (size_t e = 0; e < exact.size(); ++e) {
+            if (!(std::isnan(exact[e]) && std::isnan(y[i + e]))) {
+                check.same(ref::rounded(type_of(file.tensor("y")), exact[e]), y[i + e], "y", i + e);
+            }
+        }
+    }
+}
+
 struct Operator {
     const char* name;
     void (*check)(const File& file, Check& check);
 };
 constexpr Operator OPERATORS[] = {
     {"rmsnorm", check_rmsnorm},     {"l2norm", check_l2norm},       {"gemm", check_gemm},
-    {"embedding", check_embedding}, {"attention", check_attention},
+    {"embedding", check_embedding}, {"attention", check_attention}, {"dequantize", check_dequantize},
 };
 
 void check_operator(const File& file, Check& check) {

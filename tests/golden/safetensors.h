@@ -27,7 +27,7 @@ struct Json {
 };
 
 struct Tensor {
-    std::string dtype; // "BF16", "F16", "F32", "F64", "I32", "I64"
+    std::string dtype; // "BF16", "F16", "F32", "F64", "I32", "I64", "U8"
     std::vector<int64_t> shape;
     std::span<const uint8_t> bytes;
 };

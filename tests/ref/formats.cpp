@@ -17,6 +17,7 @@ size_t size_of(Type type) {
     case Type::f32:
     case Type::i32: return 4;
     case Type::i64: return 8;
+    case Type::u8: return 1;
     }
     return 0;
 }
@@ -28,6 +29,7 @@ const char* name_of(Type type) {
     case Type::bf16: return "bf16";
     case Type::i32: return "i32";
     case Type::i64: return "i64";
+    case Type::u8: return "u8";
     }
     return "?";
 }
@@ -40,7 +42,7 @@ Format format_of(Type type) {
     }
 }
 
-static bool is_integer(Type type) { return type == Type::i32 || type == Type::i64; }
+static bool is_integer(Type type) { return type == Type::i32 || type == Type::i64 || type == Type::u8; }
 
 // Exponent of the unit in the last place of x: fixed below the smallest normal number.
 static int ulp_exponent(Format format, double x) {
@@ -72,7 +74,7 @@ double rounded(Type type, double x) {
 uint64_t encode(Type type, double x) {
     if (is_integer(type)) {
         const uint64_t bits = static_cast<uint64_t>(static_cast<int64_t>(x));
-        return type == Type::i32 ? bits & 0xffffffffu : bits;
+        return type == Type::i64 ? bits : bits & ((uint64_t{1} << 8 * size_of(type)) - 1);
     }
     const Format format = format_of(type);
     const uint64_t fraction_mask = (uint64_t{1} << format.fraction_bits) - 1;
@@ -99,6 +101,9 @@ double decode(Type type, uint64_t bits) {
     }
     if (type == Type::i64) {
         return static_cast<double>(static_cast<int64_t>(bits));
+    }
+    if (type == Type::u8) {
+        return static_cast<double>(bits & 0xff);
     }
     const Format format = format_of(type);
     const uint64_t fraction = bits & ((uint64_t{1} << format.fraction_bits) - 1);

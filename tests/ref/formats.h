@@ -9,7 +9,7 @@
 
 namespace ref {
 
-enum class Type { f32, f16, bf16, i32, i64 };
+enum class Type { f32, f16, bf16, i32, i64, u8 };
 
 // The shape of a binary format: 1 sign bit, then exponent bits, then fraction bits.
 //   f32   s eeeeeeee fffffffffffffffffffffff      f16   s eeeee ffffffffff      bf16  s eeeeeeee fffffff

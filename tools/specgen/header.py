@@ -30,6 +30,8 @@ def field_notes(op, f):
         role = {"in": "", "out": "output", "inout": "updated"}[f.role]
         dtypes = " ".join(([f"as {f.same}"] if f.same else []) + f.dtypes)
         notes = [n for n in (role, "optional" if f.optional else "", f.shape, dtypes) if n]
+        if f.quant:
+            notes.append("read as its quant says")
         if f.in_place:
             notes.append(f"may be {f.in_place}, in place")
         if f.needs:

@@ -47,6 +47,7 @@ class Field:
     same: str = ""
     layout: str = "any"
     broadcast: bool = False
+    quant: bool = False
     in_place: str = ""
     needs: str = ""
     align: int = 0
@@ -62,7 +63,7 @@ class Field:
         if self.kind == "reserved":
             return 0
         bits = ROLES[self.role] | LAYOUTS[self.layout]
-        return bits | (4 if self.optional else 0) | (32 if self.broadcast else 0)
+        return bits | (4 if self.optional else 0) | (32 if self.broadcast else 0) | (64 if self.quant else 0)
 
     @property
     def dtype_mask(self):
@@ -132,8 +133,8 @@ def parse_shape(text, where):
 
 
 def load_field(raw, where, enums):
-    allowed = {"name", "kind", "role", "optional", "shape", "dtypes", "same", "layout", "broadcast", "in_place",
-               "needs", "align", "enum", "doc"}
+    allowed = {"name", "kind", "role", "optional", "shape", "dtypes", "same", "layout", "broadcast", "quant",
+               "in_place", "needs", "align", "enum", "doc"}
     unknown = set(raw) - allowed
     if unknown or not {"name", "kind", "doc"} <= set(raw):
         raise SpecError(f"{where}: unknown or missing keys {sorted(unknown or {'name', 'kind', 'doc'} - set(raw))}")

@@ -17,6 +17,7 @@ def field_line(op, f):
     extra = []
     extra += {"unit": ["Innermost stride 1."], "packed": ["Packed."], "any": []}[f.layout]
     extra += ["Batch stride 0 allowed."] if f.broadcast else []
+    extra += ["Read as its `quant` says."] if f.quant else []
     extra += [f"May be `{f.in_place}`, in place."] if f.in_place else []
     extra += [f"Needs `{f.needs}`."] if f.needs else []
     extra += [f"{f.align}-byte aligned."] if f.align else []
@@ -55,7 +56,7 @@ Every call above fails the same way, before anything is enqueued; the message na
 | `INVALID_ALIGNMENT` | `data` is not a multiple of the element size |
 | `INVALID_BOUNDS` | `size_bytes` is smaller than what shape and strides reach |
 | `INVALID_OVERLAP` | an output shares bytes with another tensor, other than exactly in place where allowed |
-| `INVALID_RESERVED` | an unknown flag, a reserved field, or `quant` is not zero |
+| `INVALID_RESERVED` | an unknown flag, a reserved field, or a `quant` that nothing reads is not zero |
 | `INVALID_VALUE` | a scalar or an enum outside its range |
 | `UNSUPPORTED_LAYOUT`, `UNSUPPORTED_SHAPE` | meaningful, but no kernel takes it; the message names what is taken |
 """
