@@ -3,7 +3,8 @@
 # spark_test(): add_test with the labels that tools/spark selects by.
 #   spark_test(NAME ops.rmsnorm COMMAND spark-check rmsnorm LABELS short asan tsan TIMEOUT 120)
 # Labels: short (every change), long (before a release), asan and tsan (worth running in that build too), gpu (uses a
-# card when there is one; a test that needs one ends with SKIP_RETURN_CODE without it).
+# card when there is one; a test that needs one ends with SKIP_RETURN_CODE without it), bindings (other languages;
+# `tools/spark test --tier core` leaves them out).
 # A test without short or long is short. Plain add_test works too: such a test is selected by its labels all the same.
 function(spark_test)
     cmake_parse_arguments(PARSE_ARGV 0 T "" "NAME;TIMEOUT;WORKING_DIRECTORY" "COMMAND;LABELS;ENVIRONMENT")

@@ -85,7 +85,7 @@ def check_rooms():
 def check_readme():
     folders = {str(parent) for name in tree.files() for parent in PurePosixPath(name).parents if str(parent) != "."}
     for folder in sorted(folders):
-        if folder.startswith("."):
+        if "/." in f"/{folder}":
             continue
         name = f"{folder}/README.md"
         if name not in tree.files():

@@ -89,7 +89,8 @@ def is_script(name):
 
 def is_source(name):
     """A file that people write code in: it owes an SPDX line and a size."""
-    return suffix(name) in C_LIKE | PTX | {".py", ".cmake", ".S"} or is_script(name) or name.endswith("CMakeLists.txt")
+    code = C_LIKE | PTX | {".py", ".cmake", ".S", ".rs"}
+    return suffix(name) in code or is_script(name) or name.endswith("CMakeLists.txt")
 
 
 def is_generated(name):

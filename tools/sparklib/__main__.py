@@ -106,8 +106,9 @@ def parser():
     command("demo", demo, "build, then run the main job; with no GPU it runs on the emulator, and says so",
             "the program")
     made = command("test", test, "build everything and run the tests, the sanitizers and the lint")
-    made.add_argument("--tier", choices=("short", "long"), default="short",
-                      help="short: every change; long: before a release")
+    made.add_argument("--tier", choices=testplan.TIERS, default="all",
+                      help="all: every change; core: all but the bindings; bindings: these alone; "
+                           "long: before a release")
     made.add_argument("--only", metavar="PATTERN",
                       help="only the tests whose name matches this regular expression; no lint")
     made.add_argument("--no-sanitizers", action="store_true", help="the release build only")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `tools/spark test`: the builds, the test runs and the lint, in order, counted into one table.
-# Called by __main__.py. Tests are CTest's; they are selected by label (short, long, asan, tsan, gpu).
+# Called by __main__.py. Tests are CTest's; they are selected by label (short, long, bindings, asan, tsan, gpu).
 import json
 import os
 import shutil
@@ -28,8 +28,11 @@ class Run:
 
 
 SHORT = [Run("release", kept_out="^long$"), Run("asan", "^asan$", "^long$"), Run("tsan", "^tsan$", "^long$")]
+CORE = [Run("release", kept_out="^(long|bindings)$"), *SHORT[1:]]
+BINDINGS = [Run("release", "^bindings$", "^long$")]
 LONG = [Run("release", limit=14400), Run("asan", "^asan$", limit=7200), Run("tsan", "^tsan$", limit=7200),
         Run("fuzz", named=r"^api\.fuzz$", targets=("api-fuzz-query",))]
+TIERS = {"all": SHORT, "core": CORE, "bindings": BINDINGS, "long": LONG}
 
 
 def unlucky_layout():
@@ -106,10 +109,10 @@ def fetch_model(reporter):
         reporter.say(f"the tests of the language model will be skipped: {error}")
 
 
-def carry_out(tier="short", only=None, sanitizers=True):
+def carry_out(tier="all", only=None, sanitizers=True):
     """The whole plan. Returns the exit code."""
     reporter, done, began = steps.Reporter(), [], time.monotonic()
-    runs = LONG if tier == "long" else SHORT
+    runs = TIERS[tier]
 
     def add(step):
         done.append(step)
@@ -134,7 +137,7 @@ def carry_out(tier="short", only=None, sanitizers=True):
             done.append(steps.Step(f"test {run.preset}").fail("not run: its build failed"))
         if run.preset == "release":
             builds = built
-            if not only:
+            if not only and tier != "bindings":
                 add(lint(reporter))
     steps.table(done, time.monotonic() - began)
     return 1 if any(step.failed or step.state != "ok" for step in done) else 0

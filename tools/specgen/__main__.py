@@ -3,12 +3,14 @@
 # The one generator: src/ops/*/op.toml -> header section, reflection tables, typed entry points, export list,
 # reference pages and layout snapshot. Results are committed; `--check` compares and is what CI runs.
 import argparse
+import subprocess
 import sys
 from pathlib import Path
 
 import header
 import layout
 import pages
+import rust
 import tables
 from model import SpecError, load_families
 
@@ -44,7 +46,13 @@ def generate(root):
         "docs/ops/README.md": pages.index(families),
     }
     out |= {f"docs/ops/{fam.name}.md": pages.page(fam, enums) for fam in families}
-    return out
+    return out | rust.files(text, families, enums)
+
+
+def bindgen(root, *options):
+    """The part of the Rust bindings that bindgen makes from the header; left alone where there is no bindgen."""
+    code = subprocess.run([sys.executable, root / "bindings/rust/regenerate.py", *options]).returncode
+    return 0 if code == 77 else code
 
 
 def main():
@@ -63,7 +71,7 @@ def main():
     if options.check:
         for name in stale:
             print(f"specgen: {name} differs from a fresh generation; run tools/specgen", file=sys.stderr)
-        return 1 if stale else 0
+        return bindgen(options.root, "--check") or int(bool(stale))
     broken = layout.broken_lines(old[SNAPSHOT], results[SNAPSHOT])
     if broken and not options.allow_break:
         sys.exit("specgen: the ABI would break (--allow-break to accept):\n  " + "\n  ".join(broken))
@@ -71,7 +79,7 @@ def main():
         (options.root / name).parent.mkdir(parents=True, exist_ok=True)
         (options.root / name).write_text(results[name], encoding="utf-8")
         print(name)
-    return 0
+    return bindgen(options.root)
 
 
 if __name__ == "__main__":

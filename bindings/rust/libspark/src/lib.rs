@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//! GPU kernels for language models, safely.
+//!
+//! [`Context`], [`Stream`], [`DeviceBuffer`] and [`Graph`] own what they stand for; [`TensorView`] and
+//! [`TensorViewMut`] borrow it; each operator has a builder in [`ops`] with the names of the C fields. Whatever the
+//! library refuses is an [`Error`] with its sentence. Everything here may be shared between threads.
+//!
+//! ```
+//! # fn main() -> libspark::Result<()> {
+//! use libspark::{ops::Gemm, Context, DeviceBuffer, Stream, BF16};
+//!
+//! let ctx = Context::new(0)?; // with LIBSPARK_DRIVER=emu on a computer without a GPU
+//! let stream = Stream::new(&ctx)?;
+//! let a = DeviceBuffer::from_slice(&stream, &vec![BF16::from_f32(0.5); 16 * 32])?;
+//! let b = DeviceBuffer::from_slice(&stream, &vec![BF16::from_f32(2.0); 8 * 32])?;
+//! let mut d = DeviceBuffer::<f32>::zeroed(&stream, 16 * 8)?;
+//!
+//! // d[m, n] = sum of a[m, k] * b[n, k]
+//! Gemm::new().a(a.view(&[16, 32])?).b(b.view(&[8, 32])?).d(d.view_mut(&[16, 8])?).launch(&stream)?;
+//! assert_eq!(d.to_vec(&stream)?[0], 32.0);
+//! # Ok(()) }
+//! ```
+//!
+//! # What is checked, and by whom
+//!
+//! The compiler: memory outlives the work that uses it, an output is borrowed alone, nothing is used after its end.
+//! At run time, as an `Err`: shapes, strides, dtypes and alignment (by the library), views beyond their buffer, and
+//! streams, buffers and events of different contexts. Left to the caller: the order of work on different streams.
+//! Without an event between them the numbers may be wrong; nothing else can be.
+//!
+//! # Beside other software
+//!
+//! `as_raw` of each object gives its handle as an integer, the way C has it. The other way, `from_raw` is `unsafe`:
+//! [`Stream::from_raw`], [`TensorView::from_raw`] and [`Context::from_raw`] take streams, slices and contexts of cudarc
+//! or of any other user of the driver.
+#![warn(missing_docs)]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod call;
+mod codes;
+mod context;
+mod element;
+mod error;
+#[rustfmt::skip]
+mod generated;
+mod memory;
+#[rustfmt::skip]
+pub mod ops;
+mod reflect;
+mod stream;
+mod tensor;
+
+pub use call::OpInfo;
+pub use context::{device_count, device_info, Arch, Context, DeviceInfo};
+pub use element::{
+    Bool8, DevicePointer, E2M1x2, E2M3x4, E3M2x4, Element, I4x2, Tf32, U4x2, BF16, E4M3, E5M2, F16, UE4M3, UE8M0,
+};
+pub use error::{Error, Result};
+pub use generated::{Dtype, Record, Status};
+pub use libspark_sys as sys;
+pub use memory::{DeviceBuffer, Workspace};
+pub use reflect::{operator, operators, Field, Operator};
+pub use stream::{Event, Graph, Stream};
+pub use tensor::{TensorView, TensorViewMut};
+
+/// The version of the library that runs: major * 10000 + minor * 100 + patch.
+pub fn version() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { libspark_sys::spark_version() }
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the golden vectors of dequantize, with NumPy in double precision, where every result is exact.
+
+    python3 -m venv v && v/bin/pip install numpy==2.4.6 gguf==0.19.0 && v/bin/python make_quant.py
+
+The FP32 vectors are compared here with what the gguf package's own dequantize gives for the same bytes. Nothing of
+libspark is used. A file holds one call: the records `x` and `y`, rounded once to its type. Metadata as in make.py.
+"""
+import json
+import pathlib
+import struct
+
+import gguf
+import numpy as np
+
+HERE = pathlib.Path(__file__).parent
+LARGEST = 64 * 1024
+MADE_BY = f"NumPy {np.__version__}, float64"
+FORMATS = {"F32": (24, -126, 127), "F16": (11, -14, 15), "BF16": (8, -126, 127)}  # bits, least and largest exponent
+
+
+def once(values, dtype):
+    """float64 rounded once, to nearest even."""
+    bits, least, largest = FORMATS[dtype]
+    quantum = np.maximum(np.frexp(values)[1] - 1, least) - bits + 1
+    with np.errstate(invalid="ignore"):
+        result = np.ldexp(np.rint(np.ldexp(values, -quantum)), quantum)
+        result = np.where(np.abs(result) >= 2.0 ** (largest + 1), np.copysign(np.inf, values), result)
+    return np.where(np.isfinite(values), result, values)
+
+
+def encode(values, dtype):
+    if dtype == "F16":
+        return values.astype("<f2").tobytes()
+    words = values.astype("<f4").view("<u4")
+    return (words >> 16).astype("<u2").tobytes() if dtype == "BF16" else words.tobytes()
+
+
+def save(name, tensors, args, seed):
+    """The safetensors format by hand: 8 bytes of header length, JSON, data. NumPy has no bfloat16."""
+    header = {"__metadata__": {"op": "dequantize", "args": json.dumps(args), "seed": str(seed), "made_by": MADE_BY,
+                               "tolerance": "0.0", "tolerance_why": "exact values: y is compared bit for bit"}}
+    data = b""
+    for key, (dtype, shape, part) in tensors.items():
+        header[key] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    content = struct.pack("<Q", len(text)) + text + data
+    assert len(content) <= LARGEST, name
+    (HERE / f"{name}.safetensors").write_bytes(content)
+    print(f"{name:44} {len(content):6} bytes")
+
+
+# ---- records -----------------------------------------------------------------------------------------------------
+Q8_0 = np.dtype([("d", "<f2"), ("q", "i1", 32)])
+Q4_1 = np.dtype([("d", "<f2"), ("m", "<f2"), ("b", "u1", 16)])
+RECORDS = 40
+# d, m: NaN, infinity, zeros of either sign, subnormals, overflow of F16, and sums that FP32 takes for a midpoint of
+# BF16 (1 + 2^-8, beside it by 2^-24) or of F16 (3 + 3 * 2^-10, with codes of 3)
+STRANGE = [(np.nan, 1), (1, np.nan), (np.inf, 1), (-0.0, -0.0), (-1, -0.0), (2.0**-24, 2.0**-23), (-3 * 2.0**-20, 0),
+           (65504, 65504), (-30000, 1), (2.0**-24, 1 + 2.0**-8), (-2.0**-24, 1 + 2.0**-8), (1 + 2.0**-10, 2.0**-24),
+           (1 + 2.0**-10, -2.0**-24)]
+
+
+def draw(layout, generator):
+    records = np.zeros(RECORDS, layout)
+    raw = generator.integers(0, 256, RECORDS * layout.itemsize, dtype=np.uint8)
+    records[:] = raw.view(layout)
+    records["d"] = generator.normal(size=RECORDS) / 64
+    records["d"][: len(STRANGE)] = [d for d, _ in STRANGE]
+    if layout is Q4_1:
+        records["m"] = generator.normal(size=RECORDS)
+        records["m"][: len(STRANGE)] = [m for _, m in STRANGE]
+        records["b"][len(STRANGE) - 2 : len(STRANGE), ::2] = 0x33
+    records["q" if layout is Q8_0 else "b"][3:5, ::3] = 0
+    return records
+
+
+def numbers(records):
+    d = records["d"].astype(np.float64)[:, None]
+    with np.errstate(invalid="ignore"):
+        if records.dtype == Q8_0:
+            return d * records["q"].astype(np.float64)
+        low, high = records["b"] & 15, records["b"] >> 4
+        return d * np.concatenate([low, high], axis=1) + records["m"].astype(np.float64)[:, None]
+
+
+def compare_with_gguf(records, kind, exact):
+    with np.errstate(all="ignore"):
+        theirs = gguf.dequantize(records.view(np.uint8).reshape(RECORDS, -1), kind)
+    ours = once(exact, "F32").astype(np.float32)
+    same = (theirs.view(np.uint32) == ours.view(np.uint32)) | (np.isnan(theirs) & np.isnan(ours))
+    assert same.all(), np.argwhere(~same)
+    print(f"    gguf {kind.name}: {same.size} elements equal")
+
+
+def main():
+    types = gguf.GGMLQuantizationType
+    for i, (layout, kind) in enumerate([(Q8_0, types.Q8_0), (Q4_1, types.Q4_1)]):
+        seed = 5000 + i
+        records = draw(layout, np.random.default_rng(seed))
+        exact = numbers(records)
+        compare_with_gguf(records, kind, exact)
+        for dtype in FORMATS:
+            y = encode(once(exact, dtype), dtype)
+            save(f"dequantize_{kind.name.lower()}_{dtype.lower()}",
+                 {"x": ("U8", [RECORDS, layout.itemsize], records.tobytes()), "y": (dtype, [RECORDS, 32], y)},
+                 {"format": kind.value}, seed)
+
+
+if __name__ == "__main__":
+    main()
