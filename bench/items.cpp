@@ -113,6 +113,20 @@ Item embedding(Buffers& buffers, int64_t tokens, int64_t vocabulary, int64_t wid
     return operator_item(buffers.context(), "embedding", shape, std::move(all), "copy", Unit::bytes);
 }
 
+Item cast(Buffers& buffers, int64_t rows, int64_t n, spark_dtype from, spark_dtype to, bool transpose) {
+    std::vector<spark_cast_args> all;
+    const auto size = [](spark_dtype dtype) { return dtype == SPARK_DTYPE_F32 ? 4 : 2; };
+    for (size_t i = 0; i < copies(uint64_t(rows) * n * (size(from) + size(to))); ++i) {
+        auto c = start<spark_cast_args>(SPARK_OP_CAST);
+        c.x = transpose ? transposed(buffers.random(from, {n, rows})) : buffers.random(from, {rows, n});
+        c.y = buffers.random(to, {rows, n});
+        all.push_back(c);
+    }
+    const std::string shape = "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " +
+                              spark_dtype_name(from) + " to " + spark_dtype_name(to) + (transpose ? " transposed" : "");
+    return operator_item(buffers.context(), "cast", shape, std::move(all), "copy", Unit::bytes);
+}
+
 // Records of random bits: NaN scales among them cost what others cost.
 Item dequantize(Buffers& buffers, int64_t rows, int64_t n, spark_record format, spark_dtype dtype) {
     std::vector<spark_dequantize_args> all;
@@ -217,6 +231,9 @@ std::vector<Item> operator_items(Buffers& buffers, bool small) {
     items.push_back(rmsnorm(buffers, 262144, 128, SPARK_DTYPE_BF16, false));
     items.push_back(l2norm(buffers, 262144, 128, SPARK_DTYPE_BF16));
     items.push_back(embedding(buffers, 65536, 128256, 4096));
+    items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_F32, SPARK_DTYPE_BF16, false));
+    items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, false));
+    items.push_back(cast(buffers, 4096, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, true));
     for (spark_record format : {SPARK_RECORD_Q8_0, SPARK_RECORD_Q4_1})
         for (spark_dtype dtype : {SPARK_DTYPE_BF16, SPARK_DTYPE_F32})
             items.push_back(dequantize(buffers, 14336, 4096, format, dtype));

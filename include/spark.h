@@ -451,6 +451,7 @@ typedef enum spark_op {
     SPARK_OP_L2NORM = 8,
     SPARK_OP_ROPE = 10,
     SPARK_OP_KV_APPEND = 11,
+    SPARK_OP_CAST = 16,
     SPARK_OP_DEQUANTIZE = 17,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
@@ -757,6 +758,26 @@ typedef struct spark_kv_append_args {
 /* Launches kv_append: spark_op_launch with typed arguments. */
 SPARK_API spark_status spark_kv_append(spark_context *ctx, const spark_kv_append_args *args, const spark_exec *exec,
                                        spark_error *err);
+
+/* Copies a tensor to another type, another layout, or both.
+ *
+ * y[i, j, ...] = round(x[i, j, ...])
+ *
+ * round() is to the dtype of y, to nearest even; beyond the largest finite number it is infinity: nothing is clamped.
+ * NaN stays NaN; between equal dtypes every bit is copied.
+ * Strides are free in both, so that a transposition is a cast whose x has its strides, and shape, exchanged.
+ * A problem with a zero dimension succeeds and launches nothing.
+ */
+typedef struct spark_cast_args {
+    spark_args hdr;
+    /* [...], F32 F16 BF16. What is copied. */
+    spark_tensor x;
+    /* output, [...], F32 F16 BF16. The copy. */
+    spark_tensor y;
+} spark_cast_args;
+/* Launches cast: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *args, const spark_exec *exec,
+                                  spark_error *err);
 
 /* The numbers of quantised records, as GGUF files hold them, in a floating-point type.
  *

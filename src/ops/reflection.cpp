@@ -204,6 +204,21 @@ constexpr spark_op_desc kv_append_desc = {
     kv_append_fields, 11, 7, 1816, 1816, 0x3, 100, {0, 0}};
 static_assert(sizeof(spark_kv_append_args) == 1816);
 
+constexpr spark_field cast_fields[] = {
+    {"x", "What is copied.", "[...]", nullptr,
+     0xe, 1, 1, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"y", "The copy.", "[...]", nullptr,
+     0xe, 1, 2, 280, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+};
+constexpr Dim cast_x[] = {{Dim::rest, 0}};
+constexpr Dim cast_y[] = {{Dim::rest, 0}};
+constexpr std::span<const Dim> cast_dims[] = {cast_x, cast_y};
+constexpr std::span<const char* const> cast_symbols;
+constexpr spark_op_desc cast_desc = {
+    "cast", "Copies a tensor to another type, another layout, or both.", "convert", nullptr,
+    cast_fields, 16, 2, 536, 536, 0x3, 100, {0, 0}};
+static_assert(sizeof(spark_cast_args) == 536);
+
 constexpr spark_field dequantize_fields[] = {
     {"x", "Rows of records, in bytes.", "[..., R]", nullptr,
      0x20000, 1, 73, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
@@ -227,6 +242,7 @@ constexpr OpSpec TABLE[] = {
     {&l2norm_desc, l2norm_dims, l2norm_symbols},
     {&rope_desc, rope_dims, rope_symbols},
     {&kv_append_desc, kv_append_dims, kv_append_symbols},
+    {&cast_desc, cast_dims, cast_symbols},
     {&dequantize_desc, dequantize_dims, dequantize_symbols},
 };
 

@@ -170,6 +170,10 @@ _Static_assert(offsetof(spark_kv_append_args, batch) == 792, "spark_kv_append_ar
 _Static_assert(offsetof(spark_kv_append_args, k_cache) == 1048, "spark_kv_append_args.k_cache");
 _Static_assert(offsetof(spark_kv_append_args, v_cache) == 1304, "spark_kv_append_args.v_cache");
 _Static_assert(offsetof(spark_kv_append_args, invalid_count) == 1560, "spark_kv_append_args.invalid_count");
+_Static_assert(sizeof(spark_cast_args) == 536, "spark_cast_args");
+_Static_assert(offsetof(spark_cast_args, hdr) == 0, "spark_cast_args.hdr");
+_Static_assert(offsetof(spark_cast_args, x) == 24, "spark_cast_args.x");
+_Static_assert(offsetof(spark_cast_args, y) == 280, "spark_cast_args.y");
 _Static_assert(sizeof(spark_dequantize_args) == 536, "spark_dequantize_args");
 _Static_assert(offsetof(spark_dequantize_args, hdr) == 0, "spark_dequantize_args.hdr");
 _Static_assert(offsetof(spark_dequantize_args, x) == 24, "spark_dequantize_args.x");
@@ -283,6 +287,7 @@ _Static_assert(SPARK_OP_EMBEDDING == 7, "SPARK_OP_EMBEDDING");
 _Static_assert(SPARK_OP_L2NORM == 8, "SPARK_OP_L2NORM");
 _Static_assert(SPARK_OP_ROPE == 10, "SPARK_OP_ROPE");
 _Static_assert(SPARK_OP_KV_APPEND == 11, "SPARK_OP_KV_APPEND");
+_Static_assert(SPARK_OP_CAST == 16, "SPARK_OP_CAST");
 _Static_assert(SPARK_OP_DEQUANTIZE == 17, "SPARK_OP_DEQUANTIZE");
 _Static_assert(SPARK_OP_FORCE32 == 2147483647, "SPARK_OP_FORCE32");
 _Static_assert(SPARK_ACTIVATION_NONE == 0, "SPARK_ACTIVATION_NONE");

@@ -6,6 +6,7 @@ typedef void (*any_function)(void);
 const any_function spark_every_function[] = {
     (any_function)spark_attention,
     (any_function)spark_build_info,
+    (any_function)spark_cast,
     (any_function)spark_context_create,
     (any_function)spark_context_destroy,
     (any_function)spark_context_device,

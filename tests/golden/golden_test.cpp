@@ -3,6 +3,7 @@
 // arithmetic in another order), and the rounded results bit for bit. One argument: the folder of the vectors.
 #include "golden/safetensors.h"
 #include "ref/attention.h"
+#include "ref/cast.h"
 #include "ref/dequantize.h"
 #include "ref/embedding.h"
 #include "ref/gemm.h"
@@ -221,6 +222,24 @@ void check_dequantize(const File& file, Check& check) {
     }
 }
 
+void check_cast(const File& file, Check& check) {
+    const golden::Tensor& x = file.tensor("x");
+    const Type from = type_of(x);
+    for (const char* name : {"y_f32", "y_f16", "y_bf16"}) {
+        const golden::Tensor& y = file.tensor(name);
+        const Type to = type_of(y);
+        for (size_t i = 0; i < x.bytes.size() / ref::size_of(from); ++i) {
+            const uint64_t got = ref::cast(from, to, ref::load_bits(from, &x.bytes[i * ref::size_of(from)]));
+            const uint64_t want = ref::load_bits(to, &y.bytes[i * ref::size_of(to)]);
+            const bool both_nan = std::isnan(ref::decode(to, got)) && std::isnan(ref::decode(to, want));
+            if (got != want && !(from != to && both_nan)) {
+                throw std::runtime_error(std::string(name) + "[" + std::to_string(i) + "]: bits differ");
+            }
+            ++check.elements;
+        }
+    }
+}
+
 struct Operator {
     const char* name;
     void (*check)(const File& file, Check& check);
@@ -228,6 +247,7 @@ struct Operator {
 constexpr Operator OPERATORS[] = {
     {"rmsnorm", check_rmsnorm},     {"l2norm", check_l2norm},       {"gemm", check_gemm},
     {"embedding", check_embedding}, {"attention", check_attention}, {"dequantize", check_dequantize},
+    {"cast", check_cast},
 };
 
 void check_operator(const File& file, Check& check) {

@@ -40,8 +40,8 @@ def dims_rows(op):
             out += f"constexpr Dim {op.name}_{f.name}[] = {{{', '.join(cells)}}};\n"
     spans = ", ".join(f"{op.name}_{f.name}" if f.dims else "{}" for f in op.fields)
     names = ", ".join(quoted(s) for s in symbols)
-    return (out + f"constexpr std::span<const Dim> {op.name}_dims[] = {{{spans}}};\n"
-            f"constexpr const char* {op.name}_symbols[] = {{{names}}};\n")
+    table = f"const char* {op.name}_symbols[] = {{{names}}}" if names else f"std::span<const char* const> {op.name}_symbols"
+    return out + f"constexpr std::span<const Dim> {op.name}_dims[] = {{{spans}}};\nconstexpr {table};\n"
 
 
 def since_number(text):

@@ -582,6 +582,7 @@ pub const SPARK_OP_EMBEDDING: spark_op = 7;
 pub const SPARK_OP_L2NORM: spark_op = 8;
 pub const SPARK_OP_ROPE: spark_op = 10;
 pub const SPARK_OP_KV_APPEND: spark_op = 11;
+pub const SPARK_OP_CAST: spark_op = 16;
 pub const SPARK_OP_DEQUANTIZE: spark_op = 17;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
@@ -805,6 +806,30 @@ extern "C" {
     pub fn spark_kv_append(
         ctx: *mut spark_context,
         args: *const spark_kv_append_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_cast_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub y: spark_tensor,
+}
+impl Default for spark_cast_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_cast(
+        ctx: *mut spark_context,
+        args: *const spark_cast_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

@@ -276,6 +276,15 @@ fn spark_kv_append_args_layout() {
 }
 
 #[test]
+fn spark_cast_args_layout() {
+    layout!(spark_cast_args, 536,
+        hdr 0, 24;
+        x 24, 256;
+        y 280, 256;
+    );
+}
+
+#[test]
 fn spark_dequantize_args_layout() {
     layout!(spark_dequantize_args, 536,
         hdr 0, 24;
@@ -395,6 +404,7 @@ fn values() {
     assert_eq!(SPARK_OP_L2NORM, 8);
     assert_eq!(SPARK_OP_ROPE, 10);
     assert_eq!(SPARK_OP_KV_APPEND, 11);
+    assert_eq!(SPARK_OP_CAST, 16);
     assert_eq!(SPARK_OP_DEQUANTIZE, 17);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);

@@ -27,6 +27,7 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("l2norm", 8),
     ("rope", 10),
     ("kv_append", 11),
+    ("cast", 16),
     ("dequantize", 17),
 ];
 
@@ -540,6 +541,34 @@ impl<'a> KvAppend<'a> {
     /// Updated, `[1]`, I32. Counts the tokens whose row is outside the cache.
     pub fn invalid_count<T: Element>(mut self, invalid_count: TensorViewMut<'a, T>) -> Self {
         self.call.args.invalid_count = self.call.hold(invalid_count.parts());
+        self
+    }
+}
+
+operator! {
+    /// Copies a tensor to another type, another layout, or both.
+    ///
+    /// ```text
+    /// y[i, j, ...] = round(x[i, j, ...])
+    ///
+    /// round() is to the dtype of y, to nearest even; beyond the largest finite number it is infinity: nothing is clamped.
+    /// NaN stays NaN; between equal dtypes every bit is copied.
+    /// Strides are free in both, so that a transposition is a cast whose x has its strides, and shape, exchanged.
+    /// A problem with a zero dimension succeeds and launches nothing.
+    /// ```
+    Cast, spark_cast_args, SPARK_OP_CAST, "cast"
+}
+
+impl<'a> Cast<'a> {
+    /// `[...]`, F32 F16 BF16. What is copied.
+    pub fn x<T: Element>(mut self, x: TensorView<'a, T>) -> Self {
+        self.call.args.x = self.call.hold(x.parts());
+        self
+    }
+
+    /// Output, `[...]`, F32 F16 BF16. The copy.
+    pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(y.parts());
         self
     }
 }

@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of dequantize, with NumPy in double precision, where every result is exact.
+"""Makes the golden vectors of dequantize and cast, where every result is exact before one rounding.
 
-    python3 -m venv v && v/bin/pip install numpy==2.4.6 gguf==0.19.0 && v/bin/python make_quant.py
+    python3 -m venv v && v/bin/pip install numpy==2.4.6 ml_dtypes==0.6.0 gguf==0.19.0 && v/bin/python make_formats.py
 
-The FP32 vectors are compared here with what the gguf package's own dequantize gives for the same bytes. Nothing of
-libspark is used. A file holds one call: the records `x` and `y`, rounded once to its type. Metadata as in make.py.
+dequantize: NumPy in double precision, compared here with what the gguf package's own dequantize gives in FP32.
+cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. Nothing of libspark is used. A file holds the
+records or elements `x` and the results: `y` or, of cast, one for each type. Metadata as in make.py.
 """
 import json
 import pathlib
 import struct
 
 import gguf
+import ml_dtypes
 import numpy as np
 
 HERE = pathlib.Path(__file__).parent
 LARGEST = 64 * 1024
-MADE_BY = f"NumPy {np.__version__}, float64"
+MADE_BY = {"dequantize": f"NumPy {np.__version__}, float64",
+           "cast": f"NumPy {np.__version__}, ml_dtypes {ml_dtypes.__version__}"}
 FORMATS = {"F32": (24, -126, 127), "F16": (11, -14, 15), "BF16": (8, -126, 127)}  # bits, least and largest exponent
 
 
@@ -37,9 +40,10 @@ def encode(values, dtype):
     return (words >> 16).astype("<u2").tobytes() if dtype == "BF16" else words.tobytes()
 
 
-def save(name, tensors, args, seed):
+def save(op, name, tensors, args, seed):
     """The safetensors format by hand: 8 bytes of header length, JSON, data. NumPy has no bfloat16."""
-    header = {"__metadata__": {"op": "dequantize", "args": json.dumps(args), "seed": str(seed), "made_by": MADE_BY,
+    name = f"{op}_{name}"
+    header = {"__metadata__": {"op": op, "args": json.dumps(args), "seed": str(seed), "made_by": MADE_BY[op],
                                "tolerance": "0.0", "tolerance_why": "exact values: y is compared bit for bit"}}
     data = b""
     for key, (dtype, shape, part) in tensors.items():
@@ -96,7 +100,7 @@ def compare_with_gguf(records, kind, exact):
     print(f"    gguf {kind.name}: {same.size} elements equal")
 
 
-def main():
+def make_dequantize():
     types = gguf.GGMLQuantizationType
     for i, (layout, kind) in enumerate([(Q8_0, types.Q8_0), (Q4_1, types.Q4_1)]):
         seed = 5000 + i
@@ -105,10 +109,36 @@ def main():
         compare_with_gguf(records, kind, exact)
         for dtype in FORMATS:
             y = encode(once(exact, dtype), dtype)
-            save(f"dequantize_{kind.name.lower()}_{dtype.lower()}",
+            save("dequantize", f"{kind.name.lower()}_{dtype.lower()}",
                  {"x": ("U8", [RECORDS, layout.itemsize], records.tobytes()), "y": (dtype, [RECORDS, 32], y)},
                  {"format": kind.value}, seed)
 
 
+# ---- cast --------------------------------------------------------------------------------------------------------
+TYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype(ml_dtypes.bfloat16)}
+
+
+def make_cast():
+    for i, (source, kind) in enumerate(TYPES.items()):
+        seed = 5100 + i
+        g = np.random.default_rng(seed)
+        word = np.dtype(f"<u{kind.itemsize}")
+        bits = g.integers(0, 1 << 8 * kind.itemsize, 700, dtype=np.uint64).astype(word).view(kind)
+        # Midpoints of the narrower types, and their neighbours, over all exponents, subnormal ones included.
+        near = []
+        for dtype in ("F16", "BF16"):
+            digits, least, largest = FORMATS[dtype]
+            exponents = g.integers(least - digits, largest + 1, 250)
+            quanta = np.maximum(exponents, least) - digits + 1
+            steps = np.floor(np.ldexp(1 + g.random(250), exponents - quanta)) + 0.5
+            near.append(np.ldexp(steps + g.integers(-1, 2, 250) * 2.0**-10, quanta))
+        values = np.concatenate(near) * g.choice([-1, 1], 500)
+        with np.errstate(all="ignore"):
+            x = np.concatenate([bits, values.astype(np.float32).astype(kind), np.array([0.0, -0.0]).astype(kind)])
+            results = {f"y_{name.lower()}": (name, [x.size], x.astype(to).tobytes()) for name, to in TYPES.items()}
+        save("cast", source.lower(), {"x": (source, [x.size], x.tobytes())} | results, {}, seed)
+
+
 if __name__ == "__main__":
-    main()
+    make_dequantize()
+    make_cast()
