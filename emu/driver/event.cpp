@@ -65,9 +65,14 @@ CUresult cuEventCreate(CUevent* out, unsigned flags) {
     return CUDA_SUCCESS;
 }
 
-CUresult cuEventDestroy_v2(CUevent event) {
+CUresult cuEventDestroy_v2(CUevent handle) {
     ENTER(cuEventDestroy_v2, NEED_INIT);
-    return s.events.remove(event) ? current_sticky() : CUDA_ERROR_INVALID_HANDLE;
+    const std::shared_ptr<Event> event = s.events.find(handle);
+    if (!event) return CUDA_ERROR_INVALID_HANDLE;
+    event->capture.reset(); // its graph may have nodes that record this very event
+    event->tips.clear();
+    s.events.remove(handle);
+    return current_sticky();
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream) {

@@ -46,6 +46,7 @@ void finish(const std::shared_ptr<Op>& op) {
     op->finished = Clock::now();
     op->work = NoWork{};
     op->context->pending--;
+    op->context.reset();
     for (const std::shared_ptr<Op>& next : op->dependents)
         if (--next->unmet == 0) queue().ready.emplace(next->sequence, next);
     op->dependents.clear();
@@ -117,7 +118,7 @@ void run_eagerly(Lock& lock) {
 void run_one(Lock& lock) { step(lock); }
 
 CUresult wait_for(Lock& lock, const std::shared_ptr<Op>& op) {
-    if (!op) return CUDA_SUCCESS;
+    if (!op || op->done) return CUDA_SUCCESS;
     const std::shared_ptr<Context> context = op->context;
     while (!op->done)
         if (!step(lock)) state().changed.wait(lock, [&] { return op->done || !queue().executing; });

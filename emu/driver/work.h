@@ -72,8 +72,8 @@ using Work = std::variant<NoWork, KernelWork, CopyWork, FillWork, HostWork, Reco
 using Clock = std::chrono::steady_clock;
 
 struct Op {
-    uint64_t sequence = 0; // order of submission
-    std::shared_ptr<Context> context;
+    uint64_t sequence = 0;            // order of submission
+    std::shared_ptr<Context> context; // until it is done: the context's streams remember their last op
     Work work;
     uint32_t unmet = 0; // dependencies that are not done
     std::vector<std::shared_ptr<Op>> dependents;
