@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX text to Ast: directives, declarations, labels, instructions, constant expressions. Whatever it does not know it
-// refuses with file and line; what a mnemonic or a type means is decided later, in ir/.
+// PTX text to Ast: directives, declarations, labels, instructions. Whatever it does not know it refuses with file and
+// line; what a mnemonic or a type means is decided later, in ir/.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
-#include "lexer.h"
+#include "cursor.h"
 
 namespace emu::text {
 namespace {
 
-class Parser {
+class Parser : Cursor {
 public:
-    explicit Parser(std::string_view ptx) { tokens_ = tokenize(ptx, ast_); }
+    explicit Parser(std::string_view ptx) : Cursor(ptx) {}
 
     Ast run() {
         while (ast_.errors.empty() && peek().kind != Token::end) module_item();
@@ -22,101 +22,6 @@ public:
     }
 
 private:
-    // --- tokens ---
-    const Token& peek(size_t n = 0) const { return tokens_[std::min(at_ + n, tokens_.size() - 1)]; }
-    const Token& take() {
-        const Token& t = peek();
-        if (at_ + 1 < tokens_.size()) at_++;
-        return t;
-    }
-    bool is(const char* s) const { return peek().kind != Token::string && peek().text == s; }
-    bool accept(const char* s) {
-        if (!is(s) || peek().kind == Token::end) return false;
-        take();
-        return true;
-    }
-    void fail(const std::string& what) {
-        if (!ast_.errors.empty()) return;
-        Place p = peek().place;
-        ast_.errors.push_back(ast_.files[p.file] + ":" + std::to_string(p.line) + ": " + what);
-        at_ = tokens_.size() - 1;
-    }
-    bool expect(const char* s) {
-        if (accept(s)) return true;
-        fail(std::string("'") + s + "' is missing before '" + std::string(peek().text) + "'");
-        return false;
-    }
-    bool ok() const { return ast_.errors.empty(); }
-
-    // --- constant expressions: 64-bit integers with C's operators ---
-    uint64_t primary() {
-        if (accept("(")) {
-            uint64_t v = expression();
-            expect(")");
-            return v;
-        }
-        if (accept("-")) return 0 - primary();
-        if (accept("+")) return primary();
-        if (accept("~")) return ~primary();
-        if (accept("!")) return !primary();
-        if (peek().kind == Token::integer) return take().value;
-        fail("a constant is expected, not '" + std::string(peek().text) + "'");
-        return 0;
-    }
-    static int precedence(std::string_view op) {
-        static const char* const levels[] = {"|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"};
-        for (int i = 0; i < 8; i++) {
-            std::string_view all = levels[i];
-            for (size_t at = 0; at < all.size();) {
-                size_t stop = std::min(all.find(' ', at), all.size());
-                if (all.substr(at, stop - at) == op) return i + 1;
-                at = stop + 1;
-            }
-        }
-        return 0;
-    }
-    uint64_t apply(std::string_view op, uint64_t a, uint64_t b) {
-        auto sa = int64_t(a), sb = int64_t(b);
-        if ((op == "/" || op == "%") && b == 0) {
-            fail("division by zero in a constant");
-            return 0;
-        }
-        if (op == "+") return a + b;
-        if (op == "-") return a - b;
-        if (op == "*") return a * b;
-        if (op == "/") return sb == -1 ? 0 - a : uint64_t(sa / sb);
-        if (op == "%") return sb == -1 ? 0 : uint64_t(sa % sb);
-        if (op == "<<") return a << (b & 63);
-        if (op == ">>") return uint64_t(sa >> (b & 63));
-        if (op == "&") return a & b;
-        if (op == "|") return a | b;
-        if (op == "^") return a ^ b;
-        if (op == "==") return a == b;
-        if (op == "!=") return a != b;
-        if (op == "<") return sa < sb;
-        if (op == ">") return sa > sb;
-        if (op == "<=") return sa <= sb;
-        return sa >= sb;
-    }
-    uint64_t binary(int least) {
-        uint64_t a = primary();
-        for (;;) {
-            std::string_view op = peek().kind == Token::punct ? peek().text : std::string_view();
-            int level = precedence(op);
-            if (level == 0 || level < least || !ok()) return a;
-            take();
-            a = apply(op, a, binary(level + 1));
-        }
-    }
-    uint64_t expression() {
-        uint64_t a = binary(1);
-        if (!accept("?")) return a;
-        uint64_t yes = expression();
-        expect(":");
-        uint64_t no = expression();
-        return a ? yes : no;
-    }
-
     // --- operands ---
     std::string_view name() {
         if (peek().kind != Token::word) {
@@ -137,17 +42,7 @@ private:
         o.kind = Operand::address;
         if (peek().kind == Token::word) {
             o.id = name();
-            if (is("+") || is("-")) {
-                bool minus = is("-");
-                take();
-                o.value = binary(1 + precedence("+")); // one term; the rest follows
-                if (minus) o.value = 0 - o.value;
-                while (ok() && (is("+") || is("-"))) {
-                    bool less = take().text == "-";
-                    uint64_t term = binary(1 + precedence("+"));
-                    o.value = less ? o.value - term : o.value + term;
-                }
-            }
+            o.value = terms();
         } else {
             o.value = expression();
         }
@@ -178,11 +73,7 @@ private:
             }
             o.kind = Operand::name;
             o.id = name();
-            while (ok() && (is("+") || is("-"))) {
-                bool less = take().text == "-";
-                uint64_t term = binary(1 + precedence("+"));
-                o.value = less ? o.value - term : o.value + term;
-            }
+            o.value = terms();
             return o;
         }
         bool minus = is("-") && (peek(1).kind == Token::f64 || peek(1).kind == Token::f32);
@@ -421,10 +312,6 @@ private:
             fail("'" + std::string(d) + "' is not supported");
         }
     }
-
-    Ast ast_;
-    std::vector<Token> tokens_;
-    size_t at_ = 0;
 };
 
 } // namespace
