@@ -88,19 +88,7 @@ bool Checker::read_record(const Access& a, Record& r) {
         const bool mine = r.readers[0] == bit && !r.readers[1] && r.read_clock[0] == clock;
         if (!mine) r.readers[0] = r.readers[1] = 0, r.read_bytes = 0;
     }
-    r.readers[0] &= ~bit;
-    r.readers[1] &= ~bit;
-    if (r.readers[0] && r.read_clock[0] != clock) { // keep the newer set in front
-        r.readers[1] = r.readers[0];
-        r.read_clock[1] = r.read_clock[0];
-        r.readers[0] = 0;
-    }
-    r.readers[0] |= bit;
-    r.read_clock[0] = clock;
-    r.read_pc = a.warp.pc;
-    r.read_lane = uint8_t(a.lane);
-    r.read_warp = uint8_t(w);
-    r.read_bytes |= a.bytes;
+    r.note_read(w, a.lane, a.warp.pc, clock, a.bytes);
     return true;
 }
 
@@ -120,14 +108,7 @@ bool Checker::write_record(const Access& a, Record& r, bool atomic) {
                 if (!clocks_.before(reader, r.read_clock[set], w))
                     return race(a, now, "read ", reader, r.read_lane, r.read_pc, reader == r.read_warp);
             }
-    const bool same = r.write_warp == w && r.write_clock == clocks_.now(w);
-    r.write_bytes = uint8_t((same ? r.write_bytes : 0) | a.bytes);
-    r.write_clock = clocks_.now(w);
-    r.write_pc = a.warp.pc;
-    r.write_warp = uint8_t(w);
-    r.write_lane = uint8_t(a.lane);
-    r.flags = uint8_t((r.flags & Record::split) | (atomic ? Record::atomic : 0));
-    if (a.bytes == 15) r.readers[0] = r.readers[1] = 0, r.read_bytes = 0;
+    r.note_write(w, a.lane, a.warp.pc, clocks_.now(w), a.bytes, atomic ? Record::atomic : 0);
     return true;
 }
 
@@ -151,12 +132,46 @@ template <class F> bool Checker::each_record(Warp& w, uint32_t mask, const uint3
     return true;
 }
 
+// The everyday case of 16 bytes, where all is ordered and nothing in flight, without calls. Returns the lanes that need
+// a closer look.
+uint32_t Checker::quick_reads(Warp& w, uint32_t mask, const uint32_t* addr) {
+    const VectorClock& known = clocks_.all(w.index);
+    const uint32_t clock = known[w.index];
+    uint32_t left = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const unsigned lane = unsigned(__builtin_ctz(m));
+        Record& r = words_.coarse(addr[lane]);
+        const bool fresh_copy = (r.flags & Record::copied) && r.write_clock == clock; // perhaps its own
+        if ((r.flags & (Record::split | Record::in_flight)) || r.write_clock > known[r.write_warp] || fresh_copy)
+            left |= 1u << lane;
+        else r.note_read(w.index, lane, w.pc, clock, 15);
+    }
+    return left;
+}
+
+uint32_t Checker::quick_writes(Warp& w, uint32_t mask, const uint32_t* addr) {
+    const VectorClock& known = clocks_.all(w.index);
+    const uint32_t clock = known[w.index], all = *std::min_element(known.begin(), known.begin() + cta_->nwarps);
+    uint32_t left = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const unsigned lane = unsigned(__builtin_ctz(m));
+        Record& r = words_.coarse(addr[lane]);
+        const bool unseen = (r.readers[0] && r.read_clock[0] > all) || (r.readers[1] && r.read_clock[1] > all);
+        if ((r.flags & (Record::split | Record::in_flight)) || r.write_clock > known[r.write_warp] || unseen)
+            left |= 1u << lane;
+        else r.note_write(w.index, lane, w.pc, clock, 15, 0);
+    }
+    return left;
+}
+
 bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    if (bytes == 16) mask = quick_reads(w, mask, addr);
     return each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return read_record(a, r); });
 }
 
 bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
     if (!same_instruction(w, mask, addr, bytes)) return false;
+    if (bytes == 16) mask = quick_writes(w, mask, addr);
     if (!each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return write_record(a, r, false); }))
         return false;
     if (bytes == 16)
@@ -215,24 +230,30 @@ bool Checker::same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, uns
 void Checker::warp_sync(Warp& w, uint32_t) { ++warp_syncs_[w.index]; }
 void Checker::fence(Warp& w, uint32_t) { clocks_.fence(w.index); }
 
-// shared_write has already been told of these bytes: only the state changes here.
 bool Checker::async_issue(Warp& w, uint32_t mask, const uint32_t* dst, unsigned bytes) {
+    if (!shared_write(w, mask, dst, bytes)) return false;
     return each_record(w, mask, dst, bytes, [&](const Access&, Record& r) {
         r.flags |= Record::in_flight;
         return true;
     });
 }
 
-void Checker::async_land(Cta&, unsigned warp, unsigned lane, uint32_t dst, unsigned bytes) {
-    auto settle = [&](Record& r) {
-        r.flags = uint8_t((r.flags & ~Record::in_flight) | Record::copied);
-        r.write_clock = clocks_.now(warp);
-        r.write_warp = uint8_t(warp);
-        r.write_lane = uint8_t(lane);
-        r.copy_sync = warp_syncs_[warp];
-    };
-    if (bytes == 16 && !words_.is_split(dst)) return settle(words_.coarse(dst));
-    for (unsigned i = 0; i < bytes; i += 4) settle(words_.fine(dst + i));
+void Checker::async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes) {
+    const uint32_t clock = clocks_.now(warp);
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const unsigned lane = unsigned(__builtin_ctz(m));
+        auto settle = [&](Record& r) {
+            r.flags = uint8_t((r.flags & ~Record::in_flight) | Record::copied);
+            r.write_clock = clock;
+            r.write_warp = uint8_t(warp);
+            r.write_lane = uint8_t(lane);
+            r.copy_sync = warp_syncs_[warp];
+        };
+        const uint32_t a = dst[lane];
+        if (bytes == 16 && !words_.is_split(a)) settle(words_.coarse(a));
+        else
+            for (unsigned i = 0; i < bytes; i += 4) settle(words_.fine(a + i));
+    }
 }
 
 } // namespace emu

@@ -23,7 +23,7 @@ public:
     bool barrier_release(Cta& cta, unsigned id, uint32_t sync_warps, uint32_t arrive_warps) override;
     void warp_sync(Warp& w, uint32_t lanes) override;
     bool async_issue(Warp& w, uint32_t mask, const uint32_t* dst, unsigned bytes) override;
-    void async_land(Cta& cta, unsigned warp, unsigned lane, uint32_t dst, unsigned bytes) override;
+    void async_land(Cta& cta, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes) override;
     void fence(Warp& w, uint32_t mask) override;
 
 private:
@@ -38,6 +38,8 @@ private:
     bool read_record(const Access& a, Record& r);
     bool write_record(const Access& a, Record& r, bool atomic);
     template <class F> bool each_record(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F f);
+    uint32_t quick_reads(Warp& w, uint32_t mask, const uint32_t* addr);
+    uint32_t quick_writes(Warp& w, uint32_t mask, const uint32_t* addr);
     bool same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes);
 
     bool race(const Access& a, const char* now, const char* then, unsigned warp, unsigned lane, uint32_t pc,

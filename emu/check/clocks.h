@@ -30,6 +30,7 @@ public:
     // Is moment `clock` of warp `v` before what warp w does now?
     bool before(unsigned v, uint32_t clock, unsigned w) const { return clock <= known_[w][v]; }
     uint32_t knows(unsigned w, unsigned v) const { return known_[w][v]; }
+    const VectorClock& all(unsigned w) const { return known_[w]; }
 
     void arrive(unsigned w, unsigned barrier, bool goes_on) {
         join(barrier_[barrier], known_[w]);

@@ -23,6 +23,35 @@ struct Record {
     uint32_t read_clock[2] = {0, 0};
     uint32_t read_pc = 0;
     uint8_t read_lane = 0, read_warp = 0;
+
+    // A read of `bytes` of it by a warp whose clock stands at `clock`; of two sets of readers the newer is in front.
+    void note_read(unsigned warp, unsigned lane, uint32_t pc, uint32_t clock, uint8_t bytes) {
+        const uint32_t bit = 1u << warp;
+        readers[0] &= ~bit;
+        readers[1] &= ~bit;
+        if (readers[0] && read_clock[0] != clock) {
+            readers[1] = readers[0];
+            read_clock[1] = read_clock[0];
+            readers[0] = 0;
+        }
+        readers[0] |= bit;
+        read_clock[0] = clock;
+        read_pc = pc;
+        read_lane = uint8_t(lane);
+        read_warp = uint8_t(warp);
+        read_bytes |= bytes;
+    }
+    // A write of `bytes` of it; a whole word's makes the readers past.
+    void note_write(unsigned warp, unsigned lane, uint32_t pc, uint32_t clock, uint8_t bytes, uint8_t also) {
+        const bool same = write_warp == warp && write_clock == clock;
+        write_bytes = uint8_t((same ? write_bytes : 0) | bytes);
+        write_clock = clock;
+        write_pc = pc;
+        write_warp = uint8_t(warp);
+        write_lane = uint8_t(lane);
+        flags = uint8_t((flags & split) | also);
+        if (bytes == 15) readers[0] = readers[1] = 0, read_bytes = 0;
+    }
 };
 
 class Words {

@@ -47,8 +47,8 @@ EMU_INLINE void count_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
     c.shared_conflicts += waves > least ? waves - least : 0;
 }
 
-// False after a report. addr holds 32 addresses; lanes outside the mask may hold anything.
-EMU_INLINE bool check_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write,
+// False after a report. addr holds 32 addresses; lanes outside the mask may hold anything. The observer is not told.
+EMU_INLINE bool place_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write,
                              uint32_t* undefined) {
     Cta& cta = *w.cta;
     const Options& o = w.launch->options;
@@ -78,10 +78,14 @@ EMU_INLINE bool check_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
         if (*undefined) note_undefined(w, Space::shared, addr[__builtin_ctz(*undefined)]);
     }
     count_shared(w, addr, mask, bytes);
-    if (cta.observer)
-        return write ? cta.observer->shared_write(w, mask, addr, bytes)
-                     : cta.observer->shared_read(w, mask, addr, bytes);
     return true;
+}
+
+EMU_INLINE bool check_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write,
+                             uint32_t* undefined) {
+    if (!place_shared(w, addr, mask, bytes, write, undefined)) return false;
+    Observer* o = w.cta->observer;
+    return !o || (write ? o->shared_write(w, mask, addr, bytes) : o->shared_read(w, mask, addr, bytes));
 }
 
 EMU_INLINE void define_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes) {

@@ -20,6 +20,10 @@ AsyncEngine& engine_of(Warp& w) {
 
 // Bytes that each lane copies; the others of its `bytes` are zero-filled.
 void valid_bytes(const Warp& w, const Inst& in, uint8_t* valid) {
+    if (!(in.sub & (SRC_SIZE | IGNORE_SRC))) {
+        std::memset(valid, in.bytes, 32);
+        return;
+    }
     const uint32_t ignored = in.sub & IGNORE_SRC ? w.preds[in.r[3]] ^ (in.flags & Inst::not_src ? FULL : 0) : 0;
     for (int l = 0; l < 32; ++l) {
         const uint32_t size = in.sub & SRC_SIZE ? w.reg<uint32_t>(in.r[3])[l] : in.bytes;
@@ -49,11 +53,13 @@ bool check_part(Warp& w, const AsyncCopy& copy, int lane, uint32_t* undefined) {
 
 bool check_sources(Warp& w, AsyncCopy& copy) {
     uint32_t whole = 0, part = 0;
-    for (uint32_t m = copy.mask; m; m &= m - 1) {
-        const int l = __builtin_ctz(m);
-        if (copy.valid[l] == copy.bytes) whole |= 1u << l;
-        else if (copy.valid[l]) part |= 1u << l;
+    EMU_LANES
+    for (int l = 0; l < 32; ++l) {
+        whole |= (copy.valid[l] == copy.bytes ? 1u : 0u) << l;
+        part |= (copy.valid[l] ? 1u : 0u) << l;
     }
+    whole &= copy.mask;
+    part &= copy.mask & ~whole;
     if (whole && !check_global(w, copy.src, whole, copy.bytes, false, &copy.undefined)) return false;
     copy.undefined &= whole;
     for (uint32_t m = part; m; m &= m - 1)
@@ -75,7 +81,7 @@ Flow cp_async(Warp& w, const Inst& in) {
         copy.src[l] = (in.sub & NARROW_SRC ? src32[l] : src[l]) + uint64_t(in.imm);
     }
     if (!check_sources(w, copy)) return Flow::failed;
-    if (!check_shared(w, copy.dst, copy.mask, copy.bytes, true, nullptr)) return Flow::failed;
+    if (!place_shared(w, copy.dst, copy.mask, copy.bytes, true, nullptr)) return Flow::failed;
     if (w.cta->observer && !w.cta->observer->async_issue(w, copy.mask, copy.dst, copy.bytes)) return Flow::failed;
     if (w.cta->counters) w.cta->counters->async_bytes += uint64_t(copy.bytes) * unsigned(__builtin_popcount(copy.mask));
     engine_of(w).issue(std::move(copy));

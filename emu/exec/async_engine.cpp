@@ -45,11 +45,9 @@ void AsyncEngine::write_bytes(AsyncCopy& copy, uint32_t lanes) {
 
 void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes) {
     write_bytes(copy, lanes);
-    for (uint32_t m = lanes; m; m &= m - 1) {
-        const int l = __builtin_ctz(m);
-        if (!(copy.undefined >> l & 1)) set_defined(cta_, copy.dst[l], copy.bytes, true);
-        if (cta_.observer) cta_.observer->async_land(cta_, copy.warp, unsigned(l), copy.dst[l], copy.bytes);
-    }
+    for (uint32_t m = lanes & ~copy.undefined; m; m &= m - 1)
+        set_defined(cta_, copy.dst[__builtin_ctz(m)], copy.bytes, true);
+    if (cta_.observer) cta_.observer->async_land(cta_, copy.warp, lanes, copy.dst, copy.bytes);
     in_flight_ -= uint32_t(__builtin_popcount(lanes));
     copy.mask &= ~lanes;
 }
@@ -71,6 +69,11 @@ void AsyncEngine::commit(uint32_t warp, uint32_t lanes) {
     OfWarp& w = warps_[warp];
     Group group;
     group.mask = lanes;
+    if (lanes == FULL) { // all that is open
+        group.copies.swap(w.open);
+        w.groups.push_back(std::move(group));
+        return;
+    }
     std::vector<AsyncCopy> rest;
     for (AsyncCopy& copy : w.open) {
         const uint32_t mine = copy.mask & lanes, others = copy.mask & ~lanes;

@@ -12,7 +12,7 @@
 #include "handlers.h"
 
 EMU_DECLARE_LEVEL(plain)
-#ifdef EMU_HAS_avx2
+#ifdef EMU_exec_HAS_avx2
 EMU_DECLARE_LEVEL(avx2)
 #endif
 
@@ -25,13 +25,13 @@ struct Entry {
 #define EMU_PLAIN(family) {#family, &plain::pick_##family},
 #define EMU_AVX2(family) {#family, &avx2::pick_##family},
 constexpr Entry PLAIN[] = {EMU_FAMILIES(EMU_PLAIN)};
-#ifdef EMU_HAS_avx2
+#ifdef EMU_exec_HAS_avx2
 constexpr Entry AVX2[] = {EMU_FAMILIES(EMU_AVX2)};
 #endif
 constexpr size_t COUNT = sizeof PLAIN / sizeof PLAIN[0];
 
 const Entry* best_level() {
-#ifdef EMU_HAS_avx2
+#ifdef EMU_exec_HAS_avx2
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return AVX2;
 #endif
     return PLAIN;

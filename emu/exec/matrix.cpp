@@ -16,12 +16,13 @@ using num::MmaOutput;
 
 template <int K, MmaInput IN, MmaOutput OUT> Flow mma(Warp& w, const Inst& in) {
     constexpr int A = K / 4, B = K / 8, C = OUT == MmaOutput::f32 ? 4 : 2;
-    alignas(64) uint32_t a[4][32], b[2][32], c[4][32], d[4][32];
-    for (int i = 0; i < A; ++i) std::memcpy(a[i], w.reg<uint32_t>(in.r[C + i]), 128);
-    for (int i = 0; i < B; ++i) std::memcpy(b[i], w.reg<uint32_t>(in.r[C + A + i]), 128);
-    for (int i = 0; i < C; ++i) std::memcpy(c[i], w.reg<uint32_t>(in.r[C + A + B + i]), 128);
+    const uint32_t *a[A], *b[B], *c[C];
+    uint32_t* d[C];
+    for (int i = 0; i < C; ++i) d[i] = w.reg<uint32_t>(in.r[i]);
+    for (int i = 0; i < A; ++i) a[i] = w.reg<uint32_t>(in.r[C + i]);
+    for (int i = 0; i < B; ++i) b[i] = w.reg<uint32_t>(in.r[C + A + i]);
+    for (int i = 0; i < C; ++i) c[i] = w.reg<uint32_t>(in.r[C + A + B + i]);
     num::mma_m16n8(a, b, c, d, K, IN, OUT);
-    for (int i = 0; i < C; ++i) std::memcpy(w.reg<uint32_t>(in.r[i]), d[i], 128);
     return Flow::next;
 }
 

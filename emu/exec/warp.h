@@ -125,17 +125,17 @@ public:
         return true;
     }
     virtual void warp_sync(Warp&, uint32_t lanes) { (void)lanes; }
-    // cp.async: issue (destination dst[l], `bytes` each, a copy of lane l), commit, and a wait that left `pending`
-    // groups in flight.
+    // cp.async: issue (a write of `bytes` at dst[l] that begins here), commit, and a wait that left `pending` groups in
+    // flight.
     virtual bool async_issue(Warp&, uint32_t mask, const uint32_t* dst, unsigned bytes) {
         (void)mask, (void)dst, (void)bytes;
         return true;
     }
     virtual void async_commit(Warp&, uint32_t mask) { (void)mask; }
     virtual void async_wait(Warp&, uint32_t mask, unsigned pending) { (void)mask, (void)pending; }
-    // A copy landed at dst (called when the bytes are written).
-    virtual void async_land(Cta&, unsigned warp, unsigned lane, uint32_t dst, unsigned bytes) {
-        (void)warp, (void)lane, (void)dst, (void)bytes;
+    // Copies of these lanes landed at dst[l]: the wait that covers them has come.
+    virtual void async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes) {
+        (void)warp, (void)mask, (void)dst, (void)bytes;
     }
     virtual bool global_access(Warp&, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) {
         (void)mask, (void)addr, (void)bytes, (void)write;

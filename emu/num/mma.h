@@ -17,10 +17,11 @@ enum class MmaOutput : uint8_t { f32, f16 };
 //   the sum is cut to f32 (subnormals kept), or rounded to nearest even to f16.
 // A sum of zero is +0, a NaN is 0x7fffffff (f16: 0x7fff).
 //
-// Register planes are [register][lane]; lane = 4g + t. k = 16: A has 4, B 2 registers; k = 8: A has 2, B 1.
-// C and D have 4 planes for f32, 2 for f16. d may be c.
-void mma_m16n8(const uint32_t (*a)[32], const uint32_t (*b)[32], const uint32_t (*c)[32], uint32_t (*d)[32], int k,
-               MmaInput input, MmaOutput output);
+// A register is 32 words, one a lane; lane = 4g + t. k = 16: A has 4, B 2 registers; k = 8: A has 2, B 1.
+// C and D have 4 registers for f32, 2 for f16. A register of d may be one of the others.
+using Planes = const uint32_t* const*;
+using PlanesOut = uint32_t* const*;
+void mma_m16n8(Planes a, Planes b, Planes c, PlanesOut d, int k, MmaInput input, MmaOutput output);
 
 // The same for one output in any legal case, without speed: what the fast path falls back on.
 uint32_t mma_dot(const uint32_t* a, const uint32_t* b, int k, uint32_t c, MmaInput input, MmaOutput output);

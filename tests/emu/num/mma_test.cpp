@@ -12,7 +12,7 @@
 #include <random>
 #include <string>
 
-#include "num/mma.h"
+#include "num/mma_tile.h"
 
 namespace {
 
@@ -139,10 +139,17 @@ uint32_t random_c(int style, bool f32) {
 }
 
 struct Planes {
-    uint32_t a[4][32], b[2][32], c[4][32], d[4][32];
+    alignas(64) uint32_t a[4][32], b[2][32], c[4][32], d[4][32];
+    void mma(const emu::num::TileLevel& level, int k, bool bf16, bool f32_out) {
+        const uint32_t *as[] = {a[0], a[1], a[2], a[3]}, *bs[] = {b[0], b[1]}, *cs[] = {c[0], c[1], c[2], c[3]};
+        uint32_t* ds[] = {d[0], d[1], d[2], d[3]};
+        const auto input = bf16 ? emu::num::MmaInput::bf16 : emu::num::MmaInput::f16;
+        const auto output = f32_out ? emu::num::MmaOutput::f32 : emu::num::MmaOutput::f16;
+        emu::num::tile_function(*level.functions, k, input, output)(as, bs, cs, ds);
+    }
 };
 
-int check_tile(int k, bool bf16, bool f32_out, int style, int c_style) {
+int check_tile(const emu::num::TileLevel& level, int k, bool bf16, bool f32_out, int style, int c_style) {
     uint32_t a[16][16], b[8][16], c[16][8];
     for (auto& row : a)
         for (auto& x : row) x = random_half(style, bf16);
@@ -171,8 +178,7 @@ int check_tile(int k, bool bf16, bool f32_out, int style, int c_style) {
             else p.c[i / 2][lane] = value;
         }
     }
-    using namespace emu::num;
-    mma_m16n8(p.a, p.b, p.c, p.d, k, bf16 ? MmaInput::bf16 : MmaInput::f16, f32_out ? MmaOutput::f32 : MmaOutput::f16);
+    p.mma(level, k, bf16, f32_out);
     int wrong = 0;
     for (int lane = 0; lane < 32; ++lane)
         for (int i = 0; i < 4; ++i) {
@@ -181,14 +187,14 @@ int check_tile(int k, bool bf16, bool f32_out, int style, int c_style) {
             const uint32_t want = model(a[row], b[col], k, c[row][col], bf16, f32_out);
             if (got == want) continue;
             if (!wrong)
-                std::printf("k%d %s->%s style %d,%d row %d col %d: got %08x want %08x\n", k, bf16 ? "bf16" : "f16",
-                            f32_out ? "f32" : "f16", style, c_style, row, col, got, want);
+                std::printf("%s k%d %s->%s style %d,%d row %d col %d: got %08x want %08x\n", level.name, k,
+                            bf16 ? "bf16" : "f16", f32_out ? "f32" : "f16", style, c_style, row, col, got, want);
             ++wrong;
         }
     return wrong;
 }
 
-void bench() {
+void bench(const emu::num::TileLevel& level) {
     Planes p;
     for (bool bf16 : {true, false})
         for (bool f32 : {true, false}) {
@@ -202,14 +208,11 @@ void bench() {
                 double best = 1e9; // the least of many short batches: other programs share the machine
                 for (int batch = 0; batch < 200; ++batch) {
                     const auto start = std::chrono::steady_clock::now();
-                    for (int i = 0; i < 1000; ++i)
-                        emu::num::mma_m16n8(p.a, p.b, p.c, p.d, 16,
-                                            bf16 ? emu::num::MmaInput::bf16 : emu::num::MmaInput::f16,
-                                            f32 ? emu::num::MmaOutput::f32 : emu::num::MmaOutput::f16);
+                    for (int i = 0; i < 1000; ++i) p.mma(level, 16, bf16, f32);
                     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
                     best = std::min(best, took.count() / 1000);
                 }
-                std::printf("m16n8k16 %s.%s %s: %.0f ns\n", f32 ? "f32" : "f16", bf16 ? "bf16" : "f16",
+                std::printf("%s m16n8k16 %s.%s %s: %.0f ns\n", level.name, f32 ? "f32" : "f16", bf16 ? "bf16" : "f16",
                             zero ? "zeros" : "random", best);
             }
         }
@@ -218,7 +221,11 @@ void bench() {
 } // namespace
 
 int main(int argc, char** argv) {
-    if (argc > 1 && std::string(argv[1]) == "--bench") return bench(), 0;
+    const std::vector<emu::num::TileLevel> levels = emu::num::tile_levels();
+    if (argc > 1 && std::string(argv[1]) == "--bench") {
+        for (const auto& level : levels) bench(level);
+        return 0;
+    }
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 12;
     long outputs = 0, wrong = 0;
     for (int round = 0; round < rounds; ++round)
@@ -226,8 +233,10 @@ int main(int argc, char** argv) {
             for (int c_style = 0; c_style <= 8; ++c_style)
                 for (int form = 0; form < 6; ++form) {
                     const bool bf16 = form % 3 == 0, f32 = form % 3 != 2;
-                    wrong += check_tile(form < 3 ? 16 : 8, bf16, f32, style, c_style);
-                    outputs += 128;
+                    for (const auto& level : levels) {
+                        wrong += check_tile(level, form < 3 ? 16 : 8, bf16, f32, style, c_style);
+                        outputs += 128;
+                    }
                 }
     std::printf("%ld outputs compared, %ld wrong\n", outputs, wrong);
     return wrong != 0;
