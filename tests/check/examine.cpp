@@ -30,7 +30,10 @@ struct Way {
     RunOptions options;
 };
 
-std::vector<Way> ways_of(const Case& c, bool first_kernel, const Runner& runner) {
+std::vector<Way> ways_of(const Case& c, bool first_kernel, const Options& options, const Runner& runner) {
+    if (options.single) {
+        return {{"single", {.poison = 0xc5, .tight = true, .alone = true}}};
+    }
     std::vector<Way> ways = {{"guarded", {.poison = 0xff}}, {"tight", {.poison = 0xc5, .tight = true}}};
     if (first_kernel) {
         ways.push_back({"graph", {.poison = 0xff, .graph = true}});
@@ -40,9 +43,8 @@ std::vector<Way> ways_of(const Case& c, bool first_kernel, const Runner& runner)
         bytes += storage.bytes.size();
     }
     constexpr size_t QUICK = size_t{1} << 28; // what is copied and compared in well under a second
-    if (runner.real() && bytes < QUICK) {
-        ways.insert(ways.end(), 4, {"repeated", {.poison = 0xc5, .tight = true}});
-    }
+    const int repeats = options.repeats >= 0 ? options.repeats : runner.real() && bytes < QUICK ? 4 : 0;
+    ways.insert(ways.end(), static_cast<size_t>(repeats), {"repeated", {.poison = 0xc5, .tight = true}});
     return ways;
 }
 
@@ -54,7 +56,7 @@ Result run_kernel(const Case& c, const Choice& kernel, bool first_kernel, const 
     std::vector<Image> first;
     bool planted = false;
     int run = 0;
-    for (const Way& way : ways_of(c, first_kernel, runner)) {
+    for (const Way& way : ways_of(c, first_kernel, options, runner)) {
         const auto fault = [&](const std::string& text) {
             result.faults.push_back(std::string(way.name).append(" run: ").append(text));
         };
@@ -96,7 +98,8 @@ Result measure(const Case& c, const Choice& kernel, const Options& options, Runn
     result.kernel = kernel.name;
     double median = 0, least = 0;
     uint64_t flops = 0, bytes = 0;
-    if (std::string error = runner.bench(c, kernel, options.repeats, median, least, flops, bytes); !error.empty()) {
+    const int repeats = options.repeats > 0 ? options.repeats : 20;
+    if (std::string error = runner.bench(c, kernel, repeats, median, least, flops, bytes); !error.empty()) {
         result.status = Result::failed;
         result.faults.push_back(error);
         return result;

@@ -232,11 +232,12 @@ private:
             json_,
             "%s\n {\"op\": %s, \"case\": %s, \"kernel\": %s, \"driver\": %s, \"device\": %s, \"schedule\": %s, "
             "\"seed\": %llu, "
-            "\"status\": \"%s\", \"hash\": \"%016llx\", \"seconds\": %.6f, \"measured\": %s, \"faults\": [%s]}",
+            "\"status\": \"%s\", \"exact\": %s, \"hash\": \"%016llx\", \"seconds\": %.6f, \"measured\": %s, "
+            "\"faults\": [%s]}",
             first_ ? "" : ",", quoted(entry.op).c_str(), quoted(entry.name).c_str(), quoted(r.kernel).c_str(),
             quoted(driver_).c_str(), quoted(device_).c_str(), quoted(schedule_).c_str(),
-            static_cast<unsigned long long>(options_.seed), STATUS[r.status], static_cast<unsigned long long>(r.hash),
-            r.seconds, quoted(r.measured).c_str(), faults.c_str());
+            static_cast<unsigned long long>(options_.seed), STATUS[r.status], r.exact ? "true" : "false",
+            static_cast<unsigned long long>(r.hash), r.seconds, quoted(r.measured).c_str(), faults.c_str());
         first_ = false;
     }
 

@@ -31,7 +31,10 @@ what to run
   --timeout S    seconds for one case (default 60); a case that takes longer has failed
 what to do
   --list         print the cases and stop            --explain      print the dispatch table of each case and stop
-  --bench        measure instead of compare          --repeats N    timed launches per kernel (default 20)
+  --bench        measure instead of compare          --single       one process, one launch of each kernel: for
+                                                                    compute-sanitizer and debuggers
+  --repeats N    launches more of each kernel, which must give the same bits (default: 4 on a card); with --bench,
+                 timed launches (default 20)
   --json F       write results to F                  --progress     show the case at work
   -v             one line per kernel                 --plant FAULT  put a fault into right results:
 )";
@@ -112,6 +115,7 @@ static bool set(Options& options, const std::string& name, const std::string& va
             options.timeout = std::stod(value);
         } else if (name == "--repeats") {
             options.repeats = std::stoi(value);
+            return options.repeats >= 0;
         } else if (name == "--json") {
             options.json = value;
         } else if (name == "--plant") {
@@ -149,6 +153,8 @@ bool parse_options(int argc, char** argv, Options& options, std::string& error) 
             options.explain = true;
         } else if (name == "--list") {
             options.list = true;
+        } else if (name == "--single") {
+            options.single = true;
         } else if (name == "--progress") {
             options.progress = true;
         } else if (name == "-v") {
@@ -162,6 +168,10 @@ bool parse_options(int argc, char** argv, Options& options, std::string& error) 
         } else {
             ++i;
         }
+    }
+    if (options.single && (options.drivers.size() > 1 || options.schedules.size() > 1)) {
+        error = "--single: one process has one driver and one schedule";
+        return false;
     }
     return true;
 }

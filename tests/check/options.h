@@ -19,7 +19,8 @@ struct Options {
     double timeout = 60; // seconds for one case
     std::string plant, json;
     bool bench = false, explain = false, list = false, progress = false, verbose = false;
-    int repeats = 20;
+    bool single = false; // this process, and each kernel in one way
+    int repeats = -1;    // not given
 };
 
 // False: *error says why, or is empty if help was asked for and printed.

@@ -55,12 +55,15 @@ void put_lines(FILE* out, char kind, const std::string& text) {
     }
 }
 
+std::unique_ptr<Runner> make_runner(const std::string& driver, const Options& options, std::string& error) {
+    return driver == "oracle" ? make_oracle_runner() : make_library_runner(options.explain, error);
+}
+
 // The child: examines from `first` on, and leaves when its device is no longer usable.
 [[noreturn]] void work(const std::vector<const Entry*>& entries, size_t first, const Options& options,
                        const std::string& driver, FILE* out) {
     std::string error;
-    const std::unique_ptr<Runner> runner =
-        driver == "oracle" ? make_oracle_runner() : make_library_runner(options.explain, error);
+    const std::unique_ptr<Runner> runner = make_runner(driver, options, error);
     if (!runner) {
         put_lines(out, 'X', error);
         std::fflush(out);
@@ -156,10 +159,30 @@ Result parse_result(const std::string& line) {
     return r;
 }
 
+// Without a child: what watches this process sees everything, and what ends it ends the run.
+std::string run_here(const std::vector<const Entry*>& entries, const Options& options, const std::string& driver,
+                     const std::string& schedule, const Listener& listener) {
+    set_environment(driver, schedule);
+    std::string error;
+    const std::unique_ptr<Runner> runner = make_runner(driver, options, error);
+    if (!runner) {
+        return error;
+    }
+    listener.device(runner->device());
+    for (const Entry* entry : entries) {
+        listener.begin(*entry);
+        listener.end(*entry, examine(*entry, options, *runner));
+    }
+    return {};
+}
+
 } // namespace
 
 std::string run_all(const std::vector<const Entry*>& entries, const Options& options, const std::string& driver,
                     const std::string& schedule, const Listener& listener) {
+    if (options.single) {
+        return run_here(entries, options, driver, schedule, listener);
+    }
     size_t next = 0;
     while (next < entries.size()) {
         Child child(entries, next, options, driver, schedule);

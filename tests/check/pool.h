@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The child process that examines cases, as the parent sees it: a crash or a long silence is a failed case, after
-// which a new child goes on with the next. The parent itself never loads a driver.
+// which a new child goes on with the next. The parent itself never loads a driver, but with --single.
 #pragma once
 
 #include "check/examine.h"

@@ -27,6 +27,7 @@ struct RunOptions {
     uint8_t poison = 0xff; // what outputs hold before the launch
     bool tight = false;    // no guard zones: the allocation ends where the storage ends, so that reads beyond it fault
     bool graph = false;    // captured into a graph, which is then launched
+    bool alone = false;    // nothing else is launched before it
 };
 
 // Memory after a run: for each storage the bytes before it, its own, and those behind.

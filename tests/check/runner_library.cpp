@@ -158,7 +158,7 @@ public:
             exec.workspace = memory.alloc(kernel.workspace + GUARD);
             memory.upload(exec.workspace + kernel.workspace, guard);
         }
-        if (memory.error.empty() && real()) {
+        if (memory.error.empty() && real() && !options.alone) {
             soil(memory);
         }
         if (memory.error.empty()) {
