@@ -4,6 +4,7 @@
 import subprocess
 import sys
 
+import checked
 import record
 import tree
 from tree import Finding, rule
@@ -39,8 +40,18 @@ def check_kernel_page():
     yield from ask("tools/ptxc", "page", "--check", *(["--results", str(results)] if results.exists() else []))
 
 
+def same_page(kind, page, command):
+    """docs/<page>.md says what docs/<page>.json says."""
+    found = tree.text(f"docs/{page}.md") if kind.PAGE.exists() else ""
+    if found != (kind.page(kind.load()) if kind.RECORD.exists() else ""):
+        yield Finding(f"docs/{page}.md", 0, f"does not say what {page}.json says: tools/spark {command} --record")
+
+
 @rule("performance", "docs/performance.md is what docs/performance.json says")
 def check_performance():
-    found = tree.text("docs/performance.md") if record.PAGE.exists() else ""
-    if found != (record.page(record.load()) if record.RECORD.exists() else ""):
-        yield Finding("docs/performance.md", 0, "does not say what performance.json says: tools/spark bench --record")
+    yield from same_page(record, "performance", "bench")
+
+
+@rule("checked", "docs/checked.md is what docs/checked.json says")
+def check_checked():
+    yield from same_page(checked, "checked", "check")

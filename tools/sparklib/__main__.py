@@ -6,6 +6,7 @@ import argparse
 import sys
 
 import build
+import checked
 import ptxas
 import record
 import steps
@@ -41,7 +42,16 @@ def built_program(name, arguments):
 
 
 def check(args, rest):
-    return built_program("spark-check", rest)
+    return built_program("spark-check", rest) if not args.record else recorded(checked.adopt, args.record)
+
+
+def recorded(adopt, measured):
+    try:
+        adopt(measured)
+    except record.Refused as refusal:
+        print(f"Not recorded: {refusal}.", file=sys.stderr)
+        return 1
+    return 0
 
 
 def bench(args, rest):
@@ -49,13 +59,7 @@ def bench(args, rest):
         return built_program("spark-bench", rest)
     measured = args.record or build.folder("release") / "bench.json"
     code = 0 if args.record else built_program("spark-bench", ["--json", measured, *rest])
-    if code == 0:
-        try:
-            record.adopt(measured)
-        except record.Refused as refusal:
-            print(f"Not recorded: {refusal}.", file=sys.stderr)
-            return 1
-    return code
+    return code or recorded(record.adopt, measured)
 
 
 def explain(args, rest):
@@ -114,7 +118,10 @@ def parser():
     made.add_argument("--no-sanitizers", action="store_true", help="the release build only")
     made = command("build", compile, "build one preset", "the build: names of targets")
     made.add_argument("--preset", choices=build.PRESETS, default="release")
-    command("check", check, "run spark-check: kernels against their oracles", "spark-check")
+    made = command("check", check, "run spark-check: kernels against their oracles", "spark-check")
+    made.add_argument("--record", metavar="FILE",
+                      help="instead: put what tests/card/run.py found on a card, for this commit, into "
+                           "docs/checked.json and its page")
     made = command("bench", bench, "run the benchmarks; they need a GPU", "spark-bench")
     made.add_argument("--record", nargs="?", const="", metavar="FILE",
                       help="put the result into docs/performance.json and its page; FILE: one that spark-bench --json "

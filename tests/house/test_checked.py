@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The record of checks on cards: one entry a card, no emulated run, a page that says what the record says; and how
+# tests/card/run.py chooses and counts.
+import importlib.util
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools" / "sparklib"))
+import checked  # noqa: E402
+import record  # noqa: E402
+
+spec = importlib.util.spec_from_file_location("card_run", ROOT / "tests" / "card" / "run.py")
+card = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(card)
+
+KERNELS = {"rope": {"rope__plain": {"passed": 30, "failed": 1}, "(nothing to launch)": {"passed": 2}}}
+
+
+def run_of(device, emulated=False):
+    return {"device": f"{device}, compute capability 12.0", "driver": 13000, "driver_release": "580.1",
+            "emulated": emulated, "phases": {
+                "cases": {"kernels": KERNELS, "tier": "card", "random": 40, "seed": 1, "failed": 1,
+                          "failures": ["rope/odd rope__plain on gpu: wrong"]},
+                "both": {"operators": {"rope": {"equal": 7, "within_bounds": 2, "alone": 0}}, "failed": 0},
+                "api": {"programs": {"api-launch": {"passed": 4, "failed": 0, "skipped": 0}}, "failed": 0},
+                "repeats": {"kernels": {"rope": {"rope__plain": {"passed": 1}}}, "launches": 200, "failed": 0,
+                            "failures": []},
+                "memcheck": {"kernels": {"rope": {"rope__plain": "clean", "rope__v4": "over the limit"}}, "failed": 0,
+                             "failures": []},
+                "racecheck": {"skipped": "no compute-sanitizer on this machine"}}}
+
+
+class Checked(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        self.changed = ""
+        answers = {"status": lambda: self.changed, "rev-parse": lambda: "0123456789"}
+        for name, value in (("RECORD", self.folder / "checked.json"), ("PAGE", self.folder / "checked.md"),
+                            ("git", lambda word, *rest: answers[word]()),
+                            ("all_kernels", lambda: ["rope__plain", "rope__v4"])):
+            patch = mock.patch.object(checked, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def adopt(self, run):
+        measured = self.folder / "run.json"
+        measured.write_text(json.dumps(run))
+        checked.adopt(measured)
+        return checked.PAGE.read_text()
+
+    def test_a_run_becomes_an_entry_and_a_section(self):
+        page = self.adopt(run_of("Card A"))
+        self.assertIn("## Card A\n\nCompute capability 12.0; driver release 580.1, interface 13000; commit 012", page)
+        self.assertIn("| rope | 1 | 32 | 1 | 7 equal, 2 within bounds | 1 of 1 | 1 of 2, 1 over the limit | - |", page)
+        self.assertIn("`api-launch` 4 passed, 0 failed", page)
+        self.assertIn("Racecheck: no compute-sanitizer on this machine.", page)
+        self.assertIn("no case of this run reached: `rope__v4`.", page)
+        self.assertIn("Failures: 1. The first of them:\n\n- cases: `rope/odd rope__plain on gpu: wrong`", page)
+        self.assertEqual(page, checked.page(checked.load()))
+
+    def test_a_card_has_one_entry_the_newest(self):
+        self.adopt(run_of("Card B"))
+        self.adopt(run_of("Card A"))
+        self.adopt(run_of("Card B"))
+        self.assertEqual([entry["device"][:6] for entry in checked.load()], ["Card A", "Card B"])
+
+    def test_what_cannot_be_traced_is_refused(self):
+        with self.assertRaisesRegex(record.Refused, "emulated"):
+            self.adopt(run_of("Card A", emulated=True))
+        self.changed = " M src/api/op.cpp"
+        with self.assertRaisesRegex(record.Refused, "differ from the last commit"):
+            self.adopt(run_of("Card A"))
+        self.assertFalse(checked.RECORD.exists())
+
+
+def result(case, seconds=0.1, kernel="rope__plain", status="passed"):
+    return {"op": "rope", "case": case, "kernel": kernel, "driver": "gpu", "status": status, "seconds": seconds,
+            "faults": [] if status == "passed" else ["wrong"]}
+
+
+class Card(unittest.TestCase):
+    def test_the_case_that_stands_for_a_kernel_is_named_passed_and_no_extreme(self):
+        results = [result("long", 9), result("empty", 0), result("usual", 1), result("random_3", 0.9),
+                   result("bad", 1, status="failed"), result("none", 1, kernel="(nothing to launch)")]
+        self.assertEqual(card.pick(results), "usual")
+        self.assertIsNone(card.pick(results[3:]))
+
+    def test_results_are_counted_by_operator_and_kernel(self):
+        counted = card.counts([result("a"), result("b"), result("c", status="failed")])
+        self.assertEqual(counted, {"rope": {"rope__plain": {"failed": 1, "passed": 2}}})
+        found = card.failures([result("c", status="failed")], ["spark-check --op rope: not done within 9 s"])
+        self.assertEqual(found["failed"], 2)
+        self.assertEqual(found["failures"][0], "rope/c rope__plain on gpu: wrong")
