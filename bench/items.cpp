@@ -25,16 +25,22 @@ Item operator_item(spark_context* ctx, std::string name, std::string shape, std:
     info.struct_size = sizeof info;
     for (const Args& a : args)
         if (spark_op_prepare(ctx, &a.hdr, &info, &err) != SPARK_OK) throw std::runtime_error(name + ": " + err.message);
+    // Launches follow each other in a stream, so that one workspace serves them all.
+    spark_devptr room = 0;
+    if (info.workspace_size != 0 && spark_mem_alloc(ctx, info.workspace_size, &room, &err) != SPARK_OK)
+        throw std::runtime_error(name + ": " + err.message);
+    const std::shared_ptr<void> workspace(nullptr, [=](void*) { spark_mem_free(ctx, room, nullptr); });
     Item item;
     item.name = std::move(name), item.shape = std::move(shape), item.kernel = info.kernel, item.ceiling = ceiling;
     item.unit = unit;
     item.work = static_cast<double>(unit == Unit::flops ? info.flops : info.bytes);
     auto shared = std::make_shared<std::vector<Args>>(std::move(args));
     auto turn = std::make_shared<size_t>(0);
-    item.run = [=](spark_stream stream) {
+    item.run = [=, held = workspace](spark_stream stream) {
         spark_exec exec{};
         exec.struct_size = sizeof exec;
         exec.stream = stream;
+        exec.workspace = room, exec.workspace_size = info.workspace_size;
         spark_error failure{};
         failure.struct_size = sizeof failure;
         if (spark_op_launch(ctx, &(*shared)[(*turn)++ % shared->size()].hdr, &exec, &failure) != SPARK_OK)
@@ -67,6 +73,20 @@ Item gemm(Buffers& buffers, int64_t m, int64_t n, int64_t k, spark_dtype dtype, 
     const std::string shape = "m=" + std::to_string(m) + " n=" + std::to_string(n) + " k=" + std::to_string(k) + " " +
                               spark_dtype_name(dtype) + " " + layout;
     return operator_item<spark_gemm_args>(buffers.context(), "gemm", shape, {g}, "mma_bf16", Unit::flops);
+}
+
+// Few rows: a stream of b, which no cache holds.
+Item gemm_rows(Buffers& buffers, int64_t m, int64_t n, int64_t k) {
+    std::vector<spark_gemm_args> all;
+    for (size_t i = 0; i < copies(uint64_t(n) * k * 2); ++i) {
+        auto g = start<spark_gemm_args>(SPARK_OP_GEMM);
+        g.a = buffers.random(SPARK_DTYPE_BF16, {m, k}), g.b = buffers.random(SPARK_DTYPE_BF16, {n, k});
+        g.d = buffers.random(SPARK_DTYPE_BF16, {m, n});
+        all.push_back(g);
+    }
+    const std::string shape =
+        "m=" + std::to_string(m) + " n=" + std::to_string(n) + " k=" + std::to_string(k) + " BF16 tn";
+    return operator_item(buffers.context(), "gemm", shape, std::move(all), "read", Unit::bytes);
 }
 
 Item rmsnorm(Buffers& buffers, int64_t rows, int64_t n, spark_dtype dtype, bool residual) {
@@ -223,6 +243,11 @@ std::vector<Item> operator_items(Buffers& buffers, bool small) {
     items.push_back(gemm(buffers, 4096, 14336, 4096, SPARK_DTYPE_BF16, "tn"));
     items.push_back(gemm(buffers, 4095, 4097, 4104, SPARK_DTYPE_BF16, "tn"));
     items.push_back(gemm(buffers, 128, 4096, 4096, SPARK_DTYPE_BF16, "tn"));
+    for (int64_t m : {1, 4, 16}) {
+        items.push_back(gemm_rows(buffers, m, 4096, 4096));
+        items.push_back(gemm_rows(buffers, m, 14336, 4096));
+        items.push_back(gemm_rows(buffers, m, 49152, 576));
+    }
     for (bool residual : {false, true}) items.push_back(rmsnorm(buffers, 16384, 4096, SPARK_DTYPE_BF16, residual));
     items.push_back(rmsnorm(buffers, 16384, 4096, SPARK_DTYPE_F32, false));
     items.push_back(rmsnorm(buffers, 8192, 8192, SPARK_DTYPE_BF16, false));

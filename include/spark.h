@@ -480,6 +480,8 @@ typedef enum spark_activation {
  * d and c have stride 1 along N and a free row stride. An input without the batch dimension, or with batch stride 0,
  * is the same for every batch. Where M, N or the batch is 0 the call succeeds and launches nothing; with K = 0 the
  * sum is 0. beta 0 means that c is not read; without c, beta must be 0.
+ * Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
+ * size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split.
  */
 typedef struct spark_gemm_args {
     spark_args hdr;

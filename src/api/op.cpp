@@ -40,7 +40,7 @@ spark_status look(spark_context* ctx, const spark_args* args, bool loading, spar
         if (spark_status s = check_out(info, "info", report)) return s;
     }
     Call call;
-    if (spark_status s = prepare_call(args, false, 0, call, report)) return s;
+    if (spark_status s = prepare_call(*ctx, args, false, 0, call, report)) return s;
     Plan plan;
     if (spark_status s = make_plan(call, call.row, 0, plan, report)) return s;
     if (loading) {
@@ -58,7 +58,7 @@ spark_status run(spark_context* ctx, const spark_args* args, const spark_exec* e
     spark_exec where;
     if (spark_status s = read_exec(exec, where, report)) return s;
     Call call;
-    if (spark_status s = prepare_call(args, true, where.kernel_id, call, report)) return s;
+    if (spark_status s = prepare_call(*ctx, args, true, where.kernel_id, call, report)) return s;
     Plan plan;
     if (spark_status s = make_plan(call, call.row, where.workspace, plan, report)) return s;
     if (spark_status s = check_workspace(where, plan.workspace_size, report)) return s;
@@ -78,7 +78,7 @@ spark_status list(spark_context* ctx, const spark_args* args, spark_op_info* inf
                            infos[i].struct_size, sizeof *infos);
     }
     Call call;
-    if (spark_status s = prepare_call(args, false, 0, call, report)) return s;
+    if (spark_status s = prepare_call(*ctx, args, false, 0, call, report)) return s;
     uint32_t found = 0;
     auto add = [&](const Row& row) -> spark_status {
         Plan plan;
@@ -109,7 +109,7 @@ spark_status tell(spark_context* ctx, const spark_args* args, char* text, size_t
         if (spark_status s = need_pointer(text, "text", report)) return s;
     }
     Call call;
-    if (spark_status s = prepare_call(args, false, 0, call, report)) return s;
+    if (spark_status s = prepare_call(*ctx, args, false, 0, call, report)) return s;
     constexpr char EMPTY[] = "nothing to do: a dimension is 0\n";
     size_t size = (call.row == nullptr ? sizeof EMPTY - 1 : explain(call.request, nullptr, 0)) + 1;
     if (needed != nullptr) *needed = size;

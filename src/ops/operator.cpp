@@ -54,12 +54,14 @@ const Operator* find_operator(uint32_t op) {
     return nullptr;
 }
 
-spark_status prepare_call(const spark_args* args, bool at_launch, uint64_t kernel_id, Call& call, Report& report) {
+spark_status prepare_call(const spark_context& ctx, const spark_args* args, bool at_launch, uint64_t kernel_id,
+                          Call& call, Report& report) {
     const OpSpec* spec = nullptr;
     if (spark_status s = read_args(args, call.args, spec, report)) return s;
     if (spark_status s = validate(*spec, call.args, at_launch, call.bound, report)) return s;
     call.op = find_operator(spec->desc->op);
     Work& work = call.work;
+    work.sm_count = ctx.info.sm_count;
     work.empty = false;
     work.flops = work.bytes = 0;
     if (spark_status s = call.op->check(call.bound, work, report)) return s;

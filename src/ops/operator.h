@@ -23,6 +23,7 @@ struct Contract {
 
 // A checked problem, ready for the choice of a kernel.
 struct Work {
+    uint32_t sm_count; // of the device; 0 where it is not known. The one thing here that check finds filled
     Contract contract;
     bool empty;               // nothing to launch
     int64_t facts[MAX_FACTS]; // in the order of Operator::fact_names
@@ -60,7 +61,8 @@ struct Call {
 };
 
 // Everything up to the choice of the kernel. kernel_id 0 = the library's choice.
-spark_status prepare_call(const spark_args* args, bool at_launch, uint64_t kernel_id, Call& call, Report& report);
+spark_status prepare_call(const spark_context& ctx, const spark_args* args, bool at_launch, uint64_t kernel_id,
+                          Call& call, Report& report);
 
 // What the row's kernel would enqueue for this call; nothing if row is nullptr.
 spark_status make_plan(const Call& call, const Row* row, spark_devptr workspace, Plan& plan, Report& report);

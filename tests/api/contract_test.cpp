@@ -145,6 +145,29 @@ void foreign_kernels(void**) {
     spark_context_destroy(ctx);
 }
 
+// With SPARK_FLAG_BATCH_INVARIANT the number of rows chooses neither kernel nor workspace, which is what a row's bits
+// could follow from.
+void batch_invariance(void**) {
+    spark_context* ctx = api::make_context();
+    std::string kernel;
+    for (int64_t rows : {1, 8, 9, 16, 17, 64, 65, 200, 5000}) {
+        spark_gemm_args gemm{};
+        gemm.hdr.struct_size = sizeof gemm, gemm.hdr.op = SPARK_OP_GEMM, gemm.hdr.flags = SPARK_FLAG_BATCH_INVARIANT;
+        gemm.a.dtype = gemm.b.dtype = gemm.d.dtype = SPARK_DTYPE_BF16;
+        gemm.a.ndim = gemm.b.ndim = gemm.d.ndim = 2;
+        gemm.a.shape[0] = gemm.d.shape[0] = rows;
+        gemm.b.shape[0] = gemm.d.shape[1] = 576;
+        gemm.a.shape[1] = gemm.b.shape[1] = 4096;
+        spark_op_info info{};
+        info.struct_size = sizeof info;
+        assert_int_equal(spark_op_query(ctx, &gemm.hdr, &info, nullptr), SPARK_OK);
+        assert_int_equal(info.workspace_size, 0);
+        if (kernel.empty()) kernel = info.kernel;
+        assert_string_equal(info.kernel, kernel.c_str());
+    }
+    spark_context_destroy(ctx);
+}
+
 // Without any driver: every question is answered, every launch refused.
 void offline(void**) {
     for (uint32_t arch : {120u, 121u}) {
@@ -231,9 +254,10 @@ void silence(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(silence),       cmocka_unit_test(dead_handles),        cmocka_unit_test(null_pointers),
-        cmocka_unit_test(error_structs), cmocka_unit_test(exec_rules),          cmocka_unit_test(foreign_kernels),
-        cmocka_unit_test(offline),       cmocka_unit_test(at_most_64_contexts), cmocka_unit_test(names),
+        cmocka_unit_test(silence),          cmocka_unit_test(dead_handles),        cmocka_unit_test(null_pointers),
+        cmocka_unit_test(error_structs),    cmocka_unit_test(exec_rules),          cmocka_unit_test(foreign_kernels),
+        cmocka_unit_test(offline),          cmocka_unit_test(at_most_64_contexts), cmocka_unit_test(names),
+        cmocka_unit_test(batch_invariance),
     };
     return cmocka_run_group_tests_name("api.contract", tests, nullptr, nullptr);
 }

@@ -64,6 +64,8 @@ int64_t alignment(const View& v) {
 void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
     const View* v = bound.view;
     int64_t tiles = ((p.m + 127) / 128) * ((p.n + 127) / 128) * p.batch;
+    int64_t wide = ((p.m + 127) / 128) * ((p.n + 255) / 256) * p.batch;
+    int64_t sms = std::max<int64_t>(work.sm_count, 1), waves = std::max<int64_t>((wide + sms - 1) / sms, 1);
     int64_t facts[GEMM_FACTS] = {p.m,
                                  p.n,
                                  p.k,
@@ -76,7 +78,8 @@ void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
                                  alignment(v[B]),
                                  alignment(v[C]),
                                  alignment(v[D]),
-                                 tiles};
+                                 tiles,
+                                 100 * wide / (waves * sms)};
     memcpy(work.facts, facts, sizeof facts);
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);
@@ -110,6 +113,8 @@ spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
     p.beta = args.beta;
     p.activation = args.activation;
     p.d_dtype = d.dtype;
+    p.a_along = a.along_k, p.b_along = b.along_k;
+    p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, D,

@@ -16,6 +16,8 @@ struct Gemm {
     uint32_t activation;
     uint32_t d_dtype; // spark_dtype of c and d
     bool bias_f32;
+    bool a_along, b_along; // k is contiguous
+    bool batch_invariant;
 };
 
 enum GemmFact : uint32_t {
@@ -32,12 +34,14 @@ enum GemmFact : uint32_t {
     GEMM_C_ALIGN,
     GEMM_D_ALIGN,
     GEMM_TILES128,
+    GEMM_FILL256,
     GEMM_FACTS
 };
 // NAME_align: the largest power of two, at most 256, that divides the address and the batch stride in bytes; 256 where
-// the tensor is absent. tiles128: tiles of 128 x 128 that make up d, over all batches.
-constexpr const char* GEMM_FACT_NAMES[] = {"m",   "n",       "k",       "batch",   "lda",     "ldb",     "ldc",
-                                           "ldd", "a_align", "b_align", "c_align", "d_align", "tiles128"};
+// the tensor is absent. tiles128: tiles of 128 x 128 that make up d, over all batches. fill256: how full, in percent,
+// tiles of 128 x 256 make the device if each SM takes one at a time; 100 where the device is not known.
+constexpr const char* GEMM_FACT_NAMES[] = {"m",   "n",       "k",       "batch",   "lda",     "ldb",      "ldc",
+                                           "ldd", "a_align", "b_align", "c_align", "d_align", "tiles128", "fill256"};
 static_assert(std::size(GEMM_FACT_NAMES) == GEMM_FACTS);
 
 spark_status check_gemm(const Bound& bound, Work& work, Report& report);

@@ -85,6 +85,7 @@ struct Problem {
 //   tensor cores: each step of 16 products is summed with 25 fraction bits and truncated: with partial sums bounded by
 //     sum|ab|, (K/16 + 1) * 2^-23 * sum|ab| (ptx.md, "mma numerics"; simulated worst cases reach 0.4 of it);
 //   fused multiply-add, one product after the other: K u sum|ab|;
+//     a sum may be made of up to 8 parts, each of 32 products or more: one rounding more a part;
 //   either may lose a subnormal bit (2^-149) per step;
 //   epilogue: alpha, beta and bias are three operations, each u relative to the sum of the absolute terms;
 //   activation: slope at most 1.13 (GELU; SiLU 1.10), and 2^-20 |x| for exponentials and divisions that are
@@ -92,7 +93,7 @@ struct Problem {
 double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, bool tensor_cores) {
     constexpr double u = 0x1p-24;
     const double k = static_cast<double>(p.k);
-    const double steps = tensor_cores ? std::ceil(k / 16) + 1 : k;
+    const double steps = tensor_cores ? std::ceil(k / 16) + 1 + std::min(std::floor(k / 32), 8.0) : k;
     double error = steps * ((tensor_cores ? 2 * u : u) * e.magnitude + 0x1p-148) * std::fabs(p.op.alpha);
     error += 3 * u * (std::fabs(p.op.alpha) * e.magnitude + std::fabs(p.op.beta * c) + std::fabs(bias));
     if (p.op.activation != ref::Activation::none) {
@@ -234,7 +235,7 @@ Entry random(uint64_t seed, int64_t index) {
     Shape s;
     const auto dim = [&r] { return r.chance(0.5) ? r.between(1, 150) : 8 * r.between(1, 20); };
     s.batch = r.chance(0.25) ? r.between(2, 4) : 1;
-    s.m = dim();
+    s.m = r.chance(0.2) ? r.between(1, 16) : dim();
     s.n = dim();
     s.k = r.chance(0.05) ? 0 : dim();
     const std::vector<int64_t> pads = {0, 0, 0, 8, 16, 1, 3};
