@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks a build on a card and writes one file of results, which `tools/spark check --record FILE` takes into the tree.
 
-    run.py --build build/release --out checked.json      on the machine with the card; needs nothing but the build
+    run.py --build build/release --out checked.json      on the machine with the card; needs only bin/ and lib/ of
+                                                         the build (phase api: and libcmocka.so.0 in lib/)
     run.py --driver emu ...                              a rehearsal without one; it is not recorded
 
 What runs, in this order (--phases picks some; a file that exists keeps what other phases found):
@@ -40,6 +41,10 @@ class Unusable(Exception):
     """A sentence: why nothing can be checked here."""
 
 
+class CannotStart(Exception):
+    """What the loader said."""
+
+
 class Runner:
     """Programs of the build, several at a time, each with a limit; counts how far the phase is."""
 
@@ -50,9 +55,11 @@ class Runner:
         if not self.check.exists():
             raise Unusable(f"{self.check} is not there: build spark-check, or say --build")
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="spark-card-"))
-        self.env = {**os.environ, "LIBSPARK_DRIVER": args.driver}
-        if args.driver == "gpu":  # the emulator beside it should choose the same kernels
-            self.env.setdefault("LIBSPARK_EMU", f"profile={args.profile}")
+        path = [str(args.build / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        self.env = {**os.environ, "LIBSPARK_DRIVER": args.driver, "LD_LIBRARY_PATH": ":".join(path)}
+        # The emulator beside a card should choose the same kernels; the cores are taken by other processes.
+        words = "threads=1" if args.driver == "emu" else f"threads=1,profile={args.profile}"
+        self.env.setdefault("LIBSPARK_EMU", words)
 
     def run(self, command, limit, env=None):
         """Exit code (None: over the limit) and what was said."""
@@ -187,9 +194,14 @@ def api(runner, record):
         failed = re.search(r"FAILED\s*\] (\d+) test", said)
         skipped = re.search(r"SKIPPED\s*\] (\d+) test", said)
         number = [int(found[1]) if found else 0 for found in (passed, failed, skipped)]
+        if code == 127:  # the loader's word for: a library is missing
+            raise CannotStart(said.strip())
         trouble = [] if code == 0 else [f"{name}: exit code {code}: {said.strip()[-300:]}"]
         return name, dict(zip(("passed", "failed", "skipped"), number)), trouble
-    ran = sorted(runner.each("api", [name for name in API if (runner.bin / name).exists()], one))
+    try:
+        ran = sorted(runner.each("api", [name for name in API if (runner.bin / name).exists()], one))
+    except CannotStart as why:
+        return {"skipped": str(why)}
     return {"programs": {name: number for name, number, _ in ran},
             **failures([], [t for _, _, some in ran for t in some])}
 
