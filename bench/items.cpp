@@ -118,6 +118,29 @@ Item l2norm(Buffers& buffers, int64_t rows, int64_t n, spark_dtype dtype) {
     return operator_item(buffers.context(), "l2norm", shape, std::move(all), "copy", Unit::bytes);
 }
 
+// FLOPs count the pairs that are visible, twice (scores, sums); bytes are q, k, v and o once. A decoding row of a batch
+// reads a cache of its own, and takes turns with copies that the caches of the card do not hold.
+Item attention(Buffers& buffers, int64_t batch, int64_t queries, int64_t keys, int64_t heads, int64_t kv_heads,
+               int64_t d, bool causal) {
+    const bool decode = queries <= 8;
+    std::vector<spark_attention_args> all;
+    for (size_t i = 0; i < (decode ? copies(uint64_t(batch) * keys * kv_heads * d * 4) : 1); ++i) {
+        auto a = start<spark_attention_args>(SPARK_OP_ATTENTION);
+        a.hdr.flags = causal ? SPARK_ATTENTION_CAUSAL : 0;
+        a.q = buffers.random(SPARK_DTYPE_BF16, {batch, queries, heads, d});
+        a.k = buffers.random(SPARK_DTYPE_BF16, {batch, keys, kv_heads, d});
+        a.v = buffers.random(SPARK_DTYPE_BF16, {batch, keys, kv_heads, d});
+        a.o = buffers.random(SPARK_DTYPE_BF16, {batch, queries, heads, d});
+        all.push_back(a);
+    }
+    const std::string shape = "b=" + std::to_string(batch) + " q=" + std::to_string(queries) +
+                              " k=" + std::to_string(keys) + " h=" + std::to_string(heads) + "/" +
+                              std::to_string(kv_heads) + " d=" + std::to_string(d) + " BF16" +
+                              (causal ? " causal" : "");
+    return operator_item(buffers.context(), "attention", shape, std::move(all), decode ? "read" : "mma_bf16",
+                         decode ? Unit::bytes : Unit::flops);
+}
+
 Item embedding(Buffers& buffers, int64_t tokens, int64_t vocabulary, int64_t width) {
     std::vector<spark_embedding_args> all;
     const spark_tensor table = buffers.random(SPARK_DTYPE_BF16, {vocabulary, width});
@@ -232,7 +255,8 @@ std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool
 std::vector<Item> operator_items(Buffers& buffers, bool small) {
     if (small) // a look at the mechanism where a card is not at hand: the figures mean nothing there
         return {gemm(buffers, 128, 128, 64, SPARK_DTYPE_BF16, "tn"),
-                rmsnorm(buffers, 16, 1024, SPARK_DTYPE_BF16, false), embedding(buffers, 16, 100, 256)};
+                rmsnorm(buffers, 16, 1024, SPARK_DTYPE_BF16, false), attention(buffers, 1, 64, 64, 2, 1, 64, true),
+                attention(buffers, 1, 1, 1024, 4, 1, 64, false), embedding(buffers, 16, 100, 256)};
     std::vector<Item> items;
     for (const char* layout : {"tn", "nn", "nt"})
         items.push_back(gemm(buffers, 4096, 4096, 4096, SPARK_DTYPE_BF16, layout));
@@ -255,6 +279,14 @@ std::vector<Item> operator_items(Buffers& buffers, bool small) {
     items.push_back(rmsnorm(buffers, 4096, 4097, SPARK_DTYPE_BF16, false));
     items.push_back(rmsnorm(buffers, 262144, 128, SPARK_DTYPE_BF16, false));
     items.push_back(l2norm(buffers, 262144, 128, SPARK_DTYPE_BF16));
+    for (bool causal : {false, true}) items.push_back(attention(buffers, 2, 4096, 4096, 32, 32, 128, causal));
+    items.push_back(attention(buffers, 2, 4096, 4096, 32, 8, 128, true));
+    for (bool causal : {false, true}) items.push_back(attention(buffers, 4, 4096, 4096, 32, 32, 64, causal));
+    items.push_back(attention(buffers, 1, 4096, 4096, 16, 2, 256, true));
+    items.push_back(attention(buffers, 1, 512, 512, 32, 8, 128, true));
+    for (int64_t batch : {1, 2, 4, 8}) items.push_back(attention(buffers, batch, 1, 32768, 32, 8, 128, false));
+    items.push_back(attention(buffers, 1, 8, 32768, 32, 8, 128, true));
+    items.push_back(attention(buffers, 8, 1, 4096, 9, 3, 64, false));
     items.push_back(embedding(buffers, 65536, 128256, 4096));
     items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_F32, SPARK_DTYPE_BF16, false));
     items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, false));

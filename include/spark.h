@@ -548,8 +548,8 @@ typedef enum spark_attention_flag {
  */
 typedef struct spark_attention_args {
     spark_args hdr;
-    /* [B, S, H, D], BF16 F16. Queries. D is a multiple of 8 from 32 to 256 for the kernels on tensor cores, 1 to 256
-       for the plain one. */
+    /* [B, S, H, D], BF16 F16. Queries. D is a multiple of 8 up to 256 for the kernels on tensor cores, 1 to 256 for
+       the plain one. */
     spark_tensor q;
     /* [P, T, G, D], as q. Keys. */
     spark_tensor k;

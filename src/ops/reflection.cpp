@@ -38,7 +38,7 @@ constexpr spark_op_desc gemm_desc = {
 static_assert(sizeof(spark_gemm_args) == 1320);
 
 constexpr spark_field attention_fields[] = {
-    {"q", "Queries. D is a multiple of 8 from 32 to 256 for the kernels on tensor cores, 1 to 256 for the plain one.", "[B, S, H, D]", nullptr,
+    {"q", "Queries. D is a multiple of 8 up to 256 for the kernels on tensor cores, 1 to 256 for the plain one.", "[B, S, H, D]", nullptr,
      0xc, 1, 9, 24, 256, 4, 4, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
     {"k", "Keys.", "[P, T, G, D]", nullptr,
      0x0, 1, 9, 280, 256, 4, 4, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},

@@ -142,6 +142,7 @@ spark_status check_attention(const Bound& bound, Work& work, Report& report) {
     p.sq = args.max_seqlen_q == 0 ? p.s : std::min(args.max_seqlen_q, p.s);
     p.sk = args.max_seqlen_k == 0 ? p.t : std::min(args.max_seqlen_k, p.t);
     p.scale = args.scale != 0 ? args.scale : static_cast<float>(1 / std::sqrt(static_cast<double>(p.d)));
+    p.f16 = q.dtype == SPARK_DTYPE_F16;
     p.causal = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0;
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = q.shape[0] == 0 || q.shape[1] == 0 || p.h == 0 || p.seqs == 0;
@@ -153,7 +154,7 @@ spark_status check_attention(const Bound& bound, Work& work, Report& report) {
     }
     fill_facts(bound, p, work);
     constexpr Contract BF16 = "attention_bf16", F16 = "attention_f16";
-    work.contract = q.dtype == SPARK_DTYPE_BF16 ? BF16 : F16;
+    work.contract = p.f16 ? F16 : BF16;
     return SPARK_OK;
 }
 

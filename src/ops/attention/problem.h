@@ -20,11 +20,11 @@ struct Attention {
     int64_t sq, sk;                // bounds of the lengths
     int64_t seqs, h, hkv, d;
     float scale;
-    bool causal, batch_invariant;
+    bool f16, causal, batch_invariant;
 };
 
 // Facts. group: query heads of a key/value head, 0 where they do not divide evenly. rows = seqs * h * sq.
-// tiles128: blocks of 128 queries that make up the rows. chunks: sequences times key/value heads. NAME_align: the
+// tiles128: blocks of 128 queries that make up the rows. NAME_align: the
 // largest power of two, at most 256, that divides the address and all strides in bytes.
 enum AttentionFact : uint32_t {
     ATTENTION_SQ,

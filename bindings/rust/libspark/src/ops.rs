@@ -149,8 +149,8 @@ operator! {
 }
 
 impl<'a> Attention<'a> {
-    /// `[B, S, H, D]`, BF16 F16. Queries. D is a multiple of 8 from 32 to 256 for the kernels on tensor cores, 1 to 256
-    /// for the plain one.
+    /// `[B, S, H, D]`, BF16 F16. Queries. D is a multiple of 8 up to 256 for the kernels on tensor cores, 1 to 256 for
+    /// the plain one.
     pub fn q<T: Element>(mut self, q: TensorView<'a, T>) -> Self {
         self.call.args.q = self.call.hold(q.parts());
         self
