@@ -272,6 +272,7 @@ std::vector<Item> operator_items(Buffers& buffers, bool small) {
         items.push_back(gemm_rows(buffers, m, 14336, 4096));
         items.push_back(gemm_rows(buffers, m, 49152, 576));
     }
+    items.push_back(gemm_rows(buffers, 32, 4096, 4096)); // more than the kernels for few rows take
     for (bool residual : {false, true}) items.push_back(rmsnorm(buffers, 16384, 4096, SPARK_DTYPE_BF16, residual));
     items.push_back(rmsnorm(buffers, 16384, 4096, SPARK_DTYPE_F32, false));
     items.push_back(rmsnorm(buffers, 8192, 8192, SPARK_DTYPE_BF16, false));

@@ -103,7 +103,7 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
     else add_tiles(kernel, tiles, params_of(p), calls);
 }
 
-constexpr uint32_t BATCH_FACTS = 1u << GEMM_M | 1u << GEMM_BATCH | 1u << GEMM_TILES128 | 1u << GEMM_FILL256;
+constexpr uint32_t BATCH_FACTS = 1u << GEMM_M | 1u << GEMM_BATCH | 1u << GEMM_TILES128 | 1u << GEMM_WIDE_WAVES;
 
 } // namespace
 
