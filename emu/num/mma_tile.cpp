@@ -138,9 +138,9 @@ template <int K, MmaInput IN> TILE_INLINE uint32_t split_columns(Tile& t, Planes
 
 // sum * 2^(held - 25) cut to f32, where |sum| is less than 2^31 - 128.
 TILE_INLINE Words cut_to_f32(const Ints& sum, const Ints& held) {
-    const Ints sign = sum >> 31, magnitude = (sum ^ sign) - sign;
-    const Floats near = __builtin_convertvector(magnitude, Floats);
-    const Words above = Words(magnitude - __builtin_convertvector(near, Ints)) >> 31; // 1: rounded up
+    const Words sign = Words(sum >> 31), magnitude = (Words(sum) ^ sign) - sign;
+    const Floats near = __builtin_convertvector(Ints(magnitude), Floats);
+    const Words above = (magnitude - Words(__builtin_convertvector(near, Ints))) >> 31; // 1: rounded up
     const Floats scale = Floats(Words(held + (127 - FRACTION)) << 23);
     return Words(Floats(Words(near) - above) * scale) | (Words(sum) & 0x80000000u);
 }
