@@ -4,7 +4,7 @@
 //!
 //! `cargo run --example decode_step`, with LIBSPARK_DRIVER=emu on a computer without a GPU.
 use libspark::ops::{Attention, Gemm, KvAppend, Rmsnorm, Rope};
-use libspark::{Context, DeviceBuffer, Result, Stream, BF16};
+use libspark::{Context, DeviceBuffer, Result, Stream, Workspace, BF16};
 
 const SEQUENCES: usize = 2;
 const HIDDEN: usize = 64;
@@ -15,6 +15,7 @@ const INNER: usize = 96;
 const VOCABULARY: usize = 128;
 const ROWS: usize = 16; // of a sequence in the cache
 const STEPS: usize = 4;
+const SCRATCH: usize = 1 << 20; // more than any of these calls asks for (query says how much)
 
 /// Small numbers that every language can make: a linear congruence, its upper bits as multiples of 2^-10.
 fn numbers(seed: u32, count: usize) -> Vec<BF16> {
@@ -48,6 +49,7 @@ struct State {
     lengths: DeviceBuffer<i32>,   // with them
     sequence: DeviceBuffer<i32>,
     invalid: DeviceBuffer<i32>,
+    scratch: Workspace,
 }
 
 impl Weights {
@@ -77,6 +79,7 @@ impl State {
             lengths: DeviceBuffer::zeroed(stream, SEQUENCES)?,
             sequence: DeviceBuffer::from_slice(stream, &[0, 1])?,
             invalid: DeviceBuffer::zeroed(stream, 1)?,
+            scratch: Workspace::new(stream, SCRATCH)?,
         })
     }
 
@@ -98,7 +101,7 @@ impl State {
         Rmsnorm::new().x(x).weight(norm).y(self.h.view_mut(&[b, HIDDEN])?).eps(1e-5).launch(stream)?;
 
         let (h, weight) = (self.h.view(&[b, HIDDEN])?, w.qkv.view(&[QKV, HIDDEN])?);
-        Gemm::new().a(h).b(weight).d(self.qkv.view_mut(&[b, QKV])?).launch(stream)?;
+        Gemm::new().a(h).b(weight).d(self.qkv.view_mut(&[b, QKV])?).workspace(&self.scratch).launch(stream)?;
 
         // Queries and keys are neighbours in a row of the projection: one call turns both.
         let heads = self.qkv.strided_mut(0, &[b, HEADS + 1, HEAD], &[QKV, HEAD, 1])?;
@@ -120,13 +123,19 @@ impl State {
             .v(self.values.strided(0, &cache, &rows)?)
             .o(self.mixed.view_mut(&[b, 1, HEADS, HEAD])?)
             .seq_lens(self.lengths.view(&[b])?)
+            .workspace(&self.scratch)
             .launch(stream)?;
 
         let (mixed, weight) = (self.mixed.view(&[b, HEADS * HEAD])?, w.inner.view(&[INNER, HEADS * HEAD])?);
-        Gemm::new().a(mixed).b(weight).d(self.inner.view_mut(&[b, INNER])?).launch(stream)?;
+        Gemm::new().a(mixed).b(weight).d(self.inner.view_mut(&[b, INNER])?).workspace(&self.scratch).launch(stream)?;
 
         let (inner, weight) = (self.inner.view(&[b, INNER])?, w.logits.view(&[VOCABULARY, INNER])?);
-        Gemm::new().a(inner).b(weight).d(self.logits.view_mut(&[b, VOCABULARY])?).launch(stream)
+        Gemm::new()
+            .a(inner)
+            .b(weight)
+            .d(self.logits.view_mut(&[b, VOCABULARY])?)
+            .workspace(&self.scratch)
+            .launch(stream)
     }
 
     /// The likeliest token of each sequence.

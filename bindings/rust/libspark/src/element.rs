@@ -2,7 +2,8 @@
 //! What a buffer may hold: plain numbers whose every bit pattern is a value.
 use crate::Dtype;
 
-/// A type of numbers in device memory.
+/// A type of numbers in device memory. Device addresses are none of them: whoever could write those from the host could
+/// make a kernel follow them anywhere.
 ///
 /// # Safety
 /// `Self` has no padding, every bit pattern of it is a value, and it is laid out as `DTYPE` says: `PER` elements in
@@ -66,8 +67,6 @@ wrapped! {
     Bool8(u8) = BOOL8, 1;
     /// Four bytes of an `f32`, rounded to TF32 when read.
     Tf32(u32) = TF32, 1;
-    /// A device address.
-    DevicePointer(u64) = DEVPTR, 1;
     /// Two FP4 numbers, low nibble first.
     E2M1x2(u8) = E2M1, 2;
     /// Two signed integers of four bits, low nibble first.

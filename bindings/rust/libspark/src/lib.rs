@@ -28,6 +28,11 @@
 //! streams, buffers and events of different contexts. Left to the caller: the order of work on different streams.
 //! Without an event between them the numbers may be wrong; nothing else can be.
 //!
+//! # Workspace
+//!
+//! Some kernels need device memory for what lies between their inputs and outputs. [`OpInfo::workspace_size`] says how
+//! much; a [`Workspace`] is that memory, for all calls on one stream. A launch that lacks it is refused.
+//!
 //! # Beside other software
 //!
 //! `as_raw` of each object gives its handle as an integer, the way C has it. The other way, `from_raw` is `unsafe`:
@@ -52,9 +57,7 @@ mod tensor;
 
 pub use call::OpInfo;
 pub use context::{device_count, device_info, Arch, Context, DeviceInfo};
-pub use element::{
-    Bool8, DevicePointer, E2M1x2, E2M3x4, E3M2x4, Element, I4x2, Tf32, U4x2, BF16, E4M3, E5M2, F16, UE4M3, UE8M0,
-};
+pub use element::{Bool8, E2M1x2, E2M3x4, E3M2x4, Element, I4x2, Tf32, U4x2, BF16, E4M3, E5M2, F16, UE4M3, UE8M0};
 pub use error::{Error, Result};
 pub use generated::{Dtype, Record, Status};
 pub use libspark_sys as sys;

@@ -30,6 +30,28 @@ pub struct TensorView<'a, T: Element> {
 }
 
 /// A tensor that an operator writes: it borrows its buffer for itself alone.
+///
+/// A buffer that a call names can be neither freed nor named once more:
+///
+/// ```compile_fail,E0505
+/// # fn main() -> libspark::Result<()> {
+/// # use libspark::{ops::Rmsnorm, Context, DeviceBuffer, Stream};
+/// # let stream = Stream::new(&Context::new(0)?)?;
+/// let mut x = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
+/// let call = Rmsnorm::new().y_over_x(x.view_mut(&[1, 64])?);
+/// drop(x);
+/// call.launch(&stream)
+/// # }
+/// ```
+///
+/// ```compile_fail,E0502
+/// # fn main() -> libspark::Result<()> {
+/// # use libspark::{ops::Rmsnorm, Context, DeviceBuffer, Stream};
+/// # let stream = Stream::new(&Context::new(0)?)?;
+/// let mut x = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
+/// Rmsnorm::new().y(x.view_mut(&[1, 64])?).x(x.view(&[1, 64])?).launch(&stream)
+/// # }
+/// ```
 pub struct TensorViewMut<'a, T: Element> {
     raw: sys::spark_tensor,
     memory: Option<&'a Arc<Memory>>,

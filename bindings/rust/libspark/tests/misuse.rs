@@ -209,3 +209,21 @@ fn memory_comes_back() {
     let (after, _) = ctx.memory().unwrap();
     assert!(before.saturating_sub(after) < 50 << 20, "{before} bytes were free, now {after}");
 }
+
+#[test]
+fn a_workspace_that_is_missing_or_too_small() {
+    let (ctx, stream) = context();
+    let (m, n, k) = (128, 128, 1024); // few tiles, long sums: the library splits the sums over the device
+    let a = DeviceBuffer::<BF16>::zeroed(&stream, m * k).unwrap();
+    let b = DeviceBuffer::<BF16>::zeroed(&stream, n * k).unwrap();
+    let mut d = DeviceBuffer::<f32>::uninit(&ctx, m * n).unwrap();
+    let call = Gemm::new().a(a.view(&[m, k]).unwrap()).b(b.view(&[n, k]).unwrap()).d(d.view_mut(&[m, n]).unwrap());
+    let needed = call.query(&ctx).unwrap().workspace_size;
+    assert_ne!(needed, 0, "give this test a product whose kernel needs a workspace");
+    assert_eq!(status(call.launch(&stream)), Status::WORKSPACE_TOO_SMALL);
+    let (small, enough) = (Workspace::new(&stream, needed - 1).unwrap(), Workspace::new(&stream, needed).unwrap());
+    let call = call.workspace(&small);
+    assert_eq!(status(call.launch(&stream)), Status::WORKSPACE_TOO_SMALL);
+    call.workspace(&enough).launch(&stream).unwrap();
+    assert_eq!(d.to_vec(&stream).unwrap()[m * n - 1], 0.0);
+}
