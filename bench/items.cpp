@@ -185,6 +185,23 @@ Item dequantize(Buffers& buffers, int64_t rows, int64_t n, spark_record format, 
     return operator_item(buffers.context(), "dequantize", shape, std::move(all), "copy", Unit::bytes);
 }
 
+// Greedy where k and p are 0.
+Item sample(Buffers& buffers, int64_t rows, int64_t vocabulary, spark_dtype dtype, int32_t k, float p) {
+    std::vector<spark_sample_args> all;
+    const uint64_t bytes = uint64_t(rows) * vocabulary * (dtype == SPARK_DTYPE_F32 ? 4 : 2);
+    for (size_t i = 0; i < copies(bytes); ++i) {
+        auto s = start<spark_sample_args>(SPARK_OP_SAMPLE);
+        s.temperature = k != 0 || p != 0 ? 0.1f : 0; // logits are +-0.5 to 1 here: their ratios become those of a model
+        s.top_k = k, s.top_p = p, s.seed = i;
+        s.logits = buffers.random(dtype, {rows, vocabulary}), s.ids = buffers.indices(rows, 1);
+        all.push_back(s);
+    }
+    const std::string shape = "rows=" + std::to_string(rows) + " v=" + std::to_string(vocabulary) + " " +
+                              spark_dtype_name(dtype) + (k != 0 ? " k=" + std::to_string(k) : "") +
+                              (p != 0 ? " p=0.9" : "") + (k == 0 && p == 0 ? " greedy" : "");
+    return operator_item(buffers.context(), "sample", shape, std::move(all), "read", Unit::bytes);
+}
+
 } // namespace
 
 Buffers::~Buffers() {
@@ -295,6 +312,13 @@ std::vector<Item> operator_items(Buffers& buffers, bool small) {
     for (spark_record format : {SPARK_RECORD_Q8_0, SPARK_RECORD_Q4_1})
         for (spark_dtype dtype : {SPARK_DTYPE_BF16, SPARK_DTYPE_F32})
             items.push_back(dequantize(buffers, 14336, 4096, format, dtype));
+    for (int64_t vocabulary : {49152, 128256, 262144}) {
+        items.push_back(sample(buffers, 1, vocabulary, SPARK_DTYPE_F32, 0, 0));
+        items.push_back(sample(buffers, 1, vocabulary, SPARK_DTYPE_F32, 50, 0.9f));
+    }
+    items.push_back(sample(buffers, 1, 128256, SPARK_DTYPE_F32, 0, 0.9f));
+    items.push_back(sample(buffers, 64, 128256, SPARK_DTYPE_BF16, 0, 0));
+    for (int32_t k : {0, 50}) items.push_back(sample(buffers, 256, 128256, SPARK_DTYPE_F32, k, k == 0 ? 0 : 0.9f));
     return items;
 }
 

@@ -447,6 +447,7 @@ typedef enum spark_op {
     SPARK_OP_GEMM = 1,
     SPARK_OP_ATTENTION = 3,
     SPARK_OP_RMSNORM = 4,
+    SPARK_OP_SAMPLE = 6,
     SPARK_OP_EMBEDDING = 7,
     SPARK_OP_L2NORM = 8,
     SPARK_OP_ROPE = 10,
@@ -620,6 +621,75 @@ typedef struct spark_rmsnorm_args {
 /* Launches rmsnorm: spark_op_launch with typed arguments. */
 SPARK_API spark_status spark_rmsnorm(spark_context *ctx, const spark_rmsnorm_args *args, const spark_exec *exec,
                                      spark_error *err);
+
+/* Chooses one token of each row of logits: the largest, or a random one by temperature, top-k, top-p and min-p.
+ *
+ * temperature = 0:  id = the lowest j with logits[j] = max(logits)
+ * else:  w[j]  = exp((logits[j] - max(logits)) / temperature)
+ *        order = tokens by falling logit, among equals by rising index
+ *        top-k   keeps the first k tokens of that order
+ *        top-p   keeps of those the fewest first tokens whose w add up to at least p times that of them all
+ *        min-p   keeps of those the tokens with w >= min_p
+ *        id      = kept token j with probability w[j] / sum of the kept w
+ *
+ * Zero turns each of them off: top_k <= 0 or >= V, top_p <= 0 or >= 1, min_p <= 0 keep every token; min_p >= 1 keeps
+ * the tokens of the largest logit. So a struct of zeros is the argmax, and a top_p of 0 is not greedy. With temperature
+ * 0 the others count for nothing.
+ * Each of them is a scalar for all rows or a tensor with one entry a row, which is then read in its place, when the
+ * work runs: a captured graph follows new values.
+ * A row has no answer if it holds a NaN or nothing above -infinity, if its temperature is negative, infinite or NaN,
+ * or if its top_p or min_p is NaN: its id is -1, and invalid_count, if given, is counted up by one. It is not set:
+ * clear it first. A logit of -infinity is never chosen. Where some are +infinity, only those have a chance, all the
+ * same one.
+ * -0 equals +0.
+ *
+ * Random numbers (the contract for other implementations): Philox4x32-10 with the key (seed, low word first) and the
+ * counter (offset low word, offset high word, row, 0), where row is 0 if seeds is given, and else the number of the
+ * row, from 0, since all rows share one seed. The first two words of the result make x = word0 + 2^32 word1. The id is
+ * the first kept j, by index, for which the kept w[0..j] add up to more than x / 2^64 of all kept w. So the draw of a
+ * row depends on nothing but its logits, settings, seed and offset (and its number, without seeds): not on the batch,
+ * the kernel or the launch. Offsets are not advanced: give each token of a sequence its own.
+ * w is the integer 2^40 exp(...), rounded, so that sums are exact in any order; what is below 2^-41 of the largest has
+ * no chance. Its relative error is 2^-22 (2 + abs(logits[j] - max(logits)) / temperature); every operation is exactly
+ * rounded, so that all devices agree on every bit.
+ * V is at most 2^23.
+ */
+typedef struct spark_sample_args {
+    spark_args hdr;
+    /* [B, V], F32 F16 BF16. One row for each token to choose. */
+    spark_tensor logits;
+    /* output, [B], I32. The chosen tokens; -1 where a row has no answer. */
+    spark_tensor ids;
+    /* optional, [B], F32. In place of temperature. */
+    spark_tensor temperatures;
+    /* optional, [B], I32. In place of top_k. */
+    spark_tensor top_ks;
+    /* optional, [B], F32. In place of top_p. */
+    spark_tensor top_ps;
+    /* optional, [B], F32. In place of min_p. */
+    spark_tensor min_ps;
+    /* optional, [B], I64 U64. In place of seed; the number of the row then counts for nothing. */
+    spark_tensor seeds;
+    /* optional, [B], I64 U64. In place of offset. */
+    spark_tensor offsets;
+    /* updated, optional, [1], I32. Counts the rows without an answer. */
+    spark_tensor invalid_count;
+    /* Divides the logits; finite, not negative. 0: the largest logit. */
+    float temperature;
+    /* How many tokens to keep. 0 or less: all. */
+    int32_t top_k;
+    /* Which part of the probability to keep. 0 or less, 1 or more: all of it. */
+    float top_p;
+    /* Least probability of a kept token, as a part of the largest. 0 or less: none. */
+    float min_p;
+    /* Key of the random numbers. */
+    uint64_t seed;
+    /* Which of the seed's random numbers: another one for each token of a sequence. */
+    uint64_t offset;
+} spark_sample_args;
+/* Launches sample: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_sample(spark_context *ctx, const spark_sample_args *args, const spark_exec *exec,
+                                    spark_error *err);
 
 /* Flags of embedding, beside spark_flag. */
 typedef enum spark_embedding_flag {

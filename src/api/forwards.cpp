@@ -17,6 +17,11 @@ extern "C" spark_status spark_rmsnorm(spark_context* ctx, const spark_rmsnorm_ar
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
 }
 
+extern "C" spark_status spark_sample(spark_context* ctx, const spark_sample_args* args,
+    const spark_exec* exec, spark_error* err) {
+    return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
+}
+
 extern "C" spark_status spark_embedding(spark_context* ctx, const spark_embedding_args* args,
     const spark_exec* exec, spark_error* err) {
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);

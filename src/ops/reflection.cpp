@@ -106,6 +106,54 @@ constexpr spark_op_desc rmsnorm_desc = {
     rmsnorm_fields, 4, 7, 1312, 1312, 0x703, 100, {0, 0}};
 static_assert(sizeof(spark_rmsnorm_args) == 1312);
 
+constexpr spark_field sample_fields[] = {
+    {"logits", "One row for each token to choose.", "[B, V]", nullptr,
+     0xe, 1, 9, 24, 256, 2, 2, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"ids", "The chosen tokens; -1 where a row has no answer.", "[B]", nullptr,
+     0x40000, 1, 18, 280, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"temperatures", "In place of temperature.", "[B]", nullptr,
+     0x2, 1, 21, 536, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"top_ks", "In place of top_k.", "[B]", nullptr,
+     0x40000, 1, 21, 792, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"top_ps", "In place of top_p.", "[B]", nullptr,
+     0x2, 1, 21, 1048, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"min_ps", "In place of min_p.", "[B]", nullptr,
+     0x2, 1, 21, 1304, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"seeds", "In place of seed; the number of the row then counts for nothing.", "[B]", nullptr,
+     0x300000, 1, 21, 1560, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"offsets", "In place of offset.", "[B]", nullptr,
+     0x300000, 1, 21, 1816, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"invalid_count", "Counts the rows without an answer.", "[1]", nullptr,
+     0x40000, 1, 23, 2072, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"temperature", "Divides the logits; finite, not negative. 0: the largest logit.", nullptr, nullptr,
+     0x0, 2, 1, 2328, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"top_k", "How many tokens to keep. 0 or less: all.", nullptr, nullptr,
+     0x0, 3, 1, 2332, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"top_p", "Which part of the probability to keep. 0 or less, 1 or more: all of it.", nullptr, nullptr,
+     0x0, 2, 1, 2336, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"min_p", "Least probability of a kept token, as a part of the largest. 0 or less: none.", nullptr, nullptr,
+     0x0, 2, 1, 2340, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"seed", "Key of the random numbers.", nullptr, nullptr,
+     0x0, 6, 1, 2344, 8, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+    {"offset", "Which of the seed's random numbers: another one for each token of a sequence.", nullptr, nullptr,
+     0x0, 6, 1, 2352, 8, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+};
+constexpr Dim sample_logits[] = {{Dim::symbol, 0}, {Dim::symbol, 1}};
+constexpr Dim sample_ids[] = {{Dim::symbol, 0}};
+constexpr Dim sample_temperatures[] = {{Dim::symbol, 0}};
+constexpr Dim sample_top_ks[] = {{Dim::symbol, 0}};
+constexpr Dim sample_top_ps[] = {{Dim::symbol, 0}};
+constexpr Dim sample_min_ps[] = {{Dim::symbol, 0}};
+constexpr Dim sample_seeds[] = {{Dim::symbol, 0}};
+constexpr Dim sample_offsets[] = {{Dim::symbol, 0}};
+constexpr Dim sample_invalid_count[] = {{Dim::literal, 1}};
+constexpr std::span<const Dim> sample_dims[] = {sample_logits, sample_ids, sample_temperatures, sample_top_ks, sample_top_ps, sample_min_ps, sample_seeds, sample_offsets, sample_invalid_count, {}, {}, {}, {}, {}, {}};
+constexpr const char* sample_symbols[] = {"B", "V"};
+constexpr spark_op_desc sample_desc = {
+    "sample", "Chooses one token of each row of logits: the largest, or a random one by temperature, top-k, top-p and min-p.", "sampling", nullptr,
+    sample_fields, 6, 15, 2360, 2360, 0x3, 100, {0, 0}};
+static_assert(sizeof(spark_sample_args) == 2360);
+
 constexpr spark_field embedding_fields[] = {
     {"table", "The rows to choose from.", "[V, D]", nullptr,
      0xe, 1, 9, 24, 256, 2, 2, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
@@ -238,6 +286,7 @@ constexpr OpSpec TABLE[] = {
     {&gemm_desc, gemm_dims, gemm_symbols},
     {&attention_desc, attention_dims, attention_symbols},
     {&rmsnorm_desc, rmsnorm_dims, rmsnorm_symbols},
+    {&sample_desc, sample_dims, sample_symbols},
     {&embedding_desc, embedding_dims, embedding_symbols},
     {&l2norm_desc, l2norm_dims, l2norm_symbols},
     {&rope_desc, rope_dims, rope_symbols},

@@ -15,9 +15,11 @@ import sys
 # enough since the fault ends the process.
 KINDS = ["off-by-one", "one-unit", "skip-last-row", "skip-last-column", "swap-rows", "nan-hidden", "inf-hidden",
          "wrong-padding", "guard-before", "guard-after", "input-changed", "flaky", "crash", "hang"]
-COPIES = ["embedding", "kv_append"]      # bits, not numbers
-EXACT = [*COPIES, "dequantize", "cast"]  # one right result: no second run can differ from the first and be right
-NO_PLACE = {"nan-hidden": COPIES, "inf-hidden": COPIES, "flaky": EXACT, "wrong-padding": ["attention"]}
+COPIES = ["embedding", "kv_append"]  # bits, not numbers
+EXACT = [*COPIES, "dequantize", "cast", "sample"]  # one right result: a second run that differs is wrong
+NUMBERLESS = [*COPIES, "sample"]  # sample: one packed row of tokens
+NO_PLACE = {"nan-hidden": NUMBERLESS, "inf-hidden": NUMBERLESS, "flaky": EXACT, "swap-rows": ["sample"],
+            "wrong-padding": ["attention", "sample"]}
 ONLY = {"crash": ["gemm"], "hang": ["embedding"]}
 # The faults that end the process are slow to wait for: one case is enough.
 EVERY_FOURTH = ["--shard", "0/4"]  # of the named cases

@@ -9,6 +9,7 @@
 #include "ref/gemm.h"
 #include "ref/l2norm.h"
 #include "ref/rmsnorm.h"
+#include "ref/sample.h"
 
 #include <bit>
 #include <cmath>
@@ -240,6 +241,20 @@ void check_cast(const File& file, Check& check) {
     }
 }
 
+void check_sample(const File& file, Check& check) {
+    const Json args = Json::parse(file.metadata("args"));
+    const ref::Sample op{args.at("temperature").number, args.at("top_p").number, args.at("min_p").number,
+                         static_cast<int64_t>(args.at("top_k").number)};
+    const uint64_t seed = std::stoull(args.at("seed").string), offset = std::stoull(args.at("offset").string);
+    const auto width = static_cast<size_t>(file.tensor("logits").shape[1]);
+    const auto logits = values_of(file, "logits"), ids = values_of(file, "ids");
+    for (size_t row = 0; row < ids.size(); ++row) {
+        const uint64_t x = ref::drawn_number(seed, offset, static_cast<uint32_t>(row));
+        const auto right = ref::sample_row(op, std::span(logits).subspan(row * width, width), x, {});
+        check.same(static_cast<double>(right[0]), ids[row], "ids", row);
+    }
+}
+
 struct Operator {
     const char* name;
     void (*check)(const File& file, Check& check);
@@ -247,7 +262,7 @@ struct Operator {
 constexpr Operator OPERATORS[] = {
     {"rmsnorm", check_rmsnorm},     {"l2norm", check_l2norm},       {"gemm", check_gemm},
     {"embedding", check_embedding}, {"attention", check_attention}, {"dequantize", check_dequantize},
-    {"cast", check_cast},
+    {"cast", check_cast},           {"sample", check_sample},
 };
 
 void check_operator(const File& file, Check& check) {

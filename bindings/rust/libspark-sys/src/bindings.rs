@@ -578,6 +578,7 @@ pub const SPARK_OP_NONE: spark_op = 0;
 pub const SPARK_OP_GEMM: spark_op = 1;
 pub const SPARK_OP_ATTENTION: spark_op = 3;
 pub const SPARK_OP_RMSNORM: spark_op = 4;
+pub const SPARK_OP_SAMPLE: spark_op = 6;
 pub const SPARK_OP_EMBEDDING: spark_op = 7;
 pub const SPARK_OP_L2NORM: spark_op = 8;
 pub const SPARK_OP_ROPE: spark_op = 10;
@@ -690,6 +691,43 @@ extern "C" {
     pub fn spark_rmsnorm(
         ctx: *mut spark_context,
         args: *const spark_rmsnorm_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_sample_args {
+    pub hdr: spark_args,
+    pub logits: spark_tensor,
+    pub ids: spark_tensor,
+    pub temperatures: spark_tensor,
+    pub top_ks: spark_tensor,
+    pub top_ps: spark_tensor,
+    pub min_ps: spark_tensor,
+    pub seeds: spark_tensor,
+    pub offsets: spark_tensor,
+    pub invalid_count: spark_tensor,
+    pub temperature: f32,
+    pub top_k: i32,
+    pub top_p: f32,
+    pub min_p: f32,
+    pub seed: u64,
+    pub offset: u64,
+}
+impl Default for spark_sample_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_sample(
+        ctx: *mut spark_context,
+        args: *const spark_sample_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

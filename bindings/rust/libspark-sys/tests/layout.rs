@@ -226,6 +226,28 @@ fn spark_rmsnorm_args_layout() {
 }
 
 #[test]
+fn spark_sample_args_layout() {
+    layout!(spark_sample_args, 2360,
+        hdr 0, 24;
+        logits 24, 256;
+        ids 280, 256;
+        temperatures 536, 256;
+        top_ks 792, 256;
+        top_ps 1048, 256;
+        min_ps 1304, 256;
+        seeds 1560, 256;
+        offsets 1816, 256;
+        invalid_count 2072, 256;
+        temperature 2328, 4;
+        top_k 2332, 4;
+        top_p 2336, 4;
+        min_p 2340, 4;
+        seed 2344, 8;
+        offset 2352, 8;
+    );
+}
+
+#[test]
 fn spark_embedding_args_layout() {
     layout!(spark_embedding_args, 1048,
         hdr 0, 24;
@@ -400,6 +422,7 @@ fn values() {
     assert_eq!(SPARK_OP_GEMM, 1);
     assert_eq!(SPARK_OP_ATTENTION, 3);
     assert_eq!(SPARK_OP_RMSNORM, 4);
+    assert_eq!(SPARK_OP_SAMPLE, 6);
     assert_eq!(SPARK_OP_EMBEDDING, 7);
     assert_eq!(SPARK_OP_L2NORM, 8);
     assert_eq!(SPARK_OP_ROPE, 10);

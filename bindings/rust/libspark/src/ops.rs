@@ -23,6 +23,7 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("gemm", 1),
     ("attention", 3),
     ("rmsnorm", 4),
+    ("sample", 6),
     ("embedding", 7),
     ("l2norm", 8),
     ("rope", 10),
@@ -307,6 +308,135 @@ impl<'a> Rmsnorm<'a> {
     /// Flag: the factor is 1 + weight.
     pub fn weight_plus_one(mut self, on: bool) -> Self {
         self.call.flag(1024, on);
+        self
+    }
+}
+
+operator! {
+    /// Chooses one token of each row of logits: the largest, or a random one by temperature, top-k, top-p and min-p.
+    ///
+    /// ```text
+    /// temperature = 0:  id = the lowest j with logits[j] = max(logits)
+    /// else:  w[j]  = exp((logits[j] - max(logits)) / temperature)
+    ///        order = tokens by falling logit, among equals by rising index
+    ///        top-k   keeps the first k tokens of that order
+    ///        top-p   keeps of those the fewest first tokens whose w add up to at least p times that of them all
+    ///        min-p   keeps of those the tokens with w >= min_p
+    ///        id      = kept token j with probability w[j] / sum of the kept w
+    ///
+    /// Zero turns each of them off: top_k <= 0 or >= V, top_p <= 0 or >= 1, min_p <= 0 keep every token; min_p >= 1 keeps
+    /// the tokens of the largest logit. So a struct of zeros is the argmax, and a top_p of 0 is not greedy. With temperature
+    /// 0 the others count for nothing.
+    /// Each of them is a scalar for all rows or a tensor with one entry a row, which is then read in its place, when the
+    /// work runs: a captured graph follows new values.
+    /// A row has no answer if it holds a NaN or nothing above -infinity, if its temperature is negative, infinite or NaN,
+    /// or if its top_p or min_p is NaN: its id is -1, and invalid_count, if given, is counted up by one. It is not set:
+    /// clear it first. A logit of -infinity is never chosen. Where some are +infinity, only those have a chance, all the
+    /// same one.
+    /// -0 equals +0.
+    ///
+    /// Random numbers (the contract for other implementations): Philox4x32-10 with the key (seed, low word first) and the
+    /// counter (offset low word, offset high word, row, 0), where row is 0 if seeds is given, and else the number of the
+    /// row, from 0, since all rows share one seed. The first two words of the result make x = word0 + 2^32 word1. The id is
+    /// the first kept j, by index, for which the kept w[0..j] add up to more than x / 2^64 of all kept w. So the draw of a
+    /// row depends on nothing but its logits, settings, seed and offset (and its number, without seeds): not on the batch,
+    /// the kernel or the launch. Offsets are not advanced: give each token of a sequence its own.
+    /// w is the integer 2^40 exp(...), rounded, so that sums are exact in any order; what is below 2^-41 of the largest has
+    /// no chance. Its relative error is 2^-22 (2 + abs(logits[j] - max(logits)) / temperature); every operation is exactly
+    /// rounded, so that all devices agree on every bit.
+    /// V is at most 2^23.
+    /// ```
+    Sample, spark_sample_args, SPARK_OP_SAMPLE, "sample"
+}
+
+impl<'a> Sample<'a> {
+    /// `[B, V]`, F32 F16 BF16. One row for each token to choose.
+    pub fn logits<T: Element>(mut self, logits: TensorView<'a, T>) -> Self {
+        self.call.args.logits = self.call.hold(logits.parts());
+        self
+    }
+
+    /// Output, `[B]`, I32. The chosen tokens; -1 where a row has no answer.
+    pub fn ids<T: Element>(mut self, ids: TensorViewMut<'a, T>) -> Self {
+        self.call.args.ids = self.call.hold(ids.parts());
+        self
+    }
+
+    /// Optional, `[B]`, F32. In place of temperature.
+    pub fn temperatures<T: Element>(mut self, temperatures: TensorView<'a, T>) -> Self {
+        self.call.args.temperatures = self.call.hold(temperatures.parts());
+        self
+    }
+
+    /// Optional, `[B]`, I32. In place of top_k.
+    pub fn top_ks<T: Element>(mut self, top_ks: TensorView<'a, T>) -> Self {
+        self.call.args.top_ks = self.call.hold(top_ks.parts());
+        self
+    }
+
+    /// Optional, `[B]`, F32. In place of top_p.
+    pub fn top_ps<T: Element>(mut self, top_ps: TensorView<'a, T>) -> Self {
+        self.call.args.top_ps = self.call.hold(top_ps.parts());
+        self
+    }
+
+    /// Optional, `[B]`, F32. In place of min_p.
+    pub fn min_ps<T: Element>(mut self, min_ps: TensorView<'a, T>) -> Self {
+        self.call.args.min_ps = self.call.hold(min_ps.parts());
+        self
+    }
+
+    /// Optional, `[B]`, I64 U64. In place of seed; the number of the row then counts for nothing.
+    pub fn seeds<T: Element>(mut self, seeds: TensorView<'a, T>) -> Self {
+        self.call.args.seeds = self.call.hold(seeds.parts());
+        self
+    }
+
+    /// Optional, `[B]`, I64 U64. In place of offset.
+    pub fn offsets<T: Element>(mut self, offsets: TensorView<'a, T>) -> Self {
+        self.call.args.offsets = self.call.hold(offsets.parts());
+        self
+    }
+
+    /// Updated, optional, `[1]`, I32. Counts the rows without an answer.
+    pub fn invalid_count<T: Element>(mut self, invalid_count: TensorViewMut<'a, T>) -> Self {
+        self.call.args.invalid_count = self.call.hold(invalid_count.parts());
+        self
+    }
+
+    /// Divides the logits; finite, not negative. 0: the largest logit.
+    pub fn temperature(mut self, temperature: f32) -> Self {
+        self.call.args.temperature = temperature;
+        self
+    }
+
+    /// How many tokens to keep. 0 or less: all.
+    pub fn top_k(mut self, top_k: i32) -> Self {
+        self.call.args.top_k = top_k;
+        self
+    }
+
+    /// Which part of the probability to keep. 0 or less, 1 or more: all of it.
+    pub fn top_p(mut self, top_p: f32) -> Self {
+        self.call.args.top_p = top_p;
+        self
+    }
+
+    /// Least probability of a kept token, as a part of the largest. 0 or less: none.
+    pub fn min_p(mut self, min_p: f32) -> Self {
+        self.call.args.min_p = min_p;
+        self
+    }
+
+    /// Key of the random numbers.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.call.args.seed = seed;
+        self
+    }
+
+    /// Which of the seed's random numbers: another one for each token of a sequence.
+    pub fn offset(mut self, offset: u64) -> Self {
+        self.call.args.offset = offset;
         self
     }
 }
