@@ -3,7 +3,7 @@
 //! caches of two sequences. The first step also runs without the graph, and must give the same bits.
 //!
 //! `cargo run --example decode_step`, with LIBSPARK_DRIVER=emu on a computer without a GPU.
-use libspark::ops::{Attention, Gemm, KvAppend, Rmsnorm, Rope};
+use libspark::ops::{Attention, Gemm, KvAppend, Rmsnorm, Rope, Sample};
 use libspark::{Context, DeviceBuffer, Result, Stream, Workspace, BF16};
 
 const SEQUENCES: usize = 2;
@@ -45,8 +45,10 @@ struct State {
     mixed: DeviceBuffer<BF16>,
     inner: DeviceBuffer<BF16>,
     logits: DeviceBuffer<f32>,
+    tokens: DeviceBuffer<i32>,
     positions: DeviceBuffer<i32>, // of the new tokens
     lengths: DeviceBuffer<i32>,   // with them
+    draws: DeviceBuffer<u64>,     // which of the seed's random numbers
     sequence: DeviceBuffer<i32>,
     invalid: DeviceBuffer<i32>,
     scratch: Workspace,
@@ -75,8 +77,10 @@ impl State {
             mixed: DeviceBuffer::zeroed(stream, SEQUENCES * HEADS * HEAD)?,
             inner: DeviceBuffer::zeroed(stream, SEQUENCES * INNER)?,
             logits: DeviceBuffer::zeroed(stream, SEQUENCES * VOCABULARY)?,
+            tokens: DeviceBuffer::zeroed(stream, SEQUENCES)?,
             positions: DeviceBuffer::zeroed(stream, SEQUENCES)?,
             lengths: DeviceBuffer::zeroed(stream, SEQUENCES)?,
+            draws: DeviceBuffer::zeroed(stream, SEQUENCES)?,
             sequence: DeviceBuffer::from_slice(stream, &[0, 1])?,
             invalid: DeviceBuffer::zeroed(stream, 1)?,
             scratch: Workspace::new(stream, SCRATCH)?,
@@ -89,6 +93,7 @@ impl State {
             self.x.write(stream, sequence * HIDDEN, &numbers(1000 + token as u32, HIDDEN))?;
         }
         self.positions.write(stream, 0, &[step as i32; SEQUENCES])?;
+        self.draws.write(stream, 0, &[step as u64; SEQUENCES])?;
         self.lengths.write(stream, 0, &[step as i32 + 1; SEQUENCES])
     }
 
@@ -135,14 +140,17 @@ impl State {
             .b(weight)
             .d(self.logits.view_mut(&[b, VOCABULARY])?)
             .workspace(&self.scratch)
-            .launch(stream)
-    }
+            .launch(stream)?;
 
-    /// The likeliest token of each sequence.
-    fn tokens(&self, stream: &Stream) -> Result<[i32; SEQUENCES]> {
-        let logits = self.logits.to_vec(stream)?;
-        let best = |row: &[f32]| (0..row.len()).fold(0, |best, i| if row[i] > row[best] { i } else { best }) as i32;
-        Ok([best(&logits[..VOCABULARY]), best(&logits[VOCABULARY..])])
+        Sample::new()
+            .logits(self.logits.view(&[b, VOCABULARY])?)
+            .ids(self.tokens.view_mut(&[b])?)
+            .offsets(self.draws.view(&[b])?)
+            .temperature(0.8)
+            .top_k(20)
+            .seed(42)
+            .workspace(&self.scratch)
+            .launch(stream)
     }
 }
 
@@ -169,7 +177,7 @@ fn main() -> Result<()> {
                 "the graph gives other bits"
             );
         }
-        tokens = state.tokens(&stream)?;
+        state.tokens.read(&stream, 0, &mut tokens)?;
         println!("step {step}: tokens {tokens:?}");
     }
     assert_eq!(state.invalid.to_vec(&stream)?, [0], "a token has no row in the cache");
