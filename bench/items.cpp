@@ -9,6 +9,7 @@
 #include <cstring>
 #include <random>
 #include <stdexcept>
+#include <tuple>
 
 namespace bench {
 namespace {
@@ -139,6 +140,41 @@ Item attention(Buffers& buffers, int64_t batch, int64_t queries, int64_t keys, i
                               (causal ? " causal" : "");
     return operator_item(buffers.context(), "attention", shape, std::move(all), decode ? "read" : "mma_bf16",
                          decode ? Unit::bytes : Unit::flops);
+}
+
+// Two halves [rows, n] of one packed tensor.
+std::pair<spark_tensor, spark_tensor> halves(Buffers& buffers, int64_t rows, int64_t n) {
+    spark_tensor first = buffers.random(SPARK_DTYPE_BF16, {rows, 2 * n});
+    first.shape[1] = n, first.stride[0] = 2 * n, first.stride[1] = 1, first.size_bytes = 0;
+    spark_tensor second = first;
+    second.data += static_cast<uint64_t>(n) * 2;
+    return {first, second};
+}
+
+// BF16. inputs 1: activation; 2: glu of two tensors or, packed, of two halves; add where kind is NONE.
+Item pointwise(Buffers& buffers, int64_t rows, int64_t n, spark_activation_kind kind, int inputs, bool packed = false) {
+    const auto tensor = [&] { return buffers.random(SPARK_DTYPE_BF16, {rows, n}); };
+    const size_t count = copies(uint64_t(rows) * n * 2 * (inputs + 1));
+    std::string shape = "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " BF16";
+    if (inputs == 2 && kind == SPARK_ACTIVATION_NONE) {
+        std::vector<spark_add_args> all(count, start<spark_add_args>(SPARK_OP_ADD));
+        for (auto& a : all) a.a = tensor(), a.b = tensor(), a.y = a.a;
+        return operator_item(buffers.context(), "add", shape + " in place", std::move(all), "copy", Unit::bytes);
+    }
+    shape += kind == SPARK_ACTIVATION_SILU ? " silu" : kind == SPARK_ACTIVATION_GELU_ERF ? " gelu" : " gelu_tanh";
+    if (inputs == 1) {
+        std::vector<spark_activation_args> all(count, start<spark_activation_args>(SPARK_OP_ACTIVATION));
+        for (auto& a : all) a.x = tensor(), a.y = tensor(), a.activation = kind;
+        return operator_item(buffers.context(), "activation", shape, std::move(all), "copy", Unit::bytes);
+    }
+    std::vector<spark_glu_args> all(count, start<spark_glu_args>(SPARK_OP_GLU));
+    for (auto& g : all) {
+        if (packed) std::tie(g.gate, g.up) = halves(buffers, rows, n);
+        else g.gate = tensor(), g.up = tensor();
+        g.y = tensor(), g.activation = kind;
+    }
+    return operator_item(buffers.context(), "glu", shape + (packed ? " packed" : ""), std::move(all), "copy",
+                         Unit::bytes);
 }
 
 Item embedding(Buffers& buffers, int64_t tokens, int64_t vocabulary, int64_t width) {
@@ -272,8 +308,11 @@ std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool
 std::vector<Item> operator_items(Buffers& buffers, bool small) {
     if (small) // a look at the mechanism where a card is not at hand: the figures mean nothing there
         return {gemm(buffers, 128, 128, 64, SPARK_DTYPE_BF16, "tn"),
-                rmsnorm(buffers, 16, 1024, SPARK_DTYPE_BF16, false), attention(buffers, 1, 64, 64, 2, 1, 64, true),
-                attention(buffers, 1, 1, 1024, 4, 1, 64, false), embedding(buffers, 16, 100, 256)};
+                rmsnorm(buffers, 16, 1024, SPARK_DTYPE_BF16, false),
+                attention(buffers, 1, 64, 64, 2, 1, 64, true),
+                attention(buffers, 1, 1, 1024, 4, 1, 64, false),
+                embedding(buffers, 16, 100, 256),
+                pointwise(buffers, 16, 256, SPARK_ACTIVATION_SILU, 2, true)};
     std::vector<Item> items;
     for (const char* layout : {"tn", "nn", "nt"})
         items.push_back(gemm(buffers, 4096, 4096, 4096, SPARK_DTYPE_BF16, layout));
@@ -305,6 +344,14 @@ std::vector<Item> operator_items(Buffers& buffers, bool small) {
     for (int64_t batch : {1, 2, 4, 8}) items.push_back(attention(buffers, batch, 1, 32768, 32, 8, 128, false));
     items.push_back(attention(buffers, 1, 8, 32768, 32, 8, 128, true));
     items.push_back(attention(buffers, 8, 1, 4096, 9, 3, 64, false));
+    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_SILU, 1));
+    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_GELU_ERF, 1));
+    for (bool packed : {false, true})
+        items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_SILU, 2, packed));
+    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_GELU_TANH, 2, true));
+    items.push_back(pointwise(buffers, 64, 14336, SPARK_ACTIVATION_SILU, 2, true));
+    items.push_back(pointwise(buffers, 4096, 4097, SPARK_ACTIVATION_SILU, 2, true));
+    items.push_back(pointwise(buffers, 16384, 4096, SPARK_ACTIVATION_NONE, 2));
     items.push_back(embedding(buffers, 65536, 128256, 4096));
     items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_F32, SPARK_DTYPE_BF16, false));
     items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, false));

@@ -297,6 +297,7 @@ typedef struct spark_field {
     const char *const shape;   /* "[B?, M, K]"; NULL for scalars */
     const char *const choices; /* enums: "NONE=0 SILU=1"; else NULL */
     uint64_t dtype_mask;       /* bit d = dtype d is allowed */
+    uint64_t alias_mask;       /* an output: bit i = it may be field i, in place */
     uint32_t kind;             /* spark_kind */
     uint32_t flags;            /* spark_field_flag */
     uint32_t offset;           /* bytes from the start of the operator struct */
@@ -305,9 +306,8 @@ typedef struct spark_field {
     uint32_t max_ndim;
     uint32_t align;    /* bytes that data must be a multiple of; 0 = the element size */
     uint32_t dtype_as; /* the dtype must be in dtype_mask or equal that of this field; 0xffffffff = none */
-    uint32_t alias;    /* an output that may be this input, in place; 0xffffffff = none */
     uint32_t needs;    /* may only be present with this field; 0xffffffff = none */
-    uint32_t reserved[2];
+    uint32_t reserved;
 } spark_field;
 
 typedef struct spark_op_desc {
@@ -452,19 +452,24 @@ typedef enum spark_op {
     SPARK_OP_L2NORM = 8,
     SPARK_OP_ROPE = 10,
     SPARK_OP_KV_APPEND = 11,
+    SPARK_OP_ACTIVATION = 12,
+    SPARK_OP_GLU = 13,
+    SPARK_OP_ADD = 14,
     SPARK_OP_CAST = 16,
     SPARK_OP_DEQUANTIZE = 17,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
-/* Pointwise functions that end an operator. */
-typedef enum spark_activation {
-    SPARK_ACTIVATION_NONE = 0,      /* x */
-    SPARK_ACTIVATION_SILU = 1,      /* x * sigmoid(x) */
-    SPARK_ACTIVATION_GELU_ERF = 2,  /* x * (1 + erf(x / sqrt(2))) / 2 */
-    SPARK_ACTIVATION_GELU_TANH = 3, /* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2 */
+/* Functions of one number: of the operators activation and glu, and at the end of others. */
+typedef enum spark_activation_kind {
+    SPARK_ACTIVATION_NONE = 0,         /* x */
+    SPARK_ACTIVATION_SILU = 1,         /* x * sigmoid(x) */
+    SPARK_ACTIVATION_GELU_ERF = 2,     /* x * (1 + erf(x / sqrt(2))) / 2 */
+    SPARK_ACTIVATION_GELU_TANH = 3,    /* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2 */
+    SPARK_ACTIVATION_RELU = 4,         /* max(x, 0) */
+    SPARK_ACTIVATION_RELU_SQUARED = 5, /* max(x, 0)^2 */
     SPARK_ACTIVATION_FORCE32 = 0x7fffffff
-} spark_activation;
+} spark_activation_kind;
 
 /* Matrix product, optionally batched, with addend, bias and activation.
  *
@@ -500,7 +505,7 @@ typedef struct spark_gemm_args {
     float alpha;
     /* Factor of c. */
     float beta;
-    /* spark_activation. Applied last. */
+    /* spark_activation_kind. Applied last. */
     uint32_t activation;
     /* 0. */
     uint32_t reserved;
@@ -830,6 +835,89 @@ typedef struct spark_kv_append_args {
 /* Launches kv_append: spark_op_launch with typed arguments. */
 SPARK_API spark_status spark_kv_append(spark_context *ctx, const spark_kv_append_args *args, const spark_exec *exec,
                                        spark_error *err);
+
+/* An activation function of every element.
+ *
+ * y = round(act(x))
+ *
+ * round() rounds to nearest even to the dtype of x; before it everything is FP32.
+ * NaN gives NaN. As the definitions have it, -infinity gives NaN in SILU and both GELUs, 0 in both RELUs. SILU and
+ * GELU_TANH may give 0 where the result is below 1.2e-36.
+ * The dimensions of x and y must collapse to at most two row dimensions with one stride each, and columns.
+ * A problem with a zero dimension succeeds and launches nothing.
+ */
+typedef struct spark_activation_args {
+    spark_args hdr;
+    /* [..., N], F32 F16 BF16. The arguments. */
+    spark_tensor x;
+    /* output, [..., N], as x, may be x, in place. The results. */
+    spark_tensor y;
+    /* spark_activation_kind. The function. NONE copies. */
+    uint32_t activation;
+    /* 0. */
+    uint32_t reserved;
+} spark_activation_args;
+/* Launches activation: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_activation(spark_context *ctx, const spark_activation_args *args, const spark_exec *exec,
+                                        spark_error *err);
+
+/* Flags of glu, beside spark_flag. */
+typedef enum spark_glu_flag {
+    SPARK_GLU_ROUND_ACTIVATION = 256, /* round act(gate) before the product */
+    SPARK_GLU_FLAG_FORCE32 = 0x7fffffff
+} spark_glu_flag;
+
+/* Gated linear unit: an activation of one tensor times another, as in SwiGLU and GEGLU.
+ *
+ * t = act(gate)
+ * t = ROUND_ACTIVATION ? round(t) : t
+ * y = round(t * up)
+ *
+ * round() rounds to nearest even to the dtype of gate; before it everything is FP32.
+ * Packed halves [.., 2D] are two views of shape [.., D] with the row stride 2D: gate begins at the first element and
+ * up D elements further on, or the other way round where a model stores up before gate. y may be either view, in place.
+ * Gate and up that alternate element by element are not taken: the innermost stride is 1.
+ * NaN, infinity and small results are as in the operator activation; 0 times infinity is NaN.
+ * The dimensions of the tensors must collapse together to at most two row dimensions with one stride each, and columns.
+ * A problem with a zero dimension succeeds and launches nothing.
+ */
+typedef struct spark_glu_args {
+    spark_args hdr;
+    /* [..., N], F32 F16 BF16. The arguments of the activation. */
+    spark_tensor gate;
+    /* [..., N], as gate. The factors. */
+    spark_tensor up;
+    /* output, [..., N], as gate, may be gate or up, in place. The results. */
+    spark_tensor y;
+    /* spark_activation_kind. The function of gate. NONE: y = gate * up. */
+    uint32_t activation;
+    /* 0. */
+    uint32_t reserved;
+} spark_glu_args;
+/* Launches glu: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_glu(spark_context *ctx, const spark_glu_args *args, const spark_exec *exec,
+                                 spark_error *err);
+
+/* The sum of two tensors, such as a residual stream and what a layer adds to it.
+ *
+ * y = round(a + b)
+ *
+ * The sum is one FP32 addition; round() rounds it to nearest even to the dtype of a. Nothing is broadcast.
+ * The dimensions of the tensors must collapse together to at most two row dimensions with one stride each, and columns.
+ * A problem with a zero dimension succeeds and launches nothing.
+ */
+typedef struct spark_add_args {
+    spark_args hdr;
+    /* [..., N], F32 F16 BF16. One addend. */
+    spark_tensor a;
+    /* [..., N], as a. The other. */
+    spark_tensor b;
+    /* output, [..., N], as a, may be a or b, in place. The sum. */
+    spark_tensor y;
+} spark_add_args;
+/* Launches add: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_add(spark_context *ctx, const spark_add_args *args, const spark_exec *exec,
+                                 spark_error *err);
 
 /* Copies a tensor to another type, another layout, or both.
  *

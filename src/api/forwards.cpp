@@ -42,6 +42,21 @@ extern "C" spark_status spark_kv_append(spark_context* ctx, const spark_kv_appen
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
 }
 
+extern "C" spark_status spark_activation(spark_context* ctx, const spark_activation_args* args,
+    const spark_exec* exec, spark_error* err) {
+    return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
+}
+
+extern "C" spark_status spark_glu(spark_context* ctx, const spark_glu_args* args,
+    const spark_exec* exec, spark_error* err) {
+    return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
+}
+
+extern "C" spark_status spark_add(spark_context* ctx, const spark_add_args* args,
+    const spark_exec* exec, spark_error* err) {
+    return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
+}
+
 extern "C" spark_status spark_cast(spark_context* ctx, const spark_cast_args* args,
     const spark_exec* exec, spark_error* err) {
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);

@@ -7,23 +7,23 @@ namespace {
 
 constexpr spark_field gemm_fields[] = {
     {"a", "The left matrix.", "[B?, M, K]", nullptr,
-     0xc, 1, 33, 24, 256, 2, 3, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0xc, 0x0, 1, 33, 24, 256, 2, 3, 0, NO_FIELD, NO_FIELD, 0},
     {"b", "The right matrix, transposed.", "[B?, N, K]", nullptr,
-     0x0, 1, 33, 280, 256, 2, 3, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 1, 33, 280, 256, 2, 3, 0, 0, NO_FIELD, 0},
     {"c", "The addend, times beta.", "[B?, M, N]", nullptr,
-     0x0, 1, 45, 536, 256, 2, 3, 0, 3, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 1, 45, 536, 256, 2, 3, 0, 3, NO_FIELD, 0},
     {"d", "The result.", "[B?, M, N]", nullptr,
-     0xe, 1, 10, 792, 256, 2, 3, 0, NO_FIELD, 2, NO_FIELD, {0, 0}},
+     0xe, 0x4, 1, 10, 792, 256, 2, 3, 0, NO_FIELD, NO_FIELD, 0},
     {"bias", "Added to every row, before the activation.", "[N]", nullptr,
-     0x2, 1, 13, 1048, 256, 1, 1, 0, 3, NO_FIELD, NO_FIELD, {0, 0}},
+     0x2, 0x0, 1, 13, 1048, 256, 1, 1, 0, 3, NO_FIELD, 0},
     {"alpha", "Factor of the product. 0 stands for 1.", nullptr, nullptr,
-     0x0, 2, 1, 1304, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 2, 1, 1304, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"beta", "Factor of c.", nullptr, nullptr,
-     0x0, 2, 1, 1308, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
-    {"activation", "Applied last.", nullptr, "NONE=0 SILU=1 GELU_ERF=2 GELU_TANH=3",
-     0x0, 7, 1, 1312, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 2, 1, 1308, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
+    {"activation", "Applied last.", nullptr, "NONE=0 SILU=1 GELU_ERF=2 GELU_TANH=3 RELU=4 RELU_SQUARED=5",
+     0x0, 0x0, 7, 1, 1312, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"reserved", "0.", nullptr, nullptr,
-     0x0, 8, 0, 1316, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 8, 0, 1316, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
 };
 constexpr Dim gemm_a[] = {{Dim::optional, 0}, {Dim::symbol, 1}, {Dim::symbol, 2}};
 constexpr Dim gemm_b[] = {{Dim::optional, 0}, {Dim::symbol, 3}, {Dim::symbol, 2}};
@@ -39,29 +39,29 @@ static_assert(sizeof(spark_gemm_args) == 1320);
 
 constexpr spark_field attention_fields[] = {
     {"q", "Queries. D is a multiple of 8 up to 256 for the kernels on tensor cores, 1 to 256 for the plain one.", "[B, S, H, D]", nullptr,
-     0xc, 1, 9, 24, 256, 4, 4, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0xc, 0x0, 1, 9, 24, 256, 4, 4, 0, NO_FIELD, NO_FIELD, 0},
     {"k", "Keys.", "[P, T, G, D]", nullptr,
-     0x0, 1, 9, 280, 256, 4, 4, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 1, 9, 280, 256, 4, 4, 0, 0, NO_FIELD, 0},
     {"v", "Values.", "[P, T, G, D]", nullptr,
-     0x0, 1, 9, 536, 256, 4, 4, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 1, 9, 536, 256, 4, 4, 0, 0, NO_FIELD, 0},
     {"o", "The result.", "[B, S, H, D]", nullptr,
-     0x0, 1, 10, 792, 256, 4, 4, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 1, 10, 792, 256, 4, 4, 0, 0, NO_FIELD, 0},
     {"lse", "Logarithm of the sum of exponentials, natural. Absent: not stored.", "[B, S, H]", nullptr,
-     0x2, 1, 6, 1048, 256, 3, 3, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x2, 0x0, 1, 6, 1048, 256, 3, 3, 0, NO_FIELD, NO_FIELD, 0},
     {"cu_seqlens_q", "First token of each sequence in q, and the end of the last.", "[N]", nullptr,
-     0x40000, 1, 21, 1304, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x40000, 0x0, 1, 21, 1304, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"cu_seqlens_k", "First token of each sequence in k and v, and the end of the last.", "[N]", nullptr,
-     0x40000, 1, 21, 1560, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x40000, 0x0, 1, 21, 1560, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"seq_lens", "Keys in use, one number a sequence; there may be more numbers than sequences.", "[L]", nullptr,
-     0x40000, 1, 21, 1816, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x40000, 0x0, 1, 21, 1816, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"scale", "Factor of the scores, finite, not negative. 0 stands for 1 / sqrt(D).", nullptr, nullptr,
-     0x0, 2, 1, 2072, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 2, 1, 2072, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"reserved", "0.", nullptr, nullptr,
-     0x0, 8, 0, 2076, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 8, 0, 2076, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"max_seqlen_q", "No sequence has more queries. 0 stands for S, or with cu_seqlens_q for all tokens.", nullptr, nullptr,
-     0x0, 5, 1, 2080, 8, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 5, 1, 2080, 8, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"max_seqlen_k", "Sequences are expected to have at most so many keys. 0 stands for T, or with cu_seqlens_k for all tokens.", nullptr, nullptr,
-     0x0, 5, 1, 2088, 8, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 5, 1, 2088, 8, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
 };
 constexpr Dim attention_q[] = {{Dim::symbol, 0}, {Dim::symbol, 1}, {Dim::symbol, 2}, {Dim::symbol, 3}};
 constexpr Dim attention_k[] = {{Dim::symbol, 4}, {Dim::symbol, 5}, {Dim::symbol, 6}, {Dim::symbol, 3}};
@@ -80,19 +80,19 @@ static_assert(sizeof(spark_attention_args) == 2096);
 
 constexpr spark_field rmsnorm_fields[] = {
     {"x", "The rows to normalise.", "[..., N]", nullptr,
-     0xe, 1, 9, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0xe, 0x0, 1, 9, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
     {"weight", "One factor per column. Absent: none is applied.", "[N]", nullptr,
-     0x2, 1, 13, 280, 256, 1, 1, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+     0x2, 0x0, 1, 13, 280, 256, 1, 1, 0, 0, NO_FIELD, 0},
     {"residual", "Added to x before the norm.", "[..., N]", nullptr,
-     0x0, 1, 13, 536, 256, 1, 6, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 1, 13, 536, 256, 1, 6, 0, 0, NO_FIELD, 0},
     {"y", "The result.", "[..., N]", nullptr,
-     0x0, 1, 10, 792, 256, 1, 6, 0, 0, 0, NO_FIELD, {0, 0}},
+     0x0, 0x1, 1, 10, 792, 256, 1, 6, 0, 0, NO_FIELD, 0},
     {"residual_out", "The rounded sum x + residual. Absent: not stored.", "[..., N]", nullptr,
-     0x0, 1, 14, 1048, 256, 1, 6, 0, 0, 2, 2, {0, 0}},
+     0x0, 0x4, 1, 14, 1048, 256, 1, 6, 0, 0, 2, 0},
     {"eps", "Added to the mean square; finite, not negative. 0 is 0: models use 1e-5 or 1e-6.", nullptr, nullptr,
-     0x0, 2, 1, 1304, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 2, 1, 1304, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"reserved", "0.", nullptr, nullptr,
-     0x0, 8, 0, 1308, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 8, 0, 1308, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
 };
 constexpr Dim rmsnorm_x[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
 constexpr Dim rmsnorm_weight[] = {{Dim::symbol, 0}};
@@ -108,35 +108,35 @@ static_assert(sizeof(spark_rmsnorm_args) == 1312);
 
 constexpr spark_field sample_fields[] = {
     {"logits", "One row for each token to choose.", "[B, V]", nullptr,
-     0xe, 1, 9, 24, 256, 2, 2, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0xe, 0x0, 1, 9, 24, 256, 2, 2, 0, NO_FIELD, NO_FIELD, 0},
     {"ids", "The chosen tokens; -1 where a row has no answer.", "[B]", nullptr,
-     0x40000, 1, 18, 280, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x40000, 0x0, 1, 18, 280, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"temperatures", "In place of temperature.", "[B]", nullptr,
-     0x2, 1, 21, 536, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x2, 0x0, 1, 21, 536, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"top_ks", "In place of top_k.", "[B]", nullptr,
-     0x40000, 1, 21, 792, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x40000, 0x0, 1, 21, 792, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"top_ps", "In place of top_p.", "[B]", nullptr,
-     0x2, 1, 21, 1048, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x2, 0x0, 1, 21, 1048, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"min_ps", "In place of min_p.", "[B]", nullptr,
-     0x2, 1, 21, 1304, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x2, 0x0, 1, 21, 1304, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"seeds", "In place of seed; the number of the row then counts for nothing.", "[B]", nullptr,
-     0x300000, 1, 21, 1560, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x300000, 0x0, 1, 21, 1560, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"offsets", "In place of offset.", "[B]", nullptr,
-     0x300000, 1, 21, 1816, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x300000, 0x0, 1, 21, 1816, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"invalid_count", "Counts the rows without an answer.", "[1]", nullptr,
-     0x40000, 1, 23, 2072, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x40000, 0x0, 1, 23, 2072, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"temperature", "Divides the logits; finite, not negative. 0: the largest logit.", nullptr, nullptr,
-     0x0, 2, 1, 2328, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 2, 1, 2328, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"top_k", "How many tokens to keep. 0 or less: all.", nullptr, nullptr,
-     0x0, 3, 1, 2332, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 3, 1, 2332, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"top_p", "Which part of the probability to keep. 0 or less, 1 or more: all of it.", nullptr, nullptr,
-     0x0, 2, 1, 2336, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 2, 1, 2336, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"min_p", "Least probability of a kept token, as a part of the largest. 0 or less: none.", nullptr, nullptr,
-     0x0, 2, 1, 2340, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 2, 1, 2340, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"seed", "Key of the random numbers.", nullptr, nullptr,
-     0x0, 6, 1, 2344, 8, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 6, 1, 2344, 8, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"offset", "Which of the seed's random numbers: another one for each token of a sequence.", nullptr, nullptr,
-     0x0, 6, 1, 2352, 8, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 6, 1, 2352, 8, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
 };
 constexpr Dim sample_logits[] = {{Dim::symbol, 0}, {Dim::symbol, 1}};
 constexpr Dim sample_ids[] = {{Dim::symbol, 0}};
@@ -156,13 +156,13 @@ static_assert(sizeof(spark_sample_args) == 2360);
 
 constexpr spark_field embedding_fields[] = {
     {"table", "The rows to choose from.", "[V, D]", nullptr,
-     0xe, 1, 9, 24, 256, 2, 2, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0xe, 0x0, 1, 9, 24, 256, 2, 2, 0, NO_FIELD, NO_FIELD, 0},
     {"ids", "Row numbers.", "[...]", nullptr,
-     0x140000, 1, 17, 280, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x140000, 0x0, 1, 17, 280, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
     {"y", "The chosen rows.", "[..., D]", nullptr,
-     0x0, 1, 10, 536, 256, 1, 6, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 1, 10, 536, 256, 1, 6, 0, 0, NO_FIELD, 0},
     {"invalid_count", "Counts the indices outside the table.", "[1]", nullptr,
-     0x40000, 1, 23, 792, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x40000, 0x0, 1, 23, 792, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
 };
 constexpr Dim embedding_table[] = {{Dim::symbol, 0}, {Dim::symbol, 1}};
 constexpr Dim embedding_ids[] = {{Dim::rest, 0}};
@@ -177,13 +177,13 @@ static_assert(sizeof(spark_embedding_args) == 1048);
 
 constexpr spark_field l2norm_fields[] = {
     {"x", "The rows to normalise.", "[..., N]", nullptr,
-     0xe, 1, 9, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0xe, 0x0, 1, 9, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
     {"y", "The result.", "[..., N]", nullptr,
-     0x0, 1, 10, 280, 256, 1, 6, 0, 0, 0, NO_FIELD, {0, 0}},
+     0x0, 0x1, 1, 10, 280, 256, 1, 6, 0, 0, NO_FIELD, 0},
     {"eps", "Added to the sum of squares; finite, not negative. 0 is 0: models use 1e-6.", nullptr, nullptr,
-     0x0, 2, 1, 536, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 2, 1, 536, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"reserved", "0.", nullptr, nullptr,
-     0x0, 8, 0, 540, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 8, 0, 540, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
 };
 constexpr Dim l2norm_x[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
 constexpr Dim l2norm_y[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
@@ -196,19 +196,19 @@ static_assert(sizeof(spark_l2norm_args) == 544);
 
 constexpr spark_field rope_fields[] = {
     {"positions", "The position of each token, read when the work runs.", "[...]", nullptr,
-     0x140000, 1, 17, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x140000, 0x0, 1, 17, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
     {"table", "cos and sin of each position. Absent: computed from theta.", "[P, R]", nullptr,
-     0x2, 1, 13, 280, 256, 2, 2, 0, 2, NO_FIELD, NO_FIELD, {0, 0}},
+     0x2, 0x0, 1, 13, 280, 256, 2, 2, 0, 2, NO_FIELD, 0},
     {"x", "Heads of tokens.", "[..., H, D]", nullptr,
-     0xe, 1, 9, 536, 256, 2, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0xe, 0x0, 1, 9, 536, 256, 2, 6, 0, NO_FIELD, NO_FIELD, 0},
     {"y", "The rotated heads.", "[..., H, D]", nullptr,
-     0x0, 1, 10, 792, 256, 2, 6, 0, 2, 2, NO_FIELD, {0, 0}},
+     0x0, 0x4, 1, 10, 792, 256, 2, 6, 0, 2, NO_FIELD, 0},
     {"invalid_count", "Counts the positions outside the table.", "[1]", nullptr,
-     0x40000, 1, 23, 1048, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 1, {0, 0}},
+     0x40000, 0x0, 1, 23, 1048, 256, 1, 1, 0, NO_FIELD, 1, 0},
     {"theta", "The base of the angles, finite and above 1; 0 is 10000. 0 with a table.", nullptr, nullptr,
-     0x0, 2, 1, 1304, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 2, 1, 1304, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
     {"rotary_dim", "R: how many elements of a head are rotated, even, at most D. 0 = D, or the width of the table.", nullptr, nullptr,
-     0x0, 4, 1, 1308, 4, 0, 0, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 4, 1, 1308, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
 };
 constexpr Dim rope_positions[] = {{Dim::rest, 0}};
 constexpr Dim rope_table[] = {{Dim::symbol, 0}, {Dim::symbol, 1}};
@@ -224,19 +224,19 @@ static_assert(sizeof(spark_rope_args) == 1312);
 
 constexpr spark_field kv_append_fields[] = {
     {"k", "Keys of the new tokens.", "[T, H, D]", nullptr,
-     0xe, 1, 9, 24, 256, 3, 3, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0xe, 0x0, 1, 9, 24, 256, 3, 3, 0, NO_FIELD, NO_FIELD, 0},
     {"v", "Values of the new tokens.", "[T, H, D]", nullptr,
-     0x0, 1, 9, 280, 256, 3, 3, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 1, 9, 280, 256, 3, 3, 0, 0, NO_FIELD, 0},
     {"positions", "With batch: the row of the token in its sequence. Without: its slot, b * S + s. Negative: skip the token.", "[T]", nullptr,
-     0x140000, 1, 17, 536, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x140000, 0x0, 1, 17, 536, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"batch", "The sequence of each token. Negative: skip the token. Absent: positions are slots.", "[T]", nullptr,
-     0x140000, 1, 21, 792, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x140000, 0x0, 1, 21, 792, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
     {"k_cache", "The keys of all sequences; rows that no token names stay as they are.", "[B, S, H, D]", nullptr,
-     0x0, 1, 11, 1048, 256, 4, 4, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 1, 11, 1048, 256, 4, 4, 0, 0, NO_FIELD, 0},
     {"v_cache", "The values of all sequences.", "[B, S, H, D]", nullptr,
-     0x0, 1, 11, 1304, 256, 4, 4, 0, 0, NO_FIELD, NO_FIELD, {0, 0}},
+     0x0, 0x0, 1, 11, 1304, 256, 4, 4, 0, 0, NO_FIELD, 0},
     {"invalid_count", "Counts the tokens whose row is outside the cache.", "[1]", nullptr,
-     0x40000, 1, 19, 1560, 256, 1, 1, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x40000, 0x0, 1, 19, 1560, 256, 1, 1, 0, NO_FIELD, NO_FIELD, 0},
 };
 constexpr Dim kv_append_k[] = {{Dim::symbol, 0}, {Dim::symbol, 1}, {Dim::symbol, 2}};
 constexpr Dim kv_append_v[] = {{Dim::symbol, 0}, {Dim::symbol, 1}, {Dim::symbol, 2}};
@@ -252,11 +252,70 @@ constexpr spark_op_desc kv_append_desc = {
     kv_append_fields, 11, 7, 1816, 1816, 0x3, 100, {0, 0}};
 static_assert(sizeof(spark_kv_append_args) == 1816);
 
+constexpr spark_field activation_fields[] = {
+    {"x", "The arguments.", "[..., N]", nullptr,
+     0xe, 0x0, 1, 9, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
+    {"y", "The results.", "[..., N]", nullptr,
+     0x0, 0x1, 1, 10, 280, 256, 1, 6, 0, 0, NO_FIELD, 0},
+    {"activation", "The function. NONE copies.", nullptr, "NONE=0 SILU=1 GELU_ERF=2 GELU_TANH=3 RELU=4 RELU_SQUARED=5",
+     0x0, 0x0, 7, 1, 536, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
+    {"reserved", "0.", nullptr, nullptr,
+     0x0, 0x0, 8, 0, 540, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
+};
+constexpr Dim activation_x[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr Dim activation_y[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr std::span<const Dim> activation_dims[] = {activation_x, activation_y, {}, {}};
+constexpr const char* activation_symbols[] = {"N"};
+constexpr spark_op_desc activation_desc = {
+    "activation", "An activation function of every element.", "pointwise", nullptr,
+    activation_fields, 12, 4, 544, 544, 0x3, 100, {0, 0}};
+static_assert(sizeof(spark_activation_args) == 544);
+
+constexpr spark_field glu_fields[] = {
+    {"gate", "The arguments of the activation.", "[..., N]", nullptr,
+     0xe, 0x0, 1, 9, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
+    {"up", "The factors.", "[..., N]", nullptr,
+     0x0, 0x0, 1, 9, 280, 256, 1, 6, 0, 0, NO_FIELD, 0},
+    {"y", "The results.", "[..., N]", nullptr,
+     0x0, 0x3, 1, 10, 536, 256, 1, 6, 0, 0, NO_FIELD, 0},
+    {"activation", "The function of gate. NONE: y = gate * up.", nullptr, "NONE=0 SILU=1 GELU_ERF=2 GELU_TANH=3 RELU=4 RELU_SQUARED=5",
+     0x0, 0x0, 7, 1, 792, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
+    {"reserved", "0.", nullptr, nullptr,
+     0x0, 0x0, 8, 0, 796, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
+};
+constexpr Dim glu_gate[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr Dim glu_up[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr Dim glu_y[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr std::span<const Dim> glu_dims[] = {glu_gate, glu_up, glu_y, {}, {}};
+constexpr const char* glu_symbols[] = {"N"};
+constexpr spark_op_desc glu_desc = {
+    "glu", "Gated linear unit: an activation of one tensor times another, as in SwiGLU and GEGLU.", "pointwise", "ROUND_ACTIVATION=256",
+    glu_fields, 13, 5, 800, 800, 0x103, 100, {0, 0}};
+static_assert(sizeof(spark_glu_args) == 800);
+
+constexpr spark_field add_fields[] = {
+    {"a", "One addend.", "[..., N]", nullptr,
+     0xe, 0x0, 1, 9, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
+    {"b", "The other.", "[..., N]", nullptr,
+     0x0, 0x0, 1, 9, 280, 256, 1, 6, 0, 0, NO_FIELD, 0},
+    {"y", "The sum.", "[..., N]", nullptr,
+     0x0, 0x3, 1, 10, 536, 256, 1, 6, 0, 0, NO_FIELD, 0},
+};
+constexpr Dim add_a[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr Dim add_b[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr Dim add_y[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr std::span<const Dim> add_dims[] = {add_a, add_b, add_y};
+constexpr const char* add_symbols[] = {"N"};
+constexpr spark_op_desc add_desc = {
+    "add", "The sum of two tensors, such as a residual stream and what a layer adds to it.", "pointwise", nullptr,
+    add_fields, 14, 3, 792, 792, 0x3, 100, {0, 0}};
+static_assert(sizeof(spark_add_args) == 792);
+
 constexpr spark_field cast_fields[] = {
     {"x", "What is copied.", "[...]", nullptr,
-     0xe, 1, 1, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0xe, 0x0, 1, 1, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
     {"y", "The copy.", "[...]", nullptr,
-     0xe, 1, 2, 280, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0xe, 0x0, 1, 2, 280, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
 };
 constexpr Dim cast_x[] = {{Dim::rest, 0}};
 constexpr Dim cast_y[] = {{Dim::rest, 0}};
@@ -269,9 +328,9 @@ static_assert(sizeof(spark_cast_args) == 536);
 
 constexpr spark_field dequantize_fields[] = {
     {"x", "Rows of records, in bytes.", "[..., R]", nullptr,
-     0x20000, 1, 73, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0x20000, 0x0, 1, 73, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
     {"y", "The numbers.", "[..., N]", nullptr,
-     0xe, 1, 10, 280, 256, 1, 6, 0, NO_FIELD, NO_FIELD, NO_FIELD, {0, 0}},
+     0xe, 0x0, 1, 10, 280, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
 };
 constexpr Dim dequantize_x[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
 constexpr Dim dequantize_y[] = {{Dim::rest, 0}, {Dim::symbol, 1}};
@@ -291,6 +350,9 @@ constexpr OpSpec TABLE[] = {
     {&l2norm_desc, l2norm_dims, l2norm_symbols},
     {&rope_desc, rope_dims, rope_symbols},
     {&kv_append_desc, kv_append_dims, kv_append_symbols},
+    {&activation_desc, activation_dims, activation_symbols},
+    {&glu_desc, glu_dims, glu_symbols},
+    {&add_desc, add_dims, add_symbols},
     {&cast_desc, cast_dims, cast_symbols},
     {&dequantize_desc, dequantize_dims, dequantize_symbols},
 };

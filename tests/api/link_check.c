@@ -4,6 +4,8 @@
 
 typedef void (*any_function)(void);
 const any_function spark_every_function[] = {
+    (any_function)spark_activation,
+    (any_function)spark_add,
     (any_function)spark_attention,
     (any_function)spark_build_info,
     (any_function)spark_cast,
@@ -23,6 +25,7 @@ const any_function spark_every_function[] = {
     (any_function)spark_event_record,
     (any_function)spark_event_synchronize,
     (any_function)spark_gemm,
+    (any_function)spark_glu,
     (any_function)spark_graph_begin,
     (any_function)spark_graph_destroy,
     (any_function)spark_graph_end,

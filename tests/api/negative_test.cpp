@@ -231,7 +231,7 @@ void addresses(const spark_op_desc& d, uint32_t f) {
                 std::max(api::element_bits(e.tensor(f).dtype), api::element_bits(e.tensor(g).dtype)) / 8;
             e.tensor(f).data = e.tensor(g).data + e.allocated(g) - std::min(unit, e.allocated(g));
         });
-        if (d.fields[f].alias == g) continue;
+        if (d.fields[f].alias_mask >> g & 1) continue;
         damaged(d, 0xffffffffu, "data in place where it may not be", {SPARK_ERR_INVALID_OVERLAP},
                 [=](auto& e) { e.tensor(f).data = e.tensor(g).data; });
     }

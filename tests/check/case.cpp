@@ -2,6 +2,7 @@
 // Building blocks of cases: views, storages, allowed intervals.
 #include "check/case.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -55,6 +56,10 @@ int64_t View::offset(int64_t index) const {
     return at;
 }
 
+size_t Operand::at(int64_t index) const {
+    return offset + static_cast<size_t>(view.offset(index)) * ref::size_of(view.type);
+}
+
 View packed(ref::Type type, std::vector<int64_t> shape) {
     View view{type, std::move(shape), {}};
     view.stride.resize(view.shape.size());
@@ -106,6 +111,9 @@ Operand& Case::add_slice(std::string field, size_t args_offset, View view, size_
     operand.args_offset = args_offset;
     operand.view = std::move(view);
     operand.offset = offset;
+    std::vector<uint8_t>& bytes = storages[operand.storage].bytes;
+    const size_t end = offset + static_cast<size_t>(operand.view.span()) * ref::size_of(operand.view.type);
+    bytes.resize(std::max(bytes.size(), end), 0xff);
     operands.push_back(std::move(operand));
     describe(*this, operands.back());
     return operands.back();
@@ -122,16 +130,14 @@ Operand& Case::add_in_place(std::string field, size_t args_offset, size_t of_ope
 }
 
 uint8_t* Case::element(const Operand& operand, int64_t index) {
-    return storages[operand.storage].bytes.data() + operand.offset +
-           static_cast<size_t>(operand.view.offset(index)) * ref::size_of(operand.view.type);
+    return storages[operand.storage].bytes.data() + operand.at(index);
 }
 
 std::vector<double> Case::values(const Operand& operand) const {
     std::vector<double> out(static_cast<size_t>(operand.view.count()));
-    const uint8_t* base = storages[operand.storage].bytes.data() + operand.offset;
+    const uint8_t* base = storages[operand.storage].bytes.data();
     for (size_t i = 0; i < out.size(); ++i) {
-        const auto at = static_cast<size_t>(operand.view.offset(static_cast<int64_t>(i)));
-        out[i] = ref::load(operand.view.type, base + at * ref::size_of(operand.view.type));
+        out[i] = ref::load(operand.view.type, base + operand.at(static_cast<int64_t>(i)));
     }
     return out;
 }

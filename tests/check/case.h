@@ -50,7 +50,9 @@ struct Operand {
     View view;
     bool output = false;
     bool input = true; // an output that is not an input is poisoned before the launch
-    size_t offset = 0; // bytes from the start of the storage; inputs only
+    size_t offset = 0; // bytes from the start of the storage
+
+    size_t at(int64_t index) const; // the same, of the index-th element in row-major order
 };
 
 struct Case {
@@ -67,7 +69,8 @@ struct Case {
     template <class Args> Args& as() { return *reinterpret_cast<Args*>(args.data()); }
     // Adds a tensor with its own storage, or in the storage of an earlier operand (in place).
     Operand& add(std::string field, size_t args_offset, View view, size_t misalign, bool output);
-    // Adds an input that lies `offset` bytes into the storage of an earlier input: one slice of a packed tensor.
+    // Adds an input that lies `offset` bytes into the storage of an earlier input, which grows to hold it: one slice of
+    // a packed tensor.
     Operand& add_slice(std::string field, size_t args_offset, View view, size_t of_operand, size_t offset);
     Operand& add_in_place(std::string field, size_t args_offset, size_t of_operand);
     uint8_t* element(const Operand& operand, int64_t index);

@@ -72,7 +72,7 @@ std::vector<Range> covered_ranges(const Case& c, size_t storage) {
         }
         const size_t size = ref::size_of(operand.view.type);
         for (int64_t i = 0; i < operand.view.count(); ++i) {
-            const size_t at = static_cast<size_t>(operand.view.offset(i)) * size;
+            const size_t at = operand.at(i);
             if (!ranges.empty() && ranges.back().second == at) {
                 ranges.back().second += size;
             } else {
@@ -150,7 +150,6 @@ void check_output(const Case& c, size_t index, const Choice& kernel, const Image
                   const std::vector<Allowed>& expected, std::vector<std::string>& faults) {
     const Operand& operand = c.operands[index];
     const View& view = operand.view;
-    const size_t size = ref::size_of(view.type);
     const int64_t width = view.shape.empty() ? 1 : view.shape.back();
     if (static_cast<int64_t>(expected.size()) != view.count()) {
         faults.push_back(operand.field + ": the case gives " + std::to_string(expected.size()) + " expectations");
@@ -158,7 +157,7 @@ void check_output(const Case& c, size_t index, const Choice& kernel, const Image
     }
     Tally tally;
     const auto element = [&](int64_t i) {
-        const size_t at = static_cast<size_t>(view.offset(i)) * size;
+        const size_t at = operand.at(i);
         const uint64_t bits = ref::load_bits(view.type, after.data() + at);
         return Element{bits, ref::load_bits(view.type, before.data() + at), ref::decode(view.type, bits)};
     };
@@ -235,7 +234,7 @@ std::string differ(const Case& c, const Expectation& expected, const std::vector
             if (allowed[static_cast<size_t>(i)].kind == Allowed::unchanged) {
                 continue; // the two runs had different poison
             }
-            const size_t at = static_cast<size_t>(operand.view.offset(i)) * size;
+            const size_t at = operand.at(i);
             const uint8_t* a = first[operand.storage].data() + at;
             const uint8_t* b = second[operand.storage].data() + at;
             if (std::memcmp(a, b, size) != 0) {
@@ -255,8 +254,7 @@ uint64_t hash_outputs(const Case& c, const std::vector<Image>& images) {
         }
         const size_t size = ref::size_of(operand.view.type);
         for (int64_t i = 0; i < operand.view.count(); ++i) {
-            const uint8_t* element =
-                images[operand.storage].data() + static_cast<size_t>(operand.view.offset(i)) * size;
+            const uint8_t* element = images[operand.storage].data() + operand.at(i);
             for (size_t byte = 0; byte < size; ++byte) {
                 hash = (hash ^ element[byte]) * 0x100000001b3u;
             }

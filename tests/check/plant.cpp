@@ -39,14 +39,14 @@ struct Output {
     size_t size;
     int64_t width, rows;
 
-    uint8_t* at(int64_t index) { return image.data() + static_cast<size_t>(operand.view.offset(index)) * size; }
+    uint8_t* at(int64_t index) { return image.data() + operand.at(index); }
     ref::Type type() const { return operand.view.type; }
     const Allowed& allowed_at(int64_t index) const { return allowed[static_cast<size_t>(index)]; }
     bool is_number(int64_t index) const { return allowed_at(index).kind == Allowed::range; }
 };
 
 void poison_element(Output& out, int64_t index, const Image& before) {
-    const auto offset = static_cast<size_t>(out.operand.view.offset(index)) * out.size;
+    const size_t offset = out.operand.at(index);
     std::memcpy(out.image.data() + offset, before.data() + offset, out.size);
 }
 

@@ -19,7 +19,7 @@ Image initial_image(const Case& c, size_t storage, const RunOptions& options) {
         if (operand.storage == storage && operand.output && !operand.input) {
             const size_t size = ref::size_of(operand.view.type);
             for (int64_t i = 0; i < operand.view.count(); ++i) {
-                std::fill_n(image.data() + static_cast<size_t>(operand.view.offset(i)) * size, size, options.poison);
+                std::fill_n(image.data() + operand.at(i), size, options.poison);
             }
         }
     }
@@ -49,8 +49,7 @@ public:
             }
             const std::vector<Allowed> expected = c.expect(index, kernel.name);
             for (size_t i = 0; i < expected.size(); ++i) {
-                const auto at = static_cast<size_t>(operand.view.offset(static_cast<int64_t>(i)));
-                uint8_t* element = out[operand.storage].data() + at * ref::size_of(operand.view.type);
+                uint8_t* element = out[operand.storage].data() + operand.at(static_cast<int64_t>(i));
                 write(operand.view.type, expected[i], element);
             }
         }

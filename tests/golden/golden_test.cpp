@@ -8,6 +8,7 @@
 #include "ref/embedding.h"
 #include "ref/gemm.h"
 #include "ref/l2norm.h"
+#include "ref/pointwise.h"
 #include "ref/rmsnorm.h"
 #include "ref/sample.h"
 
@@ -118,6 +119,16 @@ void check_l2norm(const File& file, Check& check) {
     }
 }
 
+ref::Activation activation_of(const Json& args) {
+    constexpr const char* NAMES[] = {"none", "silu", "gelu_erf", "gelu_tanh", "relu", "relu_squared"};
+    for (size_t i = 0; i < std::size(NAMES); ++i) {
+        if (args.at("activation").string == NAMES[i]) {
+            return static_cast<ref::Activation>(i);
+        }
+    }
+    throw std::runtime_error("no such activation");
+}
+
 void check_gemm(const File& file, Check& check) {
     const Json args = Json::parse(file.metadata("args"));
     const Type out = type_of(file.tensor("d"));
@@ -130,11 +141,7 @@ void check_gemm(const File& file, Check& check) {
     ref::Gemm op;
     op.alpha = args.at("alpha").number;
     op.beta = args.at("beta").number;
-    const std::string& name = args.at("activation").string;
-    op.activation = name == "silu"        ? ref::Activation::silu
-                    : name == "gelu_erf"  ? ref::Activation::gelu_erf
-                    : name == "gelu_tanh" ? ref::Activation::gelu_tanh
-                                          : ref::Activation::none;
+    op.activation = activation_of(args);
     std::vector<double> a_row(k), b_row(k);
     for (size_t i = 0; i < m; ++i) {
         for (size_t j = 0; j < n; ++j) {
@@ -149,6 +156,37 @@ void check_gemm(const File& file, Check& check) {
             check.same(ref::rounded(out, value), d[at], "d", at);
         }
     }
+}
+
+// y of one or two inputs, element by element. Zeros of either sign are the same, and so is every NaN.
+template <class F>
+void check_elements(const File& file, Check& check, const char* first, const char* second, F element) {
+    const auto x = values_of(file, first), z = values_of(file, second), y = values_of(file, "y");
+    const Type type = type_of(file.tensor(first));
+    for (size_t i = 0; i < y.size(); ++i) {
+        const double got = ref::rounded(type, element(type, x[i], z.empty() ? 0 : z[i]));
+        if (got != y[i] && !(std::isnan(got) && std::isnan(y[i]))) {
+            check.same(got, y[i], "y", i);
+        }
+        ++check.elements;
+    }
+}
+
+void check_activation(const File& file, Check& check) {
+    const ref::Activation kind = activation_of(Json::parse(file.metadata("args")));
+    check_elements(file, check, "x", "", [=](Type, double x, double) { return ref::activate(kind, x); });
+}
+
+void check_glu(const File& file, Check& check) {
+    const Json args = Json::parse(file.metadata("args"));
+    const ref::Activation kind = activation_of(args);
+    const bool round = args.at("round_activation").boolean;
+    check_elements(file, check, "gate", "up",
+                   [=](Type type, double gate, double up) { return ref::glu(kind, round, type, gate, up); });
+}
+
+void check_add(const File& file, Check& check) {
+    check_elements(file, check, "a", "b", [](Type, double a, double b) { return ref::add(a, b); });
 }
 
 void check_embedding(const File& file, Check& check) {
@@ -260,9 +298,17 @@ struct Operator {
     void (*check)(const File& file, Check& check);
 };
 constexpr Operator OPERATORS[] = {
-    {"rmsnorm", check_rmsnorm},     {"l2norm", check_l2norm},       {"gemm", check_gemm},
-    {"embedding", check_embedding}, {"attention", check_attention}, {"dequantize", check_dequantize},
-    {"cast", check_cast},           {"sample", check_sample},
+    {"rmsnorm", check_rmsnorm},
+    {"l2norm", check_l2norm},
+    {"gemm", check_gemm},
+    {"embedding", check_embedding},
+    {"attention", check_attention},
+    {"dequantize", check_dequantize},
+    {"cast", check_cast},
+    {"sample", check_sample},
+    {"activation", check_activation},
+    {"glu", check_glu},
+    {"add", check_add},
 };
 
 void check_operator(const File& file, Check& check) {

@@ -144,8 +144,14 @@ def make_l2norm():
 
 
 # ---- gemm --------------------------------------------------------------------------------------------------------
-ACTIVATIONS = {"none": lambda v: v, "silu": F.silu, "gelu_erf": F.gelu,
-               "gelu_tanh": lambda v: F.gelu(v, approximate="tanh")}
+def gelu_tanh(v):
+    """(1 + tanh(u)) / 2 as sigmoid(2u): PyTorch's own 1 + tanh loses the digits of what is far below 0."""
+    y = v * torch.sigmoid(2 * (2 / torch.pi) ** 0.5 * (v + 0.044715 * v**3))
+    assert torch.allclose(y, F.gelu(v, approximate="tanh"), rtol=0, atol=1e-13)
+    return y
+
+
+ACTIVATIONS = {"none": lambda v: v, "silu": F.silu, "gelu_erf": F.gelu, "gelu_tanh": gelu_tanh}
 
 
 def make_gemm():

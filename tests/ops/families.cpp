@@ -2,6 +2,7 @@
 // The list of families, and what their case builders share.
 #include "ops/families.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -36,6 +37,14 @@ std::string dims_name(const std::vector<int64_t>& dims) {
         name.append(name.empty() ? "" : ",").append(std::to_string(dim));
     }
     return name;
+}
+
+View rows_view(ref::Type type, int64_t rows1, int64_t rows0, int64_t n, int64_t pad, int64_t pad1) {
+    const int64_t pitch = std::max<int64_t>(n + pad, 1);
+    if (rows1 == 1) {
+        return {type, {rows0, n}, {pitch, 1}};
+    }
+    return {type, {rows1, rows0, n}, {rows0 * pitch + pad1, pitch, 1}};
 }
 
 void fill(Case& c, const Operand& operand, Random& random, double scale) {

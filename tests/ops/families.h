@@ -14,6 +14,9 @@ void fill(Case& c, const Operand& operand, Random& random, double scale = 1);
 // Makes row `row` (of length `length`, row-major) of an operand strange.
 void make_special(Case& c, const Operand& operand, Special special, int64_t row, int64_t length, Random& random);
 
+// rows1 x rows0 rows of n elements; `pad` elements between rows, `pad1` more after each group of rows0 rows.
+View rows_view(ref::Type type, int64_t rows1, int64_t rows0, int64_t n, int64_t pad, int64_t pad1);
+
 // 2-byte and 4-byte element types by the bits of a table's `types` field.
 enum Types : unsigned { F32 = 1, F16 = 2, BF16 = 4, ALL = 7 };
 std::vector<ref::Type> types_of(unsigned mask);

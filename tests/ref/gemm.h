@@ -4,15 +4,11 @@
 // beta = 0 means that c is not read. K = 0 leaves act(beta * c + bias).
 #pragma once
 
-#include "ref/formats.h"
+#include "ref/pointwise.h"
 
 #include <span>
 
 namespace ref {
-
-enum class Activation { none, silu, gelu_erf, gelu_tanh };
-
-double activate(Activation activation, double x);
 
 struct Gemm {
     double alpha = 1;

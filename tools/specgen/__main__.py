@@ -30,7 +30,7 @@ def first_sizes(root, families):
 def generate(root):
     """{path relative to root: text}"""
     families, enums = load_families(root)
-    text = header.rewrite((root / "include/spark.h").read_text(encoding="utf-8"), families)
+    text = header.rewrite((root / "include/spark.h").read_text(encoding="utf-8"), families, enums)
     sizes = first_sizes(root, families)
     out = {
         "include/spark.h": text,

@@ -2,7 +2,7 @@
 # Writes the operator section of include/spark.h. Called by tools/specgen.
 import textwrap
 
-from model import KINDS, ops_by_number
+from model import KINDS, enum_type, ops_by_number
 
 BEGIN, END = "/* specgen begin */\n", "/* specgen end */\n"
 WIDTH = 118
@@ -24,7 +24,7 @@ def enum_text(name, prefix, entries, force):
     return "\n".join(lines)
 
 
-def field_notes(op, f):
+def field_notes(op, f, enums):
     notes = []
     if f.kind == "tensor":
         role = {"in": "", "out": "output", "inout": "updated"}[f.role]
@@ -33,25 +33,25 @@ def field_notes(op, f):
         if f.quant:
             notes.append("read as its quant says")
         if f.in_place:
-            notes.append(f"may be {f.in_place}, in place")
+            notes.append(f"may be {' or '.join(f.in_place)}, in place")
         if f.needs:
             notes.append(f"needs {f.needs}")
     if f.kind == "enum":
-        notes = [f"spark_{f.enum}"]
+        notes = [f"spark_{enum_type(enums[f.enum])}"]
     return f"{', '.join(notes)}. {f.doc}" if notes else f.doc
 
 
-def op_struct(op):
+def op_struct(op, enums):
     text = comment([op.brief, ""] + op.formula.splitlines() + [""] + op.doc.splitlines())
     text += f"typedef struct spark_{op.name}_args {{\n    spark_args hdr;\n"
     for f in op.fields:
-        note = textwrap.wrap(field_notes(op, f), WIDTH - 7)
+        note = textwrap.wrap(field_notes(op, f, enums), WIDTH - 7)
         text += f"    /* {chr(10).join(note).replace(chr(10), chr(10) + '       ')} */\n"
         text += f"    {KINDS[f.kind][1]} {f.name};\n"
     return text + f"}} spark_{op.name}_args;\n"
 
 
-def section(families):
+def section(families, enums):
     ops = ops_by_number(families)
     out = ["\n"]
     out.append(enum_text("op", "SPARK_OP_", [("NONE", 0, "")] + [(o.name.upper(), o.number, "") for o in ops],
@@ -59,15 +59,15 @@ def section(families):
     for fam in families:
         for e in fam.enums:
             up = f"SPARK_{e['name'].upper()}_"
-            out.append(comment([e["doc"]]) + enum_text(
-                e["name"], up, [(v["name"], v["value"], v["doc"]) for v in e["values"]], up + "FORCE32") + "\n")
+            entries = [(v["name"], v["value"], v["doc"]) for v in e["values"]]
+            out.append(comment([e["doc"]]) + enum_text(enum_type(e), up, entries, up + "FORCE32") + "\n")
     for op in ops:
         if op.flags:
             up = f"SPARK_{op.name.upper()}_"
             out.append(comment([f"Flags of {op.name}, beside spark_flag."]) + enum_text(
                 op.name + "_flag", up, [(f["name"], 1 << f["bit"], f["doc"]) for f in op.flags],
                 up + "FLAG_FORCE32") + "\n")
-        out.append(op_struct(op))
+        out.append(op_struct(op, enums))
         out.append(comment([f"Launches {op.name}: spark_op_launch with typed arguments."]))
         head = f"SPARK_API spark_status spark_{op.name}("
         args = ["spark_context *ctx", f"const spark_{op.name}_args *args", "const spark_exec *exec",
@@ -79,7 +79,7 @@ def section(families):
     return "".join(out)
 
 
-def rewrite(text, families):
+def rewrite(text, families, enums):
     """The header with its operator section replaced."""
     start, stop = text.index(BEGIN) + len(BEGIN), text.index(END)
-    return text[:start] + section(families) + text[stop:]
+    return text[:start] + section(families, enums) + text[stop:]

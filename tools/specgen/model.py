@@ -48,7 +48,7 @@ class Field:
     layout: str = "any"
     broadcast: bool = False
     quant: bool = False
-    in_place: str = ""
+    in_place: list = field(default_factory=list)  # in the toml a name, or a list of names
     needs: str = ""
     align: int = 0
     enum: str = ""
@@ -97,6 +97,9 @@ class Op:
     def index(self, name):
         return next((i for i, f in enumerate(self.fields) if f.name == name), NONE) if name else NONE
 
+    def alias_mask(self, f):
+        return sum(1 << self.index(name) for name in f.in_place)
+
     def symbols(self):
         seen = []
         for f in self.fields:
@@ -139,6 +142,7 @@ def load_field(raw, where, enums):
     if unknown or not {"name", "kind", "doc"} <= set(raw):
         raise SpecError(f"{where}: unknown or missing keys {sorted(unknown or {'name', 'kind', 'doc'} - set(raw))}")
     f = Field(**raw)
+    f.in_place = [f.in_place] if isinstance(f.in_place, str) else f.in_place
     if f.kind not in KINDS or f.role not in ROLES or f.layout not in LAYOUTS or not f.doc:
         raise SpecError(f"{where}: bad kind, role, layout or empty doc")
     if f.kind == "tensor":
@@ -160,7 +164,7 @@ def load_op(raw, family, path, enums):
         if offset % min(f.size, 8):
             raise SpecError(f"{where}.{f.name}: would need hidden padding; reorder, or add a reserved field")
         f.offset, offset = offset, offset + f.size
-        for other in (f.same, f.in_place, f.needs):
+        for other in (f.same, *f.in_place, f.needs):
             if other and op.index(other) == NONE:
                 raise SpecError(f"{where}.{f.name}: names the unknown field '{other}'")
     if offset % 8 or offset > 8192:
@@ -185,6 +189,11 @@ def load_families(root):
     if len(set(numbers)) != len(numbers):
         raise SpecError(f"operator numbers are not unique: {sorted(numbers)}")
     return families, enums
+
+
+def enum_type(enum):
+    """The C type of an enum, without spark_: its name, or `type` where an operator has that name."""
+    return enum.get("type", enum["name"])
 
 
 def ops_by_number(families):

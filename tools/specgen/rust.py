@@ -5,7 +5,7 @@ import re
 import textwrap
 
 import layout
-from model import ops_by_number
+from model import enum_type, ops_by_number
 
 CRATES = "bindings/rust"
 HEAD = ("// SPDX-License-Identifier: Apache-2.0\n"
@@ -77,7 +77,7 @@ def tensor(f):
     view = "TensorView" if f.role == "in" else "TensorViewMut"
     body = f"        self.call.args.{f.name} = self.call.hold({f.name}.parts());\n"
     out = setter(f.name, f"{f.name}: {view}<'a, T>", body, note(f), "<T: Element>")
-    for other in [f.in_place] if isinstance(f.in_place, str) and f.in_place else f.in_place:
+    for other in f.in_place:
         body = (f"        self.call.args.{f.name} = self.call.hold(both.parts());\n"
                 f"        self.call.args.{other} = self.call.args.{f.name};\n")
         out += "\n" + setter(f"{f.name}_over_{other}", "both: TensorViewMut<'a, T>", body,
@@ -104,10 +104,6 @@ def builder(op, enums):
         body = f"        self.call.flag({1 << flag['bit']}, on);\n"
         methods.append(setter(flag["name"].lower(), "on: bool", body, f"Flag: {flag['doc']}."))
     return out + "\n".join(methods) + "}\n"
-
-
-def enum_type(enum):
-    return enum.get("type", enum["name"])
 
 
 def constants(name, about, members):

@@ -24,8 +24,8 @@ def number(value):
 def field_row(op, f, enums):
     low, high = f.ndim_range() if f.kind == "tensor" else (0, 0)
     return (f"    {{{quoted(f.name)}, {quoted(f.doc)}, {quoted(f.shape)}, {quoted(choices(enums, f))},\n"
-            f"     {f.dtype_mask:#x}, {KINDS[f.kind][0]}, {f.flags}, {f.offset}, {f.size}, {low}, {high}, {f.align}, "
-            f"{number(op.index(f.same))}, {number(op.index(f.in_place))}, {number(op.index(f.needs))}, {{0, 0}}}},\n")
+            f"     {f.dtype_mask:#x}, {op.alias_mask(f):#x}, {KINDS[f.kind][0]}, {f.flags}, {f.offset}, {f.size}, {low}, {high}, {f.align}, "
+            f"{number(op.index(f.same))}, {number(op.index(f.needs))}, 0}},\n")
 
 
 def dims_rows(op):

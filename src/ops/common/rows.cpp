@@ -2,6 +2,8 @@
 // Folding of leading dimensions.
 #include "ops/common/rows.h"
 
+#include <algorithm>
+
 namespace spark {
 
 Rows fold_rows(std::span<const View* const> views, uint32_t leading) {
@@ -25,6 +27,36 @@ uint32_t first_unfoldable(std::span<const View* const> views, uint32_t leading, 
         if (fold_rows(views.first(i + 1), leading).dims > most) return i;
     }
     return static_cast<uint32_t>(views.size());
+}
+
+static int64_t low_bit(int64_t value) { return value == 0 ? 256 : value & -value; }
+
+int64_t row_alignment(const View& v, const RowTensor& rows) {
+    int64_t bytes = v.elem_bits / 8;
+    return std::min({v.alignment(), low_bit(rows.outer * bytes), low_bit(rows.inner * bytes)});
+}
+
+spark_status fold_to_two(const Bound& bound, std::span<const uint32_t> fields, RowSet& out, Report& report) {
+    const View* views[MAX_ROW_TENSORS];
+    uint32_t count = static_cast<uint32_t>(fields.size());
+    for (uint32_t i = 0; i < count; ++i) views[i] = &bound.view[fields[i]];
+    const spark_field* names = bound.spec->desc->fields;
+    uint32_t leading = views[0]->ndim - 1, bad = first_unfoldable({views, count}, leading, 2);
+    if (bad < count) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, fields[bad],
+                                 "the leading dimensions of %s do not fold to two row dimensions%s%s; strides of a "
+                                 "packed tensor, or of one slice of it, wanted",
+                                 names[fields[bad]].name, bad > 0 ? " together with those of " : "",
+                                 bad > 0 ? names[fields[0]].name : "");
+    }
+    Rows rows = fold_rows({views, count}, leading);
+    out.rows0 = rows.dims > 0 ? rows.size[rows.dims - 1] : 1;
+    out.rows1 = rows.dims > 1 ? rows.size[0] : 1;
+    for (uint32_t i = 0; i < count; ++i) {
+        out.tensor[i] = {views[i]->data, rows.dims > 1 ? rows.stride[i][0] : 0,
+                         rows.dims > 0 ? rows.stride[i][rows.dims - 1] : 0};
+    }
+    return SPARK_OK;
 }
 
 } // namespace spark

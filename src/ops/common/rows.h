@@ -5,6 +5,7 @@
 //     shape [2, 3, 4, N], strides [96, 32, 8, 1], N = 8:   3 x 4 merge (32 = 4 * 8), 2 x 12 too (96 = 12 * 8)
 #pragma once
 
+#include "core/status.h"
 #include "ops/common/validate.h"
 
 namespace spark {
@@ -22,5 +23,24 @@ Rows fold_rows(std::span<const View* const> views, uint32_t leading);
 
 // The first view that does not fold to `most` dimensions together with those before it; views.size() if all do.
 uint32_t first_unfoldable(std::span<const View* const> views, uint32_t leading, uint32_t most);
+
+// A tensor of rows: row (i, j) starts at data + i * outer + j * inner elements. data 0 = absent.
+struct RowTensor {
+    spark_devptr data;
+    int64_t outer, inner;
+};
+
+// Bytes that every row is aligned to: the largest power of two, at most 256, that divides the address and both strides.
+int64_t row_alignment(const View& v, const RowTensor& rows);
+
+// rows1 x rows0 rows of present tensors that agree in shape, one entry for each.
+struct RowSet {
+    int64_t rows1, rows0;
+    RowTensor tensor[MAX_ROW_TENSORS];
+};
+
+// Folds all dimensions but the last of the given fields to two row dimensions, or says which field prevents it. The
+// fields are present and not empty; x, the first, is the one that others are compared with.
+spark_status fold_to_two(const Bound& bound, std::span<const uint32_t> fields, RowSet& out, Report& report);
 
 } // namespace spark

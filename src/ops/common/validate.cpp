@@ -361,9 +361,11 @@ private:
         return SPARK_OK;
     }
 
+    bool may_alias(uint32_t out, uint32_t in) const { return (fields_[out].alias_mask >> in & 1) != 0; }
+
     bool in_place(uint32_t out, uint32_t in) const {
         const View &a = out_.view[out], &b = out_.view[in];
-        if (fields_[out].alias != in || a.data != b.data || a.dtype != b.dtype || a.ndim != b.ndim) return false;
+        if (!may_alias(out, in) || a.data != b.data || a.dtype != b.dtype || a.ndim != b.ndim) return false;
         for (uint32_t d = 0; d < a.ndim; ++d) {
             if (a.shape[d] != b.shape[d] || (a.shape[d] > 1 && a.stride[d] != b.stride[d])) return false;
         }
@@ -385,7 +387,7 @@ private:
                     "%s at 0x%llx (%llu bytes) overlaps %s at 0x%llx (%llu "
                     "bytes)%s",
                     fields_[o].name, ull(out.data), ull(out.bytes), fields_[i].name, ull(other.data), ull(other.bytes),
-                    fields_[o].alias == i ? "; in place wants equal address, shape and strides" : "; it must not");
+                    may_alias(o, i) ? "; in place wants equal address, shape and strides" : "; it must not");
             }
         }
         return SPARK_OK;

@@ -22,7 +22,7 @@ constexpr int64_t LEAST_PART = 512; // of k, below which a part costs more than 
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Bits 0..1 dtype of c and d, bit 2 bias is F32, bits 4..5 activation: as ptx/gemm reads them.
+// Bits 0..1 dtype of c and d, bit 2 bias is F32, bits 4..6 activation: as ptx/gemm reads them.
 uint32_t kernel_flags(const Gemm& p) {
     uint32_t dtype = p.d_dtype == SPARK_DTYPE_F32 ? 0 : p.d_dtype == SPARK_DTYPE_BF16 ? 1 : 2;
     return dtype | (p.bias_f32 ? 4u : 0u) | p.activation << 4;

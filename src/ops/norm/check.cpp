@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/common/rows.h"
 #include "ops/norm/problem.h"
 
 namespace spark {
@@ -30,40 +29,20 @@ enum Field : uint32_t { X, Y, EPS };
 constexpr RowField ROWS[] = {{X, &RmsNorm::x, NORM_X_ALIGN}, {Y, &RmsNorm::y, NORM_Y_ALIGN}};
 } // namespace l2
 
-int64_t low_bit(int64_t value) { return value == 0 ? 256 : value & -value; }
-
-// Bytes that every row of the tensor is aligned to.
-int64_t row_alignment(const View& v, const RowTensor& rows) {
-    int64_t bytes = v.elem_bits / 8;
-    return std::min(v.alignment(), std::min(low_bit(rows.outer * bytes), low_bit(rows.inner * bytes)));
-}
-
 spark_status fill_rows(const Bound& bound, std::span<const RowField> fields, RmsNorm& p, int64_t* facts,
                        Report& report) {
-    const View* views[4];
-    const RowField* present[4];
+    uint32_t numbers[MAX_ROW_TENSORS];
+    const RowField* present[MAX_ROW_TENSORS];
     uint32_t count = 0;
     for (const RowField& f : fields) {
-        if (bound.view[f.field].present) present[count] = &f, views[count++] = &bound.view[f.field];
+        if (bound.view[f.field].present) present[count] = &f, numbers[count++] = f.field;
     }
-    uint32_t leading = views[0]->ndim - 1;
-    uint32_t bad = first_unfoldable({views, count}, leading, 2);
-    if (bad < count) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, present[bad]->field,
-                                 "the leading dimensions of %s do not fold to two "
-                                 "row dimensions%s; strides of a packed tensor, or of one slice of it, wanted",
-                                 bound.spec->desc->fields[present[bad]->field].name,
-                                 bad > 0 ? " together with those of x" : "");
-    }
-    Rows rows = fold_rows({views, count}, leading);
-    p.rows0 = rows.dims > 0 ? rows.size[rows.dims - 1] : 1;
-    p.rows1 = rows.dims > 1 ? rows.size[0] : 1;
+    RowSet rows;
+    if (spark_status s = fold_to_two(bound, {numbers, count}, rows, report)) return s;
+    p.rows0 = rows.rows0, p.rows1 = rows.rows1;
     for (uint32_t i = 0; i < count; ++i) {
-        RowTensor& t = p.*present[i]->to;
-        t.data = views[i]->data;
-        t.inner = rows.dims > 0 ? rows.stride[i][rows.dims - 1] : 0;
-        t.outer = rows.dims > 1 ? rows.stride[i][0] : 0;
-        facts[present[i]->align] = row_alignment(*views[i], t);
+        p.*present[i]->to = rows.tensor[i];
+        facts[present[i]->align] = row_alignment(bound.view[numbers[i]], rows.tensor[i]);
     }
     return SPARK_OK;
 }

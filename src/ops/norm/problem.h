@@ -2,16 +2,12 @@
 // Checked problems of the family norm, and the facts that kernels' limits and table rows may name.
 #pragma once
 
+#include "ops/common/rows.h"
 #include "ops/operator.h"
 
 namespace spark {
 
-// A row-wise norm: rows1 x rows0 rows of n elements; row (i, j) of a tensor starts at i * outer + j * inner elements.
-struct RowTensor {
-    spark_devptr data;
-    int64_t outer, inner;
-};
-
+// A row-wise norm of rows1 x rows0 rows of n elements.
 // rmsnorm, and l2norm: v * rsqrt(scale * sum(v^2) + eps), with scale 1/n or 1. One struct, one set of kernels.
 struct RmsNorm {
     RowTensor x, residual, y, residual_out; // data 0 = absent

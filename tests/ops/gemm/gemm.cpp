@@ -27,7 +27,7 @@ struct Shape {
     float alpha = 1, beta = 0;
     bool in_place = false, c_unread = false; // c_unread: c is there, all NaN, and beta is 0
     Bias bias = Bias::none;
-    spark_activation activation = SPARK_ACTIVATION_NONE;
+    spark_activation_kind activation = SPARK_ACTIVATION_NONE;
     unsigned broadcast = 0;
     Special special = Special::none;
     bool special_in_b = false;
@@ -88,14 +88,17 @@ struct Problem {
 //     a sum may be made of up to 8 parts, each of 32 products or more: one rounding more a part;
 //   either may lose a subnormal bit (2^-149) per step;
 //   epilogue: alpha, beta and bias are three operations, each u relative to the sum of the absolute terms;
-//   activation: slope at most 1.13 (GELU; SiLU 1.10), and 2^-20 |x| for exponentials and divisions that are
-//   approximate.
+//   activation: slope at most 1.13 (GELU; SiLU 1.10; ReLU 1), and 2^-20 |x| for exponentials and divisions that are
+//   approximate; the square of ReLU: (x + e)^2 - x^2, and its rounding.
 double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, bool tensor_cores) {
     constexpr double u = 0x1p-24;
     const double k = static_cast<double>(p.k);
     const double steps = tensor_cores ? std::ceil(k / 16) + 1 + std::min(std::floor(k / 32), 8.0) : k;
     double error = steps * ((tensor_cores ? 2 * u : u) * e.magnitude + 0x1p-148) * std::fabs(p.op.alpha);
     error += 3 * u * (std::fabs(p.op.alpha) * e.magnitude + std::fabs(p.op.beta * c) + std::fabs(bias));
+    if (p.op.activation == ref::Activation::relu_squared) {
+        return (2 * std::fabs(e.before) + error) * error + u * e.value;
+    }
     if (p.op.activation != ref::Activation::none) {
         error = 1.13 * error + 0x1p-20 * std::fabs(e.before);
     }
@@ -176,8 +179,7 @@ Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const
     auto p = std::make_shared<Problem>();
     p->op.alpha = s.alpha == 0 ? 1 : s.alpha;
     p->op.beta = s.beta;
-    p->op.activation =
-        static_cast<ref::Activation>(s.activation); // the enums agree by design of both: NONE SILU ERF TANH
+    p->op.activation = static_cast<ref::Activation>(s.activation); // the enums agree by design of both
     p->out = out;
     p->batch = static_cast<size_t>(s.batch);
     p->m = static_cast<size_t>(s.m);
@@ -251,8 +253,10 @@ Entry random(uint64_t seed, int64_t index) {
     s.in_place = s.beta != 0 && r.chance(0.5);
     s.c_unread = s.beta == 0 && r.chance(0.2);
     s.bias = r.pick<Bias>({Bias::none, Bias::none, Bias::f32, Bias::same});
-    s.activation = r.pick<spark_activation>({SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_SILU,
-                                             SPARK_ACTIVATION_GELU_ERF, SPARK_ACTIVATION_GELU_TANH});
+    s.activation =
+        r.chance(0.3)
+            ? SPARK_ACTIVATION_NONE
+            : static_cast<spark_activation_kind>(r.between(SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_RELU_SQUARED));
     if (s.batch > 1 && r.chance(0.4)) {
         s.broadcast = s.in_place ? B_SAME : r.pick<unsigned>({A_SAME, B_SAME, C_SAME, B_FLAT, A_SAME | C_SAME});
     }

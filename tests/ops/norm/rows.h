@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cases of rmsnorm and l2norm share: views of rows, and the error that FP32 allows.
+// What the cases of rmsnorm and l2norm share: the error that FP32 allows.
 // Knows neither operator's arguments.
 #pragma once
 
@@ -9,15 +9,6 @@
 #include <cmath>
 
 namespace check {
-
-// rows1 x rows0 rows of n elements; `pad` elements between rows, `pad1` more after each group of rows0 rows.
-inline View rows_view(ref::Type type, int64_t rows1, int64_t rows0, int64_t n, int64_t pad, int64_t pad1) {
-    const int64_t pitch = std::max<int64_t>(n + pad, 1);
-    if (rows1 == 1) {
-        return {type, {rows0, n}, {pitch, 1}};
-    }
-    return {type, {rows1, rows0, n}, {rows0 * pitch + pad1, pitch, 1}};
-}
 
 // The relative error of r = 1 / sqrt(q + eps) that FP32 allows, u = 2^-24, where q is the sum or the mean of n squares;
 // `underflow`: what the squares may lose below the smallest FP32 number, as a part of q.

@@ -275,6 +275,7 @@ pub struct spark_field {
     pub shape: *const ::std::os::raw::c_char,
     pub choices: *const ::std::os::raw::c_char,
     pub dtype_mask: u64,
+    pub alias_mask: u64,
     pub kind: u32,
     pub flags: u32,
     pub offset: u32,
@@ -283,9 +284,8 @@ pub struct spark_field {
     pub max_ndim: u32,
     pub align: u32,
     pub dtype_as: u32,
-    pub alias: u32,
     pub needs: u32,
-    pub reserved: [u32; 2usize],
+    pub reserved: u32,
 }
 impl Default for spark_field {
     fn default() -> Self {
@@ -583,16 +583,21 @@ pub const SPARK_OP_EMBEDDING: spark_op = 7;
 pub const SPARK_OP_L2NORM: spark_op = 8;
 pub const SPARK_OP_ROPE: spark_op = 10;
 pub const SPARK_OP_KV_APPEND: spark_op = 11;
+pub const SPARK_OP_ACTIVATION: spark_op = 12;
+pub const SPARK_OP_GLU: spark_op = 13;
+pub const SPARK_OP_ADD: spark_op = 14;
 pub const SPARK_OP_CAST: spark_op = 16;
 pub const SPARK_OP_DEQUANTIZE: spark_op = 17;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
-pub const SPARK_ACTIVATION_NONE: spark_activation = 0;
-pub const SPARK_ACTIVATION_SILU: spark_activation = 1;
-pub const SPARK_ACTIVATION_GELU_ERF: spark_activation = 2;
-pub const SPARK_ACTIVATION_GELU_TANH: spark_activation = 3;
-pub const SPARK_ACTIVATION_FORCE32: spark_activation = 2147483647;
-pub type spark_activation = ::std::os::raw::c_uint;
+pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
+pub const SPARK_ACTIVATION_SILU: spark_activation_kind = 1;
+pub const SPARK_ACTIVATION_GELU_ERF: spark_activation_kind = 2;
+pub const SPARK_ACTIVATION_GELU_TANH: spark_activation_kind = 3;
+pub const SPARK_ACTIVATION_RELU: spark_activation_kind = 4;
+pub const SPARK_ACTIVATION_RELU_SQUARED: spark_activation_kind = 5;
+pub const SPARK_ACTIVATION_FORCE32: spark_activation_kind = 2147483647;
+pub type spark_activation_kind = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct spark_gemm_args {
@@ -844,6 +849,87 @@ extern "C" {
     pub fn spark_kv_append(
         ctx: *mut spark_context,
         args: *const spark_kv_append_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_activation_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub y: spark_tensor,
+    pub activation: u32,
+    pub reserved: u32,
+}
+impl Default for spark_activation_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_activation(
+        ctx: *mut spark_context,
+        args: *const spark_activation_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+pub const SPARK_GLU_ROUND_ACTIVATION: spark_glu_flag = 256;
+pub const SPARK_GLU_FLAG_FORCE32: spark_glu_flag = 2147483647;
+pub type spark_glu_flag = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_glu_args {
+    pub hdr: spark_args,
+    pub gate: spark_tensor,
+    pub up: spark_tensor,
+    pub y: spark_tensor,
+    pub activation: u32,
+    pub reserved: u32,
+}
+impl Default for spark_glu_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_glu(
+        ctx: *mut spark_context,
+        args: *const spark_glu_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_add_args {
+    pub hdr: spark_args,
+    pub a: spark_tensor,
+    pub b: spark_tensor,
+    pub y: spark_tensor,
+}
+impl Default for spark_add_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_add(
+        ctx: *mut spark_context,
+        args: *const spark_add_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

@@ -144,17 +144,17 @@ fn spark_field_layout() {
         shape 16, 8;
         choices 24, 8;
         dtype_mask 32, 8;
-        kind 40, 4;
-        flags 44, 4;
-        offset 48, 4;
-        size 52, 4;
-        min_ndim 56, 4;
-        max_ndim 60, 4;
-        align 64, 4;
-        dtype_as 68, 4;
-        alias 72, 4;
-        needs 76, 4;
-        reserved 80, 8;
+        alias_mask 40, 8;
+        kind 48, 4;
+        flags 52, 4;
+        offset 56, 4;
+        size 60, 4;
+        min_ndim 64, 4;
+        max_ndim 68, 4;
+        align 72, 4;
+        dtype_as 76, 4;
+        needs 80, 4;
+        reserved 84, 4;
     );
 }
 
@@ -298,6 +298,39 @@ fn spark_kv_append_args_layout() {
 }
 
 #[test]
+fn spark_activation_args_layout() {
+    layout!(spark_activation_args, 544,
+        hdr 0, 24;
+        x 24, 256;
+        y 280, 256;
+        activation 536, 4;
+        reserved 540, 4;
+    );
+}
+
+#[test]
+fn spark_glu_args_layout() {
+    layout!(spark_glu_args, 800,
+        hdr 0, 24;
+        gate 24, 256;
+        up 280, 256;
+        y 536, 256;
+        activation 792, 4;
+        reserved 796, 4;
+    );
+}
+
+#[test]
+fn spark_add_args_layout() {
+    layout!(spark_add_args, 792,
+        hdr 0, 24;
+        a 24, 256;
+        b 280, 256;
+        y 536, 256;
+    );
+}
+
+#[test]
 fn spark_cast_args_layout() {
     layout!(spark_cast_args, 536,
         hdr 0, 24;
@@ -427,6 +460,9 @@ fn values() {
     assert_eq!(SPARK_OP_L2NORM, 8);
     assert_eq!(SPARK_OP_ROPE, 10);
     assert_eq!(SPARK_OP_KV_APPEND, 11);
+    assert_eq!(SPARK_OP_ACTIVATION, 12);
+    assert_eq!(SPARK_OP_GLU, 13);
+    assert_eq!(SPARK_OP_ADD, 14);
     assert_eq!(SPARK_OP_CAST, 16);
     assert_eq!(SPARK_OP_DEQUANTIZE, 17);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
@@ -434,6 +470,8 @@ fn values() {
     assert_eq!(SPARK_ACTIVATION_SILU, 1);
     assert_eq!(SPARK_ACTIVATION_GELU_ERF, 2);
     assert_eq!(SPARK_ACTIVATION_GELU_TANH, 3);
+    assert_eq!(SPARK_ACTIVATION_RELU, 4);
+    assert_eq!(SPARK_ACTIVATION_RELU_SQUARED, 5);
     assert_eq!(SPARK_ACTIVATION_FORCE32, 2147483647);
     assert_eq!(SPARK_ATTENTION_CAUSAL, 256);
     assert_eq!(SPARK_ATTENTION_FLAG_FORCE32, 2147483647);
@@ -445,4 +483,6 @@ fn values() {
     assert_eq!(SPARK_EMBEDDING_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_ROPE_INTERLEAVED, 256);
     assert_eq!(SPARK_ROPE_FLAG_FORCE32, 2147483647);
+    assert_eq!(SPARK_GLU_ROUND_ACTIVATION, 256);
+    assert_eq!(SPARK_GLU_FLAG_FORCE32, 2147483647);
 }

@@ -6,8 +6,8 @@ use crate::codes::codes;
 use crate::tensor::{Element, TensorView, TensorViewMut};
 
 codes! {
-    /// Pointwise functions that end an operator.
-    Activation
+    /// Functions of one number: of the operators activation and glu, and at the end of others.
+    ActivationKind
     /// `x`
     NONE = 0,
     /// `x * sigmoid(x)`
@@ -16,6 +16,10 @@ codes! {
     GELU_ERF = 2,
     /// `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2`
     GELU_TANH = 3,
+    /// `max(x, 0)`
+    RELU = 4,
+    /// `max(x, 0)^2`
+    RELU_SQUARED = 5,
 }
 
 /// The names of all operators that this crate has a builder for, by number.
@@ -28,6 +32,9 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("l2norm", 8),
     ("rope", 10),
     ("kv_append", 11),
+    ("activation", 12),
+    ("glu", 13),
+    ("add", 14),
     ("cast", 16),
     ("dequantize", 17),
 ];
@@ -106,7 +113,7 @@ impl<'a> Gemm<'a> {
     }
 
     /// Applied last.
-    pub fn activation(mut self, activation: Activation) -> Self {
+    pub fn activation(mut self, activation: ActivationKind) -> Self {
         self.call.args.activation = activation.0;
         self
     }
@@ -673,6 +680,160 @@ impl<'a> KvAppend<'a> {
     /// Updated, `[1]`, I32. Counts the tokens whose row is outside the cache.
     pub fn invalid_count<T: Element>(mut self, invalid_count: TensorViewMut<'a, T>) -> Self {
         self.call.args.invalid_count = self.call.hold(invalid_count.parts());
+        self
+    }
+}
+
+operator! {
+    /// An activation function of every element.
+    ///
+    /// ```text
+    /// y = round(act(x))
+    ///
+    /// round() rounds to nearest even to the dtype of x; before it everything is FP32.
+    /// NaN gives NaN. As the definitions have it, -infinity gives NaN in SILU and both GELUs, 0 in both RELUs. SILU and
+    /// GELU_TANH may give 0 where the result is below 1.2e-36.
+    /// The dimensions of x and y must collapse to at most two row dimensions with one stride each, and columns.
+    /// A problem with a zero dimension succeeds and launches nothing.
+    /// ```
+    Activation, spark_activation_args, SPARK_OP_ACTIVATION, "activation"
+}
+
+impl<'a> Activation<'a> {
+    /// `[..., N]`, F32 F16 BF16. The arguments.
+    pub fn x<T: Element>(mut self, x: TensorView<'a, T>) -> Self {
+        self.call.args.x = self.call.hold(x.parts());
+        self
+    }
+
+    /// Output, `[..., N]`, as x. The results.
+    pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(y.parts());
+        self
+    }
+
+    /// In place: one tensor is x, and y takes its place.
+    pub fn y_over_x<T: Element>(mut self, both: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(both.parts());
+        self.call.args.x = self.call.args.y;
+        self
+    }
+
+    /// The function. NONE copies.
+    pub fn activation(mut self, activation: ActivationKind) -> Self {
+        self.call.args.activation = activation.0;
+        self
+    }
+}
+
+operator! {
+    /// Gated linear unit: an activation of one tensor times another, as in SwiGLU and GEGLU.
+    ///
+    /// ```text
+    /// t = act(gate)
+    /// t = ROUND_ACTIVATION ? round(t) : t
+    /// y = round(t * up)
+    ///
+    /// round() rounds to nearest even to the dtype of gate; before it everything is FP32.
+    /// Packed halves [.., 2D] are two views of shape [.., D] with the row stride 2D: gate begins at the first element and
+    /// up D elements further on, or the other way round where a model stores up before gate. y may be either view, in place.
+    /// Gate and up that alternate element by element are not taken: the innermost stride is 1.
+    /// NaN, infinity and small results are as in the operator activation; 0 times infinity is NaN.
+    /// The dimensions of the tensors must collapse together to at most two row dimensions with one stride each, and columns.
+    /// A problem with a zero dimension succeeds and launches nothing.
+    /// ```
+    Glu, spark_glu_args, SPARK_OP_GLU, "glu"
+}
+
+impl<'a> Glu<'a> {
+    /// `[..., N]`, F32 F16 BF16. The arguments of the activation.
+    pub fn gate<T: Element>(mut self, gate: TensorView<'a, T>) -> Self {
+        self.call.args.gate = self.call.hold(gate.parts());
+        self
+    }
+
+    /// `[..., N]`, as gate. The factors.
+    pub fn up<T: Element>(mut self, up: TensorView<'a, T>) -> Self {
+        self.call.args.up = self.call.hold(up.parts());
+        self
+    }
+
+    /// Output, `[..., N]`, as gate. The results.
+    pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(y.parts());
+        self
+    }
+
+    /// In place: one tensor is gate, and y takes its place.
+    pub fn y_over_gate<T: Element>(mut self, both: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(both.parts());
+        self.call.args.gate = self.call.args.y;
+        self
+    }
+
+    /// In place: one tensor is up, and y takes its place.
+    pub fn y_over_up<T: Element>(mut self, both: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(both.parts());
+        self.call.args.up = self.call.args.y;
+        self
+    }
+
+    /// The function of gate. NONE: y = gate * up.
+    pub fn activation(mut self, activation: ActivationKind) -> Self {
+        self.call.args.activation = activation.0;
+        self
+    }
+
+    /// Flag: round act(gate) before the product.
+    pub fn round_activation(mut self, on: bool) -> Self {
+        self.call.flag(256, on);
+        self
+    }
+}
+
+operator! {
+    /// The sum of two tensors, such as a residual stream and what a layer adds to it.
+    ///
+    /// ```text
+    /// y = round(a + b)
+    ///
+    /// The sum is one FP32 addition; round() rounds it to nearest even to the dtype of a. Nothing is broadcast.
+    /// The dimensions of the tensors must collapse together to at most two row dimensions with one stride each, and columns.
+    /// A problem with a zero dimension succeeds and launches nothing.
+    /// ```
+    Add, spark_add_args, SPARK_OP_ADD, "add"
+}
+
+impl<'a> Add<'a> {
+    /// `[..., N]`, F32 F16 BF16. One addend.
+    pub fn a<T: Element>(mut self, a: TensorView<'a, T>) -> Self {
+        self.call.args.a = self.call.hold(a.parts());
+        self
+    }
+
+    /// `[..., N]`, as a. The other.
+    pub fn b<T: Element>(mut self, b: TensorView<'a, T>) -> Self {
+        self.call.args.b = self.call.hold(b.parts());
+        self
+    }
+
+    /// Output, `[..., N]`, as a. The sum.
+    pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(y.parts());
+        self
+    }
+
+    /// In place: one tensor is a, and y takes its place.
+    pub fn y_over_a<T: Element>(mut self, both: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(both.parts());
+        self.call.args.a = self.call.args.y;
+        self
+    }
+
+    /// In place: one tensor is b, and y takes its place.
+    pub fn y_over_b<T: Element>(mut self, both: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(both.parts());
+        self.call.args.b = self.call.args.y;
         self
     }
 }

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// spark_activation_args, spark_glu_args and spark_add_args -> Pointwise. What the descriptions cannot say: which
+// strides the kernels take.
+#include <cstring>
+
+#include "ops/pointwise/problem.h"
+
+namespace spark {
+namespace {
+
+// Field numbers, in the order of op.toml: inputs, then y.
+constexpr uint32_t ONE_INPUT[] = {0, 1}, TWO_INPUTS[] = {0, 1, 2};
+
+// Rows without a gap between them, in every tensor, are one row: its width may be anything where theirs was odd.
+void join_rows(RowSet& rows, uint32_t count, int64_t& n) {
+    for (int level = 0; level < 2 && rows.rows0 > 1; ++level) {
+        for (uint32_t i = 0; i < count; ++i) {
+            if (rows.tensor[i].inner != n) return;
+        }
+        n *= rows.rows0;
+        rows.rows0 = rows.rows1, rows.rows1 = 1;
+        for (uint32_t i = 0; i < count; ++i) {
+            rows.tensor[i].inner = rows.tensor[i].outer, rows.tensor[i].outer = 0;
+        }
+    }
+}
+
+// One contract for each dtype, in the order BF16, F16, F32.
+spark_status fill(const Bound& bound, std::span<const uint32_t> fields, const Contract (&contracts)[3],
+                  uint32_t activation, Work& work, Report& report) {
+    const View& x = bound.view[0];
+    uint32_t count = static_cast<uint32_t>(fields.size());
+    Pointwise& p = work.as<Pointwise>();
+    p = {};
+    p.n = x.last(0);
+    p.per_chunk = 128 / x.elem_bits;
+    p.activation = activation;
+    p.flags = bound.flags;
+    work.empty = x.count == 0;
+    RowSet rows{};
+    if (spark_status s = work.empty ? SPARK_OK : fold_to_two(bound, fields, rows, report)) return s;
+    join_rows(rows, count, p.n);
+    p.rows0 = rows.rows0, p.rows1 = rows.rows1;
+    p.x = rows.tensor[0], p.y = rows.tensor[count - 1];
+    if (count > 2) p.z = rows.tensor[1];
+    int64_t facts[POINTWISE_FACTS] = {p.n, p.rows0 * p.rows1, row_alignment(x, p.x),
+                                      count > 2 ? row_alignment(bound.view[1], p.z) : 256,
+                                      row_alignment(bound.view[fields.back()], p.y)};
+    memcpy(work.facts, facts, sizeof facts);
+    work.bytes = count * static_cast<uint64_t>(x.count) * (x.elem_bits / 8);
+    work.contract = contracts[x.dtype == SPARK_DTYPE_BF16 ? 0 : x.dtype == SPARK_DTYPE_F16 ? 1 : 2];
+    return SPARK_OK;
+}
+
+constexpr Contract ACT[] = {"pointwise_bf16_act", "pointwise_f16_act", "pointwise_f32_act"};
+constexpr Contract GLU[] = {"pointwise_bf16_glu", "pointwise_f16_glu", "pointwise_f32_glu"};
+constexpr Contract ADD[] = {"pointwise_bf16_add", "pointwise_f16_add", "pointwise_f32_add"};
+
+// Operations of an element as SiLU has them: exponential, sum, quotient, product. The others count alike.
+uint64_t flops_of(uint32_t activation) { return activation == SPARK_ACTIVATION_NONE ? 0 : 4; }
+
+} // namespace
+
+spark_status check_activation(const Bound& bound, Work& work, Report& report) {
+    spark_activation_args args;
+    memcpy(&args, bound.args, sizeof args);
+    work.flops = flops_of(args.activation) * static_cast<uint64_t>(bound.view[0].count);
+    return fill(bound, ONE_INPUT, ACT, args.activation, work, report);
+}
+
+spark_status check_glu(const Bound& bound, Work& work, Report& report) {
+    spark_glu_args args;
+    memcpy(&args, bound.args, sizeof args);
+    work.flops = (flops_of(args.activation) + 1) * static_cast<uint64_t>(bound.view[0].count);
+    return fill(bound, TWO_INPUTS, GLU, args.activation, work, report);
+}
+
+spark_status check_add(const Bound& bound, Work& work, Report& report) {
+    work.flops = static_cast<uint64_t>(bound.view[0].count);
+    return fill(bound, TWO_INPUTS, ADD, SPARK_ACTIVATION_NONE, work, report);
+}
+
+} // namespace spark

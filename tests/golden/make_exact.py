@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the golden vectors of activation, glu and add: exact values, rounded once.
+
+    python3 -m venv v && v/bin/pip install mpmath==1.4.1 && v/bin/python make_exact.py
+
+The implementation is mpmath with 400 bits: exp, erf and tanh to far more digits than a double has, so that nothing is
+lost where 1 + erf and 1 + tanh cancel. Infinity and NaN are as PyTorch evaluates the definitions: NaN for -infinity,
+but 0 in the ReLUs. Nothing of libspark is used.
+
+A file holds one call: inputs, and `y` rounded once to the type. Metadata as in make.py.
+"""
+import json
+import pathlib
+import random
+import struct
+
+import mpmath
+from mpmath import mpf
+
+HERE = pathlib.Path(__file__).parent
+LARGEST = 64 * 1024
+FORMATS = {"F32": (24, -126, 127), "F16": (11, -14, 15), "BF16": (8, -126, 127)}  # bits, least and largest exponent
+MADE_BY = f"mpmath {mpmath.__version__}, 400 bits"
+NAN, INF = mpf("nan"), mpf("inf")
+mpmath.mp.prec = 400
+
+
+def once(v, dtype):
+    """v rounded once, to nearest even."""
+    bits, least, largest = FORMATS[dtype]
+    if mpmath.isnan(v) or mpmath.isinf(v) or v == 0:
+        return v
+    quantum = mpf(2) ** (max(mpmath.frexp(v)[1] - 1, least) - bits + 1)
+    result = mpmath.nint(v / quantum) * quantum
+    return result if abs(result) < mpf(2) ** (largest + 1) else mpmath.sign(v) * INF
+
+
+def encode(values, dtype):
+    floats = [float(once(v, dtype)) for v in values]
+    if dtype == "F16":
+        return b"".join(struct.pack("<e", v) for v in floats)
+    words = [struct.pack("<f", v) for v in floats]
+    return b"".join(word[2:] if dtype == "BF16" else word for word in words)
+
+
+def save(name, dtype, tensors, op, args, seed):
+    """The safetensors format by hand: 8 bytes of header length, JSON, data."""
+    header = {"__metadata__": {"op": op, "args": json.dumps(args), "seed": str(seed), "made_by": MADE_BY,
+                               "tolerance": "0.0", "tolerance_why": "exact values: y is compared bit for bit"}}
+    data = b""
+    for key, values in tensors.items():
+        part = encode(values, dtype)
+        header[key] = {"dtype": dtype, "shape": [len(values)], "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    content = struct.pack("<Q", len(text)) + text + data
+    assert len(content) <= LARGEST, name
+    (HERE / f"{name}.safetensors").write_bytes(content)
+    print(f"{name:44} {len(content):6} bytes")
+
+
+def sigmoid(v):
+    return 1 / (1 + mpmath.exp(-v))
+
+
+FUNCTIONS = {
+    "none": lambda v: v,
+    "silu": lambda v: v * sigmoid(v),
+    "gelu_erf": lambda v: v * (1 + mpmath.erf(v / mpmath.sqrt(2))) / 2,
+    "gelu_tanh": lambda v: v * (1 + mpmath.tanh(mpmath.sqrt(2 / mpmath.pi) * (v + mpf("0.044715") * v ** 3))) / 2,
+    "relu": lambda v: max(v, mpf(0)),
+    "relu_squared": lambda v: max(v, mpf(0)) ** 2,
+}
+
+
+def act(name, v):
+    if mpmath.isnan(v):
+        return NAN
+    if mpmath.isinf(v) and name != "none":
+        return v if v > 0 else mpf(0) if "relu" in name else NAN
+    if abs(v) > 1000 and "elu" in name:  # far beyond the last bit of any format; erf and tanh need not be asked
+        v = mpf(v)
+        return (v ** 2 if name == "relu_squared" else v) if v > 0 else mpf(0)
+    return FUNCTIONS[name](v)
+
+
+def times(a, b):
+    zero_times_infinity = (a == 0 and mpmath.isinf(b)) or (b == 0 and mpmath.isinf(a))
+    return NAN if zero_times_infinity else a * b
+
+
+def draw(g, dtype, count, scale):
+    return [once(mpf(g.gauss(0, scale)), dtype) for _ in range(count)]
+
+
+def strange(dtype):
+    """What a formula may get wrong: zeros, the ends of the range, the tails below 0. Not the smallest number: half of
+    it and a little more is a tie in double precision."""
+    bits, least, largest = FORMATS[dtype]
+    tiny, huge = mpf(2) ** (least - bits + 2), (2 - mpf(2) ** (1 - bits)) * mpf(2) ** largest
+    tails = (-0.5, -1, -2, -4, -5.5, -6, -8, -9.75, -10, -12, -13, -13.25, -20, -60, -80, 6, 30, 1e4, -1e4)
+    return [mpf(0), tiny, -tiny, huge, -huge, INF, -INF, NAN] + [once(mpf(v), dtype) for v in tails]
+
+
+def main():
+    seed = 5000
+    for name in FUNCTIONS:
+        for dtype in FORMATS:
+            seed += 1
+            x = strange(dtype) + draw(random.Random(seed), dtype, 200, 4)
+            y = [act(name, v) for v in x]
+            save(f"activation_{name}_{dtype.lower()}", dtype, {"x": x, "y": y}, "activation", {"activation": name},
+                 seed)
+    for name, dtype, before in [("silu", "BF16", False), ("silu", "BF16", True), ("silu", "F16", True),
+                                ("gelu_tanh", "BF16", False), ("gelu_erf", "F16", True), ("gelu_erf", "F32", False),
+                                ("relu_squared", "BF16", True), ("none", "F16", False)]:
+        seed += 1
+        g = random.Random(seed)
+        gate = draw(g, dtype, 300, 3) + [INF, -INF, NAN, mpf(0), mpf(2)]
+        up = draw(g, dtype, 300, 2) + [mpf(1), mpf(1), mpf(1), INF, -INF]
+        t = [act(name, v) for v in gate]
+        t = [once(v, dtype) for v in t] if before else t
+        save(f"glu_{name}_{'rounded_' if before else ''}{dtype.lower()}", dtype,
+             {"gate": gate, "up": up, "y": [times(a, b) for a, b in zip(t, up)]}, "glu",
+             {"activation": name, "round_activation": before}, seed)
+    for dtype in FORMATS:
+        seed += 1
+        g = random.Random(seed)
+        a = draw(g, dtype, 300, 3) + [INF, INF, NAN, mpf(1)]
+        b = [v for scale in (3, 2.0**-6, 64) for v in draw(g, dtype, 100, scale)] + [-INF, mpf(1), mpf(1), mpf(-1)]
+        sums = [NAN if mpmath.isinf(p) and p == -q else once(p + q, "F32") for p, q in zip(a, b)]
+        save(f"add_{dtype.lower()}", dtype, {"a": a, "b": b, "y": sums}, "add", {}, seed)
+
+
+if __name__ == "__main__":
+    main()
