@@ -142,6 +142,21 @@ Item attention(Buffers& buffers, int64_t batch, int64_t queries, int64_t keys, i
                          decode ? Unit::bytes : Unit::flops);
 }
 
+Item layernorm(Buffers& buffers, int64_t rows, int64_t n, bool residual) {
+    std::vector<spark_layernorm_args> all;
+    for (size_t i = 0; i < copies(uint64_t(rows) * n * (residual ? 8 : 4)); ++i) {
+        auto l = start<spark_layernorm_args>(SPARK_OP_LAYERNORM);
+        l.eps = 1e-5f;
+        l.x = buffers.random(SPARK_DTYPE_BF16, {rows, n}), l.y = buffers.random(SPARK_DTYPE_BF16, {rows, n});
+        l.weight = buffers.random(SPARK_DTYPE_BF16, {n}), l.bias = buffers.random(SPARK_DTYPE_BF16, {n});
+        if (residual) l.residual = buffers.random(SPARK_DTYPE_BF16, {rows, n}), l.residual_out = l.residual;
+        all.push_back(l);
+    }
+    const std::string shape =
+        "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " BF16" + (residual ? " +residual" : "");
+    return operator_item(buffers.context(), "layernorm", shape, std::move(all), "copy", Unit::bytes);
+}
+
 // Two halves [rows, n] of one packed tensor.
 std::pair<spark_tensor, spark_tensor> halves(Buffers& buffers, int64_t rows, int64_t n) {
     spark_tensor first = buffers.random(SPARK_DTYPE_BF16, {rows, 2 * n});
@@ -305,6 +320,19 @@ std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool
             item("read", Unit::bytes, ceilings.read_bytes(), [&](spark_stream s) { ceilings.read(s); })};
 }
 
+static void add_pointwise(Buffers& buffers, std::vector<Item>& items) {
+    for (bool residual : {false, true}) items.push_back(layernorm(buffers, 16384, 4096, residual));
+    items.push_back(layernorm(buffers, 65536, 768, false));
+    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_SILU, 1));
+    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_GELU_ERF, 1));
+    for (bool packed : {false, true})
+        items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_SILU, 2, packed));
+    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_GELU_TANH, 2, true));
+    items.push_back(pointwise(buffers, 64, 14336, SPARK_ACTIVATION_SILU, 2, true));
+    items.push_back(pointwise(buffers, 4096, 4097, SPARK_ACTIVATION_SILU, 2, true));
+    items.push_back(pointwise(buffers, 16384, 4096, SPARK_ACTIVATION_NONE, 2));
+}
+
 std::vector<Item> operator_items(Buffers& buffers, bool small) {
     if (small) // a look at the mechanism where a card is not at hand: the figures mean nothing there
         return {gemm(buffers, 128, 128, 64, SPARK_DTYPE_BF16, "tn"),
@@ -344,14 +372,7 @@ std::vector<Item> operator_items(Buffers& buffers, bool small) {
     for (int64_t batch : {1, 2, 4, 8}) items.push_back(attention(buffers, batch, 1, 32768, 32, 8, 128, false));
     items.push_back(attention(buffers, 1, 8, 32768, 32, 8, 128, true));
     items.push_back(attention(buffers, 8, 1, 4096, 9, 3, 64, false));
-    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_SILU, 1));
-    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_GELU_ERF, 1));
-    for (bool packed : {false, true})
-        items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_SILU, 2, packed));
-    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_GELU_TANH, 2, true));
-    items.push_back(pointwise(buffers, 64, 14336, SPARK_ACTIVATION_SILU, 2, true));
-    items.push_back(pointwise(buffers, 4096, 4097, SPARK_ACTIVATION_SILU, 2, true));
-    items.push_back(pointwise(buffers, 16384, 4096, SPARK_ACTIVATION_NONE, 2));
+    add_pointwise(buffers, items);
     items.push_back(embedding(buffers, 65536, 128256, 4096));
     items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_F32, SPARK_DTYPE_BF16, false));
     items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, false));

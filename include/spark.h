@@ -450,6 +450,7 @@ typedef enum spark_op {
     SPARK_OP_SAMPLE = 6,
     SPARK_OP_EMBEDDING = 7,
     SPARK_OP_L2NORM = 8,
+    SPARK_OP_LAYERNORM = 9,
     SPARK_OP_ROPE = 10,
     SPARK_OP_KV_APPEND = 11,
     SPARK_OP_ACTIVATION = 12,
@@ -751,6 +752,50 @@ typedef struct spark_l2norm_args {
 /* Launches l2norm: spark_op_launch with typed arguments. */
 SPARK_API spark_status spark_l2norm(spark_context *ctx, const spark_l2norm_args *args, const spark_exec *exec,
                                     spark_error *err);
+
+/* Flags of layernorm, beside spark_flag. */
+typedef enum spark_layernorm_flag {
+    SPARK_LAYERNORM_NORMALIZE_ROUNDED = 256, /* normalise the rounded sum, not the FP32 one */
+    SPARK_LAYERNORM_FLAG_FORCE32 = 0x7fffffff
+} spark_layernorm_flag;
+
+/* Layer norm over the last dimension: less the mean, over the deviation, with an optional residual sum.
+ *
+ * s = x + residual                       in FP32; s = x without residual
+ * residual_out = round(s)
+ * v = NORMALIZE_ROUNDED ? round(s) : s
+ * d = v - mean(v)                        mean over the last dimension, FP32 sum
+ * y = round(d * rsqrt(mean(d * d) + eps) * weight + bias)
+ *
+ * round() rounds to nearest even to the dtype of x. Without a weight the factor is 1, without a bias nothing is added.
+ * The deviation is that of the values themselves (divided by N, not N - 1), from the differences to the mean, so that
+ * nothing cancels where the mean is large. A row of equal values gives the bias if eps is above 0.
+ * The leading dimensions of each tensor must collapse to at most two row dimensions with one stride each.
+ * A problem with a zero dimension succeeds and launches nothing. NaN and infinity stay in their row, and fill it.
+ */
+typedef struct spark_layernorm_args {
+    spark_args hdr;
+    /* [..., N], F32 F16 BF16. The rows to normalise. */
+    spark_tensor x;
+    /* optional, [N], as x F32. One factor per column. Absent: none is applied. */
+    spark_tensor weight;
+    /* optional, [N], as x F32. Added per column. Absent: nothing is. */
+    spark_tensor bias;
+    /* optional, [..., N], as x. Added to x before the norm. */
+    spark_tensor residual;
+    /* output, [..., N], as x, may be x, in place. The result. */
+    spark_tensor y;
+    /* output, optional, [..., N], as x, may be residual, in place, needs residual. The rounded sum x + residual.
+       Absent: not stored. */
+    spark_tensor residual_out;
+    /* Added to the mean square of the differences; finite, not negative. 0 is 0: models use 1e-5. */
+    float eps;
+    /* 0. */
+    uint32_t reserved;
+} spark_layernorm_args;
+/* Launches layernorm: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_layernorm(spark_context *ctx, const spark_layernorm_args *args, const spark_exec *exec,
+                                       spark_error *err);
 
 /* Flags of rope, beside spark_flag. */
 typedef enum spark_rope_flag {

@@ -32,6 +32,11 @@ extern "C" spark_status spark_l2norm(spark_context* ctx, const spark_l2norm_args
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
 }
 
+extern "C" spark_status spark_layernorm(spark_context* ctx, const spark_layernorm_args* args,
+    const spark_exec* exec, spark_error* err) {
+    return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
+}
+
 extern "C" spark_status spark_rope(spark_context* ctx, const spark_rope_args* args,
     const spark_exec* exec, spark_error* err) {
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);

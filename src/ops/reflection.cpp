@@ -194,6 +194,37 @@ constexpr spark_op_desc l2norm_desc = {
     l2norm_fields, 8, 4, 544, 544, 0x3, 100, {0, 0}};
 static_assert(sizeof(spark_l2norm_args) == 544);
 
+constexpr spark_field layernorm_fields[] = {
+    {"x", "The rows to normalise.", "[..., N]", nullptr,
+     0xe, 0x0, 1, 9, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
+    {"weight", "One factor per column. Absent: none is applied.", "[N]", nullptr,
+     0x2, 0x0, 1, 13, 280, 256, 1, 1, 0, 0, NO_FIELD, 0},
+    {"bias", "Added per column. Absent: nothing is.", "[N]", nullptr,
+     0x2, 0x0, 1, 13, 536, 256, 1, 1, 0, 0, NO_FIELD, 0},
+    {"residual", "Added to x before the norm.", "[..., N]", nullptr,
+     0x0, 0x0, 1, 13, 792, 256, 1, 6, 0, 0, NO_FIELD, 0},
+    {"y", "The result.", "[..., N]", nullptr,
+     0x0, 0x1, 1, 10, 1048, 256, 1, 6, 0, 0, NO_FIELD, 0},
+    {"residual_out", "The rounded sum x + residual. Absent: not stored.", "[..., N]", nullptr,
+     0x0, 0x8, 1, 14, 1304, 256, 1, 6, 0, 0, 3, 0},
+    {"eps", "Added to the mean square of the differences; finite, not negative. 0 is 0: models use 1e-5.", nullptr, nullptr,
+     0x0, 0x0, 2, 1, 1560, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
+    {"reserved", "0.", nullptr, nullptr,
+     0x0, 0x0, 8, 0, 1564, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
+};
+constexpr Dim layernorm_x[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr Dim layernorm_weight[] = {{Dim::symbol, 0}};
+constexpr Dim layernorm_bias[] = {{Dim::symbol, 0}};
+constexpr Dim layernorm_residual[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr Dim layernorm_y[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr Dim layernorm_residual_out[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr std::span<const Dim> layernorm_dims[] = {layernorm_x, layernorm_weight, layernorm_bias, layernorm_residual, layernorm_y, layernorm_residual_out, {}, {}};
+constexpr const char* layernorm_symbols[] = {"N"};
+constexpr spark_op_desc layernorm_desc = {
+    "layernorm", "Layer norm over the last dimension: less the mean, over the deviation, with an optional residual sum.", "norm", "NORMALIZE_ROUNDED=256",
+    layernorm_fields, 9, 8, 1568, 1568, 0x103, 100, {0, 0}};
+static_assert(sizeof(spark_layernorm_args) == 1568);
+
 constexpr spark_field rope_fields[] = {
     {"positions", "The position of each token, read when the work runs.", "[...]", nullptr,
      0x140000, 0x0, 1, 17, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
@@ -348,6 +379,7 @@ constexpr OpSpec TABLE[] = {
     {&sample_desc, sample_dims, sample_symbols},
     {&embedding_desc, embedding_dims, embedding_symbols},
     {&l2norm_desc, l2norm_dims, l2norm_symbols},
+    {&layernorm_desc, layernorm_dims, layernorm_symbols},
     {&rope_desc, rope_dims, rope_symbols},
     {&kv_append_desc, kv_append_dims, kv_append_symbols},
     {&activation_desc, activation_dims, activation_symbols},

@@ -32,6 +32,7 @@ const any_function spark_every_function[] = {
     (any_function)spark_graph_launch,
     (any_function)spark_kv_append,
     (any_function)spark_l2norm,
+    (any_function)spark_layernorm,
     (any_function)spark_mem_alloc,
     (any_function)spark_mem_copy,
     (any_function)spark_mem_copy_to_device,

@@ -8,6 +8,7 @@
 #include "ref/embedding.h"
 #include "ref/gemm.h"
 #include "ref/l2norm.h"
+#include "ref/layernorm.h"
 #include "ref/pointwise.h"
 #include "ref/rmsnorm.h"
 #include "ref/sample.h"
@@ -115,6 +116,29 @@ void check_l2norm(const File& file, Check& check) {
         ref::l2norm_row(op, std::span(x).subspan(first, n), got);
         for (size_t i = 0; i < n; ++i) {
             check.same(got[i], y[first + i], "y", first + i);
+        }
+    }
+}
+
+void check_layernorm(const File& file, Check& check) {
+    const Json args = Json::parse(file.metadata("args"));
+    ref::Layernorm op;
+    op.type = type_of(file.tensor("x"));
+    op.eps = static_cast<float>(args.at("eps").number);
+    op.normalize_rounded = args.at("normalize_rounded").boolean;
+    const auto n = static_cast<size_t>(file.tensor("x").shape[1]);
+    const auto x = values_of(file, "x"), weight = values_of(file, "weight"), bias = values_of(file, "bias");
+    const auto residual = values_of(file, "residual"), y = values_of(file, "y");
+    const auto residual_out = values_of(file, "residual_out");
+    std::vector<double> got(n), sums(n);
+    for (size_t first = 0; first < x.size(); first += n) {
+        const auto added = residual.empty() ? std::span<const double>() : std::span(residual).subspan(first, n);
+        ref::layernorm_row(op, std::span(x).subspan(first, n), weight, bias, added, got, sums);
+        for (size_t i = 0; i < n; ++i) {
+            check.same(ref::rounded(op.type, got[i]), y[first + i], "y", first + i);
+            if (!residual_out.empty()) {
+                check.same(sums[i], residual_out[first + i], "residual_out", first + i);
+            }
         }
     }
 }
@@ -309,6 +333,7 @@ constexpr Operator OPERATORS[] = {
     {"activation", check_activation},
     {"glu", check_glu},
     {"add", check_add},
+    {"layernorm", check_layernorm},
 };
 
 void check_operator(const File& file, Check& check) {

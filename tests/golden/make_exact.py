@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of activation, glu and add: exact values, rounded once.
+"""Makes the golden vectors of activation, glu, add and layernorm: exact values, rounded once.
 
     python3 -m venv v && v/bin/pip install mpmath==1.4.1 && v/bin/python make_exact.py
 
@@ -44,14 +44,14 @@ def encode(values, dtype):
     return b"".join(word[2:] if dtype == "BF16" else word for word in words)
 
 
-def save(name, dtype, tensors, op, args, seed):
-    """The safetensors format by hand: 8 bytes of header length, JSON, data."""
+def save(name, tensors, op, args, seed):
+    """The safetensors format by hand: 8 bytes of header length, JSON, data. tensors: name: (dtype, shape, values)."""
     header = {"__metadata__": {"op": op, "args": json.dumps(args), "seed": str(seed), "made_by": MADE_BY,
                                "tolerance": "0.0", "tolerance_why": "exact values: y is compared bit for bit"}}
     data = b""
-    for key, values in tensors.items():
+    for key, (dtype, shape, values) in tensors.items():
         part = encode(values, dtype)
-        header[key] = {"dtype": dtype, "shape": [len(values)], "data_offsets": [len(data), len(data) + len(part)]}
+        header[key] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
         data += part
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -104,15 +104,55 @@ def strange(dtype):
     return [mpf(0), tiny, -tiny, huge, -huge, INF, -INF, NAN] + [once(mpf(v), dtype) for v in tails]
 
 
-def main():
+def layernorm(v, weight, bias, eps):
+    mean = mpmath.fsum(v) / len(v)
+    r = 1 / mpmath.sqrt(mpmath.fsum((x - mean) ** 2 for x in v) / len(v) + eps)
+    return [(x - mean) * r * w + b for x, w, b in zip(v, weight, bias)]
+
+
+def make_layernorm():
+    cases = [  # name, dtype, dtypes of weight and bias or None, N, rows, mean of x, residual, rounded sum, eps
+        ("both_bf16", "BF16", "BF16", "BF16", 96, 6, 0, False, False, 1e-5),
+        ("both_f32", "F32", "F32", "F32", 257, 4, 0.5, False, False, 1e-5),
+        ("f32_columns_f16", "F16", "F32", "F32", 64, 6, 0, False, False, 1e-5),
+        ("no_bias_bf16", "BF16", "BF16", None, 80, 6, 0, False, False, 1e-6),
+        ("neither_f16", "F16", None, None, 77, 5, 0, False, False, 1e-5),
+        ("far_mean_f32", "F32", "F32", "F32", 128, 5, 1000, False, False, 1e-5),
+        ("add_bf16", "BF16", "BF16", "BF16", 64, 6, 0, True, False, 1e-5),
+        ("add_rounded_bf16", "BF16", "BF16", "BF16", 64, 6, 0, True, True, 1e-5),
+        ("width_one_f16", "F16", "F16", "F16", 1, 7, 0, False, False, 1e-5),
+    ]
+    for i, (name, dtype, wtype, btype, n, rows, mean, add, rounded, eps) in enumerate(cases):
+        g = random.Random(6000 + i)
+        x = [once(v + mean, dtype) for v in draw(g, dtype, rows * n, 2)]
+        weight, bias = draw(g, wtype or dtype, n, 1), draw(g, btype or dtype, n, 1)
+        residual = draw(g, dtype, rows * n, 2)
+        v = [once(a + b, "F32") for a, b in zip(x, residual)] if add else x  # FP32 is part of the definition
+        tensors = {"x": (dtype, [rows, n], x)}
+        tensors |= {"weight": (wtype, [n], weight)} if wtype else {}
+        tensors |= {"bias": (btype, [n], bias)} if btype else {}
+        if add:
+            tensors |= {"residual": (dtype, [rows, n], residual), "residual_out": (dtype, [rows, n], v)}
+        v = [once(a, dtype) for a in v] if rounded else v
+        w, b = weight if wtype else [1] * n, bias if btype else [0] * n
+        y = [e for row in range(rows) for e in layernorm(v[row * n:(row + 1) * n], w, b, mpf(struct.unpack(
+            "<f", struct.pack("<f", eps))[0]))]
+        save(f"layernorm_{name}", tensors | {"y": (dtype, [rows, n], y)}, "layernorm",
+             {"eps": eps, "normalize_rounded": rounded}, 6000 + i)
+
+
+def make_pointwise():
     seed = 5000
+
+    def write(name, dtype, tensors, op, args):
+        save(name, {key: (dtype, [len(values)], values) for key, values in tensors.items()}, op, args, seed)
+
     for name in FUNCTIONS:
         for dtype in FORMATS:
             seed += 1
             x = strange(dtype) + draw(random.Random(seed), dtype, 200, 4)
             y = [act(name, v) for v in x]
-            save(f"activation_{name}_{dtype.lower()}", dtype, {"x": x, "y": y}, "activation", {"activation": name},
-                 seed)
+            write(f"activation_{name}_{dtype.lower()}", dtype, {"x": x, "y": y}, "activation", {"activation": name})
     for name, dtype, before in [("silu", "BF16", False), ("silu", "BF16", True), ("silu", "F16", True),
                                 ("gelu_tanh", "BF16", False), ("gelu_erf", "F16", True), ("gelu_erf", "F32", False),
                                 ("relu_squared", "BF16", True), ("none", "F16", False)]:
@@ -122,17 +162,18 @@ def main():
         up = draw(g, dtype, 300, 2) + [mpf(1), mpf(1), mpf(1), INF, -INF]
         t = [act(name, v) for v in gate]
         t = [once(v, dtype) for v in t] if before else t
-        save(f"glu_{name}_{'rounded_' if before else ''}{dtype.lower()}", dtype,
-             {"gate": gate, "up": up, "y": [times(a, b) for a, b in zip(t, up)]}, "glu",
-             {"activation": name, "round_activation": before}, seed)
+        write(f"glu_{name}_{'rounded_' if before else ''}{dtype.lower()}", dtype,
+              {"gate": gate, "up": up, "y": [times(a, b) for a, b in zip(t, up)]}, "glu",
+              {"activation": name, "round_activation": before})
     for dtype in FORMATS:
         seed += 1
         g = random.Random(seed)
         a = draw(g, dtype, 300, 3) + [INF, INF, NAN, mpf(1)]
         b = [v for scale in (3, 2.0**-6, 64) for v in draw(g, dtype, 100, scale)] + [-INF, mpf(1), mpf(1), mpf(-1)]
         sums = [NAN if mpmath.isinf(p) and p == -q else once(p + q, "F32") for p, q in zip(a, b)]
-        save(f"add_{dtype.lower()}", dtype, {"a": a, "b": b, "y": sums}, "add", {}, seed)
+        write(f"add_{dtype.lower()}", dtype, {"a": a, "b": b, "y": sums}, "add", {})
 
 
 if __name__ == "__main__":
-    main()
+    make_pointwise()
+    make_layernorm()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// spark_rmsnorm_args and spark_l2norm_args -> RmsNorm. What the descriptions cannot say: eps, and which row strides the
-// kernels take.
+// spark_rmsnorm_args, spark_l2norm_args and spark_layernorm_args -> RmsNorm. What the descriptions cannot say: eps, and
+// which row strides the kernels take.
 #include <algorithm>
 #include <cmath>
 
@@ -29,6 +29,14 @@ enum Field : uint32_t { X, Y, EPS };
 constexpr RowField ROWS[] = {{X, &RmsNorm::x, NORM_X_ALIGN}, {Y, &RmsNorm::y, NORM_Y_ALIGN}};
 } // namespace l2
 
+namespace layer {
+enum Field : uint32_t { X, WEIGHT, BIAS, RESIDUAL, Y, RESIDUAL_OUT, EPS };
+constexpr RowField ROWS[] = {{X, &RmsNorm::x, NORM_X_ALIGN},
+                             {RESIDUAL, &RmsNorm::residual, NORM_RESIDUAL_ALIGN},
+                             {Y, &RmsNorm::y, NORM_Y_ALIGN},
+                             {RESIDUAL_OUT, &RmsNorm::residual_out, NORM_RESIDUAL_OUT_ALIGN}};
+} // namespace layer
+
 spark_status fill_rows(const Bound& bound, std::span<const RowField> fields, RmsNorm& p, int64_t* facts,
                        Report& report) {
     uint32_t numbers[MAX_ROW_TENSORS];
@@ -47,7 +55,7 @@ spark_status fill_rows(const Bound& bound, std::span<const RowField> fields, Rms
     return SPARK_OK;
 }
 
-// What both operators have: rows of x, eps, the facts, and the contract, which x's dtype decides.
+// What all have: rows of x, eps, the facts, and the contract, which x's dtype decides.
 spark_status fill_common(const Bound& bound, std::span<const RowField> fields, float eps, uint32_t eps_field,
                          Work& work, Report& report) {
     if (!std::isfinite(eps) || eps < 0) {
@@ -67,8 +75,22 @@ spark_status fill_common(const Bound& bound, std::span<const RowField> fields, f
     work.facts[NORM_ROWS] = p.rows0 * p.rows1;
     constexpr Contract BF16 = "rmsnorm_bf16", F16 = "rmsnorm_f16", F32 = "rmsnorm_f32";
     work.contract = x.dtype == SPARK_DTYPE_BF16 ? BF16 : x.dtype == SPARK_DTYPE_F16 ? F16 : F32;
+    work.bytes = 0;
+    for (uint32_t i = 0; i < bound.spec->desc->num_fields; ++i) {
+        const View& v = bound.view[i];
+        if (v.present) work.bytes += static_cast<uint64_t>(v.count) * (v.elem_bits / 8);
+    }
     return SPARK_OK;
 }
+
+// A vector of the columns, weight or bias: its address, whether it is F32, its alignment. Absent: 0.
+void fill_vector(const View& v, spark_devptr& data, bool& is_f32, int64_t& align) {
+    data = v.present ? v.data : 0;
+    is_f32 = v.present && v.dtype == SPARK_DTYPE_F32;
+    if (v.present) align = v.alignment();
+}
+
+float one_over(int64_t n) { return static_cast<float>(1.0 / static_cast<double>(std::max<int64_t>(n, 1))); }
 
 } // namespace
 
@@ -77,16 +99,24 @@ spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report) {
     spark_rmsnorm_args args;
     memcpy(&args, bound.args, sizeof args);
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
-    const View &x = bound.view[X], &weight = bound.view[WEIGHT];
     RmsNorm& p = work.as<RmsNorm>();
-    p.scale = static_cast<float>(1.0 / static_cast<double>(std::max<int64_t>(p.n, 1)));
-    p.weight = weight.present ? weight.data : 0;
-    p.weight_f32 = weight.present && weight.dtype == SPARK_DTYPE_F32;
-    if (weight.present) work.facts[NORM_WEIGHT_ALIGN] = weight.alignment();
-    uint64_t count = static_cast<uint64_t>(x.count), elem = x.elem_bits / 8;
-    uint64_t tensors = 2u + bound.view[RESIDUAL].present + bound.view[RESIDUAL_OUT].present;
-    work.flops = 4 * count;
-    work.bytes = tensors * count * elem + (weight.present ? weight.bytes : 0);
+    p.scale = one_over(p.n);
+    fill_vector(bound.view[WEIGHT], p.weight, p.weight_f32, work.facts[NORM_WEIGHT_ALIGN]);
+    work.flops = 4 * static_cast<uint64_t>(bound.view[X].count);
+    return SPARK_OK;
+}
+
+spark_status check_layernorm(const Bound& bound, Work& work, Report& report) {
+    using namespace layer;
+    spark_layernorm_args args;
+    memcpy(&args, bound.args, sizeof args);
+    if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
+    RmsNorm& p = work.as<RmsNorm>();
+    p.scale = one_over(p.n);
+    p.centre = true;
+    fill_vector(bound.view[WEIGHT], p.weight, p.weight_f32, work.facts[NORM_WEIGHT_ALIGN]);
+    fill_vector(bound.view[BIAS], p.bias, p.bias_f32, work.facts[NORM_BIAS_ALIGN]);
+    work.flops = 7 * static_cast<uint64_t>(bound.view[X].count);
     return SPARK_OK;
 }
 
@@ -96,10 +126,7 @@ spark_status check_l2norm(const Bound& bound, Work& work, Report& report) {
     memcpy(&args, bound.args, sizeof args);
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
     work.as<RmsNorm>().scale = 1;
-    const View& x = bound.view[X];
-    uint64_t count = static_cast<uint64_t>(x.count);
-    work.flops = 3 * count;
-    work.bytes = 2 * count * (x.elem_bits / 8);
+    work.flops = 3 * static_cast<uint64_t>(bound.view[X].count);
     return SPARK_OK;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RmsNorm and a kernel -> Plan; and the entries of rmsnorm and l2norm, which share problem, kernels and plan.
+// RmsNorm and a kernel -> Plan; and the entries of rmsnorm, l2norm and layernorm, which share problem, kernels, plan.
 #include <algorithm>
 
 #include "ops/norm/problem.h"
@@ -14,7 +14,7 @@ constexpr Row ROWS[] = {
 #undef ROW
 };
 
-constexpr uint32_t WEIGHT_IS_F32 = 1; // beside the operator's own flags, bits 8 and up
+constexpr uint32_t WEIGHT_IS_F32 = 1, BIAS_IS_F32 = 2, CENTRE = 4; // beside the operator's own flags, bits 8 and up
 constexpr uint32_t OWN_FLAGS = 0xffffff00u;
 
 // LANES threads do a row, so that a block does THREADS / LANES at a time; kernels without LANES do one.
@@ -28,6 +28,7 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
     launch.set_params(kernels::rmsnorm_params{
         .x = p.x.data,
         .weight = p.weight,
+        .bias = p.bias,
         .residual = p.residual.data,
         .y = p.y.data,
         .residual_out = p.residual_out.data,
@@ -44,7 +45,8 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
         .rows1 = p.rows1,
         .eps = p.eps,
         .scale = p.scale,
-        .flags = (p.flags & OWN_FLAGS) | (p.weight_f32 ? WEIGHT_IS_F32 : 0),
+        .flags = (p.flags & OWN_FLAGS) | (p.weight_f32 ? WEIGHT_IS_F32 : 0) | (p.bias_f32 ? BIAS_IS_F32 : 0) |
+                 (p.centre ? CENTRE : 0),
     });
 }
 
@@ -52,5 +54,6 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
 
 extern const Operator RMSNORM = {SPARK_OP_RMSNORM, ROWS, NORM_FACT_NAMES, 1u << NORM_ROWS, check_rmsnorm, plan};
 extern const Operator L2NORM = {SPARK_OP_L2NORM, ROWS, NORM_FACT_NAMES, 1u << NORM_ROWS, check_l2norm, plan};
+extern const Operator LAYERNORM = {SPARK_OP_LAYERNORM, ROWS, NORM_FACT_NAMES, 1u << NORM_ROWS, check_layernorm, plan};
 
 } // namespace spark

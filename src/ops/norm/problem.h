@@ -7,12 +7,12 @@
 
 namespace spark {
 
-// A row-wise norm of rows1 x rows0 rows of n elements.
-// rmsnorm, and l2norm: v * rsqrt(scale * sum(v^2) + eps), with scale 1/n or 1. One struct, one set of kernels.
+// A row-wise norm of rows1 x rows0 rows of n elements: rmsnorm, l2norm and layernorm are v * rsqrt(scale * sum(v^2) +
+// eps) with scale 1/n or 1, v less its mean if centre holds. One struct, one set of kernels.
 struct RmsNorm {
     RowTensor x, residual, y, residual_out; // data 0 = absent
-    spark_devptr weight;
-    bool weight_f32;
+    spark_devptr weight, bias;
+    bool weight_f32, bias_f32, centre;
     int64_t n, rows1, rows0;
     float eps, scale;
     uint32_t flags;
@@ -28,13 +28,15 @@ enum NormFact : uint32_t {
     NORM_Y_ALIGN,
     NORM_RESIDUAL_OUT_ALIGN,
     NORM_WEIGHT_ALIGN,
+    NORM_BIAS_ALIGN,
     NORM_FACTS
 };
 constexpr const char* NORM_FACT_NAMES[] = {
-    "n", "rows", "x_align", "residual_align", "y_align", "residual_out_align", "weight_align"};
+    "n", "rows", "x_align", "residual_align", "y_align", "residual_out_align", "weight_align", "bias_align"};
 static_assert(std::size(NORM_FACT_NAMES) == NORM_FACTS);
 
 spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report);
 spark_status check_l2norm(const Bound& bound, Work& work, Report& report);
+spark_status check_layernorm(const Bound& bound, Work& work, Report& report);
 
 } // namespace spark

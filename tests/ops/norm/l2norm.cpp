@@ -47,69 +47,34 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     using Args = spark_l2norm_args;
     Case c = make_case<Args>("l2norm", name, SPARK_OP_L2NORM);
     Random random(seed, name);
-    const size_t base = 16 + static_cast<size_t>(s.misalign) * ref::size_of(type);
-    c.add("x", offsetof(Args, x), rows_view(type, s.rows1, s.rows0, s.n, s.pad, s.pad1), base, false);
-    fill(c, c.operands[0], random, s.scale);
+    add_rows(c, "x", offsetof(Args, x), s, type, random, s.scale);
     make_special(c, c.operands[0], s.special, s.rows1 * s.rows0 / 2, s.n, random);
-    if (s.in_place) {
-        c.add_in_place("y", offsetof(Args, y), 0);
-    } else {
-        const int64_t pad = s.y_pad < 0 ? s.pad : s.y_pad;
-        c.add("y", offsetof(Args, y), rows_view(type, s.rows1, s.rows0, s.n, pad, s.pad1), base, true);
-    }
+    add_result(c, "y", offsetof(Args, y), s, type, s.in_place, 0);
     c.as<Args>().eps = s.eps;
-    c.large = s.tier == Tier::card;
-    c.note = "rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) + ", N " + std::to_string(s.n);
-    c.expect = [x = c.values(c.operands[0]), op = ref::L2norm{.type = type, .eps = s.eps},
+    finish(c, s);
+    c.expect = [x = values_of(c, "x"), op = ref::L2norm{.type = type, .eps = s.eps},
                 n = static_cast<size_t>(s.n)](size_t, const std::string&) {
         std::vector<Allowed> out;
-        for (size_t first = 0; first + n <= x.size() && n > 0; first += n) {
-            allow_row(op, std::span(x).subspan(first, n), out);
+        for (size_t row = 0; n > 0 && row < x.size() / n; ++row) {
+            allow_row(op, row_of(x, row, n), out);
         }
         return out;
     };
     return c;
 }
 
-Entry entry(const Shape& s, ref::Type type, const std::string& name) {
-    return {"l2norm", name, s.tier, [s, type, name](uint64_t seed) { return build(s, type, name, seed); }};
-}
-
-void named(std::vector<Entry>& out) {
-    for (const Shape& s : SHAPES) {
-        for (ref::Type type : types_of(s.types)) {
-            out.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
-        }
-    }
-}
+constexpr RowCases<Shape> CASES{"l2norm", SHAPES, build};
+void named(std::vector<Entry>& out) { CASES.named(out); }
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) { CASES.sized(dims, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
     Random r(seed, "l2norm." + name);
     Shape s;
-    s.rows1 = r.chance(0.3) ? r.between(2, 5) : 1;
-    s.rows0 = r.between(1, 12);
-    s.n = r.chance(0.5) ? r.between(1, 600) : r.pick<int64_t>({8, 16, 64, 128, 256, 1024, 2048});
-    s.pad = r.chance(0.4) ? r.pick<int64_t>({1, 2, 4, 8, 16, 24}) : 0;
-    s.pad1 = r.chance(0.4) ? r.pick<int64_t>({1, 8, 64}) : 0;
-    s.y_pad = r.chance(0.3) ? r.pick<int64_t>({0, 1, 8}) : -1;
-    s.misalign = r.chance(0.2) ? r.between(1, 7) : 0;
-    s.in_place = r.chance(0.4);
-    s.special = r.chance(0.3)
-                    ? r.pick<Special>({Special::nan_row, Special::inf_row, Special::denormal_row, Special::zero_row})
-                    : Special::none;
+    draw_rows(r, s);
     s.eps = r.pick<float>({1e-6f, 1e-5f, 1e-12f, 1});
     s.scale = r.pick<double>({2, 0x1p-6, 0x1p-11});
-    return entry(s, r.pick(types_of(ALL)), name);
-}
-
-void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
-    if (dims.size() == 2) {
-        const Shape s{.rows0 = dims[0], .n = dims[1]};
-        for (ref::Type type : types_of(ALL)) {
-            out.push_back(entry(s, type, dims_name(dims) + "." + ref::name_of(type)));
-        }
-    }
+    return CASES.entry(s, r.pick(types_of(ALL)), name);
 }
 
 } // namespace

@@ -1,20 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cases of rmsnorm and l2norm share: the error that FP32 allows.
-// Knows neither operator's arguments.
+// What the cases of the norms share: how a row of a table of situations becomes entries, operands of rows and columns,
+// and the error that FP32 allows. Knows no operator's arguments. A Shape, which is the row of such a table, has the
+// fields name, rows1, rows0, n, pad, pad1, y_pad, misalign, types, in_place, special, eps and tier.
 #pragma once
 
 #include "ops/families.h"
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace check {
 
+enum class Column { same, f32, none }; // the dtype of a weight or bias
+
+template <class Shape> struct RowCases {
+    const char* op;
+    std::span<const Shape> shapes;
+    Case (*build)(const Shape& s, ref::Type type, const std::string& name, uint64_t seed);
+
+    Entry entry(const Shape& s, ref::Type type, const std::string& name) const {
+        return {op, name, s.tier, [s, type, name, build = build](uint64_t seed) { return build(s, type, name, seed); }};
+    }
+    void named(std::vector<Entry>& out) const {
+        for (const Shape& s : shapes) {
+            for (ref::Type type : types_of(s.types)) {
+                out.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
+            }
+        }
+    }
+    void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) const {
+        if (dims.size() == 2) {
+            Shape s;
+            s.rows0 = dims[0];
+            s.n = dims[1];
+            for (ref::Type type : types_of(ALL)) {
+                out.push_back(entry(s, type, dims_name(dims) + "." + ref::name_of(type)));
+            }
+        }
+    }
+};
+
+// A random number of rows, their width and layout, and what is strange about them.
+template <class Shape> void draw_rows(Random& r, Shape& s) {
+    s.rows1 = r.chance(0.3) ? r.between(2, 5) : 1;
+    s.rows0 = r.between(1, 12);
+    s.n = r.chance(0.5) ? r.between(1, 600) : r.pick<int64_t>({8, 16, 64, 128, 256, 1024, 2048, 3072, 4096});
+    s.pad = r.chance(0.4) ? r.pick<int64_t>({1, 2, 4, 8, 16, 24}) : 0;
+    s.pad1 = r.chance(0.4) ? r.pick<int64_t>({1, 8, 64}) : 0;
+    s.y_pad = r.chance(0.3) ? r.pick<int64_t>({0, 1, 8}) : -1;
+    s.misalign = r.chance(0.2) ? r.between(1, 7) : 0;
+    s.in_place = r.chance(0.3);
+    s.special = r.chance(0.3)
+                    ? r.pick<Special>({Special::nan_row, Special::inf_row, Special::denormal_row, Special::zero_row})
+                    : Special::none;
+}
+
+// An input of rows, laid out as the shape says, with random values.
+template <class Shape>
+Operand& add_rows(Case& c, const char* field, size_t args_offset, const Shape& s, ref::Type type, Random& random,
+                  double scale) {
+    const size_t base = 16 + static_cast<size_t>(s.misalign) * ref::size_of(type);
+    const View view = rows_view(type, s.rows1, s.rows0, s.n, s.pad, s.pad1);
+    Operand& operand = c.add(field, args_offset, view, base, false);
+    fill(c, operand, random, scale);
+    return operand;
+}
+
+// An output of rows: in place of operand `of`, or with a place of its own.
+template <class Shape>
+void add_result(Case& c, const char* field, size_t args_offset, const Shape& s, ref::Type type, bool in_place,
+                size_t of) {
+    if (in_place) {
+        c.add_in_place(field, args_offset, of);
+        return;
+    }
+    const size_t base = 16 + static_cast<size_t>(s.misalign) * ref::size_of(type);
+    c.add(field, args_offset, rows_view(type, s.rows1, s.rows0, s.n, s.y_pad < 0 ? s.pad : s.y_pad, s.pad1), base,
+          true);
+}
+
+// A weight or bias of n columns, if there is one.
+inline void add_column(Case& c, const char* field, size_t args_offset, Column column, ref::Type type, int64_t n,
+                       int64_t misalign, Random& random) {
+    if (column != Column::none) {
+        type = column == Column::f32 ? ref::Type::f32 : type;
+        const size_t base = 16 + static_cast<size_t>(misalign) * ref::size_of(type);
+        fill(c, c.add(field, args_offset, packed(type, {n}), base, false), random);
+    }
+}
+
+// The values of a field; empty if the case has none of that name.
+inline std::vector<double> values_of(const Case& c, const std::string& field) {
+    for (const Operand& operand : c.operands) {
+        if (operand.field == field) {
+            return c.values(operand);
+        }
+    }
+    return {};
+}
+
+// Row number `row` of what values_of gave.
+inline std::span<const double> row_of(const std::vector<double>& values, size_t row, size_t n) {
+    return values.empty() ? std::span<const double>() : std::span(values).subspan(row * n, n);
+}
+
+template <class Shape> void finish(Case& c, const Shape& s) {
+    c.large = s.tier == Tier::card;
+    c.note = "rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) + ", N " + std::to_string(s.n);
+}
+
+// How many roundings of a sum of n numbers reach one of them: a chain of additions in a lane, at most ceil(n/32) and
+// one vector of 8 more (rows wider than a few vectors have a warp or more), then 9 between up to 512 lanes.
+inline double sum_steps(int64_t n) { return static_cast<double>((n + 31) / 32) + 8 + 9; }
+
 // The relative error of r = 1 / sqrt(q + eps) that FP32 allows, u = 2^-24, where q is the sum or the mean of n squares;
 // `underflow`: what the squares may lose below the smallest FP32 number, as a part of q.
-//   v^2 one rounding; a sum of N non-negative terms: a chain of additions in a lane, at most ceil(N/32) and one vector
-//   of 8 more (rows wider than a few vectors have a warp or more), then 9 between up to 512 lanes; 1/N and its product
-//   2; + eps 1. The square root halves the relative error of its argument.
+//   v^2 one rounding; the sum of non-negative terms; 1/n and its product 2; + eps 1. The square root halves the
+//   relative error of its argument.
 //   rsqrt.approx is within 2^-22.9 (PTX ISA); 1/sqrt in two approximate steps within 2^-22. The product with v rounds
 //   once more.
 inline double error_of_r(double q, double eps, int64_t n, double underflow) {
@@ -22,7 +125,7 @@ inline double error_of_r(double q, double eps, int64_t n, double underflow) {
     if (q + eps == 0 || !std::isfinite(q)) { // r is infinite or 0 or NaN, whatever the order of the sum
         return 0;
     }
-    const double sum_error = (static_cast<double>((n + 31) / 32) + 8 + 9 + 4) * u * q + underflow;
+    const double sum_error = (sum_steps(n) + 4) * u * q + underflow;
     const double relative = std::min(sum_error / (q + eps), 0.5);
     return relative / (2 * (1 - relative)) + 0x1p-22 + u;
 }

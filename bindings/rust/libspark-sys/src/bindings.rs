@@ -581,6 +581,7 @@ pub const SPARK_OP_RMSNORM: spark_op = 4;
 pub const SPARK_OP_SAMPLE: spark_op = 6;
 pub const SPARK_OP_EMBEDDING: spark_op = 7;
 pub const SPARK_OP_L2NORM: spark_op = 8;
+pub const SPARK_OP_LAYERNORM: spark_op = 9;
 pub const SPARK_OP_ROPE: spark_op = 10;
 pub const SPARK_OP_KV_APPEND: spark_op = 11;
 pub const SPARK_OP_ACTIVATION: spark_op = 12;
@@ -788,6 +789,39 @@ extern "C" {
     pub fn spark_l2norm(
         ctx: *mut spark_context,
         args: *const spark_l2norm_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+pub const SPARK_LAYERNORM_NORMALIZE_ROUNDED: spark_layernorm_flag = 256;
+pub const SPARK_LAYERNORM_FLAG_FORCE32: spark_layernorm_flag = 2147483647;
+pub type spark_layernorm_flag = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_layernorm_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub weight: spark_tensor,
+    pub bias: spark_tensor,
+    pub residual: spark_tensor,
+    pub y: spark_tensor,
+    pub residual_out: spark_tensor,
+    pub eps: f32,
+    pub reserved: u32,
+}
+impl Default for spark_layernorm_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_layernorm(
+        ctx: *mut spark_context,
+        args: *const spark_layernorm_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

@@ -270,6 +270,21 @@ fn spark_l2norm_args_layout() {
 }
 
 #[test]
+fn spark_layernorm_args_layout() {
+    layout!(spark_layernorm_args, 1568,
+        hdr 0, 24;
+        x 24, 256;
+        weight 280, 256;
+        bias 536, 256;
+        residual 792, 256;
+        y 1048, 256;
+        residual_out 1304, 256;
+        eps 1560, 4;
+        reserved 1564, 4;
+    );
+}
+
+#[test]
 fn spark_rope_args_layout() {
     layout!(spark_rope_args, 1312,
         hdr 0, 24;
@@ -458,6 +473,7 @@ fn values() {
     assert_eq!(SPARK_OP_SAMPLE, 6);
     assert_eq!(SPARK_OP_EMBEDDING, 7);
     assert_eq!(SPARK_OP_L2NORM, 8);
+    assert_eq!(SPARK_OP_LAYERNORM, 9);
     assert_eq!(SPARK_OP_ROPE, 10);
     assert_eq!(SPARK_OP_KV_APPEND, 11);
     assert_eq!(SPARK_OP_ACTIVATION, 12);
@@ -481,6 +497,8 @@ fn values() {
     assert_eq!(SPARK_RMSNORM_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_EMBEDDING_ZERO_INVALID, 256);
     assert_eq!(SPARK_EMBEDDING_FLAG_FORCE32, 2147483647);
+    assert_eq!(SPARK_LAYERNORM_NORMALIZE_ROUNDED, 256);
+    assert_eq!(SPARK_LAYERNORM_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_ROPE_INTERLEAVED, 256);
     assert_eq!(SPARK_ROPE_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_GLU_ROUND_ACTIVATION, 256);

@@ -30,6 +30,7 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("sample", 6),
     ("embedding", 7),
     ("l2norm", 8),
+    ("layernorm", 9),
     ("rope", 10),
     ("kv_append", 11),
     ("activation", 12),
@@ -533,6 +534,89 @@ impl<'a> L2norm<'a> {
     /// Added to the sum of squares; finite, not negative. 0 is 0: models use 1e-6.
     pub fn eps(mut self, eps: f32) -> Self {
         self.call.args.eps = eps;
+        self
+    }
+}
+
+operator! {
+    /// Layer norm over the last dimension: less the mean, over the deviation, with an optional residual sum.
+    ///
+    /// ```text
+    /// s = x + residual                       in FP32; s = x without residual
+    /// residual_out = round(s)
+    /// v = NORMALIZE_ROUNDED ? round(s) : s
+    /// d = v - mean(v)                        mean over the last dimension, FP32 sum
+    /// y = round(d * rsqrt(mean(d * d) + eps) * weight + bias)
+    ///
+    /// round() rounds to nearest even to the dtype of x. Without a weight the factor is 1, without a bias nothing is added.
+    /// The deviation is that of the values themselves (divided by N, not N - 1), from the differences to the mean, so that
+    /// nothing cancels where the mean is large. A row of equal values gives the bias if eps is above 0.
+    /// The leading dimensions of each tensor must collapse to at most two row dimensions with one stride each.
+    /// A problem with a zero dimension succeeds and launches nothing. NaN and infinity stay in their row, and fill it.
+    /// ```
+    Layernorm, spark_layernorm_args, SPARK_OP_LAYERNORM, "layernorm"
+}
+
+impl<'a> Layernorm<'a> {
+    /// `[..., N]`, F32 F16 BF16. The rows to normalise.
+    pub fn x<T: Element>(mut self, x: TensorView<'a, T>) -> Self {
+        self.call.args.x = self.call.hold(x.parts());
+        self
+    }
+
+    /// Optional, `[N]`, as x F32. One factor per column. Absent: none is applied.
+    pub fn weight<T: Element>(mut self, weight: TensorView<'a, T>) -> Self {
+        self.call.args.weight = self.call.hold(weight.parts());
+        self
+    }
+
+    /// Optional, `[N]`, as x F32. Added per column. Absent: nothing is.
+    pub fn bias<T: Element>(mut self, bias: TensorView<'a, T>) -> Self {
+        self.call.args.bias = self.call.hold(bias.parts());
+        self
+    }
+
+    /// Optional, `[..., N]`, as x. Added to x before the norm.
+    pub fn residual<T: Element>(mut self, residual: TensorView<'a, T>) -> Self {
+        self.call.args.residual = self.call.hold(residual.parts());
+        self
+    }
+
+    /// Output, `[..., N]`, as x. The result.
+    pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(y.parts());
+        self
+    }
+
+    /// In place: one tensor is x, and y takes its place.
+    pub fn y_over_x<T: Element>(mut self, both: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(both.parts());
+        self.call.args.x = self.call.args.y;
+        self
+    }
+
+    /// Output, optional, `[..., N]`, as x, needs residual. The rounded sum x + residual. Absent: not stored.
+    pub fn residual_out<T: Element>(mut self, residual_out: TensorViewMut<'a, T>) -> Self {
+        self.call.args.residual_out = self.call.hold(residual_out.parts());
+        self
+    }
+
+    /// In place: one tensor is residual, and residual_out takes its place.
+    pub fn residual_out_over_residual<T: Element>(mut self, both: TensorViewMut<'a, T>) -> Self {
+        self.call.args.residual_out = self.call.hold(both.parts());
+        self.call.args.residual = self.call.args.residual_out;
+        self
+    }
+
+    /// Added to the mean square of the differences; finite, not negative. 0 is 0: models use 1e-5.
+    pub fn eps(mut self, eps: f32) -> Self {
+        self.call.args.eps = eps;
+        self
+    }
+
+    /// Flag: normalise the rounded sum, not the FP32 one.
+    pub fn normalize_rounded(mut self, on: bool) -> Self {
+        self.call.flag(256, on);
         self
     }
 }

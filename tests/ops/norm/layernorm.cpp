@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of layernorm: from a row of layernorm.inc (or a random one) to arguments, memory and right results.
+// Called by spark-check through families.cpp; results come from tests/ref.
+#include "ref/layernorm.h"
+#include "ops/norm/rows.h"
+
+#include <cfloat>
+#include <cstddef>
+
+namespace check {
+namespace {
+
+constexpr unsigned ROUNDED = SPARK_LAYERNORM_NORMALIZE_ROUNDED;
+
+struct Shape {
+    const char* name = "";
+    int64_t rows1 = 1, rows0 = 1, n = 1;
+    int64_t pad = 0, pad1 = 0; // elements between rows, and after each group of rows0 rows
+    int64_t y_pad = -1;        // pad of y and residual_out; -1: as x
+    int64_t misalign = 0, weight_misalign = 0, bias_misalign = 0; // elements off the 16-byte boundary
+    unsigned types = ALL;
+    Column weight = Column::same, bias = Column::same;
+    bool residual = false, residual_out = false;
+    bool in_place = false, residual_in_place = false;
+    unsigned flags = 0;
+    Special special = Special::none;
+    float eps = 1e-5f;
+    double mean = 0, scale = 2; // of the values of x
+    Tier tier = Tier::quick;
+};
+
+const Shape SHAPES[] = {
+#include "ops/norm/layernorm.inc"
+};
+
+struct Inputs {
+    std::vector<double> x, weight, bias, residual;
+};
+
+// What y = d r w + b may be off by, u = 2^-24. Steps as in rows.h:
+//   mean     off by `shift` = (steps + 1) u mean(|v|): the sum, and its quotient; d by that and its own rounding;
+//   r        the square of the differences from a mean that is off is larger by shift^2 (their sum is 0), and each
+//            square has two roundings of d; the rest as in error_of_r;
+//   products d r and d r w, and the sum with b: one rounding each, and what is lost below the smallest FP32 number.
+// Where shift is not small beside the deviation, as in a row of equal values, all that is left is |d| + shift times the
+// largest r, 1 / sqrt(eps).
+double error_of(const ref::LayernormRow& row, double eps, int64_t n, double y, double w, double b) {
+    constexpr double u = 0x1p-24;
+    const double q = row.variance, shift = (sum_steps(n) + 1) * u * row.magnitude + 0x1p-149;
+    const double scaled = std::fabs(y - b), underflow = 0x1p-149 * (2 + w) + u * std::fabs(y);
+    if (shift * shift > 0.1 * (q + eps)) {
+        const double d = w == 0 ? 0 : scaled / w * std::sqrt(q + eps);
+        return scaled + (d + shift) * w * (1 + 1e-5) / std::sqrt(eps) + underflow; // infinite: no bound, where eps is 0
+    }
+    const double r = 1 / std::sqrt(q + eps);
+    const double error_of_factor = error_of_r(q, eps, n, 0x1p-149) + u + 0.51 * shift * shift * r * r;
+    return w * r * shift * (1 + error_of_factor) + scaled * (error_of_factor + 4 * u) + underflow;
+}
+
+// Allowed results of one row, appended to `out`.
+void allow_row(const ref::Layernorm& op, const Inputs& in, size_t row, size_t n, bool residual_out,
+               std::vector<Allowed>& out) {
+    std::vector<double> y(n), sums(n);
+    const ref::LayernormRow facts =
+        ref::layernorm_row(op, row_of(in.x, row, n), in.weight, in.bias, row_of(in.residual, row, n), y, sums);
+    const double count = static_cast<double>(n);
+    const bool overflows = std::isfinite(facts.variance) && // FP32 accumulation is part of the definition
+                           (facts.magnitude * count > FLT_MAX / 2 || facts.variance * count > FLT_MAX / 2);
+    for (size_t i = 0; i < n; ++i) {
+        if (residual_out) {
+            out.push_back(allow(op.type, sums[i], 0)); // exact: one FP32 addition, one rounding
+            continue;
+        }
+        const bool undefined = facts.variance + op.eps <= 0x1p-140; // 0 / 0, but for what the mean is off by
+        const double w = in.weight.empty() ? 1 : std::fabs(in.weight[i]), b = in.bias.empty() ? 0 : in.bias[i];
+        const double error = error_of(facts, op.eps, static_cast<int64_t>(n), y[i], w, b);
+        out.push_back(overflows || undefined ? Allowed{Allowed::any} : allow(op.type, y[i], error));
+    }
+}
+
+Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+    using Args = spark_layernorm_args;
+    Case c = make_case<Args>("layernorm", name, SPARK_OP_LAYERNORM);
+    Random random(seed, name);
+    const int64_t strange = s.rows1 * s.rows0 / 2;
+    add_rows(c, "x", offsetof(Args, x), s, type, random, s.scale);
+    for (int64_t i = 0; i < c.operands[0].view.count(); ++i) {
+        uint8_t* x = c.element(c.operands[0], i);
+        ref::store(type, ref::load(type, x) + s.mean, x);
+    }
+    make_special(c, c.operands[0], s.special, strange, s.n, random);
+    add_column(c, "weight", offsetof(Args, weight), s.weight, type, s.n, s.weight_misalign, random);
+    add_column(c, "bias", offsetof(Args, bias), s.bias, type, s.n, s.bias_misalign, random);
+    const size_t residual = c.operands.size();
+    if (s.residual) {
+        add_rows(c, "residual", offsetof(Args, residual), s, type, random, 2);
+    }
+    add_result(c, "y", offsetof(Args, y), s, type, s.in_place, 0);
+    if (s.residual_out) {
+        add_result(c, "residual_out", offsetof(Args, residual_out), s, type, s.residual_in_place, residual);
+    }
+    c.as<Args>().hdr.flags = s.flags;
+    c.as<Args>().eps = s.eps;
+    finish(c, s);
+    const ref::Layernorm op{.type = type, .eps = s.eps, .normalize_rounded = (s.flags & ROUNDED) != 0};
+    const size_t y = residual + s.residual; // the operand of that number; the next is residual_out
+    c.expect = [in = Inputs{values_of(c, "x"), values_of(c, "weight"), values_of(c, "bias"), values_of(c, "residual")},
+                op, y, n = static_cast<size_t>(s.n)](size_t index, const std::string&) {
+        std::vector<Allowed> out;
+        for (size_t row = 0; n > 0 && row < in.x.size() / n; ++row) {
+            allow_row(op, in, row, n, index > y, out);
+        }
+        return out;
+    };
+    return c;
+}
+
+constexpr RowCases<Shape> CASES{"layernorm", SHAPES, build};
+void named(std::vector<Entry>& out) { CASES.named(out); }
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) { CASES.sized(dims, out); }
+
+Entry random(uint64_t seed, int64_t index) {
+    const std::string name = "random_" + std::to_string(index);
+    Random r(seed, "layernorm." + name);
+    Shape s;
+    draw_rows(r, s);
+    s.weight_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
+    s.bias_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
+    s.weight = r.pick<Column>({Column::same, Column::same, Column::f32, Column::none});
+    s.bias = r.pick<Column>({Column::same, Column::same, Column::f32, Column::none});
+    s.residual = r.chance(0.4);
+    s.residual_out = s.residual && r.chance(0.7);
+    s.residual_in_place = s.residual_out && r.chance(0.4);
+    s.flags = r.chance(0.4) ? ROUNDED : 0;
+    s.eps = r.pick<float>({1e-5f, 1e-6f, 1e-12f, 1e-3f});
+    s.mean = r.pick<double>({0, 0, 1, -30, 1000});
+    s.scale = r.pick<double>({2, 0.1, 0});
+    return CASES.entry(s, r.pick(types_of(ALL)), name);
+}
+
+} // namespace
+
+extern const Family LAYERNORM{"layernorm", named, random, sized, "rows,N"};
+
+} // namespace check
