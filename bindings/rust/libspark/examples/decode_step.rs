@@ -3,7 +3,7 @@
 //! caches of two sequences. The first step also runs without the graph, and must give the same bits.
 //!
 //! `cargo run --example decode_step`, with LIBSPARK_DRIVER=emu on a computer without a GPU.
-use libspark::ops::{Attention, Gemm, KvAppend, Rmsnorm, Rope, Sample};
+use libspark::ops::{ActivationKind, Attention, Gemm, Glu, KvAppend, Rmsnorm, Rope, Sample};
 use libspark::{Context, DeviceBuffer, Result, Stream, Workspace, BF16};
 
 const SEQUENCES: usize = 2;
@@ -11,7 +11,7 @@ const HIDDEN: usize = 64;
 const HEADS: usize = 2; // of queries; one head of keys and values serves both
 const HEAD: usize = 32;
 const QKV: usize = (HEADS + 2) * HEAD;
-const INNER: usize = 96;
+const INNER: usize = 96; // behind the gate; the projection before it has twice as many
 const VOCABULARY: usize = 128;
 const ROWS: usize = 16; // of a sequence in the cache
 const STEPS: usize = 4;
@@ -43,6 +43,7 @@ struct State {
     keys: DeviceBuffer<BF16>,
     values: DeviceBuffer<BF16>,
     mixed: DeviceBuffer<BF16>,
+    gates: DeviceBuffer<BF16>,
     inner: DeviceBuffer<BF16>,
     logits: DeviceBuffer<f32>,
     tokens: DeviceBuffer<i32>,
@@ -59,7 +60,7 @@ impl Weights {
         Ok(Weights {
             norm: DeviceBuffer::from_slice(stream, &[BF16::from_f32(1.0); HIDDEN])?,
             qkv: DeviceBuffer::from_slice(stream, &numbers(1, QKV * HIDDEN))?,
-            inner: DeviceBuffer::from_slice(stream, &numbers(2, INNER * HEADS * HEAD))?,
+            inner: DeviceBuffer::from_slice(stream, &numbers(2, 2 * INNER * HEADS * HEAD))?,
             logits: DeviceBuffer::from_slice(stream, &numbers(3, VOCABULARY * INNER))?,
         })
     }
@@ -75,6 +76,7 @@ impl State {
             keys: DeviceBuffer::zeroed(stream, cache)?,
             values: DeviceBuffer::zeroed(stream, cache)?,
             mixed: DeviceBuffer::zeroed(stream, SEQUENCES * HEADS * HEAD)?,
+            gates: DeviceBuffer::zeroed(stream, SEQUENCES * 2 * INNER)?,
             inner: DeviceBuffer::zeroed(stream, SEQUENCES * INNER)?,
             logits: DeviceBuffer::zeroed(stream, SEQUENCES * VOCABULARY)?,
             tokens: DeviceBuffer::zeroed(stream, SEQUENCES)?,
@@ -131,8 +133,20 @@ impl State {
             .workspace(&self.scratch)
             .launch(stream)?;
 
-        let (mixed, weight) = (self.mixed.view(&[b, HEADS * HEAD])?, w.inner.view(&[INNER, HEADS * HEAD])?);
-        Gemm::new().a(mixed).b(weight).d(self.inner.view_mut(&[b, INNER])?).workspace(&self.scratch).launch(stream)?;
+        let (mixed, weight) = (self.mixed.view(&[b, HEADS * HEAD])?, w.inner.view(&[2 * INNER, HEADS * HEAD])?);
+        Gemm::new()
+            .a(mixed)
+            .b(weight)
+            .d(self.gates.view_mut(&[b, 2 * INNER])?)
+            .workspace(&self.scratch)
+            .launch(stream)?;
+
+        Glu::new()
+            .gate(self.gates.strided(0, &[b, INNER], &[2 * INNER, 1])?)
+            .up(self.gates.strided(INNER, &[b, INNER], &[2 * INNER, 1])?)
+            .y(self.inner.view_mut(&[b, INNER])?)
+            .activation(ActivationKind::SILU)
+            .launch(stream)?;
 
         let (inner, weight) = (self.inner.view(&[b, INNER])?, w.logits.view(&[VOCABULARY, INNER])?);
         Gemm::new()
