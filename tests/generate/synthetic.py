@@ -4,6 +4,9 @@
 # Writes a small model as GGUF, the same bytes every time: a Llama of two layers with random weights and a vocabulary of
 # bytes and a few merges. For tests that must run without the real model, and, damaged on purpose, for those of errors.
 # usage: synthetic.py OUT.gguf
+#
+# synthetic.txt is its reference: examples/generate/reference/reference.py OUT.gguf --tokens 24 \
+#     --prompt 'the thing and 12 (x)' --prompt $'<|im_start|>user\nSing the other  anthem\u00e9!<|im_end|>\n'
 import random
 import struct
 import sys

@@ -7,6 +7,7 @@ import sys
 
 import build
 import checked
+import demo as demonstration
 import ptxas
 import record
 import steps
@@ -17,7 +18,7 @@ PTXC = [sys.executable, build.ROOT / "tools" / "ptxc"]
 
 
 def demo(args, rest):
-    return built_program("spark-demo", rest)
+    return demonstration.carry_out(rest)
 
 
 def test(args, rest):
@@ -107,8 +108,9 @@ def parser():
         made.set_defaults(run=run, open_ended=bool(passes_on))
         return made
 
-    command("demo", demo, "build, then run the main job; with no GPU it runs on the emulator, and says so",
-            "the program")
+    command("demo", demo, "build, fetch a language model and let it answer; with no GPU it runs on the emulator",
+            "the program: --prompt TEXT, --max-tokens N, --temperature T, --top-k K, --top-p P, --seed N, and what "
+            "examples/generate/options.c lists")
     made = command("test", test, "build everything and run the tests, the sanitizers and the lint")
     made.add_argument("--tier", choices=testplan.TIERS, default="all",
                       help="all: every change; core: all but the bindings; bindings: these alone; "

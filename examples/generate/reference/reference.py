@@ -106,7 +106,7 @@ def main():
         for row, (first, second) in zip(logits, two_largest(logits)):
             print(f"token {first} {row[first]:.5f} {second} {row[second]:.5f}")
         spelled = b"".join(ascii_bytes(file.values["tokenizer.ggml.tokens"][i]) for i in two_largest(logits)[:, 0])
-        print("#", escaped(spelled))
+        print("# " + escaped(spelled).strip())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Llama on a device: its weights, its cache of keys and values, and the two things that are done with them: appending
+ * tokens (prefill), and choosing the next one and appending that (decode). */
+#ifndef GENERATE_MODEL_H_
+#define GENERATE_MODEL_H_
+
+#include "device.h"
+#include "shape.h"
+
+typedef struct Layer {
+    spark_devptr attn_norm, ffn_norm; /* F32 */
+    spark_devptr qkv, out;            /* BF16; the rows of Q, K and V one below the other */
+    spark_devptr gate_up, down;       /* BF16; the rows of gate, then those of up */
+    spark_devptr keys, values;        /* BF16 [context, groups, head_width] */
+} Layer;
+
+/* How the next token is chosen; zeros: the most likely one. */
+typedef struct Sampling {
+    float temperature, top_p;
+    int32_t top_k;
+    uint64_t seed;
+} Sampling;
+
+typedef struct Model {
+    Device *device;
+    Shape shape;
+    int64_t context;  /* tokens that the cache has room for */
+    int64_t position; /* tokens that it holds */
+    Layer *layers;
+    spark_devptr embedding, output, last_norm;
+    spark_devptr weights, caches, scratch; /* one allocation each; what is above points into them */
+    /* Of one call, for at most MOST_TOKENS: */
+    spark_devptr ids, x, h, qkv, attended, gate_up, logits;
+    spark_devptr counting; /* I64: 0, 1, 2 and so on to the context */
+    spark_devptr now;      /* I64: the position of the token in a decode step, and how many there are with it */
+    spark_devptr refused;  /* I32: counts rows outside the cache; stays 0 */
+    spark_graph graph;     /* a decode step; 0 = not recorded */
+    uint64_t graph_moves;  /* workspace_moves when it was */
+    Sampling graph_sampling;
+} Model;
+
+enum { MOST_TOKENS = 256 }; /* in one call; a longer prompt is appended in several */
+
+/* Called now and then during long work. */
+typedef void (*Progress)(const char *what, int64_t done, int64_t all);
+
+/* Moves the weights to the device and expands them there. The file may be closed afterwards. */
+bool model_load(Model *model, Device *device, const Gguf *gguf, const Shape *shape, int64_t context, Progress progress,
+                Failure *failure);
+void model_free(Model *model);
+
+/* Empties the cache. */
+void model_reset(Model *model);
+/* Appends tokens; the logits after the last one are then on the device. Fails if the context has no room for them. */
+bool model_append(Model *model, const int32_t *ids, int64_t count, Progress progress, Failure *failure);
+/* A token chosen from these logits, -1 if they hold no number. It becomes the one that the next model_step appends. */
+int32_t model_choose(Model *model, const Sampling *sampling);
+/* Makes another token the one that the next model_step appends. */
+void model_put(Model *model, int32_t id);
+/* Appends that token and chooses the next. Fails if the context is full. With `replay` the step is recorded in a graph
+ * the first time, and launched as one from then on. */
+bool model_step(Model *model, const Sampling *sampling, bool replay, int32_t *id, Failure *failure);
+/* Loads what model_step will need, and runs nothing. */
+void model_prepare(Model *model, const Sampling *sampling);
+void model_logits(Model *model, float *logits);
+
+#endif

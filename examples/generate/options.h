@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of spark-generate. */
+#ifndef GENERATE_OPTIONS_H_
+#define GENERATE_OPTIONS_H_
+
+#include "model.h"
+
+typedef struct Options {
+    const char *model, *prompt, *system, *check, *json;
+    int64_t max_tokens; /* 0: the usual number */
+    int64_t context;    /* 0: what prompt and answer need */
+    int64_t prompts;    /* of a check; 0 = all */
+    Sampling sampling;
+    bool no_graph, raw, ignore_end;
+} Options;
+
+/* Ends the program after --help, and after what it does not understand. */
+Options options_read(int argc, char **argv);
+
+#endif

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# spark-generate on the small model of synthetic.py: the reference is met, the graph changes nothing, seeds decide; and
+# rows of Q and K in another order, as a program that forgets GGUF's permutation has them, do not meet the reference.
+# usage: text_test.py SPARK-GENERATE FOLDER
+import json
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import synthetic
+
+HERE = Path(__file__).parent
+PROGRAM, FOLDER = None, None
+
+
+def half_split(data, heads, rows, row_bytes):
+    """Rows of each head as (0, 2, 4, ..., 1, 3, 5, ...): pairs of neighbours become pairs of halves."""
+    each = rows // heads
+    order = [head * each + i for head in range(heads) for i in [*range(0, each, 2), *range(1, each, 2)]]
+    return b"".join(data[i * row_bytes:(i + 1) * row_bytes] for i in order)
+
+
+class Text(unittest.TestCase):
+    def setUp(self):
+        self.model = FOLDER / "text.gguf"
+        if not self.model.exists():
+            self.model.write_bytes(synthetic.build(synthetic.values(), synthetic.tensors())[0])
+
+    def generate(self, *options, code=0, model=None):
+        result = subprocess.run([PROGRAM, "--model", model or self.model, *map(str, options)], capture_output=True,
+                                timeout=250)
+        self.assertEqual(result.returncode, code, result.stderr.decode(errors="replace") +
+                         result.stdout.decode(errors="replace"))
+        return result.stdout
+
+    def test_the_reference_is_met_with_a_graph_and_without(self):
+        for option in ([], ["--no-graph"]):
+            self.assertIn(b"the reference is met", self.generate("--check", HERE / "synthetic.txt", *option))
+
+    def test_rows_of_q_and_k_in_half_split_order_are_seen(self):
+        parts, row_bytes = synthetic.tensors(), synthetic.WIDTH // 32 * 20
+        for i in range(synthetic.LAYERS):
+            for name, heads in (("attn_q", synthetic.HEADS), ("attn_k", synthetic.GROUPS)):
+                part = parts[f"blk.{i}.{name}.weight"]
+                part[2] = half_split(part[2], heads, part[1][0], row_bytes)
+        wrong = FOLDER / "half-split.gguf"
+        wrong.write_bytes(synthetic.build(synthetic.values(), parts)[0])
+        self.assertIn(b"WRONG: a logit", self.generate("--check", HERE / "synthetic.txt", code=1, model=wrong))
+
+    def test_graph_and_no_graph_give_the_same_text(self):
+        options = ("--prompt", "the thing", "--max-tokens", 12, "--ignore-end", "--temperature", 0.9)
+        first = self.generate(*options)
+        self.assertEqual(first, self.generate(*options, "--no-graph"))
+        self.assertEqual(first, self.generate(*options))
+
+    def test_seeds_give_other_texts_and_temperature_0_does_not_care(self):
+        options = ("--prompt", "x", "--max-tokens", 12, "--ignore-end", "--seed")
+        texts = {self.generate(*options, seed, "--temperature", 2) for seed in (1, 2, 3)}
+        self.assertEqual(len(texts), 3)
+        self.assertEqual(len({self.generate(*options, seed) for seed in (1, 2)}), 1)
+
+    def test_top_k_1_is_greedy(self):
+        options = ("--prompt", "x", "--max-tokens", 8, "--ignore-end")
+        self.assertEqual(self.generate(*options), self.generate(*options, "--temperature", 1, "--top-k", 1))
+
+    def test_a_long_prompt_fills_the_context_exactly(self):
+        self.generate("--raw", "--prompt", "x" * 80, "--max-tokens", 16, "--ignore-end")
+
+    def test_times_are_written_as_json(self):
+        path = FOLDER / "times.json"
+        self.generate("--prompt", "x", "--max-tokens", 5, "--ignore-end", "--json", path)
+        times = json.loads(path.read_text())
+        self.assertEqual((times["generated_tokens"], times["timed_steps"], times["graph"]), (5, 3, True))
+
+
+if __name__ == "__main__":
+    PROGRAM, FOLDER = sys.argv[1], Path(sys.argv[2])
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    unittest.main(argv=sys.argv[:1])
