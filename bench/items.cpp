@@ -192,6 +192,18 @@ Item pointwise(Buffers& buffers, int64_t rows, int64_t n, spark_activation_kind 
                          Unit::bytes);
 }
 
+Item softmax(Buffers& buffers, int64_t rows, int64_t n, spark_dtype dtype) {
+    std::vector<spark_softmax_args> all;
+    for (size_t i = 0; i < copies(uint64_t(rows) * n * (dtype == SPARK_DTYPE_F32 ? 4 : 2) * 2); ++i) {
+        auto s = start<spark_softmax_args>(SPARK_OP_SOFTMAX);
+        s.x = buffers.random(dtype, {rows, n}), s.y = buffers.random(dtype, {rows, n});
+        all.push_back(s);
+    }
+    const std::string shape =
+        "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " + spark_dtype_name(dtype);
+    return operator_item(buffers.context(), "softmax", shape, std::move(all), "copy", Unit::bytes);
+}
+
 Item embedding(Buffers& buffers, int64_t tokens, int64_t vocabulary, int64_t width) {
     std::vector<spark_embedding_args> all;
     const spark_tensor table = buffers.random(SPARK_DTYPE_BF16, {vocabulary, width});
@@ -374,6 +386,9 @@ std::vector<Item> operator_items(Buffers& buffers, bool small) {
     items.push_back(attention(buffers, 8, 1, 4096, 9, 3, 64, false));
     add_pointwise(buffers, items);
     items.push_back(embedding(buffers, 65536, 128256, 4096));
+    items.push_back(softmax(buffers, 16384, 4096, SPARK_DTYPE_BF16));
+    items.push_back(softmax(buffers, 2048, 128256, SPARK_DTYPE_BF16));
+    items.push_back(softmax(buffers, 64, 128256, SPARK_DTYPE_BF16));
     items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_F32, SPARK_DTYPE_BF16, false));
     items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, false));
     items.push_back(cast(buffers, 4096, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, true));

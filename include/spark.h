@@ -456,6 +456,7 @@ typedef enum spark_op {
     SPARK_OP_ACTIVATION = 12,
     SPARK_OP_GLU = 13,
     SPARK_OP_ADD = 14,
+    SPARK_OP_SOFTMAX = 15,
     SPARK_OP_CAST = 16,
     SPARK_OP_DEQUANTIZE = 17,
     SPARK_OP_FORCE32 = 0x7fffffff
@@ -963,6 +964,41 @@ typedef struct spark_add_args {
 /* Launches add: spark_op_launch with typed arguments. */
 SPARK_API spark_status spark_add(spark_context *ctx, const spark_add_args *args, const spark_exec *exec,
                                  spark_error *err);
+
+/* Flags of softmax, beside spark_flag. */
+typedef enum spark_softmax_flag {
+    SPARK_SOFTMAX_LOG = 256, /* the logarithm of the softmax */
+    SPARK_SOFTMAX_FLAG_FORCE32 = 0x7fffffff
+} spark_softmax_flag;
+
+/* Softmax over the last dimension, or its logarithm.
+ *
+ * s = scale * x                              scale 0 = 1
+ * y = round(exp(s) / sum(exp(s)))            sum over the last dimension
+ * LOG:  y = round(s - ln(sum(exp(s))))
+ *
+ * round() rounds to nearest even to the dtype of x. FP32 throughout, with the largest s of the row subtracted first, so
+ * that no exponential overflows; those below 2^-126 of the largest count as 0.
+ * A row with a NaN, with an infinity that scale makes positive, or of nothing but negative infinities is NaN, as in
+ * PyTorch; a single negative infinity gives 0, or negative infinity with LOG. Attention, whose fully masked rows are 0,
+ * differs.
+ * The leading dimensions of each tensor must collapse to at most two row dimensions with one stride each. y may be x
+ * in place. A problem with a zero dimension succeeds and launches nothing.
+ */
+typedef struct spark_softmax_args {
+    spark_args hdr;
+    /* [..., N], F32 F16 BF16. The rows. */
+    spark_tensor x;
+    /* output, [..., N], as x, may be x, in place. The result. */
+    spark_tensor y;
+    /* Factor of x, such as the inverse of a temperature; at most 2^126 in magnitude. 0 = 1. */
+    float scale;
+    /* 0. */
+    uint32_t reserved;
+} spark_softmax_args;
+/* Launches softmax: spark_op_launch with typed arguments. */
+SPARK_API spark_status spark_softmax(spark_context *ctx, const spark_softmax_args *args, const spark_exec *exec,
+                                     spark_error *err);
 
 /* Copies a tensor to another type, another layout, or both.
  *

@@ -62,6 +62,11 @@ extern "C" spark_status spark_add(spark_context* ctx, const spark_add_args* args
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
 }
 
+extern "C" spark_status spark_softmax(spark_context* ctx, const spark_softmax_args* args,
+    const spark_exec* exec, spark_error* err) {
+    return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);
+}
+
 extern "C" spark_status spark_cast(spark_context* ctx, const spark_cast_args* args,
     const spark_exec* exec, spark_error* err) {
     return spark_op_launch(ctx, reinterpret_cast<const spark_args*>(args), exec, err);

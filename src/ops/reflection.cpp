@@ -342,6 +342,25 @@ constexpr spark_op_desc add_desc = {
     add_fields, 14, 3, 792, 792, 0x3, 100, {0, 0}};
 static_assert(sizeof(spark_add_args) == 792);
 
+constexpr spark_field softmax_fields[] = {
+    {"x", "The rows.", "[..., N]", nullptr,
+     0xe, 0x0, 1, 9, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
+    {"y", "The result.", "[..., N]", nullptr,
+     0x0, 0x1, 1, 10, 280, 256, 1, 6, 0, 0, NO_FIELD, 0},
+    {"scale", "Factor of x, such as the inverse of a temperature; at most 2^126 in magnitude. 0 = 1.", nullptr, nullptr,
+     0x0, 0x0, 2, 1, 536, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
+    {"reserved", "0.", nullptr, nullptr,
+     0x0, 0x0, 8, 0, 540, 4, 0, 0, 0, NO_FIELD, NO_FIELD, 0},
+};
+constexpr Dim softmax_x[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr Dim softmax_y[] = {{Dim::rest, 0}, {Dim::symbol, 0}};
+constexpr std::span<const Dim> softmax_dims[] = {softmax_x, softmax_y, {}, {}};
+constexpr const char* softmax_symbols[] = {"N"};
+constexpr spark_op_desc softmax_desc = {
+    "softmax", "Softmax over the last dimension, or its logarithm.", "softmax", "LOG=256",
+    softmax_fields, 15, 4, 544, 544, 0x103, 100, {0, 0}};
+static_assert(sizeof(spark_softmax_args) == 544);
+
 constexpr spark_field cast_fields[] = {
     {"x", "What is copied.", "[...]", nullptr,
      0xe, 0x0, 1, 1, 24, 256, 1, 6, 0, NO_FIELD, NO_FIELD, 0},
@@ -385,6 +404,7 @@ constexpr OpSpec TABLE[] = {
     {&activation_desc, activation_dims, activation_symbols},
     {&glu_desc, glu_dims, glu_symbols},
     {&add_desc, add_dims, add_symbols},
+    {&softmax_desc, softmax_dims, softmax_symbols},
     {&cast_desc, cast_dims, cast_symbols},
     {&dequantize_desc, dequantize_dims, dequantize_symbols},
 };

@@ -52,6 +52,7 @@ const any_function spark_every_function[] = {
     (any_function)spark_rope,
     (any_function)spark_sample,
     (any_function)spark_set_log,
+    (any_function)spark_softmax,
     (any_function)spark_status_name,
     (any_function)spark_stream_create,
     (any_function)spark_stream_destroy,

@@ -12,6 +12,7 @@
 #include "ref/pointwise.h"
 #include "ref/rmsnorm.h"
 #include "ref/sample.h"
+#include "ref/softmax.h"
 
 #include <bit>
 #include <cmath>
@@ -285,6 +286,27 @@ void check_dequantize(const File& file, Check& check) {
     }
 }
 
+void check_softmax(const File& file, Check& check) {
+    const Json args = Json::parse(file.metadata("args"));
+    const auto n = static_cast<size_t>(file.tensor("x").shape[1]);
+    const auto x = values_of(file, "x"), y = values_of(file, "y"), y64 = values_of(file, "y64");
+    const double tolerance = std::stod(file.metadata("tolerance"));
+    std::vector<double> got(n);
+    for (size_t first = 0; first < x.size(); first += n) {
+        ref::softmax_row(std::span(x).subspan(first, n), args.at("scale").number, args.at("log").boolean, got);
+        for (size_t i = 0; i < n; ++i) {
+            const double want = y64[first + i];
+            if (std::isnan(want) != std::isnan(got[i]) || std::isinf(want) != std::isinf(got[i])) {
+                throw std::runtime_error("NaN or infinity differs at " + std::to_string(first + i));
+            }
+            if (std::isfinite(want)) {
+                check.close(got[i], want, tolerance * std::max(1.0, std::fabs(want)), "y64", first + i);
+                check.same(ref::rounded(type_of(file.tensor("x")), got[i]), y[first + i], "y", first + i);
+            }
+        }
+    }
+}
+
 void check_cast(const File& file, Check& check) {
     const golden::Tensor& x = file.tensor("x");
     const Type from = type_of(x);
@@ -334,6 +356,7 @@ constexpr Operator OPERATORS[] = {
     {"glu", check_glu},
     {"add", check_add},
     {"layernorm", check_layernorm},
+    {"softmax", check_softmax},
 };
 
 void check_operator(const File& file, Check& check) {

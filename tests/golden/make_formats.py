@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of dequantize and cast, where every result is exact before one rounding.
+"""Makes the golden vectors of dequantize and cast, where every result is exact before one rounding, and of softmax.
 
-    python3 -m venv v && v/bin/pip install numpy==2.4.6 ml_dtypes==0.6.0 gguf==0.19.0 && v/bin/python make_formats.py
+    python3 -m venv v && v/bin/pip install numpy==2.4.6 ml_dtypes==0.6.0 scipy==1.17.1 gguf==0.19.0
+    v/bin/python make_formats.py
 
 dequantize: NumPy in double precision, compared here with what the gguf package's own dequantize gives in FP32.
-cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. Nothing of libspark is used. A file holds the
-records or elements `x` and the results: `y` or, of cast, one for each type. Metadata as in make.py.
+cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. softmax: scipy.special in float64. Nothing of
+libspark is used. A file holds the records or elements `x` and the results: `y` (of softmax also in float64, `y64`) or,
+of cast, one for each type. Metadata as in make.py.
 """
 import json
 import pathlib
@@ -15,11 +17,13 @@ import struct
 import gguf
 import ml_dtypes
 import numpy as np
+import scipy
 
 HERE = pathlib.Path(__file__).parent
 LARGEST = 64 * 1024
 MADE_BY = {"dequantize": f"NumPy {np.__version__}, float64",
-           "cast": f"NumPy {np.__version__}, ml_dtypes {ml_dtypes.__version__}"}
+           "cast": f"NumPy {np.__version__}, ml_dtypes {ml_dtypes.__version__}",
+           "softmax": f"SciPy {scipy.__version__}, float64"}
 FORMATS = {"F32": (24, -126, 127), "F16": (11, -14, 15), "BF16": (8, -126, 127)}  # bits, least and largest exponent
 
 
@@ -40,11 +44,11 @@ def encode(values, dtype):
     return (words >> 16).astype("<u2").tobytes() if dtype == "BF16" else words.tobytes()
 
 
-def save(op, name, tensors, args, seed):
+def save(op, name, tensors, args, seed, tolerance=0.0, why="exact values: y is compared bit for bit"):
     """The safetensors format by hand: 8 bytes of header length, JSON, data. NumPy has no bfloat16."""
     name = f"{op}_{name}"
     header = {"__metadata__": {"op": op, "args": json.dumps(args), "seed": str(seed), "made_by": MADE_BY[op],
-                               "tolerance": "0.0", "tolerance_why": "exact values: y is compared bit for bit"}}
+                               "tolerance": repr(tolerance), "tolerance_why": why}}
     data = b""
     for key, (dtype, shape, part) in tensors.items():
         header[key] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
@@ -139,6 +143,30 @@ def make_cast():
         save("cast", source.lower(), {"x": (source, [x.size], x.tobytes())} | results, {}, seed)
 
 
+# ---- softmax -----------------------------------------------------------------------------------------------------
+def make_softmax():
+    why = "double against double: 300 terms, an exponential and a logarithm, relative to y or to 1"
+    cases = [  # name, dtype, rows, N, scale, log
+        ("bf16", "BF16", 8, 256, 1.0, False), ("log_bf16", "BF16", 8, 256, 1.0, True),
+        ("scale_f16", "F16", 7, 100, 0.125, False), ("negative_scale_f32", "F32", 7, 77, -2.5, False),
+        ("log_scale_f32", "F32", 7, 300, 1.75, True), ("width_one_f32", "F32", 5, 1, 1.0, False),
+    ]
+    for i, (name, dtype, rows, n, scale, log) in enumerate(cases):
+        seed = 5200 + i
+        g = np.random.default_rng(seed)
+        x = once(g.normal(size=(rows, n)) * 4, dtype)
+        if n > 1:  # masked elements, a row of them, a NaN; an infinity, but not where SciPy subtracts 0 in its place
+            x[1, ::3], x[2], x[3, 5] = -np.inf * np.sign(scale), -np.inf * np.sign(scale), np.nan
+            x[4, 7] = x[4, 7] if log else np.inf * np.sign(scale)
+        with np.errstate(all="ignore"):
+            y = (scipy.special.log_softmax if log else scipy.special.softmax)(x * scale, axis=-1)
+        shape = [rows, n]
+        save("softmax", name, {"x": (dtype, shape, encode(x, dtype)), "y64": ("F64", shape, y.tobytes()),
+                               "y": (dtype, shape, encode(once(y, dtype), dtype))},
+             {"scale": scale, "log": log}, seed, 2.0**-44, why)
+
+
 if __name__ == "__main__":
     make_dequantize()
     make_cast()
+    make_softmax()

@@ -587,6 +587,7 @@ pub const SPARK_OP_KV_APPEND: spark_op = 11;
 pub const SPARK_OP_ACTIVATION: spark_op = 12;
 pub const SPARK_OP_GLU: spark_op = 13;
 pub const SPARK_OP_ADD: spark_op = 14;
+pub const SPARK_OP_SOFTMAX: spark_op = 15;
 pub const SPARK_OP_CAST: spark_op = 16;
 pub const SPARK_OP_DEQUANTIZE: spark_op = 17;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
@@ -964,6 +965,35 @@ extern "C" {
     pub fn spark_add(
         ctx: *mut spark_context,
         args: *const spark_add_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+pub const SPARK_SOFTMAX_LOG: spark_softmax_flag = 256;
+pub const SPARK_SOFTMAX_FLAG_FORCE32: spark_softmax_flag = 2147483647;
+pub type spark_softmax_flag = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_softmax_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub y: spark_tensor,
+    pub scale: f32,
+    pub reserved: u32,
+}
+impl Default for spark_softmax_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_softmax(
+        ctx: *mut spark_context,
+        args: *const spark_softmax_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

@@ -346,6 +346,17 @@ fn spark_add_args_layout() {
 }
 
 #[test]
+fn spark_softmax_args_layout() {
+    layout!(spark_softmax_args, 544,
+        hdr 0, 24;
+        x 24, 256;
+        y 280, 256;
+        scale 536, 4;
+        reserved 540, 4;
+    );
+}
+
+#[test]
 fn spark_cast_args_layout() {
     layout!(spark_cast_args, 536,
         hdr 0, 24;
@@ -479,6 +490,7 @@ fn values() {
     assert_eq!(SPARK_OP_ACTIVATION, 12);
     assert_eq!(SPARK_OP_GLU, 13);
     assert_eq!(SPARK_OP_ADD, 14);
+    assert_eq!(SPARK_OP_SOFTMAX, 15);
     assert_eq!(SPARK_OP_CAST, 16);
     assert_eq!(SPARK_OP_DEQUANTIZE, 17);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
@@ -503,4 +515,6 @@ fn values() {
     assert_eq!(SPARK_ROPE_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_GLU_ROUND_ACTIVATION, 256);
     assert_eq!(SPARK_GLU_FLAG_FORCE32, 2147483647);
+    assert_eq!(SPARK_SOFTMAX_LOG, 256);
+    assert_eq!(SPARK_SOFTMAX_FLAG_FORCE32, 2147483647);
 }

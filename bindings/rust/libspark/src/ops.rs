@@ -36,6 +36,7 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("activation", 12),
     ("glu", 13),
     ("add", 14),
+    ("softmax", 15),
     ("cast", 16),
     ("dequantize", 17),
 ];
@@ -918,6 +919,58 @@ impl<'a> Add<'a> {
     pub fn y_over_b<T: Element>(mut self, both: TensorViewMut<'a, T>) -> Self {
         self.call.args.y = self.call.hold(both.parts());
         self.call.args.b = self.call.args.y;
+        self
+    }
+}
+
+operator! {
+    /// Softmax over the last dimension, or its logarithm.
+    ///
+    /// ```text
+    /// s = scale * x                              scale 0 = 1
+    /// y = round(exp(s) / sum(exp(s)))            sum over the last dimension
+    /// LOG:  y = round(s - ln(sum(exp(s))))
+    ///
+    /// round() rounds to nearest even to the dtype of x. FP32 throughout, with the largest s of the row subtracted first, so
+    /// that no exponential overflows; those below 2^-126 of the largest count as 0.
+    /// A row with a NaN, with an infinity that scale makes positive, or of nothing but negative infinities is NaN, as in
+    /// PyTorch; a single negative infinity gives 0, or negative infinity with LOG. Attention, whose fully masked rows are 0,
+    /// differs.
+    /// The leading dimensions of each tensor must collapse to at most two row dimensions with one stride each. y may be x
+    /// in place. A problem with a zero dimension succeeds and launches nothing.
+    /// ```
+    Softmax, spark_softmax_args, SPARK_OP_SOFTMAX, "softmax"
+}
+
+impl<'a> Softmax<'a> {
+    /// `[..., N]`, F32 F16 BF16. The rows.
+    pub fn x<T: Element>(mut self, x: TensorView<'a, T>) -> Self {
+        self.call.args.x = self.call.hold(x.parts());
+        self
+    }
+
+    /// Output, `[..., N]`, as x. The result.
+    pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(y.parts());
+        self
+    }
+
+    /// In place: one tensor is x, and y takes its place.
+    pub fn y_over_x<T: Element>(mut self, both: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(both.parts());
+        self.call.args.x = self.call.args.y;
+        self
+    }
+
+    /// Factor of x, such as the inverse of a temperature; at most 2^126 in magnitude. 0 = 1.
+    pub fn scale(mut self, scale: f32) -> Self {
+        self.call.args.scale = scale;
+        self
+    }
+
+    /// Flag: the logarithm of the softmax.
+    pub fn log(mut self, on: bool) -> Self {
+        self.call.flag(256, on);
         self
     }
 }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of softmax: from a row of shapes.inc (or a random one) to arguments, memory and right results.
+// Called by spark-check through families.cpp; results come from tests/ref.
+#include "ref/softmax.h"
+
+#include "ops/norm/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace check {
+namespace {
+
+// What one row holds instead of ordinary numbers.
+enum class Strange {
+    none,
+    nan,        // one
+    plus_inf,   // one
+    minus_inf,  // a third of the row: masked
+    all_masked, // negative infinity throughout
+    equal,      // one number throughout
+    peak,       // one number far above the others, whose shares underflow
+    huge,       // near the ends of the type's range
+};
+
+struct Shape {
+    const char* name = "";
+    int64_t rows1 = 1, rows0 = 1, n = 1;
+    int64_t pad = 0, pad1 = 0, y_pad = -1; // elements between rows, after each group of rows0; y: -1 = as x
+    int64_t misalign = 0;                  // elements off the 16-byte boundary
+    unsigned types = ALL;
+    float scale = 0;
+    bool in_place = false, log = false;
+    double spread = 3; // of ordinary numbers
+    Strange strange = Strange::none;
+    Tier tier = Tier::quick;
+};
+
+const Shape SHAPES[] = {
+#include "ops/softmax/shapes.inc"
+};
+
+void make_strange(Case& c, const Operand& x, const Shape& s, int64_t row, Random& random) {
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    const ref::Type type = x.view.type;
+    const double largest = std::ldexp(1.75, std::min(ref::format_of(type).max_exponent(), 120));
+    const int64_t chosen = random.chance(0.5) ? s.n - 1 : random.below(s.n);
+    for (int64_t i = 0; i < s.n; ++i) {
+        const bool one = i == chosen;
+        uint8_t* at = c.element(x, row * s.n + i);
+        switch (s.strange) {
+        case Strange::none: return;
+        case Strange::nan: one ? ref::store(type, std::nan(""), at) : void(); break;
+        case Strange::plus_inf: one ? ref::store(type, inf, at) : void(); break;
+        case Strange::minus_inf: !one&& random.chance(0.3) ? ref::store(type, -inf, at) : void(); break;
+        case Strange::all_masked: ref::store(type, -inf, at); break;
+        case Strange::equal: ref::store(type, 1.5, at); break;
+        case Strange::peak: ref::store(type, one ? 150 : random.chance(0.5) ? 40 + random.normal() : 0, at); break;
+        case Strange::huge: ref::store(type, random.chance(0.3) ? largest : -largest * random.unit(), at); break;
+        }
+    }
+}
+
+constexpr double u = 0x1p-24;
+
+// What FP32 may make of a row, d = most - s the distance of an element from the largest.
+//   the power      x - most, scale * log2(e) and their product are rounded: the exponent errs by 3 u of itself, the
+//                  power by 3 u d of itself; 2^x is within 2 ulp, 2^-22, and 0 below 2^-126.
+//   the sum        First relative to a lane's largest, then lifted to a larger one in each of the loop's rounds of at
+//                  least 1024 elements and in at most 9 joins: the distances add up to d, and each lift multiplies by
+//                  a power, 2^-22 and u, and rounds an addition. Terms of a lane are added in order, at most n/32 and
+//                  32 of them. This function: the error of the sum, relative to it.
+//   the share      1 / sum within 2 u, the product u
+//   the logarithm  log2(sum) within 2^-22, relative to itself above 2; three more roundings of the result
+double error_of_sum(std::span<const double> x, double scale) {
+    double most = -std::numeric_limits<double>::infinity(), sum = 0, weighed = 0;
+    for (double value : x) {
+        most = std::max(most, scale * value);
+    }
+    for (double value : x) {
+        const double d = most - scale * value, power = std::exp(-d);
+        sum += power;
+        weighed += power > 0 ? power * d : 0;
+    }
+    const auto n = static_cast<double>(x.size());
+    const double rounds = std::ceil(n / 1024) + 9;
+    return 3 * u * weighed / sum + 0x1p-22 + (n / 32 + 32) * u + rounds * 0x1p-21 + n * 0x1p-126;
+}
+
+void allow_row(ref::Type type, std::span<const double> x, const Shape& s, std::vector<Allowed>& out) {
+    const double scale = s.scale == 0 ? 1 : static_cast<double>(s.scale);
+    std::vector<double> y(x.size());
+    ref::softmax_row(x, scale, s.log, y);
+    const double of_sum = error_of_sum(x, scale);
+    double most = -std::numeric_limits<double>::infinity();
+    for (double value : x) {
+        most = std::max(most, scale * value);
+    }
+    for (size_t i = 0; i < x.size(); ++i) {
+        const double d = most - scale * x[i];
+        const double log_of_sum = std::fabs(d + y[i]), least = 0x1p-126; // the former where y is the logarithm
+        const double error = s.log ? 3 * u * d + of_sum + 0x1p-22 * (1 + log_of_sum) + 3 * u * std::fabs(y[i])
+                                   : y[i] * (3 * u * std::min(d, 800.0) + of_sum + 0x1p-22 + 3 * u) + least;
+        out.push_back(allow(type, y[i], std::isfinite(y[i]) ? error : 0));
+    }
+}
+
+Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+    using Args = spark_softmax_args;
+    Case c = make_case<Args>("softmax", name, SPARK_OP_SOFTMAX);
+    Random random(seed, name);
+    const size_t base = 16 + static_cast<size_t>(s.misalign) * ref::size_of(type);
+    c.add("x", offsetof(Args, x), rows_view(type, s.rows1, s.rows0, s.n, s.pad, s.pad1), base, false);
+    fill(c, c.operands[0], random, s.spread);
+    if (s.n > 0 && s.rows1 * s.rows0 > 0) {
+        make_strange(c, c.operands[0], s, s.rows1 * s.rows0 / 2, random);
+    }
+    std::vector<double> x = c.values(c.operands[0]);
+    const int64_t y_pad = s.y_pad < 0 ? s.pad : s.y_pad;
+    s.in_place ? c.add_in_place("y", offsetof(Args, y), 0)
+               : c.add("y", offsetof(Args, y), rows_view(type, s.rows1, s.rows0, s.n, y_pad, s.pad1), base, true);
+    c.as<Args>().hdr.flags = s.log ? SPARK_SOFTMAX_LOG : 0;
+    c.as<Args>().scale = s.scale;
+    c.large = s.tier == Tier::card;
+    c.note = "rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) + ", N " + std::to_string(s.n) +
+             (s.log ? ", log" : "");
+    c.expect = [x = std::move(x), s, type](size_t, const std::string&) {
+        std::vector<Allowed> out;
+        const auto n = static_cast<size_t>(s.n);
+        for (size_t first = 0; first + n <= x.size() && n > 0; first += n) {
+            allow_row(type, std::span(x).subspan(first, n), s, out);
+        }
+        return out;
+    };
+    return c;
+}
+
+Entry entry(const Shape& s, ref::Type type, const std::string& name) {
+    return {"softmax", name, s.tier, [=](uint64_t seed) { return build(s, type, name, seed); }};
+}
+
+void named(std::vector<Entry>& out) {
+    for (const Shape& s : SHAPES) {
+        for (ref::Type type : types_of(s.types)) {
+            out.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
+        }
+    }
+}
+
+Entry random(uint64_t seed, int64_t index) {
+    const std::string name = "random_" + std::to_string(index);
+    Random r(seed, "softmax." + name);
+    Shape s;
+    s.rows1 = r.chance(0.3) ? r.between(2, 4) : 1;
+    s.rows0 = r.between(1, 9);
+    s.n = r.chance(0.5) ? r.between(1, 600) : r.pick<int64_t>({8, 16, 64, 256, 1024, 1032, 2048, 4096});
+    s.pad = r.chance(0.4) ? r.pick<int64_t>({1, 2, 4, 8, 24}) : 0;
+    s.pad1 = r.chance(0.4) ? r.pick<int64_t>({1, 8, 64}) : 0;
+    s.y_pad = r.chance(0.3) ? r.pick<int64_t>({0, 1, 8}) : -1;
+    s.misalign = r.chance(0.2) ? r.between(1, 7) : 0;
+    s.in_place = r.chance(0.3);
+    s.log = r.chance(0.5);
+    s.scale = r.pick<float>({0, 0, 1, 0.125f, 1.7f, -0.5f, 12});
+    s.spread = r.pick<double>({0.5, 3, 20});
+    if (r.chance(0.4)) {
+        s.strange = static_cast<Strange>(r.between(1, static_cast<int64_t>(Strange::peak)));
+    }
+    return entry(s, r.pick(types_of(ALL)), name);
+}
+
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
+    if (dims.size() == 2) {
+        for (ref::Type type : types_of(ALL)) {
+            out.push_back(entry({.rows0 = dims[0], .n = dims[1]}, type, dims_name(dims) + "." + ref::name_of(type)));
+        }
+    }
+}
+
+} // namespace
+
+extern const Family SOFTMAX{"softmax", named, random, sized, "rows,N"};
+
+} // namespace check

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Oracle of softmax; see the header for the definition.
+#include "ref/softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ref {
+
+void softmax_row(std::span<const double> x, double scale, bool log, std::span<double> y) {
+    double most = -std::numeric_limits<double>::infinity();
+    for (double value : x) {
+        most = std::max(most, scale * value); // a NaN is never the larger one
+    }
+    double sum = 0;
+    for (double value : x) {
+        sum += std::exp(scale * value - most);
+    }
+    for (size_t i = 0; i < x.size(); ++i) {
+        const double relative = scale * x[i] - most;
+        y[i] = log ? relative - std::log(sum) : std::exp(relative) / sum;
+    }
+}
+
+} // namespace ref
