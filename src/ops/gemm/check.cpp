@@ -63,10 +63,11 @@ int64_t alignment(const View& v) {
 
 void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
     const View* v = bound.view;
-    int64_t tiles = ((p.m + 127) / 128) * ((p.n + 127) / 128) * p.batch;
-    int64_t wide = ((p.m + 127) / 128) * ((p.n + 255) / 256) * p.batch;
-    int64_t sms = std::max<int64_t>(work.sm_count, 1);
-    int64_t waves = (tiles + 2 * sms - 1) / (2 * sms), wide_waves = std::max<int64_t>((wide + sms - 1) / sms, 1);
+    const auto tiles = [&](int64_t tm, int64_t tn) { return (p.m + tm - 1) / tm * ((p.n + tn - 1) / tn) * p.batch; };
+    const auto waves = [&](int64_t blocks) {
+        int64_t sms = std::max<int64_t>(work.sm_count, 1);
+        return std::max<int64_t>((blocks + sms - 1) / sms, 1);
+    };
     int64_t facts[GEMM_FACTS] = {p.m,
                                  p.n,
                                  p.k,
@@ -79,8 +80,8 @@ void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
                                  alignment(v[B]),
                                  alignment(v[C]),
                                  alignment(v[D]),
-                                 tiles,
-                                 100 * waves / wide_waves};
+                                 tiles(128, 128),
+                                 100 * waves(tiles(256, 128)) / waves(tiles(128, 256))};
     memcpy(work.facts, facts, sizeof facts);
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);

@@ -69,7 +69,7 @@ void add_tiles(const Kernel& kernel, int64_t tiles, const kernels::gemm_params& 
 int64_t part_of_k(const Gemm& p, const Kernel& kernel, int64_t tiles, uint32_t sm_count) {
     int64_t tk = kernel.constant("TK"); // of kernels that can split
     if (tk == 0 || p.batch != 1 || p.batch_invariant) return p.k;
-    int64_t room = int64_t{sm_count} * kernel.ctas_per_sm / tiles;
+    int64_t room = sm_count / tiles; // one block on each SM: a second one gains less than adding its part costs
     int64_t parts = std::min({room, p.k / LEAST_PART, MERGE.constant("PARTS")});
     return parts < 2 ? p.k : ceil_div(ceil_div(p.k, parts), tk) * tk;
 }
@@ -103,7 +103,7 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
     else add_tiles(kernel, tiles, params_of(p), calls);
 }
 
-constexpr uint32_t BATCH_FACTS = 1u << GEMM_M | 1u << GEMM_BATCH | 1u << GEMM_TILES128 | 1u << GEMM_WIDE_WAVES;
+constexpr uint32_t BATCH_FACTS = 1u << GEMM_M | 1u << GEMM_BATCH | 1u << GEMM_TILES128 | 1u << GEMM_TALL_WAVES;
 
 } // namespace
 

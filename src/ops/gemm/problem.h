@@ -34,15 +34,14 @@ enum GemmFact : uint32_t {
     GEMM_C_ALIGN,
     GEMM_D_ALIGN,
     GEMM_TILES128,
-    GEMM_WIDE_WAVES,
+    GEMM_TALL_WAVES,
     GEMM_FACTS
 };
 // NAME_align: the largest power of two, at most 256, that divides the address and the batch stride in bytes; 256 where
-// the tensor is absent. tiles128: tiles of 128 x 128 that make up d, over all batches. wide_waves: waves of tiles of
-// 128 x 128, two on an SM, in percent of waves of tiles of 128 x 256, one on an SM: their times, if a wave takes
-// as long. A device that is not known counts as one SM.
+// the tensor is absent. tiles128: tiles of 128 x 128 that make up d, over all batches. tall_waves: waves of tiles of
+// 256 x 128, one on an SM, in percent of waves of tiles of 128 x 256. A device that is not known counts as one SM.
 constexpr const char* GEMM_FACT_NAMES[] = {"m",   "n",       "k",       "batch",   "lda",     "ldb",      "ldc",
-                                           "ldd", "a_align", "b_align", "c_align", "d_align", "tiles128", "wide_waves"};
+                                           "ldd", "a_align", "b_align", "c_align", "d_align", "tiles128", "tall_waves"};
 static_assert(std::size(GEMM_FACT_NAMES) == GEMM_FACTS);
 
 spark_status check_gemm(const Bound& bound, Work& work, Report& report);
