@@ -343,8 +343,8 @@ Entry random(uint64_t seed, int64_t index) {
     s.seqs = r.between(1, 3);
     s.hkv = r.pick<int64_t>({1, 1, 2, 3});
     s.h = r.chance(0.85) ? s.hkv * r.pick<int64_t>({1, 2, 3, 4, 7}) : r.between(1, 5);
-    s.sq = r.chance(0.4) ? r.between(1, 8) : r.between(1, 140);
-    s.sk = r.chance(0.3) ? s.sq : r.chance(0.05) ? 0 : r.between(1, 200);
+    s.sq = r.chance(0.4) ? r.between(1, 8) : r.between(1, r.chance(0.2) ? 140 : 40); // few are large: the plain kernel
+    s.sk = r.chance(0.3) ? s.sq : r.chance(0.05) ? 0 : r.between(1, r.chance(0.3) ? 200 : 70); // takes long on these
     s.d = r.chance(0.3)   ? r.pick<int64_t>({64, 96, 128, 256})
           : r.chance(0.8) ? 8 * r.between(4, 32)
                           : r.between(1, 256);
