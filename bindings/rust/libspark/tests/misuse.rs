@@ -213,7 +213,7 @@ fn memory_comes_back() {
 #[test]
 fn a_workspace_that_is_missing_or_too_small() {
     let (ctx, stream) = context();
-    let (m, n, k) = (128, 128, 1024); // few tiles, long sums: the library splits the sums over the device
+    let (m, n, k) = (128, 128, 2048); // few tiles, long sums: the library splits the sums over the device
     let a = DeviceBuffer::<BF16>::zeroed(&stream, m * k).unwrap();
     let b = DeviceBuffer::<BF16>::zeroed(&stream, n * k).unwrap();
     let mut d = DeviceBuffer::<f32>::uninit(&ctx, m * n).unwrap();
