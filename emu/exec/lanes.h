@@ -3,6 +3,8 @@
 // operations with a straight path for a full mask and a blended one otherwise. For handler files only.
 #pragma once
 
+#include <type_traits>
+
 #include "handlers.h"
 
 namespace emu::EMU_LEVEL {
@@ -31,10 +33,13 @@ template <class D, class F> EMU_INLINE Flow map_lanes(Warp& w, uint16_t dst, F f
         EMU_LANES
         for (int l = 0; l < 32; l++) put<D>(d, l, f(l));
     } else {
+        // The whole slot is kept in the other lanes: there it may hold a wider register of code that they have reached.
+        using Slot = std::conditional_t<sizeof(D) >= 4, D, uint32_t>;
         EMU_LANES
         for (int l = 0; l < 32; l++) {
-            D v = f(l), old = get<D>(d, l);
-            put<D>(d, l, (mask >> l) & 1 ? v : old);
+            Slot v, old = get<Slot>(d, l);
+            put<D>(&v, 0, f(l));
+            put<Slot>(d, l, (mask >> l) & 1 ? v : old);
         }
     }
     return Flow::next;
