@@ -146,7 +146,8 @@ def failures(results, trouble):
 
 
 def cases(runner, record):
-    driver, tier = runner.args.driver, "quick" if runner.args.driver == "emu" else "card"
+    driver = runner.args.driver
+    tier = runner.args.tier or ("quick" if driver == "emu" else "card")
     ran = runner.each("cases", case_jobs(runner, driver, tier),
                       lambda job: spark_check(runner, job, runner.args.limit))
     results, trouble = [r for some, _ in ran for r in some], [t for _, some in ran for t in some]
@@ -285,6 +286,8 @@ def parse():
     top.add_argument("--profile", default="h200", help="what the emulator beside the card claims to be (default h200)")
     top.add_argument("--phases", default=",".join(PHASES), help="some of " + ",".join(PHASES))
     top.add_argument("--op", default="*", help="operators whose name matches ('*' stands for anything)")
+    top.add_argument("--tier", choices=("quick", "longer", "card"),
+                     help="of the cases; card is all of them, and the default on a card")
     top.add_argument("--random", type=int, default=40, help="random cases per operator (default 40)")
     top.add_argument("--repeats", type=int, default=200, help="launches of the phase repeats (default 200)")
     top.add_argument("--seed", type=int, default=1)
