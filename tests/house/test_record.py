@@ -10,6 +10,7 @@ from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "sparklib"))
+import generation  # noqa: E402
 import record  # noqa: E402
 
 CEILING = {"name": "copy", "shape": "256 MiB", "kernel": "", "unit": "byte/s", "median_us": 130.0, "rate": 4.1e12,
@@ -56,6 +57,30 @@ class Record(unittest.TestCase):
         self.adopt(run_of("Card B", rows=[CEILING]))
         self.assertEqual([entry["device"] for entry in record.load()], ["Card A", "Card B"])
         self.assertEqual(len(record.load()[1]["rows"]), 1)
+
+    def generate(self, *runs):
+        file = self.folder / "runs.json"
+        file.write_text("\n".join(json.dumps(run, indent=1) for run in runs))
+        generation.adopt([file])
+        return record.PAGE.read_text()
+
+    def test_text_generation_stands_beside_its_peers_and_outlives_a_new_bench(self):
+        own = {"device": "Card A", "emulated": False, "graph": True, "prefill_s": 0.002, "prompt_tokens": 40,
+               "generated_tokens": 9, "timed_steps": 8, "decode_s": 0.01}
+        peer = {"device": "Card A", "torch": "2", "transformers": "5", "dtype": "BF16", "prompt_tokens": 40,
+                "new_tokens": 9, "generate": {"first_token_s": 0.02, "tokens_per_second": 50.4},
+                "compiled": {"failed": "RuntimeError: no\nmore"}}
+        with self.assertRaisesRegex(record.Refused, "no entry"):
+            self.generate(own)
+        self.adopt(run_of("Card A"))
+        self.generate(own, own | {"decode_s": 0.02}, own | {"decode_s": 0.01}, peer)
+        page = self.adopt(run_of("Card A"))
+        self.assertIn("| `spark-generate` | 40, 9 | 2.0 ms | 800 |", page)
+        self.assertIn("| transformers, `generate` | 40, 9 | 20.0 ms | 50 |", page)
+        self.assertIn("failed: RuntimeError: no | - |", page)
+        for runs in ([own | {"emulated": True}], [own, peer | {"device": "Card B"}], [peer]):
+            with self.assertRaises(record.Refused):
+                self.generate(*runs)
 
     def test_what_cannot_be_traced_is_refused(self):
         with self.assertRaisesRegex(record.Refused, "emulated"):

@@ -8,6 +8,7 @@ import sys
 import build
 import checked
 import demo as demonstration
+import generation
 import ptxas
 import record
 import steps
@@ -56,6 +57,8 @@ def recorded(adopt, measured):
 
 
 def bench(args, rest):
+    if args.record_generation:
+        return recorded(generation.adopt, [args.record_generation, *rest])
     if args.record is None:
         return built_program("spark-bench", rest)
     measured = args.record or build.folder("release") / "bench.json"
@@ -128,6 +131,9 @@ def parser():
     made.add_argument("--record", nargs="?", const="", metavar="FILE",
                       help="put the result into docs/performance.json and its page; FILE: one that spark-bench --json "
                            "has written, for this commit, on another machine")
+    made.add_argument("--record-generation", metavar="FILE",
+                      help="put what spark-generate --json and bench/peers/transformers_generate.py wrote on a card, "
+                           "for this commit, into the same record; more files may follow")
     command("lint", lint, "check formatting, sizes, names, links and generated files", "tools/lint")
     command("list", kernels, "list the kernels", "tools/ptxc", all_of_it=True)
     command("new", kernels, "start a kernel file", "tools/ptxc", all_of_it=True)

@@ -32,12 +32,24 @@ def adopt(measured):
     run = json.loads(Path(measured).read_text())
     if run["emulated"]:
         raise Refused("an emulated run is not recorded: its times mean nothing")
+    run["commit"], run["date"] = clean_commit(), today()
+    older = [entry for entry in load() if entry["device"] == run["device"]]
+    run |= {"generation": entry["generation"] for entry in older if "generation" in entry}
+    write([*(entry for entry in load() if entry["device"] != run["device"]), run])
+
+
+def clean_commit():
     if git("status", "--porcelain", "--untracked-files=no", "--", "src", "ptx", "bench", "include"):
         raise Refused("src, ptx, bench or include differ from the last commit, and a record names a commit")
-    run["commit"] = git("rev-parse", "--short=10", "HEAD")
-    run["date"] = datetime.date.today().isoformat()
-    others = [entry for entry in load() if entry["device"] != run["device"]]
-    entries = sorted([*others, run], key=lambda entry: entry["device"])
+    return git("rev-parse", "--short=10", "HEAD")
+
+
+def today():
+    return datetime.date.today().isoformat()
+
+
+def write(entries):
+    entries = sorted(entries, key=lambda entry: entry["device"])
     RECORD.write_text(json.dumps(entries, indent=1) + "\n")
     PAGE.write_text(page(entries))
 
@@ -48,6 +60,20 @@ def load():
 
 def figure(row):
     return f"{row['rate'] / 1e12:.2f} {'TFLOPS' if row['unit'] == 'FLOP/s' else 'TB/s'}"
+
+
+def generated(part):
+    """The lines on text generation, from what generation.py recorded."""
+    out = [f"Text generation: SmolLM2-135M-Instruct, greedy, one sequence; commit {part['commit']}, {part['date']}."]
+    if part["peer"]:
+        out[0] += " Peers on the same card and model: transformers {transformers}, PyTorch {torch}, {dtype}.".format(
+            **part["peer"])
+    out += ["", "| program | prompt, new tokens | until the first token | tokens a second |", "|---|---|---|---|"]
+    for row in part["rows"]:
+        figures = (f"failed: {row['failed']} | -" if "failed" in row
+                   else f"{row['prefill_ms']:.1f} ms | {row['tokens_per_second']:.0f}")
+        out.append(f"| {row['name']} | {row['prompt_tokens']}, {row['new_tokens']} | {figures} |")
+    return [*out, ""]
 
 
 def page(entries):
@@ -63,4 +89,6 @@ def page(entries):
             out.append(f"| {row['name']} | {row['shape']} | {kernel} | {row['median_us']:.2f} us | {figure(row)} "
                        f"| {share} |")
         out.append("")
+        if "generation" in run:
+            out += generated(run["generation"])
     return "\n".join(out)
