@@ -37,7 +37,8 @@ template <class D, class F> EMU_INLINE Flow map_lanes(Warp& w, uint16_t dst, F f
         using Slot = std::conditional_t<sizeof(D) >= 4, D, uint32_t>;
         EMU_LANES
         for (int l = 0; l < 32; l++) {
-            Slot v, old = get<Slot>(d, l);
+            const Slot old = get<Slot>(d, l);
+            Slot v = old;
             put<D>(&v, 0, f(l));
             put<Slot>(d, l, (mask >> l) & 1 ? v : old);
         }
