@@ -59,4 +59,17 @@ spark_status fold_to_two(const Bound& bound, std::span<const uint32_t> fields, R
     return SPARK_OK;
 }
 
+void join_rows(RowSet& rows, std::span<int64_t> width) {
+    for (int level = 0; level < 2 && rows.rows0 > 1; ++level) {
+        for (size_t i = 0; i < width.size(); ++i) {
+            if (rows.tensor[i].inner != width[i]) return;
+        }
+        for (size_t i = 0; i < width.size(); ++i) {
+            width[i] *= rows.rows0;
+            rows.tensor[i].inner = rows.tensor[i].outer, rows.tensor[i].outer = 0;
+        }
+        rows.rows0 = rows.rows1, rows.rows1 = 1;
+    }
+}
+
 } // namespace spark

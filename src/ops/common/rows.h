@@ -43,4 +43,8 @@ struct RowSet {
 // fields are present and not empty; x, the first, is the one that others are compared with.
 spark_status fold_to_two(const Bound& bound, std::span<const uint32_t> fields, RowSet& out, Report& report);
 
+// Rows without a gap between them, in every tensor, become one row: its width may be anything where theirs was odd.
+// width: elements of a row, one number for each tensor.
+void join_rows(RowSet& rows, std::span<int64_t> width);
+
 } // namespace spark

@@ -11,20 +11,6 @@ namespace {
 // Field numbers, in the order of op.toml: inputs, then y.
 constexpr uint32_t ONE_INPUT[] = {0, 1}, TWO_INPUTS[] = {0, 1, 2};
 
-// Rows without a gap between them, in every tensor, are one row: its width may be anything where theirs was odd.
-void join_rows(RowSet& rows, uint32_t count, int64_t& n) {
-    for (int level = 0; level < 2 && rows.rows0 > 1; ++level) {
-        for (uint32_t i = 0; i < count; ++i) {
-            if (rows.tensor[i].inner != n) return;
-        }
-        n *= rows.rows0;
-        rows.rows0 = rows.rows1, rows.rows1 = 1;
-        for (uint32_t i = 0; i < count; ++i) {
-            rows.tensor[i].inner = rows.tensor[i].outer, rows.tensor[i].outer = 0;
-        }
-    }
-}
-
 // One contract for each dtype, in the order BF16, F16, F32.
 spark_status fill(const Bound& bound, std::span<const uint32_t> fields, const Contract (&contracts)[3],
                   uint32_t activation, Work& work, Report& report) {
@@ -39,7 +25,9 @@ spark_status fill(const Bound& bound, std::span<const uint32_t> fields, const Co
     work.empty = x.count == 0;
     RowSet rows{};
     if (spark_status s = work.empty ? SPARK_OK : fold_to_two(bound, fields, rows, report)) return s;
-    join_rows(rows, count, p.n);
+    int64_t width[] = {p.n, p.n, p.n};
+    join_rows(rows, std::span(width).first(count));
+    p.n = width[0];
     p.rows0 = rows.rows0, p.rows1 = rows.rows1;
     p.x = rows.tensor[0], p.y = rows.tensor[count - 1];
     if (count > 2) p.z = rows.tensor[1];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // spark_dequantize_args -> Dequantize. What the description cannot say: which formats of records there are, how many
 // bytes a row of them has, and which row strides the kernels take.
-#include <algorithm>
+#include <cstring>
 
 #include "ops/common/rows.h"
 #include "ops/quant/problem.h"
@@ -11,6 +11,7 @@ namespace {
 
 // Field numbers, in the order of op.toml.
 enum Field : uint32_t { X, Y };
+constexpr uint32_t FIELDS[] = {X, Y};
 
 constexpr int64_t RECORD_ELEMENTS = 32;
 
@@ -51,35 +52,6 @@ spark_status find_format(spark_quant quant, const Format*& format, Report& repor
     return SPARK_OK;
 }
 
-int64_t low_bit(int64_t value) { return value == 0 ? 256 : value & -value; }
-
-// Folds the leading dimensions of both; rows without gaps become one long row, so that a weight is one row.
-spark_status fill_rows(const View& x, const View& y, Dequantize& p, Report& report) {
-    const View* views[] = {&x, &y};
-    uint32_t bad = first_unfoldable(views, y.ndim - 1, 2);
-    if (bad < 2) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, bad,
-                                 "the leading dimensions of %s do not fold to two row dimensions%s; strides of a "
-                                 "packed tensor, or of one slice of it, wanted",
-                                 bad == X ? "x" : "y", bad == Y ? " together with those of x" : "");
-    }
-    Rows rows = fold_rows(views, y.ndim - 1);
-    int64_t x_row = x.last(0);
-    p.n = y.last(0);
-    while (rows.dims > 0 && rows.stride[X][rows.dims - 1] == x_row && rows.stride[Y][rows.dims - 1] == p.n) {
-        --rows.dims;
-        x_row *= rows.size[rows.dims];
-        p.n *= rows.size[rows.dims];
-    }
-    p.rows0 = rows.dims > 0 ? rows.size[rows.dims - 1] : 1;
-    p.rows1 = rows.dims > 1 ? rows.size[0] : 1;
-    for (uint32_t i : {X, Y}) {
-        (i == X ? p.x : p.y) = {views[i]->data, rows.dims > 1 ? rows.stride[i][0] : 0,
-                                rows.dims > 0 ? rows.stride[i][rows.dims - 1] : 0};
-    }
-    return SPARK_OK;
-}
-
 } // namespace
 
 spark_status check_dequantize(const Bound& bound, Work& work, Report& report) {
@@ -106,12 +78,16 @@ spark_status check_dequantize(const Bound& bound, Work& work, Report& report) {
     p = {};
     p.elem_bytes = y.elem_bits / 8;
     work.empty = y.count == 0;
-    if (spark_status s = work.empty ? SPARK_OK : fill_rows(x, y, p, report)) return s;
-    int64_t size = p.elem_bytes;
+    RowSet rows{};
+    if (spark_status s = work.empty ? SPARK_OK : fold_to_two(bound, FIELDS, rows, report)) return s;
+    int64_t width[] = {bytes, n}; // a weight without gaps is one row
+    join_rows(rows, width);
+    p.x = rows.tensor[X], p.y = rows.tensor[Y];
+    p.n = width[Y], p.rows1 = rows.rows1, p.rows0 = rows.rows0;
     work.facts[DEQ_N] = p.n;
     work.facts[DEQ_ROWS] = p.rows0 * p.rows1;
-    work.facts[DEQ_X_ALIGN] = std::min({x.alignment(), low_bit(p.x.outer), low_bit(p.x.inner)});
-    work.facts[DEQ_Y_ALIGN] = std::min({y.alignment(), low_bit(p.y.outer * size), low_bit(p.y.inner * size)});
+    work.facts[DEQ_X_ALIGN] = row_alignment(x, p.x);
+    work.facts[DEQ_Y_ALIGN] = row_alignment(y, p.y);
     work.contract = y.dtype == SPARK_DTYPE_BF16 ? format->bf16 : y.dtype == SPARK_DTYPE_F16 ? format->f16 : format->f32;
     work.flops = static_cast<uint64_t>(y.count) * (format->number == SPARK_RECORD_Q4_1 ? 2 : 1);
     work.bytes = static_cast<uint64_t>(x.count) + static_cast<uint64_t>(y.count) * p.elem_bytes;

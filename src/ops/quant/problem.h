@@ -2,16 +2,14 @@
 // Checked problems of the family quant, and the facts that kernels' limits and table rows may name.
 #pragma once
 
+#include "ops/common/rows.h"
 #include "ops/operator.h"
 
 namespace spark {
 
 // rows1 x rows0 rows of n elements. Row (i, j) begins i * outer + j * inner from data: bytes of x, elements of y.
 struct Dequantize {
-    struct Side {
-        spark_devptr data;
-        int64_t outer, inner;
-    } x, y;
+    RowTensor x, y;
     int64_t n, rows1, rows0;
     uint32_t elem_bytes; // of y
 };

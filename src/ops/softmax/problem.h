@@ -2,16 +2,14 @@
 // The checked softmax, and the facts that kernels' limits and table rows may name.
 #pragma once
 
+#include "ops/common/rows.h"
 #include "ops/operator.h"
 
 namespace spark {
 
 // rows1 x rows0 rows of n elements; row (i, j) begins i * outer + j * inner elements from data.
 struct Softmax {
-    struct Side {
-        spark_devptr data;
-        int64_t outer, inner;
-    } x, y;
+    RowTensor x, y;
     int64_t n, rows1, rows0;
     float scale; // never 0
     uint32_t flags;
