@@ -44,11 +44,14 @@ class Checked(unittest.TestCase):
         self.changed = ""
         answers = {"status": lambda: self.changed, "rev-parse": lambda: "0123456789"}
         for name, value in (("RECORD", self.folder / "checked.json"), ("PAGE", self.folder / "checked.md"),
-                            ("git", lambda word, *rest: answers[word]()),
                             ("all_kernels", lambda: ["rope__plain", "rope__v4"])):
-            patch = mock.patch.object(checked, name, value)
-            patch.start()
-            self.addCleanup(patch.stop)
+            self.put(checked, name, value)
+        self.put(record, "git", lambda word, *rest: answers[word]())
+
+    def put(self, module, name, value):
+        patch = mock.patch.object(module, name, value)
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def adopt(self, run):
         measured = self.folder / "run.json"

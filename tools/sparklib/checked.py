@@ -2,13 +2,13 @@
 #
 # The record of what was checked on cards: what tests/card/run.py wrote goes into docs/checked.json; the page is made
 # from that. Called by `tools/spark check --record` and by the lint, which compares page and record. Checks nothing.
-import datetime
 import json
 import subprocess
 import sys
 from pathlib import Path
 
-from record import Refused, git
+import record
+from record import Refused
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "docs" / "checked.json"
@@ -33,14 +33,10 @@ def adopt(measured):
         raise Refused("the run has no cases: tests/card/run.py --phases cases,...")
     if run["emulated"]:
         raise Refused("an emulated run is not recorded: no card was checked")
-    if git("status", "--porcelain", "--untracked-files=no", "--", "src", "ptx", "tests", "include"):
-        raise Refused("src, ptx, tests or include differ from the last commit, and a record names a commit")
-    run["commit"] = git("rev-parse", "--short=10", "HEAD")
-    run["date"] = datetime.date.today().isoformat()
+    run |= record.named(("src", "ptx", "tests", "include"))
     ran = {kernel for kernels in run["phases"]["cases"]["kernels"].values() for kernel in kernels}
     run["not_run"] = sorted(set(all_kernels()) - ran)
-    others = [entry for entry in load() if entry["device"] != run["device"]]
-    entries = sorted([*others, run], key=lambda entry: entry["device"])
+    entries = record.with_newest(load(), run)
     RECORD.write_text(json.dumps(entries, indent=1) + "\n")
     PAGE.write_text(page(entries))
 

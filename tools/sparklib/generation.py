@@ -52,7 +52,7 @@ def adopt(files):
         raise record.Refused("an emulated run is not recorded: its times mean nothing")
     rows = [own_row(name, some) for graph, name in ((True, "`spark-generate`"), (False, "`spark-generate --no-graph`"))
             if (some := [run for run in own if run["graph"] == graph])]
-    part = {"commit": record.clean_commit(), "date": record.today(),
+    part = {**record.named(record.SOURCES),
             "peer": {word: peers[0][word] for word in ("torch", "transformers", "dtype")} if peers else None,
             "rows": rows + [row for run in peers for row in peer_rows(run)]}
     entries = record.load()

@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "docs" / "performance.json"
 PAGE = ROOT / "docs" / "performance.md"
+SOURCES = ("src", "ptx", "bench", "include")
 
 HEAD = """# Performance
 
@@ -32,24 +33,27 @@ def adopt(measured):
     run = json.loads(Path(measured).read_text())
     if run["emulated"]:
         raise Refused("an emulated run is not recorded: its times mean nothing")
-    run["commit"], run["date"] = clean_commit(), today()
+    run |= named(SOURCES)
     older = [entry for entry in load() if entry["device"] == run["device"]]
     run |= {"generation": entry["generation"] for entry in older if "generation" in entry}
-    write([*(entry for entry in load() if entry["device"] != run["device"]), run])
+    write(with_newest(load(), run))
 
 
-def clean_commit():
-    if git("status", "--porcelain", "--untracked-files=no", "--", "src", "ptx", "bench", "include"):
-        raise Refused("src, ptx, bench or include differ from the last commit, and a record names a commit")
-    return git("rev-parse", "--short=10", "HEAD")
+def named(sources):
+    """The commit and the day that a record names; refused where the sources are not the commit's."""
+    if git("status", "--porcelain", "--untracked-files=no", "--", *sources):
+        raise Refused(f"{', '.join(sources[:-1])} or {sources[-1]} differ from the last commit, "
+                      "and a record names a commit")
+    return {"commit": git("rev-parse", "--short=10", "HEAD"), "date": datetime.date.today().isoformat()}
 
 
-def today():
-    return datetime.date.today().isoformat()
+def with_newest(entries, run):
+    """The entries with this run in the place of an older one of the same card, by the names of the cards."""
+    others = [entry for entry in entries if entry["device"] != run["device"]]
+    return sorted([*others, run], key=lambda entry: entry["device"])
 
 
 def write(entries):
-    entries = sorted(entries, key=lambda entry: entry["device"])
     RECORD.write_text(json.dumps(entries, indent=1) + "\n")
     PAGE.write_text(page(entries))
 
