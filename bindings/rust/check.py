@@ -17,6 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PACKAGED = Path("/usr/share/cargo/registry")
+EXPECTED = HERE.parent / "decode_step.txt"  # on the emulator, in every language
 SKIPPED = 77
 
 
@@ -62,6 +63,13 @@ class Cargo:
         if not self.call(*words[:behind], "--locked", "--offline", *self.source, *words[behind:]):
             sys.exit(f"check.py: {self.version}: cargo {' '.join(words)} failed")
 
+    def compare(self):
+        """The built example decode_step prints what it prints in every language."""
+        said = subprocess.run([self.folder / "debug" / "examples" / "decode_step"], env=self.env, capture_output=True,
+                              text=True).stdout
+        if self.env["LIBSPARK_DRIVER"] != "gpu" and said.partition("on ")[0] != EXPECTED.read_text():
+            sys.exit(f"check.py: {self.version}: decode_step does not say what {EXPECTED.name} says:\n{said}")
+
     def find_source(self):
         """Where the locked crates come from: the distribution's copies, what cargo has, or its registry."""
         lock = (HERE / "Cargo.lock").read_text()
@@ -85,6 +93,7 @@ class Cargo:
         self.run("test", "--workspace")
         for example in sorted((HERE / "libspark" / "examples").glob("*.rs")):
             self.run("run", "--example", example.stem)
+        self.compare()
         if self.call("clippy", "--version", quiet=True):
             self.run("clippy", "--workspace", "--all-targets", "--", "-D", "warnings")
         if self.call("fmt", "--version", quiet=True) and not self.call("fmt", "--check"):
