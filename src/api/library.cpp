@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // extern "C": version, names, log, reflection. None of these can fail.
-#include <pthread.h>
-
 #include <cstdio>
 
 #include "core/dtype.h"
 #include "core/knobs.h"
 #include "core/log.h"
+#include "core/once.h"
 #include "core/status.h"
 #include "ops/common/spec.h"
 #include "spark_kernels.h"
@@ -17,7 +16,7 @@ namespace {
 
 // The text is written once; whoever comes second waits.
 char build_info[640];
-pthread_once_t build_info_once = PTHREAD_ONCE_INIT;
+constinit Once build_info_once;
 
 void write_build_info() {
     snprintf(build_info, sizeof build_info,
@@ -34,7 +33,7 @@ extern "C" {
 uint32_t spark_version(void) { return SPARK_VERSION_MAJOR * 10000 + SPARK_VERSION_MINOR * 100 + SPARK_VERSION_PATCH; }
 
 const char* spark_build_info(void) {
-    pthread_once(&build_info_once, write_build_info);
+    build_info_once(write_build_info);
     return build_info;
 }
 

@@ -2,19 +2,19 @@
 // Reads the environment once and reports variables that look like ours and are not.
 #include "core/knobs.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 
 #include "core/log.h"
+#include "core/once.h"
 
 namespace spark {
 namespace {
 
 constinit Knobs values{};
-pthread_once_t once = PTHREAD_ONCE_INIT;
+constinit Once once;
 
 bool known(const char* entry) {
 #define KNOB(field, variable, meaning) \
@@ -40,7 +40,7 @@ void read() {
 } // namespace
 
 const Knobs& knobs() {
-    pthread_once(&once, read);
+    once(read);
     return values;
 }
 
