@@ -13,6 +13,7 @@ What runs, in this order (--phases picks some; a file that exists keeps what oth
     repeats    one case of each kernel again and again: the same bits each time?
     memcheck   compute-sanitizer, one case of each kernel: stray accesses
     racecheck  the same: races in shared memory
+    model      (with --model FILE) a prefill launch by launch on card and emulator: which operators give the same bits
 The case of a kernel is the named one that took the median time among those of its that passed.
 Exit code: 0 nothing failed, 1 something did, 2 it could not run.
 """
@@ -25,14 +26,16 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-PHASES = ["cases", "both", "api", "repeats", "memcheck", "racecheck"]
+PHASES = ["cases", "both", "api", "repeats", "memcheck", "racecheck", "model"]
 API = ["api-contract", "api-negative", "api-launch", "api-threads"]
-SHARD = 16           # cases that one spark-check process takes
+SHARD = 16           # the fewest cases that one spark-check process takes
+SHARDS = 64          # into so many at most are the cases of an operator divided
 KEPT = 12            # failures of a phase that are kept in full
 SANITIZER_SAYS = 86  # an exit code that spark-check has no use for
 
@@ -54,23 +57,33 @@ class Runner:
         self.check = self.bin / "spark-check"
         if not self.check.exists():
             raise Unusable(f"{self.check} is not there: build spark-check, or say --build")
+        self.running = set()
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="spark-card-"))
         path = [str(args.build / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
         self.env = {**os.environ, "LIBSPARK_DRIVER": args.driver, "LD_LIBRARY_PATH": ":".join(path)}
         # The emulator beside a card should choose the same kernels; the cores are taken by other processes.
-        words = "threads=1" if args.driver == "emu" else f"threads=1,profile={args.profile}"
-        self.env.setdefault("LIBSPARK_EMU", words)
+        self.emulator_words = "" if args.driver == "emu" else f"profile={args.profile}"
+        self.env.setdefault("LIBSPARK_EMU", f"threads=1,{self.emulator_words}".rstrip(","))
 
     def run(self, command, limit, env=None):
         """Exit code (None: over the limit) and what was said."""
+        child = subprocess.Popen([str(word) for word in command], env={**self.env, **(env or {})}, text=True,
+                                 errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT)
+        self.running.add(child)
         try:
-            done = subprocess.run([str(word) for word in command], env={**self.env, **(env or {})}, text=True,
-                                  errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=limit)
-            return done.returncode, done.stdout
-        except subprocess.TimeoutExpired as late:
-            said = late.stdout or b""
-            return None, said.decode(errors="replace") if isinstance(said, bytes) else said
+            said = child.communicate(timeout=limit)[0]
+            return child.returncode, said
+        except subprocess.TimeoutExpired:
+            child.kill()
+            return None, child.communicate()[0]
+        finally:
+            self.running.discard(child)
+
+    def end(self):
+        """Takes along what it has started."""
+        for child in list(self.running):
+            child.kill()
 
     def each(self, phase, jobs, work):
         """work(job) for all jobs, in the order in which they end; shows progress."""
@@ -118,7 +131,7 @@ def case_jobs(runner, driver, tier):
         raise Unusable(f"spark-check --list says: {listed.strip()[-300:]}")
     jobs = []
     for op, count in collections.Counter(names).items():
-        shards = -(-(count + runner.args.random) // SHARD)
+        shards = min(SHARDS, -(-(count + runner.args.random) // SHARD))
         jobs += [["--driver", driver, "--op", op, "--tier", tier, "--random", str(runner.args.random), "--seed",
                   str(runner.args.seed), "--timeout", "300", "--shard", f"{i}/{shards}"] for i in range(shards)]
     return jobs
@@ -257,8 +270,29 @@ def sanitized(tool):
     return phase
 
 
+def model(runner, record):
+    """The emulator writes what each launch wrote; the card follows, from the same inputs each time, and then alone."""
+    if not runner.args.model:
+        return {"skipped": "no model: --model FILE"}
+    file = runner.scratch / "launches"
+
+    def bits(way, driver):
+        code, said = runner.run([runner.bin / "generate-bits", "--model", runner.args.model, way, file],
+                                runner.args.limit, {"LIBSPARK_DRIVER": driver, "LIBSPARK_EMU": runner.emulator_words})
+        if code:
+            raise Unusable(f"generate-bits {way}: {said.strip()[-300:]}")
+        kinds = {label: {"launches": int(n), "equal": int(equal)}
+                 for n, equal, label in re.findall(r"^launches +(\d+) equal +(\d+) (.+)$", said, re.M)}
+        logits = re.search(r"logits (\d+) equal (\d+) off (\S+)", said)
+        return kinds, logits and {"number": int(logits[1]), "equal": int(logits[2]), "off": float(logits[3])}
+
+    bits("--write", str(runner.args.build / "lib" / "libspark-emu.so"))
+    launches, _ = bits("--follow", runner.args.driver)
+    return {"launches": launches, "logits": bits("--alone", runner.args.driver)[1], **failures([], [])}
+
+
 DO = {"cases": cases, "both": both, "api": api, "repeats": repeats, "memcheck": sanitized("memcheck"),
-      "racecheck": sanitized("racecheck")}
+      "racecheck": sanitized("racecheck"), "model": model}
 
 
 def driver_version(args):
@@ -290,6 +324,7 @@ def parse():
                      help="of the cases; card is all of them, and the default on a card")
     top.add_argument("--random", type=int, default=40, help="random cases per operator (default 40)")
     top.add_argument("--repeats", type=int, default=200, help="launches of the phase repeats (default 200)")
+    top.add_argument("--model", type=pathlib.Path, help="a GGUF file as tools/spark demo fetches it")
     top.add_argument("--seed", type=int, default=1)
     top.add_argument("--jobs", type=int, default=os.cpu_count(), help="programs at a time (default: one a core)")
     top.add_argument("--limit", type=int, default=240, help="seconds for one program (default 240)")
@@ -305,6 +340,7 @@ def main():
     record = json.loads(args.out.read_text()) if args.out.exists() else {"phases": {}}
     try:
         runner = Runner(args)
+        signal.signal(signal.SIGTERM, lambda *_: (runner.end(), os._exit(128 + signal.SIGTERM)))
         record["driver"], record["driver_release"] = driver_version(args)
         for phase in [name for name in PHASES if name in args.phases]:
             begin = time.monotonic()

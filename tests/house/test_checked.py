@@ -33,7 +33,9 @@ def run_of(device, emulated=False):
                             "failures": []},
                 "memcheck": {"kernels": {"rope": {"rope__plain": "clean", "rope__v4": "over the limit"}}, "failed": 0,
                              "failures": []},
-                "racecheck": {"skipped": "no compute-sanitizer on this machine"}}}
+                "racecheck": {"skipped": "no compute-sanitizer on this machine"},
+                "model": {"launches": {"rope": {"launches": 30, "equal": 30}, "glu": {"launches": 30, "equal": 4}},
+                          "logits": {"number": 64, "equal": 3, "off": 0.25}, "failed": 0, "failures": []}}}
 
 
 class Checked(unittest.TestCase):
@@ -64,6 +66,8 @@ class Checked(unittest.TestCase):
         self.assertIn("## Card A\n\nCompute capability 12.0; driver release 580.1, interface 13000; commit 012", page)
         self.assertIn("| rope | 1 | 32 | 1 | 7 equal, 2 within bounds | 1 of 1 | 1 of 2, 1 over the limit | - |", page)
         self.assertIn("`api-launch` 4 passed, 0 failed", page)
+        self.assertIn("the emulator's inputs: `rope` 30 of 30, `glu` 4 of 30.", page)
+        self.assertIn("3 of 64 logits equal, the others off by at most 0.25.", page)
         self.assertIn("Racecheck: no compute-sanitizer on this machine.", page)
         self.assertIn("no case of this run reached: `rope__v4`.", page)
         self.assertIn("Failures: 1. The first of them:\n\n- cases: `rope/odd rope__plain on gpu: wrong`", page)

@@ -77,6 +77,15 @@ def of_sanitizer(phase, op):
     return f"{states.count('clean')} of {len(states)}" + (f", {late} over the limit" if late else "")
 
 
+def of_model(phase):
+    """A prefill with the demo's model: whose launches give the emulator's bits from the same inputs."""
+    told = ", ".join(f"`{label}` {n['equal']} of {n['launches']}" for label, n in phase["launches"].items())
+    logits = phase["logits"]
+    return ("\nA prefill with the language model of the demo. Launches that give the emulator's bits when each begins "
+            f"with the emulator's inputs: {told}. From the prompt on each by itself: {logits['equal']} of "
+            f"{logits['number']} logits equal, the others off by at most {logits['off']:.4g}.")
+
+
 def section(run):
     phases = run["phases"]
     get = lambda name: phases.get(name, {})  # noqa: E731
@@ -96,6 +105,8 @@ def section(run):
     programs = get("api").get("programs", {})
     told = ", ".join(f"`{name}` {n['passed']} passed, {n['failed']} failed" for name, n in programs.items())
     out.append(f"\nTests of the C API: {told or 'not run'}.")
+    if "launches" in get("model"):
+        out.append(of_model(get("model")))
     out += [f"\n{name.capitalize()}: {phase['skipped']}." for name, phase in phases.items() if "skipped" in phase]
     if run["not_run"]:
         out.append(f"\nKernels that no case of this run reached: {', '.join(f'`{k}`' for k in run['not_run'])}.")
