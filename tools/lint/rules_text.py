@@ -17,7 +17,8 @@ import wheels  # noqa: E402  the pinned clang-format
 
 def formatted_files():
     """C and C++ that clang-format rules: not tables (.inc), drawn in columns by hand, and not generated files."""
-    return [name for name in tree.files() if tree.suffix(name) in {".c", ".cpp", ".h"} and not tree.is_generated(name)]
+    return [name for name in tree.files()
+            if tree.suffix(name) in {".c", ".cpp", ".h", ".hpp"} and not tree.is_generated(name)]
 
 
 def clang_format(*words):
@@ -137,7 +138,7 @@ def python_functions(name):
 @rule("functions", "at most 60 lines a function")
 def check_functions():
     for name in tree.files():
-        if tree.is_generated(name) or tree.suffix(name) not in {".c", ".cpp", ".h", ".py"}:
+        if tree.is_generated(name) or tree.suffix(name) not in {".c", ".cpp", ".h", ".hpp", ".py"}:
             continue
         for number, count, function in (python_functions if tree.suffix(name) == ".py" else c_functions)(name):
             if count > 60:

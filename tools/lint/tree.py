@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-C_LIKE = {".c", ".cpp", ".h", ".inc", ".cu"}
+C_LIKE = {".c", ".cpp", ".h", ".hpp", ".inc", ".cu"}
 PTX = {".ptx", ".ptxh"}
 HASH = {".py", ".cmake", ".toml", ".sh", ".yml", ".txt", ".i"}
 

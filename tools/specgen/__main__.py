@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cpp
 import header
 import layout
 import pages
@@ -34,6 +35,7 @@ def generate(root):
     sizes = first_sizes(root, families)
     out = {
         "include/spark.h": text,
+        "include/spark_ops.hpp": cpp.operators(families),
         FIRST_SIZES: sizes,
         "src/ops/reflection.cpp": tables.reflection(families, enums, sizes),
         "src/ops/operators.inc": tables.operators(families),
