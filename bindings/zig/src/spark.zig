@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//! GPU kernels for language models: the C API of libspark with Zig's errors, slices and generics.
+//!
+//! A `Context` is a device, a `Stream` runs work on it, a `Buffer(T)` owns device memory and a `Tensor` is a view of
+//! some. Operators and their arguments have the names of the C header; the compiler reads them from its translation:
+//!
+//!     try stream.launch(.rmsnorm, .{ .x = x.view(&.{ 2, 64 }), .y = y.view(&.{ 2, 64 }), .eps = 1e-5 }, .{}, &said);
+//!
+//! Each call that can fail takes a `?*Diagnostics` last, and puts there what the library says of a failure.
+//! Everything may be used from any thread. What a handle stands for lives until `deinit`, and must outlive the work
+//! and the graphs that use it; a handle that is used after its own `deinit` gives an error.
+
+/// The header, translated.
+pub const c = @import("c");
+
+pub const Diagnostics = @import("errors.zig").Diagnostics;
+pub const Error = @import("errors.zig").Error;
+pub const Context = @import("context.zig").Context;
+pub const DeviceInfo = c.spark_device_info;
+pub const deviceCount = @import("context.zig").deviceCount;
+pub const deviceInfo = @import("context.zig").deviceInfo;
+pub const Stream = @import("stream.zig").Stream;
+pub const Event = @import("stream.zig").Event;
+pub const Graph = @import("stream.zig").Graph;
+pub const Buffer = @import("buffer.zig").Buffer;
+pub const Tensor = @import("tensor.zig").Tensor;
+pub const Exec = @import("call.zig").Exec;
+pub const OpInfo = c.spark_op_info;
+
+const element = @import("element.zig");
+pub const BF16 = element.BF16;
+pub const TF32 = element.TF32;
+pub const E4M3 = element.E4M3;
+pub const E5M2 = element.E5M2;
+pub const UE8M0 = element.UE8M0;
+pub const UE4M3 = element.UE4M3;
+pub const I4x2 = element.I4x2;
+pub const U4x2 = element.U4x2;
+pub const E2M1x2 = element.E2M1x2;
+pub const E2M3x4 = element.E2M3x4;
+pub const E3M2x4 = element.E3M2x4;
+
+/// The version of the library that runs: major * 10000 + minor * 100 + patch.
+pub fn version() u32 {
+    return c.spark_version();
+}
+
+test {
+    _ = @import("errors.zig");
+    _ = @import("call.zig");
+}

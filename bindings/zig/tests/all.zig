@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The package as its users have it, on the driver that LIBSPARK_DRIVER names.
+test {
+    _ = @import("memory.zig");
+    _ = @import("misuse.zig");
+    _ = @import("threads.zig");
+}
