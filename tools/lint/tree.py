@@ -89,7 +89,7 @@ def is_script(name):
 
 def is_source(name):
     """A file that people write code in: it owes an SPDX line and a size."""
-    code = C_LIKE | PTX | {".py", ".cmake", ".S", ".rs", ".zig"}
+    code = C_LIKE | PTX | {".py", ".cmake", ".S", ".rs", ".zig", ".go"}
     return suffix(name) in code or is_script(name) or name.endswith("CMakeLists.txt")
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import cpp
+import go
 import header
 import layout
 import pages
@@ -48,7 +49,7 @@ def generate(root):
         "docs/ops/README.md": pages.index(families),
     }
     out |= {f"docs/ops/{fam.name}.md": pages.page(fam, enums) for fam in families}
-    return out | rust.files(text, families, enums)
+    return out | rust.files(text, families, enums) | go.files(text, families, enums)
 
 
 def bindgen(root, *options):

@@ -1,0 +1,3 @@
+module libspark
+
+go 1.19

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package spark calls libspark: GPU kernels for language models.
+//
+// A Context stands for a device, a Stream for a queue of work on it, a Buffer for device memory. A Tensor is a view of
+// a buffer: shape and strides. Each operator is a structure with the names of the C fields; what is left out is absent
+// or zero, and Launch enqueues it:
+//
+//	err := spark.Rmsnorm{X: x.View(4, 64), Y: y.View(4, 64), Eps: 1e-5}.Launch(stream)
+//
+// # Errors
+//
+// What the library refuses is an *Error with its sentence and the operator's field. errors.Is finds the reason in it
+// (ErrInvalidShape) and the category: ErrInvalid is the caller's mistake, ErrUnsupported what this library does not
+// do. A view that cannot be carries its error to the call that uses it.
+//
+// # Lifetime
+//
+// Close frees a thing, once, and every later use of it is an ErrInvalidHandle. Nothing is freed under work in
+// progress: Close of a buffer waits for the work that was enqueued with it, a buffer that a Graph has recorded lives
+// as long as the graph, and a context as long as the things that were made in it. What is never closed is freed some
+// time after the garbage collector finds it unreachable; but of device memory the collector knows nothing, so close
+// it.
+//
+// # Goroutines
+//
+// Everything may be used by any goroutine at any time. The order of work on one stream is that of the calls; work on
+// two streams is ordered by an Event, and without one the numbers may be wrong, but nothing else.
+//
+// # Without a GPU
+//
+// With LIBSPARK_DRIVER=emu in the environment the emulator takes the GPU's place.
+package spark

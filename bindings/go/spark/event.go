@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spark
+
+// #include <spark.h>
+import "C"
+
+import "time"
+
+// Event is a point in the work of a stream.
+type Event struct {
+	handle
+	raw C.spark_event
+}
+
+// NewEvent makes an event that nothing was recorded in: it counts as done.
+func (c *Context) NewEvent() (*Event, error) {
+	made := new(Event)
+	return create(c, made, "the event", func(err *C.spark_error) C.spark_status {
+		return C.spark_event_create(c.raw, &made.raw, err)
+	})
+}
+
+func (e *Event) common() *handle {
+	if e == nil {
+		return nil
+	}
+	return &e.handle
+}
+
+func (e *Event) free() error {
+	return check(func(err *C.spark_error) C.spark_status { return C.spark_event_destroy(e.ctx.raw, e.raw, err) })
+}
+
+// Close frees the event; a stream that waits for it goes on doing so.
+func (e *Event) Close() error { return closeThing(e) }
+
+// Raw gives the CUevent as an integer. It stays this event's.
+func (e *Event) Raw() uint64 { return uint64(e.raw) }
+
+// Record makes the event happen when the stream's work up to here is done.
+func (e *Event) Record(stream *Stream) error {
+	return stream.enqueue([]thing{e}, func(err *C.spark_error) C.spark_status {
+		return C.spark_event_record(e.ctx.raw, e.raw, stream.raw, err)
+	})
+}
+
+// Synchronize waits for the event.
+func (e *Event) Synchronize() error {
+	if err := acquire(e); err != nil {
+		return err
+	}
+	defer release(e)
+	return check(func(err *C.spark_error) C.spark_status { return C.spark_event_synchronize(e.ctx.raw, e.raw, err) })
+}
+
+// Done says whether the event has happened.
+func (e *Event) Done() (bool, error) {
+	if err := acquire(e); err != nil {
+		return false, err
+	}
+	defer release(e)
+	var done C.uint32_t
+	err := check(func(err *C.spark_error) C.spark_status {
+		return C.spark_event_query(e.ctx.raw, e.raw, &done, err)
+	})
+	return done != 0, err
+}
+
+// Since gives the time from begin to this event; both have been recorded and are done.
+func (e *Event) Since(begin *Event) (time.Duration, error) {
+	for _, event := range []*Event{e, begin} {
+		if err := acquire(event); err != nil {
+			return 0, err
+		}
+		defer release(event)
+	}
+	if e.ctx != begin.ctx {
+		return 0, refuse(ErrInvalidHandle, "the events belong to two contexts")
+	}
+	var milliseconds C.float
+	err := check(func(err *C.spark_error) C.spark_status {
+		return C.spark_event_elapsed(e.ctx.raw, begin.raw, e.raw, &milliseconds, err)
+	})
+	return time.Duration(float64(milliseconds) * float64(time.Millisecond)), err
+}
