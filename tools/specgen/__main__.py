@@ -12,6 +12,7 @@ import go
 import header
 import layout
 import pages
+import python
 import rust
 import tables
 from model import SpecError, load_families
@@ -49,7 +50,9 @@ def generate(root):
         "docs/ops/README.md": pages.index(families),
     }
     out |= {f"docs/ops/{fam.name}.md": pages.page(fam, enums) for fam in families}
-    return out | rust.files(text, families, enums) | go.files(text, families, enums)
+    for language in (rust, go, python):
+        out |= language.files(text, families, enums)
+    return out
 
 
 def bindgen(root, *options):

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Builds the wheel from an installed libspark, installs it with NumPy alone into a clean environment, and runs tests and
+# examples there; then mypy --strict. What that takes is pinned in requirements/ and kept under --into, made anew only
+# where the pins changed. Ends with 77 and a sentence where Python's headers or pip are not there.
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+EXPECTED = HERE.parent / "decode_step.txt"
+SKIPPED = 77
+
+
+def skip(sentence):
+    print(f"check.py: {sentence}: the Python package is not tested")
+    sys.exit(SKIPPED)
+
+
+def run(*command, env=None, cwd=None):
+    """One step; the end of the whole check when it fails."""
+    print("----", *(str(word).removeprefix(f"{HERE}/") for word in command), flush=True)
+    if subprocess.run(list(map(str, command)), env=env, cwd=cwd).returncode != 0:
+        sys.exit("check.py: that failed")
+
+
+def pip(folder, *words, env=None):
+    """pip for an environment that has none of its own."""
+    run(sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "--quiet", "--disable-pip-version-check",
+        *words, env=env)
+
+
+def environment(folder, pins):
+    """A virtual environment with what the file `pins` names, and nothing else."""
+    wanted = hashlib.sha256(pins.read_bytes() + sys.version.encode()).hexdigest()
+    stamp = folder / "pins.sha256"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        run(sys.executable, "-m", "venv", "--without-pip", folder)
+        pip(folder, "install", "--require-hashes", "--only-binary", ":all:", "-r", pins)
+        stamp.write_text(wanted)
+    return folder / "bin"
+
+
+def build_wheel(options, tools):
+    pc = next(options.prefix.rglob("libspark.pc"), None) or sys.exit(f"no libspark.pc in {options.prefix}")
+    env = dict(os.environ, PATH=f"{tools}{os.pathsep}{os.environ['PATH']}", PKG_CONFIG_PATH=str(pc.parent))
+    folder = options.into / "wheel"
+    shutil.rmtree(folder, ignore_errors=True)
+    words = ["-C", f"build-dir={options.into / 'build'}"]
+    if options.emulator:
+        words += ["-C", f"cmake.define.LIBSPARK_EMULATOR={options.emulator}"]
+    pip(tools.parent, "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, *words, HERE, env=env)
+    wheel, = folder.glob("*.whl")
+    if "-cp39-abi3-" not in wheel.name:
+        sys.exit(f"check.py: {wheel.name} is not for every Python from 3.9 on")
+    return wheel
+
+
+def clean(options):
+    """The variables of a user who has installed the wheel: none of them leads to this tree or to another library."""
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith(("PYTHON", "LD_LIBRARY", "LIBSPARK_"))}
+    return env | {"PYTHONDONTWRITEBYTECODE": "1", "LIBSPARK_DRIVER": "emu" if options.emulator else "gpu"}
+
+
+def check_decode_step(options, python, env):
+    said = subprocess.run([python, "-I", HERE / "examples" / "decode_step.py"], env=env, capture_output=True, text=True)
+    print(said.stdout, said.stderr, sep="", flush=True)
+    lines = said.stdout.splitlines()
+    wanted = EXPECTED.read_text().splitlines()
+    if said.returncode or (options.emulator and lines[:len(wanted)] != wanted):
+        sys.exit(f"check.py: examples/decode_step.py does not print what {EXPECTED.name} has")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Test the Python package against an installed libspark.")
+    parser.add_argument("--prefix", type=Path, required=True, help="where libspark is installed")
+    parser.add_argument("--into", type=Path, required=True, help="the folder for what is built and fetched")
+    parser.add_argument("--driver", default="gpu", help="gpu, or the path of an emulator, which goes into the wheel")
+    options = parser.parse_args()
+    options.prefix, options.into = options.prefix.resolve(), options.into.resolve()
+    options.emulator = None if options.driver == "gpu" else Path(options.driver).resolve()
+    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        skip("Python's headers are not here")
+    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode != 0:
+        skip("there is no pip")
+    tools = environment(options.into / "tools", HERE / "requirements" / "tools.txt")
+    python = environment(options.into / "clean", HERE / "requirements" / "run.txt") / "python"
+    wheel = build_wheel(options, tools)
+    pip(options.into / "clean", "install", "--no-deps", "--force-reinstall", wheel)
+
+    env = clean(options)
+    run(python, "-m", "unittest", "discover", "-s", HERE / "tests", env=env, cwd=options.into)
+    check_decode_step(options, python, env)
+    for what in (["-p", "libspark"], sorted(HERE.glob("examples/*.py"))):
+        run(tools / "mypy", "--strict", "--python-executable", python, "--cache-dir", options.into / "mypy", *what,
+            env=env, cwd=options.into)
+
+
+if __name__ == "__main__":
+    main()

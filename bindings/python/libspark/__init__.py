@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU kernels for language models.
+
+    import numpy as np
+    from libspark import DeviceArray, ops
+
+    x = DeviceArray.from_numpy(np.ones((2, 64)), "bf16")
+    y = ops.rmsnorm(x, eps=1e-5)
+    print(y.numpy())
+
+Operators take DeviceArray and whatever speaks DLPack or __cuda_array_interface__. LIBSPARK_DRIVER=emu runs all of it
+on a computer without a GPU.
+"""
+from . import ops
+from .array import DeviceArray, TensorSpec
+from .codes import Dtype, Record, Status
+from .context import Context, DeviceInfo, default_context, device_count, device_info, version
+from .errors import InvalidArgument, OutOfMemory, SparkError, Unsupported
+from .interop import Records
+from .operators import Call, Operator, OpInfo
+from .stream import Event, Graph, Stream
+
+__version__ = version()
+__all__ = ["Call", "Context", "DeviceArray", "DeviceInfo", "Dtype", "Event", "Graph", "InvalidArgument", "OpInfo",
+           "Operator", "OutOfMemory", "Record", "Records", "SparkError", "Status", "Stream", "TensorSpec",
+           "Unsupported", "default_context", "device_count", "device_info", "ops", "version"]
