@@ -4,10 +4,12 @@
 # Called by tools/spark (which has installed what is missing) and, for `ptxas`, by CMake.
 import argparse
 import sys
+from pathlib import Path
 
 import build
 import checked
 import demo as demonstration
+import docs
 import generation
 import ptxas
 import record
@@ -86,6 +88,10 @@ def kernels(args, rest):
     return build.call([*PTXC, "--as", "tools/spark", args.command, *rest])
 
 
+def documentation(args, rest):
+    return docs.carry_out(args.serve, Path(args.into).resolve())
+
+
 def clean(args, rest):
     return build.clean()
 
@@ -143,6 +149,10 @@ def parser():
     made.add_argument("op", help="the operator, as gemm")
     made.add_argument("shape", nargs="*", help="its sizes, as 7 4095 4096")
     command("witness", witness, "run the instruction tests on a GPU and record what it answered", "tests/emu/run.py")
+    made = command("docs", documentation, "build the documentation site into build/site")
+    made.add_argument("--serve", action="store_true", help="instead: show it at an address of this machine, as it is "
+                                                           "written")
+    made.add_argument("--into", default=build.BUILD / "site", help="another folder")
     command("clean", clean, "remove build/")
     made = command("ptxas", fetch_ptxas, "print the path of the ptxas in use; fetches the pinned one if need be")
     made.add_argument("--into", default=build.PINNED, help="the folder for a fetched one (default: build/pinned)")

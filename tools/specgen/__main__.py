@@ -14,6 +14,7 @@ import layout
 import pages
 import python
 import rust
+import support
 import tables
 from model import SpecError, load_families
 
@@ -47,7 +48,8 @@ def generate(root):
         "tests/api/link_check.c": layout.link_check(text),
         "tests/api/layout_check.c": layout.layout_check(text),
         SNAPSHOT: layout.snapshot(text),
-        "docs/ops/README.md": pages.index(families),
+        "docs/ops/README.md": pages.index(families) + support.support(families, support.kernels(root)),
+        "docs/errors.md": support.errors(root, text),
     }
     out |= {f"docs/ops/{fam.name}.md": pages.page(fam, enums) for fam in families}
     for language in (rust, go, python):
