@@ -52,9 +52,9 @@ def build_wheel(options, tools):
     env = dict(os.environ, PATH=f"{tools}{os.pathsep}{os.environ['PATH']}", PKG_CONFIG_PATH=str(pc.parent))
     folder = options.into / "wheel"
     shutil.rmtree(folder, ignore_errors=True)
-    words = ["-C", f"build-dir={options.into / 'build'}"]
+    words = ["--config-settings", f"build-dir={options.into / 'build'}"]
     if options.emulator:
-        words += ["-C", f"cmake.define.LIBSPARK_EMULATOR={options.emulator}"]
+        words += ["--config-settings", f"cmake.define.LIBSPARK_EMULATOR={options.emulator}"]
     pip(tools.parent, "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, *words, HERE, env=env)
     wheel, = folder.glob("*.whl")
     if "-cp39-abi3-" not in wheel.name:
