@@ -29,11 +29,12 @@ def page_of(path):
     return path.relative_to(ROOT / "docs" if inside else ROOT).as_posix() if path.is_relative_to(ROOT) else None
 
 
-def listed(folder):
-    """The pages in a folder of docs/ or of the tree, and those of the folders in it; its own README is named or not."""
+def listed(folder, named):
+    """The pages in a folder of docs/ or of the tree, and those of the folders in it. Not its own README, which is named
+    or is left out, and not that of a folder whose name a page that is `named` has: bindings/go where there is go.md."""
     home = ROOT / "docs" / folder if (ROOT / "docs" / folder).is_dir() else ROOT / folder
     return [page_of(path) for path in sorted([*home.glob("*.md"), *home.glob("*/README.md")])
-            if path != home / "README.md"]
+            if path != home / "README.md" and f"{path.parent.name}.md" not in named]
 
 
 def expanded(entries):
@@ -42,7 +43,7 @@ def expanded(entries):
         if isinstance(entry, dict):
             out += [{title: expanded(below) if isinstance(below, list) else below} for title, below in entry.items()]
         else:
-            out += listed(entry) if entry.endswith("/") else [entry]
+            out += listed(entry, entries) if entry.endswith("/") else [entry]
     return out
 
 
