@@ -76,7 +76,7 @@ def structure(op, enums):
 def conversion(op):
     """The method that fills the C structure."""
     args = f"C.spark_{op.name}_args"
-    text = (f"func (o {camel(op.name)}) call() *call {{\n\tc := newCall(C.SPARK_OP_{op.name.upper()}, "
+    text = (f"func (o *{camel(op.name)}) call() *call {{\n\tc := newCall(C.SPARK_OP_{op.name.upper()}, "
             f"unsafe.Sizeof({args}{{}}))\n\targs := (*{args})(c.args())\n")
     for f in op.fields:
         name = "_" * (f.name in KEYWORDS) + f.name

@@ -72,11 +72,13 @@ var calls = sync.Pool{New: func() any { return &call{frame: new(frame)} }}
 
 func newCall(op C.uint32_t, size uintptr) *call {
 	c := calls.Get().(*call)
-	*c.frame = frame{}
-	c.frame.err.struct_size = C.sizeof_spark_error
-	c.frame.exec.struct_size = C.sizeof_spark_exec
-	c.head().struct_size = C.uint32_t(size)
-	c.head().op = op
+	c.frame.err = C.spark_error{struct_size: C.sizeof_spark_error}
+	c.frame.exec = C.spark_exec{struct_size: C.sizeof_spark_exec}
+	args := c.frame.args[:size/8]
+	for i := range args {
+		args[i] = 0
+	}
+	*c.head() = C.spark_args{struct_size: C.uint32_t(size), op: op}
 	return c
 }
 

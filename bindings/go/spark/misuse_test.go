@@ -132,7 +132,7 @@ func TestNothingIsNoCrash(t *testing.T) {
 }
 
 func TestTwoContextsDoNotMix(t *testing.T) {
-	ctx, stream := device(t)
+	_, stream := device(t)
 	other, elsewhere := device(t)
 	mine, foreign := put(t, stream, float32(1), 2, 3, 4), put(t, elsewhere, float32(1), 2, 3, 4)
 	said := refused(t, Rmsnorm{X: mine.View(1, 4), Y: foreign.View(1, 4)}.Launch(stream), ErrInvalidHandle)
@@ -151,7 +151,6 @@ func TestTwoContextsDoNotMix(t *testing.T) {
 	refused(t, Rmsnorm{X: mine.View(1, 4), Y: mine.View(1, 4), Workspace: workspace}.Launch(stream), ErrInvalidHandle)
 	_, err = NewContext(999)
 	refused(t, err, ErrInvalidDevice)
-	_ = ctx
 }
 
 func TestCopiesStayInside(t *testing.T) {

@@ -108,7 +108,7 @@ type Gemm struct {
 	KernelID uint64
 }
 
-func (o Gemm) call() *call {
+func (o *Gemm) call() *call {
 	c := newCall(C.SPARK_OP_GEMM, unsafe.Sizeof(C.spark_gemm_args{}))
 	args := (*C.spark_gemm_args)(c.args())
 	c.tensor(&args.a, "a", &o.A)
@@ -231,7 +231,7 @@ type Attention struct {
 	KernelID uint64
 }
 
-func (o Attention) call() *call {
+func (o *Attention) call() *call {
 	c := newCall(C.SPARK_OP_ATTENTION, unsafe.Sizeof(C.spark_attention_args{}))
 	args := (*C.spark_attention_args)(c.args())
 	c.tensor(&args.q, "q", &o.Q)
@@ -329,7 +329,7 @@ type Rmsnorm struct {
 	KernelID uint64
 }
 
-func (o Rmsnorm) call() *call {
+func (o *Rmsnorm) call() *call {
 	c := newCall(C.SPARK_OP_RMSNORM, unsafe.Sizeof(C.spark_rmsnorm_args{}))
 	args := (*C.spark_rmsnorm_args)(c.args())
 	c.tensor(&args.x, "x", &o.X)
@@ -461,7 +461,7 @@ type Sample struct {
 	KernelID uint64
 }
 
-func (o Sample) call() *call {
+func (o *Sample) call() *call {
 	c := newCall(C.SPARK_OP_SAMPLE, unsafe.Sizeof(C.spark_sample_args{}))
 	args := (*C.spark_sample_args)(c.args())
 	c.tensor(&args.logits, "logits", &o.Logits)
@@ -548,7 +548,7 @@ type Embedding struct {
 	KernelID uint64
 }
 
-func (o Embedding) call() *call {
+func (o *Embedding) call() *call {
 	c := newCall(C.SPARK_OP_EMBEDDING, unsafe.Sizeof(C.spark_embedding_args{}))
 	args := (*C.spark_embedding_args)(c.args())
 	c.tensor(&args.table, "table", &o.Table)
@@ -617,7 +617,7 @@ type L2norm struct {
 	KernelID uint64
 }
 
-func (o L2norm) call() *call {
+func (o *L2norm) call() *call {
 	c := newCall(C.SPARK_OP_L2NORM, unsafe.Sizeof(C.spark_l2norm_args{}))
 	args := (*C.spark_l2norm_args)(c.args())
 	c.tensor(&args.x, "x", &o.X)
@@ -704,7 +704,7 @@ type Layernorm struct {
 	KernelID uint64
 }
 
-func (o Layernorm) call() *call {
+func (o *Layernorm) call() *call {
 	c := newCall(C.SPARK_OP_LAYERNORM, unsafe.Sizeof(C.spark_layernorm_args{}))
 	args := (*C.spark_layernorm_args)(c.args())
 	c.tensor(&args.x, "x", &o.X)
@@ -803,7 +803,7 @@ type Rope struct {
 	KernelID uint64
 }
 
-func (o Rope) call() *call {
+func (o *Rope) call() *call {
 	c := newCall(C.SPARK_OP_ROPE, unsafe.Sizeof(C.spark_rope_args{}))
 	args := (*C.spark_rope_args)(c.args())
 	c.tensor(&args.positions, "positions", &o.Positions)
@@ -893,7 +893,7 @@ type KVAppend struct {
 	KernelID uint64
 }
 
-func (o KVAppend) call() *call {
+func (o *KVAppend) call() *call {
 	c := newCall(C.SPARK_OP_KV_APPEND, unsafe.Sizeof(C.spark_kv_append_args{}))
 	args := (*C.spark_kv_append_args)(c.args())
 	c.tensor(&args.k, "k", &o.K)
@@ -964,7 +964,7 @@ type Activation struct {
 	KernelID uint64
 }
 
-func (o Activation) call() *call {
+func (o *Activation) call() *call {
 	c := newCall(C.SPARK_OP_ACTIVATION, unsafe.Sizeof(C.spark_activation_args{}))
 	args := (*C.spark_activation_args)(c.args())
 	c.tensor(&args.x, "x", &o.X)
@@ -1042,7 +1042,7 @@ type GLU struct {
 	KernelID uint64
 }
 
-func (o GLU) call() *call {
+func (o *GLU) call() *call {
 	c := newCall(C.SPARK_OP_GLU, unsafe.Sizeof(C.spark_glu_args{}))
 	args := (*C.spark_glu_args)(c.args())
 	c.tensor(&args.gate, "gate", &o.Gate)
@@ -1109,7 +1109,7 @@ type Add struct {
 	KernelID uint64
 }
 
-func (o Add) call() *call {
+func (o *Add) call() *call {
 	c := newCall(C.SPARK_OP_ADD, unsafe.Sizeof(C.spark_add_args{}))
 	args := (*C.spark_add_args)(c.args())
 	c.tensor(&args.a, "a", &o.A)
@@ -1183,7 +1183,7 @@ type Softmax struct {
 	KernelID uint64
 }
 
-func (o Softmax) call() *call {
+func (o *Softmax) call() *call {
 	c := newCall(C.SPARK_OP_SOFTMAX, unsafe.Sizeof(C.spark_softmax_args{}))
 	args := (*C.spark_softmax_args)(c.args())
 	c.tensor(&args.x, "x", &o.X)
@@ -1247,7 +1247,7 @@ type Cast struct {
 	KernelID uint64
 }
 
-func (o Cast) call() *call {
+func (o *Cast) call() *call {
 	c := newCall(C.SPARK_OP_CAST, unsafe.Sizeof(C.spark_cast_args{}))
 	args := (*C.spark_cast_args)(c.args())
 	c.tensor(&args.x, "x", &o.X)
@@ -1314,7 +1314,7 @@ type Dequantize struct {
 	KernelID uint64
 }
 
-func (o Dequantize) call() *call {
+func (o *Dequantize) call() *call {
 	c := newCall(C.SPARK_OP_DEQUANTIZE, unsafe.Sizeof(C.spark_dequantize_args{}))
 	args := (*C.spark_dequantize_args)(c.args())
 	c.tensor(&args.x, "x", &o.X)

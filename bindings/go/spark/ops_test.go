@@ -223,3 +223,20 @@ func dequantizeCase(t *testing.T, ctx *Context, stream *Stream) {
 	y := empty[float32](t, ctx, 32)
 	near(t, do(t, stream, Dequantize{X: x.View(1, 34).Records(RecordQ8_0), Y: y.View(1, 32)}, y), want...)
 }
+
+func TestOptionsReachTheLibrary(t *testing.T) {
+	ctx, stream := device(t)
+	for flags, op := range map[uint32]Gemm{0: {}, 1: {Deterministic: true}, 2: {BatchInvariant: true}} {
+		if found := uint32(op.call().head().flags); found != flags {
+			t.Errorf("flags are %d; %d wanted", found, flags)
+		}
+	}
+	x := put(t, stream, float32(1), 2, 3, 4)
+	call := Rmsnorm{X: x.View(1, 4), Y: x.View(1, 4)}
+	for _, kernel := range must(call.Kernels(ctx)) {
+		call.KernelID = kernel.KernelID
+		ok(t, call.Launch(stream))
+	}
+	call.KernelID = 1
+	refused(t, call.Launch(stream), ErrInvalidValue)
+}
