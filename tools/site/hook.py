@@ -85,8 +85,8 @@ def on_page_markdown(markdown, page, config, files):
     known = {file.src_uri for file in files.documentation_pages()}
     markdown = re.sub(r"^<!--.*?-->\n", "", markdown)  # what the page is made from: MkDocs wants the title first
     if page.is_homepage:  # theme/home.html shows the name and the first paragraph
-        name, page.meta["tagline"], markdown = markdown.split("\n\n", 2)
-        page.title, page.meta["template"], page.meta["hide"] = name.lstrip("# "), "home.html", ["navigation"]
+        name, tagline, markdown = markdown.split("\n\n", 2)
+        page.meta |= {"name": name.lstrip("# "), "tagline": tagline, "template": "home.html", "hide": ["navigation"]}
     lines, fenced = [], False
     for line in markdown.split("\n"):
         fenced ^= line.lstrip().startswith("```")
