@@ -47,7 +47,7 @@ PLANTED = {
 }
 CLEAN = {
     "README.md": "# x\n\n## A part\n\n[here](docs/README.md), [there](#a-part), LIBSPARK_LOG\n",
-    "docs/README.md": "# docs\n",
+    "docs/README.md": "<!-- made by a tool; do not edit -->\n# docs\n" + "| row |\n" * 30,
     "src/README.md": "# src\n",
     "src/core/README.md": "# core\n",
     "src/core/knobs.inc": SPDX + 'KNOB(log, "LIBSPARK_LOG", "where to")\n',
