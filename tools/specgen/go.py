@@ -54,10 +54,15 @@ def go_type(f, enums):
     return camel(enum_type(enums[f.enum])) if f.kind == "enum" else SCALARS[f.kind][0]
 
 
+def about(f):
+    if f.kind != "tensor":
+        return f.doc
+    return rust.note(f) + (f" May be {' or '.join(f.in_place)}, in place." if f.in_place else "")
+
+
 def members(op, enums):
     """[(name, type, comment)] of an operator's structure."""
-    out = [(camel(f.name), go_type(f, enums), rust.note(f) if f.kind == "tensor" else f.doc)
-           for f in op.fields if f.kind != "reserved"]
+    out = [(camel(f.name), go_type(f, enums), about(f)) for f in op.fields if f.kind != "reserved"]
     out += [(camel(flag["name"]), "bool", f"Flag: {flag['doc']}.") for flag in op.flags]
     names = [name for name, _, _ in out]
     if TAKEN & set(names) or len(set(names)) < len(names):
@@ -69,8 +74,8 @@ def structure(op, enums):
     block = "".join(f"//\t{line}".rstrip() + "\n" for line in f"{op.formula}\n\n{op.doc}".splitlines())
     text = comment(f"{camel(op.name)} calls the operator {op.name}. {op.brief}") + f"//\n{block}"
     text += f"type {camel(op.name)} struct {{\n"
-    return text + "\n".join(f"{comment(about, chr(9))}\t{name} {kind}\n"
-                            for name, kind, about in members(op, enums)) + "}\n\n"
+    return text + "\n".join(f"{comment(note, chr(9))}\t{name} {kind}\n"
+                            for name, kind, note in members(op, enums)) + "}\n\n"
 
 
 def conversion(op):
@@ -90,12 +95,12 @@ def conversion(op):
 
 
 def methods(op):
-    return "".join(f"\n{comment(f'{name} {about}')}func (o {camel(op.name)}) {name}({argument}) {result} "
-                   f"{{\n\treturn o.call().{call}\n}}\n" for name, argument, result, call, about in METHODS)
+    return "".join(f"\n{comment(f'{name} {note}')}func (o {camel(op.name)}) {name}({argument}) {result} "
+                   f"{{\n\treturn o.call().{call}\n}}\n" for name, argument, result, call, note in METHODS)
 
 
-def constants(kind, about, rows):
-    text = comment(about) + f"type {kind} uint32\n\nconst (\n"
+def constants(kind, doc, rows):
+    text = comment(doc) + f"type {kind} uint32\n\nconst (\n"
     return text + "\n".join((comment(note, "\t") if note else "") + f"\t{name} {kind} = {value}\n"
                             for name, value, note in rows) + ")\n"
 

@@ -195,6 +195,7 @@ func NewWorkspace(stream *Stream, bytes int) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
+	buffer.memory.name = "the workspace"
 	return &Workspace{buffer, stream}, nil
 }
 

@@ -26,7 +26,7 @@ type handle struct {
 
 func (h *handle) common() *handle { return h }
 
-// adopt gives a thing its first user, the owner. In a context, the caller's hold of that passes to the thing.
+// adopt gives a thing its first user, the owner. The caller's hold of the context passes to the thing.
 func adopt[T thing](made T, name string, ctx *Context) T {
 	h := made.common()
 	h.name, h.ctx = name, ctx

@@ -81,10 +81,13 @@ func TestUseAfterClose(t *testing.T) {
 	before, after := x.View(1, 64), y.View(1, 64)
 	workspace := must(NewWorkspace(stream, 64))
 	ok(t, workspace.Close())
-	refused(t, Rmsnorm{X: before, Y: after, Workspace: workspace}.Launch(stream), ErrInvalidHandle)
+	said := refused(t, Rmsnorm{X: before, Y: after, Workspace: workspace}.Launch(stream), ErrInvalidHandle)
+	if said.Message != "the workspace is closed" {
+		t.Errorf("the error is %#v", said)
+	}
 	ok(t, y.Close())
 	ok(t, y.Close())
-	said := refused(t, Rmsnorm{X: before, Y: after}.Launch(stream), ErrInvalidHandle)
+	said = refused(t, Rmsnorm{X: before, Y: after}.Launch(stream), ErrInvalidHandle)
 	if said.Op != "rmsnorm" || said.Field != "y" {
 		t.Errorf("the error is %#v", said)
 	}

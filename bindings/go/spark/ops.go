@@ -80,7 +80,7 @@ type Gemm struct {
 	// Optional, [B?, M, N], as d. The addend, times beta.
 	C Tensor
 
-	// Output, [B?, M, N], F32 BF16 F16. The result.
+	// Output, [B?, M, N], F32 BF16 F16. The result. May be c, in place.
 	D Tensor
 
 	// Optional, [N], as d F32. Added to every row, before the activation.
@@ -298,10 +298,11 @@ type Rmsnorm struct {
 	// Optional, [..., N], as x. Added to x before the norm.
 	Residual Tensor
 
-	// Output, [..., N], as x. The result.
+	// Output, [..., N], as x. The result. May be x, in place.
 	Y Tensor
 
-	// Output, optional, [..., N], as x, needs residual. The rounded sum x + residual. Absent: not stored.
+	// Output, optional, [..., N], as x, needs residual. The rounded sum x + residual. Absent: not stored. May be
+	// residual, in place.
 	ResidualOut Tensor
 
 	// Added to the mean square; finite, not negative. 0 is 0: models use 1e-5 or 1e-6.
@@ -598,7 +599,7 @@ type L2norm struct {
 	// [..., N], F32 F16 BF16. The rows to normalise.
 	X Tensor
 
-	// Output, [..., N], as x. The result.
+	// Output, [..., N], as x. The result. May be x, in place.
 	Y Tensor
 
 	// Added to the sum of squares; finite, not negative. 0 is 0: models use 1e-6.
@@ -679,10 +680,11 @@ type Layernorm struct {
 	// Optional, [..., N], as x. Added to x before the norm.
 	Residual Tensor
 
-	// Output, [..., N], as x. The result.
+	// Output, [..., N], as x. The result. May be x, in place.
 	Y Tensor
 
-	// Output, optional, [..., N], as x, needs residual. The rounded sum x + residual. Absent: not stored.
+	// Output, optional, [..., N], as x, needs residual. The rounded sum x + residual. Absent: not stored. May be
+	// residual, in place.
 	ResidualOut Tensor
 
 	// Added to the mean square of the differences; finite, not negative. 0 is 0: models use 1e-5.
@@ -775,7 +777,7 @@ type Rope struct {
 	// [..., H, D], F32 F16 BF16. Heads of tokens.
 	X Tensor
 
-	// Output, [..., H, D], as x. The rotated heads.
+	// Output, [..., H, D], as x. The rotated heads. May be x, in place.
 	Y Tensor
 
 	// Updated, optional, [1], I32, needs table. Counts the positions outside the table.
@@ -945,7 +947,7 @@ type Activation struct {
 	// [..., N], F32 F16 BF16. The arguments.
 	X Tensor
 
-	// Output, [..., N], as x. The results.
+	// Output, [..., N], as x. The results. May be x, in place.
 	Y Tensor
 
 	// The function. NONE copies.
@@ -1020,7 +1022,7 @@ type GLU struct {
 	// [..., N], as gate. The factors.
 	Up Tensor
 
-	// Output, [..., N], as gate. The results.
+	// Output, [..., N], as gate. The results. May be gate or up, in place.
 	Y Tensor
 
 	// The function of gate. NONE: y = gate * up.
@@ -1093,7 +1095,7 @@ type Add struct {
 	// [..., N], as a. The other.
 	B Tensor
 
-	// Output, [..., N], as a. The sum.
+	// Output, [..., N], as a. The sum. May be a or b, in place.
 	Y Tensor
 
 	// Same inputs, same device: same bits, every time.
@@ -1161,7 +1163,7 @@ type Softmax struct {
 	// [..., N], F32 F16 BF16. The rows.
 	X Tensor
 
-	// Output, [..., N], as x. The result.
+	// Output, [..., N], as x. The result. May be x, in place.
 	Y Tensor
 
 	// Factor of x, such as the inverse of a temperature; at most 2^126 in magnitude. 0 = 1.
