@@ -99,8 +99,8 @@ def main():
     run(python, "-m", "unittest", "discover", "-s", HERE / "tests", env=env, cwd=options.into)
     check_decode_step(options, python, env)
     for what in (["-p", "libspark"], sorted(HERE.glob("examples/*.py"))):
-        run(tools / "mypy", "--strict", "--python-executable", python, "--cache-dir", options.into / "mypy", *what,
-            env=env, cwd=options.into)
+        run(tools / "mypy", "--config-file", HERE / "pyproject.toml", "--python-executable", python,
+            "--cache-dir", options.into / "mypy", *what, env=env, cwd=options.into)
 
 
 if __name__ == "__main__":

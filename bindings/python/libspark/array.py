@@ -55,13 +55,14 @@ def as_shape(shape: Union[int, Sequence[int]]) -> Shape:
 
 
 class TensorSpec:
-    """A tensor without memory, for query, explain, kernels and prepare. A launch refuses it."""
+    """A tensor without memory, for plans: a launch refuses it. With the address of other software's memory, which has
+    to live until the work on it is done, it can be launched too."""
 
-    def __init__(self, shape: Union[int, Sequence[int]], dtype: DtypeLike,
-                 strides: Optional[Sequence[int]] = None) -> None:
+    def __init__(self, shape: Union[int, Sequence[int]], dtype: DtypeLike, strides: Optional[Sequence[int]] = None,
+                 address: int = 0) -> None:
         self.shape, self.dtype = as_shape(shape), as_dtype(dtype)
         self.strides = packed_strides(self.shape) if strides is None else tuple(strides)
-        self._raw = describe(0, 0, self.dtype, self.shape, self.strides)
+        self._raw = describe(address, 0, self.dtype, self.shape, self.strides)
 
 
 class DeviceArray:

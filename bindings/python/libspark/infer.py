@@ -31,7 +31,7 @@ def learn(known: Dict[str, Shape], dims: Dims, shape: Shape) -> None:
     if dims[0] == REST:
         known.setdefault(REST, shape[:lead])
     elif dims[0].endswith("?") and lead == 1:
-        known[dims[0]] = max(known.get(dims[0], (0,)), shape[:1])
+        known.setdefault(dims[0], shape[:1])
     for letter, size in zip(fixed, trail):
         known.setdefault(letter, (size,))
 

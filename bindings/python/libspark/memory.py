@@ -2,7 +2,7 @@
 """Device memory with an owner, and what the library's element types are on the host."""
 from __future__ import annotations
 
-from typing import Optional, Set, Tuple, Union
+from typing import Any, Optional, Set, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from .codes import Dtype
 from .context import Context
 from .stream import Stream
 
-AnyArray = npt.NDArray[np.generic]
+AnyArray = npt.NDArray[Any]
 DtypeLike = Union[Dtype, str, npt.DTypeLike]
 
 BITS = {Dtype.F32: 32, Dtype.F16: 16, Dtype.BF16: 16, Dtype.F64: 64, Dtype.TF32: 32, Dtype.I8: 8, Dtype.U8: 8,

@@ -61,6 +61,7 @@ class Field:
         self.is_in = bool(field.flags & sparkc.SPARK_FIELD_IN)
         self.is_out = bool(field.flags & sparkc.SPARK_FIELD_OUT)
         self.optional = bool(field.flags & sparkc.SPARK_FIELD_OPTIONAL)
+        self.is_quantised = bool(field.flags & sparkc.SPARK_FIELD_QUANT)
         self.choices = _choices(field.choices)
         self.dims = infer.parse(self.shape) if self.is_tensor else ()
         self._number = struct.Struct(SCALARS[field.kind]) if field.kind in SCALARS else None
@@ -118,6 +119,11 @@ class Call:
         self._frees = self.ctx.frees
 
     @property
+    def workspace_size(self) -> int:
+        """Bytes of workspace that a launch needs."""
+        return sparkc.spark_op_query(self.ctx.handle, self._raw).workspace_size
+
+    @property
     def info(self) -> OpInfo:
         """What a launch will do."""
         return OpInfo.of(sparkc.spark_op_query(self.ctx.handle, self._raw))
@@ -159,6 +165,10 @@ class Call:
     def _workspace(self, memory: Memory, address: int, size: int) -> None:
         memory.use(self.stream)
         self._memories.append(memory)
+        self.use_workspace(address, size)
+
+    def use_workspace(self, address: int, size: int) -> None:
+        """Memory of other software as workspace; it lives until the work is done."""
         _EXEC_WORKSPACE.pack_into(self._exec, 16, address, size)
 
     def launch(self) -> Any:
@@ -168,7 +178,7 @@ class Call:
         except SparkError as error:
             if error.status != Status.WORKSPACE_TOO_SMALL:
                 raise
-        self._room(self.info.workspace_size)
+        self._room(self.workspace_size)
         return self()
 
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators: arguments, outputs that are made, errors; every one of the library, from reflection."""
+import importlib
+import sys
 import unittest
+from unittest import mock
 
 import numpy as np
 from support import OnDevice, random
@@ -132,6 +135,13 @@ class Misuse(OnDevice):
         with self.assertRaises(MemoryError) as caught:
             DeviceArray.empty((1 << 60,), "u8", stream=self.stream)
         self.assertIsInstance(caught.exception, errors.OutOfMemory)
+
+
+class WithoutTorch(unittest.TestCase):
+    def test_it_says_what_is_missing(self):
+        with mock.patch.dict(sys.modules, {"torch": None}):
+            with self.assertRaisesRegex(ImportError, "libspark.torch needs PyTorch"):
+                importlib.import_module("libspark.torch")
 
 
 class Offline(unittest.TestCase):
