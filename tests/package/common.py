@@ -4,6 +4,7 @@
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -47,6 +48,11 @@ def compare_decode_step(test, said):
         test.assertEqual(said.partition("on ")[0], EXPECTED.read_text())
 
 
+def missing(*tools):
+    """A sentence about the first of the programs that is not here; None when all are."""
+    return next((f"{tool} is not here: this is not tested" for tool in tools if not shutil.which(tool)), None)
+
+
 def main(skip=None):
     """The tests of the calling module; `skip` is a sentence that says why they cannot run here."""
     parser = argparse.ArgumentParser()
@@ -56,6 +62,7 @@ def main(skip=None):
     parser.add_argument("--ptxas", default="", help="the assembler, for tests that configure the project again")
     parser.add_argument("--kernels", default="", help="a folder of assembled kernels, so that those tests are quick")
     parser.parse_known_args(namespace=options)
+    options.build, options.into = options.build.resolve(), options.into.resolve()
     if skip:
         print(skip)
         sys.exit(SKIPPED)
