@@ -37,9 +37,11 @@ def rust_version():
 
 
 class Cargo:
-    def __init__(self, program, options):
-        self.program, self.options = program, options
-        asked = subprocess.run([program, "--version"], capture_output=True, text=True, cwd=HERE)
+    """One cargo at work on the crates of a folder."""
+
+    def __init__(self, program, options, crates=HERE):
+        self.program, self.crates = program, crates
+        asked = subprocess.run([program, "--version"], capture_output=True, text=True, cwd=crates)
         self.version = asked.stdout.strip() or "cargo"
         self.folder = options.into / re.sub(r"[^\w.]+", "-", self.version)
         library = next(options.prefix.rglob("libspark.pc"), None) or sys.exit(f"no libspark.pc in {options.prefix}")
@@ -51,7 +53,7 @@ class Cargo:
 
     def call(self, *words, quiet=False):
         command = [self.program, *words]
-        return subprocess.run(command, cwd=HERE, env=self.env, capture_output=quiet).returncode == 0
+        return subprocess.run(command, cwd=self.crates, env=self.env, capture_output=quiet).returncode == 0
 
     def compiler(self):
         return subprocess.run(["rustc", "--version"], env=self.env, capture_output=True, text=True).stdout
@@ -94,19 +96,27 @@ class Cargo:
         for example in sorted((HERE / "libspark" / "examples").glob("*.rs")):
             self.run("run", "--example", example.stem)
         self.compare()
+        self.lint()
+
+    def lint(self):
         if self.call("clippy", "--version", quiet=True):
             self.run("clippy", "--workspace", "--all-targets", "--", "-D", "warnings")
         if self.call("fmt", "--version", quiet=True) and not self.call("fmt", "--check"):
             sys.exit("check.py: cargo fmt would change these")
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Run the Rust crates' tests against an installed libspark.")
+def read_options(about):
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--prefix", type=Path, required=True, help="where libspark is installed")
     parser.add_argument("--into", type=Path, required=True, help="the folder for what cargo builds")
     parser.add_argument("--driver", default="gpu", help="LIBSPARK_DRIVER: gpu, emu, or the path of an emulator")
     options = parser.parse_args()
     options.prefix, options.into = options.prefix.resolve(), options.into.resolve()
+    return options
+
+
+def main():
+    options = read_options("Run the Rust crates' tests against an installed libspark.")
     found = toolchains() or skip("there is no cargo")
     if not shutil.which("pkg-config"):
         skip("there is no pkg-config")

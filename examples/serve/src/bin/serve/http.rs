@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The routes: each hands a request to the engine and gives back what the engine tells, whole or as it comes.
+use crate::api::{Body, Form, Refusal};
+use crate::engine::STOPPING;
+use crate::queue::{Event, Job, Queue, Refused};
+use axum::extract::rejection::JsonRejection;
+use axum::extract::State;
+use axum::http::{header, StatusCode};
+use axum::response::sse::{self, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures_util::stream::{self, StreamExt};
+use libspark::Context;
+use model::tokenizer::Tokenizer;
+use serde_json::{json, Value};
+use std::convert::Infallible;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
+
+/// What all routes share.
+pub struct App {
+    pub name: String,
+    pub context: usize,
+    pub slots: usize,
+    pub tokenizer: Arc<Tokenizer>,
+    pub queue: Arc<Queue>,
+    pub device: Context,
+}
+
+type Shared = State<Arc<App>>;
+type Received = Result<Json<Body>, JsonRejection>;
+
+pub fn router(app: App) -> Router {
+    let not_here = || async { Refusal::new(404, None, "there is no such route") };
+    let not_so = || async { Refusal::new(405, None, "this route takes another method") };
+    Router::new()
+        .route("/v1/completions", post(|State(app): Shared, body: Received| complete(app, body, false)))
+        .route("/v1/chat/completions", post(|State(app): Shared, body: Received| complete(app, body, true)))
+        .route("/v1/models", get(models))
+        .route("/health", get(health))
+        .fallback(not_here)
+        .method_not_allowed_fallback(not_so)
+        .with_state(Arc::new(app))
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, Json(self.body())).into_response();
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+async fn models(State(app): Shared) -> Json<Value> {
+    let model = json!({"id": app.name, "object": "model", "created": 0, "owned_by": "local"});
+    Json(json!({"object": "list", "data": [model]}))
+}
+
+async fn health(State(app): Shared) -> Result<Json<Value>, Refusal> {
+    let (free, total) = app.device.memory().map_err(|error| Refusal::new(503, None, error.to_string()))?;
+    Ok(Json(json!({
+        "status": "ok",
+        "model": app.name,
+        "context": app.context,
+        "slots": app.slots,
+        "active": app.queue.active.load(Ordering::Relaxed),
+        "waiting": app.queue.waiting(),
+        "device_memory_in_use": total - free,
+    })))
+}
+
+async fn complete(app: Arc<App>, body: Received, chat: bool) -> Result<Response, Refusal> {
+    let Json(body) = body.map_err(|rejection| {
+        let status = if rejection.status().as_u16() == 422 { 400 } else { rejection.status().as_u16() };
+        Refusal::new(status, None, rejection.body_text())
+    })?;
+    let checking = app.clone();
+    // A long prompt takes a while to cut into tokens: not on the thread that serves all connections.
+    let check = move || body.request(chat, &checking.name, &checking.tokenizer, checking.context);
+    let checked = tokio::task::spawn_blocking(check).await;
+    let request = checked.map_err(|error| Refusal::new(500, None, error.to_string()))??;
+    let (form, streamed) = (Form::new(chat, &app.name, &request), request.stream);
+    let (events, receiver) = unbounded_channel();
+    let (max_tokens, sampling) = (request.max_tokens, request.sampling);
+    let job = Job { prompt: request.prompt, max_tokens, sampling, stops: request.stops, events };
+    app.queue.submit(job).map_err(|refused| match refused {
+        Refused::Full => Refusal::new(429, None, "all slots are taken and the queue is full: try again later"),
+        Refused::Closed => Refusal::new(503, None, STOPPING),
+    })?;
+    if streamed {
+        return Ok(in_pieces(form, receiver));
+    }
+    whole(form, receiver).await
+}
+
+async fn whole(form: Form, mut events: UnboundedReceiver<Event>) -> Result<Response, Refusal> {
+    let mut answer = String::new();
+    while let Some(event) = events.recv().await {
+        match event {
+            Event::Text(text) => answer.push_str(&text),
+            Event::End { reason, tokens } => return Ok(Json(form.whole(&answer, reason, tokens)).into_response()),
+            Event::Failed(why) => return Err(Refusal::new(503, None, why)),
+        }
+    }
+    Err(Refusal::new(500, None, "the answer broke off"))
+}
+
+/// Server-sent events. When the client goes away, the response is dropped, and `events` with it.
+fn in_pieces(form: Form, events: UnboundedReceiver<Event>) -> Response {
+    let data = |object: Value| sse::Event::default().data(object.to_string());
+    let opening = form.opening().map(data);
+    let told = stream::unfold(events, |mut events| async { Some((events.recv().await?, events)) });
+    let pieces = told.flat_map(move |event| {
+        stream::iter(match event {
+            Event::Text(text) if text.is_empty() => Vec::new(),
+            Event::Text(text) => vec![data(form.piece(&text))],
+            Event::End { reason, tokens } => {
+                let done = sse::Event::default().data("[DONE]");
+                form.closing(reason, tokens).into_iter().map(data).chain([done]).collect()
+            }
+            Event::Failed(why) => vec![data(Refusal::new(503, None, why).body())],
+        })
+    });
+    Sse::new(stream::iter(opening).chain(pieces).map(Ok::<_, Infallible>))
+        .keep_alive(KeepAlive::default())
+        .into_response()
+}

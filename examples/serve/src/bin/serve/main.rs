@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An OpenAI-style server for one model: many connections, one thread with the model, several requests in each step.
+mod api;
+mod engine;
+mod http;
+mod queue;
+
+use anyhow::{ensure, Context as _, Result};
+use engine::{Engine, STOPPING};
+use http::App;
+use libspark::Context;
+use model::gguf::Gguf;
+use model::shape::Shape;
+use model::step::Model;
+use model::tokenizer::Tokenizer;
+use queue::Queue;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::{oneshot, Notify};
+
+const USAGE: &str = "usage: serve --model FILE [options]
+
+Serves /v1/completions, /v1/chat/completions, /v1/models and /health, without encryption or keys: put a proxy in front
+of it where others can reach it.
+
+  --model FILE     a GGUF file (Llama layout; Q4_1, Q8_0 and F32); its name without the ending is the model's
+  --listen ADDRESS where to listen (default 127.0.0.1:8080; port 0: any, it is printed)
+  --slots N        requests that are worked on at a time (default 8)
+  --queue N        requests that may wait for a slot; more are refused with 429 (default 32)
+  --context N      tokens of a prompt and its answer together (default: what the model was trained for)
+  --grace SECONDS  how long requests may go on after SIGTERM (default 30)";
+
+struct Options {
+    model: PathBuf,
+    listen: String,
+    slots: usize,
+    queue: usize,
+    context: Option<usize>,
+    grace: Duration,
+}
+
+fn options() -> Result<Options> {
+    use lexopt::prelude::*;
+    let (listen, grace) = ("127.0.0.1:8080".to_owned(), Duration::from_secs(30));
+    let mut o = Options { model: PathBuf::new(), listen, slots: 8, queue: 32, context: None, grace };
+    let mut parser = lexopt::Parser::from_env();
+    while let Some(word) = parser.next()? {
+        match word {
+            Long("model") => o.model = parser.value()?.into(),
+            Long("listen") => o.listen = parser.value()?.string()?,
+            Long("slots") => o.slots = parser.value()?.parse()?,
+            Long("queue") => o.queue = parser.value()?.parse()?,
+            Long("context") => o.context = Some(parser.value()?.parse()?),
+            Long("grace") => o.grace = Duration::try_from_secs_f64(parser.value()?.parse()?)?,
+            Short('h') | Long("help") => {
+                println!("{USAGE}");
+                std::process::exit(0)
+            }
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    ensure!(!o.model.as_os_str().is_empty(), "--model is missing\n\n{USAGE}");
+    ensure!((1..=256).contains(&o.slots), "--slots is {}; 1 to 256 can be", o.slots);
+    Ok(o)
+}
+
+/// SIGTERM or SIGINT.
+async fn told_to_stop() -> Result<()> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+/// Serves until told to stop, or until the engine has ended, which only an error makes it do by itself. Then no new
+/// request is taken, and those that were may go on for a while.
+async fn serve(app: App, listen: &str, grace: Duration, ended: oneshot::Receiver<()>) -> Result<()> {
+    let listener = TcpListener::bind(listen).await.with_context(|| format!("listening on {listen}"))?;
+    println!("listening on {}", listener.local_addr()?);
+    let (queue, stopping) = (app.queue.clone(), Arc::new(Notify::new()));
+    let noticed = stopping.clone();
+    let closing = queue.clone();
+    let stop = async move {
+        tokio::select! {
+            _ = told_to_stop() => {}
+            _ = ended => {}
+        }
+        closing.close();
+        noticed.notify_one();
+    };
+    let late = async {
+        stopping.notified().await;
+        tokio::time::sleep(grace).await;
+        queue.cancel(STOPPING);
+        // A client that does not read what it is told keeps its connection: it is left to itself.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    };
+    tokio::select! {
+        served = axum::serve(listener, http::router(app)).with_graceful_shutdown(stop) => served?,
+        () = late => {}
+    }
+    queue.cancel(STOPPING);
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let o = options()?;
+    let gguf = Gguf::open(&o.model)?;
+    let (shape, tokenizer) = (Shape::read(&gguf)?, Arc::new(Tokenizer::new(&gguf)?));
+    let context = o.context.unwrap_or(shape.trained);
+    ensure!((1..=shape.trained).contains(&context), "--context is {context}; 1 to {} can be", shape.trained);
+    let device = Context::new(0).context("no device; LIBSPARK_DRIVER=emu stands in for one")?;
+    let model = Model::load(&device, &gguf, &shape, o.slots, context)?;
+    drop(gguf);
+
+    let queue = Arc::new(Queue::new(o.queue));
+    let (ending, ended) = oneshot::channel();
+    let (words, jobs) = (tokenizer.clone(), queue.clone());
+    let engine = std::thread::spawn(move || {
+        let outcome = Engine::new(model, &words, &jobs).run();
+        let _ = ending.send(()); // nobody listens when it was told to stop
+        outcome
+    });
+    let name = o.model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let app = App { name, context, slots: o.slots, tokenizer, queue, device };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(serve(app, &o.listen, o.grace, ended));
+    let outcome = engine.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the engine has broken down")));
+    served.and(outcome)
+}
