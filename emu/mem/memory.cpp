@@ -14,9 +14,18 @@ namespace emu {
 namespace {
 
 constexpr uint64_t GRANULE = 1ull << Memory::GRANULE_SHIFT;
+// Freed ranges that are remembered: enough to name a late access, few enough that a long run stays small.
+constexpr size_t MOST_FREED = 1024;
 constexpr uint64_t MIN_RED = 64ull << 10, MAX_RED = 16ull << 20;
 
 uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+
+// The whole pages of a range go back to the system; when they are read again they are zero.
+void give_back(uint64_t from, uint64_t to) {
+    constexpr uint64_t page = 4096;
+    from = round_up(from, page), to = to / page * page;
+    if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
 
 void* reserve(uint64_t bytes) {
     void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -119,16 +128,16 @@ bool Memory::free(uint64_t address) {
     used_ -= a.bytes;
     quarantine_.push_back(address);
     quarantined_ += a.bytes;
-    // Give the pages back; the addresses stay taken.
-    uint64_t page = 4096, from = round_up(a.start, page), to = a.end() / page * page;
-    if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
-    while (quarantined_ > span_ / 4 && quarantine_.size() > 1) release_oldest();
+    give_back(a.start, a.end()); // the addresses stay taken
+    const uint64_t bits = reinterpret_cast<uint64_t>(defined_);
+    give_back(bits + (a.start - base_) / 8, bits + (a.end() - base_) / 8);
+    while (quarantine_.size() > MOST_FREED || (quarantined_ > span_ / 4 && quarantine_.size() > 1)) release_oldest();
     return true;
 }
 
 void Memory::release_oldest() {
     uint64_t start = quarantine_.front();
-    quarantine_.erase(quarantine_.begin());
+    quarantine_.pop_front();
     auto it = allocations_.find(start);
     uint64_t bytes = footprint(it->second);
     quarantined_ -= it->second.bytes;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -110,7 +111,7 @@ private:
     std::vector<const Allocation*> table_;       // [0] = nullptr
     std::map<uint64_t, Allocation> allocations_; // by start; live ones and the quarantine
     std::map<uint64_t, uint64_t> holes_;         // free space, start -> bytes
-    std::vector<uint64_t> quarantine_;           // starts, oldest first
+    std::deque<uint64_t> quarantine_;            // starts, oldest first
     uint64_t quarantined_ = 0;
     uint32_t next_id_ = 1;
     std::vector<uint32_t> free_slots_;

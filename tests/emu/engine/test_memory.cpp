@@ -2,6 +2,8 @@
 // The allocator and the defined bits.
 #include "engine_test.h"
 
+#include <algorithm>
+
 namespace {
 
 void allocations(void**) {
@@ -33,6 +35,20 @@ void reuse(void**) {
     }
     assert_int_equal(m.used(), 0);
 }
+void a_long_run_stays_small(void**) {
+    emu::Memory m(1 << 30);
+    const uint64_t first = m.alloc(100000);
+    uint64_t last = first;
+    m.free(first);
+    for (int i = 0; i < 1000; i++) m.free(m.alloc(100000));
+    assert_non_null(strstr(m.describe(first).c_str(), "freed allocation 1"));
+    for (int i = 0; i < 20000; i++) {
+        const uint64_t a = m.alloc(100000);
+        last = std::max(last, a);
+        m.free(a);
+    }
+    assert_in_range(last - first, 1, 1100 * 210000); // a range and its red zone, for each freed one that is remembered
+}
 void defined(void**) {
     emu::Memory m(1 << 20);
     uint64_t a = m.alloc(256), b = m.alloc(256);
@@ -51,6 +67,7 @@ void defined(void**) {
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(allocations), cmocka_unit_test(reuse), cmocka_unit_test(defined)};
+    const CMUnitTest tests[] = {cmocka_unit_test(allocations), cmocka_unit_test(reuse),
+                                cmocka_unit_test(a_long_run_stays_small), cmocka_unit_test(defined)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
