@@ -13,8 +13,15 @@ import sysconfig
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 EXPECTED = HERE.parent / "decode_step.txt"
+REFERENCE = ROOT / "examples" / "generate" / "reference" / "smollm2-135m-instruct.txt"
+GENERATED = 4  # tokens: by prefill, directly, and two by the graph
 SKIPPED = 77
+
+sys.path.insert(0, str(ROOT / "tools" / "sparklib"))
+import build  # noqa: E402
+import wheels  # noqa: E402  the pinned model
 
 
 def skip(sentence):
@@ -35,15 +42,29 @@ def pip(folder, *words, env=None):
         *words, env=env)
 
 
+def stamp_of(pins):
+    return hashlib.sha256(pins.read_bytes() + sys.version.encode()).hexdigest()
+
+
+def kept(folder, pins):
+    """Whether a folder has what `pins` names; what else it has is removed."""
+    stamp = folder / "pins.sha256"
+    if stamp.exists() and stamp.read_text() == stamp_of(pins):
+        return True
+    shutil.rmtree(folder, ignore_errors=True)
+    return False
+
+
+def keep(folder, pins):
+    (folder / "pins.sha256").write_text(stamp_of(pins))
+
+
 def environment(folder, pins):
     """A virtual environment with what the file `pins` names, and nothing else."""
-    wanted = hashlib.sha256(pins.read_bytes() + sys.version.encode()).hexdigest()
-    stamp = folder / "pins.sha256"
-    if not stamp.exists() or stamp.read_text() != wanted:
-        shutil.rmtree(folder, ignore_errors=True)
+    if not kept(folder, pins):
         run(sys.executable, "-m", "venv", "--without-pip", folder)
         pip(folder, "install", "--require-hashes", "--only-binary", ":all:", "-r", pins)
-        stamp.write_text(wanted)
+        keep(folder, pins)
     return folder / "bin"
 
 
@@ -78,6 +99,25 @@ def check_decode_step(options, python, env):
         sys.exit(f"check.py: examples/decode_step.py does not print what {EXPECTED.name} has")
 
 
+def check_generate(options, python, env):
+    """The greedy tokens of the reference's first prompt."""
+    model = wheels.present("model", build.PINNED)
+    if not model:
+        print("check.py: the model has not been fetched: examples/generate.py is not run")
+        return
+    pins, packages = HERE / "requirements" / "generate.txt", options.into / "packages"
+    if not kept(packages, pins):
+        pip(options.into / "clean", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:",
+            "--target", packages, "-r", pins)
+        keep(packages, pins)
+    command = [python, HERE / "examples" / "generate.py", model, "--ids", "--tokens", str(GENERATED)]
+    said = subprocess.run(command, env=env | {"PYTHONPATH": str(packages)}, capture_output=True, text=True)
+    print(said.stdout, said.stderr, sep="", flush=True)
+    wanted = [line.split()[1] for line in REFERENCE.read_text().splitlines() if line.startswith("token ")]
+    if said.returncode or said.stdout.split()[:GENERATED] != wanted[:GENERATED]:
+        sys.exit(f"check.py: examples/generate.py does not give the tokens {' '.join(wanted[:GENERATED])}")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Test the Python package against an installed libspark.")
     parser.add_argument("--prefix", type=Path, required=True, help="where libspark is installed")
@@ -98,6 +138,7 @@ def main():
     env = clean(options)
     run(python, "-m", "unittest", "discover", "-s", HERE / "tests", env=env, cwd=options.into)
     check_decode_step(options, python, env)
+    check_generate(options, python, env)
     for what in (["-p", "libspark"], sorted(HERE.glob("examples/*.py"))):
         run(tools / "mypy", "--config-file", HERE / "pyproject.toml", "--python-executable", python,
             "--cache-dir", options.into / "mypy", *what, env=env, cwd=options.into)
