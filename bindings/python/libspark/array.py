@@ -127,7 +127,12 @@ class DeviceArray:
     @property
     def stream(self) -> Stream:
         """The stream on which its memory was last used."""
-        return self._memory.stream
+        return self._memory.current
+
+    @property
+    def memories(self) -> Tuple[Memory, ...]:
+        """What a graph that uses it has to keep."""
+        return (self._memory,)
 
     @property
     def address(self) -> int:

@@ -7,7 +7,7 @@ import struct
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Protocol, Tuple
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 from . import sparkc
 
@@ -75,12 +75,12 @@ class Context:
         desc = bytearray(_DESC.pack(_DESC.size, 0, device, offline_arch, cu_context))
         self.handle = sparkc.spark_context_create(desc)
         self.device = device
-        self.frees = 0  # counts arrays that were freed by hand: what holds addresses looks again when it moves
-        self.captures: List[List[Any]] = []  # of each capture in progress: what it may have recorded
+        self.frees = 0  # counts what was ended by hand: whoever holds addresses and handles looks again when it moves
+        self.captures: List[List[Tuple[Stream, Tuple[Any, ...]]]] = []  # of each one in progress: what it may record
         self._deferred: List[Callable[[], None]] = []
         self._lock = threading.RLock()
         self._things: WeakSet[Closable] = WeakSet()
-        self._streams: Dict[int, Stream] = {}
+        self._streams: WeakValueDictionary[int, Stream] = WeakValueDictionary()
         self.workspaces: Dict[int, Memory] = {}
         _living.add(self)
 
@@ -116,13 +116,13 @@ class Context:
         with self._lock:
             self._things.add(thing)
 
-    def begin(self, call: Callable[[], object], kept: List[Any]) -> None:
+    def begin(self, call: Callable[[], object], kept: List[Tuple[Stream, Tuple[Any, ...]]]) -> None:
         """Begins a capture, which from here on is told what work may be recorded."""
         with self._lock:
             call()
             self.captures.append(kept)
 
-    def end(self, call: Callable[[], Any], kept: List[Any]) -> Any:
+    def end(self, call: Callable[[], Any], kept: List[Tuple[Stream, Tuple[Any, ...]]]) -> Any:
         """Ends it, and frees what waited for that."""
         with self._lock:
             try:
@@ -156,7 +156,6 @@ class Context:
             for thing in sorted(things, key=lambda thing: isinstance(thing, Stream)):  # streams last: the others wait
                 thing.close()
             self.workspaces.clear()
-            self._streams.clear()
             sparkc.spark_context_destroy(self.handle)
             self.handle = 0
 

@@ -110,7 +110,7 @@ def _cuda_array(told: Dict[str, Any], raw: bytearray, offset: int) -> Tuple[int,
 def stream_handle(stream: StreamLike) -> int:
     """Of a stream of this package, of PyTorch, CuPy, cuda.core, or a CUstream as an integer."""
     if isinstance(stream, (Stream, int)):
-        return stream if isinstance(stream, int) else stream.handle
+        return stream if isinstance(stream, int) else stream.live()
     if hasattr(stream, "__cuda_stream__"):
         return int(stream.__cuda_stream__()[1])
     for name in ("cuda_stream", "ptr"):

@@ -88,6 +88,11 @@ class Memory:
         self.used.add(stream)
         self.stream = stream
 
+    @property
+    def current(self) -> Stream:
+        """The stream on which it was last used; after that stream's end, the context's default one."""
+        return self.stream if self.stream.handle else self.ctx.stream()
+
     def live(self) -> int:
         if self.address is None:
             raise ValueError("the array was freed")

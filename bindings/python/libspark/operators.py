@@ -90,7 +90,8 @@ class Field:
 class Call:
     """An operator with its arguments, checked and kept: to be launched as often as wanted."""
 
-    __slots__ = ("operator", "ctx", "stream", "result", "_raw", "_exec", "_memories", "_kept", "_frees")
+    __slots__ = ("operator", "ctx", "stream", "result", "memories", "_raw", "_exec", "_kept", "_frees",
+                 "_own_workspace")
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
@@ -99,9 +100,10 @@ class Call:
         self.result: Any = None
         self._exec: bytearray
         self._raw = bytearray(operator._template)
-        self._memories: List[Memory] = []
+        self.memories: List[Memory] = []
         self._kept: List[object] = []
         self._frees = 0
+        self._own_workspace = False
 
     def __call__(self) -> Any:
         """Enqueues the work; gives the outputs. Never allocates or waits."""
@@ -114,7 +116,8 @@ class Call:
         return self.result
 
     def _look_again(self) -> None:
-        for memory in self._memories:
+        self.stream.live()
+        for memory in self.memories:
             memory.live()
         self._frees = self.ctx.frees
 
@@ -131,7 +134,8 @@ class Call:
     def prepare(self) -> Call:
         """Loads the code that a launch needs, and sees to its workspace."""
         info = sparkc.spark_op_prepare(self.ctx.handle, self._raw)
-        self._room(info.workspace_size)
+        if not self._own_workspace:
+            self._room(info.workspace_size)
         return self
 
     def explain(self) -> str:
@@ -164,7 +168,7 @@ class Call:
 
     def _workspace(self, memory: Memory, address: int, size: int) -> None:
         memory.use(self.stream)
-        self._memories.append(memory)
+        self.memories.append(memory)
         self.use_workspace(address, size)
 
     def use_workspace(self, address: int, size: int) -> None:
@@ -176,7 +180,7 @@ class Call:
         try:
             return self()
         except SparkError as error:
-            if error.status != Status.WORKSPACE_TOO_SMALL:
+            if error.status != Status.WORKSPACE_TOO_SMALL or self._own_workspace:
                 raise
         self._room(self.workspace_size)
         return self()
@@ -228,21 +232,21 @@ class Operator:
             self._take_positional(args, named)
         call = Call(self)
         wanted, foreign, records = self._fill(call, named)
-        first = call._memories[0] if call._memories else None
+        first = call.memories[0] if call.memories else None
         handle = None if stream is None else interop.stream_handle(stream)
         if handle is None and first is not None:
-            handle = first.stream.handle
+            handle = first.current.handle
         device, handle, waits = self._read(call, foreign, handle) if foreign else (-1, handle, ())
         for offset, record in records:
             struct.pack_into("=I", call._raw, offset + interop.SCHEME, sparkc.SPARK_QUANT_RECORD)
             struct.pack_into("=I", call._raw, offset + interop.BLOCK, record)
         ctx = call.ctx = self._context(ctx, stream, first, device)
         handle = LEGACY if not handle else handle
-        own = stream if isinstance(stream, Stream) else first.stream if first is not None and stream is None else None
+        own = stream if isinstance(stream, Stream) else first.current if first is not None and stream is None else None
         call.stream = own if own is not None else ctx.stream(handle) if not plan else None  # type: ignore[assignment]
         call._exec = bytearray(EXEC.pack(EXEC.size, 0, handle, 0, 0, kernel_id))
         call._frees = ctx.frees
-        for memory in call._memories:
+        for memory in call.memories:
             if memory.ctx is not ctx:
                 raise ValueError(f"{self.name}: the arrays belong to several contexts")
             memory.use(call.stream)
@@ -252,6 +256,7 @@ class Operator:
         self._complete(call, named, wanted, dtype, plan)
         if workspace is not None:
             call._workspace(workspace._memory, workspace.address, workspace.nbytes)
+            call._own_workspace = True
         elif not plan:
             found = ctx.workspaces.get(handle)
             if found is not None:
@@ -292,7 +297,7 @@ class Operator:
                 if memory.address is None:
                     raise ValueError(f"{self.name}: {name}: the array was freed")
                 raw[field.offset:field.offset + TENSOR_BYTES] = value._raw
-                call._memories.append(memory)
+                call.memories.append(memory)
             elif isinstance(value, bool) and not field.is_in:
                 if value:
                     wanted.append(field)
@@ -371,7 +376,7 @@ class Operator:
                 else:
                     made = DeviceArray.empty(shape, kind, ctx=call.ctx, stream=call.stream)
                     made._memory.use(call.stream)
-                    call._memories.append(made._memory)
+                    call.memories.append(made._memory)
                 call._raw[field.offset:field.offset + TENSOR_BYTES] = made._raw
                 results.append(made)
         call._kept.extend(results)

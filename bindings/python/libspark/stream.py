@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from typing import Any, Iterator, List, Optional, Set
+from typing import Any, Iterator, List, Optional, Set, Tuple
 
 from . import sparkc
-from .context import Context, default_context
+from .context import LEGACY, Context, default_context
 from .errors import SparkError
 
 
@@ -31,7 +31,7 @@ class Stream:
         """A stream of other software. It stays theirs; with `owner`, which is kept alive, arrays that were used on it
         wait for its work before they are freed."""
         stream = cls.__new__(cls)
-        stream.ctx, stream.handle, stream.owned, stream.capturing = ctx, handle, False, False
+        stream.ctx, stream.handle, stream.owned, stream.capturing = ctx, handle or LEGACY, False, False
         stream._owner = owner
         return stream
 
@@ -40,12 +40,12 @@ class Stream:
     def synchronize(self) -> None:
         """Waits until all its work has finished, and says how that ended."""
         self.not_capturing("waiting for a stream")
-        sparkc.spark_stream_synchronize(self.ctx.handle, self.handle)
+        sparkc.spark_stream_synchronize(self.ctx.handle, self.live())
 
     def is_done(self) -> bool:
         """Whether all its work has finished."""
         self.not_capturing("asking a stream")
-        return bool(sparkc.spark_stream_query(self.ctx.handle, self.handle))
+        return bool(sparkc.spark_stream_query(self.ctx.handle, self.live()))
 
     def record(self) -> Event:
         """A point in the work of this stream: after all that was enqueued so far."""
@@ -57,7 +57,7 @@ class Stream:
         """Makes later work of this stream wait for the event."""
         same_context(self.ctx, event.ctx, "the event")
         self.keep(event)
-        sparkc.spark_stream_wait_event(self.ctx.handle, self.handle, event.handle)
+        sparkc.spark_stream_wait_event(self.ctx.handle, self.live(), event.handle)
 
     @contextmanager
     def capture(self) -> Iterator[Graph]:
@@ -67,12 +67,12 @@ class Stream:
         later. Operators must be prepared: a capture loads no code.
         """
         graph = Graph(self)
-        ctx, kept = self.ctx, graph.kept
-        ctx.begin(lambda: sparkc.spark_graph_begin(ctx.handle, self.handle), kept)
+        ctx, kept, handle = self.ctx, graph.kept, self.live()
+        ctx.begin(lambda: sparkc.spark_graph_begin(ctx.handle, handle), kept)
         self.capturing = True
         def end() -> int:
             self.capturing = False
-            return sparkc.spark_graph_end(ctx.handle, self.handle)
+            return sparkc.spark_graph_end(ctx.handle, handle)
         try:
             yield graph
         except BaseException:
@@ -81,6 +81,11 @@ class Stream:
             graph.close()
             raise
         graph.handle = ctx.end(end, kept)
+
+    def live(self) -> int:
+        if not self.handle:
+            raise ValueError("the stream is closed")
+        return self.handle
 
     def keep(self, *things: Any) -> None:
         """Tells the captures in progress what work on this stream uses."""
@@ -98,7 +103,9 @@ class Stream:
 
     def close(self) -> None:
         """Waits for its work and destroys it."""
+        self.not_capturing("closing a stream")
         handle, self.handle = self.handle, 0
+        self.ctx.frees += 1
         if self.owned and handle and self.ctx.handle:
             ctx = self.ctx.handle
 
@@ -107,8 +114,8 @@ class Stream:
                 sparkc.spark_stream_destroy(ctx, handle)
             self.ctx.leave(destroy)
 
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self.handle
+    def __cuda_stream__(self) -> Tuple[int, int]:
+        return 0, self.live()
 
     def __del__(self) -> None:
         if self.handle:
@@ -127,8 +134,9 @@ class Graph:
     def __init__(self, stream: Stream) -> None:
         self.handle = 0
         self.ctx, self.stream = stream.ctx, stream
-        self.kept: List[Any] = []
+        self.kept: List[Tuple[Stream, Tuple[Any, ...]]] = []
         self._used: Set[Stream] = set()
+        self._last, self._frees = stream, self.ctx.frees
         self.ctx.adopt(self)
 
     def launch(self, stream: Optional[Stream] = None) -> None:
@@ -137,9 +145,19 @@ class Graph:
         same_context(self.ctx, stream.ctx, "the graph")
         if not self.handle:
             raise ValueError("the graph is not recorded yet, or closed")
+        if self._last is not stream or self._frees != self.ctx.frees:
+            self._look_again(stream)
         self._used.add(stream)
         stream.keep(self)
-        sparkc.spark_graph_launch(self.ctx.handle, self.handle, stream.handle)
+        sparkc.spark_graph_launch(self.ctx.handle, self.handle, stream.live())
+
+    def _look_again(self, stream: Stream) -> None:
+        """Its memory is still there, and used on this stream from now on."""
+        for _, things in self.kept:
+            for memory in (memory for thing in things for memory in getattr(thing, "memories", ())):
+                memory.live()
+                memory.use(stream)
+        self._last, self._frees = stream, self.ctx.frees
 
     def close(self) -> None:
         """Destroys it, when its work is done."""
@@ -173,7 +191,7 @@ class Event:
         """It is done when the stream's work up to here is."""
         same_context(self.ctx, stream.ctx, "the event")
         stream.keep(self)
-        sparkc.spark_event_record(self.ctx.handle, self.handle, stream.handle)
+        sparkc.spark_event_record(self.ctx.handle, self.handle, stream.live())
 
     def synchronize(self) -> None:
         """Waits for it."""

@@ -66,6 +66,27 @@ class Graphs(OnDevice):
     def make(self):
         return self.zeros((1,), "f32")
 
+    def test_a_graph_on_another_stream(self):
+        x, other = self.zeros((1 << 16,), "u8"), Stream(self.ctx)
+        with self.stream.capture() as graph:
+            x.fill_bytes(7)
+        graph.launch(other)
+        self.assertIs(x.stream, other)
+        self.assertTrue((x.numpy() == 7).all())
+        graph.launch()
+        self.assertIs(x.stream, self.stream)
+
+    def test_a_graph_whose_arrays_are_gone(self):
+        x, y = self.array(random(1, 64)), self.zeros((1, 64), "f32")
+        call = ops.rmsnorm.prepare(x, y=y)
+        with self.stream.capture() as graph:
+            call()
+            y.fill_bytes(0)
+        graph.launch()
+        x.free()
+        with self.assertRaisesRegex(ValueError, "the array was freed"):
+            graph.launch()
+
     def test_a_graph_keeps_tensors_of_others(self):
         x = self.array(random(1, 64))
         tensor, y = Producer(x), self.zeros((1, 64), "f32")
@@ -93,6 +114,22 @@ class Ends(OnDevice):
                 use()
         self.assertIn("freed", repr(x))
         self.assertFalse(y.numpy() is None)
+
+    def test_a_closed_stream(self):
+        x, event = self.array(random(2, 64)), self.stream.record()
+        call = ops.rmsnorm.prepare(x)
+        with self.stream.capture() as graph:
+            x.fill_bytes(0)
+            with self.assertRaisesRegex(ValueError, "closing a stream"):
+                self.stream.close()
+        self.stream.close()
+        for use in (call, graph.launch, self.stream.synchronize, self.stream.is_done, self.stream.record,
+                    lambda: self.stream.wait(event), lambda: self.stream.capture().__enter__(),
+                    lambda: ops.rmsnorm(x, stream=self.stream)):
+            with self.assertRaisesRegex(ValueError, "the stream is closed"):
+                use()
+        self.assertEqual(x.stream.handle, 1, "what was used there goes on on the default stream")
+        x.numpy()
 
     def test_a_closed_context(self):
         x, event = self.array(random(2, 64)), Event(self.ctx)

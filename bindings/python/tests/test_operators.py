@@ -73,7 +73,7 @@ class Arguments(OnDevice):
         own = DeviceArray.empty((size,), "u8", stream=self.stream)
         ops.gemm(a, b, workspace=own)
         with self.assertRaises(SparkError) as caught:
-            ops.gemm.bind(a, b, workspace=own[:16])()
+            ops.gemm(a, b, workspace=own[:16])
         self.assertEqual(caught.exception.status, Status.WORKSPACE_TOO_SMALL)
 
 
