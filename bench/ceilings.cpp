@@ -12,9 +12,10 @@ namespace bench {
 namespace {
 
 using Result = int;
-constexpr uint32_t MMA_ITERATIONS = 4096, MMA_BLOCK = 128, MMA_BLOCKS_PER_SM = 4;   // 16 warps an SM
-constexpr uint64_t STREAM_BYTES = uint64_t{1} << 30;                                // far beyond any L2
-constexpr uint32_t CHUNK_BYTES = 256 * 4 * 16, CHUNKS = STREAM_BYTES / CHUNK_BYTES; // a block each
+constexpr uint32_t MMA_ITERATIONS = 4096, MMA_BLOCK = 128, MMA_BLOCKS_PER_SM = 4; // 16 warps an SM
+constexpr uint64_t STREAM_BYTES = uint64_t{1} << 30;                              // far beyond any L2
+constexpr uint32_t CHUNK_BYTES = 256 * 4 * 16;                                    // of a block
+constexpr uint32_t SMALL = 256;                                                   // the divisor of a small run
 
 struct Driver {
     Result (*init)(unsigned);
@@ -60,7 +61,8 @@ bool open_driver(std::string& error) {
 
 } // namespace
 
-Ceilings::Ceilings(int device, std::string& error) {
+Ceilings::Ceilings(int device, bool small, std::string& error)
+    : iterations_(MMA_ITERATIONS / (small ? SMALL : 1)), bytes_(STREAM_BYTES / (small ? SMALL : 1)) {
     constexpr int SM_COUNT = 16; // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
     if (!open_driver(error)) return;
     int handle = 0, sms = 0;
@@ -70,8 +72,8 @@ Ceilings::Ceilings(int device, std::string& error) {
                     !driver.attribute(&sms, SM_COUNT, handle) && !driver.retain(&context, handle) &&
                     !driver.set_current(context) && !driver.load(&module, spark_bench_ceilings_ptx) &&
                     !driver.function(&mma_, module, "mma_bf16") && !driver.function(&read_, module, "read") &&
-                    !driver.alloc(&source_, STREAM_BYTES) && !driver.alloc(&target_, STREAM_BYTES) &&
-                    !driver.set32(source_, 0x5bd1e995, STREAM_BYTES / 4);
+                    !driver.alloc(&source_, bytes_) && !driver.alloc(&target_, bytes_) &&
+                    !driver.set32(source_, 0x5bd1e995, bytes_ / 4);
     sm_count_ = static_cast<uint32_t>(sms);
     if (ok) module_ = module;
     else error = "the ceiling loops could not be loaded";
@@ -89,22 +91,22 @@ void Ceilings::launch(void* function, uint32_t grid, uint32_t block, void** para
 
 void Ceilings::mma_bf16(uint64_t stream) const {
     uint64_t out = target_;
-    uint32_t iterations = MMA_ITERATIONS;
+    uint32_t iterations = iterations_;
     void* params[] = {&out, &iterations};
     launch(mma_, sm_count_ * MMA_BLOCKS_PER_SM, MMA_BLOCK, params, stream);
 }
 
 double Ceilings::mma_flops() const {
     const double warps = double(sm_count_) * MMA_BLOCKS_PER_SM * MMA_BLOCK / 32;
-    return warps * MMA_ITERATIONS * 16 * (2.0 * 16 * 8 * 16);
+    return warps * iterations_ * 16 * (2.0 * 16 * 8 * 16);
 }
 
 void Ceilings::read(uint64_t stream) const {
     uint64_t to = target_, from = source_;
     void* params[] = {&to, &from};
-    launch(read_, CHUNKS, 256, params, stream);
+    launch(read_, static_cast<uint32_t>(bytes_ / CHUNK_BYTES), 256, params, stream);
 }
 
-double Ceilings::read_bytes() const { return STREAM_BYTES; }
+double Ceilings::read_bytes() const { return static_cast<double>(bytes_); }
 
 } // namespace bench

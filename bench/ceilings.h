@@ -11,7 +11,8 @@ namespace bench {
 class Ceilings {
 public:
     // Opens the driver that the library uses and loads the loops; on failure `error` says why and ready() is false.
-    Ceilings(int device, std::string& error);
+    // small: short loops, for the emulator.
+    Ceilings(int device, bool small, std::string& error);
     ~Ceilings();
     Ceilings(const Ceilings&) = delete;
     Ceilings& operator=(const Ceilings&) = delete;
@@ -29,7 +30,8 @@ private:
     void* mma_ = nullptr;
     void* read_ = nullptr;
     uint64_t source_ = 0, target_ = 0;
-    uint32_t sm_count_ = 0;
+    uint32_t sm_count_ = 0, iterations_;
+    uint64_t bytes_;
 };
 
 } // namespace bench

@@ -16,6 +16,14 @@ namespace {
 
 constexpr uint64_t BEYOND_CACHE = uint64_t{512} << 20;
 
+// The rows so far, and what the name or shape of a row must contain: no other row is made, so that a run of a few needs
+// neither the memory of all of them nor a kernel for each.
+struct Rows {
+    Buffers& buffers;
+    const std::string& only;
+    std::vector<Item> items;
+};
+
 // Launches args[i] in turn. All of them have one kernel, since they differ only in addresses.
 template <class Args>
 Item operator_item(spark_context* ctx, std::string name, std::string shape, std::vector<Args> args, const char* ceiling,
@@ -50,11 +58,18 @@ Item operator_item(spark_context* ctx, std::string name, std::string shape, std:
     return item;
 }
 
-template <class Args> Args start(spark_op op) {
+// A row of the operator `op`: `count` arguments, each completed by `fill`.
+template <class Args, class Fill>
+void add_row(Rows& rows, spark_op op, const std::string& shape, size_t count, const char* ceiling, Unit unit,
+             const Fill& fill) {
+    const std::string name = spark_op_describe(op)->name;
+    if ((name + " " + shape).find(rows.only) == std::string::npos) return;
     Args args{};
     args.hdr.struct_size = sizeof args;
     args.hdr.op = op;
-    return args;
+    std::vector<Args> all(count, args);
+    for (Args& a : all) fill(a);
+    rows.items.push_back(operator_item(rows.buffers.context(), name, shape, std::move(all), ceiling, unit));
 }
 
 size_t copies(uint64_t bytes) { return std::clamp<uint64_t>(BEYOND_CACHE / std::max<uint64_t>(bytes, 1) + 1, 2, 64); }
@@ -66,95 +81,83 @@ spark_tensor transposed(spark_tensor t) {
     return t;
 }
 
-Item gemm(Buffers& buffers, int64_t m, int64_t n, int64_t k, spark_dtype dtype, const std::string& layout) {
-    auto g = start<spark_gemm_args>(SPARK_OP_GEMM);
-    g.a = layout == "nt" ? transposed(buffers.random(dtype, {k, m})) : buffers.random(dtype, {m, k});
-    g.b = layout == "tn" ? buffers.random(dtype, {n, k}) : transposed(buffers.random(dtype, {k, n}));
-    g.d = buffers.random(dtype, {m, n});
-    const std::string shape = "m=" + std::to_string(m) + " n=" + std::to_string(n) + " k=" + std::to_string(k) + " " +
-                              spark_dtype_name(dtype) + " " + layout;
-    return operator_item<spark_gemm_args>(buffers.context(), "gemm", shape, {g}, "mma_bf16", Unit::flops);
+std::string row_shape(int64_t rows, int64_t n, spark_dtype dtype) {
+    return "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " + spark_dtype_name(dtype);
+}
+
+std::string gemm_shape(int64_t m, int64_t n, int64_t k) {
+    return "m=" + std::to_string(m) + " n=" + std::to_string(n) + " k=" + std::to_string(k);
+}
+
+int64_t size_of(spark_dtype dtype) { return dtype == SPARK_DTYPE_F32 ? 4 : 2; }
+
+void gemm(Rows& rows, int64_t m, int64_t n, int64_t k, spark_dtype dtype, const std::string& layout) {
+    const auto tensor = [&](int64_t a, int64_t b) { return rows.buffers.random(dtype, {a, b}); };
+    add_row<spark_gemm_args>(rows, SPARK_OP_GEMM, gemm_shape(m, n, k) + " " + spark_dtype_name(dtype) + " " + layout, 1,
+                             "mma_bf16", Unit::flops, [&](spark_gemm_args& g) {
+                                 g.a = layout == "nt" ? transposed(tensor(k, m)) : tensor(m, k);
+                                 g.b = layout == "tn" ? tensor(n, k) : transposed(tensor(k, n));
+                                 g.d = tensor(m, n);
+                             });
 }
 
 // Few rows: a stream of b, which no cache holds.
-Item gemm_rows(Buffers& buffers, int64_t m, int64_t n, int64_t k) {
-    std::vector<spark_gemm_args> all;
-    for (size_t i = 0; i < copies(uint64_t(n) * k * 2); ++i) {
-        auto g = start<spark_gemm_args>(SPARK_OP_GEMM);
-        g.a = buffers.random(SPARK_DTYPE_BF16, {m, k}), g.b = buffers.random(SPARK_DTYPE_BF16, {n, k});
-        g.d = buffers.random(SPARK_DTYPE_BF16, {m, n});
-        all.push_back(g);
-    }
-    const std::string shape =
-        "m=" + std::to_string(m) + " n=" + std::to_string(n) + " k=" + std::to_string(k) + " BF16 tn";
-    return operator_item(buffers.context(), "gemm", shape, std::move(all), "read", Unit::bytes);
+void gemm_rows(Rows& rows, int64_t m, int64_t n, int64_t k) {
+    const auto tensor = [&](int64_t a, int64_t b) { return rows.buffers.random(SPARK_DTYPE_BF16, {a, b}); };
+    add_row<spark_gemm_args>(rows, SPARK_OP_GEMM, gemm_shape(m, n, k) + " BF16 tn", copies(uint64_t(n) * k * 2), "read",
+                             Unit::bytes,
+                             [&](spark_gemm_args& g) { g.a = tensor(m, k), g.b = tensor(n, k), g.d = tensor(m, n); });
 }
 
-Item rmsnorm(Buffers& buffers, int64_t rows, int64_t n, spark_dtype dtype, bool residual) {
-    std::vector<spark_rmsnorm_args> all;
-    const uint64_t bytes = uint64_t(rows) * n * (dtype == SPARK_DTYPE_F32 ? 4 : 2) * (residual ? 4 : 2);
-    for (size_t i = 0; i < copies(bytes); ++i) {
-        auto r = start<spark_rmsnorm_args>(SPARK_OP_RMSNORM);
-        r.eps = 1e-5f;
-        r.x = buffers.random(dtype, {rows, n}), r.weight = buffers.random(dtype, {n}),
-        r.y = buffers.random(dtype, {rows, n});
-        if (residual) r.residual = buffers.random(dtype, {rows, n}), r.residual_out = r.residual;
-        all.push_back(r);
-    }
-    const std::string shape = "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " +
-                              spark_dtype_name(dtype) + (residual ? " +residual" : "");
-    return operator_item(buffers.context(), "rmsnorm", shape, std::move(all), "copy", Unit::bytes);
+void rmsnorm(Rows& rows, int64_t count, int64_t n, spark_dtype dtype, bool residual) {
+    const auto tensor = [&] { return rows.buffers.random(dtype, {count, n}); };
+    const uint64_t bytes = uint64_t(count) * n * size_of(dtype) * (residual ? 4 : 2);
+    add_row<spark_rmsnorm_args>(rows, SPARK_OP_RMSNORM, row_shape(count, n, dtype) + (residual ? " +residual" : ""),
+                                copies(bytes), "copy", Unit::bytes, [&](spark_rmsnorm_args& r) {
+                                    r.eps = 1e-5f, r.x = tensor(), r.y = tensor();
+                                    r.weight = rows.buffers.random(dtype, {n});
+                                    if (residual) r.residual = tensor(), r.residual_out = r.residual;
+                                });
 }
 
-Item l2norm(Buffers& buffers, int64_t rows, int64_t n, spark_dtype dtype) {
-    std::vector<spark_l2norm_args> all;
-    const uint64_t bytes = uint64_t(rows) * n * (dtype == SPARK_DTYPE_F32 ? 4 : 2) * 2;
-    for (size_t i = 0; i < copies(bytes); ++i) {
-        auto l = start<spark_l2norm_args>(SPARK_OP_L2NORM);
-        l.eps = 1e-6f, l.x = buffers.random(dtype, {rows, n}), l.y = buffers.random(dtype, {rows, n});
-        all.push_back(l);
-    }
-    const std::string shape =
-        "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " + spark_dtype_name(dtype);
-    return operator_item(buffers.context(), "l2norm", shape, std::move(all), "copy", Unit::bytes);
+void l2norm(Rows& rows, int64_t count, int64_t n, spark_dtype dtype) {
+    const auto tensor = [&] { return rows.buffers.random(dtype, {count, n}); };
+    add_row<spark_l2norm_args>(rows, SPARK_OP_L2NORM, row_shape(count, n, dtype),
+                               copies(uint64_t(count) * n * size_of(dtype) * 2), "copy", Unit::bytes,
+                               [&](spark_l2norm_args& l) { l.eps = 1e-6f, l.x = tensor(), l.y = tensor(); });
 }
 
 // FLOPs count the pairs that are visible, twice (scores, sums); bytes are q, k, v and o once. A decoding row of a batch
 // reads a cache of its own, and takes turns with copies that the caches of the card do not hold.
-Item attention(Buffers& buffers, int64_t batch, int64_t queries, int64_t keys, int64_t heads, int64_t kv_heads,
-               int64_t d, bool causal) {
+void attention(Rows& rows, int64_t batch, int64_t queries, int64_t keys, int64_t heads, int64_t kv_heads, int64_t d,
+               bool causal) {
     const bool decode = queries <= 8;
-    std::vector<spark_attention_args> all;
-    for (size_t i = 0; i < (decode ? copies(uint64_t(batch) * keys * kv_heads * d * 4) : 1); ++i) {
-        auto a = start<spark_attention_args>(SPARK_OP_ATTENTION);
-        a.hdr.flags = causal ? SPARK_ATTENTION_CAUSAL : 0;
-        a.q = buffers.random(SPARK_DTYPE_BF16, {batch, queries, heads, d});
-        a.k = buffers.random(SPARK_DTYPE_BF16, {batch, keys, kv_heads, d});
-        a.v = buffers.random(SPARK_DTYPE_BF16, {batch, keys, kv_heads, d});
-        a.o = buffers.random(SPARK_DTYPE_BF16, {batch, queries, heads, d});
-        all.push_back(a);
-    }
     const std::string shape = "b=" + std::to_string(batch) + " q=" + std::to_string(queries) +
                               " k=" + std::to_string(keys) + " h=" + std::to_string(heads) + "/" +
                               std::to_string(kv_heads) + " d=" + std::to_string(d) + " BF16" +
                               (causal ? " causal" : "");
-    return operator_item(buffers.context(), "attention", shape, std::move(all), decode ? "read" : "mma_bf16",
-                         decode ? Unit::bytes : Unit::flops);
+    const auto tensor = [&](int64_t tokens, int64_t count) {
+        return rows.buffers.random(SPARK_DTYPE_BF16, {batch, tokens, count, d});
+    };
+    add_row<spark_attention_args>(
+        rows, SPARK_OP_ATTENTION, shape, decode ? copies(uint64_t(batch) * keys * kv_heads * d * 4) : 1,
+        decode ? "read" : "mma_bf16", decode ? Unit::bytes : Unit::flops, [&](spark_attention_args& a) {
+            a.hdr.flags = causal ? SPARK_ATTENTION_CAUSAL : 0;
+            a.q = tensor(queries, heads), a.k = tensor(keys, kv_heads);
+            a.v = tensor(keys, kv_heads), a.o = tensor(queries, heads);
+        });
 }
 
-Item layernorm(Buffers& buffers, int64_t rows, int64_t n, bool residual) {
-    std::vector<spark_layernorm_args> all;
-    for (size_t i = 0; i < copies(uint64_t(rows) * n * (residual ? 8 : 4)); ++i) {
-        auto l = start<spark_layernorm_args>(SPARK_OP_LAYERNORM);
-        l.eps = 1e-5f;
-        l.x = buffers.random(SPARK_DTYPE_BF16, {rows, n}), l.y = buffers.random(SPARK_DTYPE_BF16, {rows, n});
-        l.weight = buffers.random(SPARK_DTYPE_BF16, {n}), l.bias = buffers.random(SPARK_DTYPE_BF16, {n});
-        if (residual) l.residual = buffers.random(SPARK_DTYPE_BF16, {rows, n}), l.residual_out = l.residual;
-        all.push_back(l);
-    }
-    const std::string shape =
-        "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " BF16" + (residual ? " +residual" : "");
-    return operator_item(buffers.context(), "layernorm", shape, std::move(all), "copy", Unit::bytes);
+void layernorm(Rows& rows, int64_t count, int64_t n, bool residual) {
+    const auto tensor = [&] { return rows.buffers.random(SPARK_DTYPE_BF16, {count, n}); };
+    const auto vector = [&] { return rows.buffers.random(SPARK_DTYPE_BF16, {n}); };
+    add_row<spark_layernorm_args>(
+        rows, SPARK_OP_LAYERNORM, row_shape(count, n, SPARK_DTYPE_BF16) + (residual ? " +residual" : ""),
+        copies(uint64_t(count) * n * (residual ? 8 : 4)), "copy", Unit::bytes, [&](spark_layernorm_args& l) {
+            l.eps = 1e-5f, l.x = tensor(), l.y = tensor();
+            l.weight = vector(), l.bias = vector();
+            if (residual) l.residual = tensor(), l.residual_out = l.residual;
+        });
 }
 
 // Two halves [rows, n] of one packed tensor.
@@ -167,102 +170,86 @@ std::pair<spark_tensor, spark_tensor> halves(Buffers& buffers, int64_t rows, int
 }
 
 // BF16. inputs 1: activation; 2: glu of two tensors or, packed, of two halves; add where kind is NONE.
-Item pointwise(Buffers& buffers, int64_t rows, int64_t n, spark_activation_kind kind, int inputs, bool packed = false) {
-    const auto tensor = [&] { return buffers.random(SPARK_DTYPE_BF16, {rows, n}); };
-    const size_t count = copies(uint64_t(rows) * n * 2 * (inputs + 1));
-    std::string shape = "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " BF16";
-    if (inputs == 2 && kind == SPARK_ACTIVATION_NONE) {
-        std::vector<spark_add_args> all(count, start<spark_add_args>(SPARK_OP_ADD));
-        for (auto& a : all) a.a = tensor(), a.b = tensor(), a.y = a.a;
-        return operator_item(buffers.context(), "add", shape + " in place", std::move(all), "copy", Unit::bytes);
-    }
+void pointwise(Rows& rows, int64_t count, int64_t n, spark_activation_kind kind, int inputs, bool packed = false) {
+    const auto tensor = [&] { return rows.buffers.random(SPARK_DTYPE_BF16, {count, n}); };
+    const size_t turns = copies(uint64_t(count) * n * 2 * (inputs + 1));
+    std::string shape = row_shape(count, n, SPARK_DTYPE_BF16);
+    if (inputs == 2 && kind == SPARK_ACTIVATION_NONE)
+        return add_row<spark_add_args>(rows, SPARK_OP_ADD, shape + " in place", turns, "copy", Unit::bytes,
+                                       [&](spark_add_args& a) { a.a = tensor(), a.b = tensor(), a.y = a.a; });
     shape += kind == SPARK_ACTIVATION_SILU ? " silu" : kind == SPARK_ACTIVATION_GELU_ERF ? " gelu" : " gelu_tanh";
-    if (inputs == 1) {
-        std::vector<spark_activation_args> all(count, start<spark_activation_args>(SPARK_OP_ACTIVATION));
-        for (auto& a : all) a.x = tensor(), a.y = tensor(), a.activation = kind;
-        return operator_item(buffers.context(), "activation", shape, std::move(all), "copy", Unit::bytes);
-    }
-    std::vector<spark_glu_args> all(count, start<spark_glu_args>(SPARK_OP_GLU));
-    for (auto& g : all) {
-        if (packed) std::tie(g.gate, g.up) = halves(buffers, rows, n);
-        else g.gate = tensor(), g.up = tensor();
-        g.y = tensor(), g.activation = kind;
-    }
-    return operator_item(buffers.context(), "glu", shape + (packed ? " packed" : ""), std::move(all), "copy",
-                         Unit::bytes);
+    if (inputs == 1)
+        return add_row<spark_activation_args>(
+            rows, SPARK_OP_ACTIVATION, shape, turns, "copy", Unit::bytes,
+            [&](spark_activation_args& a) { a.x = tensor(), a.y = tensor(), a.activation = kind; });
+    add_row<spark_glu_args>(rows, SPARK_OP_GLU, shape + (packed ? " packed" : ""), turns, "copy", Unit::bytes,
+                            [&](spark_glu_args& g) {
+                                if (packed) std::tie(g.gate, g.up) = halves(rows.buffers, count, n);
+                                else g.gate = tensor(), g.up = tensor();
+                                g.y = tensor(), g.activation = kind;
+                            });
 }
 
-Item softmax(Buffers& buffers, int64_t rows, int64_t n, spark_dtype dtype) {
-    std::vector<spark_softmax_args> all;
-    for (size_t i = 0; i < copies(uint64_t(rows) * n * (dtype == SPARK_DTYPE_F32 ? 4 : 2) * 2); ++i) {
-        auto s = start<spark_softmax_args>(SPARK_OP_SOFTMAX);
-        s.x = buffers.random(dtype, {rows, n}), s.y = buffers.random(dtype, {rows, n});
-        all.push_back(s);
-    }
-    const std::string shape =
-        "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " + spark_dtype_name(dtype);
-    return operator_item(buffers.context(), "softmax", shape, std::move(all), "copy", Unit::bytes);
+void softmax(Rows& rows, int64_t count, int64_t n, spark_dtype dtype) {
+    const auto tensor = [&] { return rows.buffers.random(dtype, {count, n}); };
+    add_row<spark_softmax_args>(rows, SPARK_OP_SOFTMAX, row_shape(count, n, dtype),
+                                copies(uint64_t(count) * n * size_of(dtype) * 2), "copy", Unit::bytes,
+                                [&](spark_softmax_args& s) { s.x = tensor(), s.y = tensor(); });
 }
 
-Item embedding(Buffers& buffers, int64_t tokens, int64_t vocabulary, int64_t width) {
-    std::vector<spark_embedding_args> all;
-    const spark_tensor table = buffers.random(SPARK_DTYPE_BF16, {vocabulary, width});
-    for (size_t i = 0; i < 4; ++i) {
-        auto e = start<spark_embedding_args>(SPARK_OP_EMBEDDING);
-        e.hdr.flags = SPARK_EMBEDDING_ZERO_INVALID;
-        e.table = table, e.ids = buffers.indices(tokens, vocabulary),
-        e.y = buffers.random(SPARK_DTYPE_BF16, {tokens, width});
-        all.push_back(e);
-    }
+void embedding(Rows& rows, int64_t tokens, int64_t vocabulary, int64_t width) {
     const std::string shape = "tokens=" + std::to_string(tokens) + " vocabulary=" + std::to_string(vocabulary) +
                               " width=" + std::to_string(width) + " BF16";
-    return operator_item(buffers.context(), "embedding", shape, std::move(all), "copy", Unit::bytes);
+    spark_tensor table{}; // one for all
+    add_row<spark_embedding_args>(rows, SPARK_OP_EMBEDDING, shape, 4, "copy", Unit::bytes,
+                                  [&](spark_embedding_args& e) {
+                                      if (!table.data)
+                                          table = rows.buffers.random(SPARK_DTYPE_BF16, {vocabulary, width});
+                                      e.hdr.flags = SPARK_EMBEDDING_ZERO_INVALID;
+                                      e.table = table, e.ids = rows.buffers.indices(tokens, vocabulary);
+                                      e.y = rows.buffers.random(SPARK_DTYPE_BF16, {tokens, width});
+                                  });
 }
 
-Item cast(Buffers& buffers, int64_t rows, int64_t n, spark_dtype from, spark_dtype to, bool transpose) {
-    std::vector<spark_cast_args> all;
-    const auto size = [](spark_dtype dtype) { return dtype == SPARK_DTYPE_F32 ? 4 : 2; };
-    for (size_t i = 0; i < copies(uint64_t(rows) * n * (size(from) + size(to))); ++i) {
-        auto c = start<spark_cast_args>(SPARK_OP_CAST);
-        c.x = transpose ? transposed(buffers.random(from, {n, rows})) : buffers.random(from, {rows, n});
-        c.y = buffers.random(to, {rows, n});
-        all.push_back(c);
-    }
-    const std::string shape = "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " +
-                              spark_dtype_name(from) + " to " + spark_dtype_name(to) + (transpose ? " transposed" : "");
-    return operator_item(buffers.context(), "cast", shape, std::move(all), "copy", Unit::bytes);
+void cast(Rows& rows, int64_t count, int64_t n, spark_dtype from, spark_dtype to, bool transpose) {
+    const auto tensor = [&](spark_dtype dtype, int64_t a, int64_t b) { return rows.buffers.random(dtype, {a, b}); };
+    add_row<spark_cast_args>(
+        rows, SPARK_OP_CAST,
+        row_shape(count, n, from) + " to " + spark_dtype_name(to) + (transpose ? " transposed" : ""),
+        copies(uint64_t(count) * n * (size_of(from) + size_of(to))), "copy", Unit::bytes, [&](spark_cast_args& c) {
+            c.x = transpose ? transposed(tensor(from, n, count)) : tensor(from, count, n);
+            c.y = tensor(to, count, n);
+        });
 }
 
 // Records of random bits: NaN scales among them cost what others cost.
-Item dequantize(Buffers& buffers, int64_t rows, int64_t n, spark_record format, spark_dtype dtype) {
-    std::vector<spark_dequantize_args> all;
+void dequantize(Rows& rows, int64_t count, int64_t n, spark_record format, spark_dtype dtype) {
     const int64_t bytes = n / 32 * (format == SPARK_RECORD_Q8_0 ? 34 : 20);
-    for (size_t i = 0; i < copies(uint64_t(rows) * (bytes + n * (dtype == SPARK_DTYPE_F32 ? 4 : 2))); ++i) {
-        auto d = start<spark_dequantize_args>(SPARK_OP_DEQUANTIZE);
-        d.x = buffers.random(SPARK_DTYPE_U8, {rows, bytes}), d.y = buffers.random(dtype, {rows, n});
-        d.x.quant.scheme = SPARK_QUANT_RECORD, d.x.quant.block[0] = format;
-        all.push_back(d);
-    }
-    const std::string shape = "rows=" + std::to_string(rows) + " n=" + std::to_string(n) +
+    const std::string shape = "rows=" + std::to_string(count) + " n=" + std::to_string(n) +
                               (format == SPARK_RECORD_Q8_0 ? " Q8_0 to " : " Q4_1 to ") + spark_dtype_name(dtype);
-    return operator_item(buffers.context(), "dequantize", shape, std::move(all), "copy", Unit::bytes);
+    add_row<spark_dequantize_args>(rows, SPARK_OP_DEQUANTIZE, shape,
+                                   copies(uint64_t(count) * (bytes + n * size_of(dtype))), "copy", Unit::bytes,
+                                   [&](spark_dequantize_args& d) {
+                                       d.x = rows.buffers.random(SPARK_DTYPE_U8, {count, bytes});
+                                       d.x.quant.scheme = SPARK_QUANT_RECORD, d.x.quant.block[0] = format;
+                                       d.y = rows.buffers.random(dtype, {count, n});
+                                   });
 }
 
 // Greedy where k and p are 0.
-Item sample(Buffers& buffers, int64_t rows, int64_t vocabulary, spark_dtype dtype, int32_t k, float p) {
-    std::vector<spark_sample_args> all;
-    const uint64_t bytes = uint64_t(rows) * vocabulary * (dtype == SPARK_DTYPE_F32 ? 4 : 2);
-    for (size_t i = 0; i < copies(bytes); ++i) {
-        auto s = start<spark_sample_args>(SPARK_OP_SAMPLE);
-        s.temperature = k != 0 || p != 0 ? 0.1f : 0; // logits are +-0.5 to 1 here: their ratios become those of a model
-        s.top_k = k, s.top_p = p, s.seed = i;
-        s.logits = buffers.random(dtype, {rows, vocabulary}), s.ids = buffers.indices(rows, 1);
-        all.push_back(s);
-    }
-    const std::string shape = "rows=" + std::to_string(rows) + " v=" + std::to_string(vocabulary) + " " +
+void sample(Rows& rows, int64_t count, int64_t vocabulary, spark_dtype dtype, int32_t k, float p) {
+    const std::string shape = "rows=" + std::to_string(count) + " v=" + std::to_string(vocabulary) + " " +
                               spark_dtype_name(dtype) + (k != 0 ? " k=" + std::to_string(k) : "") +
                               (p != 0 ? " p=0.9" : "") + (k == 0 && p == 0 ? " greedy" : "");
-    return operator_item(buffers.context(), "sample", shape, std::move(all), "read", Unit::bytes);
+    uint64_t seed = 0;
+    add_row<spark_sample_args>(rows, SPARK_OP_SAMPLE, shape, copies(uint64_t(count) * vocabulary * size_of(dtype)),
+                               "read", Unit::bytes, [&](spark_sample_args& s) {
+                                   // logits are +-0.5 to 1 here: their ratios become those of a model
+                                   s.temperature = k != 0 || p != 0 ? 0.1f : 0;
+                                   s.top_k = k, s.top_p = p, s.seed = seed++;
+                                   s.logits = rows.buffers.random(dtype, {count, vocabulary});
+                                   s.ids = rows.buffers.indices(count, 1);
+                               });
 }
 
 } // namespace
@@ -332,77 +319,96 @@ std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool
             item("read", Unit::bytes, ceilings.read_bytes(), [&](spark_stream s) { ceilings.read(s); })};
 }
 
-static void add_pointwise(Buffers& buffers, std::vector<Item>& items) {
-    for (bool residual : {false, true}) items.push_back(layernorm(buffers, 16384, 4096, residual));
-    items.push_back(layernorm(buffers, 65536, 768, false));
-    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_SILU, 1));
-    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_GELU_ERF, 1));
-    for (bool packed : {false, true})
-        items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_SILU, 2, packed));
-    items.push_back(pointwise(buffers, 8192, 14336, SPARK_ACTIVATION_GELU_TANH, 2, true));
-    items.push_back(pointwise(buffers, 64, 14336, SPARK_ACTIVATION_SILU, 2, true));
-    items.push_back(pointwise(buffers, 4096, 4097, SPARK_ACTIVATION_SILU, 2, true));
-    items.push_back(pointwise(buffers, 16384, 4096, SPARK_ACTIVATION_NONE, 2));
+static void add_gemm(Rows& rows) {
+    for (const char* layout : {"tn", "nn", "nt"}) gemm(rows, 4096, 4096, 4096, SPARK_DTYPE_BF16, layout);
+    gemm(rows, 4096, 4096, 4096, SPARK_DTYPE_F16, "tn");
+    gemm(rows, 1024, 1024, 1024, SPARK_DTYPE_BF16, "tn");
+    gemm(rows, 2048, 2048, 2048, SPARK_DTYPE_BF16, "tn");
+    gemm(rows, 8192, 8192, 8192, SPARK_DTYPE_BF16, "tn");
+    gemm(rows, 4096, 14336, 4096, SPARK_DTYPE_BF16, "tn");
+    gemm(rows, 4095, 4097, 4104, SPARK_DTYPE_BF16, "tn");
+    gemm(rows, 128, 4096, 4096, SPARK_DTYPE_BF16, "tn");
+    for (int64_t m : {1, 4, 16}) {
+        gemm_rows(rows, m, 4096, 4096);
+        gemm_rows(rows, m, 14336, 4096);
+        gemm_rows(rows, m, 49152, 576);
+    }
+    gemm_rows(rows, 32, 4096, 4096); // more than the kernels for few rows take
 }
 
-std::vector<Item> operator_items(Buffers& buffers, bool small) {
-    if (small) // a look at the mechanism where a card is not at hand: the figures mean nothing there
-        return {gemm(buffers, 128, 128, 64, SPARK_DTYPE_BF16, "tn"),
-                rmsnorm(buffers, 16, 1024, SPARK_DTYPE_BF16, false),
-                attention(buffers, 1, 64, 64, 2, 1, 64, true),
-                attention(buffers, 1, 1, 1024, 4, 1, 64, false),
-                embedding(buffers, 16, 100, 256),
-                pointwise(buffers, 16, 256, SPARK_ACTIVATION_SILU, 2, true)};
-    std::vector<Item> items;
-    for (const char* layout : {"tn", "nn", "nt"})
-        items.push_back(gemm(buffers, 4096, 4096, 4096, SPARK_DTYPE_BF16, layout));
-    items.push_back(gemm(buffers, 4096, 4096, 4096, SPARK_DTYPE_F16, "tn"));
-    items.push_back(gemm(buffers, 1024, 1024, 1024, SPARK_DTYPE_BF16, "tn"));
-    items.push_back(gemm(buffers, 2048, 2048, 2048, SPARK_DTYPE_BF16, "tn"));
-    items.push_back(gemm(buffers, 8192, 8192, 8192, SPARK_DTYPE_BF16, "tn"));
-    items.push_back(gemm(buffers, 4096, 14336, 4096, SPARK_DTYPE_BF16, "tn"));
-    items.push_back(gemm(buffers, 4095, 4097, 4104, SPARK_DTYPE_BF16, "tn"));
-    items.push_back(gemm(buffers, 128, 4096, 4096, SPARK_DTYPE_BF16, "tn"));
-    for (int64_t m : {1, 4, 16}) {
-        items.push_back(gemm_rows(buffers, m, 4096, 4096));
-        items.push_back(gemm_rows(buffers, m, 14336, 4096));
-        items.push_back(gemm_rows(buffers, m, 49152, 576));
-    }
-    items.push_back(gemm_rows(buffers, 32, 4096, 4096)); // more than the kernels for few rows take
-    for (bool residual : {false, true}) items.push_back(rmsnorm(buffers, 16384, 4096, SPARK_DTYPE_BF16, residual));
-    items.push_back(rmsnorm(buffers, 16384, 4096, SPARK_DTYPE_F32, false));
-    items.push_back(rmsnorm(buffers, 8192, 8192, SPARK_DTYPE_BF16, false));
-    items.push_back(rmsnorm(buffers, 65536, 576, SPARK_DTYPE_BF16, false));
-    items.push_back(rmsnorm(buffers, 4096, 4097, SPARK_DTYPE_BF16, false));
-    items.push_back(rmsnorm(buffers, 262144, 128, SPARK_DTYPE_BF16, false));
-    items.push_back(l2norm(buffers, 262144, 128, SPARK_DTYPE_BF16));
-    for (bool causal : {false, true}) items.push_back(attention(buffers, 2, 4096, 4096, 32, 32, 128, causal));
-    items.push_back(attention(buffers, 2, 4096, 4096, 32, 8, 128, true));
-    for (bool causal : {false, true}) items.push_back(attention(buffers, 4, 4096, 4096, 32, 32, 64, causal));
-    items.push_back(attention(buffers, 1, 4096, 4096, 16, 2, 256, true));
-    items.push_back(attention(buffers, 1, 512, 512, 32, 8, 128, true));
-    for (int64_t batch : {1, 2, 4, 8}) items.push_back(attention(buffers, batch, 1, 32768, 32, 8, 128, false));
-    items.push_back(attention(buffers, 1, 8, 32768, 32, 8, 128, true));
-    items.push_back(attention(buffers, 8, 1, 4096, 9, 3, 64, false));
-    add_pointwise(buffers, items);
-    items.push_back(embedding(buffers, 65536, 128256, 4096));
-    items.push_back(softmax(buffers, 16384, 4096, SPARK_DTYPE_BF16));
-    items.push_back(softmax(buffers, 2048, 128256, SPARK_DTYPE_BF16));
-    items.push_back(softmax(buffers, 64, 128256, SPARK_DTYPE_BF16));
-    items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_F32, SPARK_DTYPE_BF16, false));
-    items.push_back(cast(buffers, 16384, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, false));
-    items.push_back(cast(buffers, 4096, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, true));
+static void add_norms(Rows& rows) {
+    for (bool residual : {false, true}) rmsnorm(rows, 16384, 4096, SPARK_DTYPE_BF16, residual);
+    rmsnorm(rows, 16384, 4096, SPARK_DTYPE_F32, false);
+    rmsnorm(rows, 8192, 8192, SPARK_DTYPE_BF16, false);
+    rmsnorm(rows, 65536, 576, SPARK_DTYPE_BF16, false);
+    rmsnorm(rows, 4096, 4097, SPARK_DTYPE_BF16, false);
+    rmsnorm(rows, 262144, 128, SPARK_DTYPE_BF16, false);
+    l2norm(rows, 262144, 128, SPARK_DTYPE_BF16);
+}
+
+static void add_attention(Rows& rows) {
+    for (bool causal : {false, true}) attention(rows, 2, 4096, 4096, 32, 32, 128, causal);
+    attention(rows, 2, 4096, 4096, 32, 8, 128, true);
+    for (int64_t d : {64, 96})
+        for (bool causal : {false, true}) attention(rows, 4, 4096, 4096, 32, 32, d, causal);
+    for (bool causal : {false, true}) attention(rows, 1, 4096, 4096, 16, 2, 256, causal);
+    attention(rows, 1, 512, 512, 32, 8, 128, true);
+    for (int64_t batch : {1, 2, 4, 8}) attention(rows, batch, 1, 32768, 32, 8, 128, false);
+    attention(rows, 1, 8, 32768, 32, 8, 128, true);
+    for (int64_t batch : {1, 8}) attention(rows, batch, 1, 32768, 32, 8, 96, false);
+    for (int64_t batch : {1, 8}) attention(rows, batch, 1, 32768, 16, 2, 256, false);
+    attention(rows, 1, 8, 32768, 16, 2, 256, true);
+    attention(rows, 8, 1, 4096, 9, 3, 64, false);
+}
+
+static void add_pointwise(Rows& rows) {
+    for (bool residual : {false, true}) layernorm(rows, 16384, 4096, residual);
+    layernorm(rows, 65536, 768, false);
+    pointwise(rows, 8192, 14336, SPARK_ACTIVATION_SILU, 1);
+    pointwise(rows, 8192, 14336, SPARK_ACTIVATION_GELU_ERF, 1);
+    for (bool packed : {false, true}) pointwise(rows, 8192, 14336, SPARK_ACTIVATION_SILU, 2, packed);
+    pointwise(rows, 8192, 14336, SPARK_ACTIVATION_GELU_TANH, 2, true);
+    pointwise(rows, 64, 14336, SPARK_ACTIVATION_SILU, 2, true);
+    pointwise(rows, 4096, 4097, SPARK_ACTIVATION_SILU, 2, true);
+    pointwise(rows, 16384, 4096, SPARK_ACTIVATION_NONE, 2);
+}
+
+static void add_tables_and_samples(Rows& rows) {
+    embedding(rows, 65536, 128256, 4096);
+    softmax(rows, 16384, 4096, SPARK_DTYPE_BF16);
+    softmax(rows, 2048, 128256, SPARK_DTYPE_BF16);
+    softmax(rows, 64, 128256, SPARK_DTYPE_BF16);
+    cast(rows, 16384, 4096, SPARK_DTYPE_F32, SPARK_DTYPE_BF16, false);
+    cast(rows, 16384, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, false);
+    cast(rows, 4096, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, true);
     for (spark_record format : {SPARK_RECORD_Q8_0, SPARK_RECORD_Q4_1})
-        for (spark_dtype dtype : {SPARK_DTYPE_BF16, SPARK_DTYPE_F32})
-            items.push_back(dequantize(buffers, 14336, 4096, format, dtype));
+        for (spark_dtype dtype : {SPARK_DTYPE_BF16, SPARK_DTYPE_F32}) dequantize(rows, 14336, 4096, format, dtype);
     for (int64_t vocabulary : {49152, 128256, 262144}) {
-        items.push_back(sample(buffers, 1, vocabulary, SPARK_DTYPE_F32, 0, 0));
-        items.push_back(sample(buffers, 1, vocabulary, SPARK_DTYPE_F32, 50, 0.9f));
+        sample(rows, 1, vocabulary, SPARK_DTYPE_F32, 0, 0);
+        sample(rows, 1, vocabulary, SPARK_DTYPE_F32, 50, 0.9f);
     }
-    items.push_back(sample(buffers, 1, 128256, SPARK_DTYPE_F32, 0, 0.9f));
-    items.push_back(sample(buffers, 64, 128256, SPARK_DTYPE_BF16, 0, 0));
-    for (int32_t k : {0, 50}) items.push_back(sample(buffers, 256, 128256, SPARK_DTYPE_F32, k, k == 0 ? 0 : 0.9f));
-    return items;
+    sample(rows, 1, 128256, SPARK_DTYPE_F32, 0, 0.9f);
+    sample(rows, 64, 128256, SPARK_DTYPE_BF16, 0, 0);
+    for (int32_t k : {0, 50}) sample(rows, 256, 128256, SPARK_DTYPE_F32, k, k == 0 ? 0 : 0.9f);
+}
+
+std::vector<Item> operator_items(Buffers& buffers, bool small, const std::string& only) {
+    Rows rows{buffers, only, {}};
+    if (small) { // a look at the mechanism where a card is not at hand: the figures mean nothing there
+        gemm(rows, 128, 128, 64, SPARK_DTYPE_BF16, "tn");
+        rmsnorm(rows, 16, 1024, SPARK_DTYPE_BF16, false);
+        attention(rows, 1, 64, 64, 2, 1, 64, true);
+        attention(rows, 1, 1, 1024, 4, 1, 64, false);
+        embedding(rows, 16, 100, 256);
+        pointwise(rows, 16, 256, SPARK_ACTIVATION_SILU, 2, true);
+        return std::move(rows.items);
+    }
+    add_gemm(rows);
+    add_norms(rows);
+    add_attention(rows);
+    add_pointwise(rows);
+    add_tables_and_samples(rows);
+    return std::move(rows.items);
 }
 
 } // namespace bench

@@ -47,7 +47,7 @@ private:
 // The loops, and the driver's own copy from device to device: the faster of what one can hold a streaming kernel
 // against.
 std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool small);
-// Every operator's rows; throws std::runtime_error with the library's sentence.
-std::vector<Item> operator_items(Buffers& buffers, bool small);
+// Every operator's rows whose name or shape contains `only`; throws std::runtime_error with the library's sentence.
+std::vector<Item> operator_items(Buffers& buffers, bool small, const std::string& only);
 
 } // namespace bench

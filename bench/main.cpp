@@ -147,16 +147,15 @@ int run(const Settings& settings) {
     }
     std::string why;
     {
-        const bench::Ceilings ceilings(0, why);
+        const bench::Ceilings ceilings(0, settings.small, why);
         if (!ceilings.ready()) {
             std::fprintf(stderr, "spark-bench: %s\n", why.c_str());
             return 2;
         }
         bench::Buffers buffers(ctx);
         std::vector<bench::Item> items = bench::ceiling_items(ceilings, buffers, settings.small);
-        for (bench::Item& item : bench::operator_items(buffers, settings.small))
-            if ((item.name + " " + item.shape).find(settings.only) != std::string::npos)
-                items.push_back(std::move(item));
+        for (bench::Item& item : bench::operator_items(buffers, settings.small, settings.only))
+            items.push_back(std::move(item));
         Timer timer(ctx);
         measure_all(timer, items, settings);
         print_table(items, device);
