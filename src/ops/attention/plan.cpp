@@ -90,9 +90,11 @@ void plan_split(const Attention& p, const Kernel& kernel, Plan& calls) {
     launch.grid[1] = launch.grid[2] = 1;
     launch.set_params(params);
     if (parts == 1) return;
-    Launch& merge = calls.add(p.f16 ? kernels::attention_merge_f16__row : kernels::attention_merge_bf16__row);
+    const Kernel& row = p.f16 ? kernels::attention_merge_f16__row : kernels::attention_merge_bf16__row;
+    Launch& merge = calls.add(row);
     merge.grid[0] = static_cast<uint32_t>(p.seqs * p.sq * p.h);
-    merge.grid[1] = merge.grid[2] = 1;
+    merge.grid[1] = static_cast<uint32_t>(ceil_div(p.d, row.constant("COLUMNS")));
+    merge.grid[2] = 1;
     merge.set_params(kernels::attention_merge_params{
         .o = params.o,
         .lse = params.lse,
