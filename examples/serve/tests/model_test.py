@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# generate and serve on the real model: greedy text is that of the reference in double precision, by itself and beside
-# another request. usage: model_test.py INTO PREFIX DRIVER MODEL
+# generate and serve on the real model: its tokens, and greedy text, which is that of the reference in double precision,
+# by itself and beside another request. usage: model_test.py INTO PREFIX DRIVER MODEL
+import os
 import subprocess
 import sys
 import threading
@@ -11,7 +12,6 @@ import unittest
 import client
 
 REFERENCE = client.ROOT / "examples" / "generate" / "reference" / "smollm2-135m-instruct.txt"
-TOKENS = client.ROOT / "tests" / "generate" / "tokens.txt"
 FEW = 4  # tokens of each answer: the first ones, whose logits stand far above the others
 PROGRAMS, MODEL = None, None
 
@@ -25,6 +25,11 @@ def texts():
 
 
 class Text(unittest.TestCase):
+    def test_tokens_are_those_of_the_model(self):
+        built = [path for path in (PROGRAMS / "deps").glob("tokens-*") if not path.suffix]
+        subprocess.run([max(built, key=lambda path: path.stat().st_mtime), "--ignored"], check=True,
+                       env={**os.environ, "SPARK_MODEL": MODEL}, timeout=client.LIMIT)
+
     def test_generate_meets_the_reference(self):
         prompt, answer = texts()[1]
         question = prompt.split("<|im_start|>user\n")[1].split("<|im_end|>")[0]

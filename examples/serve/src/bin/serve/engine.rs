@@ -6,7 +6,6 @@ use anyhow::Result;
 use model::step::{Model, Row, CHUNK};
 use model::text::Answer;
 use model::tokenizer::Tokenizer;
-use std::sync::atomic::Ordering;
 
 pub const STOPPING: &str = "the server is stopping";
 
@@ -97,9 +96,10 @@ impl<'a> Engine<'a> {
     fn admit(&mut self) {
         loop {
             let taken = self.seats.iter().flatten().count();
-            self.queue.active.store(taken, Ordering::Relaxed);
-            let Some(free) = self.seats.iter_mut().find(|seat| seat.is_none()) else { return };
-            let Some(mut job) = self.queue.take(taken == 0) else { return };
+            let Some(free) = self.seats.iter_mut().find(|seat| seat.is_none()) else {
+                return self.queue.working(taken);
+            };
+            let Some(mut job) = self.queue.take(taken) else { return };
             let answer = Answer::new(std::mem::take(&mut job.stops));
             *free = Some(Seat { job, ticket: self.tickets, position: 0, next: None, tokens: 0, answer });
             self.tickets += 1;

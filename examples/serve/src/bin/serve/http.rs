@@ -15,7 +15,6 @@ use libspark::Context;
 use model::tokenizer::Tokenizer;
 use serde_json::{json, Value};
 use std::convert::Infallible;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
 
@@ -63,13 +62,14 @@ async fn models(State(app): Shared) -> Json<Value> {
 
 async fn health(State(app): Shared) -> Result<Json<Value>, Refusal> {
     let (free, total) = app.device.memory().map_err(|error| Refusal::new(503, None, error.to_string()))?;
+    let (active, waiting) = app.queue.count();
     Ok(Json(json!({
         "status": "ok",
         "model": app.name,
         "context": app.context,
         "slots": app.slots,
-        "active": app.queue.active.load(Ordering::Relaxed),
-        "waiting": app.queue.waiting(),
+        "active": active,
+        "waiting": waiting,
         "device_memory_in_use": total - free,
     })))
 }

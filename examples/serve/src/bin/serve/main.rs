@@ -118,7 +118,7 @@ fn main() -> Result<()> {
     let model = Model::load(&device, &gguf, &shape, o.slots, context)?;
     drop(gguf);
 
-    let queue = Arc::new(Queue::new(o.queue));
+    let queue = Arc::new(Queue::new(o.slots + o.queue));
     let (ending, ended) = oneshot::channel();
     let (words, jobs) = (tokenizer.clone(), queue.clone());
     let engine = std::thread::spawn(move || {

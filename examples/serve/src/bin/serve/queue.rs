@@ -2,7 +2,6 @@
 //! Requests on their way to the engine: a bounded queue between the threads of HTTP and the one that owns the model.
 use model::step::Sampling;
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -22,7 +21,7 @@ pub enum Event {
     Failed(String),
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     Full,
     Closed,
@@ -31,6 +30,7 @@ pub enum Refused {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Job>,
+    active: usize, // jobs that the engine works on
     closed: bool,
     cancelled: bool,
 }
@@ -39,14 +39,12 @@ pub struct Queue {
     room: usize,
     state: Mutex<State>,
     changed: Condvar,
-    /// Jobs that the engine works on.
-    pub active: AtomicUsize,
 }
 
 impl Queue {
-    /// A queue in which so many may wait.
+    /// A queue for so many jobs, those that are worked on among them.
     pub fn new(room: usize) -> Queue {
-        Queue { room, state: Mutex::default(), changed: Condvar::new(), active: AtomicUsize::new(0) }
+        Queue { room, state: Mutex::default(), changed: Condvar::new() }
     }
 
     /// The state without those who have gone: they take no one's place.
@@ -61,7 +59,7 @@ impl Queue {
         if state.closed {
             return Err(Refused::Closed);
         }
-        if state.waiting.len() >= self.room {
+        if state.active + state.waiting.len() >= self.room {
             return Err(Refused::Full);
         }
         state.waiting.push_back(job);
@@ -69,17 +67,28 @@ impl Queue {
         Ok(())
     }
 
-    /// The next job. None if there is none: at once, or with `wait` when the queue is closed.
-    pub fn take(&self, wait: bool) -> Option<Job> {
+    /// Takes the next job, beside so many that are worked on. None if there is none; where nothing is worked on, waits
+    /// for one until the queue is closed.
+    pub fn take(&self, active: usize) -> Option<Job> {
         let mut state = self.state();
-        while wait && state.waiting.is_empty() && !state.closed {
+        state.active = active;
+        while active == 0 && state.waiting.is_empty() && !state.closed {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.waiting.pop_front()
+        let job = state.waiting.pop_front();
+        state.active += usize::from(job.is_some());
+        job
     }
 
-    pub fn waiting(&self) -> usize {
-        self.state().waiting.len()
+    /// Says how many jobs are worked on, where no more can be.
+    pub fn working(&self, active: usize) {
+        self.state().active = active;
+    }
+
+    /// How many jobs are worked on, and how many wait.
+    pub fn count(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.active, state.waiting.len())
     }
 
     /// Takes no more jobs; those that wait are still done.
@@ -117,11 +126,14 @@ mod tests {
     #[test]
     fn jobs_come_in_order_and_no_more_than_there_is_room_for() {
         let queue = Queue::new(2);
-        let (jobs, _receivers): (Vec<_>, Vec<_>) = (0..3).map(job).unzip();
-        let outcomes: Vec<_> = jobs.into_iter().map(|job| queue.submit(job)).collect();
-        assert_eq!(outcomes, [Ok(()), Ok(()), Err(Refused::Full)]);
-        assert_eq!([queue.take(false), queue.take(true)].map(|job| job.unwrap().prompt[0]), [0, 1]);
-        assert!(queue.take(false).is_none());
+        let (jobs, _receivers): (Vec<_>, Vec<_>) = (0..4).map(job).unzip();
+        let mut outcomes = jobs.into_iter().map(|job| queue.submit(job));
+        assert_eq!([outcomes.next(), outcomes.next()], [Some(Ok(())); 2]);
+        assert_eq!(queue.take(0).unwrap().prompt, [0]);
+        assert_eq!(outcomes.next(), Some(Err(Refused::Full)), "one is worked on, one waits");
+        assert_eq!((queue.take(1).unwrap().prompt, queue.count()), (vec![1], (2, 0)));
+        queue.working(1);
+        assert_eq!((outcomes.next(), queue.count()), (Some(Ok(())), (1, 1)));
     }
 
     #[test]
@@ -130,9 +142,9 @@ mod tests {
         let ((first, receiver), (second, _still_here)) = (job(0), job(1));
         queue.submit(first).unwrap();
         drop(receiver);
-        assert_eq!(queue.waiting(), 0);
+        assert_eq!(queue.count(), (0, 0));
         queue.submit(second).unwrap();
-        assert_eq!(queue.take(false).unwrap().prompt, [1]);
+        assert_eq!(queue.take(0).unwrap().prompt, [1]);
     }
 
     #[test]
@@ -142,8 +154,8 @@ mod tests {
         queue.submit(first).unwrap();
         queue.close();
         assert_eq!(queue.submit(second), Err(Refused::Closed));
-        assert!(queue.take(true).is_some());
-        assert!(queue.take(true).is_none());
+        assert!(queue.take(0).is_some());
+        assert!(queue.take(0).is_none());
     }
 
     #[test]
@@ -153,6 +165,6 @@ mod tests {
         queue.submit(first).unwrap();
         queue.cancel("over");
         assert!(matches!(receiver.try_recv(), Ok(Event::Failed(why)) if why == "over"));
-        assert!(queue.is_cancelled() && queue.take(true).is_none());
+        assert!(queue.is_cancelled() && queue.take(0).is_none());
     }
 }
