@@ -159,6 +159,9 @@ class DeviceArray:
         return 0 in self.shape or all(size == 1 or step == packed for size, step, packed in
                                       zip(self.shape, self.strides, packed_strides(self.shape)))
 
+    def __array__(self, *_: object, **__: object) -> AnyArray:
+        raise TypeError("a DeviceArray is no host memory: numpy() makes a copy there")
+
     def __len__(self) -> int:
         return self.shape[0]
 

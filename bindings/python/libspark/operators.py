@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import infer, interop, sparkc
 from .array import DeviceArray, TensorSpec
@@ -241,10 +241,10 @@ class Operator:
             struct.pack_into("=I", call._raw, offset + interop.SCHEME, sparkc.SPARK_QUANT_RECORD)
             struct.pack_into("=I", call._raw, offset + interop.BLOCK, record)
         ctx = call.ctx = self._context(ctx, stream, first, device)
-        handle = LEGACY if not handle else handle
+        handle = handle or LEGACY
         own = stream if isinstance(stream, Stream) else first.current if first is not None and stream is None else None
-        call.stream = own if own is not None else ctx.stream(handle) if not plan else None  # type: ignore[assignment]
-        call._exec = bytearray(EXEC.pack(EXEC.size, 0, handle, 0, 0, kernel_id))
+        call.stream = own or ctx.stream(handle)
+        call._exec = self._exec(handle, kernel_id)
         call._frees = ctx.frees
         for memory in call.memories:
             if memory.ctx is not ctx:
@@ -262,6 +262,13 @@ class Operator:
             if found is not None:
                 call._workspace(found, found.live(), found.bytes)
         return call
+
+    def _exec(self, handle: int, kernel_id: int) -> bytearray:
+        try:
+            return bytearray(EXEC.pack(EXEC.size, 0, handle, 0, 0, kernel_id))
+        except struct.error:
+            raise ValueError(f"{self.name}: the stream {handle!r} and the kernel_id {kernel_id!r} have to be numbers "
+                             "of 64 bits, not negative") from None
 
     def _take_positional(self, args: Sequence[Any], named: Dict[str, Any]) -> None:
         if len(args) > len(self.inputs):
@@ -319,10 +326,7 @@ class Operator:
         """Reads the tensors of other software: their device, the stream to use, and streams to wait for."""
         device, waits, capsules = -1, [], []
         for field, value in foreign:
-            try:
-                found = interop.read(value, call._raw, field.offset)
-            except (TypeError, ValueError, BufferError) as why:
-                raise type(why)(f"{self.name}: {field.name}: {why}") from None
+            found = self._ask(field, interop.read, value, call._raw, field.offset)
             if found is None:
                 capsules.append((field, value))
                 continue
@@ -331,12 +335,18 @@ class Operator:
                 waits.append(found[3])
                 handle = found[3] if handle is None else handle
         for field, value in capsules:
-            try:
-                found = interop.read_capsule(value, call._raw, field.offset, handle or LEGACY)
-            except (TypeError, ValueError, BufferError) as why:
-                raise type(why)(f"{self.name}: {field.name}: {why}") from None
+            found = self._ask(field, interop.read_capsule, value, call._raw, field.offset, handle or LEGACY)
             device = self._agree(call, field, found, device)
         return device, handle, waits
+
+    def _ask(self, field: Field, read: Callable[..., Any], *arguments: Any) -> Any:
+        """Its answer, or an error that says which argument it is about."""
+        try:
+            return read(*arguments)
+        except (TypeError, ValueError, BufferError) as why:
+            if type(why) not in (TypeError, ValueError, BufferError):
+                raise
+            raise type(why)(f"{self.name}: {field.name}: {why}") from None
 
     def _agree(self, call: Call, field: Field, found: Tuple[int, bool, object, int], device: int) -> int:
         call._kept.append(found[2])

@@ -105,8 +105,8 @@ class Stream:
         """Waits for its work and destroys it."""
         self.not_capturing("closing a stream")
         handle, self.handle = self.handle, 0
-        self.ctx.frees += 1
         if self.owned and handle and self.ctx.handle:
+            self.ctx.frees += 1
             ctx = self.ctx.handle
 
             def destroy() -> None:

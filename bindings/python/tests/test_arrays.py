@@ -50,6 +50,12 @@ class Copies(OnDevice):
         with self.assertRaisesRegex(ValueError, "of one size"):
             b.copy_from(self.zeros((15,), "f32"))
 
+    def test_numpy_makes_no_copy_by_itself(self):
+        with self.assertRaisesRegex(TypeError, r"numpy\(\) makes a copy"):
+            np.asarray(self.zeros((4,), "f32"))
+        with self.assertRaisesRegex(TypeError, r"numpy\(\) makes a copy"):
+            self.array(self.zeros((4,), "f32"))
+
     def test_sizes_that_do_not_fit(self):
         with self.assertRaisesRegex(ValueError, "40 bytes for 16"):
             self.zeros((4,), "f32").write(random(10))

@@ -9,7 +9,7 @@ import numpy as np
 from support import (CudaArray, ManagedVersioned, Managed, OldProducer, OnDevice, Producer, exchanging, pointer_of,
                      random)
 
-from libspark import DeviceArray, Stream, ops
+from libspark import DeviceArray, InvalidArgument, Status, Stream, ops
 
 
 class Consuming(OnDevice):
@@ -100,6 +100,12 @@ class Consuming(OnDevice):
                 raise KeyError("a producer's own")
         with self.assertRaises(KeyError):
             self.check(Broken(self.x))
+
+        class Refusing(Producer):
+            def __dlpack__(self, **_):
+                raise InvalidArgument(Status.INVALID_HANDLE, 0, 0, 0, "of another context")
+        with self.assertRaisesRegex(InvalidArgument, "of another context"):
+            self.check(Refusing(self.x))
 
 
 class Producing(OnDevice):

@@ -63,6 +63,11 @@ class Arguments(OnDevice):
         other = ops.rmsnorm(self.array(random(2, 64)), kernel_id=kernels[-1].kernel_id)
         np.testing.assert_allclose(other.numpy(), call().numpy(), rtol=1e-5)
 
+    def test_a_plan_leaves_its_arrays_as_they_are(self):
+        x = self.array(random(2, 64))
+        ops.rmsnorm.plan(x, stream=self.stream.handle)
+        np.testing.assert_array_equal(x.numpy(), x[:].numpy())
+
     def test_a_workspace_grows_as_needed(self):
         a, b = self.zeros((128, 2048), "bf16"), self.zeros((128, 2048), "bf16")
         size = ops.gemm.plan(a, b).info.workspace_size
@@ -108,6 +113,8 @@ class Misuse(OnDevice):
                               lambda: ops.activation(x, activation="swish")),
                              ("32 bits cannot hold", lambda: ops.rmsnorm(x, eps=1e39)),
                              ("top_k is 4294967296", lambda: ops.sample(x, top_k=2 ** 32)),
+                             ("the kernel_id -1", lambda: ops.rmsnorm(x, kernel_id=-1)),
+                             ("the stream -5", lambda: ops.rmsnorm(x, stream=-5)),
                              ("rotary_dim is -1", lambda: ops.rope(x, x, rotary_dim=-1))):
             with self.subTest(wanted), self.assertRaisesRegex(ValueError, wanted):
                 call()
