@@ -61,11 +61,10 @@ def main(skip=None):
     parser.add_argument("--driver", default="gpu", help="LIBSPARK_DRIVER: gpu, emu, or the path of an emulator")
     parser.add_argument("--ptxas", default="", help="the assembler, for tests that configure the project again")
     parser.add_argument("--kernels", default="", help="a folder of assembled kernels, so that those tests are quick")
-    parser.parse_known_args(namespace=options)
+    _, rest = parser.parse_known_args(namespace=options)
     options.build, options.into = options.build.resolve(), options.into.resolve()
     if skip:
         print(skip)
         sys.exit(SKIPPED)
     options.into.mkdir(parents=True, exist_ok=True)
-    words = [word for word in sys.argv[1:] if word.startswith("Test") or word == "-v"]
-    unittest.main(module="__main__", argv=[sys.argv[0], *words], verbosity=2)
+    unittest.main(module="__main__", argv=[sys.argv[0], *rest], verbosity=2)

@@ -40,8 +40,7 @@ class Debian(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("lintian"), "lintian is not here")
     def test_lintian(self):
-        said = run("lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", *self.packages)
-        self.assertEqual(said, "")
+        run("lintian", "--allow-root", "--fail-on", "error,warning", *self.packages)
 
     def test_same_bytes(self):
         for first, second in zip(self.packages, make("second"), strict=True):

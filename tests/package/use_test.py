@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The installed library as programs find and use it: by pkg-config, by CMake, shared and static, and by dlopen. What is
 installed is moved before it is used. Run by CTest."""
+import itertools
+import re
 import shutil
 import unittest
 
@@ -64,6 +66,22 @@ class Use(unittest.TestCase):
                                "-fno-sanitize-recover=undefined", EXAMPLES / "decode_step/decode_step.cpp",
                                *flags(self.all, "--cflags", "--libs"))
         common.compare_decode_step(self, said)
+
+    def test_cxx_standards(self):
+        compilers = [name for name in ("c++", "g++", "clang++") if shutil.which(name)]
+        for compiler, standard in itertools.product(compilers, ("c++17", "c++20")):
+            run(compiler, *CXX[1:], f"-std={standard}", "-fsyntax-only", EXAMPLES / "decode_step/decode_step.cpp",
+                *flags(self.all, "--cflags"))
+
+    def test_versions(self):
+        header = (ROOT / "include/spark.h").read_text()
+        major, minor, patch, abi = (re.search(rf"#define SPARK_{name} (\d+)", header)[1]
+                                    for name in ("VERSION_MAJOR", "VERSION_MINOR", "VERSION_PATCH", "ABI"))
+        self.assertEqual(flags(self.all, "--modversion"), [f"{major}.{minor}.{patch}"])
+        self.assertEqual(flags(self.all, "--variable=abi"), [abi])
+        self.assertTrue((library_folder(self.all) / f"libspark.so.{abi}").exists())
+        debian = (ROOT / "packaging/debian/changelog").read_text()
+        self.assertTrue(debian.startswith(f"libspark ({major}.{minor}.{patch}-"))
 
     def test_dlopen(self):
         path = options.into / "c-dlopen"
