@@ -9,7 +9,7 @@ use crate::gguf::Gguf;
 use crate::layer::{attend, enqueue, feed_forward, Batch, Cache, Launcher, Scratch};
 use crate::load::Weights;
 use crate::shape::Shape;
-use anyhow::{ensure, Result};
+use anyhow::{ensure, Context as _, Result};
 use libspark::ops::{Embedding, Gemm, Rmsnorm, Sample};
 use libspark::{Context, DeviceBuffer, Graph, Stream, Workspace};
 
@@ -123,9 +123,7 @@ impl Model {
             rows.iter().map(|row| row.map_or(Sampling::default(), |row| row.sampling)).collect();
         self.write_settings(0, &settings)?;
         let stream = &self.launcher.stream;
-        if let Some(graph) = &self.graph {
-            graph.launch(stream)?;
-        }
+        self.graph.as_ref().context("no step has been recorded")?.launch(stream)?;
         let chosen = self.scratch.chosen.to_vec(stream)?;
         Ok(chosen.into_iter().map(|id| u32::try_from(id).ok()).collect())
     }

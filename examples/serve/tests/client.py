@@ -43,7 +43,8 @@ class Server:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         said = self.process.stdout.readline()
         if not said.startswith("listening on "):
-            raise AssertionError(f"the server ended with {self.process.wait()}, said '{said}'")
+            self.process.stdout.close()
+            raise AssertionError(f"the server ended with {self.process.wait(LIMIT)}, said '{said}'")
         self.address = said.split()[-1]
         self.model = Path(model).stem
 

@@ -162,6 +162,43 @@ class Answers(unittest.TestCase):
         self.server.wait_until(active=0)
 
 
+class Pieces(unittest.TestCase):
+    def test_a_prompt_in_pieces_gets_the_same_text_beside_an_answer_that_is_being_written(self):
+        prompt, texts = "the other thing (12) " * 3, []
+        for options in ([], ["--piece", 7]):
+            with client.Server(PROGRAM, MODEL, *options) as server, ThreadPoolExecutor() as pool:
+                def text(**request):
+                    return server.client().completions.create(model=server.model, **request).choices[0].text
+
+                other = pool.submit(text, **LONG)
+                server.wait_until(active=1)
+                texts.append([text(prompt=prompt, max_tokens=8, temperature=0), other.result()])
+        self.assertEqual(*texts)
+
+
+class Broken(unittest.TestCase):
+    def test_a_model_without_numbers_is_500_and_not_the_end(self):
+        import openai
+        parts, name = synthetic.tensors(), "output_norm.weight"
+        parts[name][2] = b"\xff" * len(parts[name][2])  # NaN
+        broken = Path(MODEL).with_name("broken.gguf")
+        broken.write_bytes(synthetic.build(synthetic.values(), parts)[0])
+        with client.Server(PROGRAM, broken) as server:
+            for _ in range(2):
+                with self.assertRaisesRegex(openai.InternalServerError, "the logits hold no number to choose by"):
+                    server.client().completions.create(model=server.model, prompt="x")
+            server.terminate()
+            self.assertEqual(server.end(), 0)
+
+    def test_a_damaged_model_or_a_wrong_option_is_refused(self):
+        damaged = Path(MODEL).with_name("damaged.gguf")
+        damaged.write_bytes(Path(MODEL).read_bytes()[:-5000])
+        wrong = [["--context", 97], ["--slots", 0], ["--piece", 257], ["--none"]]
+        for options in [[damaged], *([MODEL, *options] for options in wrong)]:
+            with self.assertRaisesRegex(AssertionError, "the server ended with 1"):
+                client.Server(PROGRAM, *options)
+
+
 class End(unittest.TestCase):
     def stream(self, server):
         return iter(server.client().completions.create(model=server.model, **LONG, stream=True))
@@ -183,13 +220,6 @@ class End(unittest.TestCase):
             with self.assertRaisesRegex(openai.APIError, "the server is stopping"):
                 list(pieces)
             self.assertEqual(server.end(), 0)
-
-    def test_a_damaged_model_or_option_is_refused(self):
-        damaged = Path(MODEL).with_name("damaged.gguf")
-        damaged.write_bytes(Path(MODEL).read_bytes()[:-5000])
-        for options in ([damaged], [MODEL, "--context", 97], [MODEL, "--slots", 0], [MODEL, "--none"]):
-            with self.assertRaisesRegex(AssertionError, "the server ended with 1"):
-                client.Server(PROGRAM, *options)
 
 
 if __name__ == "__main__":

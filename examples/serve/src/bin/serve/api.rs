@@ -8,7 +8,8 @@ use serde_json::{json, Map, Value};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::SystemTime;
 
-/// A request that cannot be served: status, sentence, and the field it is about.
+/// Why a request is not served: status, sentence, and the field it is about.
+#[derive(Clone, Debug)]
 pub struct Refusal {
     pub status: u16,
     pub message: String,

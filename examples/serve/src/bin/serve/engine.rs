@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The thread that owns the model. Each round appends one piece of one new prompt, and one token of every answer that
 //! is being written: requests join and leave between steps, and no long prompt holds up the others.
+use crate::api::Refusal;
 use crate::queue::{Event, Job, Queue};
 use anyhow::Result;
-use model::step::{Model, Row, CHUNK};
+use model::step::{Model, Row};
 use model::text::Answer;
 use model::tokenizer::Tokenizer;
 
-pub const STOPPING: &str = "the server is stopping";
+/// What those are told who come or are still there at the end.
+pub fn stopping() -> Refusal {
+    Refusal::new(503, None, "the server is stopping")
+}
 
 /// A job that has a slot of the cache.
 struct Seat {
@@ -23,6 +27,7 @@ pub struct Engine<'a> {
     model: Model,
     tokenizer: &'a Tokenizer,
     queue: &'a Queue,
+    piece: usize,
     seats: Vec<Option<Seat>>,
     tickets: u64,
 }
@@ -31,7 +36,8 @@ impl Seat {
     /// Takes a chosen token: tells its text. False when the job is done.
     fn take(&mut self, token: Option<u32>, tokenizer: &Tokenizer) -> bool {
         let Some(token) = token else {
-            let _ = self.job.events.send(Event::Failed("the logits hold no number to choose by".into()));
+            let why = Refusal::new(500, None, "the logits hold no number to choose by");
+            let _ = self.job.events.send(Event::Failed(why));
             return false;
         };
         if tokenizer.ends(token) {
@@ -61,16 +67,17 @@ impl Seat {
 }
 
 impl<'a> Engine<'a> {
-    pub fn new(model: Model, tokenizer: &'a Tokenizer, queue: &'a Queue) -> Engine<'a> {
+    /// An engine that appends at most `piece` tokens of a prompt between two steps.
+    pub fn new(model: Model, tokenizer: &'a Tokenizer, queue: &'a Queue, piece: usize) -> Engine<'a> {
         let seats = (0..model.slots()).map(|_| None).collect();
-        Engine { model, tokenizer, queue, seats, tickets: 0 }
+        Engine { model, tokenizer, queue, piece, seats, tickets: 0 }
     }
 
     /// Works until the queue is closed and everything in it is done, or until it is cancelled. An error of the device
     /// ends it too: whatever runs then is told why.
     pub fn run(mut self) -> Result<()> {
         let outcome = self.rounds();
-        let why = outcome.as_ref().map_or_else(|error| format!("{error:#}"), |()| STOPPING.to_owned());
+        let why = outcome.as_ref().err().map_or_else(stopping, |error| Refusal::new(500, None, format!("{error:#}")));
         self.queue.cancel(&why);
         for seat in self.seats.iter().flatten() {
             let _ = seat.job.events.send(Event::Failed(why.clone()));
@@ -108,20 +115,17 @@ impl<'a> Engine<'a> {
 
     /// One piece of the oldest prompt that is not in the cache yet.
     fn append(&mut self) -> Result<()> {
-        let new = self.seats.iter_mut().enumerate();
-        let new = new.filter(|(_, seat)| seat.as_ref().is_some_and(|seat| seat.next.is_none()));
-        let Some((slot, place)) = new.min_by_key(|(_, seat)| seat.as_ref().map(|seat| seat.ticket)) else {
-            return Ok(());
-        };
-        let Some(seat) = place else { return Ok(()) };
+        let new = self.seats.iter_mut().enumerate().filter_map(|(slot, seat)| Some((slot, seat.as_mut()?)));
+        let oldest = new.filter(|(_, seat)| seat.next.is_none()).min_by_key(|(_, seat)| seat.ticket);
+        let Some((slot, seat)) = oldest else { return Ok(()) };
         let left = &seat.job.prompt[seat.position..];
-        let piece = &left[..left.len().min(CHUNK)];
+        let piece = &left[..left.len().min(self.piece)];
         self.model.append(slot, seat.position, piece)?;
         seat.position += piece.len();
         if piece.len() == left.len() {
             let token = self.model.first(piece.len(), seat.job.sampling)?;
             if !seat.take(token, self.tokenizer) {
-                *place = None;
+                self.seats[slot] = None;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The routes: each hands a request to the engine and gives back what the engine tells, whole or as it comes.
 use crate::api::{Body, Form, Refusal};
-use crate::engine::STOPPING;
+use crate::engine::stopping;
 use crate::queue::{Event, Job, Queue, Refused};
 use axum::extract::rejection::JsonRejection;
 use axum::extract::State;
@@ -90,7 +90,7 @@ async fn complete(app: Arc<App>, body: Received, chat: bool) -> Result<Response,
     let job = Job { prompt: request.prompt, max_tokens, sampling, stops: request.stops, events };
     app.queue.submit(job).map_err(|refused| match refused {
         Refused::Full => Refusal::new(429, None, "all slots are taken and the queue is full: try again later"),
-        Refused::Closed => Refusal::new(503, None, STOPPING),
+        Refused::Closed => stopping(),
     })?;
     if streamed {
         return Ok(in_pieces(form, receiver));
@@ -104,7 +104,7 @@ async fn whole(form: Form, mut events: UnboundedReceiver<Event>) -> Result<Respo
         match event {
             Event::Text(text) => answer.push_str(&text),
             Event::End { reason, tokens } => return Ok(Json(form.whole(&answer, reason, tokens)).into_response()),
-            Event::Failed(why) => return Err(Refusal::new(503, None, why)),
+            Event::Failed(why) => return Err(why),
         }
     }
     Err(Refusal::new(500, None, "the answer broke off"))
@@ -123,7 +123,7 @@ fn in_pieces(form: Form, events: UnboundedReceiver<Event>) -> Response {
                 let done = sse::Event::default().data("[DONE]");
                 form.closing(reason, tokens).into_iter().map(data).chain([done]).collect()
             }
-            Event::Failed(why) => vec![data(Refusal::new(503, None, why).body())],
+            Event::Failed(why) => vec![data(why.body())],
         })
     });
     Sse::new(stream::iter(opening).chain(pieces).map(Ok::<_, Infallible>))

@@ -6,12 +6,12 @@ mod http;
 mod queue;
 
 use anyhow::{ensure, Context as _, Result};
-use engine::{Engine, STOPPING};
+use engine::{stopping, Engine};
 use http::App;
 use libspark::Context;
 use model::gguf::Gguf;
 use model::shape::Shape;
-use model::step::Model;
+use model::step::{Model, CHUNK};
 use model::tokenizer::Tokenizer;
 use queue::Queue;
 use std::path::PathBuf;
@@ -31,6 +31,7 @@ of it where others can reach it.
   --slots N        requests that are worked on at a time (default 8)
   --queue N        requests that may wait for a slot; more are refused with 429 (default 32)
   --context N      tokens of a prompt and its answer together (default: what the model was trained for)
+  --piece N        tokens of a new prompt between two steps of the others (default and most: 256)
   --grace SECONDS  how long requests may go on after SIGTERM (default 30)";
 
 struct Options {
@@ -39,13 +40,14 @@ struct Options {
     slots: usize,
     queue: usize,
     context: Option<usize>,
+    piece: usize,
     grace: Duration,
 }
 
 fn options() -> Result<Options> {
     use lexopt::prelude::*;
     let (listen, grace) = ("127.0.0.1:8080".to_owned(), Duration::from_secs(30));
-    let mut o = Options { model: PathBuf::new(), listen, slots: 8, queue: 32, context: None, grace };
+    let mut o = Options { model: PathBuf::new(), listen, slots: 8, queue: 32, context: None, piece: CHUNK, grace };
     let mut parser = lexopt::Parser::from_env();
     while let Some(word) = parser.next()? {
         match word {
@@ -54,6 +56,7 @@ fn options() -> Result<Options> {
             Long("slots") => o.slots = parser.value()?.parse()?,
             Long("queue") => o.queue = parser.value()?.parse()?,
             Long("context") => o.context = Some(parser.value()?.parse()?),
+            Long("piece") => o.piece = parser.value()?.parse()?,
             Long("grace") => o.grace = Duration::try_from_secs_f64(parser.value()?.parse()?)?,
             Short('h') | Long("help") => {
                 println!("{USAGE}");
@@ -64,6 +67,7 @@ fn options() -> Result<Options> {
     }
     ensure!(!o.model.as_os_str().is_empty(), "--model is missing\n\n{USAGE}");
     ensure!((1..=256).contains(&o.slots), "--slots is {}; 1 to 256 can be", o.slots);
+    ensure!((1..=CHUNK).contains(&o.piece), "--piece is {}; 1 to {CHUNK} can be", o.piece);
     Ok(o)
 }
 
@@ -82,8 +86,8 @@ async fn told_to_stop() -> Result<()> {
 async fn serve(app: App, listen: &str, grace: Duration, ended: oneshot::Receiver<()>) -> Result<()> {
     let listener = TcpListener::bind(listen).await.with_context(|| format!("listening on {listen}"))?;
     println!("listening on {}", listener.local_addr()?);
-    let (queue, stopping) = (app.queue.clone(), Arc::new(Notify::new()));
-    let noticed = stopping.clone();
+    let (queue, ending) = (app.queue.clone(), Arc::new(Notify::new()));
+    let noticed = ending.clone();
     let closing = queue.clone();
     let stop = async move {
         tokio::select! {
@@ -94,9 +98,9 @@ async fn serve(app: App, listen: &str, grace: Duration, ended: oneshot::Receiver
         noticed.notify_one();
     };
     let late = async {
-        stopping.notified().await;
+        ending.notified().await;
         tokio::time::sleep(grace).await;
-        queue.cancel(STOPPING);
+        queue.cancel(&stopping());
         // A client that does not read what it is told keeps its connection: it is left to itself.
         tokio::time::sleep(Duration::from_secs(2)).await;
     };
@@ -104,7 +108,7 @@ async fn serve(app: App, listen: &str, grace: Duration, ended: oneshot::Receiver
         served = axum::serve(listener, http::router(app)).with_graceful_shutdown(stop) => served?,
         () = late => {}
     }
-    queue.cancel(STOPPING);
+    queue.cancel(&stopping());
     Ok(())
 }
 
@@ -119,11 +123,11 @@ fn main() -> Result<()> {
     drop(gguf);
 
     let queue = Arc::new(Queue::new(o.slots + o.queue));
-    let (ending, ended) = oneshot::channel();
+    let (end, ended) = oneshot::channel();
     let (words, jobs) = (tokenizer.clone(), queue.clone());
     let engine = std::thread::spawn(move || {
-        let outcome = Engine::new(model, &words, &jobs).run();
-        let _ = ending.send(()); // nobody listens when it was told to stop
+        let outcome = Engine::new(model, &words, &jobs, o.piece).run();
+        let _ = end.send(()); // nobody listens when it was told to stop
         outcome
     });
     let name = o.model.file_stem().unwrap_or_default().to_string_lossy().into_owned();

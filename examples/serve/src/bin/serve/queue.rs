@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests on their way to the engine: a bounded queue between the threads of HTTP and the one that owns the model.
+use crate::api::Refusal;
 use model::step::Sampling;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ pub struct Job {
 pub enum Event {
     Text(String),
     End { reason: &'static str, tokens: usize },
-    Failed(String),
+    Failed(Refusal),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,11 +99,11 @@ impl Queue {
     }
 
     /// Gives up also what waits and what runs.
-    pub fn cancel(&self, why: &str) {
+    pub fn cancel(&self, why: &Refusal) {
         let mut state = self.state();
         (state.closed, state.cancelled) = (true, true);
         for job in state.waiting.drain(..) {
-            let _ = job.events.send(Event::Failed(why.to_owned())); // who has gone needs no answer
+            let _ = job.events.send(Event::Failed(why.clone())); // who has gone needs no answer
         }
         self.changed.notify_all();
     }
@@ -163,8 +164,8 @@ mod tests {
         let queue = Queue::new(1);
         let (first, mut receiver) = job(0);
         queue.submit(first).unwrap();
-        queue.cancel("over");
-        assert!(matches!(receiver.try_recv(), Ok(Event::Failed(why)) if why == "over"));
+        queue.cancel(&Refusal::new(503, None, "over"));
+        assert!(matches!(receiver.try_recv(), Ok(Event::Failed(why)) if why.message == "over"));
         assert!(queue.is_cancelled() && queue.take(0).is_none());
     }
 }
