@@ -13,6 +13,7 @@ What runs, in this order (--phases picks some; a file that exists keeps what oth
     repeats    one case of each kernel again and again: the same bits each time?
     memcheck   compute-sanitizer, one case of each kernel: stray accesses
     racecheck  the same: races in shared memory
+    languages  (with --programs DIR) the same decode step in each language, a program each: the same bits from all?
     model      (with --model FILE) a prefill launch by launch on card and emulator: which operators give the same bits
 The case of a kernel is the named one that took the median time among those of its that passed.
 Exit code: 0 nothing failed, 1 something did, 2 it could not run.
@@ -32,7 +33,7 @@ import sys
 import tempfile
 import time
 
-PHASES = ["cases", "both", "api", "repeats", "memcheck", "racecheck", "model"]
+PHASES = ["cases", "both", "api", "repeats", "memcheck", "racecheck", "languages", "model"]
 API = ["api-contract", "api-negative", "api-launch", "api-threads"]
 SHARD = 16           # the fewest cases that one spark-check process takes
 SHARDS = 64          # into so many at most are the cases of an operator divided
@@ -270,6 +271,19 @@ def sanitized(tool):
     return phase
 
 
+def languages(runner, record):
+    if not runner.args.programs:
+        return {"skipped": "no programs: --programs DIR"}
+    said = {}
+    for program in sorted(runner.args.programs.iterdir()):
+        code, text = runner.run([program], runner.args.limit)
+        lines = re.findall(r"^(?:step|logits) .*\n", text, re.M)
+        said[program.stem] = "".join(lines) if code == 0 else text.strip()[-300:]
+    usual = collections.Counter(said.values()).most_common(1)[0][0]
+    return {"programs": sorted(said), "logits": usual.split()[-1],
+            **failures([], [f"{name}: {text}" for name, text in said.items() if text != usual])}
+
+
 def model(runner, record):
     """The emulator writes what each launch wrote; the card follows, from the same inputs each time, and then alone."""
     if not runner.args.model:
@@ -292,7 +306,8 @@ def model(runner, record):
 
 
 DO = {"cases": cases, "both": both, "api": api, "repeats": repeats, "memcheck": sanitized("memcheck"),
-      "racecheck": sanitized("racecheck"), "model": model}
+      "racecheck": sanitized("racecheck"), "languages": languages,
+      "model": model}
 
 
 def driver_version(args):
@@ -324,6 +339,7 @@ def parse():
                      help="of the cases; card is all of them, and the default on a card")
     top.add_argument("--random", type=int, default=40, help="random cases per operator (default 40)")
     top.add_argument("--repeats", type=int, default=200, help="launches of the phase repeats (default 200)")
+    top.add_argument("--programs", type=pathlib.Path, help="a folder of programs, the example decode_step each")
     top.add_argument("--model", type=pathlib.Path, help="a GGUF file as tools/spark demo fetches it")
     top.add_argument("--seed", type=int, default=1)
     top.add_argument("--jobs", type=int, default=os.cpu_count(), help="programs at a time (default: one a core)")

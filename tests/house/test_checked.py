@@ -34,6 +34,7 @@ def run_of(device, emulated=False):
                 "memcheck": {"kernels": {"rope": {"rope__plain": "clean", "rope__v4": "over the limit"}}, "failed": 0,
                              "failures": []},
                 "racecheck": {"skipped": "no compute-sanitizer on this machine"},
+                "languages": {"programs": ["c", "go"], "logits": "12ab", "failed": 0, "failures": []},
                 "model": {"launches": {"rope": {"launches": 30, "equal": 30}, "glu": {"launches": 30, "equal": 4}},
                           "logits": {"number": 64, "equal": 3, "off": 0.25}, "failed": 0, "failures": []}}}
 
@@ -66,6 +67,7 @@ class Checked(unittest.TestCase):
         self.assertIn("## Card A\n\nCompute capability 12.0; driver release 580.1, interface 13000; commit 012", page)
         self.assertIn("| rope | 1 | 32 | 1 | 7 equal, 2 within bounds | 1 of 1 | 1 of 2, 1 over the limit | - |", page)
         self.assertIn("`api-launch` 4 passed, 0 failed", page)
+        self.assertIn("`decode_step` in c, go: the same tokens and, in its last logits, the same bits (`12ab`)", page)
         self.assertIn("the emulator's inputs: `rope` 30 of 30, `glu` 4 of 30.", page)
         self.assertIn("3 of 64 logits equal, the others off by at most 0.25.", page)
         self.assertIn("Racecheck: no compute-sanitizer on this machine.", page)
@@ -99,6 +101,19 @@ class Card(unittest.TestCase):
                    result("bad", 1, status="failed"), result("none", 1, kernel="(nothing to launch)")]
         self.assertEqual(card.pick(results), "usual")
         self.assertIsNone(card.pick(results[3:]))
+
+    def test_programs_that_say_something_else_are_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, last in (("c", "12"), ("go", "12"), ("zig", "13")):
+                program = Path(folder) / name
+                program.write_text(f"#!/bin/sh\necho step 0: tokens '[1, 2]'\necho logits {last}\necho on a card\n")
+                program.chmod(0o755)
+            runner = card.Runner.__new__(card.Runner)
+            runner.args = mock.Mock(programs=Path(folder), limit=9)
+            runner.env, runner.running = {}, set()
+            found = card.languages(runner, {})
+        self.assertEqual((found["programs"], found["logits"]), (["c", "go", "zig"], "12"))
+        self.assertEqual(found["failures"], ["zig: step 0: tokens [1, 2]\nlogits 13\n"])
 
     def test_results_are_counted_by_operator_and_kernel(self):
         counted = card.counts([result("a"), result("b"), result("c", status="failed")])

@@ -105,6 +105,10 @@ def section(run):
     programs = get("api").get("programs", {})
     told = ", ".join(f"`{name}` {n['passed']} passed, {n['failed']} failed" for name, n in programs.items())
     out.append(f"\nTests of the C API: {told or 'not run'}.")
+    if "programs" in get("languages"):
+        programs = ", ".join(get("languages")["programs"])
+        out.append(f"\nThe example `decode_step` in {programs}: the same tokens and, in its last logits, the same bits "
+                   f"(`{get('languages')['logits']}`), but for the failures below.")
     if "launches" in get("model"):
         out.append(of_model(get("model")))
     out += [f"\n{name.capitalize()}: {phase['skipped']}." for name, phase in phases.items() if "skipped" in phase]
