@@ -26,11 +26,16 @@ def blocks(page):
     return [(match["language"], match["title"], match["text"]) for match in FENCE.finditer(page.read_text())]
 
 
+def wheel_programs():
+    """Where the python is that has the wheel, once bindings.python has made it."""
+    return OPTIONS.bindings.resolve() / "python" / "clean" / "bin"
+
+
 def environment(page):
     """Variables as a user of the installed library has them; of the wheel, where the page is Python's."""
     path, bindings = os.environ["PATH"], OPTIONS.bindings.resolve()
     if page.stem == "python":
-        return dict(os.environ, PATH=f"{bindings / 'python' / 'clean' / 'bin'}{os.pathsep}{path}",
+        return dict(os.environ, PATH=f"{wheel_programs()}{os.pathsep}{path}",
                     LIBSPARK_DRIVER=OPTIONS.driver, PYTHONDONTWRITEBYTECODE="1")
     library = next((bindings / "prefix").rglob("libspark.pc")).parents[1]
     return dict(os.environ, PKG_CONFIG_PATH=str(library / "pkgconfig"), LD_LIBRARY_PATH=str(library),
@@ -55,9 +60,9 @@ def missing(wanted, printed):
 
 class Examples(unittest.TestCase):
     def run_page(self, page):
-        env = environment(page)
-        if not shutil.which(TOOLS[page.stem], path=env["PATH"]):
-            self.skipTest(f"there is no {TOOLS[page.stem]} here")
+        env, tool = environment(page), TOOLS[page.stem]
+        if not shutil.which(tool, path=env["PATH"] if tool != "python" else str(wheel_programs())):
+            self.skipTest(f"there is no {tool} here")
         folder = OPTIONS.into / page.stem
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
