@@ -4,7 +4,9 @@
 # The server on a small model, asked by OpenAI's client: answers whole and in pieces, one at a time and many; what must
 # be refused; clients that go away; too many of them; the end. usage: http_test.py INTO PREFIX DRIVER
 import json
+import os
 import socket
+import subprocess
 import sys
 import unittest
 import urllib.error
@@ -197,6 +199,12 @@ class Broken(unittest.TestCase):
         for options in [[damaged], *([MODEL, *options] for options in wrong)]:
             with self.assertRaisesRegex(AssertionError, "the server ended with 1"):
                 client.Server(PROGRAM, *options)
+
+    def test_no_device_is_said_and_so_is_what_the_library_logs(self):
+        environment = {**os.environ, "LIBSPARK_DRIVER": "/nowhere.so", "LIBSPARK_NOT_THERE": "1"}
+        ended = subprocess.run([PROGRAM, "--model", MODEL], env=environment, capture_output=True, timeout=client.LIMIT)
+        self.assertEqual((ended.returncode, ended.stdout), (1, b""))
+        self.assertRegex(ended.stderr, b"libspark Warn knobs: .*LIBSPARK_NOT_THERE(?s:.*)/nowhere.so")
 
 
 class End(unittest.TestCase):

@@ -48,6 +48,7 @@ mod element;
 mod error;
 #[rustfmt::skip]
 mod generated;
+mod log;
 mod memory;
 #[rustfmt::skip]
 pub mod ops;
@@ -61,6 +62,7 @@ pub use element::{Bool8, E2M1x2, E2M3x4, E3M2x4, Element, I4x2, Tf32, U4x2, BF16
 pub use error::{Error, Result};
 pub use generated::{Dtype, Record, Status};
 pub use libspark_sys as sys;
+pub use log::{set_log, LogLevel, LogSink};
 pub use memory::{DeviceBuffer, Workspace};
 pub use reflect::{operator, operators, Field, Operator};
 pub use stream::{Event, Graph, Stream};

@@ -8,7 +8,7 @@ mod queue;
 use anyhow::{ensure, Context as _, Result};
 use engine::{stopping, Engine};
 use http::App;
-use libspark::Context;
+use libspark::{set_log, Context, LogLevel};
 use model::gguf::Gguf;
 use model::shape::Shape;
 use model::step::{Model, CHUNK};
@@ -114,11 +114,12 @@ async fn serve(app: App, listen: &str, grace: Duration, ended: oneshot::Receiver
 
 fn main() -> Result<()> {
     let o = options()?;
+    set_log(LogLevel::Warn, Some(|level, component, text| eprintln!("libspark {level:?} {component}: {text}")));
     let gguf = Gguf::open(&o.model)?;
     let (shape, tokenizer) = (Shape::read(&gguf)?, Arc::new(Tokenizer::new(&gguf)?));
     let context = o.context.unwrap_or(shape.trained);
     ensure!((1..=shape.trained).contains(&context), "--context is {context}; 1 to {} can be", shape.trained);
-    let device = Context::new(0).context("no device; LIBSPARK_DRIVER=emu stands in for one")?;
+    let device = Context::new(0)?;
     let model = Model::load(&device, &gguf, &shape, o.slots, context)?;
     drop(gguf);
 
