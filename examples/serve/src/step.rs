@@ -65,11 +65,6 @@ impl Model {
         Ok(model)
     }
 
-    /// How many tokens a sequence can have.
-    pub fn context(&self) -> usize {
-        self.context
-    }
-
     pub fn slots(&self) -> usize {
         self.slots
     }
