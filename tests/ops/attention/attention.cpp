@@ -195,7 +195,9 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
 // What one row may err by, u = 2^-24. Relative errors of the weights:
 //   score     (d/16 + 8) steps of at most 2u of sum|qk| scale; scaling, and the distance to the maximum, 8u of the
 //             largest score
-//   2^x       2 ulp; and as much again for each new maximum, of which there is at most one a key, or a tile of 16
+//   2^x       2 ulp; and as much again for each new maximum, of which there is at most one a key, or a tile of 16.
+//             Below 2^-126 it is 0, as is what a part is scaled with when parts are merged: an absolute error, which
+//             shows where all heavier keys have values of 0
 //   sums      one rounding a key in the total, (keys/16 + 8) 2u or keys u in the weighted sum
 //   rounding  kernels on tensor cores round the weight to the element type: 2^-8 or 2^-11; FP16 weights below 2^-14
 //             lose up to 2^-25 of the largest
@@ -259,7 +261,7 @@ private:
         }
         for (int64_t e = 0; e < p_.d; ++e) {
             const auto at = static_cast<size_t>(e);
-            const double least = tensor_ && p_.type == ref::Type::f16 ? 0x1p-25 * row.flat[at] : 0;
+            const double least = (tensor_ && p_.type == ref::Type::f16 ? 0x1p-25 : 0x1p-125) * row.flat[at];
             Allowed allowed = allow(p_.type, row.o[at], errors.relative * row.magnitude[at] + least + 0x1p-140);
             if (p_.strange_v && !reaches_all(b, g, visible, keys, e)) {
                 allowed.kind = Allowed::any;
