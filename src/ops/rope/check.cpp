@@ -5,6 +5,7 @@
 
 #include "ops/common/rows.h"
 #include "ops/rope/problem.h"
+#include "ops/rope/ratio.h"
 
 namespace spark {
 namespace {
@@ -17,14 +18,6 @@ int64_t low_bit(int64_t value) { return value == 0 ? 256 : value & -value; }
 int64_t alignment(const View& v, const HeadTensor& t) {
     int64_t bytes = v.elem_bits / 8;
     return std::min({v.alignment(), low_bit(t.outer * bytes), low_bit(t.inner * bytes), low_bit(t.head * bytes)});
-}
-
-// theta^(-1/pairs) as a fraction of 2^64. long double has at least 64 bits of significand where this library runs, so
-// that the fraction is within two units: kernels' error bounds count on it.
-uint64_t ratio_of(float theta, int64_t pairs) {
-    static_assert(std::numeric_limits<long double>::digits >= 64);
-    long double ratio = ldexpl(powl(theta, -1.0L / static_cast<long double>(pairs)), 64);
-    return ratio >= 0x1p64L ? UINT64_MAX : static_cast<uint64_t>(ratio);
 }
 
 spark_status fill_pairs(const Bound& bound, Rope& p, Report& report) {
@@ -56,7 +49,7 @@ spark_status fill_pairs(const Bound& bound, Rope& p, Report& report) {
                                  static_cast<double>(args.theta));
     }
     p.pairs = width / 2;
-    if (!table.present && p.pairs != 0) p.ratio = ratio_of(args.theta == 0 ? 10000.0f : args.theta, p.pairs);
+    if (!table.present && p.pairs != 0) p.ratio = rope_ratio(args.theta == 0 ? 10000.0f : args.theta, p.pairs);
     return SPARK_OK;
 }
 

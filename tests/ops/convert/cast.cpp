@@ -131,7 +131,9 @@ Entry random(uint64_t seed, int64_t index) {
     s.y_pad = r.chance(0.3) ? r.pick<int64_t>({1, 4, 8, 16}) : 0;
     s.x_misalign = r.chance(0.2) ? r.between(1, 7) : 0;
     s.y_misalign = r.chance(0.2) ? r.between(1, 7) : 0;
-    return entry(s, r.pick(types_of(ALL)), r.pick(types_of(ALL)), name);
+    const auto to = r.pick(types_of(ALL)); // one draw a line: arguments have no order
+    const auto from = r.pick(types_of(ALL));
+    return entry(s, from, to, name);
 }
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {

@@ -263,7 +263,9 @@ Entry random(uint64_t seed, int64_t index) {
     s.special = r.chance(0.15) ? Special::nan_row : Special::none;
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     const auto type = r.pick(types_of(BF16 | F16));
-    return entry(s, type, r.pick(types_of(ALL)), r.pick<unsigned>({TN, TN, NN, NT, TT}), name);
+    const auto layout = r.pick<unsigned>({TN, TN, NN, NT, TT}); // one draw a line: arguments have no order
+    const auto out = r.pick(types_of(ALL));
+    return entry(s, type, out, layout, name);
 }
 
 } // namespace

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ratio of the rates of neighbouring pairs, as kernels take it. Knows nothing of tensors.
+#pragma once
+
+#include <cstdint>
+
+namespace spark {
+
+// theta^(-1/pairs) as a fraction of 2^64, rounded down: the same number on every host. theta > 1, pairs >= 1.
+uint64_t rope_ratio(float theta, int64_t pairs);
+
+} // namespace spark
