@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the library, the emulator and their tests for 64-bit Arm, runs them under qemu-user, and compares with here.
+
+What runs there, and must give the same bits as this build: the instructions, lane maps and tensor-core sums of
+tests/emu, buffer for buffer; for each operator some of its cases, kernel for kernel. What must pass there: the
+contract and the launches of the C API. Not there: refusals, schedules and threads, which no host's numbers touch.
+
+Ends with 77 and a sentence where a tool is missing. cmocka for Arm is Debian's package, unpacked into the build folder:
+apt gets lists of its own for that, so that nothing of the system changes.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.append(str(ROOT / "tests" / "emu"))
+import run as instructions  # noqa: E402
+
+SKIPPED = 77
+QEMU = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]
+API = ["api-contract", "api-launch", "cross-ratio"]
+TARGETS = ["spark", "spark-emu", "ptx-run", "spark-check", *API]
+JOBS = len(os.sched_getaffinity(0))
+CASES = ["--shard", "0/40", "--random", "10", "--timeout", "300"]  # what qemu does in a minute or two
+
+
+def skip(sentence):
+    print(f"aarch64.py: {sentence}: nothing is tested on Arm")
+    sys.exit(SKIPPED)
+
+
+def cmocka(folder):
+    """The folder that has the package's include/ and lib/, for Arm."""
+    usr = folder / "usr"
+    if (usr / "include" / "cmocka.h").exists():
+        return usr
+    for name in ("lists", "archives"):
+        (folder / name / "partial").mkdir(parents=True, exist_ok=True)
+    settings = folder / "apt.conf"
+    settings.write_text('APT::Architecture "arm64";\nAPT::Architectures { "arm64"; };\nAPT::Sandbox::User "root";\n'
+                        f'Dir::State "{folder}";\nDir::State::status "/dev/null";\nDir::Cache "{folder}";\n')
+    for words in (["update"], ["download", "libcmocka0", "libcmocka-dev"]):
+        done = subprocess.run(["apt-get", "-q", *words], cwd=folder, env=dict(os.environ, APT_CONFIG=str(settings)),
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            skip(f"apt-get {words[0]} for arm64 failed: {done.stderr.strip().splitlines()[-1]}")
+    for package in folder.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
+    return usr
+
+
+def build(options):
+    usr = cmocka(options.into / "cmocka")
+    libraries = usr / "lib" / "aarch64-linux-gnu"
+    settings = [f"-DSPARK_PTXAS={options.ptxas}", f"-DPython3_EXECUTABLE={sys.executable}",
+                f"-DSPARK_KERNEL_CACHE={options.kernels}", f"-DCMAKE_LIBRARY_PATH={libraries}",
+                f"-DCMAKE_CXX_FLAGS=-isystem {usr}/include",
+                f"-DCMAKE_EXE_LINKER_FLAGS=-L{libraries} -Wl,-rpath,{libraries}"]
+    folder = options.into / "build"
+    toolchain = ROOT / "cmake" / "aarch64-linux-gnu.cmake"
+    subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", folder, "--toolchain", toolchain, *settings], check=True,
+                   stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", folder, "--parallel", str(JOBS), "--target", *TARGETS], check=True)
+    return folder
+
+
+class Host:
+    """A build and how its programs are started."""
+
+    def __init__(self, folder, before):
+        self.folder, self.before = folder, before
+        self.emulator = folder / "lib" / "libspark-emu.so"
+        self.env = dict(os.environ, LIBSPARK_DRIVER=str(self.emulator))
+
+    def run(self, program, *words):
+        command = [*self.before, self.folder / "bin" / program, *words]
+        return subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True)
+
+    def cases(self, op):
+        """{case and kernel: its result}"""
+        with tempfile.NamedTemporaryFile() as out:
+            done = self.run("spark-check", "--driver", "emu", "--op", op, *CASES, "--json", out.name)
+            if done.returncode not in (0, 1):
+                sys.exit(f"aarch64.py: spark-check {op} ended with {done.returncode}: {done.stdout}{done.stderr}")
+            return {(r["case"], r["kernel"]): r for r in json.load(out)["results"]}
+
+
+def compare_instructions(here, arm, scratch):
+    starter = scratch / "ptx-run"
+    starter.write_text("#!/bin/sh\nexec " + " ".join([*QEMU, str(arm.folder / "bin" / "ptx-run")]) + ' "$@"\n')
+    starter.chmod(0o755)
+    files = instructions.collect(["insn", "maps", "mma"])
+    ran = [instructions.run_files(tool, str(host.emulator), files, 0, JOBS, dump=True)[0]
+           for host, tool in ((here, str(here.folder / "bin" / "ptx-run")), (arm, str(starter)))]
+    wrong = [f"{file.name}: {there['verdict']} {there['detail']}" for file in files
+             for ours, there in [(ran[0][file], ran[1][file])]
+             if there["verdict"] != "PASS" or there["dump"] != ours["dump"]]
+    return len(files), wrong
+
+
+def compare_operators(here, arm):
+    ops = [line.split()[0] for line in (ROOT / "src" / "ops" / "first_sizes.txt").read_text().splitlines()
+           if line and line[0] != "#"]
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        results = list(pool.map(lambda op: (here.cases(op), arm.cases(op)), ops))
+    count, wrong = 0, []
+    for op, (ours, there) in zip(ops, results):
+        count += len(there)
+        for key in sorted(ours.keys() | there.keys()):
+            a, b = ours.get(key), there.get(key)
+            if not a or not b or b["status"] == "failed" or a["hash"] != b["hash"]:
+                wrong.append(f"{op}/{key[0]} {key[1]}: {b['status'] if b else 'not run'}, "
+                             f"{' '.join(b['faults']) if b and b['faults'] else 'not the bits of this host'}")
+    return count, wrong
+
+
+def run_api(arm):
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        done = list(pool.map(arm.run, API))
+    return len(API), [f"{name}: {d.returncode} {d.stdout[-500:]}{d.stderr[-2000:]}" for name, d in zip(API, done)
+                      if d.returncode != 0]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--host", type=Path, required=True, help="a build for this host, to compare with")
+    parser.add_argument("--into", type=Path, required=True, help="the folder for the build for Arm")
+    parser.add_argument("--ptxas", type=Path, required=True)
+    parser.add_argument("--kernels", default="", help="the folder of assembled kernels that builds share")
+    options = parser.parse_args()
+    options.into, options.host = options.into.resolve(), options.host.resolve()
+    for program in ("aarch64-linux-gnu-g++", QEMU[0], "apt-get", "ninja"):
+        if not shutil.which(program):
+            skip(f"there is no {program}")
+    options.into.mkdir(parents=True, exist_ok=True)
+    here, arm = Host(options.host, []), Host(build(options), QEMU)
+    failed = 0
+    for what, (count, wrong) in (("instruction tests", compare_instructions(here, arm, options.into)),
+                                 ("results of operators", compare_operators(here, arm)),
+                                 ("programs of the API", run_api(arm))):
+        print(f"{count} {what}, {len(wrong)} wrong", *wrong[:12], sep="\n    ", flush=True)
+        failed += len(wrong)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
