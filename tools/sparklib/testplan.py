@@ -23,7 +23,7 @@ class Run:
     wanted: str = ""    # only tests with this label
     kept_out: str = ""  # no tests with this label
     named: str = ""     # only tests whose name matches
-    limit: int = 1200   # seconds for all of them
+    limit: int = 2400   # seconds for all of them
     targets: tuple = ()  # only these are built
 
 
