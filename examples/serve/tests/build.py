@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds generate and serve against an installed libspark, as bindings/rust/check.py does with the crates, runs their
-# own tests, clippy and rustfmt, and installs OpenAI's client for the tests of the server. Ends with 77 and a sentence
-# where there is no cargo, an older one than the programs ask for, or no way to fetch what they depend on.
+# own tests, clippy and rustfmt, and installs OpenAI's client for the tests of the server. Where cargo is older than the
+# programs ask for, Debian's newer one is unpacked into the build folder. Ends with 77 and a sentence where there is no
+# cargo that serves, or no way to fetch what they depend on.
+import os
 import re
 import shutil
 import subprocess
@@ -25,20 +27,50 @@ def version(text):
     return tuple(int(number) for number in re.search(r"(\d+)\.(\d+)", text).groups())
 
 
+def unpack(folder):
+    """The newer Rust that Debian has beside its own, for browsers; not installed, since it would replace the other."""
+    apt = ["apt-get", "-q"]
+    planned = subprocess.run([*apt, "--simulate", "--no-install-recommends", "install", "rustc-web", "cargo-web"],
+                             capture_output=True, text=True)
+    packages = re.findall(r"^Inst (\S+)", planned.stdout, re.M)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not packages or subprocess.run([*apt, "download", *packages], cwd=folder, capture_output=True).returncode != 0:
+        return None
+    for package in folder.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
+        package.unlink()
+    return packages
+
+
+def unpacked(options, folder):
+    """A Cargo of what unpack has fetched, once for each build folder; None if that cannot be had."""
+    program = folder / "usr" / "bin" / "cargo"
+    if not shutil.which("apt-get") or not (program.exists() or unpack(folder)):
+        return None
+    libraries = ":".join(map(str, (folder / "usr" / "lib").glob("*-linux-gnu")))
+    os.environ["LD_LIBRARY_PATH"] = libraries
+    cargo = rust.Cargo(program, options, HERE.parent)
+    cargo.env["LD_LIBRARY_PATH"] += ":" + libraries
+    return cargo
+
+
 def build(options):
     program = shutil.which("cargo") or skip("there is no cargo")
     if not shutil.which("pkg-config"):
         skip("there is no pkg-config")
-    cargo = rust.Cargo(Path(program), options, HERE.parent)
-    cargo.env["CARGO_TARGET_DIR"] = str(options.into / "target")
     wanted = re.search(r'rust-version = "(.*)"', (HERE.parent / "Cargo.toml").read_text())[1]
+    installed = cargo = rust.Cargo(Path(program), options, HERE.parent)
     if version(cargo.compiler()) < version(wanted):
-        skip(f"{cargo.compiler().strip()} is older than Rust {wanted}")
+        cargo = unpacked(options, options.into / "rust")
+        if not cargo or version(cargo.compiler()) < version(wanted):
+            skip(f"{installed.compiler().strip()} is older than Rust {wanted}, and no other can be had")
+    cargo.env["CARGO_TARGET_DIR"] = str(options.into / "target")
     if not cargo.call("fetch", "--locked", "--offline", quiet=True) and not cargo.call("fetch", "--locked"):
         skip("the crates of Cargo.lock cannot be fetched")
     cargo.run("build")
     cargo.run("test")
-    cargo.lint()
+    if cargo is installed:  # clippy and rustfmt are of the installed compiler
+        cargo.lint()
 
 
 def install_client(into):
