@@ -32,8 +32,8 @@ GROWTH = [r"Functions changes summary: 0 Removed, \d+ Changed(?: \(\d+ filtered 
           r"'.*', at offset (?P<new>\d+) \(in bits\).*"]
 
 
-def run(*words):
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True)
+def run(*words, cwd=None):
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=cwd)
 
 
 def stub(header, into, left_out=""):
@@ -47,8 +47,8 @@ def stub(header, into, left_out=""):
     (folder / "exports.map").write_text(layout.version_script(header))
     library = folder / "libspark.so.0"
     made = run(os.environ.get("CC", "cc"), "-std=c11", "-g", "-fPIC", "-shared", "-fvisibility=hidden",
-               "-Wl,-soname,libspark.so.0", f"-Wl,--version-script={folder / 'exports.map'}", folder / "stub.c",
-               "-o", library)
+               "-Wl,-soname,libspark.so.0", f"-Wl,--version-script={folder / 'exports.map'}", "stub.c",
+               "-o", library, cwd=folder)  # by its name alone: the path is none of the baseline's business
     if made.returncode:
         raise AssertionError(made.stderr)
     return library
