@@ -14,13 +14,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(ROOT / "bindings" / "rust"))
+sys.path[:0] = [str(ROOT / "bindings"), str(ROOT / "bindings" / "rust")]
 import check as rust  # noqa: E402
-
-
-def skip(sentence):
-    print(f"build.py: {sentence}: the programs are not tested")
-    sys.exit(rust.SKIPPED)
+from checking import needs_pkg_config, read_options, skip  # noqa: E402
 
 
 def version(text):
@@ -56,8 +52,7 @@ def unpacked(options, folder):
 
 def build(options):
     program = shutil.which("cargo") or skip("there is no cargo")
-    if not shutil.which("pkg-config"):
-        skip("there is no pkg-config")
+    needs_pkg_config()
     wanted = re.search(r'rust-version = "(.*)"', (HERE.parent / "Cargo.toml").read_text())[1]
     installed = cargo = rust.Cargo(Path(program), options, HERE.parent)
     if version(cargo.compiler()) < version(wanted):
@@ -89,7 +84,7 @@ def install_client(into):
 
 
 def main():
-    options = rust.read_options("Build generate and serve against an installed libspark.")
+    options = read_options("Build generate and serve against an installed libspark.")
     build(options)
     install_client(options.into)
 
