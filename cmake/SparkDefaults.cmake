@@ -19,6 +19,9 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 
+# What tools/specgen writes for the compiler alone (src/CMakeLists.txt).
+set(SPARK_GENERATED "${PROJECT_BINARY_DIR}/generated")
+
 add_compile_options(-Wall -Wextra)
 
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)

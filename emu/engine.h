@@ -52,10 +52,12 @@ struct Options {
     bool late_reads = false; // ldmatrix and shared loads deliver when their registers are first used
     bool check_race = true;
     bool check_undefined = true;
-    bool check_bounds = true;           // bounds, alignment, address space: always checked, whatever this says
-    bool fuzz_approx = false;           // approximate functions err by a seeded amount up to their documented bound
-    uint32_t threads = 0;               // host threads that run CTAs; 0: one per core
-    uint64_t max_warp_instructions = 0; // 0: no limit; else a runaway kernel is reported and stopped
+    bool check_bounds = true; // bounds, alignment, address space: always checked, whatever this says
+    bool fuzz_approx = false; // approximate functions err by a seeded amount up to their documented bound
+    uint32_t threads = 0;     // host threads that run CTAs; 0: one per core
+    // A runaway kernel is reported and stopped. In instructions of warps; 0: no limit.
+    uint64_t limit = 0;               // of the whole launch
+    uint64_t warp_limit = 1000000000; // of each warp
 };
 // Returns an empty string, or a sentence that says which word is wrong and what is allowed.
 std::string parse_options(std::string_view text, Options& out);

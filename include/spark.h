@@ -8,6 +8,8 @@
  * The rules that hold for every call
  *
  *   Structures  Fill with zeros, set struct_size to sizeof, set what you need: zero is the default of every field.
+ *               Where a scalar's usual value is another number, 0 stands for that (its comment says so), unless
+ *               hdr.given marks it: then 0 is 0.
  *               A shorter struct_size (an older header) is read as if the rest were zero. A longer one (a newer
  *               header) is accepted while the bytes this library does not know are zero. No structure holds a
  *               pointer: device addresses, streams and graphs are 64-bit integers. reserved fields must be 0.
@@ -66,12 +68,13 @@ typedef enum spark_status {
     SPARK_ERR_INVALID_STRIDE = 1006,      /* negative, zero where not allowed, or an output that overlaps itself */
     SPARK_ERR_INVALID_DTYPE = 1007,       /* not a dtype, or two dtypes that must be equal are not */
     SPARK_ERR_INVALID_ALIGNMENT = 1008,   /* an address is not a multiple of what is needed */
-    SPARK_ERR_INVALID_OVERLAP = 1009,     /* an output shares bytes with another tensor */
+    SPARK_ERR_INVALID_OVERLAP = 1009,     /* an output or the workspace shares bytes with a tensor */
     SPARK_ERR_INVALID_BOUNDS = 1010,      /* size_bytes is smaller than what shape and strides reach */
     SPARK_ERR_INVALID_DEVICE = 1011,      /* no such device, or a stream of another one */
     SPARK_ERR_WORKSPACE_TOO_SMALL = 1012, /* see spark_op_info.workspace_size */
     SPARK_ERR_BUFFER_TOO_SMALL = 1013,    /* a host buffer is too small; the needed size has been written */
     SPARK_ERR_INVALID_VALUE = 1014,       /* a scalar, an enum or a kernel id is outside its range */
+    SPARK_ERR_INVALID_CAPTURE = 1015,     /* not allowed while a stream captures; no such capture where one is needed */
 
     SPARK_ERR_UNSUPPORTED = 2000,        /* 2000: meaningful, but this library does not do it */
     SPARK_ERR_UNSUPPORTED_OP = 2001,     /* unknown operator number */
@@ -82,10 +85,11 @@ typedef enum spark_status {
     SPARK_ERR_UNSUPPORTED_DRIVER = 2006, /* the driver is too old: a function that is needed is missing */
     SPARK_ERR_NOT_PREPARED = 2007,       /* the stream is capturing and the kernel is not loaded: spark_op_prepare */
 
-    SPARK_ERR_NO_DRIVER = 3000, /* 3000: the environment. No driver library could be opened */
-    SPARK_ERR_NO_DEVICE = 3001, /* a driver, but no device */
-    SPARK_ERR_DRIVER = 3002,    /* the driver refused; see driver_code */
-    SPARK_ERR_LAUNCH = 3003,    /* work on the device failed, now or before; see driver_code */
+    SPARK_ERR_NO_DRIVER = 3000,     /* 3000: the environment. No driver library could be opened */
+    SPARK_ERR_NO_DEVICE = 3001,     /* a driver, but no device */
+    SPARK_ERR_DRIVER = 3002,        /* the driver refused; see driver_code */
+    SPARK_ERR_LAUNCH = 3003,        /* work on the device failed, now or before; see driver_code */
+    SPARK_ERR_DEVICE_MEMORY = 3004, /* the device has not that much memory left */
 
     SPARK_ERR_HOST_MEMORY = 4000, /* 4000: inside. The host is out of memory */
     SPARK_ERR_INTERNAL = 4001,    /* a defect of this library */
@@ -94,6 +98,7 @@ typedef enum spark_status {
 } spark_status;
 
 /* Element types. All values fit a 64-bit mask (spark_field.dtype_mask). */
+/* specgen dtypes begin: from src/core/formats.toml */
 typedef enum spark_dtype {
     SPARK_DTYPE_NONE = 0,
     SPARK_DTYPE_F32 = 1,
@@ -120,27 +125,33 @@ typedef enum spark_dtype {
     SPARK_DTYPE_DEVPTR = 48, /* a device address: lists of tensors, peer buffers */
     SPARK_DTYPE_FORCE32 = 0x7fffffff
 } spark_dtype;
+/* specgen dtypes end */
 
-/* How spark_quant.scale applies. */
+/* How spark_quant.scale applies. The first two are blocks with a name. */
 typedef enum spark_quant_scheme {
     SPARK_QUANT_NONE = 0,
-    SPARK_QUANT_PER_TENSOR = 1, /* one scale */
+    SPARK_QUANT_PER_TENSOR = 1, /* one scale: each block is a whole dimension */
     SPARK_QUANT_PER_ROW = 2,    /* one scale per index of all dimensions but the last */
-    SPARK_QUANT_BLOCK = 3,      /* one scale per block[0] x block[1] of the last two dimensions */
-    SPARK_QUANT_RECORD = 16,    /* scales stand inside the data, in records of the format block[0] (GGUF, MLA caches) */
+    SPARK_QUANT_BLOCK = 3,      /* one scale per block[0] x block[1] x ... elements */
+    SPARK_QUANT_RECORD = 16,    /* scales stand in the data, in records of the format `record` (GGUF, MLA caches) */
     SPARK_QUANT_SCHEME_FORCE32 = 0x7fffffff
 } spark_quant_scheme;
 
-/* Formats of SPARK_QUANT_RECORD: values of spark_quant.block[0]. Below 256 they are the type numbers of GGML. */
+/* Formats of SPARK_QUANT_RECORD. Below 256 they are the type numbers of GGML. */
+/* specgen records begin: from src/core/formats.toml */
 typedef enum spark_record {
     SPARK_RECORD_Q4_1 = 3, /* 20 bytes, 32 elements */
     SPARK_RECORD_Q8_0 = 8, /* 34 bytes, 32 elements */
     SPARK_RECORD_FORCE32 = 0x7fffffff
 } spark_record;
+/* specgen records end */
 
+/* Where the scale of a block stands. TILED_128X4: the blocks of two dimensions, the tile's rows and columns, lie in
+ * tiles of 128 rows by 4 columns, 512 bytes each (docs/layouts.md); the tiles of a row of tiles follow each other, and
+ * rows of tiles too, with the sizes filled up to whole tiles. The other dimensions stand as scale_stride says. */
 typedef enum spark_scale_layout {
-    SPARK_SCALE_LINEAR = 0,      /* as scale_stride says */
-    SPARK_SCALE_TILED_128X4 = 1, /* 512-byte tiles of 128 rows by 4 scales; leading dimensions as scale_stride says */
+    SPARK_SCALE_LINEAR = 0, /* as scale_stride says */
+    SPARK_SCALE_TILED_128X4 = 1,
     SPARK_SCALE_LAYOUT_FORCE32 = 0x7fffffff
 } spark_scale_layout;
 
@@ -148,22 +159,29 @@ enum { SPARK_MAX_NDIM = 6 };
 
 /* ---- structures ------------------------------------------------------------------------------------------- */
 
-/* How the numbers in a tensor are to be read: x = (q - zero_point) * scale * global_scale. 112 bytes, frozen. */
+/* How the numbers in a tensor are to be read: x = (q - zero_point) * scale * global_scale. 128 bytes, frozen.
+ * Dimensions are the tensor's, in its order: in [B, S, H, D] block {1, 64, 1, 0} is a scale per 64 tokens of a head. */
 typedef struct spark_quant {
     spark_quant_scheme scheme;
     spark_scale_layout scale_layout;
     spark_dtype scale_dtype;
     spark_dtype zero_dtype;               /* of zero_point; NONE = there is none */
-    uint32_t block[2];                    /* rows and columns that share a scale; 0 = the whole dimension */
+    uint16_t block[SPARK_MAX_NDIM];       /* BLOCK: elements of each dimension that share a scale; 0 = all of them */
+    uint16_t record;                      /* RECORD: the format, a spark_record */
+    uint8_t tile[2];                      /* TILED_128X4: dimensions of rows and columns; both 0 = the last two */
     spark_devptr scale;                   /* multipliers, not their inverses */
     uint64_t scale_bytes;                 /* bytes valid from scale on; 0 = not told */
     spark_devptr zero_point;              /* strided like scale */
+    uint64_t zero_bytes;                  /* bytes valid from zero_point on; 0 = not told */
     spark_devptr global_scale;            /* F32; 0 = 1.0 */
-    int64_t scale_stride[SPARK_MAX_NDIM]; /* in scales, one per tensor dimension, counting blocks; all 0 = packed */
+    int64_t scale_stride[SPARK_MAX_NDIM]; /* in scales, from block to block of each dimension; all 0 = packed */
     int64_t global_stride;                /* global_scale elements from one index of dimension 0 to the next */
 } spark_quant;
 
-/* Describes device memory and never owns it. 256 bytes, frozen. All zero = absent. */
+/* Describes device memory and never owns it. 256 bytes, frozen. All zero = absent.
+ * A stride is not looked at where the size is 1. In a dimension of an input whose stride is free, 0 repeats the same
+ * elements (SPARK_FIELD_BROADCAST). Of a tensor with a dimension of 0 neither data nor strides are looked at; it is
+ * present, and not the same as an absent one. */
 typedef struct spark_tensor {
     spark_devptr data;   /* may be 0 in query, prepare, explain, kernels: then taken as 256-byte aligned */
     uint64_t size_bytes; /* bytes valid from data on; 0 = not told, and bounds are not checked */
@@ -172,26 +190,25 @@ typedef struct spark_tensor {
     uint32_t flags; /* 0 */
     uint32_t reserved;
     int64_t shape[SPARK_MAX_NDIM];  /* logical elements, outermost first; entries from ndim on are 0 */
-    int64_t stride[SPARK_MAX_NDIM]; /* logical elements; all 0 = packed row-major; ignored where the size is 1 */
+    int64_t stride[SPARK_MAX_NDIM]; /* logical elements; all 0 = packed row-major; see below */
     spark_quant quant;
-    uint64_t reserved2[2];
 } spark_tensor;
 
 /* Flags of spark_args that every operator knows. Bits 8 and up belong to the operator. */
 typedef enum spark_flag {
     SPARK_FLAG_NONE = 0,
     SPARK_FLAG_DETERMINISTIC = 1,   /* same inputs, same device: same bits, every time */
-    SPARK_FLAG_BATCH_INVARIANT = 2, /* a row's bits do not depend on how many rows are computed with it */
+    SPARK_FLAG_BATCH_INVARIANT = 2, /* a token's bits follow from its own inputs alone: see the operator's page */
     SPARK_FLAG_FORCE32 = 0x7fffffff
 } spark_flag;
 
 /* The head of every operator's arguments. */
 typedef struct spark_args {
     uint32_t struct_size; /* sizeof the whole operator struct */
-    uint32_t op;          /* spark_op */
+    uint32_t op;          /* spark_op; in an operator's own call 0 means that operator, and another is refused */
     uint32_t flags;       /* spark_flag, and the operator's own */
-    uint32_t reserved;
-    uint64_t next; /* 0 in this ABI */
+    uint32_t given;       /* SPARK_<OP>_GIVEN_<FIELD>: these scalars count even where they are 0 */
+    uint64_t next;        /* 0 in this ABI */
 } spark_args;
 
 /* Where and with what an operator runs. */
@@ -199,7 +216,7 @@ typedef struct spark_exec {
     uint32_t struct_size;
     uint32_t flags; /* 0 */
     spark_stream stream;
-    spark_devptr workspace;  /* 256-byte aligned; contents do not matter and are not kept */
+    spark_devptr workspace;  /* 256-byte aligned, apart from every tensor; contents do not matter and are not kept */
     uint64_t workspace_size; /* bytes; at least spark_op_info.workspace_size */
     uint64_t kernel_id;      /* 0 = the library's choice, else a spark_op_info.kernel_id */
 } spark_exec;
@@ -232,8 +249,8 @@ typedef struct spark_error {
     spark_status status;
     int32_t driver_code; /* CUresult, 0 if the driver was not involved */
     uint32_t op;         /* spark_op, 0 if none */
-    uint32_t field;      /* index into spark_op_desc.fields, 0xffffffff if none */
-    char message[236];
+    uint32_t field;      /* index for spark_op_field, 0xffffffff if none */
+    char message[1024];  /* the sentence, with what the emulator reports in full */
 } spark_error;
 
 typedef struct spark_device_info {
@@ -260,7 +277,47 @@ typedef struct spark_context_desc {
     uint64_t cu_context;   /* a CUcontext as an integer; 0 = the device's primary context is retained */
 } spark_context_desc;
 
-typedef struct spark_context spark_context;
+typedef enum spark_stream_flag {
+    SPARK_STREAM_NONE = 0,
+    SPARK_STREAM_BLOCKING = 1, /* waits for work on the legacy default stream, and that one for its */
+    SPARK_STREAM_FLAG_FORCE32 = 0x7fffffff
+} spark_stream_flag;
+
+typedef struct spark_stream_desc {
+    uint32_t struct_size;
+    uint32_t flags;   /* spark_stream_flag */
+    int32_t priority; /* 0 = least urgent, as all other streams; below 0 = more urgent, as far as the device goes */
+    uint32_t reserved;
+} spark_stream_desc;
+
+typedef enum spark_event_flag {
+    SPARK_EVENT_NONE = 0,
+    SPARK_EVENT_NO_TIMING = 1,     /* cheaper, and not for spark_event_elapsed */
+    SPARK_EVENT_BLOCKING_SYNC = 2, /* a thread that waits for it sleeps, instead of asking again and again */
+    SPARK_EVENT_FLAG_FORCE32 = 0x7fffffff
+} spark_event_flag;
+
+typedef struct spark_event_desc {
+    uint32_t struct_size;
+    uint32_t flags; /* spark_event_flag */
+} spark_event_desc;
+
+/* Which threads may not do, while a stream captures, what cannot be recorded: spark_graph_begin. */
+typedef enum spark_capture_mode {
+    SPARK_CAPTURE_THREAD_LOCAL = 0, /* the thread that began it */
+    SPARK_CAPTURE_GLOBAL = 1,       /* all threads */
+    SPARK_CAPTURE_RELAXED = 2,      /* none; and any thread may end the capture */
+    SPARK_CAPTURE_MODE_FORCE32 = 0x7fffffff
+} spark_capture_mode;
+
+typedef struct spark_graph_desc {
+    uint32_t struct_size;
+    uint32_t flags; /* 0 */
+    uint32_t mode;  /* spark_capture_mode */
+    uint32_t reserved;
+} spark_graph_desc;
+
+typedef struct spark_context spark_context; /* a handle, not an address */
 
 /* ---- reflection: what bindings, tests and tools read ------------------------------------------------------ */
 
@@ -284,45 +341,79 @@ typedef enum spark_field_flag {
     SPARK_FIELD_OPTIONAL = 4,    /* may be absent */
     SPARK_FIELD_UNIT_STRIDE = 8, /* the last stride is 1 */
     SPARK_FIELD_PACKED = 16,     /* row-major without gaps */
-    SPARK_FIELD_BROADCAST = 32,  /* stride 0 is allowed in the optional leading dimension */
-    SPARK_FIELD_QUANT = 64,      /* quant may be set */
+    SPARK_FIELD_BROADCAST = 32,  /* an input whose stride 0 is allowed: it repeats the same elements */
+    SPARK_FIELD_QUANT = 64,      /* quant may be set, as one of the field's forms: spark_op_form */
+    SPARK_FIELD_REQUIRED = 128,  /* a scalar without a usual value: bindings ask for it */
     SPARK_FIELD_FORCE32 = 0x7fffffff
 } spark_field_flag;
+
+/* The descriptions below are static, and grow at their end: read them through the pointers that the functions return,
+ * and fields beyond struct_size not at all. */
 
 /* One field of an operator struct. Fields stand in struct order; the head (spark_args) is not listed. In a shape, a
  * letter is a size shared by all fields of the operator, "..." any number of dimensions, "?" an optional one. */
 typedef struct spark_field {
+    uint32_t struct_size;
+    uint32_t kind; /* spark_kind */
     const char *const name;
     const char *const doc;
-    const char *const shape;   /* "[B?, M, K]"; NULL for scalars */
-    const char *const choices; /* enums: "NONE=0 SILU=1"; else NULL */
-    uint64_t dtype_mask;       /* bit d = dtype d is allowed */
-    uint64_t alias_mask;       /* an output: bit i = it may be field i, in place */
-    uint32_t kind;             /* spark_kind */
-    uint32_t flags;            /* spark_field_flag */
-    uint32_t offset;           /* bytes from the start of the operator struct */
-    uint32_t size;             /* bytes */
+    const char *const shape;        /* "[B?, M, K]"; NULL for scalars */
+    const char *const choices;      /* enums: "NONE=0 SILU=1"; else NULL */
+    const char *const default_text; /* what a 0 that is not given stands for: "1", "1 / sqrt(D)"; NULL = 0 */
+    double default_value;           /* the same, where it is a number; else 0 */
+    uint64_t dtype_mask;            /* bit d = dtype d is allowed */
+    uint64_t alias_mask;            /* an output: bit i = it may be field i, in place */
+    uint64_t needs_mask;            /* may only be present together with the fields i */
+    uint32_t flags;                 /* spark_field_flag */
+    uint32_t offset;                /* bytes from the start of the operator struct */
+    uint32_t size;                  /* bytes */
     uint32_t min_ndim;
     uint32_t max_ndim;
-    uint32_t align;    /* bytes that data must be a multiple of; 0 = the element size */
-    uint32_t dtype_as; /* the dtype must be in dtype_mask or equal that of this field; 0xffffffff = none */
-    uint32_t needs;    /* may only be present with this field; 0xffffffff = none */
+    uint32_t align;     /* bytes that data must be a multiple of; 0 = the element size */
+    uint32_t dtype_as;  /* the dtype must be in dtype_mask or equal that of this field; 0xffffffff = none */
+    uint32_t given;     /* its bit in spark_args.given; 0 = a zero is a zero */
+    uint32_t num_forms; /* how spark_op_form may answer; 0 = the field takes no quant */
     uint32_t reserved;
 } spark_field;
 
+typedef enum spark_form_flag {
+    SPARK_FORM_NONE = 0,
+    SPARK_FORM_GLOBAL_SCALE = 1, /* global_scale may be set */
+    SPARK_FORM_FORCE32 = 0x7fffffff
+} spark_form_flag;
+
+/* One legal form of a quantised field. Masks have bit d for the dtype or layout d. */
+typedef struct spark_quant_form {
+    uint32_t struct_size;
+    uint32_t flags; /* spark_form_flag */
+    const char *const name;
+    const char *const doc;
+    uint64_t dtype_mask;       /* of the data */
+    uint64_t scale_dtype_mask; /* 0 = no scale stands beside the data */
+    uint64_t zero_dtype_mask;  /* 0 = no zero points */
+    uint32_t scheme;           /* spark_quant_scheme */
+    uint32_t layout_mask;      /* of spark_scale_layout */
+    uint32_t record;           /* RECORD: the format, its bytes and elements */
+    uint32_t record_bytes;
+    uint32_t record_elements;
+    uint32_t num_blocks;            /* how many of the last dimensions `block` is about; before them it is 1 */
+    uint16_t block[SPARK_MAX_NDIM]; /* outermost first; 0 = the whole dimension */
+    uint16_t reserved[2];
+} spark_quant_form;
+
 typedef struct spark_op_desc {
+    uint32_t struct_size;
+    uint32_t op; /* spark_op */
     const char *const name;
     const char *const doc;
     const char *const family;
     const char *const flag_choices; /* "NORMALIZE_ROUNDED=256 ..."; the operator's own flags */
-    const spark_field *const fields;
-    uint32_t op; /* spark_op */
     uint32_t num_fields;
     uint32_t args_size;  /* sizeof the struct */
     uint32_t first_size; /* smallest struct_size accepted: sizeof in the release that introduced it */
     uint32_t flags_mask; /* every flag that is allowed */
+    uint32_t given_mask; /* every bit of spark_args.given that is allowed */
     uint32_t since;      /* version that introduced it, as spark_version counts */
-    uint32_t reserved[2];
 } spark_op_desc;
 
 /* ---- the library ------------------------------------------------------------------------------------------ */
@@ -335,6 +426,8 @@ SPARK_API const char *spark_build_info(void);
 SPARK_API const char *spark_status_name(spark_status status);
 /* "BF16", or "UNKNOWN". Static text, never NULL. */
 SPARK_API const char *spark_dtype_name(spark_dtype dtype);
+/* Width of an element in bits, or 0. */
+SPARK_API uint32_t spark_dtype_bits(spark_dtype dtype);
 
 typedef enum spark_log_level {
     SPARK_LOG_OFF = 0,
@@ -359,7 +452,7 @@ SPARK_API spark_status spark_device_query(int32_t device, spark_device_info *inf
 
 /* Makes a context: immutable, shared by any number of threads. At most 64 live at a time. */
 SPARK_API spark_status spark_context_create(const spark_context_desc *desc, spark_context **out, spark_error *err);
-/* NULL and dead contexts are ignored. Work in flight goes on. */
+/* NULL and dead contexts are ignored: a handle is never given twice. Work in flight goes on. */
 SPARK_API void spark_context_destroy(spark_context *ctx);
 /* The device of a context. An offline context fills what its arch tells, with device -1. */
 SPARK_API spark_status spark_context_device(spark_context *ctx, spark_device_info *info, spark_error *err);
@@ -380,6 +473,15 @@ SPARK_API spark_status spark_mem_copy_to_device(spark_context *ctx, spark_devptr
 /* In stream order, and waits for the stream: dst is filled on return. */
 SPARK_API spark_status spark_mem_copy_to_host(spark_context *ctx, void *dst, spark_devptr src, uint64_t bytes,
                                               spark_stream stream, spark_error *err);
+/* Enqueued on the stream; may be captured in a graph, which then reads src at every launch. Memory of spark_host_alloc
+ * must keep its contents until the copy has run. Other memory is copied aside or waited for before the call returns,
+ * except in a capture. */
+SPARK_API spark_status spark_mem_copy_to_device_async(spark_context *ctx, spark_devptr dst, const void *src,
+                                                      uint64_t bytes, spark_stream stream, spark_error *err);
+/* Enqueued on the stream; may be captured in a graph. dst is filled when the stream's work up to here has finished;
+ * with other memory than that of spark_host_alloc the call may wait for it. */
+SPARK_API spark_status spark_mem_copy_to_host_async(spark_context *ctx, void *dst, spark_devptr src, uint64_t bytes,
+                                                    spark_stream stream, spark_error *err);
 /* Device to device, enqueued on the stream; may be captured in a graph. */
 SPARK_API spark_status spark_mem_copy(spark_context *ctx, spark_devptr dst, spark_devptr src, uint64_t bytes,
                                       spark_stream stream, spark_error *err);
@@ -387,10 +489,34 @@ SPARK_API spark_status spark_mem_copy(spark_context *ctx, spark_devptr dst, spar
 SPARK_API spark_status spark_mem_set(spark_context *ctx, spark_devptr dst, uint32_t value, uint64_t bytes,
                                      spark_stream stream, spark_error *err);
 
+/* Allocation in stream order: the memory may be used by work that is enqueued on the stream after this call, and by
+ * other streams that wait for it. Not in a capture. 0 bytes gives address 0. */
+SPARK_API spark_status spark_mem_alloc_async(spark_context *ctx, uint64_t bytes, spark_stream stream, spark_devptr *out,
+                                             spark_error *err);
+/* Frees what spark_mem_alloc_async or spark_mem_alloc gave once the stream's work up to here has finished. Not in a
+ * capture. Address 0 is ignored. */
+SPARK_API spark_status spark_mem_free_async(spark_context *ctx, spark_devptr data, spark_stream stream,
+                                            spark_error *err);
+
+/* Pinned host memory: copies from and to it run beside the host, for every context. 0 bytes gives NULL. */
+SPARK_API spark_status spark_host_alloc(spark_context *ctx, uint64_t bytes, void **out, spark_error *err);
+/* Waits for work that uses it. NULL is ignored. */
+SPARK_API spark_status spark_host_free(spark_context *ctx, void *data, spark_error *err);
+
+/* can becomes 1 if kernels of ctx can be let read and write memory of peer, a context of another device; 0 if not. */
+SPARK_API spark_status spark_peer_can_access(spark_context *ctx, spark_context *peer, uint32_t *can, spark_error *err);
+/* Lets kernels of ctx read and write memory of peer, until one of the two ends. A second time changes nothing. */
+SPARK_API spark_status spark_peer_enable(spark_context *ctx, spark_context *peer, spark_error *err);
+/* From memory of src_ctx to memory of dst_ctx, enqueued on a stream of either; needs no peer access, and is faster
+ * with it. May be captured in a graph. */
+SPARK_API spark_status spark_mem_copy_peer(spark_context *dst_ctx, spark_devptr dst, spark_context *src_ctx,
+                                           spark_devptr src, uint64_t bytes, spark_stream stream, spark_error *err);
+
 /* ---- streams, events, graphs ------------------------------------------------------------------------------ */
 
-/* A stream that does not wait for the legacy default stream. */
-SPARK_API spark_status spark_stream_create(spark_context *ctx, spark_stream *out, spark_error *err);
+/* desc NULL: zeros, a stream that does not wait for the legacy default stream. */
+SPARK_API spark_status spark_stream_create(spark_context *ctx, const spark_stream_desc *desc, spark_stream *out,
+                                           spark_error *err);
 /* 0, 1 and 2 are ignored. */
 SPARK_API spark_status spark_stream_destroy(spark_context *ctx, spark_stream stream, spark_error *err);
 SPARK_API spark_status spark_stream_synchronize(spark_context *ctx, spark_stream stream, spark_error *err);
@@ -399,7 +525,9 @@ SPARK_API spark_status spark_stream_query(spark_context *ctx, spark_stream strea
 /* Later work on the stream waits for the event. */
 SPARK_API spark_status spark_stream_wait_event(spark_context *ctx, spark_stream stream, spark_event event,
                                                spark_error *err);
-SPARK_API spark_status spark_event_create(spark_context *ctx, spark_event *out, spark_error *err);
+/* desc NULL: zeros, an event that can be timed. */
+SPARK_API spark_status spark_event_create(spark_context *ctx, const spark_event_desc *desc, spark_event *out,
+                                          spark_error *err);
 SPARK_API spark_status spark_event_destroy(spark_context *ctx, spark_event event, spark_error *err);
 SPARK_API spark_status spark_event_record(spark_context *ctx, spark_event event, spark_stream stream, spark_error *err);
 SPARK_API spark_status spark_event_synchronize(spark_context *ctx, spark_event event, spark_error *err);
@@ -407,9 +535,17 @@ SPARK_API spark_status spark_event_query(spark_context *ctx, spark_event event, 
 /* Milliseconds between two recorded and finished events. */
 SPARK_API spark_status spark_event_elapsed(spark_context *ctx, spark_event begin, spark_event end, float *milliseconds,
                                            spark_error *err);
-/* From here to spark_graph_end, work enqueued on the stream is recorded and not run. */
-SPARK_API spark_status spark_graph_begin(spark_context *ctx, spark_stream stream, spark_error *err);
+/* From here to spark_graph_end or spark_graph_end_update, work enqueued on the stream is recorded and not run. What
+ * cannot be recorded (allocation, waiting, asking, copies that wait) is refused meanwhile with
+ * SPARK_ERR_INVALID_CAPTURE, and the capture goes on. desc NULL: zeros. */
+SPARK_API spark_status spark_graph_begin(spark_context *ctx, spark_stream stream, const spark_graph_desc *desc,
+                                         spark_error *err);
 SPARK_API spark_status spark_graph_end(spark_context *ctx, spark_stream stream, spark_graph *out, spark_error *err);
+/* Ends the capture and gives what was recorded to an existing graph, for its later launches: cheaper than another
+ * graph. Nodes and their order must be as they were; addresses, sizes, scalars and grids may differ. Else refused
+ * with SPARK_ERR_INVALID_CAPTURE and the reason: the graph stays as it was, and the capture is gone. */
+SPARK_API spark_status spark_graph_end_update(spark_context *ctx, spark_stream stream, spark_graph graph,
+                                              spark_error *err);
 SPARK_API spark_status spark_graph_launch(spark_context *ctx, spark_graph graph, spark_stream stream, spark_error *err);
 SPARK_API spark_status spark_graph_destroy(spark_context *ctx, spark_graph graph, spark_error *err);
 
@@ -438,6 +574,9 @@ SPARK_API const spark_op_desc *spark_op_describe(uint32_t op);
 /* How many operators there are, and the description of the i-th of them (NULL beyond). Static. */
 SPARK_API uint32_t spark_op_count(void);
 SPARK_API const spark_op_desc *spark_op_at(uint32_t index);
+/* The i-th field of an operator, and the j-th form in which that field may be quantised; NULL beyond. Static. */
+SPARK_API const spark_field *spark_op_field(uint32_t op, uint32_t field);
+SPARK_API const spark_quant_form *spark_op_form(uint32_t op, uint32_t field, uint32_t form);
 
 /* ---- operators: generated by tools/specgen from src/ops/<family>/op.toml; do not edit to the end mark ------- */
 /* specgen begin */
@@ -473,6 +612,12 @@ typedef enum spark_activation_kind {
     SPARK_ACTIVATION_FORCE32 = 0x7fffffff
 } spark_activation_kind;
 
+/* Bits of hdr.given in gemm: the field counts even where it is 0. */
+typedef enum spark_gemm_given {
+    SPARK_GEMM_GIVEN_ALPHA = 1, /* else 0 is 1 */
+    SPARK_GEMM_GIVEN_FORCE32 = 0x7fffffff
+} spark_gemm_given;
+
 /* Matrix product, optionally batched, with addend, bias and activation.
  *
  * d[m, n] = round(act(alpha * sum_k a[m, k] * b[n, k] + beta * c[m, n] + bias[n]))
@@ -489,7 +634,9 @@ typedef enum spark_activation_kind {
  * is the same for every batch. Where M, N or the batch is 0 the call succeeds and launches nothing; with K = 0 the
  * sum is 0. beta 0 means that c is not read; without c, beta must be 0.
  * Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
- * size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split.
+ * size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
+ * and the bits of a row of d follow from that row of a, from b, c and bias, from N, K, dtypes, layouts, leading
+ * dimensions and the alignment of addresses and batch strides, whatever M, the batch and the other rows are.
  */
 typedef struct spark_gemm_args {
     spark_args hdr;
@@ -503,7 +650,7 @@ typedef struct spark_gemm_args {
     spark_tensor d;
     /* optional, [N], as d F32. Added to every row, before the activation. */
     spark_tensor bias;
-    /* Factor of the product. 0 stands for 1. */
+    /* 0 that is not marked as given is 1. Factor of the product. */
     float alpha;
     /* Factor of c. */
     float beta;
@@ -512,7 +659,7 @@ typedef struct spark_gemm_args {
     /* 0. */
     uint32_t reserved;
 } spark_gemm_args;
-/* Launches gemm: spark_op_launch with typed arguments. */
+/* Launches gemm: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_gemm(spark_context *ctx, const spark_gemm_args *args, const spark_exec *exec,
                                   spark_error *err);
 
@@ -521,6 +668,14 @@ typedef enum spark_attention_flag {
     SPARK_ATTENTION_CAUSAL = 256, /* query i of a sequence sees the keys j <= i + keys - queries */
     SPARK_ATTENTION_FLAG_FORCE32 = 0x7fffffff
 } spark_attention_flag;
+
+/* Bits of hdr.given in attention: the field counts even where it is 0. */
+typedef enum spark_attention_given {
+    SPARK_ATTENTION_GIVEN_SCALE = 1,        /* else 0 is 1 / sqrt(D) */
+    SPARK_ATTENTION_GIVEN_MAX_SEQLEN_Q = 2, /* else 0 is S, or with cu_seqlens_q the number of all tokens */
+    SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K = 4, /* else 0 is T, or with cu_seqlens_k the number of all tokens */
+    SPARK_ATTENTION_GIVEN_FORCE32 = 0x7fffffff
+} spark_attention_given;
 
 /* Scaled dot-product attention, forward: dense or causal, grouped heads, lengths per sequence.
  *
@@ -551,8 +706,21 @@ typedef enum spark_attention_flag {
  *
  * max_seqlen_q and max_seqlen_k bound the lengths: the launch, the choice of a kernel and the workspace depend on
  * them, never on a list. Queries from max_seqlen_q on are not computed; a longer key sequence than max_seqlen_k is
- * still right, only slower. Where q has no elements, or there is no sequence, the call succeeds and launches
- * nothing.
+ * still right, only slower.
+ *
+ * With SPARK_FLAG_BATCH_INVARIANT the bits of a row of o and lse follow from its query, the keys and values that
+ * it sees, and the scale alone: the same in a call for one query and for all of a sequence, in one piece or in
+ * chunks, whatever the number of sequences, their lengths and lists, the room of the cache, max_seqlen_q,
+ * max_seqlen_k, other heads, and the values of other rows, NaN among them. That holds for calls of one element
+ * type and one D on one kind of chip with one release, that have fewer than 2^31 rows (sequences * queries *
+ * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either all addresses and
+ * strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the plain kernel is
+ * taken, whose bits are others. The exception said above stays: a NaN or an infinity in v of a key that CAUSAL
+ * hides may reach a row. exec.kernel_id may ask for a kernel that adds in another order: then it must be the same
+ * in all calls. The flag costs workspace once there is room for more than 1024 keys: sums in FP32 of each element
+ * of o, or while decoding, of each for every 1024 keys.
+ *
+ * Where q has no elements, or there is no sequence, the call succeeds and launches nothing.
  */
 typedef struct spark_attention_args {
     spark_args hdr;
@@ -573,16 +741,19 @@ typedef struct spark_attention_args {
     spark_tensor cu_seqlens_k;
     /* optional, [L], I32. Keys in use, one number a sequence; there may be more numbers than sequences. */
     spark_tensor seq_lens;
-    /* Factor of the scores, finite, not negative. 0 stands for 1 / sqrt(D). */
+    /* 0 that is not marked as given is 1 / sqrt(D). Factor of the scores, finite, not negative. With 0 all finite
+       scores count the same. */
     float scale;
     /* 0. */
     uint32_t reserved;
-    /* No sequence has more queries. 0 stands for S, or with cu_seqlens_q for all tokens. */
+    /* 0 that is not marked as given is S, or with cu_seqlens_q the number of all tokens. No sequence has more
+       queries. */
     int64_t max_seqlen_q;
-    /* Sequences are expected to have at most so many keys. 0 stands for T, or with cu_seqlens_k for all tokens. */
+    /* 0 that is not marked as given is T, or with cu_seqlens_k the number of all tokens. Sequences are expected to
+       have at most so many keys. */
     int64_t max_seqlen_k;
 } spark_attention_args;
-/* Launches attention: spark_op_launch with typed arguments. */
+/* Launches attention: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_attention(spark_context *ctx, const spark_attention_args *args, const spark_exec *exec,
                                        spark_error *err);
 
@@ -603,7 +774,13 @@ typedef enum spark_rmsnorm_flag {
  * t = ROUND_BEFORE_WEIGHT ? round(t) : t
  * y = round(t * (WEIGHT_PLUS_ONE ? 1 + weight : weight))
  *
- * round() rounds to nearest even to the dtype of x. Without a weight, y = round(t).
+ * round() rounds to nearest even to the dtype of x. Without a weight, y = round(t). Rows of any finite numbers have
+ * their right result, also where squares leave FP32; the sum x + residual is FP32, and infinite beyond it. With an
+ * infinity finite numbers become 0, and the infinity NaN.
+ * The bits of a row follow from its values, N, the dtypes and the options, whatever the other rows are: all kernels are
+ * deterministic, and up to 2^31 - 1 rows every call keeps SPARK_FLAG_BATCH_INVARIANT, with or without it. Where N is
+ * a multiple of 8 they also follow from whether all addresses and row strides are multiples of 16 bytes: if one is not,
+ * sums are added in another order. Keep one layout where bits are compared.
  * The leading dimensions of each tensor must collapse to at most two row dimensions with one stride each.
  * A problem with a zero dimension succeeds and launches nothing. NaN and infinity stay in their row.
  */
@@ -620,12 +797,12 @@ typedef struct spark_rmsnorm_args {
     /* output, optional, [..., N], as x, may be residual, in place, needs residual. The rounded sum x + residual.
        Absent: not stored. */
     spark_tensor residual_out;
-    /* Added to the mean square; finite, not negative. 0 is 0: models use 1e-5 or 1e-6. */
+    /* Added to the mean square; finite, not negative. Models use 1e-5 or 1e-6. */
     float eps;
     /* 0. */
     uint32_t reserved;
 } spark_rmsnorm_args;
-/* Launches rmsnorm: spark_op_launch with typed arguments. */
+/* Launches rmsnorm: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_rmsnorm(spark_context *ctx, const spark_rmsnorm_args *args, const spark_exec *exec,
                                      spark_error *err);
 
@@ -694,7 +871,7 @@ typedef struct spark_sample_args {
     /* Which of the seed's random numbers: another one for each token of a sequence. */
     uint64_t offset;
 } spark_sample_args;
-/* Launches sample: spark_op_launch with typed arguments. */
+/* Launches sample: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_sample(spark_context *ctx, const spark_sample_args *args, const spark_exec *exec,
                                     spark_error *err);
 
@@ -713,6 +890,7 @@ typedef enum spark_embedding_flag {
  * Rows are copied bit by bit. The row strides of table and y are free.
  * Without ZERO_INVALID, invalid_count must be given, so that a refused index can be seen. It is counted up, not set:
  * clear it first.
+ * SPARK_FLAG_BATCH_INVARIANT changes nothing: an element follows from its own row of the table alone.
  * Where y has no elements the call succeeds, launches nothing and counts nothing. With V = 0 every index is invalid.
  */
 typedef struct spark_embedding_args {
@@ -726,7 +904,7 @@ typedef struct spark_embedding_args {
     /* updated, optional, [1], I32. Counts the indices outside the table. */
     spark_tensor invalid_count;
 } spark_embedding_args;
-/* Launches embedding: spark_op_launch with typed arguments. */
+/* Launches embedding: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_embedding(spark_context *ctx, const spark_embedding_args *args, const spark_exec *exec,
                                        spark_error *err);
 
@@ -735,7 +913,12 @@ SPARK_API spark_status spark_embedding(spark_context *ctx, const spark_embedding
  * y = round(x * rsqrt(sum(x * x) + eps))     sum over the last dimension, in FP32
  *
  * round() rounds to nearest even to the dtype of x. eps is added to the sum of squares, not to the length, which is not
- * clamped: a row of zeros gives zeros if eps is above 0, and NaN if it is 0.
+ * clamped: a row of zeros gives zeros if eps is above 0, and NaN if it is 0. Rows of any finite numbers have their
+ * right result, also where squares leave FP32. With an infinity finite numbers become 0, and the infinity NaN.
+ * The bits of a row follow from its values, N, the dtypes and the options, whatever the other rows are: all kernels are
+ * deterministic, and up to 2^31 - 1 rows every call keeps SPARK_FLAG_BATCH_INVARIANT, with or without it. Where N is
+ * a multiple of 8 they also follow from whether all addresses and row strides are multiples of 16 bytes: if one is not,
+ * sums are added in another order. Keep one layout where bits are compared.
  * The leading dimensions of each tensor must collapse to at most two row dimensions with one stride each.
  * A problem with a zero dimension succeeds and launches nothing. NaN and infinity stay in their row.
  */
@@ -745,12 +928,12 @@ typedef struct spark_l2norm_args {
     spark_tensor x;
     /* output, [..., N], as x, may be x, in place. The result. */
     spark_tensor y;
-    /* Added to the sum of squares; finite, not negative. 0 is 0: models use 1e-6. */
+    /* Added to the sum of squares; finite, not negative. Models use 1e-6. */
     float eps;
     /* 0. */
     uint32_t reserved;
 } spark_l2norm_args;
-/* Launches l2norm: spark_op_launch with typed arguments. */
+/* Launches l2norm: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_l2norm(spark_context *ctx, const spark_l2norm_args *args, const spark_exec *exec,
                                     spark_error *err);
 
@@ -770,7 +953,12 @@ typedef enum spark_layernorm_flag {
  *
  * round() rounds to nearest even to the dtype of x. Without a weight the factor is 1, without a bias nothing is added.
  * The deviation is that of the values themselves (divided by N, not N - 1), from the differences to the mean, so that
- * nothing cancels where the mean is large. A row of equal values gives the bias if eps is above 0.
+ * nothing cancels where the mean is large. A row of equal values gives the bias if eps is above 0. Rows of any finite
+ * numbers have their result, also where sums leave FP32; the sum x + residual is FP32, and infinite beyond it.
+ * The bits of a row follow from its values, N, the dtypes and the options, whatever the other rows are: all kernels are
+ * deterministic, and up to 2^31 - 1 rows every call keeps SPARK_FLAG_BATCH_INVARIANT, with or without it. Where N is
+ * a multiple of 8 they also follow from whether all addresses and row strides are multiples of 16 bytes: if one is not,
+ * sums are added in another order. Keep one layout where bits are compared.
  * The leading dimensions of each tensor must collapse to at most two row dimensions with one stride each.
  * A problem with a zero dimension succeeds and launches nothing. NaN and infinity stay in their row, and fill it.
  */
@@ -789,12 +977,12 @@ typedef struct spark_layernorm_args {
     /* output, optional, [..., N], as x, may be residual, in place, needs residual. The rounded sum x + residual.
        Absent: not stored. */
     spark_tensor residual_out;
-    /* Added to the mean square of the differences; finite, not negative. 0 is 0: models use 1e-5. */
+    /* Added to the mean square of the differences; finite, not negative. Models use 1e-5. */
     float eps;
     /* 0. */
     uint32_t reserved;
 } spark_layernorm_args;
-/* Launches layernorm: spark_op_launch with typed arguments. */
+/* Launches layernorm: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_layernorm(spark_context *ctx, const spark_layernorm_args *args, const spark_exec *exec,
                                        spark_error *err);
 
@@ -804,9 +992,16 @@ typedef enum spark_rope_flag {
     SPARK_ROPE_FLAG_FORCE32 = 0x7fffffff
 } spark_rope_flag;
 
+/* Bits of hdr.given in rope: the field counts even where it is 0. */
+typedef enum spark_rope_given {
+    SPARK_ROPE_GIVEN_THETA = 1,      /* else 0 is 10000 */
+    SPARK_ROPE_GIVEN_ROTARY_DIM = 2, /* else 0 is D, or the width of the table */
+    SPARK_ROPE_GIVEN_FORCE32 = 0x7fffffff
+} spark_rope_given;
+
 /* Rotates pairs of elements of each head by an angle that grows with the token's position.
  *
- * R = rotary_dim, 0 = D (with a table: its width);  i in [0, R/2);  p = positions[token]
+ * R = rotary_dim;  i in [0, R/2);  p = positions[token]
  * pair i is (x[i], x[i + R/2])              half-split, as NeoX and Llama in Hugging Face
  *        or (x[2i], x[2i + 1])              INTERLEAVED, as GPT-J
  * c, s = cos, sin of p * theta^(-2i/R)      without a table
@@ -822,6 +1017,8 @@ typedef enum spark_rope_flag {
  * (Llama 3.1, YaRN, LongRoPE) and factors on cos and sin come as a table.
  * A row of the table holds R/2 cosines, then R/2 sines. A position outside [0, P) is never followed: the R elements of
  * each head of that token become NaN, and invalid_count, if given, is counted up by one. It is not set: clear it first.
+ * All kernels give the same bits, and each pair's follow from its own numbers and position alone, over any strides and
+ * alignment, so that SPARK_FLAG_BATCH_INVARIANT changes nothing.
  * The dimensions before H must collapse to at most two with one stride each, in x and y alike; a slice of heads of a
  * packed QKV projection does, so that one call can rotate q and k, which are neighbours there.
  */
@@ -837,12 +1034,13 @@ typedef struct spark_rope_args {
     spark_tensor y;
     /* updated, optional, [1], I32, needs table. Counts the positions outside the table. */
     spark_tensor invalid_count;
-    /* The base of the angles, finite and above 1; 0 is 10000. 0 with a table. */
+    /* 0 that is not marked as given is 10000. The base of the angles, finite and above 1. Not with a table. */
     float theta;
-    /* R: how many elements of a head are rotated, even, at most D. 0 = D, or the width of the table. */
+    /* 0 that is not marked as given is D, or the width of the table. R: how many elements of a head are rotated,
+       even, at most D. */
     uint32_t rotary_dim;
 } spark_rope_args;
-/* Launches rope: spark_op_launch with typed arguments. */
+/* Launches rope: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *args, const spark_exec *exec,
                                   spark_error *err);
 
@@ -858,6 +1056,7 @@ SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *arg
  * Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
  * A cache of pages is a cache with B pages of S rows: give slots, page * S + offset.
  * invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
+ * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
  * Where k has no elements the call succeeds, launches nothing and counts nothing.
  */
 typedef struct spark_kv_append_args {
@@ -878,7 +1077,7 @@ typedef struct spark_kv_append_args {
     /* updated, [1], I32. Counts the tokens whose row is outside the cache. */
     spark_tensor invalid_count;
 } spark_kv_append_args;
-/* Launches kv_append: spark_op_launch with typed arguments. */
+/* Launches kv_append: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_kv_append(spark_context *ctx, const spark_kv_append_args *args, const spark_exec *exec,
                                        spark_error *err);
 
@@ -890,6 +1089,8 @@ SPARK_API spark_status spark_kv_append(spark_context *ctx, const spark_kv_append
  * NaN gives NaN. As the definitions have it, -infinity gives NaN in SILU and both GELUs, 0 in both RELUs. SILU and
  * GELU_TANH may give 0 where the result is below 1.2e-36.
  * The dimensions of x and y must collapse to at most two row dimensions with one stride each, and columns.
+ * All kernels give the same bits, and each element's follow from its own inputs alone: SPARK_FLAG_BATCH_INVARIANT, over
+ * any strides and alignment, changes nothing.
  * A problem with a zero dimension succeeds and launches nothing.
  */
 typedef struct spark_activation_args {
@@ -903,7 +1104,7 @@ typedef struct spark_activation_args {
     /* 0. */
     uint32_t reserved;
 } spark_activation_args;
-/* Launches activation: spark_op_launch with typed arguments. */
+/* Launches activation: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_activation(spark_context *ctx, const spark_activation_args *args, const spark_exec *exec,
                                         spark_error *err);
 
@@ -925,6 +1126,8 @@ typedef enum spark_glu_flag {
  * Gate and up that alternate element by element are not taken: the innermost stride is 1.
  * NaN, infinity and small results are as in the operator activation; 0 times infinity is NaN.
  * The dimensions of the tensors must collapse together to at most two row dimensions with one stride each, and columns.
+ * All kernels give the same bits, and each element's follow from its own inputs alone: SPARK_FLAG_BATCH_INVARIANT, over
+ * any strides and alignment, changes nothing.
  * A problem with a zero dimension succeeds and launches nothing.
  */
 typedef struct spark_glu_args {
@@ -940,7 +1143,7 @@ typedef struct spark_glu_args {
     /* 0. */
     uint32_t reserved;
 } spark_glu_args;
-/* Launches glu: spark_op_launch with typed arguments. */
+/* Launches glu: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_glu(spark_context *ctx, const spark_glu_args *args, const spark_exec *exec,
                                  spark_error *err);
 
@@ -950,6 +1153,8 @@ SPARK_API spark_status spark_glu(spark_context *ctx, const spark_glu_args *args,
  *
  * The sum is one FP32 addition; round() rounds it to nearest even to the dtype of a. Nothing is broadcast.
  * The dimensions of the tensors must collapse together to at most two row dimensions with one stride each, and columns.
+ * All kernels give the same bits, and each element's follow from its own inputs alone: SPARK_FLAG_BATCH_INVARIANT, over
+ * any strides and alignment, changes nothing.
  * A problem with a zero dimension succeeds and launches nothing.
  */
 typedef struct spark_add_args {
@@ -961,7 +1166,7 @@ typedef struct spark_add_args {
     /* output, [..., N], as a, may be a or b, in place. The sum. */
     spark_tensor y;
 } spark_add_args;
-/* Launches add: spark_op_launch with typed arguments. */
+/* Launches add: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_add(spark_context *ctx, const spark_add_args *args, const spark_exec *exec,
                                  spark_error *err);
 
@@ -971,6 +1176,12 @@ typedef enum spark_softmax_flag {
     SPARK_SOFTMAX_FLAG_FORCE32 = 0x7fffffff
 } spark_softmax_flag;
 
+/* Bits of hdr.given in softmax: the field counts even where it is 0. */
+typedef enum spark_softmax_given {
+    SPARK_SOFTMAX_GIVEN_SCALE = 1, /* else 0 is 1 */
+    SPARK_SOFTMAX_GIVEN_FORCE32 = 0x7fffffff
+} spark_softmax_given;
+
 /* Softmax over the last dimension, or its logarithm.
  *
  * s = scale * x                              scale 0 = 1
@@ -978,10 +1189,14 @@ typedef enum spark_softmax_flag {
  * LOG:  y = round(s - ln(sum(exp(s))))
  *
  * round() rounds to nearest even to the dtype of x. FP32 throughout, with the largest s of the row subtracted first, so
- * that no exponential overflows; those below 2^-126 of the largest count as 0.
+ * that no exponential overflows; those below 2^-126 of the largest count as 0. No finite x overflows on the way to y.
  * A row with a NaN, with an infinity that scale makes positive, or of nothing but negative infinities is NaN, as in
  * PyTorch; a single negative infinity gives 0, or negative infinity with LOG. Attention, whose fully masked rows are 0,
  * differs.
+ * The bits of a row follow from its values, N, the dtypes and the options, whatever the other rows are: all kernels are
+ * deterministic, and up to 2^31 - 1 rows every call keeps SPARK_FLAG_BATCH_INVARIANT, with or without it. Where N is
+ * a multiple of 8 they also follow from whether all addresses and row strides are multiples of 16 bytes: if one is not,
+ * sums are added in another order. Keep one layout where bits are compared.
  * The leading dimensions of each tensor must collapse to at most two row dimensions with one stride each. y may be x
  * in place. A problem with a zero dimension succeeds and launches nothing.
  */
@@ -991,12 +1206,13 @@ typedef struct spark_softmax_args {
     spark_tensor x;
     /* output, [..., N], as x, may be x, in place. The result. */
     spark_tensor y;
-    /* Factor of x, such as the inverse of a temperature; at most 2^126 in magnitude. 0 = 1. */
+    /* 0 that is not marked as given is 1. Factor of x, such as the inverse of a temperature; at most 2^126 in
+       magnitude. With 0 all finite x count the same, and infinite ones as they are. */
     float scale;
     /* 0. */
     uint32_t reserved;
 } spark_softmax_args;
-/* Launches softmax: spark_op_launch with typed arguments. */
+/* Launches softmax: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_softmax(spark_context *ctx, const spark_softmax_args *args, const spark_exec *exec,
                                      spark_error *err);
 
@@ -1007,6 +1223,8 @@ SPARK_API spark_status spark_softmax(spark_context *ctx, const spark_softmax_arg
  * round() is to the dtype of y, to nearest even; beyond the largest finite number it is infinity: nothing is clamped.
  * NaN stays NaN; between equal dtypes every bit is copied.
  * Strides are free in both, so that a transposition is a cast whose x has its strides, and shape, exchanged.
+ * All kernels give the same bits, and each element's follow from its own inputs alone: SPARK_FLAG_BATCH_INVARIANT, over
+ * any strides and alignment, changes nothing.
  * A problem with a zero dimension succeeds and launches nothing.
  */
 typedef struct spark_cast_args {
@@ -1016,7 +1234,7 @@ typedef struct spark_cast_args {
     /* output, [...], F32 F16 BF16. The copy. */
     spark_tensor y;
 } spark_cast_args;
-/* Launches cast: spark_op_launch with typed arguments. */
+/* Launches cast: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *args, const spark_exec *exec,
                                   spark_error *err);
 
@@ -1027,20 +1245,22 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  *                   q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
  *
  * A record holds 32 elements of a row, so that N is a multiple of 32 and R = N / 32 * 34 or N / 32 * 20 bytes.
- * x.quant.scheme is SPARK_QUANT_RECORD, x.quant.block[0] the format, a spark_record; all else of x.quant is 0.
+ * x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
  * round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
  * infinity. A NaN scale makes its record NaN. Records may begin at any byte; the row strides of x, in bytes, and of y
  * are free as long as the leading dimensions of each collapse to at most two with one stride each.
+ * All kernels give the same bits, and each number's follow from its record alone: SPARK_FLAG_BATCH_INVARIANT, over
+ * any strides and alignment, changes nothing.
  * A problem with a zero dimension succeeds and launches nothing.
  */
 typedef struct spark_dequantize_args {
     spark_args hdr;
-    /* [..., R], U8, read as its quant says. Rows of records, in bytes. */
+    /* [..., R], U8, quant Q8_0 Q4_1. Rows of records, in bytes. */
     spark_tensor x;
     /* output, [..., N], F32 F16 BF16. The numbers. */
     spark_tensor y;
 } spark_dequantize_args;
-/* Launches dequantize: spark_op_launch with typed arguments. */
+/* Launches dequantize: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_dequantize(spark_context *ctx, const spark_dequantize_args *args, const spark_exec *exec,
                                         spark_error *err);
 

@@ -4,7 +4,7 @@
 //   spark::context ctx;                                   // LIBSPARK_DRIVER=emu on a computer without a GPU
 //   spark::stream stream(ctx);
 //   spark::buffer<float> x(stream, std::vector<float>(64, 3.0f)), y(ctx, 64);
-//   spark::ops::rmsnorm norm;                             // spark_rmsnorm_args, its head filled in
+//   spark::ops::rmsnorm norm(1e-5f);                      // spark_rmsnorm_args, its head filled in, with its eps
 //   norm.x = x.view({1, 64});
 //   norm.y = y.view({1, 64});
 //   norm.launch(stream);
@@ -13,7 +13,7 @@
 // Objects own what they made and give it back in their destructors, in any order: each keeps its context alive. What
 // fails throws spark::error, with the library's sentence. As in C, memory must outlive the work that uses it: wait for
 // the stream before a buffer goes. All rules of spark.h hold; its structures, enumerations and flags are used as they
-// are.
+// are, but for scalars with a usual value other than 0, which functions set: gemm.set_alpha(0) is a factor of 0.
 #ifndef SPARK_HPP_
 #define SPARK_HPP_
 
@@ -42,7 +42,7 @@ public:
         driver_code_ = said.driver_code;
         if (const spark_op_desc* desc = spark_op_describe(said.op)) {
             op_ = desc->name;
-            if (said.field < desc->num_fields) field_ = desc->fields[said.field].name;
+            if (const spark_field* field = spark_op_field(said.op, said.field)) field_ = field->name;
         }
     }
 
@@ -233,7 +233,12 @@ class stream;
 
 class event : public owner<spark_event_destroy> {
 public:
-    explicit event(const context& ctx) : owner(ctx, spark_event_create) {}
+    /// `flags`: of spark_event_flag.
+    explicit event(const context& ctx, std::uint32_t flags = SPARK_EVENT_NONE)
+        : owner(ctx, [&](spark_context* on, spark_event* out, spark_error* err) {
+              const spark_event_desc desc{sizeof desc, flags};
+              return spark_event_create(on, &desc, out, err);
+          }) {}
     inline void record(const stream& on);
     void synchronize() const {
         check([&](spark_error* err) { return spark_event_synchronize(ctx().get(), get(), err); });
@@ -263,7 +268,12 @@ private:
 
 class stream : public owner<spark_stream_destroy> {
 public:
-    explicit stream(const context& ctx) : owner(ctx, spark_stream_create) {}
+    /// `priority`: below 0 is more urgent. `flags`: of spark_stream_flag.
+    explicit stream(const context& ctx, std::int32_t priority = 0, std::uint32_t flags = SPARK_STREAM_NONE)
+        : owner(ctx, [&](spark_context* on, spark_stream* out, spark_error* err) {
+              const spark_stream_desc desc{sizeof desc, flags, priority, 0};
+              return spark_stream_create(on, &desc, out, err);
+          }) {}
     /// A CUstream of somebody else's, as an integer; 0 is the legacy default stream. It stays theirs.
     static stream borrow(const context& ctx, spark_stream raw) { return stream(ctx, raw); }
 
@@ -281,7 +291,7 @@ public:
     /// Records what `record()` enqueues on this stream, instead of running it. Prepare operators before: a capture
     /// loads no code. If it throws, the capture ends and nothing is kept.
     template <class Record> graph capture(Record&& record) const {
-        check([&](spark_error* err) { return spark_graph_begin(ctx().get(), get(), err); });
+        check([&](spark_error* err) { return spark_graph_begin(ctx().get(), get(), nullptr, err); });
         try {
             record();
         } catch (...) {
@@ -436,6 +446,13 @@ template <class Args, spark_op Number> struct operation : Args {
             });
         } while (count > infos.size());
         return infos;
+    }
+
+protected:
+    /// Sets a scalar that counts from then on, also where it is 0.
+    template <class T> void give(T& field, T value, std::uint32_t bit) {
+        field = value;
+        this->hdr.given |= bit;
     }
 
 private:

@@ -61,14 +61,14 @@ def environment(folder, pins):
     return folder / "bin"
 
 
-def build_wheel(options, tools):
-    env = checking.environment(options, PATH=f"{tools}{os.pathsep}{os.environ['PATH']}")
+def build_wheel(options, builder):
+    env = checking.environment(options, PATH=f"{builder}{os.pathsep}{os.environ['PATH']}")
     folder = options.into / "wheel"
     shutil.rmtree(folder, ignore_errors=True)
     words = ["--config-settings", f"build-dir={options.into / 'build'}"]
     if options.emulator:
         words += ["--config-settings", f"cmake.define.LIBSPARK_EMULATOR={options.emulator}"]
-    pip(tools.parent, "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, *words, HERE, env=env)
+    pip(builder.parent, "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, *words, HERE, env=env)
     wheel, = folder.glob("*.whl")
     if "-cp39-abi3-" not in wheel.name:
         sys.exit(f"check.py: {wheel.name} is not for every Python from 3.9 on")
@@ -116,10 +116,11 @@ def main():
         checking.skip("Python's headers are not here")
     if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode != 0:
         checking.skip("there is no pip")
+    builder = environment(options.into / "builder", HERE / "requirements" / "build.txt")
     tools = environment(options.into / "tools", HERE / "requirements" / "tools.txt")
     python = environment(options.into / "clean", HERE / "requirements" / "run.txt") / "python"
-    wheel = build_wheel(options, tools)
-    pip(options.into / "clean", "install", "--no-deps", "--force-reinstall", wheel)
+    wheel = build_wheel(options, builder)
+    pip(options.into / "clean", "install", "--no-index", "--no-deps", "--force-reinstall", wheel)
 
     env = clean(options)
     run(python, "-m", "unittest", "discover", "-s", HERE / "tests", env=env, cwd=options.into)

@@ -41,6 +41,9 @@ pub fn build(b: *std.Build) void {
         const program = b.addExecutable(.{ .name = name, .root_module = module });
         b.step(name, "Run the example " ++ name).dependOn(&b.addRunArtifact(program).step);
     }
+
+    const refused = b.addTest(.{ .root_module = user(b, spark, "tests/refused.zig") });
+    b.step("refused", "Compile what the compiler has to refuse").dependOn(&refused.step);
 }
 
 /// A program's module, which has `spark` as any other package has it.

@@ -37,6 +37,10 @@ def main():
     said = run("build", "decode_step", "--prefix", options.into, output=subprocess.PIPE)
     print(said, end="")
     checking.compare(said, options.driver, "zig")
+    refused = subprocess.run([zig, "build", "refused", "--prefix", options.into], cwd=HERE, env=env, text=True,
+                             capture_output=True)
+    if refused.returncode == 0 or "error: the operator rmsnorm needs .eps" not in refused.stderr:
+        sys.exit(f"check.py: the compiler does not ask for what a call has to name:\n{refused.stderr}")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,23 @@
 #include "checker.h"
 
 #include <cstdio>
+#include <cstring>
+
+#include "../exec/async.h"
 
 namespace emu {
+
+namespace {
+// Do two lanes of an ordinary store write the same bytes? Elements lie in registers of 4, 8 or 16 bytes a lane.
+bool stores_equal(const Warp& w, const Inst& in, unsigned x, unsigned y) {
+    const size_t lane_bytes = in.bytes == 16 ? 16 : store_register_bytes(in) == 8 ? 8 : 4;
+    for (unsigned v = 0; v < in.vec; ++v) {
+        const uint8_t* lanes = w.reg<uint8_t>(in.r[1 + v]);
+        if (std::memcmp(lanes + x * lane_bytes, lanes + y * lane_bytes, in.bytes)) return false;
+    }
+    return true;
+}
+} // namespace
 
 Observer* make_checker(Launch& launch) { return launch.options.check_race ? new Checker(launch) : nullptr; }
 
@@ -169,8 +184,7 @@ bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
     return each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return read_record(a, r); });
 }
 
-bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
-    if (!same_instruction(w, mask, addr, bytes)) return false;
+bool Checker::write_records(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
     if (bytes == 16) mask = quick_writes(w, mask, addr);
     if (!each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return write_record(a, r, false); }))
         return false;
@@ -180,6 +194,13 @@ bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigne
             if (words_.is_split(a)) words_.merge(a);
         }
     return true;
+}
+
+bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    const Inst& in = w.kernel->code[w.pc];
+    const bool rows = in.flags & Inst::aligned; // stmatrix: a row comes from registers of several lanes
+    auto same = [&](unsigned x, unsigned y) { return !rows && stores_equal(w, in, x, y); };
+    return same_instruction(w, mask, addr, bytes, same) && write_records(w, mask, addr, bytes);
 }
 
 bool Checker::shared_atomic(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
@@ -194,8 +215,9 @@ bool Checker::shared_atomic(Warp& w, uint32_t mask, const uint32_t* addr, unsign
     return true;
 }
 
-// Two lanes of one store that name the same bytes: allowed only if they store the same value.
-bool Checker::same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+// Two lanes of one instruction that write the same bytes: allowed only if they write the same.
+template <class F>
+bool Checker::same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F writes_the_same) {
     // Accesses are aligned, so that only equal addresses meet. Everyday stores are told apart by their low bits alone.
     const unsigned shift = unsigned(__builtin_ctz(bytes));
     uint64_t seen[16] = {}, met = 0;
@@ -207,23 +229,12 @@ bool Checker::same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, uns
         word |= bit;
     }
     if (!met) return true;
-    const Inst& in = w.kernel->code[w.pc];
-    const bool store = !(in.flags & Inst::aligned) && in.vec * in.bytes == bytes && in.nregs >= 1 + in.vec;
     for (uint32_t m = mask; m; m &= m - 1) {
         const unsigned x = unsigned(__builtin_ctz(m));
         for (uint32_t rest = m & (m - 1); rest; rest &= rest - 1) {
             const unsigned y = unsigned(__builtin_ctz(rest));
-            if (addr[x] != addr[y]) continue;
-            bool equal = store;
-            for (unsigned v = 0; store && v < in.vec; ++v) {
-                const uint16_t slot = in.r[1 + v];
-                if (in.bytes == 8) equal &= w.reg<uint64_t>(slot)[x] == w.reg<uint64_t>(slot)[y];
-                else {
-                    const uint32_t keep = in.bytes == 4 ? ~0u : (1u << (8 * in.bytes)) - 1;
-                    equal &= ((w.reg<uint32_t>(slot)[x] ^ w.reg<uint32_t>(slot)[y]) & keep) == 0;
-                }
-            }
-            if (!equal) return race(Access{w, y, addr[y], bytes, 15, false}, "write", "write", w.index, x, w.pc, true);
+            if (addr[x] != addr[y] || writes_the_same(x, y)) continue;
+            return race(Access{w, y, addr[y], bytes, 15, false}, "write", "write", w.index, x, w.pc, true);
         }
     }
     return true;
@@ -232,9 +243,13 @@ bool Checker::same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, uns
 void Checker::warp_sync(Warp& w, uint32_t) { ++warp_syncs_[w.index]; }
 void Checker::fence(Warp& w, uint32_t) { clocks_.fence(w.index); }
 
-bool Checker::async_issue(Warp& w, uint32_t mask, const uint32_t* dst, unsigned bytes) {
-    if (!shared_write(w, mask, dst, bytes)) return false;
-    return each_record(w, mask, dst, bytes, [&](const Access&, Record& r) {
+bool Checker::async_issue(Warp& w, const AsyncCopy& copy) {
+    auto same = [&](unsigned x, unsigned y) {
+        return copy.valid[x] == copy.valid[y] && (!copy.valid[x] || copy.src[x] == copy.src[y]);
+    };
+    if (!same_instruction(w, copy.mask, copy.dst, copy.bytes, same)) return false;
+    if (!write_records(w, copy.mask, copy.dst, copy.bytes)) return false;
+    return each_record(w, copy.mask, copy.dst, copy.bytes, [&](const Access&, Record& r) {
         r.flags |= Record::in_flight;
         return true;
     });

@@ -22,7 +22,7 @@ public:
     bool barrier_arrive(Warp& w, unsigned id, bool sync, uint32_t threads) override;
     bool barrier_release(Cta& cta, unsigned id, uint32_t sync_warps, uint32_t arrive_warps) override;
     void warp_sync(Warp& w, uint32_t lanes) override;
-    bool async_issue(Warp& w, uint32_t mask, const uint32_t* dst, unsigned bytes) override;
+    bool async_issue(Warp& w, const AsyncCopy& copy) override;
     void async_land(Cta& cta, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes) override;
     void fence(Warp& w, uint32_t mask) override;
 
@@ -40,7 +40,9 @@ private:
     template <class F> bool each_record(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F f);
     uint32_t quick_reads(Warp& w, uint32_t mask, const uint32_t* addr);
     uint32_t quick_writes(Warp& w, uint32_t mask, const uint32_t* addr);
-    bool same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes);
+    bool write_records(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes);
+    template <class F>
+    bool same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F writes_the_same);
 
     bool race(const Access& a, const char* now, const char* then, unsigned warp, unsigned lane, uint32_t pc,
               bool lane_known);

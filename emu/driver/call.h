@@ -23,6 +23,7 @@ CUresult admit(unsigned needs); // the state lock is held
 
 #define ENTER(symbol, needs)  \
     count_call(Fn::symbol);   \
+    begin_call();             \
     Lock lock(state().mutex); \
     State& s = state();       \
     (void)s;                  \

@@ -86,6 +86,13 @@ CUresult check_legacy_stream(const Context& context) {
     return result;
 }
 
+bool legacy_waits_for_capture(const Context& context) {
+    for (const std::weak_ptr<Stream>& member : context.streams)
+        if (auto stream = member.lock(); stream && stream->capture && !(stream->flags & CU_STREAM_NON_BLOCKING))
+            return true;
+    return false;
+}
+
 bool any_capture_in(const Context& context) {
     for (const std::weak_ptr<Stream>& member : context.streams)
         if (auto stream = member.lock(); stream && stream->capture) return true;
@@ -126,7 +133,7 @@ CUresult info(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, CU
     if (!status) return CUDA_ERROR_INVALID_VALUE;
     std::shared_ptr<Stream> stream;
     if (CUresult refusal = resolve_stream(handle, stream)) return refusal;
-    if (stream->legacy && any_capture_in(*stream->context.lock())) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    if (stream->legacy && legacy_waits_for_capture(*stream->context.lock())) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     *status = CU_STREAM_CAPTURE_STATUS_NONE;
     if (!stream->capture) return CUDA_SUCCESS;
     Capture& capture = *stream->capture;

@@ -51,6 +51,7 @@ void remove_graph(CUgraph handle);
 CUresult check_unsafe_call();
 CUresult check_legacy_stream(const Context& context); // work on it would depend on capturing streams
 CUresult refuse_and_invalidate(const std::shared_ptr<Capture>& capture, CUresult code);
+bool legacy_waits_for_capture(const Context& context); // some of its blocking streams capture
 bool any_capture_in(const Context& context);
 // The stream is capturing: turn the work into a node.
 CUresult capture_work(const std::shared_ptr<Stream>& stream, Work work);

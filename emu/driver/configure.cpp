@@ -5,38 +5,73 @@
 #include "emu/driver/call.h"
 #include "emu/include/spark_emu.h"
 
+#include <cstdio>
+#include <optional>
+
 namespace emu::driver {
+
+namespace {
+
+// The words that are the façade's; none is set twice.
+struct Words {
+    const DeviceProfile* profile = nullptr;
+    std::optional<std::string> target;
+    std::string engine; // all others
+};
+
+std::string wrong(std::string_view word, const std::string& why) { return std::string(word) + " is wrong: " + why; }
+
+std::string read_profile(std::string_view word, Words& out) {
+    if (out.profile) return wrong(word, "profile is given twice");
+    out.profile = find_profile(word.substr(word.find('=') + 1));
+    if (out.profile) return "";
+    std::string known;
+    for (const DeviceProfile* p : all_profiles()) known += std::string(known.empty() ? "" : ", ") + p->key;
+    return wrong(word, "it takes one of " + known);
+}
+
+// A file is told from a misspelt word by its '/' or '.', and must be one that can be written.
+std::string read_target(std::string_view word, Words& out) {
+    if (out.target) return wrong(word, "report is given twice");
+    const std::string value(word.substr(word.find('=') + 1));
+    out.target = value == "none" ? "" : value;
+    if (value == "none" || value == "stderr") return "";
+    if (value.find_first_of("./") == std::string::npos)
+        return wrong(word, "it takes none, stderr, or a file's name with a '/' or a '.' in it");
+    FILE* file = fopen(value.c_str(), "a");
+    if (!file) return wrong(word, "the file cannot be written");
+    fclose(file);
+    return "";
+}
+
+std::string read_words(std::string_view text, Words& out) {
+    for (size_t at = 0; at < text.size();) {
+        const size_t comma = std::min(text.find(',', at), text.size());
+        const std::string_view word = text.substr(at, comma - at), name = word.substr(0, word.find('='));
+        at = comma + 1;
+        std::string problem;
+        const bool valued = word != name;
+        if (name == "profile" && valued) problem = read_profile(word, out);
+        else if (name == "report" && valued) problem = read_target(word, out);
+        else if (name == "profile" || name == "report") problem = wrong(word, "its value is missing");
+        else out.engine += std::string(out.engine.empty() ? "" : ",") + std::string(word);
+        if (!problem.empty()) return problem;
+    }
+    return "";
+}
+
+} // namespace
 
 std::string configure(std::string_view text) {
     State& s = state();
-    const DeviceProfile* profile = s.profile;
-    std::string engine_words, target;
-    bool has_target = false;
-    for (size_t at = 0; at < text.size();) {
-        const size_t comma = std::min(text.find(',', at), text.size());
-        const std::string_view word = text.substr(at, comma - at);
-        at = comma + 1;
-        if (word.empty()) continue;
-        if (word.starts_with("profile=")) {
-            profile = find_profile(word.substr(8));
-            if (!profile) {
-                std::string known;
-                for (const DeviceProfile* p : all_profiles()) known += std::string(known.empty() ? "" : ", ") + p->key;
-                return "unknown profile in '" + std::string(word) + "'; known: " + known;
-            }
-        } else if (word.starts_with("report=")) {
-            has_target = true;
-            target = word.substr(7) == "none" ? "" : std::string(word.substr(7));
-        } else {
-            engine_words += (engine_words.empty() ? "" : ",") + std::string(word);
-        }
-    }
-    if (s.initialised && profile != s.profile) return "profile= can only be set before cuInit";
+    Words words;
+    if (std::string problem = read_words(text, words); !problem.empty()) return problem;
+    if (s.initialised && words.profile && words.profile != s.profile) return "profile= can only be set before cuInit";
     Options options = s.options;
-    if (std::string wrong = parse_options(engine_words, options); !wrong.empty()) return wrong;
-    s.profile = profile;
+    if (std::string problem = parse_options(words.engine, options); !problem.empty()) return problem;
+    if (words.profile) s.profile = words.profile;
     s.options = options;
-    if (has_target) set_report_target(target);
+    if (words.target) set_report_target(*words.target);
     reseed(options.seed);
     return "";
 }
@@ -47,9 +82,9 @@ using namespace emu::driver;
 
 extern "C" int spark_emu_configure(const char* text) {
     Lock lock(state().mutex);
-    const std::string wrong = configure(text ? text : "");
-    if (wrong.empty()) return 0;
-    remark("spark_emu_configure: " + wrong);
+    const std::string problem = configure(text ? text : "");
+    if (problem.empty()) return 0;
+    remark("spark_emu_configure: " + problem);
     return 1;
 }
 

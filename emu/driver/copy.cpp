@@ -31,7 +31,11 @@ CUresult transfer(Lock& lock, CopyWork work, Place from, Place to, CUstream hand
     if (stream->capture) return submit(lock, handle, std::move(work)); // host memory is read at each replay
     if (!state().memory.owns(work.from.address)) {
         const auto* bytes = reinterpret_cast<const std::byte*>(uintptr_t{work.from.address});
-        work.staged = std::make_shared<std::vector<std::byte>>(bytes, bytes + span_of(work.from, work));
+        try {
+            work.staged = std::make_shared<std::vector<std::byte>>(bytes, bytes + span_of(work.from, work));
+        } catch (const std::bad_alloc&) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
     }
     const bool to_pageable = !state().memory.owns(work.to.address);
     return submit(lock, handle, std::move(work), to_pageable);

@@ -41,6 +41,12 @@ CU_API CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, C
 CU_API CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device);
 CU_API CUresult cuDeviceGetPCIBusId(char* text, int bytes, CUdevice device);
 CU_API CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* text);
+CU_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags);
+CU_API CUresult cuCtxDisablePeerAccess(CUcontext peer);
+CU_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                             size_t bytes);
+CU_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                                  size_t bytes, CUstream stream);
 CU_API CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer);
 // context.cpp
 CU_API CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device);
@@ -229,6 +235,7 @@ CU_API CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, un
 CU_API CUresult cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params);
 CU_API CUresult cuGraphUpload(CUgraphExec exec, CUstream stream);
 CU_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
+CU_API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* info);
 CU_API CUresult cuGraphExecDestroy(CUgraphExec exec);
 CU_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
                                                   const CUDA_KERNEL_NODE_PARAMS* params);

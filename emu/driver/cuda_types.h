@@ -317,6 +317,16 @@ struct CUDA_GRAPH_INSTANTIATE_PARAMS {
     CUgraphNode hErrNode_out;
     CUgraphInstantiateResult result_out;
 };
+enum CUgraphExecUpdateResult : int {
+    CU_GRAPH_EXEC_UPDATE_SUCCESS = 0,
+    CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED = 2,
+    CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED = 3,
+    CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED = 5
+};
+struct CUgraphExecUpdateResultInfo {
+    CUgraphExecUpdateResult result;
+    CUgraphNode errorNode, errorFromNode;
+};
 struct CUgraphEdgeData {
     unsigned char from_port, to_port, type, reserved[5];
 };

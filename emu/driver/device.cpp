@@ -112,11 +112,3 @@ CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* text) {
     *device = 0;
     return CUDA_SUCCESS;
 }
-
-CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
-    ENTER(cuDeviceCanAccessPeer, NEED_INIT);
-    if (!can) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0 || peer != 0) return CUDA_ERROR_INVALID_DEVICE;
-    *can = 0;
-    return CUDA_SUCCESS;
-}

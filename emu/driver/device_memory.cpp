@@ -25,6 +25,7 @@ void DeviceMemory::release(uint64_t address) { memory_->free(address); }
 bool DeviceMemory::owns(uint64_t address) const { return memory_->in_range(address); }
 bool DeviceMemory::holds(uint64_t address, size_t bytes) const { return memory_->contains(address, bytes); }
 uint64_t DeviceMemory::used() const { return memory_->used(); }
+uint64_t DeviceMemory::room() const { return memory_->room(); }
 uint64_t DeviceMemory::capacity() const { return memory_->capacity(); }
 std::string DeviceMemory::describe(uint64_t address) const { return memory_->describe(address); }
 
@@ -41,7 +42,7 @@ bool DeviceMemory::copy(uint64_t to, uint64_t from, size_t bytes) {
 
 bool DeviceMemory::fill(uint64_t to, uint32_t value, uint32_t element_bytes, size_t elements) {
     if (elements == 0) return true;
-    if (!holds(to, elements * element_bytes)) return false;
+    if (elements > UINT64_MAX / element_bytes || !holds(to, elements * element_bytes)) return false;
     memory_->fill(to, &value, element_bytes, elements);
     return true;
 }

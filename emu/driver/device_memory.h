@@ -29,6 +29,7 @@ public:
     bool holds(uint64_t address, size_t bytes) const; // all of it inside one live allocation
     uint64_t used() const;
     uint64_t capacity() const;
+    uint64_t room() const;                        // of the capacity, what may still be allocated
     std::string describe(uint64_t address) const; // for a remark: which allocation it is in or near
 
     // Each side may be a device or a host address. False: a device side is not (or no longer) allocated.

@@ -13,7 +13,7 @@ CUresult code_of(const Report& report) {
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-CUresult run_kernel(const KernelWork& work, const ExecuteSetting& setting) {
+Outcome run_kernel(const KernelWork& work, const ExecuteSetting& setting) {
     LaunchRequest request;
     request.kernel = work.function->kernel;
     request.grid = work.grid;
@@ -23,13 +23,13 @@ CUresult run_kernel(const KernelWork& work, const ExecuteSetting& setting) {
     request.param_bytes = work.params.size();
     const LaunchResult result = run(setting.memory.memory(), request, setting.profile, setting.options);
     add_counters(work.function->info->name, result.counters);
-    if (result.reports.empty()) return result.completed ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+    if (result.reports.empty()) return {result.completed ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED, ""};
     add_reports(result.reports);
-    return code_of(result.reports.front());
+    return {code_of(result.reports.front()), result.reports.front().text};
 }
 
 // A range was valid when the call was made and is not now: it was freed under the work.
-CUresult freed_under(const char* what, uint64_t address) {
+Outcome freed_under(const char* what, uint64_t address) {
     Report report;
     report.kind = "bounds";
     char text[160];
@@ -37,10 +37,10 @@ CUresult freed_under(const char* what, uint64_t address) {
              static_cast<unsigned long long>(address));
     report.text = text;
     add_reports({report});
-    return CUDA_ERROR_ILLEGAL_ADDRESS;
+    return {CUDA_ERROR_ILLEGAL_ADDRESS, text};
 }
 
-CUresult run_copy(const CopyWork& work, const ExecuteSetting& setting) {
+Outcome run_copy(const CopyWork& work, const ExecuteSetting& setting) {
     const uint64_t from = work.staged ? reinterpret_cast<uint64_t>(work.staged->data()) : work.from.address;
     for (size_t z = 0; z < work.depth; z++)
         for (size_t y = 0; y < work.height; y++) {
@@ -48,15 +48,15 @@ CUresult run_copy(const CopyWork& work, const ExecuteSetting& setting) {
             if (!setting.memory.copy(to, from + z * work.from.slice + y * work.from.pitch, work.width))
                 return freed_under("copy", to);
         }
-    return CUDA_SUCCESS;
+    return {};
 }
 
-CUresult run_fill(const FillWork& work, const ExecuteSetting& setting) {
+Outcome run_fill(const FillWork& work, const ExecuteSetting& setting) {
     for (size_t y = 0; y < work.height; y++) {
         const uint64_t to = work.address + y * work.pitch;
         if (!setting.memory.fill(to, work.value, work.element, work.width)) return freed_under("memset", to);
     }
-    return CUDA_SUCCESS;
+    return {};
 }
 
 void run_host(const HostWork& work, CUresult status) {
@@ -74,17 +74,17 @@ bool touches_memory(const Work& work) {
            std::holds_alternative<FillWork>(work) || std::holds_alternative<FreeWork>(work);
 }
 
-CUresult execute(const Work& work, const ExecuteSetting& setting) {
+Outcome execute(const Work& work, const ExecuteSetting& setting) {
     if (const auto* host = std::get_if<HostWork>(&work)) {
         run_host(*host, setting.sticky);
-        return CUDA_SUCCESS;
+        return {};
     }
-    if (setting.sticky != CUDA_SUCCESS) return CUDA_SUCCESS;
+    if (setting.sticky != CUDA_SUCCESS) return {};
     if (const auto* kernel = std::get_if<KernelWork>(&work)) return run_kernel(*kernel, setting);
     if (const auto* copy = std::get_if<CopyWork>(&work)) return run_copy(*copy, setting);
     if (const auto* fill = std::get_if<FillWork>(&work)) return run_fill(*fill, setting);
     if (const auto* release = std::get_if<FreeWork>(&work)) setting.memory.release(release->address);
-    return CUDA_SUCCESS;
+    return {};
 }
 
 void forget_block(uint64_t address) {

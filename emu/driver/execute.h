@@ -13,7 +13,11 @@ struct ExecuteSetting {
     CUresult sticky; // of the context: work behind a fatal report is dropped
 };
 bool touches_memory(const Work& work);
-CUresult execute(const Work& work, const ExecuteSetting& setting); // what the context's sticky error becomes
-void forget_block(uint64_t address);                               // a stream-ordered free has run; state lock held
+struct Outcome {
+    CUresult code = CUDA_SUCCESS; // what the context's sticky error becomes
+    std::string finding;          // the report behind it
+};
+Outcome execute(const Work& work, const ExecuteSetting& setting);
+void forget_block(uint64_t address); // a stream-ordered free has run; state lock held
 
 } // namespace emu::driver

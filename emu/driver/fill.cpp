@@ -9,6 +9,9 @@ namespace {
 
 CUresult fill(Lock& lock, FillWork work, CUstream stream) {
     if (work.width == 0 || work.height == 0) return CUDA_SUCCESS;
+    const size_t most = state().memory.capacity(); // so that the products below fit
+    if (work.width > most / work.element || work.height > most || work.pitch > most) return CUDA_ERROR_INVALID_VALUE;
+    if (work.height > 1 && work.pitch > most / (work.height - 1)) return CUDA_ERROR_INVALID_VALUE;
     const size_t row = work.width * work.element;
     if (work.address % work.element || (work.height > 1 && (work.pitch < row || work.pitch % work.element)))
         return CUDA_ERROR_INVALID_VALUE;

@@ -26,6 +26,18 @@ CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS* p, KernelWork& out) {
 
 namespace {
 
+std::vector<ExecNode> freeze(const Graph& graph) {
+    std::vector<ExecNode> nodes;
+    std::unordered_map<const Node*, size_t> position;
+    for (const auto& node : graph.nodes) {
+        position[node.get()] = nodes.size();
+        ExecNode copy{node->work, {}, node->handle};
+        for (const auto& before : node->after) copy.after.push_back(position.at(before.get()));
+        nodes.push_back(std::move(copy));
+    }
+    return nodes;
+}
+
 CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags) {
     State& s = state();
     const std::shared_ptr<Graph> graph = s.graphs.find(handle);
@@ -38,15 +50,36 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags)
     }
     if (flags & ~known) return CUDA_ERROR_INVALID_VALUE;
     auto exec = std::make_shared<GraphExec>();
-    std::unordered_map<const Node*, size_t> position;
-    for (const auto& node : graph->nodes) {
-        position[node.get()] = exec->nodes.size();
-        ExecNode copy{node->work, {}, node->handle};
-        for (const auto& before : node->after) copy.after.push_back(position.at(before.get()));
-        exec->nodes.push_back(std::move(copy));
-    }
+    exec->nodes = freeze(*graph);
     *out = s.execs.add(exec);
     return CUDA_SUCCESS;
+}
+
+// Operands may move, but not from device to host memory, and boxes of several rows not at all.
+bool same_memory(const CopyWork& old, const CopyWork& now) {
+    const auto owns = [](const CopySide& side) { return state().memory.owns(side.address); };
+    const bool moved = old.from.address != now.from.address || old.to.address != now.to.address;
+    return owns(old.from) == owns(now.from) && owns(old.to) == owns(now.to) && old.height == now.height &&
+           old.depth == now.depth && !(moved && old.height * old.depth > 1);
+}
+
+CUgraphExecUpdateResult compare(const ExecNode& old, const ExecNode& now) {
+    if (old.after != now.after) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    if (type_of(old.work) != type_of(now.work)) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+    const auto* copy = std::get_if<CopyWork>(&now.work);
+    if (copy && !same_memory(std::get<CopyWork>(old.work), *copy)) return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+    return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+// Nodes are matched by their order, which a capture repeats. All of them fit, or nothing changes.
+CUgraphExecUpdateResultInfo update(GraphExec& exec, const Graph& graph) {
+    std::vector<ExecNode> now = freeze(graph);
+    if (now.size() != exec.nodes.size()) return {CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, nullptr, nullptr};
+    for (size_t i = 0; i < now.size(); i++)
+        if (const CUgraphExecUpdateResult refusal = compare(exec.nodes[i], now[i]))
+            return {refusal, now[i].origin, nullptr};
+    for (size_t i = 0; i < now.size(); i++) exec.nodes[i].work = std::move(now[i].work);
+    return {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
 }
 
 void launch(GraphExec& exec, const std::shared_ptr<Stream>& stream) {
@@ -105,6 +138,15 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
     launch(*exec, stream);
     run_eagerly(lock);
     return CUDA_SUCCESS;
+}
+
+CUresult cuGraphExecUpdate_v2(CUgraphExec handle, CUgraph graph_handle, CUgraphExecUpdateResultInfo* info) {
+    ENTER(cuGraphExecUpdate_v2, NEED_INIT);
+    const std::shared_ptr<GraphExec> exec = s.execs.find(handle);
+    const std::shared_ptr<Graph> graph = s.graphs.find(graph_handle);
+    if (!exec || !graph || !info) return CUDA_ERROR_INVALID_VALUE;
+    *info = update(*exec, *graph); // a launch in flight keeps its own copy of the work
+    return info->result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : CUDA_SUCCESS;
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec) { // a launch in flight keeps its own copy of the work

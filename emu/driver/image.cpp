@@ -16,18 +16,20 @@ namespace {
 constexpr int NEWEST_PTX = 90; // .version 9.0 belongs to CUDA 13.0
 constexpr int DEFAULT_SMEM = 49152;
 
-// The number after a directive, with one decimal: ".version 8.8" is 88; 0 if it is not there.
+// The number after a directive, with one decimal: ".version 8.8" is 88; 0 if it is not there. Four digits at most: what
+// is longer is refused where the text is read.
 int version_of(std::string_view ptx) {
     const size_t at = ptx.find(".version");
     if (at == std::string_view::npos) return 0;
     int major = 0, minor = 0;
-    return sscanf(std::string(ptx.substr(at + 8, 24)).c_str(), " %d.%d", &major, &minor) == 2 ? major * 10 + minor : 0;
+    const std::string text(ptx.substr(at + 8, 24));
+    return sscanf(text.c_str(), " %4d.%1d", &major, &minor) == 2 ? major * 10 + minor : 0;
 }
 int target_of(std::string_view ptx) { // ".target sm_120f" is 120
     const size_t at = ptx.find(".target");
     if (at == std::string_view::npos) return 0;
     int arch = 0;
-    return sscanf(std::string(ptx.substr(at + 7, 24)).c_str(), " sm_%d", &arch) == 1 ? arch : 0;
+    return sscanf(std::string(ptx.substr(at + 7, 24)).c_str(), " sm_%4d", &arch) == 1 ? arch : 0;
 }
 
 // A fat binary is a header and a row of entries; each entry is a header and a payload.
@@ -151,8 +153,9 @@ CUresult load_image(Lock& lock, const void* bytes, const JitOptions& jit, std::s
     if (!refused) refused = compile(text, *image, why);
     write_log(jit, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, refused ? why : "");
     write_log(jit, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, refused ? "" : why);
-    if (refused) {
-        remark("module refused: " + why);
+    if (refused) { // an image for no card of this kind is an everyday answer, after which a program offers its PTX
+        if (refused == CUDA_ERROR_NO_BINARY_FOR_GPU) explain("module refused: " + why);
+        else remark("module refused: " + why);
         return refused;
     }
     list_functions(image);

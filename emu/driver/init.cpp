@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuInit and the version. LIBSPARK_EMU is read here, once.
+// cuInit and the version. LIBSPARK_EMU is read here; with a wrong word in it nothing starts.
 #include "emu/driver/call.h"
 #include "emu/driver/configure.h"
 
@@ -14,8 +14,11 @@ CUresult cuInit(unsigned flags) {
     ENTER(cuInit, NEED_NOTHING);
     if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
     if (s.initialised) return CUDA_SUCCESS;
-    if (const char* text = getenv("LIBSPARK_EMU"))
-        if (const std::string wrong = configure(text); !wrong.empty()) remark("LIBSPARK_EMU is ignored: " + wrong);
+    if (const char* text = secure_getenv("LIBSPARK_EMU"))
+        if (const std::string problem = configure(text); !problem.empty()) {
+            remark("LIBSPARK_EMU: " + problem);
+            return CUDA_ERROR_INVALID_VALUE;
+        }
     if (!s.profile) s.profile = find_profile("gb10");
     s.memory.open(*s.profile);
     auto pool = std::make_shared<Pool>();

@@ -63,7 +63,7 @@ CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
     ENTER(cuMemGetInfo_v2, NEED_CONTEXT);
     if (!free_bytes || !total_bytes) return CUDA_ERROR_INVALID_VALUE;
     *total_bytes = s.memory.capacity();
-    *free_bytes = s.memory.capacity() - s.memory.used();
+    *free_bytes = s.memory.room();
     return CUDA_SUCCESS;
 }
 
@@ -80,7 +80,9 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, s
     ENTER(cuMemAllocPitch_v2, NEED_CONTEXT | UNSAFE);
     if (!address || !pitch || !width || !height) return CUDA_ERROR_INVALID_VALUE;
     if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
+    if (width > s.memory.capacity() || height > s.memory.capacity()) return CUDA_ERROR_OUT_OF_MEMORY;
     const size_t row = (width + 511) / 512 * 512;
+    if (height > s.memory.capacity() / row) return CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t start = 0;
     if (CUresult failed = allocate(lock, Block::Kind::device, row * height, 0, start)) return failed;
     *address = start;

@@ -2,9 +2,9 @@
 // Modules: images that belong to one context, and their function handles.
 #include "emu/driver/call.h"
 #include "emu/driver/image.h"
+#include "emu/engine_limits.h"
 
 #include <fstream>
-#include <iterator>
 
 using namespace emu::driver;
 
@@ -37,7 +37,9 @@ CUresult cuModuleLoad(CUmodule* module, const char* path) {
     if (!path) return CUDA_ERROR_INVALID_VALUE;
     std::ifstream file(path, std::ios::binary);
     if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::string text(emu::limits::TEXT_BYTES + 1, '\0'); // a file may be a device that never ends
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<size_t>(file.gcount()));
     return load(lock, s, module, text.c_str(), {});
 }
 

@@ -29,6 +29,8 @@ Log& log() {
     return *instance;
 }
 
+thread_local std::string said; // of the thread's newest call
+
 constexpr const char* SYMBOLS[] = {
 #define FUNCTION(base, symbol, version, per_thread, per_thread_version) #symbol,
 #include "emu/driver/functions.inc"
@@ -59,6 +61,8 @@ void add_text(std::string text) {
     write_out(l.target, text);
     l.reports.push_back(std::move(text));
 }
+
+void add_remark() { add_text("spark-emu: driver: " + said); }
 
 std::string json_string(const std::string& text) {
     std::string out = "\"";
@@ -112,15 +116,22 @@ size_t copy_out(const std::string& text, char* buffer, size_t bytes) {
 void count_call(Fn function) { calls[static_cast<size_t>(function)].fetch_add(1, std::memory_order_relaxed); }
 
 void count_unimplemented(size_t index) {
-    if (unimplemented_calls()[index].fetch_add(1, std::memory_order_relaxed) == 0)
-        remark(std::string(unimplemented()[index].symbol) + " is not implemented: CUDA_ERROR_NOT_SUPPORTED");
+    explain(std::string(unimplemented()[index].symbol) + " is not implemented: CUDA_ERROR_NOT_SUPPORTED");
+    if (unimplemented_calls()[index].fetch_add(1, std::memory_order_relaxed) == 0) add_remark();
 }
 
 void add_reports(const std::vector<Report>& reports) {
     for (const Report& report : reports) add_text(report.text);
 }
 
-void remark(std::string text) { add_text("spark-emu: driver: " + std::move(text)); }
+void begin_call() { said.clear(); }
+void explain(std::string text) { said = std::move(text); }
+const std::string& explained() { return said; }
+
+void remark(std::string text) {
+    explain(std::move(text));
+    add_remark();
+}
 
 void add_counters(const std::string& kernel, const Counters& counters) {
     std::lock_guard guard(log().mutex);

@@ -30,7 +30,13 @@ std::span<const Unimplemented> unimplemented();
 void count_unimplemented(size_t index); // counts, and reports the first call of each
 
 void add_reports(const std::vector<Report>& reports);
-void remark(std::string text); // a report of kind "driver" that stops nothing
+
+// What the façade says of the calling thread's newest API call, for spark_emu_explain. A refusal that healthy programs
+// meet is only explained; a remark is a report of kind "driver" too, which stops nothing.
+void begin_call(); // says nothing of it yet
+void explain(std::string text);
+const std::string& explained();
+void remark(std::string text);
 void add_counters(const std::string& kernel, const Counters& counters);
 
 // Where reports are also written when they are made: "" (nowhere), "stderr", or a file name.

@@ -62,10 +62,13 @@ bool step(Lock& lock) {
     q.executing = true;
     q.in_memory = touches_memory(op->work);
     lock.unlock();
-    const CUresult outcome = execute(op->work, setting);
+    Outcome outcome = execute(op->work, setting);
     lock.lock();
     q.executing = q.in_memory = false;
-    if (outcome != CUDA_SUCCESS && op->context->sticky == CUDA_SUCCESS) op->context->sticky = s.fault = outcome;
+    if (outcome.code != CUDA_SUCCESS && op->context->sticky == CUDA_SUCCESS) {
+        op->context->sticky = s.fault = outcome.code;
+        op->context->finding = s.finding = std::move(outcome.finding);
+    }
     if (const FreeWork* work = std::get_if<FreeWork>(&op->work)) forget_block(work->address);
     finish(op);
     s.changed.notify_all();

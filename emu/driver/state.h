@@ -52,6 +52,7 @@ struct Context {
     unsigned flags = 0;
     uint64_t id = 0;
     CUresult sticky = CUDA_SUCCESS;
+    std::string finding; // the report behind it
     std::shared_ptr<Stream> legacy;
     std::map<uint64_t, std::shared_ptr<Stream>> per_thread; // by host thread number
     std::vector<std::weak_ptr<Stream>> streams;             // all, the two kinds above included
@@ -127,6 +128,7 @@ struct State {
     std::condition_variable changed; // an op finished, or the executor stepped down
     bool initialised = false;
     CUresult fault = CUDA_SUCCESS; // the first sticky error of any context: no new one can be made, as on a card
+    std::string finding;           // the report behind it
     const DeviceProfile* profile = nullptr;
     Options options;
     DeviceMemory memory;

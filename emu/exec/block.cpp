@@ -15,30 +15,47 @@
 namespace emu {
 namespace {
 size_t round_up(size_t v, size_t to) { return (v + to - 1) / to * to; }
+// Registers, predicates and undefined masks.
+size_t words_of_warp(const Kernel& k) { return round_up(size_t(k.slots) * 32 + k.preds + k.slots + k.preds, 32); }
+uint32_t warps_of(const Launch& l) { return (l.block.x * l.block.y * l.block.z + 31) / 32; }
+
+bool can_go_on(const Warp& w) {
+    for (const Fragment& f : w.frags)
+        if (f.state == Fragment::ready) return true;
+    return false;
+}
 } // namespace
+
+uint64_t Block::bytes(const Launch& l) {
+    const Kernel& k = *l.kernel;
+    const uint64_t shared = SHARED_BASE + uint64_t(k.static_smem) + l.dynamic_smem;
+    return (words_of_warp(k) * 4 + uint64_t(k.local_bytes) * 32) * warps_of(l) + shared + shared / 8 +
+           k.code.size() * 12;
+}
 
 Block::Block(Launch& l) : launch(&l) {
     const Kernel& k = *l.kernel;
     cta.launch = &l;
     cta.kernel = &k;
     cta.threads = l.block.x * l.block.y * l.block.z;
-    cta.nwarps = (cta.threads + 31) / 32;
+    cta.nwarps = warps_of(l);
     cta.counters = &scalar_;
     cta.shared_end = SHARED_BASE + k.static_smem + l.dynamic_smem;
     shared_.resize(round_up(cta.shared_end, 128) + 128);
     shared_defined_.resize(shared_.size() / 32 + 4);
     cta.shared = shared_.data();
     cta.shared_defined = shared_defined_.data();
-    words_per_warp_ = round_up(size_t(k.slots) * 32 + k.preds + k.slots + k.preds, 32);
-    size_t bytes = words_per_warp_ * cta.nwarps * 4;
-    registers_ = static_cast<uint32_t*>(std::aligned_alloc(128, round_up(bytes + 128, 128)));
-    memset(registers_, 0, bytes);
+    words_per_warp_ = words_of_warp(k);
+    size_t words = words_per_warp_ * cta.nwarps;
+    registers_.reset(static_cast<uint32_t*>(std::aligned_alloc(128, round_up(words * 4 + 128, 128))));
+    if (!registers_) throw std::bad_alloc();
+    memset(registers_.get(), 0, words * 4);
     local_.resize(size_t(k.local_bytes) * 32 * cta.nwarps);
     warps_ = std::vector<Warp>(cta.nwarps);
     cta.warps = warps_.data();
     for (uint32_t i = 0; i < cta.nwarps; i++) {
         Warp& w = warps_[i];
-        w.regs = registers_ + words_per_warp_ * i;
+        w.regs = registers_.get() + words_per_warp_ * i;
         w.preds = w.regs + size_t(k.slots) * 32;
         w.undef = w.preds + k.preds;
         w.local = local_.data() + size_t(k.local_bytes) * 32 * i;
@@ -65,7 +82,6 @@ Block::Block(Launch& l) : launch(&l) {
 Block::~Block() {
     if (cta.async) destroy_async(cta.async);
     delete cta.observer;
-    std::free(registers_);
 }
 
 void Block::fill_special(Warp& w, uint16_t slot, uint8_t which) {
@@ -117,6 +133,7 @@ void Block::start_warp(Warp& w) {
     w.pending.clear();
     w.current = 0;
     w.turn = 0;
+    w.executed = 0;
     w.has_origin = false;
     w.rng = launch->options.seed * 0x9e3779b97f4a7c15ull + cta.linear * 64 + w.index;
     memset(w.preds, 0, k.preds * 4);
@@ -153,12 +170,7 @@ uint64_t Block::quantum() { return launch->options.schedule == Schedule::random 
 // A warp that can go on, or -1.
 int Block::choose_warp() {
     uint32_t n = cta.nwarps;
-    auto can = [&](uint32_t i) {
-        const Warp& w = warps_[i];
-        for (const Fragment& f : w.frags)
-            if (f.state == Fragment::ready) return true;
-        return false;
-    };
+    auto can = [&](uint32_t i) { return can_go_on(warps_[i]); };
     uint32_t from = next_warp_;
     Schedule s = launch->options.schedule;
     if (s == Schedule::random) from = next_random(cta.rng) % n;
@@ -205,15 +217,28 @@ void Block::report_deadlock() {
     report_raw(cta, kind, pc, "  no warp can go on\n" + text + "  seed " + std::to_string(launch->options.seed) + "\n");
 }
 
+void Block::report_limit(Warp& w, const std::string& which) {
+    if (w.current >= 0 || choose_fragment(w)) w.pc = w.frags[size_t(w.current)].pc;
+    report(w, "limit", -1, "the kernel does not end: it has reached " + which);
+}
+
+void Block::report_launch_limit() {
+    Warp* most = nullptr;
+    for (Warp& w : warps_)
+        if (can_go_on(w) && (!most || w.executed > most->executed)) most = &w;
+    report_limit(most ? *most : warps_[0],
+                 "the limit of " + std::to_string(launch->options.limit) + " instructions of the launch (limit)");
+}
+
 void Block::fold_counts() {
     for (size_t i = 0; i < counts.size(); i++) total_counts_[i] += counts[i];
     std::fill(counts.begin(), counts.end(), 0);
 }
 
 Stop Block::run(uint64_t budget) {
-    uint64_t end = cta.executed + budget;
+    const uint64_t end = cta.executed + budget, warp_limit = launch->options.warp_limit;
     Stop stop = Stop::turn_over;
-    while (stop == Stop::turn_over && cta.executed < end) {
+    while (stop == Stop::turn_over) {
         int i = choose_warp();
         if (i < 0) {
             stop = Stop::finished;
@@ -222,7 +247,16 @@ Stop Block::run(uint64_t budget) {
             if (stop == Stop::failed) report_deadlock();
             break;
         }
-        if (run_warp(warps_[size_t(i)], quantum()) == Stop::failed) stop = Stop::failed;
+        if (cta.executed >= end) break; // asked after choose_warp(): a block that has ended is no longer in its turn
+        Warp& w = warps_[size_t(i)];
+        uint64_t steps = std::min(quantum(), end - cta.executed);
+        if (warp_limit) steps = std::min(steps, warp_limit - w.executed);
+        if (!steps) {
+            report_limit(w, "the limit of " + std::to_string(warp_limit) + " instructions of one warp (warp_limit)");
+            stop = Stop::failed;
+            break;
+        }
+        if (run_warp(w, steps) == Stop::failed) stop = Stop::failed;
         if (cta.async) async_tick(cta.async, cta);
         if (launch->state->stop.load(std::memory_order_relaxed)) stop = Stop::failed;
     }

@@ -3,6 +3,9 @@
 // host thread; launch.cpp owns it.
 #pragma once
 
+#include <cstdlib>
+#include <memory>
+
 #include "warp.h"
 
 namespace emu {
@@ -13,10 +16,12 @@ class Block {
 public:
     explicit Block(Launch& launch);
     ~Block();
+    static uint64_t bytes(const Launch& launch); // that one takes of the host
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
     void begin(uint64_t linear);        // takes up block number `linear`
-    Stop run(uint64_t budget);          // until it ends, or about `budget` warp instructions
+    Stop run(uint64_t budget);          // until it ends, or exactly `budget` warp instructions
+    void report_launch_limit();         // about the warp that ran longest and could go on
     void add_to(Counters& total) const; // everything since the object was made
 
     Cta cta;
@@ -29,10 +34,14 @@ private:
     void start_warp(Warp& w);
     void fill_special(Warp& w, uint16_t slot, uint8_t which);
     void report_deadlock();
+    void report_limit(Warp& w, const std::string& which);
     uint64_t quantum();
 
     std::vector<Warp> warps_;
-    uint32_t* registers_ = nullptr; // one allocation: registers, predicates, undefined masks of all warps
+    struct Free {
+        void operator()(void* p) const { std::free(p); }
+    };
+    std::unique_ptr<uint32_t, Free> registers_; // one allocation: registers, predicates, undefined masks of all warps
     size_t words_per_warp_ = 0;
     std::vector<uint8_t> local_;
     std::vector<uint8_t> shared_;

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <new>
+#include <system_error>
 #include <thread>
 
+#include "../engine_limits.h"
 #include "../report/report.h"
 #include "block.h"
 
@@ -33,8 +36,6 @@ void Counters::add(const Counters& o) {
 }
 
 namespace {
-constexpr uint64_t TURN = 4u << 20; // warp instructions before another block gets its turn
-
 Report refusal(const Kernel& kernel, const char* kind, const std::string& what) {
     Report r;
     r.kind = kind;
@@ -46,8 +47,15 @@ Report refusal(const Kernel& kernel, const char* kind, const std::string& what) 
 // What is wrong with the launch itself, or nothing.
 std::string launch_problem(const LaunchRequest& q, const DeviceProfile& device, const char*& kind) {
     const Kernel& k = *q.kernel;
-    uint64_t threads = uint64_t(q.block.x) * q.block.y * q.block.z;
     kind = "limit";
+    for (uint32_t width : {q.block.x, q.block.y, q.block.z})
+        if (width > limits::BLOCK_THREADS)
+            return "the block is " + std::to_string(width) + " threads wide; " + std::to_string(limits::BLOCK_THREADS) +
+                   " is the most";
+    if (q.grid.x > INT32_MAX || q.grid.y > UINT16_MAX || q.grid.z > UINT16_MAX)
+        return "the grid is " + std::to_string(q.grid.x) + " x " + std::to_string(q.grid.y) + " x " +
+               std::to_string(q.grid.z) + " blocks; 2147483647 x 65535 x 65535 is the most";
+    uint64_t threads = uint64_t(q.block.x) * q.block.y * q.block.z;
     if (!threads || !q.grid.x || !q.grid.y || !q.grid.z) return "a dimension of the grid or the block is 0";
     if (threads > 1024) return "the block has " + std::to_string(threads) + " threads; 1024 is the most";
     if (threads > k.info.max_threads)
@@ -65,6 +73,11 @@ std::string launch_problem(const LaunchRequest& q, const DeviceProfile& device, 
         return "the block asks for " + std::to_string(smem) + " bytes of shared memory; " + device.key +
                " gives at most " + std::to_string(device.smem_optin);
     return {};
+}
+
+Block& longest(const std::vector<std::unique_ptr<Block>>& running) {
+    auto shorter = [](const auto& a, const auto& b) { return a->cta.executed < b->cta.executed; };
+    return **std::max_element(running.begin(), running.end(), shorter);
 }
 
 // One host thread: takes blocks until none is left, keeping long ones aside.
@@ -90,18 +103,12 @@ void work(Launch& launch, uint64_t blocks, size_t resident, Counters& counters) 
         if (running.empty()) break;
         turn %= running.size();
         Block& block = *running[turn];
-        uint64_t before = block.cta.executed;
-        Stop stop = block.run(TURN);
-        uint64_t limit = launch.options.max_warp_instructions;
-        uint64_t total = state.executed.fetch_add(block.cta.executed - before) + (block.cta.executed - before);
+        const uint64_t before = block.cta.executed;
+        Allowance::Turn allowed(state.allowance);
+        const Stop stop = block.run(allowed.length());
+        const bool spent = allowed.end(block.cta.executed - before);
         if (stop == Stop::failed) break;
-        if (limit && total > limit && stop != Stop::finished) {
-            uint32_t pc = block.cta.warps[0].pc;
-            report_raw(block.cta, "limit", pc,
-                       "  " + std::to_string(total) + " warp instructions ran, the limit is " + std::to_string(limit) +
-                           "; warp 0 is at " + where(*launch.kernel, pc) + "\n");
-            break;
-        }
+        if (stop != Stop::finished && spent && !state.stop.exchange(true)) longest(running).report_launch_limit();
         if (stop == Stop::finished) {
             idle.push_back(std::move(running[turn]));
             running.erase(running.begin() + long(turn));
@@ -112,6 +119,34 @@ void work(Launch& launch, uint64_t blocks, size_t resident, Counters& counters) 
     }
     for (auto& b : running) b->add_to(counters);
     for (auto& b : idle) b->add_to(counters);
+}
+
+// The same, for a thread that nobody else watches.
+void work_or_stop(Launch& launch, uint64_t blocks, size_t resident, Counters& counters) {
+    try {
+        work(launch, blocks, resident, counters);
+    } catch (const std::bad_alloc&) {
+        Launch::State& state = *launch.state;
+        std::lock_guard<std::mutex> lock(state.mutex);
+        state.stop = true;
+        state.reports.push_back(refusal(*launch.kernel, "limit", "the host has no memory left for its blocks"));
+    }
+}
+
+// Blocks on as many host threads as can be had, this one included.
+void work_together(Launch& launch, uint64_t blocks, uint64_t threads, size_t resident, Counters& total) {
+    std::vector<Counters> counters(threads);
+    std::vector<std::thread> pool;
+    pool.reserve(threads);
+    try {
+        while (pool.size() + 1 < threads)
+            pool.emplace_back([&, t = pool.size() + 1] { work_or_stop(launch, blocks, resident, counters[t]); });
+    } catch (const std::system_error&) {
+        // the system gives no more threads: those that there are take all blocks
+    }
+    work_or_stop(launch, blocks, resident, counters[0]);
+    for (std::thread& t : pool) t.join();
+    for (const Counters& c : counters) total.add(c);
 }
 } // namespace
 
@@ -138,14 +173,18 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
     launch.state = &state;
     uint64_t blocks = uint64_t(request.grid.x) * request.grid.y * request.grid.z;
     uint64_t threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-    threads = std::min(threads, blocks);
-    size_t resident = size_t(std::max<uint64_t>(1, uint64_t(device.sm_count) * 2 / threads));
-    std::vector<Counters> counters(threads);
-    std::vector<std::thread> pool;
-    for (uint64_t t = 1; t < threads; t++) pool.emplace_back([&, t] { work(launch, blocks, resident, counters[t]); });
-    work(launch, blocks, resident, counters[0]);
-    for (std::thread& t : pool) t.join();
-    for (const Counters& c : counters) result.counters.add(c);
+    const uint64_t room = limits::LAUNCH_BYTES / Block::bytes(launch); // blocks whose state the host is asked to hold
+    if (room == 0) {
+        problem = "a block's registers and memory take " + std::to_string(Block::bytes(launch)) + " bytes; " +
+                  std::to_string(limits::LAUNCH_BYTES) + " is the most";
+        result.reports.push_back(refusal(*request.kernel, "limit", problem));
+        result.completed = false;
+        return result;
+    }
+    threads = std::min({threads, blocks, room});
+    state.allowance.open(options.limit, threads);
+    const uint64_t at_once = std::min(uint64_t(device.sm_count) * 2, room);
+    work_together(launch, blocks, threads, size_t(std::max<uint64_t>(1, at_once / threads)), result.counters);
     result.reports = std::move(state.reports);
     result.completed = result.reports.empty();
     return result;

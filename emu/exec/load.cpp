@@ -80,6 +80,7 @@ Flow load128(Warp& w, const Inst& in) {
                           [&](int l, const uint8_t* from) { __builtin_memcpy(dst + l, from, 16); }))
         return Flow::failed;
     if (undefined) taint_loaded(w, in, space == Space::shared, undefined, addr, 1, 16);
+    if (in.sub & 2) note_fence(w);
     return Flow::next;
 }
 // Parameters: the same for all lanes unless the address is computed.
@@ -119,7 +120,7 @@ Handler pick_ld(const Form& form, Inst& in) {
     in.imm = int64_t(address.value);
     in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (form.has("acquire") ? 2 : 0) |
                      (is_signed(form.type()) ? 4 : 0));
-    in.target = bytes | uint32_t(form.space) << 4;
+    in.target = (bytes & 15) | uint32_t(form.space) << 4; // 16 bytes: 0, for load128 alone
     bool wide_space = form.space == Space::global || form.space == Space::generic;
     if (unsigned(in.bytes) * vec > (wide_space ? 32u : 16u)) return nullptr;
     if (form.type() == Type::b128) return vec == 1 && form.space != Space::param ? &load128 : nullptr;

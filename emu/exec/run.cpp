@@ -150,6 +150,7 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
                 if (!together(w, in, infos[pc], on, &failed_here)) {
                     if (failed_here) goto failed;
                     executed[pc]--;
+                    left++;
                     break;
                 }
             }
@@ -188,6 +189,7 @@ failed:
     stop = Stop::failed;
 done:
     cta.executed += budget - left;
+    w.executed += budget - left;
     lane_instructions += lanes_run;
     return stop;
 }

@@ -28,7 +28,7 @@ template <class T, int VEC, Space SPACE> Flow store(Warp& w, const Inst& in) {
 Flow store_any(Warp& w, const Inst& in) {
     alignas(64) uint64_t addr[32];
     unsigned vec = in.vec, bytes = in.bytes;
-    bool wide = (in.target & 15) == 8;
+    bool wide = store_register_bytes(in) == 8;
     read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
     if (in.sub & 2) note_fence(w);
     uint32_t undefined = 0;
@@ -43,6 +43,7 @@ Flow store_any(Warp& w, const Inst& in) {
 Flow store128(Warp& w, const Inst& in) {
     alignas(64) uint64_t addr[32];
     read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
+    if (in.sub & 2) note_fence(w);
     uint32_t undefined = 0;
     const B128* src = w.reg<B128>(in.r[1]);
     bool ok = visit_any<true>(w, Space(in.target >> 4), addr, 16, &undefined,
@@ -71,7 +72,7 @@ Handler pick_st(const Form& form, Inst& in) {
     }
     in.imm = int64_t(address.value);
     in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (form.has("release") ? 2 : 0));
-    in.target = (bytes & 15) | uint32_t(form.space) << 4;
+    in.target = store_target(bytes, form.space);
     bool wide_space = form.space == Space::global || form.space == Space::generic;
     if (unsigned(in.bytes) * vec > (wide_space ? 32u : 16u)) return nullptr;
     if (form.type() == Type::b128) return vec == 1 ? &store128 : nullptr;

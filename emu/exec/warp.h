@@ -16,6 +16,7 @@ namespace emu {
 struct Cta;
 struct Launch;
 class AsyncEngine; // exec/async.cpp: cp.async groups of one CTA
+struct AsyncCopy;  // exec/async.h: one cp.async of a warp
 
 constexpr uint32_t FULL = 0xffffffffu;
 // Generic addresses of spaces that are not global: above every host address, so that they never meet.
@@ -75,6 +76,7 @@ struct alignas(64) Warp {
     bool has_origin = false;
     bool finished() const { return live == 0; }
     uint64_t rng = 0;
+    uint64_t executed = 0; // instructions
 
     template <class T> T* reg(uint16_t slot) const { return reinterpret_cast<T*>(regs + size_t(slot) * 32); }
     bool full() const { return mask == FULL; }
@@ -92,6 +94,12 @@ struct alignas(64) Warp {
     }
     const InstInfo& info() const { return kernel->infos[pc]; }
 };
+
+// A store keeps in Inst::target the bytes of its source registers, and its space above them.
+inline uint32_t store_target(unsigned register_bytes, Space space) {
+    return (register_bytes & 15) | uint32_t(space) << 4;
+}
+inline unsigned store_register_bytes(const Inst& in) { return in.target & 15; }
 
 // Listeners: one object for each CTA that runs (made by a factory per launch), called on the thread that runs the CTA.
 // Addresses are shared-memory addresses (SHARED_BASE upwards). mask: lanes that take part. A return of false stops the
@@ -125,10 +133,10 @@ public:
         return true;
     }
     virtual void warp_sync(Warp&, uint32_t lanes) { (void)lanes; }
-    // cp.async: issue (a write of `bytes` at dst[l] that begins here), commit, and a wait that left `pending` groups in
-    // flight.
-    virtual bool async_issue(Warp&, uint32_t mask, const uint32_t* dst, unsigned bytes) {
-        (void)mask, (void)dst, (void)bytes;
+    // cp.async: issue (a write of copy.bytes at copy.dst[l] that begins here), commit, and a wait that left `pending`
+    // groups in flight.
+    virtual bool async_issue(Warp&, const AsyncCopy& copy) {
+        (void)copy;
         return true;
     }
     virtual void async_commit(Warp&, uint32_t mask) { (void)mask; }

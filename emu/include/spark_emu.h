@@ -17,10 +17,11 @@ extern "C" {
 /* Words separated by commas, as in LIBSPARK_EMU: "seed=7,sched=random,report=stderr".
  *   profile=gb10|rtx5090|rtxpro6000|h200   the card; only before cuInit
  *   seed=N  sched=round_robin|random|starve_low|starve_high  merge=ipdom|late|random  async=late|early|random
- *   late_reads=0|1  race=0|1  undefined=0|1  fuzz=0|1  limit=N  threads=N   (emu/report/options.cpp)
+ *   late_reads=0|1  race=0|1  undefined=0|1  fuzz=0|1  threads=N            (emu/report/options.cpp)
+ *   limit=N  warp_limit=N                  most instructions of a launch and of one of its warps; 0: no limit
  *   report=none|stderr|FILE                where findings are written when they are made (default: none)
- * Words that are absent keep their value. Returns 0, or 1 if a word is wrong; then nothing was changed and
- * spark_emu_last_report() says which word. */
+ * Words that are absent keep their value. Returns 0, or 1 if a word is wrong or given twice; then nothing was changed
+ * and spark_emu_last_report() says which word, and what is allowed. cuInit refuses a wrong LIBSPARK_EMU. */
 SPARK_EMU_API int spark_emu_configure(const char* text);
 
 /* Findings since the start or the last clear, oldest first. spark_emu_report copies at most bytes - 1 characters and
@@ -31,6 +32,11 @@ SPARK_EMU_API void spark_emu_clear_reports(void);
 
 /* The newest finding, or "". Valid until the calling thread calls this again. */
 SPARK_EMU_API const char* spark_emu_last_report(void);
+
+/* What is behind `code`, which the calling thread's newest driver call returned: the sentence that goes with its
+ * refusal, or the finding that made the context fail; "" if there is nothing to add to the code. Valid until the
+ * calling thread calls this again. */
+SPARK_EMU_API const char* spark_emu_explain(int code);
 
 /* Forgets the sticky errors of all contexts, which no card can do: a test may plant many faults in one process. */
 SPARK_EMU_API void spark_emu_recover(void);

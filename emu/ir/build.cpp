@@ -3,6 +3,7 @@
 // parts of the Builder in order.
 #include <algorithm>
 
+#include "../engine_limits.h"
 #include "../exec/warp.h"
 #include "builder.h"
 
@@ -20,12 +21,15 @@ Builder::Builder(const text::Ast& ast, const text::Function& function, Module& m
 }
 
 void Builder::error(text::Place place, const std::string& what) {
-    if (errors_.size() < 20) errors_.push_back(ast_.files[place.file] + ":" + std::to_string(place.line) + ": " + what);
+    if (errors_.size() < limits::ERRORS) errors_.push_back(ast_.complaint(place, what));
 }
 
 uint16_t Builder::add_reg(VirtualReg reg) {
-    if (regs_.size() >= NO_REG - 1) {
-        error(place_, "more than 65,000 registers");
+    if (regs_.size() >= limits::REGISTERS) {
+        if (!full_)
+            error(place_,
+                  "the kernel has more than " + std::to_string(limits::REGISTERS) + " registers, immediates included");
+        full_ = true;
         return 0;
     }
     regs_.push_back(std::move(reg));
@@ -61,9 +65,8 @@ const Variable* Builder::find_var(std::string_view name) const {
         auto it = scopes_[size_t(s)].vars.find(key);
         if (it != scopes_[size_t(s)].vars.end()) return &it->second;
     }
-    for (const Variable& v : module_.globals)
-        if (v.name == name) return &v;
-    return nullptr;
+    auto it = module_.globals_by_name.find(name);
+    return it == module_.globals_by_name.end() ? nullptr : it->second;
 }
 
 uint32_t Builder::find_label(std::string_view name, bool& found) const {
@@ -82,22 +85,28 @@ void Builder::parameters() {
         Type type = type_named(p.type);
         unsigned size = bytes_of(type);
         if (!size) {
-            error(p.place, "'" + std::string(p.type) + "' is not a type of a parameter");
+            error(p.place, text::quoted(p.type) + " is not a type of a parameter");
             continue;
         }
+        if (p.elements == 0) return error(p.place, text::quoted(p.name) + " has no elements");
         uint64_t align = std::max<uint64_t>(p.align, size), bytes = size * (p.is_array ? p.elements : 1);
         at = round_up(at, align);
+        if (at + bytes > limits::PARAMETER_BYTES)
+            return error(p.place, "the parameters take " + std::to_string(at + bytes) + " bytes up to " +
+                                      text::quoted(p.name) + "; " + std::to_string(limits::PARAMETER_BYTES) +
+                                      " is the most");
         kernel_.info.params.push_back({std::string(p.name), uint32_t(at), uint32_t(bytes), uint32_t(align)});
         Variable v;
         v.name = p.name;
         v.space = Space::param;
         v.bytes = bytes;
         v.address = at;
-        scopes_[0].vars[v.name] = v;
+        Variable& kept = scopes_[0].vars[v.name]; // hides a variable of the module
+        if (kept.space == Space::param) error(p.place, text::quoted(p.name) + " is declared twice in this scope");
+        kept = v;
         at += bytes;
     }
     kernel_.info.param_bytes = uint32_t(at);
-    if (at > 32764) error(function_.place, "more than 32,764 bytes of parameters");
 }
 
 // Scopes and labels first: a branch may go forward.
@@ -113,7 +122,7 @@ void Builder::scan_labels() {
         if (item.kind == text::Item::close) scope = scopes_[size_t(scope)].parent;
         if (item.kind == text::Item::instruction) pc++;
         if (item.kind == text::Item::label && !scopes_[size_t(scope)].labels.emplace(item.name, pc).second)
-            error(item.place, "the label '" + std::string(item.name) + "' is defined twice");
+            error(item.place, "the label " + text::quoted(item.name) + " is defined twice");
     }
 }
 
@@ -124,15 +133,26 @@ void Builder::declare_registers(const text::Variable& v) {
                  (bytes && (!is_float(type) || type == Type::f16 || type == Type::bf16 || type == Type::f16x2 ||
                             type == Type::bf16x2 || type == Type::f32 || type == Type::f64));
     if (!known || v.vec != 1 || v.is_array)
-        return error(v.place, "a register cannot have the type '" + std::string(v.type) + "'");
+        return error(v.place, "a register cannot have the type " + text::quoted(v.type));
     auto one = [&](const std::string& name) {
         uint8_t wide = type == Type::pred ? 0 : uint8_t(bytes <= 4 ? 1 : bytes / 4);
         uint16_t reg = add_reg({name, type, wide, VirtualReg::declared, 0});
         if (!scopes_[size_t(scope_)].regs.emplace(name, reg).second)
-            error(v.place, "the register '" + name + "' is declared twice in this scope");
+            error(v.place, "the register " + text::quoted(name) + " is declared twice in this scope");
     };
     if (!v.count) return one(std::string(v.name));
-    for (uint64_t i = 0; i < v.count && i < 65536; i++) one(std::string(v.name) + std::to_string(i));
+    const size_t before = errors_.size();
+    for (uint64_t i = 0; i < v.count && errors_.size() == before; i++) one(std::string(v.name) + std::to_string(i));
+}
+
+// The next place in a space of which a block, or a thread, has `most` bytes.
+bool Builder::place(const text::Variable& from, Variable& var, uint64_t& used, uint64_t most, const char* kind) {
+    var.address = round_up(used, var.align);
+    used = var.address + var.bytes;
+    if (used <= most) return true;
+    error(from.place, "the kernel's " + std::string(kind) + " variables take " + std::to_string(used) +
+                          " bytes up to " + text::quoted(from.name) + "; " + std::to_string(most) + " is the most");
+    return false;
 }
 
 void Builder::declare(const text::Variable& v) {
@@ -143,30 +163,28 @@ void Builder::declare(const text::Variable& v) {
     var.name = v.name;
     var.align = uint32_t(std::max<uint64_t>(v.align, size));
     var.bytes = size * v.elements;
-    if (!size) return error(v.place, "'" + std::string(v.type) + "' is not a type of a variable");
+    if (!size) return error(v.place, text::quoted(v.type) + " is not a type of a variable");
     if (v.space == ".shared" && (v.is_extern || v.elements == 0)) {
         var.bytes = 0;
         shared_dynamic_align_ = std::max(shared_dynamic_align_, var.align);
     } else if (v.space == ".shared") {
-        shared_bytes_ = uint32_t(round_up(shared_bytes_, var.align));
-        var.address = SHARED_BASE + shared_bytes_;
-        shared_bytes_ += uint32_t(var.bytes);
+        if (!place(v, var, shared_bytes_, limits::SHARED_BYTES, "shared")) return;
+        var.address += SHARED_BASE;
     } else if (v.space == ".local") {
         var.space = Space::local;
-        kernel_.local_bytes = uint32_t(round_up(kernel_.local_bytes, var.align));
-        var.address = kernel_.local_bytes;
-        kernel_.local_bytes += uint32_t(var.bytes);
+        if (!place(v, var, local_bytes_, limits::LOCAL_BYTES, "local")) return;
+        kernel_.local_bytes = uint32_t(local_bytes_);
     } else {
-        return error(v.place, "'" + std::string(v.space) + "' is not supported inside a kernel");
+        return error(v.place, text::quoted(v.space) + " is not supported inside a kernel");
     }
     if (!scopes_[size_t(scope_)].vars.emplace(var.name, var).second)
-        error(v.place, "'" + var.name + "' is declared twice in this scope");
+        error(v.place, text::quoted(var.name) + " is declared twice in this scope");
 }
 
 // Dynamic shared memory follows the static one; its place is known only now.
 void Builder::place_dynamic_shared() {
     kernel_.static_smem = uint32_t(round_up(shared_bytes_, shared_dynamic_align_ ? shared_dynamic_align_ : 1));
-    if (dynamic_uses_.empty() && !kernel_.uses_dynamic_smem) kernel_.static_smem = shared_bytes_;
+    if (dynamic_uses_.empty() && !kernel_.uses_dynamic_smem) kernel_.static_smem = uint32_t(shared_bytes_);
     uint64_t at = SHARED_BASE + kernel_.static_smem;
     for (uint16_t reg : dynamic_uses_) regs_[reg].bits += at;
 }
@@ -192,13 +210,16 @@ void Builder::run() {
     }
     for (auto& [name, v] : scopes_[0].vars) { // module-scope static shared variables
         if (v.bytes == 0) continue;
-        shared_bytes_ = uint32_t(round_up(shared_bytes_, v.align));
+        shared_bytes_ = round_up(shared_bytes_, v.align);
         v.address = SHARED_BASE + shared_bytes_;
-        shared_bytes_ += uint32_t(v.bytes);
+        shared_bytes_ += v.bytes;
     }
+    if (shared_bytes_ > limits::SHARED_BYTES)
+        return error(function_.place, "the text's shared variables take " + std::to_string(shared_bytes_) + " bytes; " +
+                                          std::to_string(limits::SHARED_BYTES) + " is the most");
     parameters();
     scan_labels();
-    for (size_t i = 0; i < function_.items.size(); i++) {
+    for (size_t i = 0; i < function_.items.size() && !full_ && errors_.size() < limits::ERRORS; i++) {
         const text::Item& item = function_.items[i];
         scope_ = scope_of_item_[i];
         place_ = item.place;
@@ -214,6 +235,7 @@ void Builder::run() {
     find_blocks();
     find_post_dominators();
     find_live_ranges();
+    if (!errors_.empty()) return;
     assign_slots();
     rewrite();
     finish_info();

@@ -41,6 +41,7 @@ private:
     void scan_labels();
     void declare(const text::Variable& v);
     void declare_registers(const text::Variable& v);
+    bool place(const text::Variable& from, Variable& var, uint64_t& used, uint64_t most, const char* kind);
     uint16_t add_reg(VirtualReg reg);
     uint16_t constant(uint64_t bits, unsigned wide);
     uint16_t trash(Type type);
@@ -72,6 +73,8 @@ private:
     void find_blocks();
     void find_post_dominators();
     // registers.cpp
+    struct Crossing;
+    Crossing find_crossing() const;
     void find_live_ranges();
     void assign_slots();
     void rewrite();
@@ -88,8 +91,10 @@ private:
     std::vector<Scope> scopes_;
     std::vector<int> scope_of_item_;
     int scope_ = 0;
-    uint32_t shared_bytes_ = 0, shared_dynamic_align_ = 16;
+    uint64_t shared_bytes_ = 0, local_bytes_ = 0;
+    uint32_t shared_dynamic_align_ = 16;
     std::vector<uint16_t> dynamic_uses_; // constants that hold an address of dynamic shared memory
+    bool full_ = false;                  // more registers than there are numbers
     text::Place place_;
     std::string opcode_;
     unsigned target_ = 0;

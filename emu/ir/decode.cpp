@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One instruction: its row of the opcode table, its operands checked against the row, its handler. Whatever does not
 // fit is refused here, with file and line and a sentence.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -16,18 +17,18 @@ bool Builder::refuse(const std::string& what) {
 
 const OpRow* Builder::choose_row(std::string_view mnemonic, const std::vector<std::string_view>& mods,
                                  const std::string& text) {
-    const OpRow* found = nullptr;
-    std::string known;
-    for (const OpRow& row : op_rows()) {
-        if (row.mnemonic != mnemonic) continue;
-        if (known.size() < 400) known += "\n    " + std::string(mnemonic) + "." + std::string(row.grammar);
-        if (!found && grammar_accepts(row.grammar, mods)) found = &row;
-    }
-    if (known.empty()) {
-        error(place_, "the instruction '" + std::string(mnemonic) + "' is not known");
+    auto rows = op_rows_named(mnemonic);
+    auto found_at =
+        std::find_if(rows.begin(), rows.end(), [&](const OpRow* r) { return grammar_accepts(r->grammar, mods); });
+    const OpRow* found = found_at == rows.end() ? nullptr : *found_at;
+    if (rows.empty()) {
+        error(place_, "the instruction " + text::quoted(mnemonic) + " is not known");
         return nullptr;
     }
     if (!found) {
+        std::string known;
+        for (const OpRow* row : rows)
+            if (known.size() < 400) known += "\n    " + std::string(mnemonic) + "." + std::string(row->grammar);
         error(place_, "'" + text + "': this combination of modifiers is not known; there are:" + known);
         return nullptr;
     }
@@ -56,6 +57,7 @@ bool Builder::fits(Type reg, Type need, bool wider) const {
 bool Builder::immediate(const text::Operand& from, Type need, Operand& to) {
     unsigned bytes = bytes_of(need);
     uint64_t bits = from.value;
+    if (bytes > 8) return refuse("a constant has 64 bits, " + std::string(name_of(need)) + " is needed");
     if (need == Type::pred) {
         to.kind = Operand::pred;
         to.type = Type::pred;
@@ -89,7 +91,7 @@ bool Builder::immediate(const text::Operand& from, Type need, Operand& to) {
 
 bool Builder::symbol(const text::Operand& from, const Variable& var, Type need, Operand& to) {
     unsigned bytes = bytes_of(need);
-    if (bytes < 4 || is_float(need)) return refuse("an address has 32 or 64 bits");
+    if ((bytes != 4 && bytes != 8) || is_float(need)) return refuse("an address has 32 or 64 bits");
     if (var.space == Space::param) return refuse("the address of a parameter cannot be taken");
     if (var.space == Space::global && bytes != 8) return refuse("the address of a global variable has 64 bits");
     uint64_t value = var.address + from.value;
@@ -123,9 +125,9 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
     if (reg < 0) {
         for (const SpecialName& s : SPECIALS) {
             if (s.name != from.id) continue;
-            if (spec.dst) return refuse("'" + name + "' cannot be written");
+            if (spec.dst) return refuse(text::quoted(name) + " cannot be written");
             Type type = s.wide ? Type::u64 : Type::u32;
-            if (!fits(type, need, false)) return refuse("'" + name + "' is a " + std::string(name_of(type)));
+            if (!fits(type, need, false)) return refuse(text::quoted(name) + " is a " + std::string(name_of(type)));
             auto [it, fresh] = specials_.emplace(s.which, uint16_t(0));
             if (fresh)
                 it->second = add_reg({name, type, uint8_t(s.wide ? 2 : 1), VirtualReg::special, uint64_t(s.which)});
@@ -143,12 +145,12 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
         }
         const Variable* var = find_var(from.id);
         if (var && !spec.dst) return symbol(from, *var, need, to);
-        return refuse("'" + name + "' is not declared");
+        return refuse(text::quoted(name) + " is not declared");
     }
     const VirtualReg& r = regs_[size_t(reg)];
     if (from.value) return refuse("a constant cannot be added to a register here");
     if (!fits(r.type, need, spec.wider))
-        return refuse("'" + name + "' has the type " + std::string(name_of(r.type)) + ", " +
+        return refuse(text::quoted(name) + " has the type " + std::string(name_of(r.type)) + ", " +
                       std::string(name_of(need)) + " is needed");
     if (from.negated && (need != Type::pred || spec.dst)) return refuse("'!' belongs before a predicate that is read");
     to.kind = need == Type::pred ? emu::Operand::pred : emu::Operand::reg;
@@ -213,23 +215,23 @@ bool Builder::memory(const text::Operand& from, const Form& form, Operand& to) {
     if (reg >= 0) {
         const VirtualReg& r = regs_[size_t(reg)];
         if (r.wide == 0 || is_float(r.type) || bytes_of(r.type) < 4 || bytes_of(r.type) > 8)
-            return refuse("'" + r.name + "' has the type " + std::string(name_of(r.type)) +
+            return refuse(text::quoted(r.name) + " has the type " + std::string(name_of(r.type)) +
                           ", an address has 32 or 64 bits");
         if (bytes_of(r.type) == 4 && (form.space == Space::global || form.space == Space::generic))
-            return refuse("'" + r.name + "' has 32 bits; global and generic addresses have 64");
+            return refuse(text::quoted(r.name) + " has 32 bits; global and generic addresses have 64");
         to.type = r.type;
         to.slot = uint16_t(reg);
         to.name = from.id;
         return true;
     }
     const Variable* var = from.id.empty() ? nullptr : find_var(from.id);
-    if (!from.id.empty() && !var) return refuse("'" + std::string(from.id) + "' is not declared");
+    if (!from.id.empty() && !var) return refuse(text::quoted(from.id) + " is not declared");
     bool wide = form.space == Space::global || form.space == Space::generic || form.space == Space::constant;
     to.type = wide ? Type::u64 : Type::u32;
     to.slot = constant(0, wide ? 2 : 1);
     if (!var) return true;
     bool same = var->space == form.space || (var->space == Space::global && form.space == Space::generic);
-    if (!same) return refuse("'" + var->name + "' is not in that address space");
+    if (!same) return refuse(text::quoted(var->name) + " is not in that address space");
     if (var->space == Space::shared && var->bytes == 0) { // dynamic: its place is known later
         kernel_.uses_dynamic_smem = true;
         to.slot = add_reg({"constant", to.type, 1, VirtualReg::constant, var->address});
@@ -245,7 +247,7 @@ bool Builder::label(const text::Operand& from, Operand& to) {
     bool found = false;
     to.kind = Operand::label;
     to.value = find_label(from.id, found);
-    return found || refuse("the label '" + std::string(from.id) + "' is not defined in this scope");
+    return found || refuse("the label " + text::quoted(from.id) + " is not defined in this scope");
 }
 
 namespace {
@@ -378,7 +380,7 @@ void Builder::instruction(const text::Instruction& in, text::Place place) {
     if (!in.guard.empty()) {
         int guard = find_reg(in.guard);
         if (guard < 0 || regs_[size_t(guard)].type != Type::pred)
-            refuse("'" + std::string(in.guard) + "' is not a predicate");
+            refuse(text::quoted(in.guard) + " is not a predicate");
         else inst.guard = uint16_t(guard);
         inst.guard_not = in.guard_not;
     }

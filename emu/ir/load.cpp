@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // load_module: text -> Ast -> decoded kernels, and the questions that the facade asks of a module.
 #include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <new>
+#include <unordered_set>
 
+#include "../engine_limits.h"
 #include "../exec/warp.h"
 #include "../mem/memory.h"
 #include "builder.h"
@@ -12,30 +16,26 @@ namespace {
 
 // sm_120f runs on every 12.x, sm_120a on 12.0 only, sm_90 on 9.0 and later.
 std::string target_problem(const std::string& target, const DeviceProfile& device) {
-    if (target.rfind("sm_", 0) != 0) return "the target '" + target + "' is not known";
-    char* end = nullptr;
-    int sm = int(strtol(target.c_str() + 3, &end, 10)), have = device.cc_major * 10 + device.cc_minor;
+    unsigned sm = 0;
+    const char* const stop = target.data() + target.size();
+    const char* kind = target.data();
+    if (target.starts_with("sm_")) kind = std::from_chars(kind + 3, stop, sm).ptr;
+    if (sm == 0 || stop - kind > 1 || (kind != stop && *kind != 'a' && *kind != 'f'))
+        return "the target " + text::quoted(target) + " is not known";
+    const unsigned have = unsigned(device.cc_major * 10 + device.cc_minor);
     bool runs = sm <= have;
-    if (*end == 'a') runs = sm == have;
-    else if (*end == 'f') runs = sm <= have && sm / 10 == device.cc_major;
-    else if (*end) return "the target '" + target + "' is not known";
+    if (kind != stop && *kind == 'a') runs = sm == have;
+    else if (kind != stop) runs = sm <= have && sm / 10 == unsigned(device.cc_major);
     if (runs) return {};
     return "the target " + target + " does not run on compute capability " + std::to_string(device.cc_major) + "." +
            std::to_string(device.cc_minor) + " (" + device.key + ")";
 }
 
-Variable global_variable(const text::Variable& v, std::string& problem) {
-    Variable g;
-    Type type = type_named(v.type);
-    unsigned size = bytes_of(type);
-    if (!size) problem = "'" + std::string(v.type) + "' is not a type of a variable";
-    g.name = v.name;
-    g.space = v.space == ".shared" ? Space::shared : Space::global;
-    g.align = uint32_t(std::max<uint64_t>(v.align, size * v.vec));
-    uint64_t elements = v.elements ? v.elements : (g.space == Space::shared ? 0 : v.init.size());
-    g.bytes = elements * size * v.vec;
-    if (!v.init.empty()) g.init.assign(g.bytes, 0);
-    for (size_t i = 0; i < v.init.size() && (i + 1) * size <= g.init.size(); i++) {
+// The bits of the elements, as the type holds them.
+std::vector<uint8_t> initial_bytes(const text::Variable& v, Type type, uint64_t bytes) {
+    std::vector<uint8_t> out(bytes);
+    const unsigned size = bytes_of(type);
+    for (size_t i = 0; i < v.init.size(); i++) {
         uint64_t bits = v.init[i];
         if (v.init_float[i] && type == Type::f32) {
             double d;
@@ -43,9 +43,92 @@ Variable global_variable(const text::Variable& v, std::string& problem) {
             float f = float(d);
             memcpy(&bits, &f, 4);
         }
-        memcpy(g.init.data() + i * size, &bits, std::min(size, 8u));
+        memcpy(out.data() + i * size, &bits, std::min(size, 8u));
     }
-    return g;
+    return out;
+}
+
+// Module-scope variables, one after the other: what is wrong with one, or nothing.
+class Globals {
+public:
+    Globals(Module& module, Memory* memory) : module_(module), memory_(memory) {}
+    std::string add(const text::Variable& v) {
+        const Type type = type_named(v.type);
+        const unsigned size = bytes_of(type) * v.vec;
+        if (!size) return text::quoted(v.type) + " is not a type of a variable";
+        Variable g;
+        g.name = v.name;
+        g.space = v.space == ".shared" ? Space::shared : Space::global;
+        g.align = uint32_t(std::max<uint64_t>(v.align, size));
+        const uint64_t given = (v.init.size() + v.vec - 1) / v.vec;
+        g.bytes = (v.elements ? v.elements : g.space == Space::shared ? 0 : given) * size;
+        std::string problem = too_large(v, g);
+        if (problem.empty() && given * size > g.bytes)
+            problem = text::quoted(v.name) + " has " + std::to_string(v.init.size()) + " initial values for " +
+                      std::to_string(v.elements) + " elements";
+        Variable& kept = module_.globals.emplace_back(std::move(g));
+        return problem.empty() && kept.space == Space::global ? allocate(v, type, kept) : problem;
+    }
+
+private:
+    std::string too_large(const text::Variable& v, const Variable& g) {
+        uint64_t& used = used_[v.space == ".shared" ? 0 : v.space == ".const" ? 1 : 2];
+        const uint64_t most = v.space == ".shared"  ? limits::SHARED_BYTES
+                              : v.space == ".const" ? limits::CONST_BYTES
+                                                    : limits::GLOBAL_BYTES;
+        used += g.bytes;
+        if (used <= most) return {};
+        return "the text's " + std::string(v.space) + " variables take " + std::to_string(used) + " bytes up to " +
+               text::quoted(v.name) + "; " + std::to_string(most) + " is the most";
+    }
+    std::string allocate(const text::Variable& v, Type type, Variable& g) {
+        if (!memory_) return "module-scope variables need a memory to live in";
+        if (!g.bytes) return text::quoted(v.name) + " has no elements";
+        g.address = memory_->alloc(g.bytes, std::max(g.align, 256u));
+        if (!g.address) return "no memory for " + text::quoted(v.name);
+        if (v.init.empty()) memory_->fill(g.address, "", 1, g.bytes); // zero, as PTX says
+        else memory_->write(g.address, initial_bytes(v, type, g.bytes).data(), g.bytes);
+        return {};
+    }
+    Module& module_;
+    Memory* memory_;
+    uint64_t used_[3] = {}; // bytes of .shared, .const and all others
+};
+
+LoadResult load(std::string_view ptx, const DeviceProfile& device, Memory* memory) {
+    LoadResult result;
+    const text::Ast ast = text::parse(ptx);
+    std::vector<std::string> errors = ast.errors;
+    auto module = std::make_shared<Module>();
+    module->files = ast.files;
+    module->target = ast.target;
+    module->device = &device;
+    module->memory = memory;
+    auto refuse = [&](text::Place place, const std::string& problem) {
+        if (!problem.empty() && errors.size() < limits::ERRORS) errors.push_back(ast.complaint(place, problem));
+    };
+    if (errors.empty())
+        if (std::string problem = target_problem(ast.target, device); !problem.empty()) errors.push_back(problem);
+    Globals globals(*module, memory);
+    for (size_t i = 0; i < ast.globals.size() && errors.empty(); i++)
+        refuse(ast.globals[i].place, globals.add(ast.globals[i]));
+    std::unordered_set<std::string_view> names;
+    auto once = [&](const auto& one) {
+        if (!names.emplace(one.name).second) refuse(one.place, text::quoted(one.name) + " is defined twice");
+    };
+    for (const text::Variable& v : ast.globals)
+        if (!v.is_extern) once(v); // a declaration may be repeated
+    for (const text::Function& f : ast.functions) once(f);
+    for (const Variable& g : module->globals) module->globals_by_name.emplace(g.name, &g);
+    for (const text::Function& f : ast.functions) {
+        if (!errors.empty()) break;
+        auto kernel = std::make_unique<Kernel>();
+        Builder(ast, f, *module, *kernel, errors).run();
+        module->kernels.push_back(std::move(kernel));
+    }
+    if (errors.empty()) result.module = module;
+    for (const std::string& e : errors) result.log += e + "\n";
+    return result;
 }
 
 } // namespace
@@ -57,41 +140,11 @@ Module::~Module() {
 }
 
 LoadResult load_module(std::string_view ptx, const DeviceProfile& device, Memory* memory) {
-    LoadResult result;
-    text::Ast ast = text::parse(ptx);
-    std::vector<std::string> errors = ast.errors;
-    auto module = std::make_shared<Module>();
-    module->files = ast.files;
-    module->target = ast.target;
-    module->device = &device;
-    module->memory = memory;
-    if (errors.empty()) {
-        std::string problem = target_problem(ast.target, device);
-        if (!problem.empty()) errors.push_back(problem);
+    try {
+        return load(ptx, device, memory);
+    } catch (const std::bad_alloc&) {
+        return {nullptr, "the host has no memory left for this text\n"};
     }
-    for (const text::Variable& v : ast.globals) {
-        std::string problem;
-        Variable g = global_variable(v, problem);
-        if (problem.empty() && g.space == Space::global) {
-            if (!memory) problem = "module-scope variables need a memory to live in";
-            else if (!(g.address = memory->alloc(g.bytes, std::max(g.align, 256u))))
-                problem = "no memory for '" + g.name + "'";
-            else if (g.init.empty()) memory->fill(g.address, "", 1, g.bytes); // zero, as PTX says
-            else memory->write(g.address, g.init.data(), g.bytes);
-        }
-        if (!problem.empty())
-            errors.push_back(ast.files[v.place.file] + ":" + std::to_string(v.place.line) + ": " + problem);
-        module->globals.push_back(std::move(g));
-    }
-    for (const text::Function& f : ast.functions) {
-        if (!errors.empty()) break;
-        auto kernel = std::make_unique<Kernel>();
-        Builder(ast, f, *module, *kernel, errors).run();
-        module->kernels.push_back(std::move(kernel));
-    }
-    if (errors.empty()) result.module = module;
-    for (const std::string& e : errors) result.log += e + "\n";
-    return result;
 }
 
 std::vector<const Kernel*> kernels_of(const Module& module) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -202,6 +203,7 @@ public:
     std::vector<std::unique_ptr<Kernel>> kernels;
     std::vector<std::string> files;
     std::vector<Variable> globals;
+    std::unordered_map<std::string_view, const Variable*> globals_by_name; // complete before kernels are built
     std::string target;
     const DeviceProfile* device = nullptr;
 };

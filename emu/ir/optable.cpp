@@ -2,6 +2,8 @@
 // The opcode table and the matcher of its two small grammars (described at the head of opcodes.inc).
 #include "optable.h"
 
+#include <unordered_map>
+
 namespace emu {
 namespace {
 
@@ -103,6 +105,16 @@ OperandSpec one_spec(std::string_view s) {
 } // namespace
 
 const std::vector<OpRow>& op_rows() { return ROWS; }
+
+std::span<const OpRow* const> op_rows_named(std::string_view mnemonic) {
+    static const auto* const by_name = [] {
+        auto* names = new std::unordered_map<std::string_view, std::vector<const OpRow*>>;
+        for (const OpRow& row : ROWS) (*names)[row.mnemonic].push_back(&row);
+        return names;
+    }();
+    auto it = by_name->find(mnemonic);
+    return it == by_name->end() ? std::span<const OpRow* const>() : it->second;
+}
 
 bool grammar_accepts(std::string_view grammar, const std::vector<std::string_view>& mods) {
     return accepts(grammar, mods, 0);

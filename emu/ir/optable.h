@@ -2,6 +2,8 @@
 // Reads the grammar strings of opcodes.inc. Used by ir/build.cpp when it decodes an instruction.
 #pragma once
 
+#include <span>
+
 #include "module.h"
 
 namespace emu {
@@ -13,6 +15,8 @@ struct OperandSpec {
     std::string_view type; // "T" "U" "V" "W" or a name
 };
 
+// The rows of a mnemonic, in the order of the table.
+std::span<const OpRow* const> op_rows_named(std::string_view mnemonic);
 // Does the row accept these modifiers?
 bool grammar_accepts(std::string_view grammar, const std::vector<std::string_view>& mods);
 std::vector<OperandSpec> operand_specs(std::string_view operands);

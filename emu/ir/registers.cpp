@@ -3,71 +3,95 @@
 // host's cache; 32-bit and 64-bit slots are never shared with each other, since lanes that diverged may use both.
 // A register that some path reads before writing is noted: its lanes start as undefined.
 #include <algorithm>
+#include <queue>
+#include <span>
 
+#include "../engine_limits.h"
 #include "builder.h"
 
 namespace emu {
-namespace {
-// A row of bits for each block.
-class Bits {
-public:
-    Bits(size_t rows, size_t bits) : words_((bits + 63) / 64), data_(rows * words_) {}
-    uint64_t* row(size_t r) { return data_.data() + r * words_; }
-    size_t words() const { return words_; }
-    bool get(size_t r, size_t bit) { return row(r)[bit / 64] >> (bit & 63) & 1; }
-    void set(size_t r, size_t bit) { row(r)[bit / 64] |= 1ull << (bit & 63); }
 
-private:
-    size_t words_;
-    std::vector<uint64_t> data_;
+// Which blocks read a register before they set it, and which set it, by register: those of register r are
+// at[start[r]] to at[start[r + 1]].
+struct Builder::Crossing {
+    struct List {
+        std::vector<std::pair<uint16_t, uint32_t>> pairs;
+        std::vector<uint32_t> start, at;
+        void sort(size_t registers) {
+            start.assign(registers + 1, 0);
+            for (auto& [r, b] : pairs) start[r + 1u]++;
+            for (size_t r = 0; r < registers; r++) start[r + 1] += start[r];
+            std::vector<uint32_t> next(start.begin(), start.end() - 1);
+            at.resize(pairs.size());
+            for (auto& [r, b] : pairs) at[next[r]++] = b;
+        }
+        std::span<const uint32_t> of(size_t r) const { return {at.data() + start[r], at.data() + start[r + 1]}; }
+    } reads, sets;
 };
-} // namespace
 
-void Builder::find_live_ranges() {
-    size_t nb = blocks_.size(), nr = regs_.size();
-    Bits use(nb, nr), def(nb, nr), in(nb, nr), out(nb, nr);
-    for (size_t b = 0; b < nb; b++) {
+Builder::Crossing Builder::find_crossing() const {
+    Crossing found;
+    std::vector<uint32_t> read_in(regs_.size(), UINT32_MAX), set_in(regs_.size(), UINT32_MAX); // the last such block
+    for (uint32_t b = 0; b < blocks_.size(); b++)
         for (uint32_t pc = blocks_[b].from; pc < blocks_[b].to; pc++) {
             const InstInfo& info = kernel_.infos[pc];
             const Inst& inst = kernel_.code[pc];
             auto read = [&](uint16_t r) {
-                if (!def.get(b, r)) use.set(b, r);
+                if (regs_[r].kind != VirtualReg::declared || set_in[r] == b || read_in[r] == b) return;
+                read_in[r] = b;
+                found.reads.pairs.push_back({r, b});
             };
             for (uint16_t r : info.src) read(r);
             read(inst.guard);
-            for (uint16_t r : info.dst)
-                if (inst.guard == 0) def.set(b, r); // under a guard some lanes keep the old value
-        }
-    }
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (size_t b = nb; b-- > 0;) {
-            uint64_t* o = out.row(b);
-            for (uint32_t s : blocks_[b].next)
-                for (size_t w = 0; w < out.words(); w++) o[w] |= in.row(s)[w];
-            for (size_t w = 0; w < in.words(); w++) {
-                uint64_t v = use.row(b)[w] | (o[w] & ~def.row(b)[w]);
-                changed |= v != in.row(b)[w];
-                in.row(b)[w] = v;
+            for (uint16_t r : info.dst) {
+                if (inst.guard != 0 || set_in[r] == b) continue; // under a guard some lanes keep the old value
+                set_in[r] = b;
+                found.sets.pairs.push_back({r, b});
             }
         }
-    }
+    found.reads.sort(regs_.size());
+    found.sets.sort(regs_.size());
+    return found;
+}
+
+// From each block that reads a register back to those that set it, one register after the other: the time is that of
+// the blocks through which they live.
+void Builder::find_live_ranges() {
+    const size_t nr = regs_.size();
     ranges_.assign(nr, {});
     auto touch = [&](size_t r, uint32_t from, uint32_t to) {
         ranges_[r].from = std::min(ranges_[r].from, from);
         ranges_[r].to = std::max(ranges_[r].to, to);
     };
-    for (size_t b = 0; b < nb; b++) {
-        for (size_t r = 0; r < nr; r++) {
-            if (in.get(b, r)) touch(r, blocks_[b].from, blocks_[b].from);
-            if (out.get(b, r)) touch(r, blocks_[b].to, blocks_[b].to);
-        }
-        for (uint32_t pc = blocks_[b].from; pc < blocks_[b].to; pc++) {
-            for (uint16_t r : kernel_.infos[pc].src) touch(r, pc, pc);
-            for (uint16_t r : kernel_.infos[pc].dst) touch(r, pc, pc);
-        }
+    for (uint32_t pc = 0; pc < kernel_.code.size(); pc++) {
+        for (uint16_t r : kernel_.infos[pc].src) touch(r, pc, pc);
+        for (uint16_t r : kernel_.infos[pc].dst) touch(r, pc, pc);
     }
-    for (size_t r = 0; r < nr; r++) ranges_[r].from_entry = in.get(0, r) && regs_[r].kind == VirtualReg::declared;
+    const Crossing crossing = find_crossing();
+    std::vector<uint32_t> set(blocks_.size(), UINT32_MAX), live(blocks_.size(), UINT32_MAX), way; // by the register
+    uint64_t visited = 0;
+    for (uint32_t r = 0; r < nr; r++) {
+        for (uint32_t b : crossing.sets.of(r)) set[b] = r;
+        auto visit = [&](uint32_t b) { // live where it begins
+            if (live[b] == r) return;
+            live[b] = r;
+            way.push_back(b);
+        };
+        for (uint32_t b : crossing.reads.of(r)) visit(b);
+        for (; !way.empty(); visited++) {
+            const Block& block = blocks_[way.back()];
+            way.pop_back();
+            touch(r, block.from, block.from);
+            for (uint32_t p : block.before) {
+                touch(r, blocks_[p].to, blocks_[p].to);
+                if (set[p] != r) visit(p);
+            }
+        }
+        ranges_[r].from_entry = live[0] == r;
+        if (visited > limits::LIVE_BLOCKS)
+            return error(function_.place, "the kernel's registers live through more than " +
+                                              std::to_string(limits::LIVE_BLOCKS) + " basic blocks, summed");
+    }
 }
 
 void Builder::assign_slots() {
@@ -77,8 +101,9 @@ void Builder::assign_slots() {
     for (size_t r = 0; r < nr; r++) order.push_back(uint16_t(r));
     std::stable_sort(order.begin(), order.end(),
                      [&](uint16_t a, uint16_t b) { return ranges_[a].from < ranges_[b].from; });
-    std::vector<uint16_t> free[5];                      // by width in slots
-    std::vector<std::pair<uint32_t, uint16_t>> busy[5]; // end of the range, slot
+    using Busy = std::pair<uint32_t, uint16_t>; // end of the range, slot
+    std::vector<uint16_t> free[5];              // by width in slots
+    std::priority_queue<Busy, std::vector<Busy>, std::greater<>> busy[5];
     uint32_t slots = 0, preds = 2;
     auto fresh = [&](unsigned wide) {
         uint16_t s = uint16_t(slots);
@@ -98,23 +123,15 @@ void Builder::assign_slots() {
             number_[r] = fresh(w);
             continue;
         }
-        auto& list = busy[w];
-        for (size_t i = 0; i < list.size();) {
-            if (list[i].first < ranges_[r].from) {
-                free[w].push_back(list[i].second);
-                list[i] = list.back();
-                list.pop_back();
-            } else {
-                i++;
-            }
-        }
+        for (auto& list = busy[w]; !list.empty() && list.top().first < ranges_[r].from; list.pop())
+            free[w].push_back(list.top().second);
         if (free[w].empty()) {
             number_[r] = fresh(w);
         } else {
             number_[r] = free[w].back();
             free[w].pop_back();
         }
-        list.push_back({ranges_[r].to, number_[r]});
+        busy[w].push({ranges_[r].to, number_[r]});
     }
     if (slots + preds >= NO_REG) error(function_.place, "the kernel needs too many registers");
     kernel_.slots = slots;

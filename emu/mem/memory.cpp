@@ -5,6 +5,7 @@
 #include "memory.h"
 
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -34,12 +35,33 @@ void* reserve(uint64_t bytes) {
 
 uint64_t red_zone(uint64_t bytes) { return std::clamp(round_up(bytes, GRANULE), MIN_RED, MAX_RED); }
 
+// A number in a file of the system; UINT64_MAX if there is none ("max").
+uint64_t number_in(const char* path) {
+    uint64_t value = UINT64_MAX;
+    if (FILE* file = fopen(path, "re")) {
+        unsigned long long read;
+        if (fscanf(file, "%llu", &read) == 1) value = read;
+        fclose(file);
+    }
+    return value;
+}
+
+// What the host can give at all: its memory and swap, or less where a control group says so. Memory is reserved without
+// being there, so a device that promised more would be ended by the system when it is written.
+uint64_t host_memory() {
+    struct sysinfo info;
+    uint64_t bytes = sysinfo(&info) == 0 ? (uint64_t(info.totalram) + info.totalswap) * info.mem_unit : UINT64_MAX;
+    for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
+        bytes = std::min(bytes, number_in(path));
+    return bytes;
+}
+
 // What an allocation occupies: its bytes, then its red zone.
 uint64_t footprint(const Allocation& a) { return round_up(a.bytes, GRANULE) + red_zone(a.bytes); }
 
 } // namespace
 
-Memory::Memory(uint64_t capacity_bytes) : capacity_(capacity_bytes) {
+Memory::Memory(uint64_t capacity_bytes) : capacity_(capacity_bytes), backing_(host_memory() / 9 * 8) {
     // Twice the card's memory leaves room for the red zones; halved until the system agrees (limits on address space).
     for (uint64_t want = std::max<uint64_t>(capacity_bytes * 2, 1ull << 30); want >= (256ull << 20); want /= 2) {
         void* range = reserve(want);
@@ -75,7 +97,7 @@ void Memory::set_granules(const Allocation& a, uint32_t value) {
 
 uint64_t Memory::alloc(uint64_t bytes, uint64_t align) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (bytes == 0 || bytes > capacity_ - used_) return 0;
+    if (bytes == 0 || bytes > room()) return 0;
     align = std::max(align, GRANULE);
     Allocation a;
     a.bytes = bytes;
@@ -240,11 +262,12 @@ void Memory::copy(uint64_t to, uint64_t from, uint64_t bytes) {
         mark_defined(to, bytes);
         return;
     }
-    std::vector<uint8_t> bits(bytes);
-    for (uint64_t i = 0; i < bytes; i++) bits[i] = is_defined(from + i, 1);
-    mark_undefined(to, bytes);
-    for (uint64_t i = 0; i < bytes; i++)
-        if (bits[i]) set_bits(to + i, 1, true);
+    const Allocation* a = find(to);
+    if (a) const_cast<Allocation*>(a)->all_defined.store(false, std::memory_order_relaxed);
+    for (uint64_t i = 0; i < bytes; i++) { // away from the bits that are still to be read
+        const uint64_t at = to < from ? i : bytes - 1 - i;
+        set_bits(to + at, 1, is_defined(from + at, 1));
+    }
 }
 
 void Memory::fill(uint64_t to, const void* pattern, size_t width, uint64_t count) {

@@ -5,6 +5,7 @@
 // so a copy is a memcpy. Knows nothing of kernels, warps or CUDA.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +35,7 @@ struct Allocation {
 
 class Memory {
 public:
-    explicit Memory(uint64_t capacity_bytes); // what the card has; more than that is refused
+    explicit Memory(uint64_t capacity_bytes); // what the card has; more than that is refused, and than the host has
     ~Memory();
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
@@ -54,6 +55,7 @@ public:
     void mark_undefined(uint64_t address, uint64_t bytes);
     bool is_defined(uint64_t address, uint64_t bytes) const;
     uint64_t capacity() const { return capacity_; }
+    uint64_t room() const { return std::min(capacity_, backing_) - used_; } // what may still be allocated
     uint64_t used() const { return used_; }
     uint64_t allocation_count() const; // live ones
     std::vector<Allocation> live() const;
@@ -105,6 +107,7 @@ private:
     void release_oldest();
 
     uint64_t capacity_ = 0, used_ = 0;
+    uint64_t backing_ = 0;                       // most that the host can hold, with the defined bits
     uint64_t base_ = 0, span_ = 0;               // the reserved range
     uint8_t* defined_ = nullptr;                 // span / 8 bytes, touched lazily
     uint32_t* granule_ = nullptr;                // span / 256 words: index into table_, 0 = nothing there

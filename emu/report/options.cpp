@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of Options:
 // "seed=7,sched=random,merge=late,async=random,late_reads=1,race=0,undefined=0,fuzz=1,threads=2,limit=1000000"
-#include <cstdlib>
+// A word that is not understood is refused with a sentence: a run that varies nothing must not pass for one that does.
+#include <charconv>
+#include <set>
 
 #include "../engine.h"
 
 namespace emu {
 namespace {
 
+// Decimal, or hexadecimal after 0x; no sign, no exponent, nothing beyond 64 bits.
 bool number(std::string_view text, uint64_t& out) {
-    std::string s(text);
-    char* end = nullptr;
-    out = strtoull(s.c_str(), &end, 0);
-    return !s.empty() && *end == '\0';
+    const bool hex = text.starts_with("0x") || text.starts_with("0X");
+    if (hex) text.remove_prefix(2);
+    const char* end = text.data() + text.size();
+    uint64_t value = 0;
+    const auto [stop, error] = std::from_chars(text.data(), end, value, hex ? 16 : 10);
+    if (text.empty() || error != std::errc() || stop != end) return false;
+    out = value;
+    return true;
 }
 bool flag(std::string_view text, bool& out) {
     uint64_t v = 0;
@@ -32,12 +39,14 @@ const std::string_view SCHEDULES[] = {"round_robin", "random", "starve_low", "st
 const std::string_view MERGES[] = {"ipdom", "late", "random"};
 const std::string_view TIMINGS[] = {"late", "early", "random"};
 
+const char* const NUMBER = "a whole number from 0 to 18446744073709551615";
+
 std::string one(std::string_view name, std::string_view value, Options& o) {
     uint64_t n = 0;
     auto say = [&](bool good, const char* allowed) {
         return good ? std::string() : std::string(name) + "=" + std::string(value) + " is wrong: it takes " + allowed;
     };
-    if (name == "seed") return say(number(value, o.seed), "a number");
+    if (name == "seed") return say(number(value, o.seed), NUMBER);
     if (name == "sched")
         return say(choice(value, SCHEDULES, o.schedule), "round_robin, random, starve_low or starve_high");
     if (name == "merge") return say(choice(value, MERGES, o.merge), "ipdom, late or random");
@@ -47,28 +56,32 @@ std::string one(std::string_view name, std::string_view value, Options& o) {
     if (name == "undefined") return say(flag(value, o.check_undefined), "0 or 1");
     if (name == "bounds") return say(value == "1", "1: bounds are always checked");
     if (name == "fuzz") return say(flag(value, o.fuzz_approx), "0 or 1");
-    if (name == "limit") return say(number(value, o.max_warp_instructions), "a number of warp instructions");
+    if (name == "limit") return say(number(value, o.limit), NUMBER);
+    if (name == "warp_limit") return say(number(value, o.warp_limit), NUMBER);
     if (name == "threads") {
         bool good = number(value, n) && n <= 1024;
         if (good) o.threads = uint32_t(n);
-        return say(good, "a number of host threads, 0 for all cores");
+        return say(good, "a number of host threads up to 1024, 0 for all cores");
     }
     return "'" + std::string(name) +
-           "' is not known; there are seed, sched, merge, async, late_reads, race, undefined, bounds, "
-           "fuzz, limit and threads";
+           "' is not known; known: seed, sched, merge, async, late_reads, race, undefined, bounds, fuzz, limit, "
+           "warp_limit, threads, profile and report";
 }
 } // namespace
 
 std::string parse_options(std::string_view text, Options& out) {
     Options o = out;
+    std::set<std::string_view> given;
     while (!text.empty()) {
         size_t comma = text.find(',');
         std::string_view word = text.substr(0, comma);
         text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
         if (word.empty()) continue;
-        size_t eq = word.find('=');
-        std::string problem =
-            one(word.substr(0, eq), eq == std::string_view::npos ? std::string_view() : word.substr(eq + 1), o);
+        const size_t eq = word.find('=');
+        const std::string_view name = word.substr(0, eq);
+        if (!given.insert(name).second)
+            return std::string(word) + " is wrong: " + std::string(name) + " is given twice";
+        std::string problem = one(name, eq == std::string_view::npos ? std::string_view() : word.substr(eq + 1), o);
         if (!problem.empty()) return problem;
     }
     out = o;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "../exec/allowance.h"
 #include "../exec/warp.h"
 
 namespace emu {
@@ -16,7 +17,7 @@ struct Launch::State {
     std::vector<Report> reports;
     std::atomic<bool> stop{false};
     std::atomic<uint64_t> next_block{0};
-    std::atomic<uint64_t> executed{0}; // warp instructions, for the limit
+    Allowance allowance;
 };
 
 } // namespace emu

@@ -13,6 +13,7 @@ namespace emu::text {
 struct Place {
     uint32_t file = 0; // index into Ast::files
     uint32_t line = 0;
+    uint32_t column = 0; // from 1, in bytes
 };
 
 struct Operand {
@@ -69,9 +70,12 @@ struct Ast {
     std::string target;   // "sm_120f"
     std::vector<Variable> globals;
     std::vector<Function> functions;
-    std::vector<std::string> errors; // "file:line: sentence"; empty: parsed
+    std::vector<std::string> errors; // "file:line:column: sentence"; empty: parsed
+    std::string complaint(Place place, const std::string& sentence) const;
 };
 
 Ast parse(std::string_view ptx);
+// What was found, as a message quotes it: the first bytes, unprintable ones as '?'.
+std::string quoted(std::string_view found);
 
 } // namespace emu::text

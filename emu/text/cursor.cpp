@@ -2,6 +2,10 @@
 // Constant expressions: see cursor.h.
 #include "cursor.h"
 
+#include <algorithm>
+
+#include "../engine_limits.h"
+
 namespace emu::text {
 namespace {
 
@@ -20,7 +24,28 @@ int precedence(std::string_view op) {
 
 } // namespace
 
+std::string quoted(std::string_view found) {
+    constexpr size_t SHOWN = 64;
+    std::string out = "'";
+    for (char c : found.substr(0, SHOWN)) out += c >= ' ' && c <= '~' ? c : '?';
+    return out + (found.size() > SHOWN ? "...'" : "'");
+}
+
+std::string Ast::complaint(Place place, const std::string& sentence) const {
+    return files[place.file] + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": " + sentence;
+}
+
+Cursor::Nested::Nested(Cursor& cursor) : cursor_(cursor) {
+    if (++cursor.depth_ > limits::NESTING) cursor.too_deep();
+}
+
+void Cursor::too_deep() {
+    fail("more than " + std::to_string(limits::NESTING) + " braces, parentheses or operators inside each other, at " +
+         found());
+}
+
 uint64_t Cursor::primary() {
+    const Nested nested(*this);
     if (accept("(")) {
         uint64_t v = expression();
         expect(")");
@@ -31,7 +56,7 @@ uint64_t Cursor::primary() {
     if (accept("~")) return ~primary();
     if (accept("!")) return !primary();
     if (peek().kind == Token::integer) return take().value;
-    fail("a constant is expected, not '" + std::string(peek().text) + "'");
+    fail("a constant is expected, not " + found());
     return 0;
 }
 
@@ -73,6 +98,7 @@ uint64_t Cursor::binary(int least) {
 uint64_t Cursor::expression() {
     uint64_t a = binary(1);
     if (!accept("?")) return a;
+    const Nested nested(*this); // a ? b : c ? d : ... nests to the right
     uint64_t yes = expression();
     expect(":");
     uint64_t no = expression();

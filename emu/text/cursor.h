@@ -3,7 +3,7 @@
 // directive and no instruction.
 #pragma once
 
-#include <algorithm>
+#include <string>
 
 #include "lexer.h"
 
@@ -11,12 +11,13 @@ namespace emu::text {
 
 class Cursor {
 protected:
-    explicit Cursor(std::string_view ptx) { tokens_ = tokenize(ptx, ast_); }
+    explicit Cursor(std::string_view ptx) : lexer_(ptx, ast_), now_(lexer_.next()), then_(lexer_.next()) {}
 
-    const Token& peek(size_t n = 0) const { return tokens_[std::min(at_ + n, tokens_.size() - 1)]; }
-    const Token& take() {
-        const Token& t = peek();
-        if (at_ + 1 < tokens_.size()) at_++;
+    const Token& peek(size_t n = 0) const { return n ? then_ : now_; } // n: 0 or 1
+    Token take() {
+        const Token t = now_;
+        now_ = then_;
+        then_ = lexer_.next();
         return t;
     }
     bool is(const char* s) const { return peek().kind != Token::string && peek().text == s; }
@@ -25,18 +26,33 @@ protected:
         take();
         return true;
     }
-    void fail(const std::string& what) {
-        if (!ast_.errors.empty()) return;
-        Place p = peek().place;
-        ast_.errors.push_back(ast_.files[p.file] + ":" + std::to_string(p.line) + ": " + what);
-        at_ = tokens_.size() - 1;
+    // The first error is the one that counts; no token follows it.
+    void fail(Place place, const std::string& what) {
+        if (ast_.errors.empty()) ast_.errors.push_back(ast_.complaint(place, what));
+        now_ = then_ = Token{Token::end, {}, 0, place};
     }
+    void fail(const std::string& what) { fail(peek().place, what); }
     bool expect(const char* s) {
         if (accept(s)) return true;
-        fail(std::string("'") + s + "' is missing before '" + std::string(peek().text) + "'");
+        fail(std::string("'") + s + "' is missing before " + found());
         return false;
     }
     bool ok() const { return ast_.errors.empty(); }
+    std::string found() const { return peek().kind == Token::end ? "the end of the text" : quoted(peek().text); }
+
+    // One more brace, parenthesis or operator around what follows, as long as it lives. Each is a call here, so their
+    // number is limited.
+    class Nested {
+    public:
+        explicit Nested(Cursor& cursor);
+        ~Nested() { cursor_.depth_--; }
+        Nested(const Nested&) = delete;
+        Nested& operator=(const Nested&) = delete;
+
+    private:
+        Cursor& cursor_;
+    };
+    void too_deep(); // the error of nesting beyond the limit
 
     // Constants are 64-bit integers with C's operators.
     uint64_t expression();
@@ -49,8 +65,9 @@ private:
     uint64_t binary(int least);
     uint64_t apply(std::string_view op, uint64_t a, uint64_t b);
 
-    std::vector<Token> tokens_;
-    size_t at_ = 0;
+    Lexer lexer_; // after ast_, which it writes
+    Token now_, then_;
+    unsigned depth_ = 0;
 };
 
 } // namespace emu::text

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX text to Ast: directives, declarations, labels, instructions. Whatever it does not know it refuses with file and
 // line; what a mnemonic or a type means is decided later, in ir/.
-#include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
 
+#include "../engine_limits.h"
 #include "cursor.h"
 
 namespace emu::text {
@@ -25,7 +25,7 @@ private:
     // --- operands ---
     std::string_view name() {
         if (peek().kind != Token::word) {
-            fail("a name is expected, not '" + std::string(peek().text) + "'");
+            fail("a name is expected, not " + found());
             return {};
         }
         std::string_view first = take().text;
@@ -50,13 +50,13 @@ private:
         return o;
     }
     Operand simple_operand() {
+        const Nested nested(*this);
         Operand o;
-        const Token& t = peek();
         if (accept("[")) return address();
         if (accept("{")) {
             o.kind = Operand::vector;
-            do o.parts.push_back(operand());
-            while (accept(","));
+            do add(o.parts, operand(), "a {}");
+            while (ok() && accept(","));
             expect("}");
             return o;
         }
@@ -66,11 +66,8 @@ private:
             o.negated = true;
             return o;
         }
-        if (t.kind == Token::word) {
-            if (t.text == "_") {
-                take();
-                return o;
-            }
+        if (peek().kind == Token::word) {
+            if (accept("_")) return o;
             o.kind = Operand::name;
             o.id = name();
             o.value = terms();
@@ -99,7 +96,32 @@ private:
         return pair;
     }
 
+    void add(std::vector<Operand>& to, Operand operand, const char* where) {
+        if (to.size() >= limits::OPERANDS)
+            return fail(std::string(where) + " has more than " + std::to_string(limits::OPERANDS) + " operands");
+        to.push_back(std::move(operand));
+    }
+
     // --- declarations ---
+    // A constant from least to most; `what` begins the sentence about any other.
+    uint64_t number(uint64_t value, Place place, const std::string& what, uint64_t least, uint64_t most) {
+        if (ok() && (value < least || value > most))
+            fail(place, what + " is " + std::to_string(value) + "; it is " + std::to_string(least) + " to " +
+                            std::to_string(most));
+        return value;
+    }
+    uint64_t alignment() {
+        const Place place = peek().place;
+        const uint64_t value = number(primary(), place, "an alignment", 1, limits::ALIGNMENT);
+        if (ok() && (value & (value - 1))) fail(place, "an alignment is a power of two, not " + std::to_string(value));
+        return value;
+    }
+    // Everything that is kept counts: its memory is what hostile texts are after.
+    void statement() {
+        if (++statements_ > limits::STATEMENTS)
+            fail("the text has more than " + std::to_string(limits::STATEMENTS) +
+                 " instructions, labels, declarations and braces");
+    }
     uint64_t one_constant(std::vector<bool>* is_float) {
         bool minus = false;
         if (is("-") && peek(1).kind == Token::f64) {
@@ -114,6 +136,7 @@ private:
         return expression();
     }
     void initialiser(Variable& v) {
+        const Nested nested(*this);
         if (accept("{")) {
             if (accept("}")) return;
             do {
@@ -135,13 +158,13 @@ private:
         base.is_extern = is_extern;
         while (ok() && peek().kind == Token::dotted) {
             std::string_view word = take().text;
-            if (word == ".align") base.align = primary();
+            if (word == ".align") base.align = alignment();
             else if (word == ".v2") base.vec = 2;
             else if (word == ".v4") base.vec = 4;
             else if (word == ".ptr") { /* .ptr .global .align n: says what a pointer points to; checked at run time */
                 while (peek().kind == Token::dotted) {
                     std::string_view attr = take().text;
-                    if (attr == ".align") primary();
+                    if (attr == ".align") alignment();
                 }
             } else base.type = word.substr(1);
         }
@@ -149,19 +172,38 @@ private:
             Variable v = base;
             v.place = peek().place;
             v.name = name();
-            if (accept("<")) {
-                v.count = primary();
-                expect(">");
-            }
+            if (accept("<")) many(v);
             while (ok() && accept("[")) {
                 v.is_array = true;
                 if (is("]")) v.elements = 0;
-                else v.elements *= expression();
+                else dimension(v);
                 expect("]");
             }
             if (ok() && accept("=")) initialiser(v);
-            out.push_back(v);
+            statement();
+            out.push_back(std::move(v));
         } while (ok() && !std::strchr(stop, ',') && accept(","));
+    }
+    // name<n>: n registers.
+    void many(Variable& v) {
+        const Place place = peek().place;
+        v.count = number(primary(), place, "the number of registers " + quoted(v.name), 1, limits::REGISTERS);
+        if (ok() && v.space != ".reg") fail(place, "only registers are declared by their number");
+        if (ok() && v.name.size() > limits::REGISTER_BYTES)
+            fail(place, quoted(v.name) + " has " + std::to_string(v.name.size()) +
+                            " bytes; registers that share a name have " + std::to_string(limits::REGISTER_BYTES) +
+                            " at most");
+        registers_ += v.count;
+        if (ok() && registers_ > limits::TEXT_REGISTERS)
+            fail(place, "the text has more than " + std::to_string(limits::TEXT_REGISTERS) + " registers");
+        expect(">");
+    }
+    // One [n] of an array. What the elements take together is limited where their type is known.
+    void dimension(Variable& v) {
+        const Place place = peek().place;
+        const uint64_t count = number(expression(), place, "a dimension of " + quoted(v.name), 0, limits::GLOBAL_BYTES);
+        v.elements = ok() ? v.elements * count : 0;
+        number(v.elements, place, "the number of elements of " + quoted(v.name), 0, limits::GLOBAL_BYTES);
     }
     static bool is_space(std::string_view t) {
         return t == ".reg" || t == ".shared" || t == ".global" || t == ".const" || t == ".local" || t == ".param";
@@ -169,9 +211,15 @@ private:
 
     // --- functions ---
     void bounds(uint32_t (&out)[3]) {
-        out[0] = uint32_t(expression());
-        out[1] = accept(",") ? uint32_t(expression()) : 1;
-        out[2] = accept(",") ? uint32_t(expression()) : 1;
+        for (int i = 0; i < 3; i++) {
+            const Place place = peek().place;
+            const bool given = i == 0 || accept(",");
+            out[i] = given ? uint32_t(number(expression(), place, "a block's width", 1, limits::BLOCK_THREADS)) : 1;
+        }
+    }
+    uint32_t count(std::string_view directive) {
+        const Place place = peek().place;
+        return uint32_t(number(expression(), place, std::string(directive), 1, UINT32_MAX));
     }
     void function(bool is_entry) {
         Function f;
@@ -181,7 +229,7 @@ private:
         f.name = name();
         if (accept("(") && !accept(")")) {
             do {
-                if (!accept(".param")) return fail("a .param is expected, not '" + std::string(peek().text) + "'");
+                if (!accept(".param")) return fail("a .param is expected, not " + found());
                 variables(".param", false, f.params, ",)");
             } while (ok() && accept(","));
             expect(")");
@@ -190,28 +238,30 @@ private:
             std::string_view d = take().text;
             if (d == ".maxntid") bounds(f.maxntid);
             else if (d == ".reqntid") bounds(f.reqntid);
-            else if (d == ".maxnreg") f.maxnreg = uint32_t(expression());
-            else if (d == ".minnctapersm") f.minnctapersm = uint32_t(expression());
+            else if (d == ".maxnreg") f.maxnreg = count(d);
+            else if (d == ".minnctapersm") f.minnctapersm = count(d);
             else if (d == ".pragma") {
                 take();
                 accept(";");
-            } else if (d != ".noreturn") return fail("'" + std::string(d) + "' is not known here");
+            } else if (d != ".noreturn") return fail(quoted(d) + " is not known here");
         }
         if (accept(";")) return; // a declaration only
         if (!is_entry) return fail(".func is not supported: write a macro");
         expect("{");
         f.has_body = true;
         body(f);
+        if (ok() && ast_.functions.size() >= limits::KERNELS)
+            return fail(f.place, "the text has more than " + std::to_string(limits::KERNELS) + " kernels");
         ast_.functions.push_back(std::move(f));
     }
     void body(Function& f) {
-        int depth = 1;
+        unsigned depth = 1;
         while (ok()) {
             Item item;
             item.place = peek().place;
             if (accept("{")) {
                 item.kind = Item::open;
-                depth++;
+                if (++depth > limits::NESTING) return too_deep();
             } else if (accept("}")) {
                 if (--depth == 0) return;
                 item.kind = Item::close;
@@ -230,6 +280,7 @@ private:
                 item.index = uint32_t(f.instructions.size());
                 instruction(f);
             }
+            statement();
             f.items.push_back(item);
         }
     }
@@ -249,7 +300,7 @@ private:
             take();
             expect(";");
         } else {
-            fail("'" + std::string(d) + "' is not supported");
+            fail(quoted(d) + " is not supported");
         }
     }
     void instruction(Function& f) {
@@ -258,10 +309,11 @@ private:
             in.guard_not = accept("!");
             in.guard = name();
         }
-        if (peek().kind != Token::word)
-            return fail("an instruction is expected, not '" + std::string(peek().text) + "'");
+        if (peek().kind != Token::word) return fail("an instruction is expected, not " + found());
+        const Place place = peek().place;
         in.opcode = take().text;
-        for (;;) { // modifiers; the preprocessor may leave blanks around a substituted one
+        while (in.opcode.size() <=
+               limits::OPCODE_BYTES) { // modifiers; the preprocessor may leave blanks around a substituted one
             if (peek().kind == Token::dotted) {
                 in.opcode += take().text;
             } else if (is(".") && (peek(1).kind == Token::word || peek(1).kind == Token::integer)) {
@@ -272,19 +324,33 @@ private:
                 break;
             }
         }
+        if (in.opcode.size() > limits::OPCODE_BYTES)
+            return fail(place, quoted(in.opcode) + " is longer than the " + std::to_string(limits::OPCODE_BYTES) +
+                                   " bytes of an instruction");
         while (ok() && !is(";")) {
-            in.operands.push_back(operand());
-            if (!accept(",") && !is(";"))
-                return fail("';' is missing after '" + in.opcode + "', before '" + std::string(peek().text) + "'");
+            add(in.operands, operand(), "an instruction");
+            if (ok() && !accept(",") && !is(";"))
+                return fail("';' is missing after '" + in.opcode + "', before " + found());
         }
         expect(";");
         f.instructions.push_back(std::move(in));
     }
 
+    void version() {
+        const Place place = peek().place;
+        std::string text(take().text); // 8.8 is lexed as a float
+        if (accept(".")) text += "." + std::string(take().text);
+        unsigned major = 0, minor = 0;
+        const char* const end = text.data() + text.size();
+        auto [dot, wrong] = std::from_chars(text.data(), end, major);
+        const bool good = wrong == std::errc() && major <= 99 && end - dot == 2 && *dot == '.';
+        if (!good || std::from_chars(dot + 1, end, minor).ptr != end)
+            return fail(place, quoted(text) + " is not a version of PTX, such as 8.8");
+        ast_.version = major * 10 + minor;
+    }
     void module_item() {
         if (accept(";")) return;
-        if (peek().kind != Token::dotted)
-            return fail("a directive is expected, not '" + std::string(peek().text) + "'");
+        if (peek().kind != Token::dotted) return fail("a directive is expected, not " + found());
         std::string_view d = take().text;
         bool is_extern = false;
         while (d == ".visible" || d == ".extern" || d == ".weak" || d == ".common") {
@@ -292,13 +358,10 @@ private:
             d = take().text;
         }
         if (d == ".version") {
-            std::string v(take().text); // 8.8 is lexed as a float
-            if (accept(".")) v += "." + std::string(take().text);
-            size_t dot = v.find('.');
-            ast_.version = unsigned(atoi(v.c_str()) * 10 + (dot == std::string::npos ? 0 : atoi(v.c_str() + dot + 1)));
+            version();
         } else if (d == ".target") {
             ast_.target = std::string(take().text);
-            while (accept(",")) take();
+            while (ok() && accept(",")) take();
         } else if (d == ".address_size") {
             if (primary() != 64) fail(".address_size must be 64");
         } else if (d == ".entry" || d == ".func") {
@@ -306,12 +369,16 @@ private:
         } else if (is_space(d) && d != ".reg" && d != ".param") {
             variables(d, is_extern, ast_.globals, ";");
             expect(";");
+            if (ast_.globals.size() > limits::VARIABLES)
+                fail("the text has more than " + std::to_string(limits::VARIABLES) + " variables at module scope");
         } else if (d == ".file") {
             while (ok() && (peek().kind == Token::integer || peek().kind == Token::string || is(","))) take();
         } else {
-            fail("'" + std::string(d) + "' is not supported");
+            fail(quoted(d) + " is not supported");
         }
     }
+
+    size_t statements_ = 0, registers_ = 0;
 };
 
 } // namespace

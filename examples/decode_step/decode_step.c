@@ -94,7 +94,7 @@ static spark_tensor look(spark_tensor on, int64_t offset, uint32_t ndim, const i
 
 static Layer make(spark_context *ctx) {
     Layer l = {.ctx = ctx, .exec = {.struct_size = sizeof l.exec, .workspace_size = SCRATCH}};
-    check(spark_stream_create(ctx, &l.exec.stream, &err));
+    check(spark_stream_create(ctx, NULL, &l.exec.stream, &err));
     check(spark_mem_alloc(ctx, SCRATCH, &l.exec.workspace, &err));
 
     l.norm = zeros(&l, SPARK_DTYPE_BF16, 2, HIDDEN, 0);
@@ -232,7 +232,7 @@ int main(void) {
     download(&l, direct, &l.logits, sizeof direct);
 
     spark_graph graph;
-    check(spark_graph_begin(ctx, l.exec.stream, &err));
+    check(spark_graph_begin(ctx, l.exec.stream, NULL, &err));
     enqueue(&l);
     check(spark_graph_end(ctx, l.exec.stream, &graph, &err));
     for (int step = 0; step < STEPS; ++step) {

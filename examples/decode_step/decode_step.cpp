@@ -82,11 +82,10 @@ struct State {
 
     // The operators of a step, in order.
     void enqueue(const Weights& w, const spark::stream& stream) const {
-        spark::ops::rmsnorm norm;
+        spark::ops::rmsnorm norm(1e-5f);
         norm.x = x.view({SEQUENCES, HIDDEN});
         norm.weight = w.norm.view({HIDDEN});
         norm.y = h.view({SEQUENCES, HIDDEN});
-        norm.eps = 1e-5f;
         norm.launch(stream);
         multiply(stream, norm.y, w.qkv.view({QKV, HIDDEN}), qkv.view({SEQUENCES, QKV}));
 

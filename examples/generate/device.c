@@ -22,7 +22,7 @@ void device_open(Device *device) {
     const spark_context_desc desc = {.struct_size = sizeof desc};
     TRY(err, spark_context_create(&desc, &device->ctx, &err));
     TRY(err, spark_context_device(device->ctx, &device->info, &err));
-    TRY(err, spark_stream_create(device->ctx, &device->stream, &err));
+    TRY(err, spark_stream_create(device->ctx, NULL, &device->stream, &err));
 }
 
 void device_close(Device *device) {
@@ -76,7 +76,7 @@ static void prepare(Device *device, const spark_args *args) {
 static void mark(Device *device) {
     spark_error err = NEW_ERROR;
     spark_event *event = &device->profile->marks[device->profile->count];
-    if (!*event) TRY(err, spark_event_create(device->ctx, event, &err));
+    if (!*event) TRY(err, spark_event_create(device->ctx, NULL, event, &err));
     TRY(err, spark_event_record(device->ctx, *event, device->stream, &err));
 }
 

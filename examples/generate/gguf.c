@@ -75,8 +75,7 @@ static bool take_text(Cursor *in, Text *out, const char *what) {
     return out->data != NULL;
 }
 
-/* How much of a name an error shows. */
-static int shown(Text name) { return (int)(name.size < 64 ? name.size : 64); }
+int gguf_shown(Text name) { return (int)(name.size < 64 ? name.size : 64); }
 
 static bool take_value(Cursor *in, GgufValue *value) {
     if (!take_text(in, &value->key, "a key") || !take_u32(in, &value->type, "the type of a value")) return false;
@@ -85,8 +84,8 @@ static bool take_value(Cursor *in, GgufValue *value) {
     if (value->is_array && (!take_u32(in, &value->type, "an array") || !take_u64(in, &value->count, "an array")))
         return false;
     if (value->type >= VALUE_TYPES || value->type == ARRAY)
-        return fail(in->failure, "the value of %.*s has type %u, which is none", shown(value->key), value->key.data,
-                    value->type);
+        return fail(in->failure, "the value of %.*s has type %u, which is none", gguf_shown(value->key),
+                    value->key.data, value->type);
     value->data = in->file + in->at;
     if (value->type != TEXT) {
         const uint64_t size = value_bytes[value->type];
@@ -104,14 +103,14 @@ static bool take_tensor(Cursor *in, GgufTensor *tensor, uint64_t *offset) {
     static const char what[] = "the list of tensors";
     if (!take_text(in, &tensor->name, what) || !take_u32(in, &tensor->ndim, what)) return false;
     if (tensor->ndim < 1 || tensor->ndim > 4)
-        return fail(in->failure, "tensor %.*s has %u dimensions; 1 to 4 can be", shown(tensor->name), tensor->name.data,
-                    tensor->ndim);
+        return fail(in->failure, "tensor %.*s has %u dimensions; 1 to 4 can be", gguf_shown(tensor->name),
+                    tensor->name.data, tensor->ndim);
     uint64_t count = 1;
     for (uint32_t i = 0; i < 4; ++i) {
         tensor->shape[i] = 1;
         if (i < tensor->ndim && !take_u64(in, &tensor->shape[i], what)) return false;
         if (tensor->shape[i] == 0 || tensor->shape[i] > (UINT64_C(1) << 40) / count)
-            return fail(in->failure, "tensor %.*s has an impossible size", shown(tensor->name), tensor->name.data);
+            return fail(in->failure, "tensor %.*s has an impossible size", gguf_shown(tensor->name), tensor->name.data);
         count *= tensor->shape[i];
     }
     if (!take_u32(in, &tensor->type, what) || !take_u64(in, offset, what)) return false;
@@ -121,8 +120,8 @@ static bool take_tensor(Cursor *in, GgufTensor *tensor, uint64_t *offset) {
                           : tensor->type == GGUF_Q8_0 ? 34
                                                       : 0;
     if (size != 0 && tensor->shape[0] % block != 0)
-        return fail(in->failure, "tensor %.*s is %s with rows of %" PRIu64 ", no multiple of 32", shown(tensor->name),
-                    tensor->name.data, gguf_type_name(tensor->type), tensor->shape[0]);
+        return fail(in->failure, "tensor %.*s is %s with rows of %" PRIu64 ", no multiple of 32",
+                    gguf_shown(tensor->name), tensor->name.data, gguf_type_name(tensor->type), tensor->shape[0]);
     tensor->bytes = count / block * size;
     return true;
 }
@@ -167,7 +166,7 @@ static bool read_all(Cursor *in, Gguf *gguf) {
                 begin <= in->size && offsets[i] <= in->size - begin ? in->size - begin - offsets[i] : 0;
             if (t->bytes > room)
                 good = fail(in->failure, "the file ends in tensor %.*s: %" PRIu64 " of its %" PRIu64 " bytes are there",
-                            shown(t->name), t->name.data, room, t->bytes);
+                            gguf_shown(t->name), t->name.data, room, t->bytes);
             else if (t->bytes) t->data = in->file + begin + offsets[i];
         }
     }

@@ -21,6 +21,8 @@ typedef struct Text {
     uint64_t size;
 } Text;
 bool text_is(Text text, const char *other);
+/* How many bytes of a name an error shows, for %.*s. */
+int gguf_shown(Text name);
 
 enum { GGUF_F32 = 0, GGUF_Q4_1 = 3, GGUF_Q8_0 = 8 }; /* tensor types, as the file numbers them */
 

@@ -73,7 +73,7 @@ static void expand(Model *m, const GgufTensor *t, spark_devptr records, spark_de
     spark_dequantize_args args = {.hdr = {.struct_size = sizeof args, .op = SPARK_OP_DEQUANTIZE}};
     args.x = tensor(records, SPARK_DTYPE_U8, rows, (int64_t)t->bytes / rows, 0, 0);
     args.x.quant.scheme = SPARK_QUANT_RECORD;
-    args.x.quant.block[0] = t->type == GGUF_Q8_0 ? SPARK_RECORD_Q8_0 : SPARK_RECORD_Q4_1;
+    args.x.quant.record = t->type == GGUF_Q8_0 ? SPARK_RECORD_Q8_0 : SPARK_RECORD_Q4_1;
     args.y = tensor(to, SPARK_DTYPE_BF16, rows, columns, 0, 0);
     launch(m->device, "dequantize", &args.hdr);
 }

@@ -215,7 +215,7 @@ static void record(Model *m, const Sampling *sampling) {
     spark_error err = NEW_ERROR;
     TRY(err, spark_graph_destroy(device->ctx, m->graph, &err));
     model_prepare(m, sampling);
-    TRY(err, spark_graph_begin(device->ctx, device->stream, &err));
+    TRY(err, spark_graph_begin(device->ctx, device->stream, NULL, &err));
     decode(m, sampling);
     TRY(err, spark_graph_end(device->ctx, device->stream, &m->graph, &err));
     m->graph_sampling = *sampling;

@@ -102,7 +102,9 @@ static int32_t find_text(const Tokenizer *t, Text text) {
     }
 }
 
+/* Of equal tokens the first is found; the others are left out, or a list of them would be searched again and again. */
 static void add_text(Tokenizer *t, int32_t id) {
+    if (find_text(t, t->tokens[id]) >= 0) return;
     uint64_t i = hash_text(t->tokens[id]) & (t->places - 1);
     while (t->by_text[i] >= 0) i = (i + 1) & (t->places - 1);
     t->by_text[i] = id;
@@ -192,11 +194,11 @@ static bool check_kind(const Gguf *gguf, Failure *failure) {
     Text model, pre;
     if (!gguf_text(gguf, "tokenizer.ggml.model", &model, failure)) return false;
     if (!text_is(model, "gpt2"))
-        return fail(failure, "tokenizer model %.*s is not supported; gpt2 is", (int)(model.size & 63), model.data);
+        return fail(failure, "tokenizer model %.*s is not supported; gpt2 is", gguf_shown(model), model.data);
     if (!gguf_text(gguf, "tokenizer.ggml.pre", &pre, failure)) return false;
     for (size_t i = 0; i < sizeof splits_digits / sizeof *splits_digits; ++i)
         if (text_is(pre, splits_digits[i])) return true;
-    return fail(failure, "pre-tokenizer %.*s is not supported; smollm is", (int)(pre.size & 63), pre.data);
+    return fail(failure, "pre-tokenizer %.*s is not supported; smollm is", gguf_shown(pre), pre.data);
 }
 
 static bool fill(Tokenizer *t, const Gguf *gguf, const Text *tokens, const Text *merges, uint64_t merge_count,
@@ -270,7 +272,7 @@ static int32_t special_at(const Tokenizer *t, const char *at, const char *end) {
     for (int64_t i = 0; i < t->special_count; ++i) {
         const int32_t id = t->specials[i];
         const Text name = t->tokens[id];
-        if (name.size <= (uint64_t)(end - at) && memcmp(at, name.data, name.size) == 0 &&
+        if (name.size > 0 && name.size <= (uint64_t)(end - at) && memcmp(at, name.data, name.size) == 0 &&
             (best < 0 || name.size > t->tokens[best].size))
             best = id;
     }
@@ -343,7 +345,7 @@ static bool encode_plain(const Tokenizer *t, const char *at, const char *end, in
         int32_t *word = malloc((size_t)(stop - at) * sizeof *word);
         const int64_t n = word ? merge_word(t, at, stop, word) : INT64_MAX;
         const bool fits = n <= capacity - *count;
-        if (fits) memcpy(ids + *count, word, (size_t)n * sizeof *word);
+        if (fits && n > 0) memcpy(ids + *count, word, (size_t)n * sizeof *word);
         free(word);
         if (!fits) return false;
         *count += n;
@@ -361,7 +363,7 @@ bool tokenizer_encode(const Tokenizer *t, const Part *parts, int part_count, int
     bool fits = true;
     *count = 0;
     for (int i = 0; i < part_count; ++i) {
-        memcpy(at, parts[i].text.data, parts[i].text.size);
+        if (parts[i].text.size > 0) memcpy(at, parts[i].text.data, parts[i].text.size);
         char *end = at + parts[i].text.size;
         for (; fits && at < end; ++at) {
             const int32_t id = parts[i].special ? special_at(t, at, end) : -1;

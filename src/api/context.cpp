@@ -8,10 +8,10 @@ using namespace spark;
 
 namespace {
 
-spark_status preload(spark_context* ctx, const Operator& op, Report& report) {
+spark_status preload(Context& ctx, const Operator& op, Report& report) {
     for (const Row& row : op.rows) {
         void* ignored = nullptr;
-        if (spark_status s = load(*ctx, *row.kernel, ignored, report)) return s;
+        if (spark_status s = load(ctx, *row.kernel, ignored, report)) return s;
     }
     return SPARK_OK;
 }
@@ -57,23 +57,22 @@ spark_status spark_context_create(const spark_context_desc* desc, spark_context*
 void spark_context_destroy(spark_context* ctx) { context_destroy(ctx); }
 
 spark_status spark_context_device(spark_context* ctx, spark_device_info* info, spark_error* err) {
-    return guarded(err, [&](Report& report) {
-        if (spark_status s = context_check(ctx, false, report)) return s;
+    return in_context(ctx, false, err, [&](Context& c, Report& report) {
         if (spark_status s = check_out(info, "info", report)) return s;
-        write_out(info, ctx->info);
+        write_out(info, c.info);
         return SPARK_OK;
     });
 }
 
 spark_status spark_context_preload(spark_context* ctx, uint32_t op, spark_error* err) {
-    return on_device(ctx, err, [&](Report& report) {
+    return on_device(ctx, err, [&](Context& c, Report& report) {
         if (op != SPARK_OP_NONE && find_operator(op) == nullptr) {
             return report.fail(SPARK_ERR_UNSUPPORTED_OP, "op is %u; this library has %zu operators, see spark_op_at",
                                op, op_specs().size());
         }
-        for (const OpSpec& spec : op_specs()) {
-            if (op != SPARK_OP_NONE && spec.desc->op != op) continue;
-            if (spark_status s = preload(ctx, *find_operator(spec.desc->op), report)) return s;
+        for (const OpSpec* spec : op_specs()) {
+            if (op != SPARK_OP_NONE && spec->desc->op != op) continue;
+            if (spark_status s = preload(c, *find_operator(spec->desc->op), report)) return s;
         }
         return SPARK_OK;
     });

@@ -15,16 +15,27 @@ template <class Body> spark_status guarded(spark_error* err, Body&& body) {
     return report.store(body(report), err);
 }
 
-// The same for calls on a context that has a device.
-template <class Body> spark_status on_device(spark_context* ctx, spark_error* err, Body&& body) {
+// The same for calls on a context, `online` if it must have a device.
+template <class Body> spark_status in_context(spark_context* handle, bool online, spark_error* err, Body&& body) {
     return guarded(err, [&](Report& report) {
-        spark_status s = context_check(ctx, true, report);
-        return s != SPARK_OK ? s : body(report);
+        Context* ctx = nullptr;
+        spark_status s = context_find(handle, online, ctx, report);
+        return s != SPARK_OK ? s : body(*ctx, report);
     });
+}
+
+template <class Body> spark_status on_device(spark_context* handle, spark_error* err, Body&& body) {
+    return in_context(handle, true, err, body);
 }
 
 inline spark_status need_pointer(const void* pointer, const char* name, Report& report) {
     return pointer != nullptr ? SPARK_OK : report.fail(SPARK_ERR_INVALID_NULL, "%s is NULL", name);
+}
+
+// Reads a description; NULL stands for zeros.
+template <class Struct> spark_status read_desc(const Struct* desc, Struct& to, Report& report) {
+    to = {};
+    return desc == nullptr ? SPARK_OK : read_struct(desc, &to, sizeof to, sizeof to, "desc", report);
 }
 
 // Checks an output structure before anything is computed, and writes it afterwards: as much as the caller has room

@@ -51,17 +51,28 @@ void spark_set_log(spark_log_fn fn, void* user, int32_t level) {
     knobs(); // after it, so that fn hears of unknown variables
 }
 
+uint32_t spark_dtype_bits(spark_dtype dtype) { return dtype_info(raw(dtype)).bits; }
+
 uint32_t spark_op_count(void) { return static_cast<uint32_t>(op_specs().size()); }
 
 const spark_op_desc* spark_op_at(uint32_t index) {
-    return index < op_specs().size() ? op_specs()[index].desc : nullptr;
+    return index < op_specs().size() ? op_specs()[index]->desc : nullptr;
 }
 
 const spark_op_desc* spark_op_describe(uint32_t op) {
-    for (const OpSpec& spec : op_specs()) {
-        if (spec.desc->op == op) return spec.desc;
-    }
-    return nullptr;
+    const OpSpec* spec = find_spec(op);
+    return spec != nullptr ? spec->desc : nullptr;
+}
+
+const spark_field* spark_op_field(uint32_t op, uint32_t field) {
+    const OpSpec* spec = find_spec(op);
+    return spec != nullptr && field < spec->fields.size() ? &spec->fields[field] : nullptr;
+}
+
+const spark_quant_form* spark_op_form(uint32_t op, uint32_t field, uint32_t form) {
+    const OpSpec* spec = find_spec(op);
+    if (spec == nullptr || field >= spec->fields.size()) return nullptr;
+    return form < spec->forms[field].size() ? &spec->forms[field][form] : nullptr;
 }
 
 } // extern "C"

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// extern "C": the generic operator calls. The typed ones are generated forwards to these (forwards.cpp).
+// extern "C": the generic operator calls. The typed ones are generated forwards to launch_operator (forwards.cpp).
+#include "api/op.h"
 #include "api/guard.h"
 #include "ops/operator.h"
 
 using namespace spark;
 
 namespace {
+
+unsigned long long ull(uint64_t value) { return value; }
 
 spark_status read_exec(const spark_exec* exec, spark_exec& out, Report& report) {
     if (exec == nullptr) {
@@ -16,58 +19,81 @@ spark_status read_exec(const spark_exec* exec, spark_exec& out, Report& report) 
     if (out.flags != 0) return report.fail(SPARK_ERR_INVALID_RESERVED, "exec.flags is %u; 0 wanted", out.flags);
     if (out.workspace % 256 != 0) {
         return report.fail(SPARK_ERR_INVALID_ALIGNMENT, "exec.workspace is 0x%llx; a multiple of 256 wanted",
-                           static_cast<unsigned long long>(out.workspace));
+                           ull(out.workspace));
     }
     return SPARK_OK;
 }
 
-spark_status check_workspace(const spark_exec& exec, uint64_t needed, Report& report) {
+// The bytes of the workspace that the launches use; what lies behind them is free to be anything else.
+View workspace_view(const spark_exec& exec, uint64_t needed) {
+    View v{};
+    v.present = true;
+    v.ndim = 1, v.elem_bits = 8;
+    v.data = exec.workspace, v.bytes = needed;
+    v.shape[0] = v.count = static_cast<int64_t>(needed);
+    v.stride[0] = 1;
+    return v;
+}
+
+spark_status check_workspace(const spark_exec& exec, uint64_t needed, const Bound& bound, Report& report) {
     if (needed == 0) return SPARK_OK;
-    if (exec.workspace_size >= needed) {
-        if (exec.workspace != 0) return SPARK_OK;
-        return report.fail(SPARK_ERR_INVALID_NULL, "exec.workspace is 0; %llu bytes wanted",
-                           static_cast<unsigned long long>(needed));
+    if (exec.workspace_size < needed) {
+        return report.fail(SPARK_ERR_WORKSPACE_TOO_SMALL, "exec.workspace_size is %llu; %llu wanted, %llu more",
+                           ull(exec.workspace_size), ull(needed), ull(needed - exec.workspace_size));
     }
-    return report.fail(SPARK_ERR_WORKSPACE_TOO_SMALL, "exec.workspace_size is %llu; %llu wanted, %llu more",
-                       static_cast<unsigned long long>(exec.workspace_size), static_cast<unsigned long long>(needed),
-                       static_cast<unsigned long long>(needed - exec.workspace_size));
+    if (exec.workspace == 0) {
+        return report.fail(SPARK_ERR_INVALID_NULL, "exec.workspace is 0; %llu bytes wanted", ull(needed));
+    }
+    if (needed > UINT64_MAX - exec.workspace) {
+        return report.fail(SPARK_ERR_INVALID_BOUNDS,
+                           "exec.workspace is 0x%llx and its %llu bytes pass the end of the address space",
+                           ull(exec.workspace), ull(needed));
+    }
+    const View workspace = workspace_view(exec, needed);
+    for (uint32_t i = 0; i < bound.spec->desc->num_fields; ++i) {
+        const View& v = bound.view[i];
+        if (!v.present || v.bytes == 0 || disjoint(workspace, v)) continue;
+        return report.fail_field(SPARK_ERR_INVALID_OVERLAP, i,
+                                 "%s at 0x%llx (%llu bytes) overlaps exec.workspace at 0x%llx (%llu bytes needed); it "
+                                 "must not",
+                                 bound.spec->fields[i].name, ull(v.data), ull(v.bytes), ull(workspace.data),
+                                 ull(needed));
+    }
+    return SPARK_OK;
 }
 
 // query and prepare differ only in loading.
-spark_status look(spark_context* ctx, const spark_args* args, bool loading, spark_op_info* info, Report& report) {
-    if (spark_status s = context_check(ctx, loading, report)) return s;
+spark_status look(Context& ctx, const spark_args* args, bool loading, spark_op_info* info, Report& report) {
     if (info != nullptr) {
         if (spark_status s = check_out(info, "info", report)) return s;
     }
     Call call;
-    if (spark_status s = prepare_call(*ctx, args, false, 0, call, report)) return s;
+    if (spark_status s = prepare_call(ctx, {args}, false, 0, call, report)) return s;
     Plan plan;
     if (spark_status s = make_plan(call, call.row, 0, plan, report)) return s;
     if (loading) {
-        if (spark_status s = load(*ctx, plan, report)) return s;
+        if (spark_status s = load(ctx, plan, report)) return s;
     }
     if (info == nullptr) return SPARK_OK;
     spark_op_info found;
-    fill_info(call, plan, call.row, loaded(*ctx, plan), found);
+    fill_info(call, plan, call.row, loaded(ctx, plan), found);
     write_out(info, found);
     return SPARK_OK;
 }
 
-spark_status run(spark_context* ctx, const spark_args* args, const spark_exec* exec, Report& report) {
-    if (spark_status s = context_check(ctx, true, report)) return s;
+spark_status run(Context& ctx, const Arguments& args, const spark_exec* exec, Report& report) {
     spark_exec where;
     if (spark_status s = read_exec(exec, where, report)) return s;
     Call call;
-    if (spark_status s = prepare_call(*ctx, args, true, where.kernel_id, call, report)) return s;
+    if (spark_status s = prepare_call(ctx, args, true, where.kernel_id, call, report)) return s;
     Plan plan;
     if (spark_status s = make_plan(call, call.row, where.workspace, plan, report)) return s;
-    if (spark_status s = check_workspace(where, plan.workspace_size, report)) return s;
-    return call.row == nullptr ? SPARK_OK : launch(*ctx, where.stream, plan, report);
+    if (spark_status s = check_workspace(where, plan.workspace_size, call.bound, report)) return s;
+    return call.row == nullptr ? SPARK_OK : launch(ctx, where.stream, plan, report);
 }
 
-spark_status list(spark_context* ctx, const spark_args* args, spark_op_info* infos, uint32_t capacity, uint32_t* count,
+spark_status list(Context& ctx, const spark_args* args, spark_op_info* infos, uint32_t capacity, uint32_t* count,
                   Report& report) {
-    if (spark_status s = context_check(ctx, false, report)) return s;
     if (spark_status s = need_pointer(count, "count", report)) return s;
     if (capacity != 0) {
         if (spark_status s = need_pointer(infos, "infos", report)) return s;
@@ -78,13 +104,13 @@ spark_status list(spark_context* ctx, const spark_args* args, spark_op_info* inf
                            infos[i].struct_size, sizeof *infos);
     }
     Call call;
-    if (spark_status s = prepare_call(*ctx, args, false, 0, call, report)) return s;
+    if (spark_status s = prepare_call(ctx, {args}, false, 0, call, report)) return s;
     uint32_t found = 0;
     auto add = [&](const Row& row) -> spark_status {
         Plan plan;
         if (spark_status s = make_plan(call, &row, 0, plan, report)) return s;
         spark_op_info info;
-        fill_info(call, plan, &row, loaded(*ctx, plan), info);
+        fill_info(call, plan, &row, loaded(ctx, plan), info);
         if (found < capacity) write_out(&infos[found], info);
         ++found;
         return SPARK_OK;
@@ -93,23 +119,19 @@ spark_status list(spark_context* ctx, const spark_args* args, spark_op_info* inf
         if (spark_status s = add(*call.row)) return s;
     }
     for (const Row& row : call.request.rows) {
-        if (call.row == nullptr || &row == call.row || row.contract != call.request.contract) continue;
-        Verdict verdict = judge(call.request, row);
-        if (verdict.kind != Verdict::chosen && verdict.kind != Verdict::legal) continue;
+        if (&row == call.row || !can_run(call.request, row)) continue;
         if (spark_status s = add(row)) return s;
     }
     *count = found;
     return SPARK_OK;
 }
 
-spark_status tell(spark_context* ctx, const spark_args* args, char* text, size_t capacity, size_t* needed,
-                  Report& report) {
-    if (spark_status s = context_check(ctx, false, report)) return s;
+spark_status tell(Context& ctx, const spark_args* args, char* text, size_t capacity, size_t* needed, Report& report) {
     if (capacity != 0) {
         if (spark_status s = need_pointer(text, "text", report)) return s;
     }
     Call call;
-    if (spark_status s = prepare_call(*ctx, args, false, 0, call, report)) return s;
+    if (spark_status s = prepare_call(ctx, {args}, false, 0, call, report)) return s;
     constexpr char EMPTY[] = "nothing to do: a dimension is 0\n";
     size_t size = (call.row == nullptr ? sizeof EMPTY - 1 : explain(call.request, nullptr, 0)) + 1;
     if (needed != nullptr) *needed = size;
@@ -126,28 +148,35 @@ spark_status tell(spark_context* ctx, const spark_args* args, char* text, size_t
 
 } // namespace
 
+spark_status spark::launch_operator(spark_context* ctx, const spark_args* args, uint32_t op, const spark_exec* exec,
+                                    spark_error* err) {
+    return on_device(ctx, err, [&](Context& c, Report& report) { return run(c, {args, op}, exec, report); });
+}
+
 extern "C" {
 
 spark_status spark_op_query(spark_context* ctx, const spark_args* args, spark_op_info* info, spark_error* err) {
-    return guarded(err, [&](Report& report) { return look(ctx, args, false, info, report); });
+    return in_context(ctx, false, err, [&](Context& c, Report& report) { return look(c, args, false, info, report); });
 }
 
 spark_status spark_op_prepare(spark_context* ctx, const spark_args* args, spark_op_info* info, spark_error* err) {
-    return guarded(err, [&](Report& report) { return look(ctx, args, true, info, report); });
+    return on_device(ctx, err, [&](Context& c, Report& report) { return look(c, args, true, info, report); });
 }
 
 spark_status spark_op_launch(spark_context* ctx, const spark_args* args, const spark_exec* exec, spark_error* err) {
-    return guarded(err, [&](Report& report) { return run(ctx, args, exec, report); });
+    return launch_operator(ctx, args, SPARK_OP_NONE, exec, err);
 }
 
 spark_status spark_op_explain(spark_context* ctx, const spark_args* args, char* text, size_t capacity, size_t* needed,
                               spark_error* err) {
-    return guarded(err, [&](Report& report) { return tell(ctx, args, text, capacity, needed, report); });
+    return in_context(ctx, false, err,
+                      [&](Context& c, Report& report) { return tell(c, args, text, capacity, needed, report); });
 }
 
 spark_status spark_op_kernels(spark_context* ctx, const spark_args* args, spark_op_info* infos, uint32_t capacity,
                               uint32_t* count, spark_error* err) {
-    return guarded(err, [&](Report& report) { return list(ctx, args, infos, capacity, count, report); });
+    return in_context(ctx, false, err,
+                      [&](Context& c, Report& report) { return list(c, args, infos, capacity, count, report); });
 }
 
 } // extern "C"

@@ -30,6 +30,7 @@ const char* status_name(spark_status status) {
         NAME(SPARK_ERR_WORKSPACE_TOO_SMALL)
         NAME(SPARK_ERR_BUFFER_TOO_SMALL)
         NAME(SPARK_ERR_INVALID_VALUE)
+        NAME(SPARK_ERR_INVALID_CAPTURE)
         NAME(SPARK_ERR_UNSUPPORTED)
         NAME(SPARK_ERR_UNSUPPORTED_OP)
         NAME(SPARK_ERR_UNSUPPORTED_ARCH)
@@ -42,6 +43,7 @@ const char* status_name(spark_status status) {
         NAME(SPARK_ERR_NO_DEVICE)
         NAME(SPARK_ERR_DRIVER)
         NAME(SPARK_ERR_LAUNCH)
+        NAME(SPARK_ERR_DEVICE_MEMORY)
         NAME(SPARK_ERR_HOST_MEMORY)
         NAME(SPARK_ERR_INTERNAL)
 #undef NAME

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice in words: each row with the first limit that it fails, or why it was taken.
+// The choice in words: each row with the first limit that it fails, or what it costs and of what.
+#include <cstdarg>
 #include <cstdio>
 
 #include "dispatch/pick.h"
@@ -9,39 +10,72 @@ namespace {
 
 constexpr const char* RELATION[] = {"%", "<=", ">=", "=="};
 
+// Text that may be longer than its room: what does not fit is counted all the same.
+struct Page {
+    char* text;
+    size_t capacity, used;
+
+    __attribute__((format(printf, 2, 3))) void print(const char* format, ...) {
+        va_list values;
+        va_start(values, format);
+        bool room = used < capacity;
+        int n = vsnprintf(room ? text + used : nullptr, room ? capacity - used : 0, format, values);
+        va_end(values);
+        used += n > 0 ? static_cast<size_t>(n) : 0;
+    }
+};
+
+long long ll(int64_t value) { return static_cast<long long>(value); }
+
+// "12.345 us: 264 blocks, 2 on an SM, 128 steps of ..."
+void print_price(const Request& request, const Row& row, Page& page) {
+    if (request.load == nullptr) return page.print("%s", row.because);
+    Load load;
+    request.load(*request.work, row, load);
+    int64_t ns = price(request, row) / 1000;
+    page.print("%lld.%03lld us: %lld blocks, %u an SM, steps %lld (at most %lld, %u under way) of %u products, "
+               "%u shared, %u fetched, %u issued, %u syncs, %u written; %llu bytes, %u launches, %llu merged; %s",
+               ll(ns / 1000), ll(ns % 1000), ll(load.blocks), request.target->resident[row.kernel->index],
+               ll(load.steps), ll(load.longest), load.stages, load.step.products, load.step.shared, load.step.fetched,
+               load.step.issued, load.syncs, load.written, static_cast<unsigned long long>(load.bytes), load.launches,
+               static_cast<unsigned long long>(load.merged), row.because);
+}
+
 } // namespace
 
 void describe(const Request& request, const Row& row, const Verdict& verdict, char* text, size_t capacity) {
     const Term* term = verdict.term;
     switch (verdict.kind) {
-    case Verdict::chosen: snprintf(text, capacity, "%s", row.because); return;
+    case Verdict::legal: snprintf(text, capacity, "%s", row.because); return;
     case Verdict::not_deterministic: snprintf(text, capacity, "is not deterministic"); return;
+    case Verdict::not_invariant: snprintf(text, capacity, "adds in an order that follows the batch"); return;
+    case Verdict::other_order: snprintf(text, capacity, "adds in another order than the calls beside it"); return;
     case Verdict::pattern: snprintf(text, capacity, "LIBSPARK_KERNEL=%s leaves it out", request.pattern); return;
     case Verdict::not_asked: snprintf(text, capacity, "exec.kernel_id asks for another"); return;
-    case Verdict::limit:
-    case Verdict::legal: break;
+    case Verdict::limit: break;
     }
     const char* fact = request.fact_names[term->fact];
-    snprintf(text, capacity, "%s is %lld; the kernel %s %s%s%lld", fact,
-             static_cast<long long>(request.facts[term->fact]),
-             verdict.kind == Verdict::limit ? "needs" : "is preferred for", fact, RELATION[static_cast<int>(term->rel)],
-             static_cast<long long>(term->value));
+    snprintf(text, capacity, "%s is %lld; the kernel needs %s%s%lld", fact, ll(request.facts[term->fact]), fact,
+             RELATION[static_cast<int>(term->rel)], ll(term->value));
 }
 
 size_t explain(const Request& request, char* text, size_t capacity) {
     const Row* winner = pick(request);
-    size_t used = 0;
+    Page page{text, capacity, 0};
     for (const Row& row : request.rows) {
-        if (row.contract != request.contract) continue;
         Verdict verdict = judge(request, row);
-        char why[160];
-        describe(request, row, verdict, why, sizeof why);
-        bool legal = verdict.kind == Verdict::chosen || verdict.kind == Verdict::legal;
-        int n = snprintf(used < capacity ? text + used : nullptr, used < capacity ? capacity - used : 0,
-                         "%c %-40s %s  %s\n", &row == winner ? '*' : ' ', row.kernel->name, legal ? "yes" : "no ", why);
-        used += n > 0 ? static_cast<size_t>(n) : 0;
+        bool legal = verdict.kind == Verdict::legal;
+        page.print("%c %-40s %s  ", &row == winner ? '*' : ' ', row.kernel->name, legal ? "yes" : "no ");
+        if (legal) {
+            print_price(request, row, page);
+        } else {
+            char why[160];
+            describe(request, row, verdict, why, sizeof why);
+            page.print("%s", why);
+        }
+        page.print("\n");
     }
-    return used;
+    return page.used;
 }
 
 } // namespace spark

@@ -7,8 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace spark {
+
+// FNV-1a, as Kernel::id and Image::check.
+constexpr uint64_t hash(std::string_view text) {
+    uint64_t value = 0xcbf29ce484222325u;
+    for (char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return value;
+}
 
 // A limit is a fact of the problem, a relation and a number: "k%8" is {"k", multiple_of, 8}.
 enum class Rel : uint8_t { multiple_of, at_most, at_least, equal };
@@ -27,12 +35,22 @@ struct Constant {
 
 enum class ImageKind : uint8_t { cubin, ptx };
 
-// Code for one target. PTX is NUL-terminated; data is 64-byte aligned and lives as long as the library.
+// Code for one target, compressed (zlib's format).
 struct Image {
     ImageKind kind;
-    uint16_t arch; // 120, 121 or 90
-    const void* data;
-    size_t size;
+    uint16_t arch; // 120, or 90
+    uint16_t regs; // of a thread, as ptxas gave them; 0 in PTX
+    uint32_t size, packed;
+    uint32_t place;   // in the file, of what is there
+    const void* data; // nullptr: in kernels::testing_file
+    uint64_t check;   // FNV-1a of what is stored
+};
+
+// Images that are not in the library, but in a file beside it.
+struct ImageFile {
+    const char* name;      // "": this build has none
+    std::string_view head; // its first line, with a digest of all that follows
+    size_t bytes;
 };
 
 struct Kernel {
@@ -44,6 +62,7 @@ struct Kernel {
     uint32_t index; // position in kernels::all()
     uint32_t block, smem, regs, ctas_per_sm, param_bytes;
     bool deterministic;
+    uint64_t order; // kernels of a contract with the same one add alike: the same bits; 0: its sums follow the launch
     std::span<const Limit> limits;
     std::span<const Constant> constants;
     std::span<const Image> images;

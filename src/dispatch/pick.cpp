@@ -7,38 +7,61 @@
 namespace spark {
 namespace {
 
-const Term* first_failing(std::span<const Term> terms, const int64_t* facts, uint32_t ignored) {
+const Term* first_failing(std::span<const Term> terms, const int64_t* facts) {
     for (const Term& term : terms) {
-        if ((ignored >> term.fact & 1) == 0 && !term.holds(facts[term.fact])) return &term;
+        if (!term.holds(facts[term.fact])) return &term;
     }
     return nullptr;
 }
 
-} // namespace
-
-// `chosen` here means preferred; which of several preferred rows wins is decided by their order.
-Verdict judge(const Request& request, const Row& row) {
+// `order`: the only one, or 0 for any.
+Verdict judge_as(const Request& request, const Row& row, uint64_t order) {
     const Kernel& kernel = *row.kernel;
     if (request.kernel_id != 0 && kernel.id != request.kernel_id) return {Verdict::not_asked, nullptr};
-    if (const Term* term = first_failing({row.limits, row.num_limits}, request.facts, 0)) return {Verdict::limit, term};
+    if (const Term* term = first_failing({row.limits, row.num_limits}, request.facts)) return {Verdict::limit, term};
     if (request.deterministic && !kernel.deterministic) return {Verdict::not_deterministic, nullptr};
-    if (request.kernel_id != 0) return {Verdict::chosen, nullptr};
+    if (request.batch_invariant && kernel.order == 0) return {Verdict::not_invariant, nullptr};
+    if (request.kernel_id != 0) return {Verdict::legal, nullptr};
     if (request.pattern != nullptr && fnmatch(request.pattern, kernel.name, 0) != 0) return {Verdict::pattern, nullptr};
-    uint32_t ignored = request.batch_invariant ? request.batch_facts : 0;
-    const Term* term = first_failing({row.prefer, row.num_prefer}, request.facts, ignored);
-    return {term == nullptr ? Verdict::chosen : Verdict::legal, term};
+    if (order != 0 && kernel.order != order) return {Verdict::other_order, nullptr};
+    return {Verdict::legal, nullptr};
 }
 
-// If nothing is both legal and preferred, the last legal row is taken: the plain kernel.
-const Row* pick(const Request& request) {
-    const Row* last = nullptr;
+// The order that all calls of this kind take, whatever their batch; 0 = any.
+uint64_t order_of(const Request& request) {
+    if (!request.batch_invariant) return 0;
     for (const Row& row : request.rows) {
-        if (row.contract != request.contract) continue;
-        Verdict verdict = judge(request, row);
-        if (verdict.kind == Verdict::chosen) return &row;
-        if (verdict.kind == Verdict::legal) last = &row;
+        if (judge_as(request, row, 0).kind == Verdict::legal) return row.kernel->order;
     }
-    return last;
+    return 0;
+}
+
+} // namespace
+
+Verdict judge(const Request& request, const Row& row) { return judge_as(request, row, order_of(request)); }
+
+bool can_run(const Request& request, const Row& row) {
+    Verdict::Kind kind = judge_as(request, row, 0).kind;
+    return kind == Verdict::legal || kind == Verdict::pattern;
+}
+
+int64_t price(const Request& request, const Row& row) {
+    if (request.load == nullptr) return 0;
+    Load load;
+    request.load(*request.work, row, load);
+    return cost(*request.target, request.target->fits[row.fit], request.target->resident[row.kernel->index], load);
+}
+
+const Row* pick(const Request& request) {
+    const Row* cheapest = nullptr;
+    int64_t least = 0;
+    uint64_t order = order_of(request);
+    for (const Row& row : request.rows) {
+        if (judge_as(request, row, order).kind != Verdict::legal) continue;
+        int64_t found = price(request, row);
+        if (cheapest == nullptr || found < least) cheapest = &row, least = found;
+    }
+    return cheapest;
 }
 
 } // namespace spark

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing a kernel: the first row of the contract that is legal and preferred. A pure function of the request:
-// the same answer every time. Knows neither operators nor the driver.
+// Choosing a kernel: of the rows of the contract that are legal, the one that costs least on this chip; of several, the
+// first of the table. A pure function of the request: the same answer every time. Knows neither operators nor the
+// driver.
+//
+// Where a row's bits must not follow the batch, the order of sums is that of the first legal row, which is no matter of
+// the batch. Among the kernels of this order the cheapest is taken, as ever: all of them give the same bits.
 #pragma once
 
 #include <spark.h>
@@ -9,31 +13,42 @@
 
 namespace spark {
 
+struct Work; // an operator's checked problem (ops/operator.h); only passed on here
+
 struct Request {
-    std::span<const Row> rows;
+    std::span<const Row> rows; // of the contract
     std::span<const char* const> fact_names;
     const int64_t* facts;
-    uint64_t contract;
-    uint32_t batch_facts; // bit i: fact i says how many rows there are; ignored where only preferences count
+    const Target* target;
+    void (*load)(const Work& work, const Row& row, Load& load); // of a legal row; nullptr: all rows cost the same
+    const Work* work;
     bool deterministic;   // only kernels that promise it
-    bool batch_invariant; // preferences must not look at batch_facts
+    bool batch_invariant; // only kernels whose order of sums is their own, and all of one order
     const char* pattern;  // LIBSPARK_KERNEL, or nullptr
     uint64_t kernel_id;   // the caller's choice, or 0
 };
 
-// Why a row cannot be taken. `term` is set for limit and preference.
+// Why a row cannot be taken. `term` is set for limit.
 struct Verdict {
-    enum Kind : uint8_t { chosen, legal, limit, not_deterministic, pattern, not_asked } kind;
+    enum Kind : uint8_t { legal, limit, not_deterministic, not_invariant, other_order, pattern, not_asked } kind;
     const Term* term;
 };
 
 Verdict judge(const Request& request, const Row& row);
+
+// Whether a caller may ask for the row's kernel by its id: neither LIBSPARK_KERNEL nor others' order of sums matters.
+bool can_run(const Request& request, const Row& row);
+
+// Picoseconds, by the formula of cost.h; 0 where the operator has no load.
+int64_t price(const Request& request, const Row& row);
+
 const Row* pick(const Request& request);
 
 // "k is 4095; the kernel needs k%8", into text.
 void describe(const Request& request, const Row& row, const Verdict& verdict, char* text, size_t capacity);
 
-// All rows of the contract, one line each, '*' before the chosen one. Returns the size that was needed, without NUL.
+// All rows of the contract, one line each with its cost, '*' before the chosen one. Returns the size that was needed,
+// without NUL.
 size_t explain(const Request& request, char* text, size_t capacity);
 
 } // namespace spark

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row of a dispatch table: a kernel, when it is preferred, and why. Legality is not repeated here: it is the
-// kernel's own limits. Everything is resolved while compiling; a row that names a removed kernel, or a fact the
-// operator does not have, does not compile.
+// One row of a dispatch table: a kernel, and what it is for. Legality is not repeated here: it is the kernel's own
+// limits; nor is cost, which follows from the kernel's constants. Everything is resolved while compiling; a row that
+// names a removed kernel, or a kernel whose limit is on a fact the operator does not have, does not compile.
 //
-//   ROW(gemm_bf16_tn__64x128x64_s3,  "m<=64",  "short M: one wave, deep K tile")
-//       kernel                       prefer    because
+//   ROW(gemm_bf16_tn__64x128x64_s3, "short M: one wave, deep K tile")
+//       kernel                      because
 #pragma once
 
+#include <array>
 #include <string_view>
 
-#include "dispatch/kernel.h"
+#include "dispatch/cost.h"
 
 namespace spark {
 
 constexpr uint32_t MAX_FACTS = 32;
-constexpr uint32_t MAX_TERMS = 8;
 constexpr uint32_t MAX_LIMITS = 24;
 
 // A condition on one fact of the problem.
@@ -37,18 +37,13 @@ struct Term {
 struct Row {
     const Kernel* kernel;
     uint64_t contract; // hash of the name left of "__"
-    uint8_t num_prefer, num_limits;
-    Term prefer[MAX_TERMS];
+    uint16_t count;    // rows of this contract from here on; those of a contract stand together
+    uint8_t fit;       // of the contract, see fit_index
+    Tile tile;
+    uint8_t num_limits;
     Term limits[MAX_LIMITS];
     const char* because;
 };
-
-// FNV-1a, as Kernel::id.
-constexpr uint64_t hash(std::string_view text) {
-    uint64_t value = 0xcbf29ce484222325u;
-    for (char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return value;
-}
 
 namespace detail {
 
@@ -59,45 +54,50 @@ consteval uint8_t fact_index(std::string_view name, std::span<const char* const>
     for (size_t i = 0; i < facts.size(); ++i) {
         if (name == facts[i]) return static_cast<uint8_t>(i);
     }
-    dispatch_table_is_wrong("a limit or preference names a fact that the operator does not have");
+    dispatch_table_is_wrong("a limit names a fact that the operator does not have");
     return 0;
-}
-
-// "m>=65" with one of % <= >= ==.
-consteval Term parse_term(std::string_view text, std::span<const char* const> facts) {
-    size_t end = text.find_first_of("%<>=");
-    if (end == text.npos) dispatch_table_is_wrong("a preference has no relation");
-    bool modulo = text[end] == '%';
-    Rel rel = modulo             ? Rel::multiple_of
-              : text[end] == '<' ? Rel::at_most
-              : text[end] == '>' ? Rel::at_least
-                                 : Rel::equal;
-    if (!modulo && text[end + 1] != '=') dispatch_table_is_wrong("only %, <=, >= and == are relations");
-    int64_t value = 0;
-    for (char c : text.substr(end + (modulo ? 1 : 2))) {
-        if (c < '0' || c > '9') dispatch_table_is_wrong("a preference ends in a number");
-        value = value * 10 + (c - '0');
-    }
-    return {fact_index(text.substr(0, end), facts), rel, value};
 }
 
 } // namespace detail
 
-consteval Row make_row(const Kernel& kernel, std::string_view prefer, const char* because,
-                       std::span<const char* const> facts) {
+consteval Row make_row(const Kernel& kernel, const char* because, std::span<const char* const> facts) {
     Row row{};
     row.kernel = &kernel;
     row.contract = hash(kernel.contract);
     row.because = because;
-    while (!prefer.empty()) {
-        size_t end = prefer.find(' ');
-        row.prefer[row.num_prefer++] = detail::parse_term(prefer.substr(0, end), facts);
-        prefer = end == prefer.npos ? std::string_view() : prefer.substr(end + 1);
-    }
     for (const Limit& limit : kernel.limits) {
         row.limits[row.num_limits++] = {detail::fact_index(limit.fact, facts), limit.rel, limit.value};
     }
     return row;
+}
+
+consteval Tile no_tile(const Kernel&) { return {}; }
+
+// The rows of a table, found by their contract: each says how many of its own follow. tile_of: const Kernel& -> Tile.
+template <size_t N, class TileOf = Tile (*)(const Kernel&)>
+consteval std::array<Row, N> make_table(const Row (&rows)[N], TileOf tile_of = no_tile) {
+    std::array<Row, N> table;
+    for (size_t i = N; i-- > 0;) {
+        table[i] = rows[i];
+        table[i].tile = tile_of(*rows[i].kernel);
+        table[i].fit = fit_index(rows[i].kernel->contract);
+        bool first = i + 1 == N || rows[i + 1].contract != rows[i].contract;
+        table[i].count = static_cast<uint16_t>(first ? 1 : table[i + 1].count + 1);
+        for (size_t j = i + table[i].count; j < N; ++j) {
+            if (rows[j].contract == rows[i].contract) {
+                detail::dispatch_table_is_wrong("the rows of a contract do not stand together");
+            }
+        }
+    }
+    return table;
+}
+
+// All rows of the contract, in order; none if the table has none.
+inline std::span<const Row> rows_of(std::span<const Row> table, uint64_t contract) {
+    for (size_t i = 0; i < table.size(); i += table[i].count) {
+        if (table[i].contract == contract) return table.subspan(i, table[i].count);
+    }
+    return {};
 }
 
 } // namespace spark

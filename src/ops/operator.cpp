@@ -22,14 +22,13 @@ constexpr const Operator* OPERATORS[] = {
 
 // Nothing was legal: say which kernels there are and why the last of them, the plain one, refused.
 spark_status nothing_fits(const Call& call, Report& report) {
-    const Row *last = nullptr, *asked = nullptr;
+    const Row* asked = nullptr;
     for (const Row& row : call.request.rows) {
-        if (call.request.kernel_id != 0 && row.kernel->id == call.request.kernel_id) asked = &row;
-        if (row.contract == call.request.contract) last = &row;
+        if (row.kernel->id == call.request.kernel_id) asked = &row;
     }
     char why[160];
     if (call.request.kernel_id != 0) {
-        if (asked == nullptr || asked->contract != call.request.contract) {
+        if (asked == nullptr) {
             return report.fail(SPARK_ERR_INVALID_VALUE,
                                "exec.kernel_id is 0x%llx; no kernel of %s has it, see spark_op_kernels",
                                static_cast<unsigned long long>(call.request.kernel_id), call.work.contract.name);
@@ -37,12 +36,13 @@ spark_status nothing_fits(const Call& call, Report& report) {
         describe(call.request, *asked, judge(call.request, *asked), why, sizeof why);
         return report.fail(SPARK_ERR_INVALID_VALUE, "exec.kernel_id asks for %s, but %s", asked->kernel->name, why);
     }
-    if (last == nullptr) {
+    if (call.request.rows.empty()) {
         return report.fail(SPARK_ERR_UNSUPPORTED, "no kernel %s in this build; it was built without that family",
                            call.work.contract.name);
     }
-    describe(call.request, *last, judge(call.request, *last), why, sizeof why);
-    return report.fail(SPARK_ERR_UNSUPPORTED_SHAPE, "no kernel takes it; %s: %s", last->kernel->name, why);
+    const Row& last = call.request.rows.back();
+    describe(call.request, last, judge(call.request, last), why, sizeof why);
+    return report.fail(SPARK_ERR_UNSUPPORTED_SHAPE, "no kernel takes it; %s: %s", last.kernel->name, why);
 }
 
 } // namespace
@@ -54,24 +54,25 @@ const Operator* find_operator(uint32_t op) {
     return nullptr;
 }
 
-spark_status prepare_call(const spark_context& ctx, const spark_args* args, bool at_launch, uint64_t kernel_id,
-                          Call& call, Report& report) {
+spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_launch, uint64_t kernel_id, Call& call,
+                          Report& report) {
     const OpSpec* spec = nullptr;
     if (spark_status s = read_args(args, call.args, spec, report)) return s;
     if (spark_status s = validate(*spec, call.args, at_launch, call.bound, report)) return s;
     call.op = find_operator(spec->desc->op);
     Work& work = call.work;
-    work.sm_count = ctx.info.sm_count;
+    work.target = &ctx.target;
     work.empty = false;
     work.flops = work.bytes = 0;
     if (spark_status s = call.op->check(call.bound, work, report)) return s;
     const char* pattern = knobs().kernel;
     if (pattern != nullptr && *pattern == 0) pattern = nullptr;
-    call.request = {call.op->rows,
+    call.request = {work.empty ? std::span<const Row>() : rows_of(call.op->rows, work.contract.id),
                     call.op->fact_names,
                     work.facts,
-                    work.contract.id,
-                    call.op->batch_facts,
+                    work.target,
+                    call.op->load,
+                    &work,
                     (call.bound.flags & SPARK_FLAG_DETERMINISTIC) != 0,
                     (call.bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0,
                     pattern,
@@ -85,7 +86,7 @@ spark_status make_plan(const Call& call, const Row* row, spark_devptr workspace,
     plan.workspace_size = 0;
     plan.count = 0;
     if (row == nullptr) return SPARK_OK;
-    call.op->plan(call.work, *row->kernel, plan);
+    call.op->plan(call.work, *row, plan);
     for (const Launch& work : plan.all()) {
         if (work.param_bytes == (work.kernel->param_bytes + 7) / 8 * 8) continue; // a struct ends on its alignment
         return report.fail(SPARK_ERR_INTERNAL, "%s takes %u bytes of parameters, the plan made %u", work.kernel->name,

@@ -23,7 +23,7 @@ struct Contract {
 
 // A checked problem, ready for the choice of a kernel.
 struct Work {
-    uint32_t sm_count; // of the device; 0 where it is not known. The one thing here that check finds filled
+    const Target* target; // the device. The one thing here that check finds filled
     Contract contract;
     bool empty;               // nothing to launch
     int64_t facts[MAX_FACTS]; // in the order of Operator::fact_names
@@ -37,15 +37,20 @@ struct Work {
     template <class Problem> const Problem& as() const { return *reinterpret_cast<const Problem*>(problem); }
 };
 
+// In the place of a factor of 0 that scores are multiplied with before a softmax: all finite ones vanish beside 1, and
+// -infinity, which marks what is hidden, stays.
+constexpr float SMALLEST_SCALE = 0x1p-149f;
+
 struct Operator {
     uint32_t op;
     std::span<const Row> rows;
     std::span<const char* const> fact_names;
-    uint32_t batch_facts; // bit i: fact i counts independent rows (see Request)
     spark_status (*check)(const Bound& bound, Work& work, Report& report);
-    // Adds the launches of the work, the chosen kernel's among them. Runs for queries too: what it sets but addresses
-    // must follow from the declared shapes alone.
-    void (*plan)(const Work& work, const Kernel& kernel, Plan& plan);
+    // Adds the launches of the work, the chosen row's kernel among them. Runs for queries too: what it sets but
+    // addresses must follow from the declared shapes alone.
+    void (*plan)(const Work& work, const Row& row, Plan& plan);
+    // What those launches would do, for the choice among rows; nullptr: the first legal row is taken.
+    void (*load)(const Work& work, const Row& row, Load& load);
 };
 
 const Operator* find_operator(uint32_t op);
@@ -61,8 +66,8 @@ struct Call {
 };
 
 // Everything up to the choice of the kernel. kernel_id 0 = the library's choice.
-spark_status prepare_call(const spark_context& ctx, const spark_args* args, bool at_launch, uint64_t kernel_id,
-                          Call& call, Report& report);
+spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_launch, uint64_t kernel_id, Call& call,
+                          Report& report);
 
 // What the row's kernel would enqueue for this call; nothing if row is nullptr.
 spark_status make_plan(const Call& call, const Row* row, spark_devptr workspace, Plan& plan, Report& report);

@@ -11,17 +11,34 @@
 namespace spark {
 namespace {
 
-constinit spark_context slots[MAX_CONTEXTS]{};
+// What Context::handle holds while no context lives in the slot. No handle is that small.
+enum State : uint64_t { EMPTY, BUSY };
 
-spark_context* claim() {
-    for (spark_context& slot : slots) {
-        uint32_t expected = spark_context::empty;
-        if (slot.state.compare_exchange_strong(expected, spark_context::making)) return &slot;
+constexpr uint64_t MARK = 0x5ca9, MARK_SHIFT = 48, COUNT_SHIFT = 6, COUNT_MASK = (uint64_t{1} << 42) - 1;
+static_assert(MAX_CONTEXTS == 1 << COUNT_SHIFT && sizeof(spark_context*) == sizeof(uint64_t));
+
+constinit Context slots[MAX_CONTEXTS]{};
+constinit std::atomic<uint64_t> contexts_made{0};
+
+Context* claim() {
+    for (Context& slot : slots) {
+        uint64_t expected = EMPTY;
+        if (slot.handle.compare_exchange_strong(expected, BUSY)) return &slot;
     }
     return nullptr;
 }
 
-spark_status open_offline(const spark_context_desc& desc, spark_context& ctx, Report& report) {
+uint64_t new_handle(const Context& slot) {
+    uint64_t count = contexts_made.fetch_add(1, std::memory_order_relaxed) & COUNT_MASK;
+    return MARK << MARK_SHIFT | count << COUNT_SHIFT | static_cast<uint64_t>(&slot - slots);
+}
+
+// The slot that a handle names, whoever lives there; any number names one.
+Context& slot_of(uint64_t handle) { return slots[handle % MAX_CONTEXTS]; }
+
+bool is_handle(uint64_t number) { return number >> MARK_SHIFT == MARK; }
+
+spark_status open_offline(const spark_context_desc& desc, Context& ctx, Report& report) {
     if (!arch_supported(desc.offline_arch)) {
         return report.fail(SPARK_ERR_UNSUPPORTED_ARCH, "desc.offline_arch is %u; 120 or 121 wanted (90 for testing)",
                            desc.offline_arch);
@@ -36,14 +53,13 @@ spark_status open_offline(const spark_context_desc& desc, spark_context& ctx, Re
     return SPARK_OK;
 }
 
-spark_status open_device(const spark_context_desc& desc, spark_context& ctx, Report& report) {
+spark_status open_device(const spark_context_desc& desc, Context& ctx, Report& report) {
     const Driver* d = nullptr;
     if (spark_status s = driver(d, report)) return s;
     if (spark_status s = device_info(*d, desc.device, ctx.info, report)) return s;
-    if (ctx.info.supported == 0) {
-        return report.fail(SPARK_ERR_UNSUPPORTED_ARCH, "device %d (%s) has %s", desc.device, ctx.info.name,
-                           ctx.info.reason);
-    }
+    char why[512];
+    if (ctx.info.supported == 0 && !device_supported(ctx.info, why, sizeof why))
+        return report.fail(SPARK_ERR_UNSUPPORTED_ARCH, "device %d (%s) has %s", desc.device, ctx.info.name, why);
     if (int rc = d->device_get(&ctx.device, desc.device)) return driver_failed(*d, rc, "opening the device", report);
     size_t count = kernels::all().size() + 1;
     ctx.kernels = static_cast<std::atomic<void*>*>(calloc(count, sizeof(std::atomic<void*>)));
@@ -71,7 +87,22 @@ spark_status open_device(const spark_context_desc& desc, spark_context& ctx, Rep
     return SPARK_OK;
 }
 
-void release(spark_context& ctx) {
+spark_status prepare_dispatch(Context& ctx, Report& report) {
+    ctx.target = find_target(arch_of(ctx.info), ctx.info.name, ctx.info.sm_count);
+    std::span<const Kernel* const> all = kernels::all();
+    ctx.resident = static_cast<uint8_t*>(calloc(all.size() + 1, 1));
+    if (ctx.resident == nullptr) {
+        return report.fail(SPARK_ERR_HOST_MEMORY, "no host memory for a table of %zu kernels", all.size());
+    }
+    for (const Kernel* kernel : all) {
+        ctx.resident[kernel->index] = static_cast<uint8_t>(resident_blocks(ctx.target, *kernel));
+    }
+    ctx.target.resident = ctx.resident;
+    return SPARK_OK;
+}
+
+// Gives back what the slot holds, and the slot.
+void close(Context& ctx) {
     if (ctx.libraries != nullptr && ctx.driver != nullptr) {
         for (size_t i = 0; i < kernels::all().size(); ++i) {
             if (ctx.libraries[i] != nullptr) ctx.driver->library_unload(ctx.libraries[i]);
@@ -80,22 +111,21 @@ void release(spark_context& ctx) {
     if (ctx.owns_primary && ctx.driver != nullptr) ctx.driver->primary_release(ctx.device);
     free(ctx.kernels);
     free(ctx.libraries);
+    free(ctx.resident);
     ctx.kernels = nullptr;
     ctx.libraries = nullptr;
+    ctx.resident = nullptr;
     ctx.driver = nullptr;
     ctx.owns_primary = false;
-}
-
-bool is_slot(const spark_context* ctx) {
-    auto address = reinterpret_cast<uintptr_t>(ctx), first = reinterpret_cast<uintptr_t>(slots);
-    return address >= first && address < first + sizeof slots && (address - first) % sizeof(spark_context) == 0;
+    pthread_mutex_destroy(&ctx.load_mutex);
+    ctx.handle.store(EMPTY, std::memory_order_release);
 }
 
 } // namespace
 
 spark_status context_create(const spark_context_desc& desc, spark_context*& out, Report& report) {
     if (desc.flags != 0) return report.fail(SPARK_ERR_INVALID_RESERVED, "desc.flags is %u; 0 wanted", desc.flags);
-    spark_context* ctx = claim();
+    Context* ctx = claim();
     if (ctx == nullptr)
         return report.fail(SPARK_ERR_UNSUPPORTED, "%u contexts are alive; at most %u may be", MAX_CONTEXTS,
                            MAX_CONTEXTS);
@@ -104,34 +134,36 @@ spark_status context_create(const spark_context_desc& desc, spark_context*& out,
     ctx->owns_primary = false;
     pthread_mutex_init(&ctx->load_mutex, nullptr);
     spark_status status = desc.offline_arch != 0 ? open_offline(desc, *ctx, report) : open_device(desc, *ctx, report);
+    if (status == SPARK_OK) status = prepare_dispatch(*ctx, report);
     if (status != SPARK_OK) {
-        release(*ctx);
-        ctx->state.store(spark_context::empty, std::memory_order_release);
+        close(*ctx);
         return status;
     }
-    ctx->state.store(spark_context::live, std::memory_order_release);
-    out = ctx;
+    uint64_t handle = new_handle(*ctx);
+    ctx->handle.store(handle, std::memory_order_release);
+    out = reinterpret_cast<spark_context*>(handle);
     return SPARK_OK;
 }
 
-void context_destroy(spark_context* ctx) {
-    uint32_t expected = spark_context::live;
-    if (!is_slot(ctx) || !ctx->state.compare_exchange_strong(expected, spark_context::making)) return;
-    release(*ctx);
-    pthread_mutex_destroy(&ctx->load_mutex);
-    ctx->state.store(spark_context::empty, std::memory_order_release);
+void context_destroy(spark_context* handle) {
+    auto number = reinterpret_cast<uint64_t>(handle);
+    Context& ctx = slot_of(number);
+    if (is_handle(number) && ctx.handle.compare_exchange_strong(number, BUSY)) close(ctx);
 }
 
-spark_status context_check(spark_context* ctx, bool online, Report& report) {
-    if (ctx == nullptr)
+spark_status context_find(spark_context* handle, bool online, Context*& out, Report& report) {
+    if (handle == nullptr)
         return report.fail(SPARK_ERR_INVALID_HANDLE, "ctx is NULL; a context from spark_context_create wanted");
-    if (!is_slot(ctx) || ctx->state.load(std::memory_order_acquire) != spark_context::live) {
+    auto number = reinterpret_cast<uint64_t>(handle);
+    Context& ctx = slot_of(number);
+    if (!is_handle(number) || ctx.handle.load(std::memory_order_acquire) != number) {
         return report.fail(SPARK_ERR_INVALID_HANDLE, "ctx is not a live context of this library");
     }
-    if (online && ctx->driver == nullptr) {
+    if (online && ctx.driver == nullptr) {
         return report.fail(SPARK_ERR_NO_DEVICE, "ctx is offline (arch %u): it answers query, explain and kernels only",
-                           arch_of(ctx->info));
+                           arch_of(ctx.info));
     }
+    out = &ctx;
     const Driver* d = nullptr;
     return online ? driver(d, report) : SPARK_OK;
 }

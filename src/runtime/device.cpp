@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "runtime/context.h"
+#include "runtime/image.h"
 
 namespace spark {
 namespace {
@@ -12,7 +13,17 @@ enum : int { SM_COUNT = 16, L2_BYTES = 38, CC_MAJOR = 75, CC_MINOR = 76, SMEM_OP
 
 } // namespace
 
-bool arch_supported(uint32_t arch) { return arch == 120 || arch == 121 || arch == 90; }
+bool arch_supported(uint32_t arch) { return arch == 120 || arch == 121 || arch == ARCH_FOR_TESTING; }
+
+bool device_supported(const spark_device_info& info, char* why, size_t size) {
+    uint32_t arch = arch_of(info);
+    if (!arch_supported(arch)) {
+        snprintf(why, size, "compute capability %u.%u; 12.0 or 12.1 wanted (9.0 for testing)", info.cc_major,
+                 info.cc_minor);
+        return false;
+    }
+    return arch != ARCH_FOR_TESTING || testing_images(why, size);
+}
 
 spark_status device_info(const Driver& d, int32_t ordinal, spark_device_info& info, Report& report) {
     int count = 0, device = 0;
@@ -40,11 +51,7 @@ spark_status device_info(const Driver& d, int32_t ordinal, spark_device_info& in
     if (int rc = d.device_name(info.name, sizeof info.name, device))
         return driver_failed(d, rc, "reading the name", report);
     info.name[sizeof info.name - 1] = 0;
-    info.supported = arch_supported(arch_of(info));
-    if (info.supported == 0) {
-        snprintf(info.reason, sizeof info.reason, "compute capability %u.%u; 12.0 or 12.1 wanted (9.0 for testing)",
-                 info.cc_major, info.cc_minor);
-    }
+    info.supported = device_supported(info, info.reason, sizeof info.reason);
     return SPARK_OK;
 }
 

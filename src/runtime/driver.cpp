@@ -13,6 +13,7 @@
 
 #include "core/knobs.h"
 #include "core/log.h"
+#include "runtime/beside.h"
 
 namespace spark {
 namespace {
@@ -48,22 +49,16 @@ spark_status resolve(void* library, const char* name, Report& report) {
     }
 #include "runtime/driver_symbols.inc"
 #undef FN
-    table.last_report = reinterpret_cast<const char* (*)()>(dlsym(library, "spark_emu_last_report"));
-    table.emulated = table.last_report != nullptr;
+    table.explain = reinterpret_cast<const char* (*)(int)>(dlsym(library, "spark_emu_explain"));
+    table.emulated = table.explain != nullptr;
     return SPARK_OK;
 }
 
-// The emulator stands beside this library, else wherever the loader finds it.
-void* open_emulator() {
-    Dl_info here{};
-    char path[4096];
-    if (dladdr(reinterpret_cast<void*>(&open_emulator), &here) != 0 && here.dli_fname != nullptr) {
-        const char* slash = strrchr(here.dli_fname, '/');
-        int folder = slash != nullptr ? static_cast<int>(slash - here.dli_fname + 1) : 0;
-        int n = snprintf(path, sizeof path, "%.*s%s", folder, here.dli_fname, EMULATOR);
-        if (folder != 0 && n > 0 && static_cast<size_t>(n) < sizeof path) {
-            if (void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL)) return library;
-        }
+// The emulator stands beside this library, else wherever the loader finds it. `path` receives the first place.
+void* open_emulator(char (&path)[4096]) {
+    path[0] = 0;
+    if (path_beside(EMULATOR, path, sizeof path)) {
+        if (void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL)) return library;
     }
     return dlopen(EMULATOR, RTLD_NOW | RTLD_LOCAL);
 }
@@ -89,10 +84,20 @@ spark_status start(void* library, const char* name, Report& report) {
     return SPARK_OK;
 }
 
+spark_status start_emulator(Report& report) {
+    char path[4096];
+    void* library = open_emulator(path);
+    if (library != nullptr) return start(library, EMULATOR, report);
+    const char* why = dlerror();
+    return report.fail(SPARK_ERR_NO_DRIVER, "no emulator: it is neither %s nor where the loader looks for %s: %s",
+                       *path != 0 ? path : "beside this library, whose folder is not known,", EMULATOR,
+                       why != nullptr ? why : "no reason given");
+}
+
 spark_status open_driver(Report& report) {
     const char* choice = knobs().driver;
     if (choice == nullptr || *choice == 0) choice = "gpu";
-    if (strcmp(choice, "emu") == 0) return start(open_emulator(), EMULATOR, report);
+    if (strcmp(choice, "emu") == 0) return start_emulator(report);
     bool automatic = strcmp(choice, "auto") == 0;
     if (!automatic && strcmp(choice, "gpu") != 0) return start(dlopen(choice, RTLD_NOW | RTLD_LOCAL), choice, report);
     spark_status status = start(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), "libcuda.so.1", report);
@@ -101,11 +106,17 @@ spark_status open_driver(Report& report) {
     if (status == SPARK_OK && table.device_count(&count) == DRIVER_OK && count > 0) return SPARK_OK;
     log_line(SPARK_LOG_WARN, "driver", "no GPU (%s): the emulator is used",
              status != SPARK_OK ? report.message() : "0 devices");
-    return start(open_emulator(), EMULATOR, report);
+    return start_emulator(report);
 }
 
 bool device_fault(int code) {
     return (code >= 700 && code <= 720 && code != 701 && code != 704 && code != 705) || code == 721;
+}
+
+spark_status status_of(int code) {
+    if (code == DRIVER_OUT_OF_MEMORY) return SPARK_ERR_DEVICE_MEMORY;
+    if (code >= DRIVER_CAPTURE_UNSUPPORTED && code <= DRIVER_CAPTURE_WRONG_THREAD) return SPARK_ERR_INVALID_CAPTURE;
+    return device_fault(code) ? SPARK_ERR_LAUNCH : SPARK_ERR_DRIVER;
 }
 
 } // namespace
@@ -135,11 +146,9 @@ spark_status driver_failed(const Driver& d, int code, const char* what, Report& 
     const char *name = nullptr, *text = nullptr;
     if (d.error_name(code, &name) != DRIVER_OK || name == nullptr) name = "unknown error";
     if (d.error_string(code, &text) != DRIVER_OK || text == nullptr) text = "";
-    const char* found = d.last_report != nullptr ? d.last_report() : nullptr;
-    bool fault = device_fault(code);
-    if (!fault || found == nullptr || *found == 0) found = "";
+    const char* found = d.explain != nullptr ? d.explain(code) : "";
     report.set_driver_code(code);
-    return report.fail(fault ? SPARK_ERR_LAUNCH : SPARK_ERR_DRIVER, "%s failed: %s (%d)%s%s", what, name, code,
+    return report.fail(status_of(code), "%s failed: %s (%d)%s%s", what, name, code,
                        *found != 0  ? ": "
                        : *text != 0 ? ": "
                                     : "",

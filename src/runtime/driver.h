@@ -10,19 +10,41 @@
 
 namespace spark {
 
+// CUgraphExecUpdateResultInfo: why a graph was not updated.
+struct GraphUpdateResult {
+    int result;
+    void* node; // of the new graph
+    void* from_node;
+};
+
 struct Driver {
 #define FN(member, symbol, since, required, parameters) int(*member) parameters;
 #include "runtime/driver_symbols.inc"
 #undef FN
-    const char* (*last_report)(); // the emulator's: what it found in the last failed launch; nullptr on a GPU
+    const char* (*explain)(int code); // the emulator's: what is behind a failed call, or ""; nullptr on a GPU
     int32_t version_number;
     bool emulated;
 };
 
+// What each function is called, for messages.
+struct DriverNames {
+#define FN(member, symbol, since, required, parameters) const char* member = symbol;
+#include "runtime/driver_symbols.inc"
+#undef FN
+};
+inline constexpr DriverNames DRIVER_NAMES;
+
 // Driver result codes that are acted on.
 enum : int {
     DRIVER_OK = 0,
+    DRIVER_OUT_OF_MEMORY = 2,
+    DRIVER_INVALID_HANDLE = 400,
     DRIVER_NOT_READY = 600,
+    DRIVER_PEER_ALREADY_ENABLED = 704,
+    DRIVER_CAPTURE_UNSUPPORTED = 900, // the first of the refusals about captures
+    DRIVER_CAPTURE_IMPLICIT = 906,
+    DRIVER_CAPTURE_WRONG_THREAD = 908, // the last of them
+    DRIVER_UPDATE_FAILED = 910,
     DRIVER_INVALID_IMAGE = 200,
     DRIVER_NO_BINARY = 209,
     DRIVER_INVALID_PTX = 218,
@@ -34,7 +56,8 @@ enum : int {
 spark_status driver(const Driver*& out, Report& report);
 
 // Turns a driver's refusal of `what` into a status and a sentence: its name, its number, its text, and what the
-// emulator found. Errors of work on the device become SPARK_ERR_LAUNCH.
+// emulator found. Errors of work on the device become SPARK_ERR_LAUNCH; what is full, and what a capture does not
+// allow, has a status of its own.
 spark_status driver_failed(const Driver& d, int code, const char* what, Report& report);
 
 } // namespace spark

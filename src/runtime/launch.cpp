@@ -3,12 +3,14 @@
 // in order), leave.
 #include "runtime/launch.h"
 
+#include "runtime/capture.h"
+
 namespace spark {
 namespace {
 
 constexpr spark_stream LAST_NAMED_STREAM = 2; // 0, 1, 2 are the default streams of any context
 
-spark_status check_stream(const spark_context& ctx, spark_stream stream, Report& report) {
+spark_status check_stream(const Context& ctx, spark_stream stream, Report& report) {
     const Driver& d = *ctx.driver;
     if (stream <= LAST_NAMED_STREAM || d.stream_context == nullptr) return SPARK_OK;
     void* owner = nullptr;
@@ -20,7 +22,7 @@ spark_status check_stream(const spark_context& ctx, spark_stream stream, Report&
                        static_cast<unsigned long long>(stream));
 }
 
-spark_status load_unless_capturing(spark_context& ctx, spark_stream stream, const Kernel& kernel, void*& handle,
+spark_status load_unless_capturing(Context& ctx, spark_stream stream, const Kernel& kernel, void*& handle,
                                    Report& report) {
     const Driver& d = *ctx.driver;
     int capturing = 0;
@@ -36,7 +38,7 @@ spark_status load_unless_capturing(spark_context& ctx, spark_stream stream, cons
     return load(ctx, kernel, handle, report);
 }
 
-spark_status enqueue(const spark_context& ctx, spark_stream stream, const Launch& work, Report& report) {
+spark_status enqueue(const Context& ctx, spark_stream stream, const Launch& work, Report& report) {
     const Driver& d = *ctx.driver;
     size_t bytes = work.kernel->param_bytes;
     void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), const_cast<std::byte*>(work.params), // buffer
@@ -49,7 +51,7 @@ spark_status enqueue(const spark_context& ctx, spark_stream stream, const Launch
 
 } // namespace
 
-spark_status load(spark_context& ctx, const Plan& plan, Report& report) {
+spark_status load(Context& ctx, const Plan& plan, Report& report) {
     for (const Launch& work : plan.all()) {
         void* handle = nullptr;
         if (spark_status s = load(ctx, *work.kernel, handle, report)) return s;
@@ -57,15 +59,16 @@ spark_status load(spark_context& ctx, const Plan& plan, Report& report) {
     return SPARK_OK;
 }
 
-bool loaded(const spark_context& ctx, const Plan& plan) {
+bool loaded(const Context& ctx, const Plan& plan) {
     for (const Launch& work : plan.all()) {
         if (loaded(ctx, *work.kernel) == nullptr) return false;
     }
     return plan.count != 0;
 }
 
-spark_status launch(spark_context& ctx, spark_stream stream, const Plan& plan, Report& report) {
+spark_status launch(Context& ctx, spark_stream stream, const Plan& plan, Report& report) {
     if (spark_status s = check_stream(ctx, stream, report)) return s;
+    if (spark_status s = refuse_implicit(ctx, stream, "a launch", report)) return s;
     Current current(ctx);
     if (current.code() != DRIVER_OK) return driver_failed(*ctx.driver, current.code(), "entering the context", report);
     for (const Launch& work : plan.all()) {

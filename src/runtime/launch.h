@@ -41,11 +41,11 @@ struct Plan {
 };
 
 // Loads what the plan needs and is not loaded yet; is all of it loaded?
-spark_status load(spark_context& ctx, const Plan& plan, Report& report);
-bool loaded(const spark_context& ctx, const Plan& plan);
+spark_status load(Context& ctx, const Plan& plan, Report& report);
+bool loaded(const Context& ctx, const Plan& plan);
 
 // Enqueues all of it, or nothing if a kernel cannot be had. Loads code if needed, but never on a capturing stream
 // (SPARK_ERR_NOT_PREPARED).
-spark_status launch(spark_context& ctx, spark_stream stream, const Plan& plan, Report& report);
+spark_status launch(Context& ctx, spark_stream stream, const Plan& plan, Report& report);
 
 } // namespace spark

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads the image of a kernel that fits the device: cubins first, then PTX. A wrong image is found late by some
 // drivers (loading succeeds, fetching the kernel does not), so loading and fetching are one step.
+// The driver copies what it is given: an image is decompressed into memory that is free again when it is loaded.
 #include "runtime/module.h"
 
 #include "core/log.h"
+#include "runtime/image.h"
 
 namespace spark {
 namespace {
 
-enum : int {
-    ATTRIBUTE_MAX_DYNAMIC_SMEM = 8,
-    JIT_ERROR_LOG = 5,
-    JIT_ERROR_LOG_SIZE = 6,
-    LIBRARY_BINARY_IS_PRESERVED = 1
-};
+enum : int { ATTRIBUTE_MAX_DYNAMIC_SMEM = 8, JIT_ERROR_LOG = 5, JIT_ERROR_LOG_SIZE = 6 };
 constexpr uint32_t SMEM_WITHOUT_ATTRIBUTE = 48 * 1024;
 
 bool fits(const Image& image, uint32_t arch) {
@@ -28,15 +25,13 @@ bool may_try_next(int code) {
            code == DRIVER_INVALID_PTX;
 }
 
-int load_image(const Driver& d, const Image& image, const char* name, void*& library, void*& kernel, char* log,
-               size_t log_size) {
-    int jit_options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_SIZE}, library_options[] = {LIBRARY_BINARY_IS_PRESERVED};
+int load_image(const Driver& d, const Image& image, const Code& unpacked, const char* name, void*& library,
+               void*& kernel, char* log, size_t log_size) {
+    int jit_options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_SIZE};
     void* jit_values[] = {log, reinterpret_cast<void*>(log_size)};
-    void* library_values[] = {reinterpret_cast<void*>(uintptr_t{1})};
     unsigned num_jit = image.kind == ImageKind::ptx ? 2 : 0;
     library = nullptr;
-    int code =
-        d.library_load(&library, image.data, jit_options, jit_values, num_jit, library_options, library_values, 1);
+    int code = d.library_load(&library, unpacked.data(), jit_options, jit_values, num_jit, nullptr, nullptr, 0);
     if (code != DRIVER_OK) return code;
     code = d.library_kernel(&kernel, library, name);
     if (code == DRIVER_OK) return code;
@@ -46,7 +41,7 @@ int load_image(const Driver& d, const Image& image, const char* name, void*& lib
 }
 
 // Everything a first launch would otherwise do late.
-int finish(const spark_context& ctx, const Kernel& kernel, void* handle) {
+int finish(const Context& ctx, const Kernel& kernel, void* handle) {
     const Driver& d = *ctx.driver;
     if (kernel.smem > SMEM_WITHOUT_ATTRIBUTE) {
         int smem = static_cast<int>(kernel.smem);
@@ -58,7 +53,7 @@ int finish(const spark_context& ctx, const Kernel& kernel, void* handle) {
     return code != DRIVER_OK ? code : d.function_load(function);
 }
 
-spark_status load_locked(spark_context& ctx, const Kernel& kernel, void*& out, Report& report) {
+spark_status load_locked(Context& ctx, const Kernel& kernel, void*& out, Report& report) {
     const Driver& d = *ctx.driver;
     Current current(ctx);
     if (current.code() != DRIVER_OK) return driver_failed(d, current.code(), "entering the context", report);
@@ -68,7 +63,9 @@ spark_status load_locked(spark_context& ctx, const Kernel& kernel, void*& out, R
     for (int step = 0; step < 4; ++step) {
         for (const Image& image : kernel.images) {
             if (!fits(image, arch) || rank(image, arch) != step) continue;
-            code = load_image(d, image, kernel.name, ctx.libraries[kernel.index], out, log, sizeof log);
+            Code unpacked;
+            if (spark_status s = unpacked.read(image, kernel.name, report)) return s;
+            code = load_image(d, image, unpacked, kernel.name, ctx.libraries[kernel.index], out, log, sizeof log);
             if (code == DRIVER_OK) code = finish(ctx, kernel, out);
             if (code == DRIVER_OK) {
                 bool slow = image.kind == ImageKind::ptx && !d.emulated;
@@ -86,7 +83,7 @@ spark_status load_locked(spark_context& ctx, const Kernel& kernel, void*& out, R
 
 } // namespace
 
-spark_status load(spark_context& ctx, const Kernel& kernel, void*& out, Report& report) {
+spark_status load(Context& ctx, const Kernel& kernel, void*& out, Report& report) {
     out = loaded(ctx, kernel);
     if (out != nullptr) return SPARK_OK;
     pthread_mutex_lock(&ctx.load_mutex);

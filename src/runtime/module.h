@@ -8,11 +8,11 @@
 namespace spark {
 
 // The loaded kernel, or nullptr.
-inline void* loaded(const spark_context& ctx, const Kernel& kernel) {
+inline void* loaded(const Context& ctx, const Kernel& kernel) {
     return ctx.kernels == nullptr ? nullptr : ctx.kernels[kernel.index].load(std::memory_order_acquire);
 }
 
 // Loads it if it is not: exactly once, also with many threads.
-spark_status load(spark_context& ctx, const Kernel& kernel, void*& out, Report& report);
+spark_status load(Context& ctx, const Kernel& kernel, void*& out, Report& report);
 
 } // namespace spark

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One driver call (or a few) inside a context, with its refusal turned into a sentence. Private to runtime/.
+// One driver call (or a few) inside a context, with its refusal turned into a sentence, and checks of what comes with
+// it. Private to runtime/.
 #pragma once
 
 #include "runtime/context.h"
@@ -10,10 +11,32 @@ namespace spark {
 inline void* native(uint64_t handle) { return reinterpret_cast<void*>(handle); }
 inline uint64_t integer(void* handle) { return reinterpret_cast<uint64_t>(handle); }
 
-template <class Calls> spark_status within(const spark_context& ctx, const char* what, Report& report, Calls&& calls) {
+template <class Calls> spark_status within(const Context& ctx, const char* what, Report& report, Calls&& calls) {
     Current current(ctx);
     int code = current.code() != DRIVER_OK ? current.code() : calls(*ctx.driver);
     return code == DRIVER_OK ? SPARK_OK : driver_failed(*ctx.driver, code, what, report);
+}
+
+inline spark_status check_handle(uint64_t handle, const char* name, Report& report) {
+    return handle != 0 ? SPARK_OK : report.fail(SPARK_ERR_INVALID_NULL, "%s is 0; a handle wanted", name);
+}
+
+inline spark_status check_flags(uint32_t flags, uint32_t known, Report& report) {
+    return (flags & ~known) == 0
+               ? SPARK_OK
+               : report.fail(SPARK_ERR_INVALID_RESERVED, "desc.flags is %u; bits of %u alone wanted", flags, known);
+}
+
+inline spark_status check_reserved(uint32_t reserved, Report& report) {
+    return reserved == 0 ? SPARK_OK
+                         : report.fail(SPARK_ERR_INVALID_RESERVED, "desc.reserved is %u; 0 wanted", reserved);
+}
+
+// A function that older drivers lack.
+template <class Function> spark_status check_symbol(Function* found, const char* symbol, Report& report) {
+    return found != nullptr
+               ? SPARK_OK
+               : report.fail(SPARK_ERR_UNSUPPORTED_DRIVER, "the driver has no %s; a newer one wanted", symbol);
 }
 
 } // namespace spark

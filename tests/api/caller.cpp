@@ -45,7 +45,7 @@ const spark_op_desc* named(const std::string& name) {
 uint64_t hash_of_outputs(spark_context* ctx, const api::Example& example) {
     uint64_t hash = 0xcbf29ce484222325;
     for (uint32_t f = 0; f < example.desc().num_fields; ++f) {
-        if (example.desc().fields[f].kind != SPARK_KIND_TENSOR || example.tensor(f).ndim == 0) continue;
+        if (api::field(example.desc(), f).kind != SPARK_KIND_TENSOR || example.tensor(f).ndim == 0) continue;
         std::vector<unsigned char> bytes(example.allocated(f));
         spark_mem_copy_to_host(ctx, bytes.data(), example.tensor(f).data, bytes.size(), 0, nullptr);
         for (unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3;

@@ -3,6 +3,7 @@
 #include "example.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <sstream>
 
@@ -58,27 +59,6 @@ Shape parse_shape(const char* text) {
     return shape;
 }
 
-uint64_t element_bits(uint32_t dtype) {
-    switch (dtype) {
-    case SPARK_DTYPE_F64:
-    case SPARK_DTYPE_I64:
-    case SPARK_DTYPE_U64:
-    case SPARK_DTYPE_DEVPTR: return 64;
-    case SPARK_DTYPE_F32:
-    case SPARK_DTYPE_TF32:
-    case SPARK_DTYPE_I32:
-    case SPARK_DTYPE_U32: return 32;
-    case SPARK_DTYPE_F16:
-    case SPARK_DTYPE_BF16: return 16;
-    case SPARK_DTYPE_I4:
-    case SPARK_DTYPE_U4:
-    case SPARK_DTYPE_E2M1: return 4;
-    case SPARK_DTYPE_E2M3:
-    case SPARK_DTYPE_E3M2: return 6;
-    default: return 8;
-    }
-}
-
 Example::Example(const spark_op_desc& desc, Arena& arena, const Options& options)
     : desc_(&desc), bytes_(desc.args_size) {
     head()->struct_size = desc.args_size;
@@ -87,7 +67,7 @@ Example::Example(const spark_op_desc& desc, Arena& arena, const Options& options
 }
 
 void Example::fill(uint32_t index, Arena& arena, const Options& options) {
-    const spark_field& field = desc_->fields[index];
+    const spark_field& field = api::field(*desc_, index);
     if (field.kind != SPARK_KIND_TENSOR) return; // zero is every scalar's default
     if ((field.flags & SPARK_FIELD_OPTIONAL) && !options.optional_fields) return;
     const Shape shape = parse_shape(field.shape);
@@ -107,10 +87,11 @@ void Example::fill(uint32_t index, Arena& arena, const Options& options) {
             place->second = &name == &shape.names.back() ? 16 + 8 * count : optional ? 2 : 2 + count; // rows stay few
         dims.push_back(place->second);
     }
-    if (field.flags & SPARK_FIELD_QUANT) { // one record a row: 34 bytes for the 32 elements that a second letter has
+    const spark_quant_form* form = spark_op_form(desc_->op, index, 0);
+    if (form && form->scheme == SPARK_QUANT_RECORD) { // one a row, for the 32 elements that a second letter has
         tensor.quant.scheme = SPARK_QUANT_RECORD;
-        tensor.quant.block[0] = SPARK_RECORD_Q8_0;
-        dims.back() = 34;
+        tensor.quant.record = static_cast<uint16_t>(form->record);
+        dims.back() = form->record_bytes;
     }
     tensor.ndim = static_cast<uint32_t>(dims.size());
     int64_t elements = 1;
@@ -124,14 +105,68 @@ void Example::fill(uint32_t index, Arena& arena, const Options& options) {
     for (uint32_t bit = 0; dtype == 0 && bit < 64; ++bit)
         if (field.dtype_mask >> bit & 1) dtype = bit;
     if (dtype == 0 && field.dtype_as != 0xffffffffu) { // the named field stands later: take its first dtype
-        const uint64_t mask = desc_->fields[field.dtype_as].dtype_mask;
+        const uint64_t mask = api::field(*desc_, field.dtype_as).dtype_mask;
         for (uint32_t bit = 0; dtype == 0 && bit < 64; ++bit)
             if (mask >> bit & 1) dtype = bit;
     }
     tensor.dtype = static_cast<spark_dtype>(dtype);
-    tensor.size_bytes = (static_cast<uint64_t>(elements) * element_bits(dtype) + 7) / 8;
+    tensor.size_bytes = (static_cast<uint64_t>(elements) * spark_dtype_bits(static_cast<spark_dtype>(dtype)) + 7) / 8;
     allocated_[index] = tensor.size_bytes;
     tensor.data = arena.take(tensor.size_bytes);
+}
+
+namespace {
+
+void need(spark_status status, const char* what) {
+    if (status == SPARK_OK) return;
+    std::fprintf(stderr, "%s: %s\n", what, spark_status_name(status));
+    std::exit(1);
+}
+
+// Small finite numbers of the tensor's dtype.
+std::vector<unsigned char> numbers(const spark_tensor& t, uint32_t seed) {
+    std::vector<unsigned char> host(t.size_bytes);
+    const size_t size = spark_dtype_bits(t.dtype) / 8;
+    for (size_t i = 0; i * size < host.size(); ++i) {
+        uint64_t bits = (i * 7 + seed) % 13;
+        const float value = 0.125f * static_cast<float>(bits) - 0.5f;
+        uint32_t f32;
+        std::memcpy(&f32, &value, 4);
+        if (size >= 4) bits = i + seed % 3; // integers ascend: lists of row starts must, and no place is named twice
+        if (t.dtype == SPARK_DTYPE_F32) bits = f32;
+        if (t.dtype == SPARK_DTYPE_BF16) bits = f32 >> 16;
+        if (t.dtype == SPARK_DTYPE_F16) bits = 0x3000 + bits * 16;
+        std::memcpy(&host[i * size], &bits, size);
+    }
+    return host;
+}
+
+} // namespace
+
+std::vector<unsigned char> fetch(spark_context* ctx, const spark_tensor& t) {
+    std::vector<unsigned char> host(t.size_bytes);
+    need(spark_mem_copy_to_host(ctx, host.data(), t.data, host.size(), 0, nullptr), "fetching a tensor");
+    return host;
+}
+
+void store(spark_context* ctx, const spark_tensor& t, const std::vector<unsigned char>& bytes) {
+    need(spark_mem_copy_to_device(ctx, t.data, bytes.data(), bytes.size(), 0, nullptr), "filling a tensor");
+}
+
+void fill_tensors(spark_context* ctx, Example& e, uint32_t seed) {
+    for (uint32_t f = 0; f < e.desc().num_fields; ++f) {
+        const spark_field& field = api::field(e.desc(), f);
+        if (field.kind == SPARK_KIND_TENSOR && e.tensor(f).ndim != 0)
+            store(ctx, e.tensor(f), numbers(e.tensor(f), field.flags & SPARK_FIELD_OUT ? 99 : seed + f));
+    }
+}
+
+std::vector<std::vector<unsigned char>> outputs(spark_context* ctx, const Example& e) {
+    std::vector<std::vector<unsigned char>> all;
+    for (uint32_t f = 0; f < e.desc().num_fields; ++f)
+        if ((api::field(e.desc(), f).flags & SPARK_FIELD_OUT) && e.tensor(f).ndim)
+            all.push_back(fetch(ctx, e.tensor(f)));
+    return all;
 }
 
 } // namespace api

@@ -41,7 +41,7 @@ struct Shape {
 };
 Shape parse_shape(const char* text);
 
-uint64_t element_bits(uint32_t dtype);
+inline const spark_field& field(const spark_op_desc& desc, uint32_t index) { return *spark_op_field(desc.op, index); }
 
 struct Options {
     bool optional_fields = true; // fill optional tensors too
@@ -54,11 +54,12 @@ public:
     Example(const spark_op_desc& desc, Arena& arena, const Options& options = {});
 
     spark_args* head() { return reinterpret_cast<spark_args*>(bytes_.data()); }
+    const spark_args* head() const { return reinterpret_cast<const spark_args*>(bytes_.data()); }
     spark_tensor& tensor(uint32_t field) { return *reinterpret_cast<spark_tensor*>(at(field)); }
     const spark_tensor& tensor(uint32_t field) const {
-        return *reinterpret_cast<const spark_tensor*>(bytes_.data() + desc_->fields[field].offset);
+        return *reinterpret_cast<const spark_tensor*>(bytes_.data() + api::field(*desc_, field).offset);
     }
-    std::byte* at(uint32_t field) { return bytes_.data() + desc_->fields[field].offset; }
+    std::byte* at(uint32_t field) { return bytes_.data() + api::field(*desc_, field).offset; }
     std::vector<std::byte>& bytes() { return bytes_; }
     const spark_op_desc& desc() const { return *desc_; }
     uint64_t allocated(uint32_t field) const { return allocated_.at(field); } // bytes behind a tensor
@@ -71,5 +72,13 @@ private:
     std::map<uint32_t, uint64_t> allocated_;
     std::map<std::string, int64_t> sizes_;
 };
+
+// What a tensor's bytes hold, from its address to size_bytes, and back; a test ends where the library refuses.
+std::vector<unsigned char> fetch(spark_context* ctx, const spark_tensor& t);
+void store(spark_context* ctx, const spark_tensor& t, const std::vector<unsigned char>& bytes);
+// Small finite numbers in every tensor, different in every element and from one `seed` to the next; outputs get the
+// same whatever the seed.
+void fill_tensors(spark_context* ctx, Example& e, uint32_t seed);
+std::vector<std::vector<unsigned char>> outputs(spark_context* ctx, const Example& e);
 
 } // namespace api

@@ -55,43 +55,6 @@ void launch_only_enqueues(void**) {
     }
 }
 
-std::vector<unsigned char> fetch(const spark_tensor& t) {
-    std::vector<unsigned char> host(t.size_bytes);
-    OK(spark_mem_copy_to_host(g_ctx, host.data(), t.data, host.size(), 0, &err));
-    return host;
-}
-
-// Small finite numbers of the tensor's dtype, different in every element and from one `seed` to the next.
-void fill(const spark_tensor& t, uint32_t seed) {
-    std::vector<unsigned char> host(t.size_bytes);
-    const size_t size = api::element_bits(t.dtype) / 8;
-    for (size_t i = 0; i * size < host.size(); ++i) {
-        uint64_t bits = (i * 7 + seed) % 13;
-        const float value = 0.125f * static_cast<float>(bits) - 0.5f;
-        uint32_t f32;
-        std::memcpy(&f32, &value, 4);
-        if (size >= 4) bits = i + seed % 3; // integers ascend: lists of row starts must, and no place is named twice
-        if (t.dtype == SPARK_DTYPE_F32) bits = f32;
-        if (t.dtype == SPARK_DTYPE_BF16) bits = f32 >> 16;
-        if (t.dtype == SPARK_DTYPE_F16) bits = 0x3000 + bits * 16;
-        std::memcpy(&host[i * size], &bits, size);
-    }
-    OK(spark_mem_copy_to_device(g_ctx, t.data, host.data(), host.size(), 0, &err));
-}
-
-void fill_inputs(api::Example& e, uint32_t seed) {
-    for (uint32_t f = 0; f < e.desc().num_fields; ++f)
-        if (e.desc().fields[f].kind == SPARK_KIND_TENSOR && e.tensor(f).ndim)
-            fill(e.tensor(f), (e.desc().fields[f].flags & SPARK_FIELD_OUT) ? 99 : seed + f);
-}
-
-std::vector<std::vector<unsigned char>> outputs(api::Example& e) {
-    std::vector<std::vector<unsigned char>> all;
-    for (uint32_t f = 0; f < e.desc().num_fields; ++f)
-        if ((e.desc().fields[f].flags & SPARK_FIELD_OUT) && e.tensor(f).ndim) all.push_back(fetch(e.tensor(f)));
-    return all;
-}
-
 // Captured once, replayed on new inputs: the same bits as plain launches on those inputs.
 void captured_and_replayed(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
@@ -102,20 +65,21 @@ void captured_and_replayed(void**) {
         spark_exec exec{};
         exec.struct_size = sizeof exec;
         OK(spark_op_prepare(g_ctx, e.head(), nullptr, &err));
-        OK(spark_stream_create(g_ctx, &stream, &err));
+        OK(spark_stream_create(g_ctx, nullptr, &stream, &err));
         exec.stream = stream;
-        OK(spark_graph_begin(g_ctx, stream, &err));
+        OK(spark_graph_begin(g_ctx, stream, nullptr, &err));
         OK(spark_op_launch(g_ctx, e.head(), &exec, &err));
         OK(spark_graph_end(g_ctx, stream, &graph, &err));
         for (uint32_t seed : {1u, 5u}) {
-            fill_inputs(e, seed);
+            api::fill_tensors(g_ctx, e, seed);
             OK(spark_op_launch(g_ctx, e.head(), &exec, &err));
             OK(spark_stream_synchronize(g_ctx, stream, &err));
-            const auto plain = outputs(e);
-            fill_inputs(e, seed);
+            const auto plain = api::outputs(g_ctx, e);
+            api::fill_tensors(g_ctx, e, seed);
             OK(spark_graph_launch(g_ctx, graph, stream, &err));
             OK(spark_stream_synchronize(g_ctx, stream, &err));
-            if (outputs(e) != plain) fail_msg("%s: the replayed graph gave other bits", spark_op_at(i)->name);
+            if (api::outputs(g_ctx, e) != plain)
+                fail_msg("%s: the replayed graph gave other bits", spark_op_at(i)->name);
         }
         OK(spark_graph_destroy(g_ctx, graph, &err));
         OK(spark_stream_destroy(g_ctx, stream, &err));
@@ -127,7 +91,7 @@ void unprepared_in_capture(void**) {
     spark_context* fresh = api::make_context();
     assert_non_null(fresh);
     spark_stream stream = 0;
-    OK(spark_stream_create(fresh, &stream, &err));
+    OK(spark_stream_create(fresh, nullptr, &stream, &err));
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         api::Arena arena(fresh);
         api::Example e(*spark_op_at(i), arena);
@@ -139,7 +103,7 @@ void unprepared_in_capture(void**) {
         exec.struct_size = sizeof exec;
         exec.stream = stream;
         OK(spark_stream_synchronize(fresh, stream, &err));
-        OK(spark_graph_begin(fresh, stream, &err));
+        OK(spark_graph_begin(fresh, stream, nullptr, &err));
         spark_error err{};
         err.struct_size = sizeof err;
         assert_int_equal(spark_op_launch(fresh, e.head(), &exec, &err), SPARK_ERR_NOT_PREPARED);
@@ -161,7 +125,8 @@ void zero_sizes_launch_nothing(void**) {
         api::Arena arena(g_ctx);
         api::Example e(d, arena);
         for (uint32_t f = 0; f < d.num_fields; ++f) { // the first dimension of every field that has "..." becomes 0
-            if (d.fields[f].kind != SPARK_KIND_TENSOR || !api::parse_shape(d.fields[f].shape).ellipsis) continue;
+            if (api::field(d, f).kind != SPARK_KIND_TENSOR || !api::parse_shape(api::field(d, f).shape).ellipsis)
+                continue;
             e.tensor(f).shape[0] = 0;
             std::memset(e.tensor(f).stride, 0, sizeof e.tensor(f).stride);
         }
@@ -187,14 +152,63 @@ int teardown(void**) {
     return 0;
 }
 
+// The first row of d = a b^T of random numbers, by one kernel, or by the library's choice (nullptr).
+std::vector<unsigned char> product(api::Arena& arena, int64_t rows, const char* kernel) {
+    constexpr int64_t N = 136, K = 1000;
+    const auto tensor = [&](int64_t count, int64_t width) {
+        spark_tensor t{};
+        t.dtype = SPARK_DTYPE_BF16, t.ndim = 2, t.shape[0] = count, t.shape[1] = width;
+        t.size_bytes = static_cast<uint64_t>(count * width) * 2, t.data = arena.take(t.size_bytes);
+        std::vector<uint16_t> host(static_cast<size_t>(count * width));
+        uint32_t random = 1; // each row is the same whatever the number of rows is
+        for (uint16_t& word : host) {
+            random = random * 1664525 + 1013904223;
+            word = static_cast<uint16_t>((random >> 16 & 0x807f) | 0x3f00);
+        }
+        OK(spark_mem_copy_to_device(g_ctx, t.data, host.data(), host.size() * 2, 0, &err));
+        return t;
+    };
+    spark_gemm_args gemm{};
+    gemm.hdr.struct_size = sizeof gemm, gemm.hdr.op = SPARK_OP_GEMM, gemm.hdr.flags = SPARK_FLAG_BATCH_INVARIANT;
+    gemm.a = tensor(rows, K), gemm.b = tensor(N, K), gemm.d = tensor(rows, N);
+    spark_op_info infos[16]{};
+    for (spark_op_info& info : infos) info.struct_size = sizeof info;
+    uint32_t count = 0;
+    OK(spark_op_kernels(g_ctx, &gemm.hdr, infos, 16, &count, &err));
+    spark_exec exec{};
+    exec.struct_size = sizeof exec;
+    for (uint32_t i = 0; kernel != nullptr && i < count; ++i)
+        if (std::string(infos[i].kernel) == kernel) exec.kernel_id = infos[i].kernel_id;
+    assert_true(kernel == nullptr || exec.kernel_id != 0);
+    OK(spark_op_launch(g_ctx, &gemm.hdr, &exec, &err));
+    OK(spark_stream_synchronize(g_ctx, 0, &err));
+    std::vector<unsigned char> bits = api::fetch(g_ctx, gemm.d);
+    bits.resize(N * 2);
+    return bits;
+}
+
+// What lets dispatch choose freely where a row's bits must not follow the batch.
+void kernels_of_one_order_give_the_same_bits(void**) {
+    std::vector<unsigned char> first;
+    const char* const kernels[] = {"gemm_bf16_tn__64x64x64_s3", "gemm_bf16_tn__128x128x32_s3",
+                                   "gemm_bf16_tn__128x256x32_s4", "gemm_bf16_tn__256x128x32_s4", nullptr};
+    for (const char* kernel : kernels) {
+        for (int64_t rows : {1, 40}) {
+            api::Arena arena(g_ctx);
+            const std::vector<unsigned char> bits = product(arena, rows, kernel);
+            if (first.empty()) first = bits;
+            assert_true(bits == first);
+        }
+    }
+}
+
 } // namespace
 
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(unprepared_in_capture), // first: nothing is loaded yet
-        cmocka_unit_test(launch_only_enqueues),
-        cmocka_unit_test(captured_and_replayed),
-        cmocka_unit_test(zero_sizes_launch_nothing),
+        cmocka_unit_test(launch_only_enqueues),      cmocka_unit_test(captured_and_replayed),
+        cmocka_unit_test(zero_sizes_launch_nothing), cmocka_unit_test(kernels_of_one_order_give_the_same_bits),
     };
     return cmocka_run_group_tests_name("api.launch", tests, setup, teardown);
 }

@@ -49,7 +49,7 @@ using Wanted = std::vector<spark_status>;
 void expect(api::Example& example, uint32_t field, const char* what, const Wanted& wanted, bool launch = true) {
     ++g_cases;
     const Verdict v = call(example.head(), launch);
-    const char* name = field < example.desc().num_fields ? example.desc().fields[field].name : "(head)";
+    const char* name = field < example.desc().num_fields ? api::field(example.desc(), field).name : "(head)";
     bool listed = false;
     for (spark_status s : wanted) listed |= s == v.status;
     if (!listed)
@@ -79,7 +79,7 @@ void damaged(const spark_op_desc& desc, uint32_t field, const char* what, const 
 }
 
 void presence(const spark_op_desc& d, uint32_t f) {
-    if (d.fields[f].flags & SPARK_FIELD_OPTIONAL) return;
+    if (api::field(d, f).flags & SPARK_FIELD_OPTIONAL) return;
     damaged(d, f, "absent", {SPARK_ERR_INVALID_NULL},
             [f](auto& e) { std::memset(&e.tensor(f), 0, sizeof(spark_tensor)); });
     damaged(d, f, "data 0", {SPARK_ERR_INVALID_NULL}, [f](auto& e) { e.tensor(f).data = 0; });
@@ -94,9 +94,9 @@ void dtypes(const spark_op_desc& d, uint32_t f) {
         });
     for (uint32_t dtype = 1; dtype < 64; ++dtype) {
         if (!std::strcmp(spark_dtype_name(static_cast<spark_dtype>(dtype)), "UNKNOWN")) continue;
-        if (d.fields[f].dtype_mask >> dtype & 1) continue;
-        const uint32_t as = d.fields[f].dtype_as;
-        if (as != 0xffffffffu && d.fields[as].dtype_mask >> dtype & 1) continue; // may be right: see `pairs`
+        if (api::field(d, f).dtype_mask >> dtype & 1) continue;
+        const uint32_t as = api::field(d, f).dtype_as;
+        if (as != 0xffffffffu && api::field(d, as).dtype_mask >> dtype & 1) continue; // may be right: see `pairs`
         damaged(d, f, "dtype of another kind", wrong, [=](auto& e) {
             e.tensor(f).dtype = static_cast<spark_dtype>(dtype);
             e.tensor(f).size_bytes = 0;
@@ -106,10 +106,10 @@ void dtypes(const spark_op_desc& d, uint32_t f) {
 
 // A field whose dtype follows another's must be refused when it differs from it.
 void pairs(const spark_op_desc& d, uint32_t f) {
-    const uint32_t as = d.fields[f].dtype_as;
+    const uint32_t as = api::field(d, f).dtype_as;
     if (as == 0xffffffffu) return;
     for (uint32_t dtype = 1; dtype < 64; ++dtype) {
-        if (!(d.fields[as].dtype_mask >> dtype & 1) || d.fields[f].dtype_mask >> dtype & 1) continue;
+        if (!(api::field(d, as).dtype_mask >> dtype & 1) || api::field(d, f).dtype_mask >> dtype & 1) continue;
         api::Arena probe(nullptr);
         api::Example right(d, probe);
         if (right.tensor(as).dtype == static_cast<spark_dtype>(dtype)) continue;
@@ -123,8 +123,8 @@ void pairs(const spark_op_desc& d, uint32_t f) {
 void ranks(const spark_op_desc& d, uint32_t f) {
     const Wanted wrong = {SPARK_ERR_INVALID_SHAPE};
     std::vector<uint32_t> bad = {0, 7, 8, 0xffffffffu};
-    if (d.fields[f].min_ndim > 0) bad.push_back(d.fields[f].min_ndim - 1);
-    if (d.fields[f].max_ndim < SPARK_MAX_NDIM) bad.push_back(d.fields[f].max_ndim + 1);
+    if (api::field(d, f).min_ndim > 0) bad.push_back(api::field(d, f).min_ndim - 1);
+    if (api::field(d, f).max_ndim < SPARK_MAX_NDIM) bad.push_back(api::field(d, f).max_ndim + 1);
     for (uint32_t ndim : bad) damaged(d, f, "rank", wrong, [=](auto& e) { e.tensor(f).ndim = ndim; });
 }
 
@@ -154,7 +154,7 @@ void dimensions(const spark_op_desc& d, uint32_t f) {
 
 // Sizes shared by two fields must agree: one more in one of them is refused, and the sentence names a field.
 void agreement(const spark_op_desc& d, uint32_t f) {
-    const api::Shape shape = api::parse_shape(d.fields[f].shape);
+    const api::Shape shape = api::parse_shape(api::field(d, f).shape);
     api::Arena probe(nullptr);
     api::Example right(d, probe);
     const uint32_t lead = right.tensor(f).ndim - static_cast<uint32_t>(shape.names.size());
@@ -163,8 +163,9 @@ void agreement(const spark_op_desc& d, uint32_t f) {
         const bool constant = shape.names[k].find_first_not_of("0123456789") == std::string::npos;
         bool shared = constant;
         for (uint32_t g = 0; g < d.num_fields && !shared; ++g) {
-            if (g == f || d.fields[g].kind != SPARK_KIND_TENSOR) continue;
-            for (const std::string& name : api::parse_shape(d.fields[g].shape).names) shared |= name == shape.names[k];
+            if (g == f || api::field(d, g).kind != SPARK_KIND_TENSOR) continue;
+            for (const std::string& name : api::parse_shape(api::field(d, g).shape).names)
+                shared |= name == shape.names[k];
         }
         if (!shared) continue;
         api::Arena arena(g_ctx);
@@ -197,17 +198,17 @@ void strides(const spark_op_desc& d, uint32_t f) {
             d, f, "overflowing stride",
             {SPARK_ERR_INVALID_STRIDE, SPARK_ERR_UNSUPPORTED_LAYOUT, SPARK_ERR_INVALID_SHAPE, SPARK_ERR_INVALID_BOUNDS},
             [=](auto& e) { set(e, dim, std::numeric_limits<int64_t>::max()); });
-        const bool output = d.fields[f].flags & SPARK_FIELD_OUT;
+        const bool output = api::field(d, f).flags & SPARK_FIELD_OUT;
         if (output && ndim > 1 && dim + 1 < ndim)
             damaged(d, f, "rows of an output on top of each other", wrong, [=](auto& e) { set(e, dim, 1); });
     }
-    if ((d.fields[f].flags & SPARK_FIELD_UNIT_STRIDE) && right.tensor(f).shape[ndim - 1] > 1)
+    if ((api::field(d, f).flags & SPARK_FIELD_UNIT_STRIDE) && right.tensor(f).shape[ndim - 1] > 1)
         damaged(d, f, "last stride 2", wrong, [=](auto& e) {
             spark_tensor& t = e.tensor(f);
             for (uint32_t dim = 0; dim < ndim; ++dim) t.stride[dim] *= 2;
             t.size_bytes = 0;
         });
-    if ((d.fields[f].flags & SPARK_FIELD_PACKED) && ndim > 1)
+    if ((api::field(d, f).flags & SPARK_FIELD_PACKED) && ndim > 1)
         damaged(d, f, "a gap where there may be none", wrong,
                 [=](auto& e) { set(e, 0, right.tensor(f).stride[0] + 1); });
 }
@@ -215,7 +216,7 @@ void strides(const spark_op_desc& d, uint32_t f) {
 void addresses(const spark_op_desc& d, uint32_t f) {
     api::Arena probe(nullptr);
     api::Example right(d, probe);
-    uint64_t align = d.fields[f].align ? d.fields[f].align : api::element_bits(right.tensor(f).dtype) / 8;
+    uint64_t align = api::field(d, f).align ? api::field(d, f).align : spark_dtype_bits(right.tensor(f).dtype) / 8;
     for (uint64_t by : {1, 2, 4, 8})
         if (align > 1 && by % align != 0)
             damaged(d, f, "data misaligned", {SPARK_ERR_INVALID_ALIGNMENT}, [=](auto& e) { e.tensor(f).data += by; });
@@ -223,15 +224,15 @@ void addresses(const spark_op_desc& d, uint32_t f) {
         damaged(d, f, "data at the end of the address space", {SPARK_ERR_INVALID_BOUNDS, SPARK_ERR_INVALID_SHAPE},
                 [=](auto& e) { e.tensor(f).data = 0 - (right.allocated(f) / 2 / 8 * 8); });
     damaged(d, f, "size_bytes one short", {SPARK_ERR_INVALID_BOUNDS}, [=](auto& e) { e.tensor(f).size_bytes -= 1; });
-    if (!(d.fields[f].flags & SPARK_FIELD_OUT)) return;
+    if (!(api::field(d, f).flags & SPARK_FIELD_OUT)) return;
     for (uint32_t g = 0; g < d.num_fields; ++g) { // the output's first element on the last element of another tensor
-        if (g == f || d.fields[g].kind != SPARK_KIND_TENSOR) continue;
+        if (g == f || api::field(d, g).kind != SPARK_KIND_TENSOR) continue;
         damaged(d, 0xffffffffu, "data overlaps at its first element", {SPARK_ERR_INVALID_OVERLAP}, [=](auto& e) {
             const uint64_t unit =
-                std::max(api::element_bits(e.tensor(f).dtype), api::element_bits(e.tensor(g).dtype)) / 8;
+                std::max(spark_dtype_bits(e.tensor(f).dtype), spark_dtype_bits(e.tensor(g).dtype)) / 8;
             e.tensor(f).data = e.tensor(g).data + e.allocated(g) - std::min(unit, e.allocated(g));
         });
-        if (d.fields[f].alias_mask >> g & 1) continue;
+        if (api::field(d, f).alias_mask >> g & 1) continue;
         damaged(d, 0xffffffffu, "data in place where it may not be", {SPARK_ERR_INVALID_OVERLAP},
                 [=](auto& e) { e.tensor(f).data = e.tensor(g).data; });
     }
@@ -241,25 +242,23 @@ void reserved(const spark_op_desc& d, uint32_t f) {
     const Wanted wrong = {SPARK_ERR_INVALID_RESERVED};
     damaged(d, f, "flags", wrong, [=](auto& e) { e.tensor(f).flags = 1; });
     damaged(d, f, "reserved", wrong, [=](auto& e) { e.tensor(f).reserved = 1; });
-    damaged(d, f, "reserved2[0]", wrong, [=](auto& e) { e.tensor(f).reserved2[0] = 1; });
-    damaged(d, f, "reserved2[1]", wrong, [=](auto& e) { e.tensor(f).reserved2[1] = 1; });
     // Where a quant is read, the example has one that is right, and no member of it may be another.
     const Wanted quant = {SPARK_ERR_INVALID_RESERVED, SPARK_ERR_UNSUPPORTED_DTYPE, SPARK_ERR_INVALID_VALUE};
-    for (size_t byte = 0; byte < sizeof(spark_quant); byte += 4)
+    for (size_t byte = 0; byte < sizeof(spark_quant); byte += 2)
         damaged(d, f, "quant set where there is none", quant,
                 [=](auto& e) { reinterpret_cast<unsigned char*>(&e.tensor(f).quant)[byte] = 1; });
 }
 
 // Rows of records: their format must be named and known, their bytes must be those of whole records of y's elements.
 void records(const spark_op_desc& d, uint32_t f) {
-    if (!(d.fields[f].flags & SPARK_FIELD_QUANT)) return;
+    if (!(api::field(d, f).flags & SPARK_FIELD_QUANT)) return;
     damaged(d, f, "quant absent", {SPARK_ERR_INVALID_VALUE},
             [=](auto& e) { std::memset(&e.tensor(f).quant, 0, sizeof(spark_quant)); });
-    for (uint32_t format : {0u, 2u, 4u, 9u, 0xffffffffu}) // GGML's Q4_0, the number that was Q4_2, Q8_1
+    for (uint16_t format : {0, 2, 4, 9, 0xffff}) // GGML's Q4_0, the number that was Q4_2, Q8_1
         damaged(d, f, "no such format", {SPARK_ERR_UNSUPPORTED_DTYPE},
-                [=](auto& e) { e.tensor(f).quant.block[0] = format; });
+                [=](auto& e) { e.tensor(f).quant.record = format; });
     damaged(d, f, "bytes of another format", {SPARK_ERR_INVALID_SHAPE},
-            [=](auto& e) { e.tensor(f).quant.block[0] = SPARK_RECORD_Q4_1; });
+            [=](auto& e) { e.tensor(f).quant.record = SPARK_RECORD_Q4_1; });
     const auto width = [=](uint32_t field, int64_t bytes, int64_t elements) {
         damaged(d, field, "a part of a record", {SPARK_ERR_INVALID_SHAPE}, [=](auto& e) {
             for (uint32_t g : {f, f + 1}) {
@@ -275,7 +274,7 @@ void records(const spark_op_desc& d, uint32_t f) {
 }
 
 void scalar(const spark_op_desc& d, uint32_t f) {
-    const spark_field& field = d.fields[f];
+    const spark_field& field = api::field(d, f);
     const auto store = [=](api::Example& e, const void* value) { std::memcpy(e.at(f), value, field.size); };
     if (field.kind == SPARK_KIND_RESERVED)
         damaged(d, f, "reserved", {SPARK_ERR_INVALID_RESERVED}, [=](auto& e) {
@@ -288,10 +287,10 @@ void scalar(const spark_op_desc& d, uint32_t f) {
 }
 
 void needs(const spark_op_desc& d, uint32_t f) {
-    const uint32_t other = d.fields[f].needs;
-    if (other == 0xffffffffu) return;
-    damaged(d, f, "without the field it needs", {SPARK_ERR_INVALID_NULL, SPARK_ERR_INVALID},
-            [=](auto& e) { std::memset(e.at(other), 0, d.fields[other].size); });
+    for (uint32_t other = 0; other < d.num_fields; ++other)
+        if (api::field(d, f).needs_mask >> other & 1)
+            damaged(d, f, "without the field it needs", {SPARK_ERR_INVALID_NULL, SPARK_ERR_INVALID},
+                    [=](auto& e) { std::memset(e.at(other), 0, sizeof(spark_tensor)); });
 }
 
 void head(const spark_op_desc& d) {
@@ -312,7 +311,10 @@ void head(const spark_op_desc& d) {
             e.head()->struct_size = d.args_size + 64;
             e.bytes()[d.args_size + tail] = std::byte{1};
         });
-    damaged(d, none, "reserved", {SPARK_ERR_INVALID_RESERVED}, [](auto& e) { e.head()->reserved = 1; });
+    for (uint32_t bit = 0; bit < 32; ++bit)
+        if (!(d.given_mask >> bit & 1))
+            damaged(d, none, "unknown bit of given", {SPARK_ERR_INVALID_RESERVED},
+                    [=](auto& e) { e.head()->given = 1u << bit; });
     damaged(d, none, "next", {SPARK_ERR_INVALID_RESERVED}, [](auto& e) { e.head()->next = 1; });
     for (uint32_t bit = 0; bit < 32; ++bit)
         if (!(d.flags_mask >> bit & 1))
@@ -327,7 +329,7 @@ void every_field_of_every_operator(void**) {
         const spark_op_desc& d = *spark_op_at(i);
         head(d);
         for (uint32_t f = 0; f < d.num_fields; ++f) {
-            if (d.fields[f].kind != SPARK_KIND_TENSOR) {
+            if (api::field(d, f).kind != SPARK_KIND_TENSOR) {
                 scalar(d, f);
                 continue;
             }

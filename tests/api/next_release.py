@@ -23,11 +23,12 @@ def main():
         op.fields.append(model.Field("added", "u64", "New in the next release; 0 is its default.", offset=op.size))
         op.size += 8
     into.mkdir(parents=True, exist_ok=True)
-    first = (ROOT / "src/ops/first_sizes.txt").read_text()
+    lines = (ROOT / "src/ops/first_sizes.txt").read_text().splitlines()
+    first = dict(line.split() for line in lines if line and line[0] != "#")
     sizes = "".join(f"{op.name} {op.size}\n" for family in families for op in family.ops)
     (into / "spark.h").write_text(header.rewrite((ROOT / "include/spark.h").read_text(), families, enums))
     (into / "sizes.txt").write_text(sizes)
-    (into / "reflection.cpp").write_text(tables.reflection(families, enums, first))
+    (into / "reflection.cpp").write_text("".join(tables.reflection(family, enums, first) for family in families))
 
 
 if __name__ == "__main__":

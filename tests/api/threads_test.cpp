@@ -25,7 +25,7 @@ constexpr int THREADS = 16;
 int use_every_operator(spark_context* ctx, int rounds) {
     int failures = 0;
     spark_stream stream = 0;
-    failures += spark_stream_create(ctx, &stream, nullptr) != SPARK_OK;
+    failures += spark_stream_create(ctx, nullptr, &stream, nullptr) != SPARK_OK;
     for (int round = 0; round < rounds; ++round)
         for (uint32_t i = 0; i < spark_op_count(); ++i) {
             api::Arena arena(ctx);
@@ -77,6 +77,7 @@ void contexts_come_and_go(void**) {
             spark_context* ctx = api::make_context();
             failures += ctx == nullptr || use_every_operator(ctx, 1);
             spark_context_destroy(ctx);
+            spark_context_destroy(ctx); // once more: the context of another thread may have its place by now
         }
         return failures;
     };

@@ -3,7 +3,8 @@
 """Checks a build on a card and writes one file of results, which `tools/spark check --record FILE` takes into the tree.
 
     run.py --build build/release --out checked.json      on the machine with the card; needs only bin/ and lib/ of
-                                                         the build (phase api: and libcmocka.so.0 in lib/)
+                                                         the build (phase api: and libcmocka.so.0 in lib/; a card
+                                                         of compute capability 9.0: and libspark-sm90.bin there)
     run.py --driver emu ...                              a rehearsal without one; it is not recorded
 
 What runs, in this order (--phases picks some; a file that exists keeps what other phases found):

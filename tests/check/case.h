@@ -55,6 +55,8 @@ struct Operand {
     size_t at(int64_t index) const; // the same, of the index-th element in row-major order
 };
 
+struct Twin;
+
 struct Case {
     std::string op, name;
     std::vector<uint8_t> args; // the operator's struct; tensor addresses are filled in by the runner
@@ -65,6 +67,9 @@ struct Case {
     // Allowed results of operand `index`, row-major, for a kernel of that name (its name may tell how it accumulates).
     std::function<std::vector<Allowed>(size_t index, const std::string& kernel)> expect;
     std::string note; // dims and flags in words, for reports
+    // Calls that differ from this one in what must not matter to it, and kernels that must give its bits (or none).
+    std::vector<Twin> twins;
+    std::function<bool(const std::string& kernel)> alike;
 
     template <class Args> Args& as() { return *reinterpret_cast<Args*>(args.data()); }
     // Adds a tensor with its own storage, or in the storage of an earlier operand (in place).
@@ -76,6 +81,14 @@ struct Case {
     uint8_t* element(const Operand& operand, int64_t index);
     std::vector<double> values(const Operand& operand) const; // row-major, decoded
 };
+// Another call, some of whose output elements are the case's, bit for bit: place(operand, index) says where element
+// `index` of output `operand` stands in it, -1 if nowhere.
+struct Twin {
+    std::string change; // what is different, in words
+    Case call;
+    std::function<int64_t(size_t operand, int64_t index)> place;
+};
+
 template <class Args> Case make_case(std::string op, std::string name, uint32_t number) {
     Case c;
     c.op = std::move(op);

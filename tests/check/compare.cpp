@@ -246,6 +246,28 @@ std::string differ(const Case& c, const Expectation& expected, const std::vector
     return {};
 }
 
+std::string differ(const Case& c, const std::vector<Image>& images, const Twin& twin, const std::vector<Image>& others,
+                   int64_t& shared) {
+    for (size_t index = 0; index < c.operands.size(); ++index) {
+        const Operand &operand = c.operands[index], &other = twin.call.operands[index];
+        for (int64_t i = 0; operand.output && i < operand.view.count(); ++i) {
+            const int64_t place = twin.place(index, i);
+            if (place < 0) {
+                continue;
+            }
+            ++shared;
+            const uint8_t* a = images[operand.storage].data() + operand.at(i);
+            const uint8_t* b = others[other.storage].data() + other.at(place);
+            if (std::memcmp(a, b, ref::size_of(operand.view.type)) != 0) {
+                return operand.field + position(operand.view, i) + " is " + hex(ref::load_bits(operand.view.type, a)) +
+                       ", and " + hex(ref::load_bits(operand.view.type, b)) + " at" + position(other.view, place) +
+                       " of the twin";
+            }
+        }
+    }
+    return {};
+}
+
 uint64_t hash_outputs(const Case& c, const std::vector<Image>& images) {
     uint64_t hash = 0xcbf29ce484222325u; // FNV-1a
     for (const Operand& operand : c.operands) {

@@ -26,6 +26,10 @@ Verdict compare(const Case& c, const Choice& kernel, const RunOptions& options, 
 std::string differ(const Case& c, const Expectation& expected, const std::vector<Image>& first,
                    const std::vector<Image>& second);
 
+// The same of a case and its twin, for the elements that stand in both. `shared` counts them.
+std::string differ(const Case& c, const std::vector<Image>& images, const Twin& twin, const std::vector<Image>& others,
+                   int64_t& shared);
+
 // A hash of all output elements: equal bits give equal hashes in any process and on any driver.
 uint64_t hash_outputs(const Case& c, const std::vector<Image>& images);
 

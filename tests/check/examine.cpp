@@ -93,6 +93,55 @@ Result run_kernel(const Case& c, const Choice& kernel, bool first_kernel, const 
     return result;
 }
 
+// The library's own choice for a call, as a caller gets it.
+std::string run_chosen(const Case& c, Runner& runner, std::string& kernel, std::vector<Image>& images) {
+    std::vector<Choice> kernels;
+    if (std::string error = runner.kernels(c, kernels); !error.empty() || kernels.empty()) {
+        return kernels.empty() && error.empty() ? "nothing to launch" : error;
+    }
+    kernel = kernels[0].name;
+    Choice choice = kernels[0];
+    choice.id = 0;
+    return runner.run(c, choice, {.poison = 0xc5, .tight = true}, images);
+}
+
+// The case against its twins, each by the kernel that the library takes, and against the kernels that are alike.
+Result run_twins(const Case& c, const std::vector<Choice>& kernels, Runner& runner) {
+    Result result{.kernel = "(twins)"};
+    std::vector<Image> images, others;
+    const auto fault = [&](const std::string& who, const std::string& text) {
+        if (!text.empty()) {
+            result.faults.push_back(std::string(who).append(": ").append(text));
+            result.status = Result::failed;
+        }
+    };
+    std::string chosen;
+    fault("the case", run_chosen(c, runner, chosen, images));
+    const Twin itself{"", c, [](size_t, int64_t index) { return index; }};
+    int64_t shared = 0;
+    for (const Choice& kernel : kernels) {
+        if (!result.faults.empty() || !c.alike || !c.alike(kernel.name)) {
+            continue;
+        }
+        const std::string error = runner.run(c, kernel, {.poison = 0xc5, .tight = true}, others);
+        fault(kernel.name + " for " + chosen, error.empty() ? differ(c, images, itself, others, shared) : error);
+    }
+    for (const Twin& twin : c.twins) {
+        if (!runner.usable() || images.empty()) {
+            break;
+        }
+        std::string kernel;
+        shared = 0;
+        const std::string error = run_chosen(twin.call, runner, kernel, others);
+        fault(twin.change + ", " + kernel + " for " + chosen,
+              error.empty() ? differ(c, images, twin, others, shared) : error);
+        if (error.empty() && shared == 0) {
+            fault(twin.change, "no element of the case stands in the twin");
+        }
+    }
+    return result;
+}
+
 Result measure(const Case& c, const Choice& kernel, const Options& options, Runner& runner) {
     Result result;
     result.kernel = kernel.name;
@@ -141,6 +190,10 @@ std::vector<Result> examine(const Entry& entry, const Options& options, Runner& 
         results.push_back(options.bench ? measure(c, kernels[i], options, runner)
                                         : run_kernel(c, kernels[i], i == 0, options, runner));
         results.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+    if (!c.twins.empty() && runner.usable() && runner.computes() && !options.bench && !options.single &&
+        options.plant.empty() && options.kernel == "*") {
+        results.push_back(run_twins(c, kernels, runner));
     }
     return results;
 }

@@ -50,8 +50,9 @@ public:
     // Median and least milliseconds of `repeats` launches; buffers rotate through more memory than the L2 cache holds.
     virtual std::string bench(const Case& c, const Choice& kernel, int repeats, double& median, double& least,
                               uint64_t& flops, uint64_t& bytes) = 0;
-    virtual bool real() const { return false; }  // a card: schedules differ from launch to launch
-    virtual bool usable() const { return true; } // false after an error that the device does not survive
+    virtual bool real() const { return false; }    // a card: schedules differ from launch to launch
+    virtual bool computes() const { return true; } // false: results are some that are right, not always the same
+    virtual bool usable() const { return true; }   // false after an error that the device does not survive
 };
 
 std::unique_ptr<Runner> make_oracle_runner();

@@ -86,7 +86,7 @@ public:
         if (std::string s = e.say("spark_context_device", spark_context_device(context_, &info_, &e.raw)); !s.empty()) {
             return s;
         }
-        return offline ? "" : e.say("spark_stream_create", spark_stream_create(context_, &stream_, &e.raw));
+        return offline ? "" : e.say("spark_stream_create", spark_stream_create(context_, nullptr, &stream_, &e.raw));
     }
     ~LibraryRunner() override {
         if (usable_) {
@@ -141,12 +141,14 @@ public:
         std::vector<spark_devptr> bases;
         for (size_t i = 0; i < c.storages.size(); ++i) {
             out.push_back(initial_image(c, i, options));
-            // An address even for an empty storage: an absent tensor and an empty one are different things.
             bases.push_back(memory.alloc(std::max<size_t>(out.back().bytes.size(), 1)));
             memory.upload(bases.back(), out.back().bytes);
         }
         for (const Operand& operand : c.operands) {
-            tensor_of(args, operand).data = bases[operand.storage] + out[operand.storage].front + operand.offset;
+            // An empty tensor is not an absent one, with address 0 as little as with another.
+            const bool nowhere = options.tight && operand.view.count() == 0;
+            const spark_devptr data = bases[operand.storage] + out[operand.storage].front + operand.offset;
+            tensor_of(args, operand).data = nowhere ? 0 : data;
         }
         std::vector<uint8_t> guard(kernel.workspace ? GUARD : 0, GUARD_BYTE);
         spark_exec exec{};
@@ -283,7 +285,7 @@ private:
         if (graph) {
             s = e.say("spark_op_prepare", spark_op_prepare(context_, args, nullptr, &e.raw));
             if (s.empty()) {
-                s = e.say("spark_graph_begin", spark_graph_begin(context_, stream_, &e.raw));
+                s = e.say("spark_graph_begin", spark_graph_begin(context_, stream_, nullptr, &e.raw));
             }
         }
         if (s.empty()) {
@@ -360,8 +362,8 @@ std::string LibraryRunner::bench(const Case& c, const Choice& kernel, int repeat
         }
     };
     step("spark_op_query", spark_op_query(context_, head(0), &info, &e.raw));
-    step("spark_event_create", spark_event_create(context_, &begin, &e.raw));
-    step("spark_event_create", spark_event_create(context_, &end, &e.raw));
+    step("spark_event_create", spark_event_create(context_, nullptr, &begin, &e.raw));
+    step("spark_event_create", spark_event_create(context_, nullptr, &end, &e.raw));
     constexpr int WARM_UP = 3;
     std::vector<double> times;
     for (int i = 0; i < WARM_UP + repeats && s.empty(); ++i) {

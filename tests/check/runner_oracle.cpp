@@ -56,6 +56,7 @@ public:
         return {};
     }
 
+    bool computes() const override { return false; }
     std::string explain(const Case&) override { return "the oracle has no dispatch table\n"; }
     std::string bench(const Case&, const Choice&, int, double&, double&, uint64_t&, uint64_t&) override {
         return "the oracle cannot be measured";

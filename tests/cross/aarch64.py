@@ -4,7 +4,8 @@
 
 What runs there, and must give the same bits as this build: the instructions, lane maps and tensor-core sums of
 tests/emu, buffer for buffer; for each operator some of its cases, kernel for kernel. What must pass there: the
-contract and the launches of the C API. Not there: refusals, schedules and threads, which no host's numbers touch.
+contract and the launches of the C API, and what tests/package looks for in hardened files. Not there: refusals,
+schedules and threads, which no host's numbers touch.
 
 Ends with 77 and a sentence where a tool is missing. cmocka for Arm is Debian's package, unpacked into the build folder:
 apt gets lists of its own for that, so that nothing of the system changes.
@@ -25,9 +26,10 @@ sys.path.append(str(ROOT / "tests" / "emu"))
 import run as instructions  # noqa: E402
 
 SKIPPED = 77
-QEMU = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]
+# Signed return addresses with a quick cipher: the architecture's own takes most of the time of a call.
+QEMU = ["qemu-aarch64", "-cpu", "max,pauth-impdef=on", "-L", "/usr/aarch64-linux-gnu"]
 API = ["api-contract", "api-launch", "cross-ratio"]
-TARGETS = ["spark", "spark-emu", "ptx-run", "spark-check", *API]
+TARGETS = ["spark", "spark_static", "spark-emu", "ptx-run", "spark-check", *API]
 JOBS = len(os.sched_getaffinity(0))
 CASES = ["--shard", "0/40", "--random", "10", "--timeout", "300"]  # what qemu does in a minute or two
 
@@ -129,6 +131,12 @@ def run_api(arm):
                       if d.returncode != 0]
 
 
+def look_for_hardening(arm, into):
+    done = subprocess.run([sys.executable, ROOT / "tests" / "package" / "hardening_test.py", "--build", arm.folder,
+                           "--into", into / "hardening"], capture_output=True, text=True)
+    return 1, [done.stderr[-4000:]] if done.returncode != 0 else []
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--host", type=Path, required=True, help="a build for this host, to compare with")
@@ -145,7 +153,8 @@ def main():
     failed = 0
     for what, (count, wrong) in (("instruction tests", compare_instructions(here, arm, options.into)),
                                  ("results of operators", compare_operators(here, arm)),
-                                 ("programs of the API", run_api(arm))):
+                                 ("programs of the API", run_api(arm)),
+                                 ("looks for hardening", look_for_hardening(arm, options.into))):
         print(f"{count} {what}, {len(wrong)} wrong", *wrong[:12], sep="\n    ", flush=True)
         failed += len(wrong)
     return 1 if failed else 0

@@ -96,7 +96,7 @@ void __wrap_launch(Device *device, const char *label, const spark_args *args) {
     const spark_op_desc *op = spark_op_describe(args->op);
     bool same = true;
     for (uint32_t i = 0; i < op->num_fields; ++i) {
-        const spark_field *field = &op->fields[i];
+        const spark_field *field = spark_op_field(args->op, i);
         const spark_tensor *t = (const spark_tensor *)((const char *)args + field->offset);
         if (field->kind == SPARK_KIND_TENSOR && (field->flags & SPARK_FIELD_OUT) && t->data)
             same = take(device, label, t) && same;

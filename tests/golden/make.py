@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of this folder: inputs and outputs of the operators, from an independent implementation.
 
-    python3 -m venv v && v/bin/pip install torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 && v/bin/python make.py
+    python3 -m venv v && v/bin/pip install --require-hashes -r requirements/torch.txt && v/bin/python make.py
 
 The implementation is PyTorch in double precision on the CPU (torch.matmul, torch.nn.functional.silu, gelu, embedding,
 scaled_dot_product_attention with an explicit mask, torch.logsumexp;

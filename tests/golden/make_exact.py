@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of activation, glu, add and layernorm: exact values, rounded once.
 
-    python3 -m venv v && v/bin/pip install mpmath==1.4.1 && v/bin/python make_exact.py
+    python3 -m venv v && v/bin/pip install --require-hashes -r requirements/mpmath.txt && v/bin/python make_exact.py
 
 The implementation is mpmath with 400 bits: exp, erf and tanh to far more digits than a double has, so that nothing is
 lost where 1 + erf and 1 + tanh cancel. Infinity and NaN are as PyTorch evaluates the definitions: NaN for -infinity,

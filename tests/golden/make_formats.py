@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of dequantize and cast, where every result is exact before one rounding, and of softmax.
 
-    python3 -m venv v && v/bin/pip install numpy==2.4.6 ml_dtypes==0.6.0 scipy==1.17.1 gguf==0.19.0
+    python3 -m venv v && v/bin/pip install --require-hashes -r requirements/numpy.txt
     v/bin/python make_formats.py
 
 dequantize: NumPy in double precision, compared here with what the gguf package's own dequantize gives in FP32.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of sample, from an implementation in NumPy that shares nothing with libspark.
 
-    python3 -m venv v && v/bin/pip install numpy==2.4.6 && v/bin/python sample.py
+    python3 -m venv v && v/bin/pip install --require-hashes -r requirements/numpy.txt && v/bin/python sample.py
 
 Softmax, sort, cumulative sums and searchsorted in float64; Philox4x32-10 on Python's integers, held here to the vectors
 published with it (Random123, tests/kat_vectors). Draws within 1e-5 of a boundary, where float64 and other arithmetic

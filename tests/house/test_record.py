@@ -58,6 +58,19 @@ class Record(unittest.TestCase):
         self.assertEqual([entry["device"] for entry in record.load()], ["Card A", "Card B"])
         self.assertEqual(len(record.load()[1]["rows"]), 1)
 
+    def test_a_legal_kernel_that_beats_the_choice_is_told(self):
+        rivals = {"legal": 4, "best": "rmsnorm_bf16__32x32", "best_us": 35.25, "beaten": True}
+        page = self.adopt(run_of("Card A", rows=(CEILING, ROW | rivals)))
+        self.assertIn("| of the ceiling | best legal kernel |\n|---|---|---|---|---|---|---|\n", page)
+        self.assertIn("| 90.0 % of copy | `rmsnorm_bf16__32x32`, 0.50 of its time |", page)
+        self.assertIn("1 rows in which another legal kernel beat", page)
+        self.assertIn("- rmsnorm 16384 x 4096: `rmsnorm_bf16__256x16` 70.50 us, `rmsnorm_bf16__32x32` 35.25 us", page)
+        rivals |= {"best": "rmsnorm_bf16__256x16", "best_us": 70.5, "beaten": False}
+        page = self.adopt(run_of("Card A", rows=(CEILING, ROW | rivals)))
+        self.assertIn("| 90.0 % of copy | the choice, of 4 |", page)
+        self.assertIn("No other legal kernel beat the choice", page)
+        self.assertNotIn("legal", self.adopt(run_of("Card A")))
+
     def generate(self, *runs):
         file = self.folder / "runs.json"
         file.write_text("\n".join(json.dumps(run, indent=1) for run in runs))

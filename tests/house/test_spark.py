@@ -69,9 +69,18 @@ class BareMachine(unittest.TestCase):
         self.assertIn("say --yes", result.stderr)
         self.assertFalse(self.calls.exists())
 
+    def test_a_ci_that_says_no_installs_nothing(self):
+        self.stand_in("apt-get", f'echo "$@" >>{self.calls}')
+        for word in ("false", "False", "0", "no", "off", "never", ""):
+            result = self.spark("demo", CI=word)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("say --yes", result.stderr)
+            self.assertFalse(self.calls.exists(), f"CI={word} installed packages")
+
     def test_yes_and_ci_install_what_is_missing(self):
         self.stand_in("apt-get", f'echo "$@" >>{self.calls}')
-        for words, env in ((["demo", "--yes"], {}), (["demo"], {"CI": "true"})):
+        said = [(["demo"], {"CI": word}) for word in ("true", "1", "YES")]
+        for words, env in [(["demo", "--yes"], {}), *said]:
             self.calls.unlink(missing_ok=True)
             result = self.spark(*words, **env)
             self.assertEqual(result.returncode, 1)

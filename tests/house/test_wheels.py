@@ -4,6 +4,7 @@
 import hashlib
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -17,6 +18,7 @@ import ptxas  # noqa: E402
 import wheels  # noqa: E402
 
 MACHINE = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine().lower(), platform.machine())
+KNOWN = wheels.pin("ptxas")["version"]
 
 
 def make_wheel(folder, payload):
@@ -30,14 +32,6 @@ def make_wheel(folder, payload):
                          "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr("fixture-1.0.dist-info/RECORD", "")
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def make_ptxas(folder, release):
-    path = Path(folder) / "ptxas"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.99'\n")
-    path.chmod(0o755)
-    return path
 
 
 class Wheels(unittest.TestCase):
@@ -98,14 +92,93 @@ class Wheels(unittest.TestCase):
 
 
 class Ptxas(unittest.TestCase):
-    def choose(self, *found):
-        with mock.patch.object(ptxas, "toolkits", lambda: found), \
-                mock.patch.object(wheels, "fetch", lambda name, into, say: "fetched"):
-            return ptxas.locate("nowhere")
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder, self.said = Path(scratch.name), []
+        self.enterContext(mock.patch.dict(os.environ, PATH=f"{self.folder / 'path'}:/usr/bin:/bin"))
+        for name in ("SPARK_PTXAS", "CUDA_HOME", "CUDA_PATH"):
+            os.environ.pop(name, None)
+        self.enterContext(mock.patch.object(ptxas, "TOOLKITS", self.folder / "toolkits"))
+        self.enterContext(mock.patch.object(wheels, "fetch", lambda name, into, say: "fetched"))
 
-    def test_a_toolkit_that_is_new_enough_is_taken_an_older_one_passed_over(self):
-        with tempfile.TemporaryDirectory() as folder:
-            older, newer = make_ptxas(f"{folder}/a", "12.8"), make_ptxas(f"{folder}/b", "13.1")
-            self.assertEqual(self.choose(older, newer), newer)
-            self.assertEqual(self.choose(older), "fetched")
-            self.assertEqual(self.choose(Path(folder) / "none"), "fetched")
+    def make(self, where, says):
+        """A ptxas in the folder `where` that prints `says`."""
+        path = self.folder / where / "ptxas"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\n{says}\n")
+        path.chmod(0o755)
+        return path
+
+    def release(self, where, number):
+        minor = number.rpartition(".")[0]
+        return self.make(where, f"echo 'Cuda compilation tools, release {minor}, V{number}'")
+
+    def choose(self):
+        self.said.clear()
+        return ptxas.locate("nowhere", self.said.append)
+
+    def test_a_known_toolkit_is_taken_and_nothing_is_said(self):
+        path = self.release("path", KNOWN)
+        self.assertEqual(self.choose(), path)
+        self.assertEqual(self.said, [])
+
+    def test_another_version_gives_way_and_that_is_said(self):
+        for number, why in (("12.8.93", "older than 13.0"), ("13.0.1", "do not know"), ("13.9.7", "do not know"),
+                            ("130.0.88", "do not know")):
+            with self.subTest(number):
+                path = self.release("path", number)
+                self.assertEqual(self.choose(), "fetched")
+                line, = self.said
+                self.assertTrue(line.startswith(f"{path} is {number}, ") and why in line, line)
+                self.assertEqual(f"SPARK_PTXAS={path}" in line, "older" not in why)
+                path.unlink()
+                path.parent.rmdir()
+
+    def test_what_is_no_ptxas_gives_way_and_that_is_said(self):
+        self.make("toolkits/cuda-3/bin", "printf '\\377\\000V'")
+        self.make("toolkits/cuda-2/bin", f"echo V{KNOWN}; exit 1")
+        self.make("toolkits/cuda-1/bin", "true").chmod(0o644)
+        self.assertEqual(self.choose(), "fetched")
+        self.assertEqual(len(self.said), 3)
+        for line in self.said:
+            self.assertIn("does not run, or does not say its version: passed over", line)
+
+    def test_a_known_one_behind_others_is_taken(self):
+        self.release("path", "13.9.7")
+        path = self.release("toolkits/cuda-13.0/bin", KNOWN)
+        self.assertEqual(self.choose(), path)
+        self.assertEqual(len(self.said), 1)
+
+    def test_one_that_is_asked_for_wins(self):
+        self.release("path", KNOWN)
+        path = self.release("mine", "13.9.7")
+        os.environ["SPARK_PTXAS"] = str(path)
+        self.assertEqual(self.choose(), path)
+        self.assertEqual(self.said, [f"{path} is 13.9.7, which the tests do not know: used, as SPARK_PTXAS asks"])
+
+    def test_one_that_is_asked_for_and_cannot_do_it_is_refused(self):
+        self.release("path", KNOWN)
+        plain = self.make("plain", "true")
+        plain.chmod(0o644)
+        for path, why in ((self.release("old", "12.8.93"), "is 12.8.93, older than 13.0"), (plain, "is not a program"),
+                          (self.make("other", "echo hello"), "does not say its version"),
+                          (self.folder / "none", "is not a program"), (self.folder, "is not a program")):
+            os.environ["SPARK_PTXAS"] = str(path)
+            with self.subTest(path.name), self.assertRaisesRegex(wheels.FetchError, f"SPARK_PTXAS is '{path}'.*{why}"):
+                self.choose()
+
+    def test_cmake_chooses_the_same(self):
+        def configure(*words):
+            return subprocess.run(["cmake", f"-DPython3_EXECUTABLE={sys.executable}", f"-DPROJECT_SOURCE_DIR={ROOT}",
+                                   f"-DPROJECT_BINARY_DIR={self.folder}", *words, "-P",
+                                   ROOT / "cmake/SparkPtxas.cmake"], capture_output=True, text=True)
+        path, newer = self.release("path", KNOWN), self.release("newer", "13.9.7")
+        self.assertIn(f"ptxas: {path}\n", configure().stdout)
+        done = configure(f"-DSPARK_PTXAS={newer}")
+        self.assertIn(f"ptxas: {newer}\n", done.stdout)
+        self.assertIn("do not know: used", done.stderr)
+        self.assertNotEqual(configure(f"-DSPARK_PTXAS={self.folder}").returncode, 0)
+
+    def test_the_pinned_one_is_known(self):
+        self.assertIn(KNOWN, wheels.pin("ptxas")["known"])

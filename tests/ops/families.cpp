@@ -11,7 +11,7 @@ namespace check {
 const std::vector<Family>& families() {
     static const std::vector<Family> all = {
 #define OPERATOR(name) name,
-#include "../../src/ops/operators.inc"
+#include "ops/operators.inc"
 #undef OPERATOR
     };
     return all;

@@ -25,7 +25,7 @@ std::string dims_name(const std::vector<int64_t>& dims); // "512,512,64"
 
 // One Family for every operator of the library: without its cases an operator does not link.
 #define OPERATOR(name) extern const Family name;
-#include "../../src/ops/operators.inc"
+#include "ops/operators.inc"
 #undef OPERATOR
 
 } // namespace check

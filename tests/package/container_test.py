@@ -16,6 +16,16 @@ LARGEST = 60_000_000  # bytes in files
 CONTENT = re.compile(r"/(spark-demo|libspark\.so\.0|libspark-emu\.so|LICENSE|copyright"
                      r"|ld-[\w.-]+|lib(c|m|dl|pthread|rt)\.so\.\d)$")
 
+FIXED = re.compile(r"[\w.-]+(/[\w.-]+)+:[\w.-]+@sha256:[0-9a-f]{64}")
+
+
+def undigested(described):
+    """The images that a Containerfile takes by a name alone, whose content may be another tomorrow."""
+    bases = re.findall(r"(?im)^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?", described)
+    stages = {"scratch", *(stage for _, stage in bases if stage)}
+    taken = [base for base, _ in bases] + re.findall(r"(?i)(?:--from=|[,=\s]from=)([^\s,]+)", described)
+    return [base for base in taken if base not in stages and not FIXED.fullmatch(base)]
+
 
 # How a program gets another root: from a user who may change it, to the image's account; else in a namespace.
 INSIDE = ["chroot", "--userspec=65534:65534"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--root"]
@@ -33,6 +43,13 @@ class Container(unittest.TestCase):
         run(FOLDER / "tree", options.build, cls.tree)
         cls.files = [path for path in cls.tree.rglob("*") if path.is_file() and not path.is_symlink()]
         cls.described = (FOLDER / "Containerfile").read_text()
+
+    def test_bases_are_fixed(self):
+        for line in ("FROM debian", "FROM d.io/debian:12 AS a", "from --platform=linux/arm64 d.io/debian:latest",
+                     "FROM scratch\nCOPY --from=d.io/busybox:1 / /", "ARG B\nFROM $B",
+                     f"FROM d.io/debian@sha256:{'0' * 64}", f"FROM d.io/debian:12@sha256:{'0' * 63}"):
+            self.assertEqual(len(undigested(line)), 1, line)
+        self.assertEqual(undigested(self.described), [])
 
     def test_size(self):
         size = sum(path.stat().st_size for path in self.files)

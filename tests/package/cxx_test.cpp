@@ -41,7 +41,7 @@ struct Fixture {
     spark::context ctx;
     spark::stream stream{ctx};
     buffer<float> x{stream, std::vector<float>(4, 3.0f)};
-    spark::ops::rmsnorm norm;
+    spark::ops::rmsnorm norm{0.0f};
 
     Fixture() { norm.x = norm.y = x.view({1, 4}); }
 };
@@ -180,6 +180,47 @@ void a_workspace_that_is_missing_or_too_small(void**) {
     assert_float_equal(d.to_vector(f.stream)[0], 0, 0);
 }
 
+// What is not set has its usual value; a 0 that is set is 0.
+void scalars_that_are_given(void**) {
+    Fixture f;
+    const buffer<float> bias(f.stream, std::vector<float>{-1, 5});
+    buffer<float> d(f.ctx, 2);
+    const auto a = buffer<spark::bfloat16>(f.stream, std::vector<spark::bfloat16>(16, spark::bfloat16(1)));
+    spark::ops::gemm gemm;
+    gemm.a = a.view({1, 8});
+    gemm.b = a.view({2, 8});
+    gemm.bias = bias.view({2});
+    gemm.d = d.view({1, 2});
+    gemm.activation = SPARK_ACTIVATION_RELU;
+    gemm.launch(f.stream);
+    assert_true((d.to_vector(f.stream) == std::vector<float>{7, 13}));
+    gemm.set_alpha(0);
+    spark::ops::gemm copy = gemm;
+    copy.launch(f.stream);
+    assert_true((d.to_vector(f.stream) == std::vector<float>{0, 5}));
+    gemm.set_alpha(0.5f);
+    gemm.launch(f.stream);
+    assert_true((d.to_vector(f.stream) == std::vector<float>{3, 9}));
+    assert_int_equal(static_cast<const spark_gemm_args&>(gemm).hdr.given, SPARK_GEMM_GIVEN_ALPHA);
+
+    spark::ops::softmax softmax;
+    softmax.x = softmax.y = f.x.view({1, 4});
+    f.x.write(f.stream, {0, 1, 2, 3});
+    softmax.set_scale(0);
+    softmax.launch(f.stream);
+    assert_true((f.x.to_vector(f.stream) == std::vector<float>(4, 0.25f)));
+}
+
+// What would be a surprise does not compile.
+template <class Op, class = void> struct takes_alpha : std::false_type {};
+template <class Op> struct takes_alpha<Op, std::void_t<decltype(std::declval<Op&>().alpha = 0)>> : std::true_type {};
+static_assert(takes_alpha<spark_gemm_args>::value && !takes_alpha<spark::ops::gemm>::value);
+template <class Norm>
+constexpr bool asks_for_eps = std::is_constructible_v<Norm, float> && !std::is_default_constructible_v<Norm> &&
+                              !std::is_convertible_v<float, Norm>;
+static_assert(asks_for_eps<spark::ops::rmsnorm> && asks_for_eps<spark::ops::layernorm> &&
+              asks_for_eps<spark::ops::l2norm>);
+
 void an_offline_context_answers_what_it_can(void**) {
     const auto ctx = spark::context::offline(121);
     assert_int_equal(ctx.device().cc_minor, 1);
@@ -257,6 +298,7 @@ int main() {
         cmocka_unit_test(a_capture_that_throws_has_ended),
         cmocka_unit_test(a_capture_loads_no_code),
         cmocka_unit_test(a_workspace_that_is_missing_or_too_small),
+        cmocka_unit_test(scalars_that_are_given),
         cmocka_unit_test(an_offline_context_answers_what_it_can),
         cmocka_unit_test(what_is_borrowed_stays),
         cmocka_unit_test(events_order_streams),

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # One kernel through the assembler: what a good one yields, and that each broken promise fails with the words that
 # name it. Run by CTest as ptx.build. Needs ptxas (SPARK_PTXAS) and a C preprocessor.
-import json
+import hashlib
 import os
 import shutil
 import subprocess
 import unittest
+import zlib
 
 from support import BODY, CC, HEADER, PTXAS, TOP, ScratchTree, changed
 
@@ -14,6 +15,7 @@ import table
 from assemble import AssembleError, assemble, find_variant, image_list, write_depfile
 from cubin import Cubin
 from header import parse_tree
+from images import fnv1a
 
 
 def hungry(count):
@@ -47,12 +49,15 @@ class Good(Build):
         self.assertEqual((code.kernels(), code.params("fill__plain")), (["fill__plain"], [(0, 8), (8, 4)]))
         self.assertRegex(record["ptxas"], r"^\d+\.\d+\.\d+$")
         text = (self.top / "out" / "fill__plain.120.ptx").read_bytes()
-        self.assertEqual((text.count(b"\0"), text[-1:], record["images"][3]["size"]), (1, b"\0", len(text) - 1))
+        self.assertEqual((text.count(b"\0"), record["images"][2]["size"]), (0, len(text)))
 
-    def test_equal_code_ships_once(self):
+    def test_stored_images(self):
+        """Each is stored compressed, and the record says how to check that before it is decompressed."""
         record, _ = self.build()
-        self.assertEqual(record["images"][1]["same_as"], "cubin120")
-        self.assertFalse((self.top / "out" / "fill__plain.121.cubin").exists())
+        for image in record["images"]:
+            stored = (self.top / "out" / image["packed"]).read_bytes()
+            self.assertEqual(zlib.decompress(stored), (self.top / "out" / image["file"]).read_bytes())
+            self.assertEqual((image["packed_size"], image["check"]), (len(stored), fnv1a(stored)))
 
     def test_one_chip(self):
         record, _ = self.build(archs=(90,))
@@ -67,8 +72,8 @@ class Good(Build):
         moved = self.top / "moved" / "elsewhere"
         shutil.copytree(self.root, moved / "ptx")
         assemble(find_variant("fill__plain", moved / "ptx"), moved / "ptx", self.top / "three", PTXAS, CC)
-        images = sorted(p.name for p in (self.top / "one").iterdir() if p.suffix in (".cubin", ".ptx", ".json"))
-        self.assertEqual(len(images), 5)
+        images = sorted(p.name for p in (self.top / "one").iterdir() if p.suffix in (".cubin", ".ptx", ".z", ".json"))
+        self.assertEqual(len(images), 9)
         for other in ("two/deeper", "three"):
             for image in images:
                 one, two = self.top / "one" / image, self.top / other / image
@@ -81,7 +86,7 @@ class Good(Build):
         cache = self.top / "cache"
         self.build(out="one", cache=cache)
         kept = sorted(p for p in cache.rglob("*") if p.is_file())
-        self.assertEqual(len(kept), 3)
+        self.assertEqual(len(kept), 2)
         body = changed(BODY, ("SPARK_ENTRY", "// one line more\nSPARK_ENTRY"))
         self.build(out="two", cache=cache, body=body)
         self.build(out="three", body=body)
@@ -131,37 +136,46 @@ class Good(Build):
         self.build()
         files = parse_tree(self.root)
         table.generate(files, self.top / "out", (120, 90))
-        (self.top / "out" / "spark_kernels.cpp").write_text(table.source_text(files, self.top / "out", (120, 90)))
+        text, beside = table.source_text(files, self.top / "out", (120, 90))
+        (self.top / "out" / "spark_kernels.cpp").write_text(text)
+        head, _, content = beside.partition(b"\n")
+        self.assertEqual(head.split()[-1].decode(), hashlib.sha256(content).hexdigest())
+        stored = {name: (self.top / "out" / f"fill__plain.{name}.z").read_bytes()
+                  for name in ("120.cubin", "120.ptx", "90.cubin", "90.ptx")}
+        self.assertEqual(content, stored["90.cubin"] + stored["90.ptx"])
         (self.top / "main.cpp").write_text("""
 #include "spark_kernels.h"
-#include <cstring>
+#include <cstdlib>
 using namespace spark;
 static_assert(kernels::fill__plain.block == 128 && kernels::fill__plain.limits[0].value == 4);
-static_assert(kernels::fill__plain.images.size() == 5 && sizeof(kernels::fill_params) == 16);
+static_assert(kernels::fill__plain.images.size() == 4 && sizeof(kernels::fill_params) == 16);
 constexpr const Kernel* ROW[] = {&kernels::fill__plain};
-int main() {
+int main(int, char** words) {
     auto all = kernels::all();
     if (all.size() != 1 || all[0] != ROW[0] || all[0]->index != 0) return 1;
-    for (const Image& i : all[0]->images) {
-        if (reinterpret_cast<uintptr_t>(i.data) % 64) return 2;
-        if (i.kind == ImageKind::cubin && std::memcmp(i.data, "\\x7f" "ELF", 4)) return 3;
-        if (i.kind == ImageKind::ptx && std::strlen(static_cast<const char*>(i.data)) != i.size) return 4;
+    const Image *cubin = &all[0]->images[0], *testing = &all[0]->images[1], *text = &all[0]->images[2];
+    for (const Image* image : {cubin, text}) {
+        std::string_view stored(static_cast<const char*>(image->data), image->packed);
+        if (image->arch != 120 || hash(stored) != image->check) return 2;
     }
-    return all[0]->images[0].data == all[0]->images[1].data ? 0 : 5;
+    if (testing->arch != 90 || testing->data != nullptr) return 3;
+    if (testing->place != kernels::testing_file.head.size()) return 4;
+    if (kernels::testing_file.bytes != std::strtoul(words[1], nullptr, 10)) return 5;
+    return kernels::testing_file.name == std::string_view("libspark-sm90.bin") ? 0 : 6;
 }
 """)
         subprocess.run([os.environ.get("SPARK_CXX", "c++"), "-std=c++20", "-fPIE", "-Wall", "-Wextra", "-Werror",
                         f"-I{TOP / 'src'}", f"-I{self.top / 'out'}", str(self.top / "main.cpp"),
                         str(self.top / "out" / "spark_kernels.cpp"), str(self.top / "out" / "fill__plain.S"),
                         "-o", str(self.top / "main")], check=True)
-        self.assertEqual(subprocess.run([str(self.top / "main")], check=False).returncode, 0)
+        self.assertEqual(subprocess.run([str(self.top / "main"), str(len(beside))], check=False).returncode, 0)
 
     @unittest.skipUnless(shutil.which("clang"), "clang is not here")
     def test_embeds_on_aarch64(self):
         self.build()
         subprocess.run(["clang", "--target=aarch64-linux-gnu", "-c", str(self.top / "out" / "fill__plain.S"), "-o",
                         str(self.top / "arm.o")], check=True)
-        self.assertIn((self.top / "out" / "fill__plain.120.cubin").read_bytes(), (self.top / "arm.o").read_bytes())
+        self.assertIn((self.top / "out" / "fill__plain.120.cubin.z").read_bytes(), (self.top / "arm.o").read_bytes())
 
 
 class Refused(Build):

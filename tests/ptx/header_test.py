@@ -20,6 +20,7 @@ class Good(ScratchTree):
 //! limits   k%TK a_align>=16 n<=2147483647 b==1
 //! smem     (TM+TN)*TK*2*ST
 //! deterministic no
+//! order    k_by_{TK}
 //! variant  128x64x32_s3   TM=128 TN=64 TK=32 ST=3 WARPS=8   smem=36864 regs=128 ctas_per_sm=2
 //! variant  64x64x32_s2    TM=64 TN=64 TK=32 ST=2 WARPS=4    smem=16384 regs=0x60
 """)
@@ -36,6 +37,7 @@ class Good(ScratchTree):
                          [("a", 0), ("m", 8), ("lda", 16), ("alpha", 24), ("n", 28)])
         self.assertEqual((first.params.bytes, first.params.struct_bytes, first.params.struct), (32, 32, "gemm_params"))
         self.assertFalse(first.deterministic)
+        self.assertEqual(first.order, "k_by_32")
 
     def test_params_of_another_file(self):
         self.plant("fill/fill.ptx", HEADER)
@@ -46,6 +48,7 @@ class Good(ScratchTree):
 
     def test_tail_padding(self):
         parsed = parse_file(self.plant("fill/fill.ptx", HEADER), self.root)
+        self.assertEqual(parsed.variants[0].order, parsed.variants[0].name)
         self.assertEqual((parsed.params.bytes, parsed.params.struct_bytes), (12, 16))
 
     def test_occupancy(self):
@@ -55,8 +58,8 @@ class Good(ScratchTree):
         self.assertEqual(rules.ctas_per_sm(256, 0, 32), (6, "warps"))
 
     def test_ids(self):
-        self.assertEqual(table.fnv1a(""), 0xCBF29CE484222325)
-        self.assertEqual(table.fnv1a("a"), 0xAF63DC4C8601EC8C)
+        self.assertEqual(table.fnv1a(b""), 0xCBF29CE484222325)
+        self.assertEqual(table.fnv1a(b"a"), 0xAF63DC4C8601EC8C)
 
 
 class Bad(ScratchTree):
@@ -140,6 +143,12 @@ class Bad(ScratchTree):
 
     def test_deterministic(self):
         self.refuse("deterministic 'maybe': yes or no", ("deterministic yes", "deterministic maybe"))
+
+    def test_order(self):
+        self.refuse("order 'Any': none, or lower case, digits, _ and {CONSTANT} of every variant",
+                    ("deterministic yes", "deterministic yes\n//! order Any"))
+        self.refuse("order 'by_{NOT}': none, or lower case, digits, _ and {CONSTANT} of every variant",
+                    ("deterministic yes", "deterministic yes\n//! order by_{NOT}"))
 
     def test_archs(self):
         self.refuse("archs '80': only 120 90 are built", ("//! block", "//! archs 80\n//! block"))

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The real kernel tree against its own rules: headers, sizes, layers, rows, opcodes, and the page that shows it.
 # Run by CTest as ptx.tree, after the build: SPARK_KERNEL_RESULTS names the folder with the NAME.json files.
+import collections
 import json
 import os
+import re
 import unittest
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import page
 from assemble import image_list
 from cubin import Cubin
 from header import check_contract, check_way, parse_tree
+from images import TESTING
 
 ROOT = TOP / "ptx"
 RESULTS = os.environ.get("SPARK_KERNEL_RESULTS")
@@ -58,10 +61,22 @@ class Tree(unittest.TestCase):
             built = [a for a in variant.archs if str(a) in record["regs"]]
             self.assertEqual([(i["kind"], i["arch"]) for i in record["images"]], image_list(built))
             self.assertLessEqual(max(record["regs"].values()), variant.regs, variant.name)
-            for image in (i for i in record["images"] if i["kind"] == "cubin" and "file" in i):
+            for image in (i for i in record["images"] if i["kind"] == "cubin"):
                 code = Cubin((Path(RESULTS) / image["file"]).read_bytes())
                 self.assertEqual(code.kernels(), [variant.name])
                 self.assertEqual(code.params(variant.name), [(p.offset, p.size) for p in variant.params.params])
+
+    @unittest.skipUnless(RESULTS, "SPARK_KERNEL_RESULTS is not set")
+    def test_budgets(self):
+        """What each family's images take in the library, beside ptx/budgets.txt."""
+        budgets = dict(re.findall(r"^(\w+) +(\d+)$", (ROOT / "budgets.txt").read_text(encoding="utf-8"), re.M))
+        taken = collections.Counter()
+        for variant in self.variants:
+            record = json.loads((Path(RESULTS) / f"{variant.name}.json").read_text(encoding="utf-8"))
+            taken[variant.file.family] += sum(i["packed_size"] for i in record["images"] if i["arch"] not in TESTING)
+        self.assertEqual(sorted(taken), sorted(budgets))
+        self.none([f"{family}: {size} bytes, {budgets[family]} KiB are allowed (ptx/budgets.txt)"
+                   for family, size in taken.items() if size > int(budgets[family]) * 1024])
 
 
 if __name__ == "__main__":

@@ -22,7 +22,13 @@ LayernormRow layernorm_row(const Layernorm& op, std::span<const double> x, std::
         row.mean += v[i] / n;
         row.magnitude += std::fabs(v[i]) / n;
     }
+    double correction = 0; // what rounding has made of the mean: nothing may remain of equal values
     for (double value : v) {
+        correction += (value - row.mean) / n;
+    }
+    row.mean += correction;
+    for (double value : v) {
+        row.equal = row.equal && value == v[0];
         row.variance += (value - row.mean) * (value - row.mean) / n;
     }
     const double r = 1 / std::sqrt(row.variance + op.eps);

@@ -25,6 +25,7 @@ struct LayernormRow {
     double mean = 0;      // of v
     double magnitude = 0; // mean(|v|)
     double variance = 0;  // mean(d^2)
+    bool equal = true;    // v is one number throughout
 };
 
 // weight, bias and residual may be empty; residual_out is filled if it is not empty.

@@ -8,17 +8,19 @@
 
 namespace ref {
 
+double scaled(double x, double scale) { return scale == 0 && std::isinf(x) ? x : scale * x; }
+
 void softmax_row(std::span<const double> x, double scale, bool log, std::span<double> y) {
     double most = -std::numeric_limits<double>::infinity();
     for (double value : x) {
-        most = std::max(most, scale * value); // a NaN is never the larger one
+        most = std::max(most, scaled(value, scale)); // a NaN is never the larger one
     }
     double sum = 0;
     for (double value : x) {
-        sum += std::exp(scale * value - most);
+        sum += std::exp(scaled(value, scale) - most);
     }
     for (size_t i = 0; i < x.size(); ++i) {
-        const double relative = scale * x[i] - most;
+        const double relative = scaled(x[i], scale) - most;
         y[i] = log ? relative - std::log(sum) : std::exp(relative) / sum;
     }
 }

@@ -17,6 +17,7 @@ import scaffold
 import table
 from assemble import AssembleError, assemble, find_variant, write_depfile
 from header import ARCHS, HeaderError, parse_tree
+from images import fnv1a
 
 ROOT = Path(__file__).resolve().parents[2] / "ptx"
 
@@ -34,10 +35,10 @@ def cmd_list(args):
     if args.json:
         print(json.dumps([{
             "name": v.name, "contract": v.contract, "way": v.way, "file": v.file.relative, "line": v.line,
-            "family": v.file.family, "maths": v.maths, "id": f"0x{table.fnv1a(v.name):016x}", "index": i,
+            "family": v.file.family, "maths": v.maths, "id": f"0x{fnv1a(v.name.encode()):016x}", "index": i,
             "block": v.block, "smem": v.smem, "regs": v.regs, "ctas_per_sm": v.ctas_per_sm,
-            "deterministic": v.deterministic, "archs": list(v.archs), "axes": v.axes, "constants": v.constants,
-            "limits": [str(l) for l in v.limits],
+            "deterministic": v.deterministic, "order": v.order, "archs": list(v.archs), "axes": v.axes,
+            "constants": v.constants, "limits": [str(l) for l in v.limits],
             "params": [{"name": p.name, "type": p.type, "offset": p.offset} for p in v.params.params]}
             for i, v in enumerate(variants)], indent=1))
         return 0
@@ -71,12 +72,14 @@ def cmd_assemble(args):
 
 
 # A change of these may change what is assembled; the other modules only report.
-BUILD_MODULES = ("assemble", "cubin", "expand", "header", "rules")
+BUILD_MODULES = ("assemble", "cubin", "expand", "header", "images", "rules")
 
 
 def cmd_table(args):
-    text = table.source_text(parse_tree(args.root), args.results, args.archs)
+    text, testing = table.source_text(parse_tree(args.root), args.results, args.archs)
     args.out.write_text(text, encoding="utf-8")
+    if args.testing and testing is not None:
+        args.testing.write_bytes(testing)
     return 0
 
 
@@ -130,6 +133,7 @@ def parser(name):
     sub = command("table", cmd_table, "write spark_kernels.cpp from the results of assemble")
     sub.add_argument("--results", type=Path, required=True, help="folder with the NAME.json files")
     sub.add_argument("--out", type=Path, required=True, help="the file to write")
+    sub.add_argument("--testing", type=Path, help="also write the images that are not in the library, to this file")
     chips(sub)
     sub = command("page", cmd_page, "write ptx/KERNELS.md")
     sub.add_argument("--results", type=Path, help="folder with the NAME.json files: fills in the registers used")

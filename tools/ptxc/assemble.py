@@ -15,9 +15,11 @@ from pathlib import Path
 from cubin import Cubin
 from expand import MARKER, expand
 from header import HeaderError, kernel_paths, parse_file
+from images import TESTING, fnv1a, pack
 
-TARGETS = {120: ("sm_120f", "sm_121f"), 90: ("sm_90",)}
-IMAGE_ORDER = [("cubin", 120), ("cubin", 121), ("cubin", 90), ("ptx", 120), ("ptx", 90)]
+TARGETS = {120: "sm_120f", 90: "sm_90"}
+TWIN = "sm_121f"  # runs 12.0's code: tests/ptx/twin_test.py assembles for it and compares
+IMAGE_ORDER = [("cubin", 120), ("cubin", 90), ("ptx", 120), ("ptx", 90)]
 KEY_FORM = 1  # of the cache's keys and files: count it up when either changes its meaning
 
 
@@ -74,9 +76,8 @@ def check_text(variant, text, sm):
     if not text.startswith(".version "):
         findings.append(f"{where}: {variant.name}: the text must begin with .version (include base.ptxh first)")
     target = re.findall(r"\.target\s+([\w, ]+?)\s*(?=\.|\Z)", flat)
-    wanted = {120: "sm_120f", 90: "sm_90"}[sm]
-    if target != [wanted]:
-        findings.append(f"{where}: {variant.name}: .target must be {wanted}, found {' '.join(target) or 'none'} "
+    if target != [TARGETS[sm]]:
+        findings.append(f"{where}: {variant.name}: .target must be {TARGETS[sm]}, found {' '.join(target) or 'none'} "
                         "(include base.ptxh, once)")
     return findings
 
@@ -140,8 +141,7 @@ def check_cubin(variant, cubin, target):
 
 def image_list(archs):
     """(kind, arch) of every image that a variant built for `archs` has, in table order."""
-    chips = {int(t.strip("smf_")) for a in archs for t in TARGETS[a]}
-    return [(k, a) for k, a in IMAGE_ORDER if a in (chips if k == "cubin" else archs)]
+    return [(kind, arch) for kind, arch in IMAGE_ORDER if arch in archs]
 
 
 def machine_code(ptxas, text, target, root, cache):
@@ -178,21 +178,16 @@ def assemble(variant, root, out, ptxas, cc="cc", archs=(120, 90), cache=None):
         text, files = expand(variant, sm, root, cc)
         read += files
         findings += check_text(variant, text, sm)
-        data = {f"ptx{sm}": text.encode() + b"\0"}
-        for target in TARGETS[sm] if not findings else ():
-            image, facts, warnings = machine_code(ptxas, text, target, root, cache)
-            findings += warnings + check_facts(variant, facts, target) + check_cubin(variant, Cubin(image), target)
-            number = target.strip("smf_")
-            data[f"cubin{number}"] = image
-            record["regs"][number], record["barriers"][number] = facts["regs"], facts["barriers"]
         if findings:
             continue
-        if sm == 120 and Cubin(data["cubin120"]).code() == Cubin(data["cubin121"]).code():
-            data["cubin121"] = "cubin120"
-        for kind, image in data.items():
-            _store(record, out, variant, kind, image)
+        code, facts, warnings = machine_code(ptxas, text, TARGETS[sm], root, cache)
+        findings += warnings + check_facts(variant, facts, TARGETS[sm]) + check_cubin(variant, Cubin(code), TARGETS[sm])
+        if findings:
+            continue
+        record["images"] += [_store(out, variant, "cubin", sm, code), _store(out, variant, "ptx", sm, text.encode())]
+        record["regs"][str(sm)], record["barriers"][str(sm)] = facts["regs"], facts["barriers"]
         record["text"][str(sm)] = hashlib.sha256(_statements(text).encode()).hexdigest()
-        record["ptxas"] = Cubin(data[f"cubin{sm}"]).maker()
+        record["ptxas"] = Cubin(code).maker()
     if findings:
         raise AssembleError("\n".join(dict.fromkeys(findings)))
     record["images"].sort(key=lambda i: IMAGE_ORDER.index((i["kind"], i["arch"])))
@@ -201,18 +196,13 @@ def assemble(variant, root, out, ptxas, cc="cc", archs=(120, 90), cache=None):
     return record, sorted(dict.fromkeys(os.path.normpath(f) for f in read))
 
 
-def _store(record, out, variant, kind, image):
-    word, arch = re.fullmatch(r"([a-z]+)(\d+)", kind).groups()
-    entry = {"kind": word, "arch": int(arch)}
-    if isinstance(image, str):
-        entry["same_as"] = image
-        entry["size"] = next(i["size"] for i in record["images"] if f"{i['kind']}{i['arch']}" == image)
-        (out / f"{variant.name}.{arch}.{word}").unlink(missing_ok=True)
-    else:
-        entry["file"] = f"{variant.name}.{arch}.{word}"
-        entry["size"] = len(image) - (word == "ptx")  # the NUL is there but not counted
-        (out / entry["file"]).write_bytes(image)
-    record["images"].append(entry)
+def _store(out, variant, kind, arch, image):
+    """Writes an image as it is, for people and tests, and as it is stored. Returns its entry in the record."""
+    name, stored = f"{variant.name}.{arch}.{kind}", pack(image)
+    (out / name).write_bytes(image)
+    (out / f"{name}.z").write_bytes(stored)
+    return {"kind": kind, "arch": arch, "file": name, "size": len(image), "packed": f"{name}.z",
+            "packed_size": len(stored), "check": fnv1a(stored)}
 
 
 def symbol(name, image):
@@ -220,19 +210,32 @@ def symbol(name, image):
     return f"spark_image_{name}_{image['kind']}{image['arch']}"
 
 
+# A linker marks a library as fit for the processor's checks of jumps and returns if every object in it says that it is.
+# An object without code is, for both checks of either processor (bits 1 and 2).
+FIT_FOR_CHECKS = """\
+#if defined(__x86_64__)
+#define FEATURES 0xc0000002 // GNU_PROPERTY_X86_FEATURE_1_AND: IBT, SHSTK
+#elif defined(__aarch64__)
+#define FEATURES 0xc0000000 // GNU_PROPERTY_AARCH64_FEATURE_1_AND: BTI, PAC
+#endif
+#ifdef FEATURES
+.section .note.gnu.property,"a",%note
+.balign 8
+.long 4, 16, 5 // sizes of name and content, NT_GNU_PROPERTY_TYPE_0
+.asciz "GNU"
+.long FEATURES, 4, 3, 0
+#endif"""
+
+
 def assembly(name, images, out):
-    """The text of NAME.S: images of one kernel, hidden, 64-byte aligned. GNU as and clang, x86-64 and aarch64."""
+    """The text of NAME.S: one kernel's images that are in the library, hidden. GNU as and clang, x86-64 and aarch64."""
     lines = [f"// Generated by tools/ptxc: code of {name}. Do not edit.", '.section .rodata.spark_images,"a",%progbits']
-    for image in images:
+    for image in (i for i in images if i["arch"] not in TESTING):
         label = symbol(name, image)
-        lines += [f".globl {label}", f".hidden {label}", f".type {label}, %object"]
-        if "same_as" in image:
-            kind, arch = re.fullmatch(r"([a-z]+)(\d+)", image["same_as"]).groups()
-            lines.append(f".set {label}, {symbol(name, {'kind': kind, 'arch': arch})}")
-        else:
-            path = str((Path(out) / image["file"]).resolve()).replace("\\", "\\\\").replace('"', '\\"')
-            lines += [".balign 64", f"{label}:", f'.incbin "{path}"', f".size {label}, . - {label}"]
-    lines.append('.section .note.GNU-stack,"",%progbits')
+        path = str((Path(out) / image["packed"]).resolve()).replace("\\", "\\\\").replace('"', '\\"')
+        lines += [f".globl {label}", f".hidden {label}", f".type {label}, %object", f"{label}:", f'.incbin "{path}"',
+                  f".size {label}, . - {label}"]
+    lines += [FIT_FOR_CHECKS, '.section .note.GNU-stack,"",%progbits']
     return "\n".join(lines) + "\n"
 
 

@@ -13,7 +13,7 @@ from rules import BLOCK_SMEM, check_contract, check_way, ctas_per_sm, evaluate
 
 PARAM_TYPES = {"ptr": (8, ".u64", "uint64_t"), "u64": (8, ".u64", "uint64_t"), "i64": (8, ".s64", "int64_t"),
                "u32": (4, ".u32", "uint32_t"), "i32": (4, ".s32", "int32_t"), "f32": (4, ".f32", "float")}
-KEYS = ("kernel", "for", "archs", "block", "params", "limits", "smem", "deterministic", "variant")
+KEYS = ("kernel", "for", "archs", "block", "params", "limits", "smem", "deterministic", "order", "variant")
 REQUIRED = ("kernel", "block", "params", "smem", "deterministic", "variant")
 RELATIONS = {"%": "multiple_of", "<=": "at_most", ">=": "at_least", "==": "equal"}
 ARCHS = (120, 90)
@@ -87,6 +87,7 @@ class Variant:
     ctas_declared: bool
     limits: tuple
     deterministic: bool
+    order: str  # kernels of a contract with the same one give the same bits; "none": the sums follow the launch
 
     @property
     def name(self):
@@ -245,6 +246,14 @@ class _Parser:
             result.append(Limit(match[1], match[2], value))
         return tuple(result)
 
+    def order(self, constants):
+        """The order of sums, {NAME} in it replaced by that constant; the kernel's own where the header says nothing."""
+        line, text = self.one("order")
+        text = re.sub(r"\{([A-Z][A-Z0-9_]*)\}", lambda match: str(constants.get(match[1], match[0])), text)
+        if text and not re.fullmatch(r"[a-z][a-z0-9_]*", text):
+            self.fail(line, f"order '{text}': none, or lower case, digits, _ and {{CONSTANT}} of every variant")
+        return text
+
     def variant(self, line, text):
         """The line's own words: (way, constants, budgets)."""
         way, *words = text.split() or ["?"]
@@ -331,7 +340,7 @@ class _Parser:
         for line, text in rows:
             way, constants, budgets = self.variant(line, text)
             parsed.append((line, way, constants, self.budget(line, way, constants, budgets),
-                           self.limits(constants, line)))
+                           self.limits(constants, line), self.order(constants)))
         for (line, way, *_), (_, other, *_) in itertools.combinations(parsed, 2):
             if way == other:
                 self.fail(line, f"variant {way} is given twice")
@@ -343,11 +352,12 @@ class _Parser:
             problem = check_contract(contract)
             if problem:
                 self.fail(name_line, problem)
-            for line, way, constants, budget, limits in parsed:
+            for line, way, constants, budget, limits, order in parsed:
                 for axis in set(values) & set(constants):
                     self.fail(line, f"variant {way}: {axis} is an axis of the 'for' line already")
                 self.file.variants.append(Variant(self.file, line, contract, way, words, values, constants,
-                                                  *budget, limits, det == "yes"))
+                                                  *budget, limits, det == "yes",
+                                                  order or f"{contract}__{way}"))
         if self.findings:
             raise HeaderError(dict.fromkeys(self.findings))
         return self.file

@@ -64,8 +64,10 @@ def bench(args, rest):
     if args.record is None:
         return built_program("spark-bench", rest)
     measured = args.record or build.folder("release") / "bench.json"
-    code = 0 if args.record else built_program("spark-bench", ["--json", measured, *rest])
-    return code or recorded(record.adopt, measured)
+    code = 0 if args.record else built_program("spark-bench", ["--rivals", "--json", measured, *rest])
+    if code not in (0, record.BEATEN):
+        return code
+    return recorded(record.adopt, measured) or code
 
 
 def explain(args, rest):
@@ -135,8 +137,8 @@ def parser():
                            "docs/checked.json and its page")
     made = command("bench", bench, "run the benchmarks; they need a GPU", "spark-bench")
     made.add_argument("--record", nargs="?", const="", metavar="FILE",
-                      help="put the result into docs/performance.json and its page; FILE: one that spark-bench --json "
-                           "has written, for this commit, on another machine")
+                      help="put the result, rivals and all, into docs/performance.json and its page; FILE: one that "
+                           "spark-bench --json has written, for this commit, on another machine")
     made.add_argument("--record-generation", metavar="FILE",
                       help="put what spark-generate --json and bench/peers/transformers_generate.py wrote on a card, "
                            "for this commit, into the same record; more files may follow")

@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "docs" / "performance.json"
 PAGE = ROOT / "docs" / "performance.md"
+BEATEN = 3  # spark-bench's exit status where a legal kernel beats the library's choice: that is recorded too
 SOURCES = ("src", "ptx", "bench", "include")
 
 HEAD = """# Performance
@@ -80,19 +81,42 @@ def generated(part):
     return [*out, ""]
 
 
+def rival(row):
+    """What the column on rivals says of a row: nothing of a ceiling."""
+    if "best" not in row:
+        return ""
+    if row["best"] == row["kernel"]:
+        return f"the choice, of {row['legal']}"
+    return f"`{row['best']}`, {row['best_us'] / row['median_us']:.2f} of its time"
+
+
+def beaten(rows):
+    """The lines on rows where the library's choice was not the best legal kernel."""
+    lost = [row for row in rows if row.get("beaten")]
+    if not any("best" in row for row in rows):
+        return []
+    if not lost:
+        return ["No other legal kernel beat the choice by more than 5 % and 0.3 us in any row.", ""]
+    return [f"{len(lost)} rows in which another legal kernel beat the choice by more than 5 % and 0.3 us:", "",
+            *(f"- {row['name']} {row['shape']}: `{row['kernel']}` {row['median_us']:.2f} us, `{row['best']}` "
+              f"{row['best_us']:.2f} us" for row in lost), ""]
+
+
 def page(entries):
     out = [HEAD]
     for run in entries:
         out.append(f"## {run['device']}\n")
         out.append(f"Compute capability {run['cc']}, {run['sm_count']} multiprocessors, driver {run['driver']}; "
                    f"commit {run['commit']}, {run['date']}, {run['rounds']} rounds.\n")
-        out.append("| row | shape | kernel | median | rate | of the ceiling |\n|---|---|---|---|---|---|")
+        rivals = any("best" in row for row in run["rows"])
+        out.append("| row | shape | kernel | median | rate | of the ceiling |" + " best legal kernel |" * rivals +
+                   "\n|---|---|---|---|---|---|" + "---|" * rivals)
         for row in run["rows"]:
             share = f"{100 * row['fraction']:.1f} % of {row['ceiling']}" if row["ceiling"] else "is one"
             kernel = f"`{row['kernel']}`" if row["kernel"] else ""
             out.append(f"| {row['name']} | {row['shape']} | {kernel} | {row['median_us']:.2f} us | {figure(row)} "
-                       f"| {share} |")
-        out.append("")
+                       f"| {share} |" + f" {rival(row)} |" * rivals)
+        out += ["", *beaten(run["rows"])]
         if "generation" in run:
             out += generated(run["generation"])
     return "\n".join(out)

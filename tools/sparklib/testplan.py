@@ -31,7 +31,8 @@ SHORT = [Run("release", kept_out="^long$"), Run("asan", "^asan$", "^long$"), Run
 CORE = [Run("release", kept_out="^(long|bindings)$"), *SHORT[1:]]
 BINDINGS = [Run("release", "^bindings$", "^long$", targets=("spark", "spark_static", "spark-emu", "spark-demo"))]
 LONG = [Run("release", limit=14400), Run("asan", "^asan$", limit=7200), Run("tsan", "^tsan$", limit=7200),
-        Run("fuzz", named=r"^api\.fuzz$", targets=("api-fuzz-query",))]
+        Run("fuzz", named=r"^(api\.fuzz$|fuzz\.)", limit=3600,
+            targets=("api-fuzz-query", "fuzz-ptx", "fuzz-gguf", "fuzz-tokenizer"))]
 TIERS = {"all": SHORT, "core": CORE, "bindings": BINDINGS, "long": LONG}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The one generator: src/ops/*/op.toml -> header section, reflection tables, typed entry points, export list,
-# reference pages and layout snapshot. Results are committed; `--check` compares and is what CI runs.
+# The one generator: src/ops/*/op.toml and src/core/formats.toml -> what people read (header, reference pages, bindings,
+# layout snapshot), committed, which `--check` compares; and with --build DIR what only the build reads.
 import argparse
 import subprocess
 import sys
@@ -16,6 +16,7 @@ import python
 import rust
 import support
 import tables
+import zig
 from model import SpecError, load_families
 
 SNAPSHOT = "tests/api/layout.snapshot"
@@ -31,22 +32,44 @@ def first_sizes(root, families):
     return text + "".join(f"{op.name} {op.size}\n" for family in families for op in family.ops if op.name not in known)
 
 
+def build_files(root):
+    """{path in the build folder: text}: what a compiler reads and nobody else."""
+    families, enums = load_families(root)
+    text = (root / "include/spark.h").read_text(encoding="utf-8")
+    sizes = dict(line.split() for line in first_sizes(root, families).splitlines() if line and line[0] != "#")
+    out = {
+        "core/dtypes.inc": tables.dtypes(),
+        "ops/operators.inc": tables.operators(families),
+        "api/forwards.cpp": tables.forwards(families),
+        "libspark.map": layout.version_script(text),
+        "link_check.c": layout.link_check(text),
+        "layout_check.c": layout.layout_check(text),
+    }
+    for family in families:
+        out[f"ops/{family.name}/fields.h"] = tables.fields(family)
+        out[f"ops/{family.name}/reflection.cpp"] = tables.reflection(family, enums, sizes)
+    return out
+
+
+def write(folder, files):
+    """Writes what differs; gives its names."""
+    stale = [name for name, text in files.items()
+             if not (folder / name).exists() or (folder / name).read_text(encoding="utf-8") != text]
+    for name in stale:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(files[name], encoding="utf-8")
+    return stale
+
+
 def generate(root):
-    """{path relative to root: text}"""
+    """{path relative to root: text} of what is committed."""
     families, enums = load_families(root)
     text = header.rewrite((root / "include/spark.h").read_text(encoding="utf-8"), families, enums)
-    sizes = first_sizes(root, families)
     out = {
         "include/spark.h": text,
         "include/spark_ops.hpp": cpp.operators(families),
-        FIRST_SIZES: sizes,
-        "src/ops/reflection.cpp": tables.reflection(families, enums, sizes),
-        "src/ops/operators.inc": tables.operators(families),
-        "src/api/forwards.cpp": tables.forwards(families),
-        "src/libspark.map": layout.version_script(text),
+        FIRST_SIZES: first_sizes(root, families),
         "tests/api/exports.txt": layout.symbol_list(text),
-        "tests/api/link_check.c": layout.link_check(text),
-        "tests/api/layout_check.c": layout.layout_check(text),
         SNAPSHOT: layout.snapshot(text),
         "docs/ops/README.md": pages.index(families) + support.support(families, support.kernels(root)),
         "docs/errors.md": support.errors(root, text),
@@ -54,7 +77,7 @@ def generate(root):
     out |= {f"docs/ops/{fam.name}.md": pages.page(fam, enums) for fam in families}
     for language in (rust, go, python):
         out |= language.files(text, families, enums)
-    return out
+    return out | zig.files(families)
 
 
 def bindgen(root, *options):
@@ -67,9 +90,13 @@ def main():
     parser = argparse.ArgumentParser(description="Generate everything that follows from src/ops/*/op.toml.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a committed file differs")
     parser.add_argument("--allow-break", action="store_true", help="accept changed lines in the layout snapshot")
+    parser.add_argument("--build", type=Path, metavar="DIR", help="write what only the build reads, and nothing else")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
     options = parser.parse_args()
     try:
+        if options.build:
+            write(options.build, build_files(options.root))
+            return 0
         results = generate(options.root)
     except (SpecError, ValueError) as problem:
         sys.exit(f"specgen: {problem}")
@@ -83,9 +110,7 @@ def main():
     broken = layout.broken_lines(old[SNAPSHOT], results[SNAPSHOT])
     if broken and not options.allow_break:
         sys.exit("specgen: the ABI would break (--allow-break to accept):\n  " + "\n  ".join(broken))
-    for name in stale:
-        (options.root / name).parent.mkdir(parents=True, exist_ok=True)
-        (options.root / name).write_text(results[name], encoding="utf-8")
+    for name in write(options.root, results):
         print(name)
     return bindgen(options.root)
 

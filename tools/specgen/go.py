@@ -32,7 +32,7 @@ METHODS = (
 )
 OPTIONS = (
     ("Deterministic", "bool", "Same inputs, same device: same bits, every time."),
-    ("BatchInvariant", "bool", "A row's bits do not depend on how many rows are computed with it."),
+    ("BatchInvariant", "bool", "A token's bits follow from its own inputs alone: see the operator's page."),
     ("Workspace", "*Workspace", "Memory for intermediate results; Query says how much."),
     ("KernelID", "uint64", "One of Kernels, instead of the library's choice (0)."),
 )
@@ -51,12 +51,15 @@ def comment(text, indent=""):
 def go_type(f, enums):
     if f.kind == "tensor":
         return "Tensor"
-    return camel(enum_type(enums[f.enum])) if f.kind == "enum" else SCALARS[f.kind][0]
+    if f.kind == "enum":
+        return camel(enum_type(enums[f.enum]))
+    kind = SCALARS[f.kind][0]
+    return f"Opt[{kind}]" if f.given or f.required else kind
 
 
 def about(f):
     if f.kind != "tensor":
-        return f.doc
+        return rust.scalar_note(f, "Absent")
     return rust.note(f) + (f" May be {' or '.join(f.in_place)}, in place." if f.in_place else "")
 
 
@@ -78,6 +81,15 @@ def structure(op, enums):
                             for name, kind, note in members(op, enums)) + "}\n\n"
 
 
+def value(op, f):
+    """A scalar of the structure; the call notes what is required, and what counts even where it is 0."""
+    if f.required:
+        return f"required(c, \"{f.name}\", o.{camel(f.name)})"
+    if f.given:
+        return f"given(c, C.SPARK_{op.name.upper()}_GIVEN_{f.name.upper()}, o.{camel(f.name)})"
+    return f"o.{camel(f.name)}"
+
+
 def conversion(op):
     """The method that fills the C structure."""
     args = f"C.spark_{op.name}_args"
@@ -89,7 +101,7 @@ def conversion(op):
             text += f"\tc.tensor(&args.{name}, \"{f.name}\", &o.{camel(f.name)})\n"
         elif f.kind != "reserved":
             kind = "uint32_t" if f.kind == "enum" else SCALARS[f.kind][1]
-            text += f"\targs.{name} = C.{kind}(o.{camel(f.name)})\n"
+            text += f"\targs.{name} = C.{kind}({value(op, f)})\n"
     text += "".join(f"\tc.flag({1 << flag['bit']}, o.{camel(flag['name'])})\n" for flag in op.flags)
     return text + "\tc.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)\n\treturn c\n}\n"
 
@@ -116,13 +128,16 @@ def enumeration(e):
     return text + f"\t}}\n\treturn unnamed(\"{kind}\", uint32(k))\n}}\n\n"
 
 
-def ops(families, enums):
-    found = ops_by_number(families)
-    text = HEAD.format("src/ops/<family>/op.toml") + C_HEAD
-    largest = max(op.size for op in found)
-    text += f"\n// The size of the largest structure of arguments, in bytes.\nconst largestArgs = {largest}\n\n"
-    text += "".join(enumeration(enums[key]) for key in sorted(enums))
-    return text + "\n".join(structure(op, enums) + conversion(op) + methods(op) for op in found)
+def sizes(families):
+    largest = max(op.size for op in ops_by_number(families))
+    return (HEAD.format("src/ops/<family>/op.toml") +
+            f"// The size of the largest structure of arguments, in bytes.\nconst largestArgs = {largest}\n")
+
+
+def family_file(family, enums):
+    text = HEAD.format(f"src/ops/{family.name}/op.toml") + C_HEAD + "\n"
+    text += "".join(enumeration(e) for e in family.enums)
+    return text + "\n".join(structure(op, enums) + conversion(op) + methods(op) for op in family.ops)
 
 
 def codes(header):
@@ -134,13 +149,16 @@ def codes(header):
     statuses = pick("spark_status", lambda name: re.sub("^Spark", "Status", camel(name).replace("SparkErr", "Err")))
     dtypes = pick("spark_dtype", lambda name: "Dtype" + name.removeprefix("SPARK_DTYPE_"))
     records = pick("spark_record", lambda name: "Record" + name.removeprefix("SPARK_RECORD_"))
-    kinds = pick("spark_kind", lambda name: camel(name.removeprefix("SPARK_")))
+    kinds, schemes, layouts = (pick(enum, lambda name: camel(name.removeprefix("SPARK_")))
+                               for enum in ("spark_kind", "spark_quant_scheme", "spark_scale_layout"))
     return HEAD.format("include/spark.h") + "\n".join((
         constants("Status", "Status is the result of a call, and an error that errors.Is finds in an *Error. Thousands "
                   "are the category, the rest is the reason.", statuses),
         constants("Dtype", "Dtype is the type of a tensor's elements.", dtypes),
         constants("Record", "Record is a format of quantised records, each with its scale inside, as files hold them.",
                   records),
+        constants("QuantScheme", "QuantScheme says how the scales of a quantised tensor apply.", schemes),
+        constants("ScaleLayout", "ScaleLayout says where the scale of a block stands.", layouts),
         constants("Kind", "Kind is what an argument of an operator is.", kinds)))
 
 
@@ -154,5 +172,6 @@ def listing(families):
 
 def files(header, families, enums):
     """{path: text}"""
-    return {f"{PACKAGE}/ops.go": ops(families, enums), f"{PACKAGE}/codes.go": codes(header),
-            f"{PACKAGE}/every_op_test.go": listing(families)}
+    made = {f"{PACKAGE}/ops_{family.name}.go": family_file(family, enums) for family in families}
+    return made | {f"{PACKAGE}/ops.go": sizes(families), f"{PACKAGE}/codes.go": codes(header),
+                   f"{PACKAGE}/every_op_test.go": listing(families)}

@@ -3,7 +3,8 @@
 # the export list, the layout snapshot and a C file that lets a compiler confirm it. Called by tools/specgen.
 import re
 
-SCALARS = {"uint8_t": 1, "char": 1, "int32_t": 4, "uint32_t": 4, "float": 4, "int64_t": 8, "uint64_t": 8, "double": 8,
+SCALARS = {"uint8_t": 1, "char": 1, "uint16_t": 2,
+           "int32_t": 4, "uint32_t": 4, "float": 4, "int64_t": 8, "uint64_t": 8, "double": 8,
            "spark_devptr": 8, "spark_stream": 8, "spark_event": 8, "spark_graph": 8}
 NODE = "SPARK_0.1"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads src/ops/<family>/op.toml into plain objects and refuses whatever is not fully defined.
+# Reads src/ops/<family>/op.toml and src/core/formats.toml into plain objects and refuses whatever is not fully defined.
 # Called by tools/specgen; knows nothing of what is generated from the objects.
 import re
 import tomllib
@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 NONE = 0xFFFFFFFF
-DTYPES = {
-    "F32": 1, "F16": 2, "BF16": 3, "F64": 4, "TF32": 5, "I8": 16, "U8": 17, "I32": 18, "U32": 19, "I64": 20, "U64": 21,
-    "BOOL8": 22, "I4": 23, "U4": 24, "E4M3": 32, "E5M2": 33, "E2M1": 34, "E2M3": 35, "E3M2": 36, "UE8M0": 37,
-    "UE4M3": 38, "DEVPTR": 48,
-}
+ROOT = Path(__file__).resolve().parents[2]
+FORMATS = tomllib.loads((ROOT / "src/core/formats.toml").read_text(encoding="utf-8"))
+DTYPES = {d["name"]: d["value"] for d in FORMATS["dtype"]}
 # kind in the toml: (value of spark_kind, C type, size)
 KINDS = {
     "tensor": (1, "spark_tensor", 256), "f32": (2, "float", 4), "i32": (3, "int32_t", 4), "u32": (4, "uint32_t", 4),
@@ -19,6 +17,9 @@ KINDS = {
 }
 ROLES = {"in": 1, "out": 2, "inout": 3}
 LAYOUTS = {"any": 0, "unit": 8, "packed": 16}
+SCHEMES = {"PER_TENSOR": 1, "PER_ROW": 2, "BLOCK": 3, "RECORD": 16}
+LAYOUT_BITS = {"LINEAR": 1, "TILED_128X4": 2}
+GLOBAL_SCALE = 1  # of spark_quant_form_flag
 HEAD_BYTES = 24  # sizeof(spark_args)
 MAX_NDIM = 6
 
@@ -46,13 +47,15 @@ class Field:
     dtypes: list = field(default_factory=list)
     same: str = ""
     layout: str = "any"
-    broadcast: bool = False
-    quant: bool = False
+    quant: list = field(default_factory=list)  # names of src/core/formats.toml
     in_place: list = field(default_factory=list)  # in the toml a name, or a list of names
-    needs: str = ""
+    needs: list = field(default_factory=list)  # the same
     align: int = 0
     enum: str = ""
+    default: object = None  # of a scalar that is 0 and not marked as given: a number, or an expression in words
+    required: bool = False  # bindings demand it: no value is right for every model
     offset: int = 0
+    given: int = 0  # its bit in spark_args.given
 
     @property
     def size(self):
@@ -63,7 +66,22 @@ class Field:
         if self.kind == "reserved":
             return 0
         bits = ROLES[self.role] | LAYOUTS[self.layout]
-        return bits | (4 if self.optional else 0) | (32 if self.broadcast else 0) | (64 if self.quant else 0)
+        return (bits | (4 if self.optional else 0) | (32 if self.repeats else 0) | (64 if self.quant else 0) |
+                (128 if self.required else 0))
+
+    @property
+    def repeats(self):
+        """An input with a stride that is free: with 0, all indices of that dimension mean the same elements."""
+        tied = self.layout == "packed" or self.layout == "unit" and self.ndim_range()[1] == 1
+        return self.kind == "tensor" and self.role == "in" and not tied
+
+    @property
+    def default_text(self):
+        return "" if self.default is None else f"{self.default:g}" if self.is_numeric_default else self.default
+
+    @property
+    def is_numeric_default(self):
+        return isinstance(self.default, (int, float))
 
     @property
     def dtype_mask(self):
@@ -97,8 +115,12 @@ class Op:
     def index(self, name):
         return next((i for i, f in enumerate(self.fields) if f.name == name), NONE) if name else NONE
 
-    def alias_mask(self, f):
-        return sum(1 << self.index(name) for name in f.in_place)
+    def mask(self, names):
+        return sum(1 << self.index(name) for name in names)
+
+    @property
+    def given_mask(self):
+        return sum(f.given for f in self.fields)
 
     def symbols(self):
         seen = []
@@ -136,13 +158,13 @@ def parse_shape(text, where):
 
 
 def load_field(raw, where, enums):
-    allowed = {"name", "kind", "role", "optional", "shape", "dtypes", "same", "layout", "broadcast", "quant",
-               "in_place", "needs", "align", "enum", "doc"}
+    allowed = {"name", "kind", "role", "optional", "shape", "dtypes", "same", "layout", "quant",
+               "in_place", "needs", "align", "enum", "default", "required", "doc"}
     unknown = set(raw) - allowed
     if unknown or not {"name", "kind", "doc"} <= set(raw):
         raise SpecError(f"{where}: unknown or missing keys {sorted(unknown or {'name', 'kind', 'doc'} - set(raw))}")
     f = Field(**raw)
-    f.in_place = [f.in_place] if isinstance(f.in_place, str) else f.in_place
+    f.in_place, f.needs = ([names] if isinstance(names, str) else names for names in (f.in_place, f.needs))
     if f.kind not in KINDS or f.role not in ROLES or f.layout not in LAYOUTS or not f.doc:
         raise SpecError(f"{where}: bad kind, role, layout or empty doc")
     if f.kind == "tensor":
@@ -151,12 +173,25 @@ def load_field(raw, where, enums):
             raise SpecError(f"{where}: dtypes or same is needed, of known names")
     if f.kind == "enum" and f.enum not in enums:
         raise SpecError(f"{where}: unknown enum '{f.enum}'")
+    if f.kind in ("tensor", "reserved") and (f.default is not None or f.required):
+        raise SpecError(f"{where}: only a scalar has a default or is required")
+    forms = {form["name"]: form for form in FORMATS["quant"]}
+    if set(f.quant) - set(forms):
+        raise SpecError(f"{where}: quant names {sorted(set(f.quant) - set(forms))}, which src/core/formats.toml lacks")
+    f.quant = [forms[name] for name in f.quant]
     return f
+
+
+def mark_given(fields):
+    """Bits of spark_args.given, in the order of the fields that have a default; later fields get later bits."""
+    for bit, f in enumerate(f for f in fields if f.default is not None):
+        f.given = 1 << bit
 
 
 def load_op(raw, family, path, enums):
     where = f"{path}: {raw.get('name', '?')}"
     fields = [load_field(r, f"{where}.{r.get('name', '?')}", enums) for r in raw["field"]]
+    mark_given(fields)
     op = Op(raw["name"], family, raw["id"], raw["since"], raw["brief"], raw["formula"].strip(), raw["doc"].strip(),
             raw["source"].strip(), raw.get("flag", []), fields)
     offset = HEAD_BYTES
@@ -164,7 +199,7 @@ def load_op(raw, family, path, enums):
         if offset % min(f.size, 8):
             raise SpecError(f"{where}.{f.name}: would need hidden padding; reorder, or add a reserved field")
         f.offset, offset = offset, offset + f.size
-        for other in (f.same, *f.in_place, f.needs):
+        for other in (f.same, *f.in_place, *f.needs):
             if other and op.index(other) == NONE:
                 raise SpecError(f"{where}.{f.name}: names the unknown field '{other}'")
     if offset % 8 or offset > 8192:

@@ -13,15 +13,16 @@ def cell(text):
 def field_line(op, f, enums):
     if f.kind != "tensor":
         kind = f"`spark_{enum_type(enums[f.enum])}`" if f.kind == "enum" else f.kind
-        return f"| `{f.name}` | {kind} | | | {cell(f.doc)} |\n"
+        extra = f" 0 that is not marked as given is {f.default_text}." if f.default is not None else ""
+        return f"| `{f.name}` | {kind} | | | {cell(f.doc + extra)} |\n"
     use = {"in": "in", "out": "out", "inout": "in, out"}[f.role] + (", optional" if f.optional else "")
     dtypes = " ".join(([f"as `{f.same}`"] if f.same else []) + f.dtypes)
     extra = []
     extra += {"unit": ["Innermost stride 1."], "packed": ["Packed."], "any": []}[f.layout]
-    extra += ["Batch stride 0 allowed."] if f.broadcast else []
-    extra += ["Read as its `quant` says."] if f.quant else []
+    extra += ["Other strides may be 0." if f.layout == "unit" else "Strides may be 0."] if f.repeats else []
+    extra += ["Quantised as " + ", ".join(form["name"] for form in f.quant) + "."] if f.quant else []
     extra += ["May be " + " or ".join(f"`{name}`" for name in f.in_place) + ", in place."] if f.in_place else []
-    extra += [f"Needs `{f.needs}`."] if f.needs else []
+    extra += ["Needs " + " and ".join(f"`{name}`" for name in f.needs) + "."] if f.needs else []
     extra += [f"{f.align}-byte aligned."] if f.align else []
     return f"| `{f.name}` | {use} | `{f.shape}` | {dtypes} | {cell(' '.join([f.doc] + extra))} |\n"
 

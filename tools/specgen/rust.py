@@ -63,9 +63,16 @@ def fenced(text, indent):
 def note(f):
     dtypes = " ".join(([f"as {f.same}"] if f.same else []) + f.dtypes)
     parts = [p for p in ({"in": "", "out": "output", "inout": "updated"}[f.role], "optional" if f.optional else "",
-                         f.shape, dtypes, f"needs {f.needs}" if f.needs else "") if p]
+                         f.shape, dtypes, f"needs {' and '.join(f.needs)}" if f.needs else "") if p]
     text = ", ".join(parts)
     return f"{text[:1].upper()}{text[1:]}. {f.doc}"
+
+
+def scalar_note(f, absent):
+    """What a scalar is, and what holds where there is none; `absent`: how a language says that."""
+    if f.required:
+        return f"Required. {f.doc}"
+    return f.doc + (f" {absent}: {f.default_text}." if f.default_text else "")
 
 
 def setter(name, argument, body, text, generics=""):
@@ -85,10 +92,25 @@ def tensor(f):
     return out
 
 
+def required(op):
+    return [f.name for f in op.fields if f.required]
+
+
+def scalar(op, f):
+    """A setter; the call notes what is required, and what counts even where it is 0."""
+    body = f"        self.call.args.{f.name} = {f.name};\n"
+    if f.required:
+        body += f"        self.call.set({1 << required(op).index(f.name)});\n"
+    if f.given:
+        body += f"        self.call.give(libspark_sys::SPARK_{op.name.upper()}_GIVEN_{f.name.upper()});\n"
+    return setter(f.name, f"{f.name}: {SCALARS[f.kind]}", body, scalar_note(f, "Not set"))
+
+
 def builder(op, enums):
-    name = camel(op.name)
+    name, needed = camel(op.name), required(op)
     out = (f"operator! {{\n{doc(op.brief)}    ///\n{fenced(op.formula + chr(10) * 2 + op.doc, '    ')}"
-           f"    {name}, spark_{op.name}_args, SPARK_OP_{op.name.upper()}, \"{op.name}\"\n}}\n\n"
+           f"    {name}, spark_{op.name}_args, SPARK_OP_{op.name.upper()}, "
+           f"[{', '.join(f'{chr(34)}{field}{chr(34)}' for field in needed)}]\n}}\n\n"
            f"impl<'a> {name}<'a> {{\n")
     methods = []
     for f in op.fields:
@@ -98,8 +120,7 @@ def builder(op, enums):
             methods.append(setter(f.name, f"{f.name}: {camel(enum_type(enums[f.enum]))}",
                                   f"        self.call.args.{f.name} = {f.name}.0;\n", f.doc))
         elif f.kind != "reserved":
-            methods.append(setter(f.name, f"{f.name}: {SCALARS[f.kind]}",
-                                  f"        self.call.args.{f.name} = {f.name};\n", f.doc))
+            methods.append(scalar(op, f))
     for flag in op.flags:
         body = f"        self.call.flag({1 << flag['bit']}, on);\n"
         methods.append(setter(flag["name"].lower(), "on: bool", body, f"Flag: {flag['doc']}."))
@@ -114,19 +135,33 @@ def constants(name, about, members):
     return out + "}\n"
 
 
-def ops(families, enums):
-    found = [enums[key] for key in sorted(enums)]
-    text = HEAD.format("src/ops/<family>/op.toml")
-    text += ("//! A builder for each operator, with the names of the C fields; what they share is in `call.rs`.\n"
-             "use crate::call::operator;\nuse crate::codes::codes;\n"
-             "use crate::tensor::{Element, TensorView, TensorViewMut};\n\n")
-    for e in found:
+def family_module(family, enums):
+    """The builders of one family, and the enumerations that its definition brings."""
+    text = HEAD.format(f"src/ops/{family.name}/op.toml")
+    text += f"//! {family.title}.\nuse crate::call::operator;\n"
+    text += "use crate::codes::codes;\n" if family.enums else ""
+    foreign = {camel(enum_type(enums[f.enum])) for op in family.ops for f in op.fields if f.kind == "enum"}
+    foreign -= {camel(enum_type(e)) for e in family.enums}
+    text += "".join(f"use crate::ops::{name};\n" for name in sorted(foreign))
+    text += "use crate::tensor::{Element, TensorView, TensorViewMut};\n\n"
+    for e in family.enums:
         text += constants(camel(enum_type(e)), e["doc"],
                           [(v["name"], v["value"], f"`{v['doc']}`") for v in e["values"]]) + "\n"
-    text += "/// The names of all operators that this crate has a builder for, by number.\n"
+    return text + "\n".join(builder(op, enums) for op in family.ops)
+
+
+def ops(families):
+    """The list of the operators; their builders stand in a file for each family."""
+    text = HEAD.format("src/ops/<family>/op.toml")
+    text += ("//! A builder for each operator, with the names of the C fields; what they share is in `call.rs`.\n"
+             "//! What is not set is absent or has its default; a scalar that is set to 0 is 0.\n")
+    text += "".join(f"mod {family.name};\n" for family in families) + "\n"
+    for family in families:
+        names = sorted([camel(op.name) for op in family.ops] + [camel(enum_type(e)) for e in family.enums])
+        text += f"pub use {family.name}::" + (names[0] if len(names) == 1 else f"{{{', '.join(names)}}}") + ";\n"
+    text += "\n/// The names of all operators that this crate has a builder for, by number.\n"
     listed = [f'(\"{op.name}\", {op.number})' for op in ops_by_number(families)]
-    text += "pub const OPERATORS: &[(&str, u32)] = &[\n" + "".join(f"    {pair},\n" for pair in listed) + "];\n\n"
-    return text + "\n".join(builder(op, enums) for op in ops_by_number(families))
+    return text + "pub const OPERATORS: &[(&str, u32)] = &[\n" + "".join(f"    {pair},\n" for pair in listed) + "];\n"
 
 
 def commented(header):
@@ -148,8 +183,12 @@ def codes(header):
     text += constants("Status", "The result of a call. Thousands are the category, the rest is the reason.",
                       pick("spark_status", "^SPARK_(ERR_)?")) + "\n"
     text += constants("Dtype", "Element types.", pick("spark_dtype", "^SPARK_DTYPE_")) + "\n"
-    return text + constants("Record", "Quantised records, each with its scale inside, as files hold them.",
-                            pick("spark_record", "^SPARK_RECORD_"))
+    text += constants("Record", "Quantised records, each with its scale inside, as files hold them.",
+                      pick("spark_record", "^SPARK_RECORD_")) + "\n"
+    text += constants("Scheme", "How the scales of a quantised tensor apply.",
+                      pick("spark_quant_scheme", "^SPARK_QUANT_")) + "\n"
+    return text + constants("ScaleLayout", "Where the scale of a block stands.",
+                            pick("spark_scale_layout", "^SPARK_SCALE_"))
 
 
 def layouts(header):
@@ -167,8 +206,9 @@ def layouts(header):
 
 def files(header, families, enums):
     """{path: text}"""
-    return {
-        f"{CRATES}/libspark/src/ops.rs": ops(families, enums),
+    modules = {f"{CRATES}/libspark/src/ops/{family.name}.rs": family_module(family, enums) for family in families}
+    return modules | {
+        f"{CRATES}/libspark/src/ops.rs": ops(families),
         f"{CRATES}/libspark/src/generated.rs": codes(header),
         f"{CRATES}/libspark-sys/tests/layout.rs": layouts(header),
     }

@@ -101,14 +101,32 @@ func (c *call) tensor(into *C.spark_tensor, field string, t *Tensor) {
 	if t.err != nil {
 		c.fail(field, t.err)
 	}
-	if t.memory == nil {
+	c.use(field, t.memory)
+	for _, beside := range t.beside {
+		c.use(field, beside)
+	}
+}
+
+func (c *call) use(field string, m *memory) {
+	if m == nil {
 		return
 	}
-	if t.memory.closed.Load() {
-		c.fail(field, refuse(ErrInvalidHandle, "%s: %s is closed", field, t.memory.name))
+	if m.closed.Load() {
+		c.fail(field, refuse(ErrInvalidHandle, "%s: %s is closed", field, m.name))
 	}
-	c.uses = append(c.uses, t.memory)
+	c.uses = append(c.uses, m)
 	c.fields = append(c.fields, field)
+}
+
+// missing notes that a scalar without a default is absent.
+func (c *call) missing(field string) {
+	op := C.spark_op_describe(c.head().op)
+	for i := C.uint32_t(0); op != nil && i < op.num_fields; i++ {
+		if desc := C.spark_op_field(op.op, i); C.GoString(desc.name) == field {
+			c.fail(field, refuse(ErrInvalidNull, "%s: %s is not set and has no default: %s", C.GoString(op.name), field,
+				C.GoString(desc.doc)))
+		}
+	}
 }
 
 // fail notes the first error of an argument.

@@ -37,7 +37,7 @@ const (
 	// an address is not a multiple of what is needed
 	ErrInvalidAlignment Status = 1008
 
-	// an output shares bytes with another tensor
+	// an output or the workspace shares bytes with a tensor
 	ErrInvalidOverlap Status = 1009
 
 	// size_bytes is smaller than what shape and strides reach
@@ -54,6 +54,9 @@ const (
 
 	// a scalar, an enum or a kernel id is outside its range
 	ErrInvalidValue Status = 1014
+
+	// not allowed while a stream captures; no such capture where one is needed
+	ErrInvalidCapture Status = 1015
 
 	// meaningful, but this library does not do it
 	ErrUnsupported Status = 2000
@@ -90,6 +93,9 @@ const (
 
 	// work on the device failed, now or before; see driver_code
 	ErrLaunch Status = 3003
+
+	// the device has not that much memory left
+	ErrDeviceMemory Status = 3004
 
 	// inside. The host is out of memory
 	ErrHostMemory Status = 4000
@@ -168,6 +174,35 @@ const (
 
 	// 34 bytes, 32 elements
 	RecordQ8_0 Record = 8
+)
+
+// QuantScheme says how the scales of a quantised tensor apply.
+type QuantScheme uint32
+
+const (
+	QuantNone QuantScheme = 0
+
+	// one scale: each block is a whole dimension
+	QuantPerTensor QuantScheme = 1
+
+	// one scale per index of all dimensions but the last
+	QuantPerRow QuantScheme = 2
+
+	// one scale per block[0] x block[1] x ... elements
+	QuantBlock QuantScheme = 3
+
+	// scales stand in the data, in records of the format `record` (GGUF, MLA caches)
+	QuantRecord QuantScheme = 16
+)
+
+// ScaleLayout says where the scale of a block stands.
+type ScaleLayout uint32
+
+const (
+	// as scale_stride says
+	ScaleLinear ScaleLayout = 0
+
+	ScaleTiled128x4 ScaleLayout = 1
 )
 
 // Kind is what an argument of an operator is.

@@ -23,7 +23,7 @@ func nothingToDo(b *testing.B) (Rmsnorm, *Stream) {
 		must(0, stream.Close())
 		must(0, ctx.Close())
 	})
-	return Rmsnorm{X: x.View(0, 64), Y: x.View(0, 64)}, stream
+	return Rmsnorm{X: x.View(0, 64), Y: x.View(0, 64), Eps: F32(0)}, stream
 }
 
 func BenchmarkEmptyCallOfC(b *testing.B) {
@@ -65,7 +65,7 @@ func BenchmarkView(b *testing.B) {
 func TestALaunchAllocatesNothing(t *testing.T) {
 	ctx, stream := device(t)
 	x := empty[float32](t, ctx, 64)
-	call := Rmsnorm{X: x.View(0, 64), Y: x.View(0, 64)}
+	call := Rmsnorm{X: x.View(0, 64), Y: x.View(0, 64), Eps: F32(0)}
 	if found := testing.AllocsPerRun(100, func() { must(0, call.Launch(stream)) }); found > 0 {
 		t.Errorf("%v allocations a launch", found)
 	}

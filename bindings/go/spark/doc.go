@@ -3,10 +3,15 @@
 // Package spark calls libspark: GPU kernels for language models.
 //
 // A Context stands for a device, a Stream for a queue of work on it, a Buffer for device memory. A Tensor is a view of
-// a buffer: shape and strides. Each operator is a structure with the names of the C fields; what is left out is absent
-// or zero, and Launch enqueues it:
+// a buffer: shape and strides. Each operator is a structure with the names of the C fields, and Launch enqueues it:
 //
-//	err := spark.Rmsnorm{X: x.View(4, 64), Y: y.View(4, 64), Eps: 1e-5}.Launch(stream)
+//	err := spark.Rmsnorm{X: x.View(4, 64), Y: y.View(4, 64), Eps: spark.F32(1e-5)}.Launch(stream)
+//
+// # What is left out
+//
+// A tensor that is left out is absent, and a scalar is 0. Where the default of a scalar is another number, or where it
+// has none, the field is an Opt: left out it is the default (Alpha of Gemm: 1), F32(0) is 0. Without Eps, which has no
+// default that is right for every model, a norm is refused.
 //
 // # Errors
 //

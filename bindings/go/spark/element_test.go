@@ -46,17 +46,32 @@ func TestHalfPrecisionRounds(t *testing.T) {
 	}
 }
 
-func TestEveryElementHasItsDtype(t *testing.T) {
-	for want, view := range map[Dtype]Tensor{
-		DtypeF32: Planned[float32](1), DtypeF64: Planned[float64](1), DtypeI8: Planned[int8](1), DtypeU8: Planned[uint8](1),
-		DtypeI32: Planned[int32](1), DtypeU32: Planned[uint32](1), DtypeI64: Planned[int64](1), DtypeU64: Planned[uint64](1),
-		DtypeF16: Planned[F16](1), DtypeBF16: Planned[BF16](1), DtypeE4M3: Planned[E4M3](1), DtypeE5M2: Planned[E5M2](1),
-		DtypeUE8M0: Planned[UE8M0](1), DtypeUE4M3: Planned[UE4M3](1), DtypeBOOL8: Planned[Bool8](1),
-		DtypeTF32: Planned[TF32](1), DtypeE2M1: Planned[E2M1x2](1), DtypeI4: Planned[I4x2](1), DtypeU4: Planned[U4x2](1),
-		DtypeE2M3: Planned[E2M3x4](1), DtypeE3M2: Planned[E3M2x4](1),
+// described is what this package and the library know of a type.
+type described struct {
+	element
+	view Tensor
+}
+
+func describedAs[T Element]() described { return described{elementOf[T](), Planned[T](4)} }
+
+func TestEveryElementHasItsDtypeAndWidth(t *testing.T) {
+	for want, found := range map[Dtype]described{
+		DtypeF32: describedAs[float32](), DtypeF64: describedAs[float64](), DtypeI8: describedAs[int8](),
+		DtypeU8: describedAs[uint8](), DtypeI32: describedAs[int32](), DtypeU32: describedAs[uint32](),
+		DtypeI64: describedAs[int64](), DtypeU64: describedAs[uint64](), DtypeF16: describedAs[F16](),
+		DtypeBF16: describedAs[BF16](), DtypeE4M3: describedAs[E4M3](), DtypeE5M2: describedAs[E5M2](),
+		DtypeUE8M0: describedAs[UE8M0](), DtypeUE4M3: describedAs[UE4M3](), DtypeBOOL8: describedAs[Bool8](),
+		DtypeTF32: describedAs[TF32](), DtypeE2M1: describedAs[E2M1x2](), DtypeI4: describedAs[I4x2](),
+		DtypeU4: describedAs[U4x2](), DtypeE2M3: describedAs[E2M3x4](), DtypeE3M2: describedAs[E3M2x4](),
 	} {
-		if view.Dtype() != want || view.Err() != nil {
-			t.Errorf("%v instead of %v, %v", view.Dtype(), want, view.Err())
+		if found.view.Dtype() != want || found.view.Err() != nil {
+			t.Errorf("%v instead of %v, %v", found.view.Dtype(), want, found.view.Err())
 		}
+		if want.Bits() == 0 || 8*found.size != want.Bits()*found.per {
+			t.Errorf("%v has %d bits, and here %d bytes for %d", want, want.Bits(), found.size, found.per)
+		}
+	}
+	if Dtype(60).Bits() != 0 {
+		t.Error("an unknown type has a width")
 	}
 }

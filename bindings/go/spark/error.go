@@ -36,6 +36,9 @@ func (s Status) Is(target error) bool {
 // String gives the name in the C header.
 func (d Dtype) String() string { return C.GoString(C.spark_dtype_name(C.spark_dtype(d))) }
 
+// Bits is the width of an element; 0 for what the library does not know.
+func (d Dtype) Bits() int { return int(C.spark_dtype_bits(C.spark_dtype(d))) }
+
 // unnamed is how a number looks that only a newer library has a name for.
 func unnamed(kind string, value uint32) string { return fmt.Sprintf("%s(%d)", kind, value) }
 
@@ -56,8 +59,8 @@ func failure(status C.spark_status, said *C.spark_error) error {
 	err := &Error{Status: Status(status), DriverCode: int(said.driver_code), Message: C.GoString(&said.message[0])}
 	if op := C.spark_op_describe(said.op); op != nil {
 		err.Op = C.GoString(op.name)
-		if said.field < op.num_fields {
-			err.Field = C.GoString(fieldsOf(op)[said.field].name)
+		if field := C.spark_op_field(said.op, said.field); field != nil {
+			err.Field = C.GoString(field.name)
 		}
 	}
 	return err

@@ -17,7 +17,7 @@ type Event struct {
 func (c *Context) NewEvent() (*Event, error) {
 	made := new(Event)
 	return create(c, made, "the event", func(err *C.spark_error) C.spark_status {
-		return C.spark_event_create(c.raw, &made.raw, err)
+		return C.spark_event_create(c.raw, nil, &made.raw, err)
 	})
 }
 

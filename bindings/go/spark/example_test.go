@@ -26,7 +26,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer x.Close()
-	if err := (spark.Rmsnorm{X: x.View(1, 4), Y: x.View(1, 4)}).Launch(stream); err != nil {
+	if err := (spark.Rmsnorm{X: x.View(1, 4), Y: x.View(1, 4), Eps: spark.F32(0)}).Launch(stream); err != nil {
 		log.Fatal(err)
 	}
 	values, err := x.Values(stream)
@@ -40,7 +40,8 @@ func ExampleError() {
 		log.Fatal(err)
 	}
 	defer ctx.Close()
-	_, err = spark.Rmsnorm{X: spark.Planned[float32](2, 64), Y: spark.Planned[float32](2, 63)}.Query(ctx)
+	x, y := spark.Planned[float32](2, 64), spark.Planned[float32](2, 63)
+	_, err = spark.Rmsnorm{X: x, Y: y, Eps: spark.F32(1e-5)}.Query(ctx)
 	var said *spark.Error
 	fmt.Println(errors.As(err, &said), said.Op, said.Field)
 	fmt.Println(errors.Is(err, spark.ErrInvalidShape), errors.Is(err, spark.ErrInvalid))

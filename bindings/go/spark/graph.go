@@ -46,7 +46,7 @@ func (s *Stream) Capture(record func(stream *Stream) error) (*Graph, error) {
 	}
 	defer release(s)
 	if s.capturing.Swap(true) {
-		return nil, refuse(ErrInvalid, "the stream is capturing already")
+		return nil, refuse(ErrInvalidCapture, "the stream is capturing already")
 	}
 	runtime.LockOSThread() // the driver wants the end on the thread of the beginning
 	defer runtime.UnlockOSThread()
@@ -75,7 +75,7 @@ func (s *Stream) Capture(record func(stream *Stream) error) (*Graph, error) {
 func (s *Stream) begin() (*recording, error) {
 	s.ctx.gate.Lock()
 	defer s.ctx.gate.Unlock()
-	err := check(func(err *C.spark_error) C.spark_status { return C.spark_graph_begin(s.ctx.raw, s.raw, err) })
+	err := check(func(err *C.spark_error) C.spark_status { return C.spark_graph_begin(s.ctx.raw, s.raw, nil, err) })
 	if err != nil {
 		return nil, err
 	}

@@ -31,13 +31,13 @@ func TestLayoutsThatAreNotTaken(t *testing.T) {
 	ctx, stream := device(t)
 	x := empty[float32](t, ctx, 64)
 	gaps := x.Strided(0, []int{4, 4}, []int{16, 2})
-	said := refused(t, Rmsnorm{X: gaps, Y: x.View(4, 4)}.Launch(stream), ErrUnsupportedLayout)
+	said := refused(t, Rmsnorm{X: gaps, Y: x.View(4, 4), Eps: F32(0)}.Launch(stream), ErrUnsupportedLayout)
 	if said.Field != "x" {
 		t.Errorf("the error is %#v", said)
 	}
 	overlap := x.Strided(2, []int{1, 8}, []int{8, 1})
-	refused(t, Rmsnorm{X: x.View(1, 8), Y: overlap}.Launch(stream), ErrInvalidOverlap)
-	refused(t, Rmsnorm{X: x.View(1, 8), Y: x.View(1, 9)}.Launch(stream), ErrInvalidShape)
+	refused(t, Rmsnorm{X: x.View(1, 8), Y: overlap, Eps: F32(0)}.Launch(stream), ErrInvalidOverlap)
+	refused(t, Rmsnorm{X: x.View(1, 8), Y: x.View(1, 9), Eps: F32(0)}.Launch(stream), ErrInvalidShape)
 }
 
 func TestViewsThatCannotBe(t *testing.T) {
@@ -81,17 +81,17 @@ func TestUseAfterClose(t *testing.T) {
 	before, after := x.View(1, 64), y.View(1, 64)
 	workspace := must(NewWorkspace(stream, 64))
 	ok(t, workspace.Close())
-	said := refused(t, Rmsnorm{X: before, Y: after, Workspace: workspace}.Launch(stream), ErrInvalidHandle)
+	said := refused(t, Rmsnorm{X: before, Y: after, Workspace: workspace, Eps: F32(0)}.Launch(stream), ErrInvalidHandle)
 	if said.Message != "the workspace is closed" {
 		t.Errorf("the error is %#v", said)
 	}
 	ok(t, y.Close())
 	ok(t, y.Close())
-	said = refused(t, Rmsnorm{X: before, Y: after}.Launch(stream), ErrInvalidHandle)
+	said = refused(t, Rmsnorm{X: before, Y: after, Eps: F32(0)}.Launch(stream), ErrInvalidHandle)
 	if said.Op != "rmsnorm" || said.Field != "y" {
 		t.Errorf("the error is %#v", said)
 	}
-	_, err := Rmsnorm{X: before, Y: after}.Query(ctx)
+	_, err := Rmsnorm{X: before, Y: after, Eps: F32(0)}.Query(ctx)
 	refused(t, err, ErrInvalidHandle)
 	refused(t, y.View(1).Err(), ErrInvalidHandle)
 	_, err = y.Values(stream)
@@ -108,7 +108,7 @@ func TestUseAfterClose(t *testing.T) {
 	refused(t, event.Record(stream), ErrInvalidHandle)
 	refused(t, event.Synchronize(), ErrInvalidHandle)
 	refused(t, stream.Synchronize(), ErrInvalidHandle)
-	refused(t, Rmsnorm{X: before, Y: before}.Launch(stream), ErrInvalidHandle)
+	refused(t, Rmsnorm{X: before, Y: before, Eps: F32(0)}.Launch(stream), ErrInvalidHandle)
 	_, err = ctx.NewStream()
 	refused(t, err, ErrInvalidHandle)
 	_, _, err = ctx.Memory()
@@ -118,9 +118,10 @@ func TestUseAfterClose(t *testing.T) {
 func TestNothingIsNoCrash(t *testing.T) {
 	ctx, stream := device(t)
 	x := empty[float32](t, ctx, 4)
-	refused(t, Rmsnorm{X: x.View(1, 4), Y: x.View(1, 4)}.Launch(nil), ErrInvalidNull)
-	refused(t, Rmsnorm{X: x.View(1, 4), Y: x.View(1, 4)}.Launch(new(Stream)), ErrInvalidHandle)
-	refused(t, Rmsnorm{X: x.View(1, 4), Y: x.View(1, 4), Workspace: new(Workspace)}.Launch(stream), ErrInvalidHandle)
+	refused(t, Rmsnorm{X: x.View(1, 4), Y: x.View(1, 4), Eps: F32(0)}.Launch(nil), ErrInvalidNull)
+	refused(t, Rmsnorm{X: x.View(1, 4), Y: x.View(1, 4), Eps: F32(0)}.Launch(new(Stream)), ErrInvalidHandle)
+	call := Rmsnorm{X: x.View(1, 4), Y: x.View(1, 4), Eps: F32(0), Workspace: new(Workspace)}
+	refused(t, call.Launch(stream), ErrInvalidHandle)
 	_, err := NewBuffer[float32](nil, 4)
 	refused(t, err, ErrInvalidNull)
 	_, err = Rmsnorm{}.Query(nil)
@@ -138,7 +139,7 @@ func TestTwoContextsDoNotMix(t *testing.T) {
 	_, stream := device(t)
 	other, elsewhere := device(t)
 	mine, foreign := put(t, stream, float32(1), 2, 3, 4), put(t, elsewhere, float32(1), 2, 3, 4)
-	said := refused(t, Rmsnorm{X: mine.View(1, 4), Y: foreign.View(1, 4)}.Launch(stream), ErrInvalidHandle)
+	said := refused(t, Rmsnorm{X: mine.View(1, 4), Y: foreign.View(1, 4), Eps: F32(0)}.Launch(stream), ErrInvalidHandle)
 	if said.Field != "y" {
 		t.Errorf("the error is %#v", said)
 	}
@@ -151,7 +152,8 @@ func TestTwoContextsDoNotMix(t *testing.T) {
 	refused(t, stream.Wait(event), ErrInvalidHandle)
 	workspace := must(NewWorkspace(elsewhere, 64))
 	ends(t, workspace)
-	refused(t, Rmsnorm{X: mine.View(1, 4), Y: mine.View(1, 4), Workspace: workspace}.Launch(stream), ErrInvalidHandle)
+	call := Rmsnorm{X: mine.View(1, 4), Y: mine.View(1, 4), Eps: F32(0), Workspace: workspace}
+	refused(t, call.Launch(stream), ErrInvalidHandle)
 	_, err = NewContext(999)
 	refused(t, err, ErrInvalidDevice)
 }

@@ -70,8 +70,8 @@ func gemmCase(t *testing.T, ctx *Context, stream *Stream) {
 	c := put(t, stream, float32(100), 0, 0, 0)
 	bias := put(t, stream, float32(0.5), 0)
 	d := empty[float32](t, ctx, 4)
-	call := Gemm{A: a.View(2, 3), B: b.View(2, 3), C: c.View(2, 2), D: d.View(2, 2), Bias: bias.View(2), Alpha: 2, Beta: 1,
-		Activation: ActivationRelu}
+	call := Gemm{A: a.View(2, 3), B: b.View(2, 3), C: c.View(2, 2), D: d.View(2, 2), Bias: bias.View(2),
+		Alpha: F32(2), Beta: 1, Activation: ActivationRelu}
 	near(t, do[float32](t, stream, call, d), 114.5, 0, 32.5, 0)
 	call = Gemm{A: a.View(2, 3), B: b.View(2, 3), D: d.View(2, 2)}
 	near(t, do[float32](t, stream, call, d), 7, -25, 16, -49)
@@ -88,7 +88,7 @@ func attentionCase(t *testing.T, ctx *Context, stream *Stream) {
 	workspace := must(NewWorkspace(stream, 1<<20))
 	ends(t, workspace)
 	got := do(t, stream, Attention{Q: q.View(1, 2, 1, d), K: k.View(1, 2, 1, d), V: v.View(1, 2, 1, d),
-		O: o.View(1, 2, 1, d), LSE: lse.View(1, 2, 1), Scale: 1, Causal: true, Workspace: workspace}, o)
+		O: o.View(1, 2, 1, d), LSE: lse.View(1, 2, 1), Scale: F32(1), Causal: true, Workspace: workspace}, o)
 	near(t, must(lse.Values(stream)), 1, math.Log(math.E+math.E*math.E))
 	last := (4*math.E + 8*math.E*math.E) / (math.E + math.E*math.E)
 	if got[0].Float32() != 4 || math.Abs(float64(got[d].Float32())-last) > 0.04 {
@@ -103,7 +103,7 @@ func rmsnormCase(t *testing.T, ctx *Context, stream *Stream) {
 	y, sum := empty[float32](t, ctx, 4), empty[float32](t, ctx, 4)
 	root := math.Sqrt((9+16+4)/4.0 + 0.5)
 	call := Rmsnorm{X: x.View(1, 4), Weight: weight.View(4), Residual: residual.View(1, 4), Y: y.View(1, 4),
-		ResidualOut: sum.View(1, 4), Eps: 0.5, WeightPlusOne: true}
+		ResidualOut: sum.View(1, 4), Eps: F32(0.5), WeightPlusOne: true}
 	near(t, do(t, stream, call, y), 3*2/root, -4*3/root, 2*4/root, 0)
 	near(t, must(sum.Values(stream)), 3, -4, 2, 0)
 }
@@ -131,7 +131,8 @@ func embeddingCase(t *testing.T, ctx *Context, stream *Stream) {
 
 func l2normCase(t *testing.T, ctx *Context, stream *Stream) {
 	x := put(t, stream, float32(3), 4, 0, -2)
-	got := do(t, stream, L2norm{X: x.View(2, 2), Y: x.View(2, 2)}, x) // in place; the second call finds unit rows
+	call := L2norm{X: x.View(2, 2), Y: x.View(2, 2), Eps: F32(0)}
+	got := do(t, stream, call, x) // in place; the second call finds unit rows
 	near(t, got, 0.6, 0.8, 0, -1)
 }
 
@@ -139,7 +140,8 @@ func layernormCase(t *testing.T, ctx *Context, stream *Stream) {
 	x := put(t, stream, float32(1), 2, 3, 6)
 	weight, bias := put(t, stream, float32(1), 1, 2, 1), put(t, stream, float32(0), 10, 0, 0)
 	y := empty[float32](t, ctx, 4)
-	got := do(t, stream, Layernorm{X: x.View(1, 4), Weight: weight.View(4), Bias: bias.View(4), Y: y.View(1, 4)}, y)
+	call := Layernorm{X: x.View(1, 4), Weight: weight.View(4), Bias: bias.View(4), Y: y.View(1, 4), Eps: F32(0)}
+	got := do(t, stream, call, y)
 	deviation := math.Sqrt((4 + 1 + 0 + 9) / 4.0)
 	near(t, got, -2/deviation, 10-1/deviation, 0, 3/deviation)
 }
@@ -148,7 +150,7 @@ func ropeCase(t *testing.T, ctx *Context, stream *Stream) {
 	positions := put(t, stream, int32(0), 3)
 	x := put(t, stream, float32(1), 2, 3, 4, 1, 2, 3, 4)
 	y := empty[float32](t, ctx, 8)
-	got := do(t, stream, Rope{Positions: positions.View(2), X: x.View(2, 1, 4), Y: y.View(2, 1, 4), Theta: 100}, y)
+	got := do(t, stream, Rope{Positions: positions.View(2), X: x.View(2, 1, 4), Y: y.View(2, 1, 4), Theta: F32(100)}, y)
 	c0, s0, c1, s1 := math.Cos(3), math.Sin(3), math.Cos(0.3), math.Sin(0.3)
 	near(t, got, 1, 2, 3, 4, 1*c0-3*s0, 2*c1-4*s1, 3*c0+1*s0, 4*c1+2*s1)
 }
@@ -200,8 +202,8 @@ func softmaxCase(t *testing.T, ctx *Context, stream *Stream) {
 	x := put(t, stream, float32(0), 1, 1, 0)
 	y := empty[float32](t, ctx, 4)
 	e := math.Exp(2)
-	near(t, do(t, stream, Softmax{X: x.View(2, 2), Y: y.View(2, 2), Scale: 2}, y), 1/(1+e), e/(1+e), e/(1+e), 1/(1+e))
-	log := do(t, stream, Softmax{X: x.View(2, 2), Y: y.View(2, 2), Scale: 2, Log: true}, y)
+	near(t, do(t, stream, Softmax{X: x.View(2, 2), Y: y.View(2, 2), Scale: F32(2)}, y), 1/(1+e), e/(1+e), e/(1+e), 1/(1+e))
+	log := do(t, stream, Softmax{X: x.View(2, 2), Y: y.View(2, 2), Scale: F32(2), Log: true}, y)
 	near(t, log, -math.Log(1+e), 2-math.Log(1+e), 2-math.Log(1+e), -math.Log(1+e))
 }
 
@@ -232,7 +234,7 @@ func TestOptionsReachTheLibrary(t *testing.T) {
 		}
 	}
 	x := put(t, stream, float32(1), 2, 3, 4)
-	call := Rmsnorm{X: x.View(1, 4), Y: x.View(1, 4)}
+	call := Rmsnorm{X: x.View(1, 4), Y: x.View(1, 4), Eps: F32(0)}
 	for _, kernel := range must(call.Kernels(ctx)) {
 		call.KernelID = kernel.KernelID
 		ok(t, call.Launch(stream))

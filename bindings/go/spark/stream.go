@@ -24,7 +24,7 @@ type Stream struct {
 func (c *Context) NewStream() (*Stream, error) {
 	made := new(Stream)
 	return create(c, made, "the stream", func(err *C.spark_error) C.spark_status {
-		return C.spark_stream_create(c.raw, &made.raw, err)
+		return C.spark_stream_create(c.raw, nil, &made.raw, err)
 	})
 }
 
@@ -111,7 +111,7 @@ func (s *Stream) Wait(event *Event) error {
 // notCapturing refuses calls that wait: they cannot be recorded, and the driver would give up the whole capture.
 func (s *Stream) notCapturing(what string) error {
 	if s.capturing.Load() {
-		return refuse(ErrInvalid, "the stream is capturing: %s cannot be recorded", what)
+		return refuse(ErrInvalidCapture, "the stream is capturing: %s cannot be recorded", what)
 	}
 	return nil
 }

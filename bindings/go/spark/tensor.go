@@ -15,6 +15,7 @@ import (
 type Tensor struct {
 	raw    C.spark_tensor
 	memory *memory
+	beside [3]*memory // of scales, zero points and global scales
 	err    *Error
 }
 
@@ -53,13 +54,6 @@ func PlannedStrided[T Element](shape, stride []int) Tensor {
 // context that the tensor is used in and live until the work is done; a graph does not keep them. No strides: packed.
 func TensorAt[T Element](address uint64, length, offset int, shape, stride []int) Tensor {
 	return describe(elementOf[T](), C.spark_devptr(address), length, offset, shape, stride)
-}
-
-// Records says that the bytes are records of a quantised format, each with its scale inside.
-func (t Tensor) Records(format Record) Tensor {
-	t.raw.quant.scheme = C.SPARK_QUANT_RECORD
-	t.raw.quant.block[0] = C.uint32_t(format)
-	return t
 }
 
 // Err says why the view cannot be, or nil. A call with such a view gives the same error.

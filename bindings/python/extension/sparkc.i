@@ -4,6 +4,7 @@
 //
 //   contexts, device and host addresses, streams, events, graphs    int
 //   spark_args, spark_exec, spark_context_desc                      bytearray, laid out as in C
+//   spark_stream_desc, spark_event_desc, spark_graph_desc           the same, or None
 //   outputs                                                         returned, one or a list
 //   a status other than SPARK_OK                                    the exception that on_error makes of it
 %module(package="libspark") sparkc
@@ -22,7 +23,7 @@
 %rename("$ignore", regextarget=1) "_args$";
 %rename("$ignore", %$isfunction,
         regexmatch$name="^spark_",
-        notregexmatch$name="^spark_(version$|build_info$|status_|dtype_|device_|context_|mem_|stream_|event_|graph_|op_)") "";
+        notregexmatch$name="^spark_(version|build_info|status|dtype|device|context|mem|host|peer|stream|event|graph|op)(_|$)") "";
 %pythonnondynamic;
 
 // ---- errors -------------------------------------------------------------------------------------------------------
@@ -64,12 +65,17 @@ PyObject *on_error(PyObject *maker);
 }
 
 // ---- handles, addresses, bytes ------------------------------------------------------------------------------------
-%typemap(in) spark_context *, void *dst, const void *src {
+%typemap(in) spark_context *, void *dst, const void *src, void *data {
     $1 = ($1_ltype)PyLong_AsVoidPtr($input);
     if ($1 == NULL && PyErr_Occurred()) SWIG_fail;
 }
 %typemap(in, numinputs=0) spark_context **out (spark_context *made = NULL) "$1 = &made;"
 %typemap(argout) spark_context **out {
+    $result = SWIG_AppendOutput($result, PyLong_FromVoidPtr(*$1));
+}
+
+%typemap(in, numinputs=0) void **out (void *made = NULL) "$1 = &made;"
+%typemap(argout) void **out {
     $result = SWIG_AppendOutput($result, PyLong_FromVoidPtr(*$1));
 }
 
@@ -97,6 +103,10 @@ static void *args_of(PyObject *object) {
     $1 = bytes_of($input, sizeof *$1);
     if ($1 == NULL) SWIG_fail;
 }
+%typemap(in) const spark_stream_desc *desc, const spark_event_desc *desc, const spark_graph_desc *desc {
+    $1 = $input == Py_None ? NULL : bytes_of($input, sizeof *$1);
+    if ($1 == NULL && $input != Py_None) SWIG_fail;
+}
 %typemap(in) (char *text, size_t capacity) {
     $1 = bytes_of($input, 1);
     if ($1 == NULL) SWIG_fail;
@@ -106,7 +116,7 @@ static void *args_of(PyObject *object) {
 // ---- outputs ------------------------------------------------------------------------------------------------------
 %apply uint64_t *OUTPUT { spark_devptr *out, spark_stream *out, spark_event *out, spark_graph *out,
                           uint64_t *free_bytes, uint64_t *total_bytes, size_t *needed };
-%apply uint32_t *OUTPUT { uint32_t *done, uint32_t *count };
+%apply uint32_t *OUTPUT { uint32_t *done, uint32_t *count, uint32_t *can };
 %apply int32_t *OUTPUT { int32_t *count };
 %apply float *OUTPUT { float *milliseconds };
 
@@ -150,6 +160,12 @@ static void *args_of(PyObject *object) {
 }
 %typemap(freearg) (spark_op_info *infos, uint32_t capacity) "free($1);"
 
+// Sizes of a block, and what else is short numbers in a row.
+%typemap(out) uint16_t [ANY] {
+    $result = PyTuple_New($1_dim0);
+    for (Py_ssize_t i = 0; $result != NULL && i < $1_dim0; ++i) PyTuple_SetItem($result, i, PyLong_FromLong($1[i]));
+}
+
 // ---- the API; other threads run meanwhile -------------------------------------------------------------------------
 %immutable;
 %exception {
@@ -160,11 +176,6 @@ static void *args_of(PyObject *object) {
 #define SPARK_API
 %include "spark.h"
 %exception;
-
-%inline %{
-// The i-th field of an operator.
-const spark_field *field_at(const spark_op_desc *op, uint32_t i) { return i < op->num_fields ? &op->fields[i] : NULL; }
-%}
 
 // ---- exchange of tensors: dlpack.h --------------------------------------------------------------------------------
 PyObject *dlpack_read(PyObject *capsule, PyObject *args, size_t offset);

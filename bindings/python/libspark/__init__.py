@@ -16,11 +16,11 @@ from .array import DeviceArray, TensorSpec
 from .codes import Dtype, Record, Status
 from .context import Context, DeviceInfo, default_context, device_count, device_info, version
 from .errors import InvalidArgument, OutOfMemory, SparkError, Unsupported
-from .interop import Records
 from .operators import Call, Operator, OpInfo
+from .quantized import Quantized, Records
 from .stream import Event, Graph, Stream
 
 __version__ = version()
 __all__ = ["Call", "Context", "DeviceArray", "DeviceInfo", "Dtype", "Event", "Graph", "InvalidArgument", "OpInfo",
-           "Operator", "OutOfMemory", "Record", "Records", "SparkError", "Status", "Stream", "TensorSpec",
+           "Operator", "OutOfMemory", "Quantized", "Record", "Records", "SparkError", "Status", "Stream", "TensorSpec",
            "Unsupported", "default_context", "device_count", "device_info", "ops", "version"]

@@ -14,8 +14,9 @@ from . import sparkc
 from .array import DeviceArray
 from .context import Context, device_count, device_info, version
 from .errors import SparkError
+from .fields import Field
 from .memory import AnyArray
-from .operators import Field, Operator, operators
+from .operators import Operator, operators
 
 Check = Tuple[AnyArray, AnyArray]  # found, wanted
 
@@ -64,7 +65,9 @@ def kind_of(field: Field) -> str:
         parts += ["optional"] if field.optional else []
         parts += [field.shape, " ".join(dtype.name for dtype in field.dtypes)]
         return ", ".join(part for part in parts if part)
-    return " ".join(field.choices) if field.choices else "number"
+    parts = [" ".join(field.choices) if field.choices else "number"]
+    parts += ["required"] if field.is_required else []
+    return ", ".join(parts + ([f"usually {field.default}"] if field.default else []))
 
 
 def describe(name: str) -> int:
@@ -74,6 +77,8 @@ def describe(name: str) -> int:
     for field in operator.fields.values():
         print(f"  {field.name}: {kind_of(field)}")
         print(textwrap.fill(field.doc, 110, initial_indent="      ", subsequent_indent="      "))
+        for form in field.forms:
+            print(f"      {form}: {form.doc}")
     if operator.flags:
         print(f"  flags: {', '.join(operator.flags)}")
     return 0

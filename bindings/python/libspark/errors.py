@@ -8,7 +8,6 @@ from . import sparkc
 from .codes import Status
 
 OUT_OF_DEVICE_MEMORY = 2  # CUresult
-NO_FIELD = 0xFFFFFFFF
 
 
 class SparkError(RuntimeError):
@@ -21,7 +20,7 @@ class SparkError(RuntimeError):
         self.message = message
         described = sparkc.spark_op_describe(op)
         self.operator: Optional[str] = described.name if described else None
-        found = sparkc.field_at(described, field) if described and field != NO_FIELD else None
+        found = sparkc.spark_op_field(op, field)
         self.field: Optional[str] = found.name if found else None
 
 
@@ -39,7 +38,7 @@ class OutOfMemory(SparkError, MemoryError):
 
 def make(status: int, driver_code: int, op: int, field: int, message: str) -> SparkError:
     kind = {1: InvalidArgument, 2: Unsupported}.get(status // 1000, SparkError)
-    if status == Status.HOST_MEMORY or driver_code == OUT_OF_DEVICE_MEMORY:
+    if status in (Status.HOST_MEMORY, Status.DEVICE_MEMORY) or driver_code == OUT_OF_DEVICE_MEMORY:
         kind = OutOfMemory
     return kind(status, driver_code, op, field, message)
 

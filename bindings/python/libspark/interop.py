@@ -8,8 +8,8 @@ import numpy as np
 
 from . import sparkc
 from .array import DeviceArray, TensorSpec, describe
-from .codes import Record
 from .memory import BITS, as_dtype
+from .quantized import Quantized
 from .stream import Stream
 
 
@@ -26,18 +26,9 @@ class SupportsCudaArray(Protocol):
     def __cuda_array_interface__(self) -> Any: ...
 
 
-class Records:
-    """Bytes that are records of a quantised format, each with its scale inside, as GGUF files hold them."""
-
-    def __init__(self, data: Union[DeviceArray, TensorSpec, SupportsDLPack, SupportsCudaArray], record: Record) -> None:
-        self.data, self.record = data, Record[record.upper()] if isinstance(record, str) else Record(record)
-
-
-Tensor = Union[DeviceArray, TensorSpec, Records, SupportsDLPack, SupportsCudaArray]
+Plain = Union[DeviceArray, TensorSpec, SupportsDLPack, SupportsCudaArray]
+Tensor = Union[Plain, Quantized]
 StreamLike = Union[Stream, int, Any]
-
-QUANT = 128  # offset of spark_tensor.quant
-SCHEME, BLOCK = QUANT, QUANT + 16
 
 HOST_MEMORY = "the memory is on the host; device memory wanted (DeviceArray.from_numpy makes a copy there)"
 _HOST = (1, 3)  # kDLCPU, kDLCUDAHost

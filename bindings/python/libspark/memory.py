@@ -15,10 +15,7 @@ from .stream import Stream
 AnyArray = npt.NDArray[Any]
 DtypeLike = Union[Dtype, str, npt.DTypeLike]
 
-BITS = {Dtype.F32: 32, Dtype.F16: 16, Dtype.BF16: 16, Dtype.F64: 64, Dtype.TF32: 32, Dtype.I8: 8, Dtype.U8: 8,
-        Dtype.I32: 32, Dtype.U32: 32, Dtype.I64: 64, Dtype.U64: 64, Dtype.BOOL8: 8, Dtype.I4: 4, Dtype.U4: 4,
-        Dtype.E4M3: 8, Dtype.E5M2: 8, Dtype.E2M1: 4, Dtype.E2M3: 6, Dtype.E3M2: 6, Dtype.UE8M0: 8, Dtype.UE4M3: 8,
-        Dtype.DEVPTR: 64}
+BITS = {dtype: sparkc.spark_dtype_bits(dtype) for dtype in Dtype if dtype}
 
 # What a tensor of this type is in NumPy: itself where NumPy has it, else its bytes. BF16 is float32, see `from_host`.
 NUMPY = {Dtype.F32: "f4", Dtype.TF32: "f4", Dtype.F16: "f2", Dtype.F64: "f8", Dtype.I8: "i1", Dtype.U8: "u1",

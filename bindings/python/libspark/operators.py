@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from . import infer, interop, sparkc
 from .array import DeviceArray, TensorSpec
 from .codes import Dtype, Status
 from .context import LEGACY, Context, default_context
 from .errors import SparkError
+from .fields import TENSOR_BYTES, Field, choices
 from .memory import Memory, as_dtype
+from .quantized import Pending, Quantized
 from .stream import Stream
 
-HEAD = struct.Struct("=IIII")  # struct_size, op, flags: the begin of spark_args
+HEAD = struct.Struct("=IIII")  # struct_size, op, flags, given: the begin of spark_args
 EXEC = struct.Struct("=IIQQQQ")
-TENSOR_BYTES = 256
-SCALARS = {sparkc.SPARK_KIND_F32: "=f", sparkc.SPARK_KIND_I32: "=i", sparkc.SPARK_KIND_U32: "=I",
-           sparkc.SPARK_KIND_I64: "=q", sparkc.SPARK_KIND_U64: "=Q", sparkc.SPARK_KIND_ENUM: "=I"}
 COMMON_FLAGS = {"deterministic": sparkc.SPARK_FLAG_DETERMINISTIC, "batch_invariant": sparkc.SPARK_FLAG_BATCH_INVARIANT}
+Output = TypeVar("Output", bound=interop.Tensor)  # of the signatures that type checkers read
+Foreign = Tuple[Field, Any, bytearray, int]  # a tensor of other software, and where its structure is to stand
 _launch = sparkc.spark_op_launch
 
 
@@ -42,49 +43,6 @@ class OpInfo:
         return cls(info.workspace_size, info.kernel_id, info.kernel, info.flops, info.bytes, info.launches,
                    bool(info.flags & sparkc.SPARK_OP_INFO_DETERMINISTIC),
                    bool(info.flags & sparkc.SPARK_OP_INFO_LOADED), bool(info.flags & sparkc.SPARK_OP_INFO_EMPTY))
-
-
-def _choices(text: Optional[str]) -> Dict[str, int]:
-    pairs = (entry.split("=") for entry in (text or "").split())
-    return {name: int(value) for name, value in pairs}
-
-
-class Field:
-    """One argument of an operator."""
-
-    def __init__(self, field: sparkc.spark_field) -> None:
-        self.name, self.doc, self.shape = field.name, field.doc, field.shape
-        self.offset, self.dtype_mask, self.dtype_as = field.offset, field.dtype_mask, field.dtype_as
-        self.is_tensor = field.kind == sparkc.SPARK_KIND_TENSOR
-        self.is_reserved = field.kind == sparkc.SPARK_KIND_RESERVED
-        self.kind = field.kind
-        self.is_in = bool(field.flags & sparkc.SPARK_FIELD_IN)
-        self.is_out = bool(field.flags & sparkc.SPARK_FIELD_OUT)
-        self.optional = bool(field.flags & sparkc.SPARK_FIELD_OPTIONAL)
-        self.is_quantised = bool(field.flags & sparkc.SPARK_FIELD_QUANT)
-        self.choices = _choices(field.choices)
-        self.dims = infer.parse(self.shape) if self.is_tensor else ()
-        self._number = struct.Struct(SCALARS[field.kind]) if field.kind in SCALARS else None
-
-    @property
-    def dtypes(self) -> Tuple[Dtype, ...]:
-        """Those that it may have beside that of the field it follows."""
-        return tuple(dtype for dtype in Dtype if self.dtype_mask >> dtype & 1)
-
-    def put(self, raw: bytearray, value: Any) -> None:
-        """Writes a scalar."""
-        assert self._number is not None
-        if self.choices and isinstance(value, str):
-            if value.upper() not in self.choices:
-                raise ValueError(f"{self.name} is {value!r}; one of {', '.join(self.choices)} wanted")
-            value = self.choices[value.upper()]
-        try:
-            self._number.pack_into(raw, self.offset, value)
-        except struct.error as why:
-            kind = ValueError if isinstance(value, int) else TypeError
-            raise kind(f"{self.name} is {value!r}: {why}") from None
-        except OverflowError:
-            raise ValueError(f"{self.name} is {value!r}, which 32 bits cannot hold") from None
 
 
 class Call:
@@ -190,8 +148,8 @@ _EXEC_WORKSPACE = struct.Struct("=QQ")
 
 
 class Operator:
-    """One operator of the library. Inputs come by position or by name, all else by name; None is absent, and every
-    number left out is 0.
+    """One operator of the library. Inputs come by position or by name, all else by name; None is absent. A number left
+    out has its usual value, or is 0 where it has none, and a 0 that is given is 0.
 
     An output that is not given is made, as a DeviceArray, if it is required or asked for with True. The stream is the
     one named, else that on which the first array was last used, else the one on which the software of the first tensor
@@ -200,16 +158,17 @@ class Operator:
     """
 
     def __init__(self, desc: sparkc.spark_op_desc) -> None:
-        fields = [sparkc.field_at(desc, i) for i in range(desc.num_fields)]
+        fields = [sparkc.spark_op_field(desc.op, i) for i in range(desc.num_fields)]
         self.name, self.doc, self.family, self.number = desc.name, desc.doc, desc.family, desc.op
-        self.all_fields = tuple(Field(field) for field in fields if field is not None)
+        self.all_fields = tuple(Field(desc.op, i, field) for i, field in enumerate(fields) if field is not None)
         self.fields = {field.name: field for field in self.all_fields if not field.is_reserved}
-        self.flags = {name.lower(): bit for name, bit in _choices(desc.flag_choices).items()}
+        self.flags = {name.lower(): bit for name, bit in choices(desc.flag_choices).items()}
         self._flags = {**COMMON_FLAGS, **self.flags}
         inputs = [name for name, field in self.fields.items() if field.is_tensor and field.is_in]
         self.inputs = tuple(sorted(inputs, key=lambda name: self.fields[name].optional))
         self.outputs = tuple(name for name, field in self.fields.items() if field.is_tensor and not field.is_in)
-        self._required = tuple(name for name in self.inputs if not self.fields[name].optional)
+        numbers = [name for name, field in self.fields.items() if not field.is_tensor]
+        self._required = tuple(name for name in (*self.inputs, *numbers) if self.fields[name].is_required)
         self._template = bytearray(desc.args_size)
         HEAD.pack_into(self._template, 0, desc.args_size, desc.op, 0, 0)
 
@@ -231,15 +190,14 @@ class Operator:
         if args:
             self._take_positional(args, named)
         call = Call(self)
-        wanted, foreign, records = self._fill(call, named)
+        wanted, foreign, quantized = self._fill(call, named)
         first = call.memories[0] if call.memories else None
         handle = None if stream is None else interop.stream_handle(stream)
         if handle is None and first is not None:
             handle = first.current.handle
         device, handle, waits = self._read(call, foreign, handle) if foreign else (-1, handle, ())
-        for offset, record in records:
-            struct.pack_into("=I", call._raw, offset + interop.SCHEME, sparkc.SPARK_QUANT_RECORD)
-            struct.pack_into("=I", call._raw, offset + interop.BLOCK, record)
+        for pending in quantized:
+            pending.write(call._raw)
         ctx = call.ctx = self._context(ctx, stream, first, device)
         handle = handle or LEGACY
         own = stream if isinstance(stream, Stream) else first.current if first is not None and stream is None else None
@@ -278,18 +236,15 @@ class Operator:
                 raise TypeError(f"{self.name}() got two values for '{name}'")
             named[name] = value
 
-    def _fill(self, call: Call, named: Dict[str, Any]) -> Tuple[List[Field], List[Tuple[Field, Any]],
-                                                                List[Tuple[int, int]]]:
+    def _fill(self, call: Call, named: Dict[str, Any]) -> Tuple[List[Field], List[Foreign], List[Pending]]:
         """Writes what is known at once. Gives the optional outputs that are to be made, the tensors of other software,
-        and where records are."""
-        raw, flags = call._raw, 0
-        wanted, foreign = [], []
-        records: List[Tuple[int, int]] = []
+        and what is quantised."""
+        raw, flags, given = call._raw, 0, 0
+        wanted: List[Field] = []
+        foreign: List[Foreign] = []
+        quantized: List[Pending] = []
         for name, value in named.items():
             field = self.fields.get(name)
-            if type(value) is interop.Records and field is not None:
-                records.append((field.offset, value.record))
-                value = value.data
             if field is None:
                 bit = self._flags.get(name)
                 if bit is None:
@@ -299,43 +254,55 @@ class Operator:
                 pass
             elif not field.is_tensor:
                 field.put(raw, value)
-            elif type(value) is DeviceArray:
-                memory = value._memory
-                if memory.address is None:
-                    raise ValueError(f"{self.name}: {name}: the array was freed")
-                raw[field.offset:field.offset + TENSOR_BYTES] = value._raw
-                call.memories.append(memory)
+                given |= field.given
             elif isinstance(value, bool) and not field.is_in:
                 if value:
                     wanted.append(field)
-            elif type(value) is TensorSpec:
-                raw[field.offset:field.offset + TENSOR_BYTES] = value._raw
+            elif isinstance(value, Quantized):
+                quantized.append(Pending(f"{self.name}: {name}", field, value))
+                for tensor, into, offset in quantized[-1].tensors(raw):
+                    self._place(call, field, tensor, into, offset, foreign)
             else:
-                foreign.append((field, value))
-        if flags:
-            HEAD.pack_into(raw, 0, len(raw), self.number, flags, 0)
-        return wanted, foreign, records
+                self._place(call, field, value, raw, field.offset, foreign)
+        for name in self._required:
+            if named.get(name) is None:
+                raise TypeError(f"{self.name}() needs '{name}'")
+        if flags or given:
+            HEAD.pack_into(raw, 0, len(raw), self.number, flags, given)
+        return wanted, foreign, quantized
+
+    def _place(self, call: Call, field: Field, value: Any, raw: bytearray, offset: int, foreign: List[Foreign]) -> None:
+        """Writes a tensor of this package into a structure; notes one of other software, which is to be read."""
+        if type(value) is DeviceArray:
+            memory = value._memory
+            if memory.address is None:
+                raise ValueError(f"{self.name}: {field.name}: the array was freed")
+            call.memories.append(memory)
+        elif type(value) is not TensorSpec:
+            foreign.append((field, value, raw, offset))
+            return
+        raw[offset:offset + TENSOR_BYTES] = value._raw
 
     def _names(self) -> Iterator[str]:
         yield from self.fields
         yield from self._flags
         yield from ("stream", "ctx", "workspace", "kernel_id", "dtype")
 
-    def _read(self, call: Call, foreign: List[Tuple[Field, Any]],
+    def _read(self, call: Call, foreign: List[Foreign],
               handle: Optional[int]) -> Tuple[int, Optional[int], List[int]]:
         """Reads the tensors of other software: their device, the stream to use, and streams to wait for."""
         device, waits, capsules = -1, [], []
-        for field, value in foreign:
-            found = self._ask(field, interop.read, value, call._raw, field.offset)
+        for field, value, raw, offset in foreign:
+            found = self._ask(field, interop.read, value, raw, offset)
             if found is None:
-                capsules.append((field, value))
+                capsules.append((field, value, raw, offset))
                 continue
             device = self._agree(call, field, found, device)
             if found[3] >= 0:
                 waits.append(found[3])
                 handle = found[3] if handle is None else handle
-        for field, value in capsules:
-            found = self._ask(field, interop.read_capsule, value, call._raw, field.offset, handle or LEGACY)
+        for field, value, raw, offset in capsules:
+            found = self._ask(field, interop.read_capsule, value, raw, offset, handle or LEGACY)
             device = self._agree(call, field, found, device)
         return device, handle, waits
 
@@ -370,9 +337,6 @@ class Operator:
 
     def _complete(self, call: Call, named: Dict[str, Any], wanted: List[Field], dtype: Any, plan: bool) -> None:
         """Makes the outputs that are wanted and not given, and gathers them all."""
-        for name in self._required:
-            if named.get(name) is None:
-                raise TypeError(f"{self.name}() needs '{name}'")
         results: List[Any] = []
         for name in self.outputs:
             given, field = named.get(name), self.fields[name]

@@ -23,7 +23,7 @@ class Stream:
         self.ctx = ctx or default_context()
         self.owned = True
         self.capturing = False
-        self.handle = sparkc.spark_stream_create(self.ctx.handle)
+        self.handle = sparkc.spark_stream_create(self.ctx.handle, None)
         self.ctx.adopt(self)
 
     @classmethod
@@ -68,7 +68,7 @@ class Stream:
         """
         graph = Graph(self)
         ctx, kept, handle = self.ctx, graph.kept, self.live()
-        ctx.begin(lambda: sparkc.spark_graph_begin(ctx.handle, handle), kept)
+        ctx.begin(lambda: sparkc.spark_graph_begin(ctx.handle, handle, None), kept)
         self.capturing = True
         def end() -> int:
             self.capturing = False
@@ -184,7 +184,7 @@ class Event:
     def __init__(self, ctx: Optional[Context] = None) -> None:
         self.handle = 0
         self.ctx = ctx or default_context()
-        self.handle = sparkc.spark_event_create(self.ctx.handle)
+        self.handle = sparkc.spark_event_create(self.ctx.handle, None)
         self.ctx.adopt(self)
 
     def record(self, stream: Stream) -> None:

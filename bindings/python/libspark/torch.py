@@ -7,7 +7,8 @@
 NAME makes its outputs; NAME_out writes to given ones, and to an input in place where the operator allows it. Optional
 outputs are asked for with True; one that is not asked for comes back empty. Work goes to PyTorch's current stream,
 memory and workspaces come from its allocator, so that torch.compile and torch.cuda.CUDAGraph take them like its own.
-As with any kernel, run once before a capture: a capture loads no code. There is no backward pass.
+As with any kernel, run once before a capture: a capture loads no code. There is no backward pass: inputs may require
+gradients, as parameters do, and backward() through an operator is refused with its name.
 """
 from __future__ import annotations
 
@@ -19,12 +20,13 @@ except ImportError as missing:
     raise ImportError("libspark.torch needs PyTorch, which is not installed; the rest of libspark does without") \
         from missing
 
-from . import infer, sparkc
+from . import gradients, infer, sparkc
 from .array import TensorSpec
 from .codes import Dtype, Record
 from .context import default_context
-from .interop import Records
-from .operators import COMMON_FLAGS, Field, Operator, operators
+from .fields import Field
+from .operators import COMMON_FLAGS, Operator, operators
+from .quantized import Records
 
 NAMESPACE = "libspark"
 DTYPES = {name: getattr(torch, other) for name, other in {
@@ -78,7 +80,15 @@ class Registration:
     def _number(field: Field) -> str:
         if field.choices:
             return f'str {field.name}="{next(iter(field.choices))}"'
-        return f"float {field.name}=0." if field.kind == sparkc.SPARK_KIND_F32 else f"int {field.name}=0"
+        kind, zero = ("float", "0.") if field.kind == sparkc.SPARK_KIND_F32 else ("int", "0")
+        if field.is_required:
+            return f"{kind} {field.name}"
+        return f"{kind}? {field.name}=None" if field.given else f"{kind} {field.name}={zero}"
+
+    def mutated(self) -> List[str]:
+        """The arguments that a call writes."""
+        inputs = [name for name in self.operator.inputs if self.operator.fields[name].is_out]
+        return inputs + [field.name for field in self.outputs] if self.into else inputs
 
     def arguments(self, args: Tuple[Any, ...], named: Dict[str, Any]) -> Dict[str, Any]:
         """By name, without those that are absent."""
@@ -153,6 +163,7 @@ def can_make(operator: Operator) -> bool:
 
 def register() -> List[str]:
     """All operators in both forms, as far as they have them."""
+    gradients.define_refusal(_library)
     names = []
     for operator in operators().values():
         forms = [False] if can_make(operator) else []
@@ -161,6 +172,7 @@ def register() -> List[str]:
             _library.define(one.schema(), tags=(torch.Tag.pt2_compliant_tag,))
             _library.impl(one.name, one.run, "CUDA")
             torch.library.register_fake(f"{NAMESPACE}::{one.name}", one.fake, lib=_library)
+            gradients.register(_library, one.name, one.mutated(), operator.inputs)
             names.append(one.name)
     return names
 

@@ -37,6 +37,7 @@ class Copies(OnDevice):
 
     def test_every_dtype_has_a_width(self):
         self.assertEqual(set(BITS), set(Dtype) - {Dtype.NONE})
+        self.assertTrue(all(BITS.values()))
 
     def test_empty_ones(self):
         empty = self.zeros((0, 3), "f32")

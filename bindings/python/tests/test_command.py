@@ -34,10 +34,12 @@ class Command(unittest.TestCase):
         self.assertEqual((code, [line.split()[0] for line in said.splitlines()]), (0, ops.__all__))
         code, said, _ = command("describe", "rmsnorm")
         self.assertEqual(code, 0)
-        for wanted in ("x: input, [..., N], F32 F16 BF16", "residual_out: output, optional", "eps: number",
+        for wanted in ("x: input, [..., N], F32 F16 BF16", "residual_out: output, optional", "eps: number, required",
                        "flags: normalize_rounded"):
             self.assertIn(wanted, said)
         self.assertIn("NONE SILU", command("describe", "glu")[1])
+        self.assertIn("scale: number, usually 1 / sqrt(D)", command("describe", "attention")[1])
+        self.assertIn("Q8_0 (records in U8): d (F16)", command("describe", "dequantize")[1])
         code, _, said = command("describe", "nothing")
         self.assertEqual(code, 2)
         self.assertIn("invalid choice", said)

@@ -78,7 +78,7 @@ class Graphs(OnDevice):
 
     def test_a_graph_whose_arrays_are_gone(self):
         x, y = self.array(random(1, 64)), self.zeros((1, 64), "f32")
-        call = ops.rmsnorm.prepare(x, y=y)
+        call = ops.rmsnorm.prepare(x, y=y, eps=0)
         with self.stream.capture() as graph:
             call()
             y.fill_bytes(0)
@@ -90,11 +90,11 @@ class Graphs(OnDevice):
     def test_a_graph_keeps_tensors_of_others(self):
         x = self.array(random(1, 64))
         tensor, y = Producer(x), self.zeros((1, 64), "f32")
-        call = ops.rmsnorm.prepare(tensor, y=y, stream=self.stream)
+        call = ops.rmsnorm.prepare(tensor, y=y, stream=self.stream, eps=0)
         before = sys.getrefcount(tensor)
         del call
         with self.stream.capture() as graph:
-            ops.rmsnorm(tensor, y=y, stream=self.stream)
+            ops.rmsnorm(tensor, y=y, stream=self.stream, eps=0)
         graph.launch()
         self.stream.synchronize()
         self.assertLessEqual(sys.getrefcount(tensor), before + 1)
@@ -103,11 +103,11 @@ class Graphs(OnDevice):
 class Ends(OnDevice):
     def test_freed_arrays(self):
         x, y = self.array(random(2, 64)), self.zeros((2, 64), "f32")
-        view, call = x[1], ops.rmsnorm.prepare(x, y=y)
+        view, call = x[1], ops.rmsnorm.prepare(x, y=y, eps=0)
         call()
         x.free()
         x.free()
-        for use in (lambda: ops.rmsnorm(x), lambda: x.numpy(), lambda: view.address, lambda: x.write(random(2, 64)),
+        for use in (lambda: ops.rmsnorm(x, eps=0), x.numpy, lambda: view.address, lambda: x.write(random(2, 64)),
                     lambda: x.fill_bytes(0), lambda: y.copy_from(x), call, lambda: x[0],
                     lambda: x.__cuda_array_interface__):
             with self.assertRaisesRegex(ValueError, "freed"):
@@ -117,7 +117,7 @@ class Ends(OnDevice):
 
     def test_a_closed_stream(self):
         x, event = self.array(random(2, 64)), self.stream.record()
-        call = ops.rmsnorm.prepare(x)
+        call = ops.rmsnorm.prepare(x, eps=0)
         with self.stream.capture() as graph:
             x.fill_bytes(0)
             with self.assertRaisesRegex(ValueError, "closing a stream"):
@@ -125,7 +125,7 @@ class Ends(OnDevice):
         self.stream.close()
         for use in (call, graph.launch, self.stream.synchronize, self.stream.is_done, self.stream.record,
                     lambda: self.stream.wait(event), lambda: self.stream.capture().__enter__(),
-                    lambda: ops.rmsnorm(x, stream=self.stream)):
+                    lambda: ops.rmsnorm(x, stream=self.stream, eps=0)):
             with self.assertRaisesRegex(ValueError, "the stream is closed"):
                 use()
         self.assertEqual(x.stream.handle, 1, "what was used there goes on on the default stream")
@@ -133,12 +133,12 @@ class Ends(OnDevice):
 
     def test_a_closed_context(self):
         x, event = self.array(random(2, 64)), Event(self.ctx)
-        call = ops.rmsnorm.prepare(x)
+        call = ops.rmsnorm.prepare(x, eps=0)
         with self.stream.capture() as graph:
             x.fill_bytes(0)
         self.ctx.close()
         self.ctx.close()
-        for use in (call, lambda: ops.rmsnorm(x), x.numpy, self.stream.synchronize, graph.launch, self.ctx.memory,
+        for use in (call, lambda: ops.softmax(x), x.numpy, self.stream.synchronize, graph.launch, self.ctx.memory,
                     lambda: event.record(self.stream), lambda: Stream(self.ctx), lambda: self.zeros((1,), "u8")):
             with self.assertRaises((ValueError, SparkError)):
                 use()
@@ -151,7 +151,7 @@ class Ends(OnDevice):
             y = DeviceArray.zeros((1, 64), "f32", stream=stream)
             with stream.capture() as graph:
                 y.fill_bytes(0)
-            ops.rmsnorm(y, y=y)
+            ops.rmsnorm(y, y=y, eps=0)
             graph.launch()
             things = [ctx, stream, y, graph]
             del ctx, stream, y, graph
@@ -163,11 +163,11 @@ class Ends(OnDevice):
         x = self.array(random(1, 64))
         for stream in (self.stream.handle, SimpleNamespace(cuda_stream=self.stream.handle),
                        SimpleNamespace(ptr=self.stream.handle), self.stream, 0, 1, 2):
-            ops.rmsnorm(x, stream=stream)
+            ops.rmsnorm(x, stream=stream, eps=0)
         with self.assertRaisesRegex(TypeError, "no stream"):
-            ops.rmsnorm(x, stream="2")
+            ops.rmsnorm(x, stream="2", eps=0)
         wrapped = Stream.wrap(self.ctx, self.stream.handle, owner=self.stream)
-        self.assertEqual(ops.rmsnorm(x, stream=wrapped).stream, wrapped)
+        self.assertEqual(ops.rmsnorm(x, stream=wrapped, eps=0).stream, wrapped)
 
     def test_events(self):
         begin = self.stream.record()
@@ -202,11 +202,11 @@ class Leaks(OnDevice):
 
         def work(rounds):
             for _ in range(rounds):
-                ops.rmsnorm(tensor, y=y, ctx=self.ctx)
-                ops.rmsnorm.plan(x).explain()
+                ops.rmsnorm(tensor, y=y, ctx=self.ctx, eps=0)
+                ops.rmsnorm.plan(x, eps=0).explain()
                 x.__dlpack__(stream=-1, max_version=(1, 0))
                 try:
-                    ops.rmsnorm(x, y=self.x)
+                    ops.rmsnorm(x, y=self.x, eps=0)
                 except SparkError:
                     pass
         self.x = self.zeros((1, 63), "f32")
@@ -250,7 +250,7 @@ class Threads(OnDevice):
             x, y = self.zeros((1, 64), "f32"), self.zeros((1, width), "f32")
             for _ in range(200):
                 try:
-                    ops.rmsnorm(x, y=y)
+                    ops.rmsnorm(x, y=y, eps=0)
                 except SparkError as error:
                     said.setdefault(width, set()).add(error.message)
         threads = [threading.Thread(target=work, args=(width,)) for width in (1, 2, 3)]

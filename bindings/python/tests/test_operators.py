@@ -23,7 +23,7 @@ class Arguments(OnDevice):
 
     def test_outputs_follow_their_inputs(self):
         x = self.array(random(2, 3, 64), "bf16")
-        self.assertEqual(ops.rmsnorm(x).dtype, Dtype.BF16)
+        self.assertEqual(ops.rmsnorm(x, eps=0).dtype, Dtype.BF16)
         y, total = ops.rmsnorm(x, residual=x, residual_out=True, eps=1e-5)
         self.assertEqual((y.shape, total.shape), (x.shape, x.shape))
         np.testing.assert_array_equal(total.numpy(), 2 * x.numpy())
@@ -39,33 +39,50 @@ class Arguments(OnDevice):
 
     def test_given_outputs_are_given_back(self):
         x = self.array(random(2, 64))
-        self.assertIs(ops.rmsnorm(x, y=x), x)
+        self.assertIs(ops.rmsnorm(x, y=x, eps=0), x)
         call = ops.rmsnorm.prepare(x, y=x, eps=1.0)
         self.assertIs(call.result, x)
 
-    def test_records(self):
-        one = np.zeros(34, "u1")
-        one[:2] = np.array([0.5], "f2").view("u1")
-        one[2:] = np.arange(32)
-        data = self.array(np.stack([one, one]))
-        y = DeviceArray.empty((2, 32), "f32", stream=self.stream)
-        ops.dequantize(Records(data, "q8_0"), y=y)
-        np.testing.assert_array_equal(y.numpy(), np.stack([np.arange(32) * 0.5] * 2))
+    def test_an_absent_number_has_its_usual_value_and_a_0_is_0(self):
+        a, b = self.array(np.ones((1, 8), "f4"), "f16"), self.array(np.ones((2, 8), "f4"), "f16")
+        bias = self.array(np.array([-1, 5], "f4"))
+        for given, wanted in (({}, [7, 13]), ({"alpha": None}, [7, 13]), ({"alpha": 0}, [0, 5]),
+                              ({"alpha": 0.5}, [3, 9])):
+            with self.subTest(given):
+                found = ops.gemm(a, b, bias=bias, activation="relu", dtype="f32", **given)
+                self.assertEqual(found.numpy().tolist(), [wanted])
+        x = self.array(np.array([[0, 1, 2, 3]], "f4"))
+        self.assertEqual(ops.softmax(x, scale=0).numpy().tolist(), [[0.25] * 4])
+        self.assertGreater(ops.softmax(x).numpy()[0, 3], 0.6)
+        q = self.array(random(1, 2, 4, 16), "f16")
+        np.testing.assert_array_equal(ops.attention(q, q, q).numpy(), ops.attention(q, q, q, scale=0.25).numpy())
+        even = ops.attention(q, q, q, scale=0).numpy()
+        np.testing.assert_allclose(even, np.broadcast_to(q.numpy().mean(1, keepdims=True), even.shape), atol=1e-3)
+
+    def test_what_has_no_usual_value_is_asked_for(self):
+        x = self.array(random(2, 64))
+        for operator in (ops.rmsnorm, ops.layernorm, ops.l2norm):
+            for given in ({}, {"eps": None}):
+                with self.assertRaisesRegex(TypeError, rf"{operator.name}\(\) needs 'eps'"):
+                    operator(x, **given)
+            self.assertEqual(operator(x, eps=0).shape, x.shape)
+
+    def test_a_shape_that_follows_from_no_input(self):
         with self.assertRaisesRegex(TypeError, "N follows from no input"):
-            ops.dequantize(Records(data, "q8_0"))
+            ops.dequantize(Records(self.zeros((2, 34), "u8"), "q8_0"))
 
     def test_a_prepared_call_can_be_explained(self):
-        call = ops.rmsnorm.prepare(self.array(random(2, 64)))
+        call = ops.rmsnorm.prepare(self.array(random(2, 64)), eps=0)
         self.assertTrue(call.info.kernel.startswith("rmsnorm_f32"))
         self.assertIn("*", call.explain())
         kernels = call.kernels()
         self.assertEqual(kernels[0].kernel_id, call.info.kernel_id)
-        other = ops.rmsnorm(self.array(random(2, 64)), kernel_id=kernels[-1].kernel_id)
+        other = ops.rmsnorm(self.array(random(2, 64)), kernel_id=kernels[-1].kernel_id, eps=0)
         np.testing.assert_allclose(other.numpy(), call().numpy(), rtol=1e-5)
 
     def test_a_plan_leaves_its_arrays_as_they_are(self):
         x = self.array(random(2, 64))
-        ops.rmsnorm.plan(x, stream=self.stream.handle)
+        ops.rmsnorm.plan(x, stream=self.stream.handle, eps=0)
         np.testing.assert_array_equal(x.numpy(), x[:].numpy())
 
     def test_a_workspace_grows_as_needed(self):
@@ -86,7 +103,7 @@ class Misuse(OnDevice):
     def test_the_library_says_what_is_wrong(self):
         x = self.array(random(2, 64))
         with self.assertRaises(InvalidArgument) as caught:
-            ops.rmsnorm(x, y=self.zeros((2, 63), "f32"))
+            ops.rmsnorm(x, y=self.zeros((2, 63), "f32"), eps=0)
         error = caught.exception
         self.assertEqual((error.status, error.operator, error.field), (Status.INVALID_SHAPE, "rmsnorm", "y"))
         self.assertIn("y.shape[1] is 63", error.message)
@@ -96,13 +113,13 @@ class Misuse(OnDevice):
     def test_arguments_that_are_not_there(self):
         x = self.array(random(2, 64))
         for wanted, call in (("no argument 'epsilon'", lambda: ops.rmsnorm(x, epsilon=1)),
-                             ("two values for 'x'", lambda: ops.rmsnorm(x, x=x)),
-                             ("takes 3 inputs", lambda: ops.rmsnorm(x, x, x, x)),
+                             ("two values for 'x'", lambda: ops.rmsnorm(x, x=x, eps=0)),
+                             ("takes 3 inputs", lambda: ops.rmsnorm(x, x, x, x, eps=0)),
                              ("needs 'x'", lambda: ops.rmsnorm()), ("needs 'b'", lambda: ops.gemm(x)),
-                             ("no argument 'reserved'", lambda: ops.rmsnorm(x, reserved=1)),
-                             ("float is no tensor", lambda: ops.rmsnorm(1.0)),
+                             ("no argument 'reserved'", lambda: ops.rmsnorm(x, reserved=1, eps=0)),
+                             ("float is no tensor", lambda: ops.rmsnorm(1.0, eps=0)),
                              ("eps is 'small'", lambda: ops.rmsnorm(x, eps="small")),
-                             ("bool is no tensor", lambda: ops.rmsnorm(x, weight=True)),
+                             ("bool is no tensor", lambda: ops.rmsnorm(x, weight=True, eps=0)),
                              ("needs 'dtype'", lambda: ops.cast(x, dtype="u8"))):
             with self.subTest(wanted), self.assertRaisesRegex(TypeError, wanted):
                 call()
@@ -113,8 +130,8 @@ class Misuse(OnDevice):
                               lambda: ops.activation(x, activation="swish")),
                              ("32 bits cannot hold", lambda: ops.rmsnorm(x, eps=1e39)),
                              ("top_k is 4294967296", lambda: ops.sample(x, top_k=2 ** 32)),
-                             ("the kernel_id -1", lambda: ops.rmsnorm(x, kernel_id=-1)),
-                             ("the stream -5", lambda: ops.rmsnorm(x, stream=-5)),
+                             ("the kernel_id -1", lambda: ops.rmsnorm(x, kernel_id=-1, eps=0)),
+                             ("the stream -5", lambda: ops.rmsnorm(x, stream=-5, eps=0)),
                              ("rotary_dim is -1", lambda: ops.rope(x, x, rotary_dim=-1))):
             with self.subTest(wanted), self.assertRaisesRegex(ValueError, wanted):
                 call()
@@ -125,8 +142,8 @@ class Misuse(OnDevice):
         with Context() as other:
             foreign = DeviceArray.zeros((2, 64), "f32", ctx=other)
             x = self.array(random(2, 64))
-            for call in (lambda: ops.rmsnorm(x, y=foreign), lambda: ops.rmsnorm(x, stream=foreign.stream),
-                         lambda: ops.rmsnorm(x, ctx=other), lambda: x.copy_from(foreign),
+            for call in (lambda: ops.rmsnorm(x, y=foreign, eps=0), lambda: ops.rmsnorm(x, stream=foreign.stream, eps=0),
+                         lambda: ops.rmsnorm(x, ctx=other, eps=0), lambda: x.copy_from(foreign),
                          lambda: self.stream.wait(foreign.stream.record())):
                 with self.assertRaisesRegex(ValueError, "context"):
                     call()
@@ -156,7 +173,7 @@ class Offline(unittest.TestCase):
         with Context.offline(121) as ctx:
             self.assertEqual(ctx.info.compute_capability, (12, 1))
             x = TensorSpec((5, 64), "bf16")
-            plan = ops.rmsnorm.plan(x, ctx=ctx)
+            plan = ops.rmsnorm.plan(x, ctx=ctx, eps=0)
             self.assertTrue(plan.info.kernel)
             self.assertEqual(plan.result.shape, (5, 64))
             self.assertIn("*", plan.explain())
@@ -180,8 +197,7 @@ class Reflection(unittest.TestCase):
     def test_the_structures_that_are_written_here(self):
         for operator in operators.operators().values():
             for field in operator.fields.values():
-                described = next(f for f in map(lambda i: sparkc.field_at(sparkc.spark_op_describe(operator.number), i),
-                                                range(len(operator.all_fields))) if f.name == field.name)
+                described = sparkc.spark_op_field(operator.number, operator.all_fields.index(field))
                 if field.is_tensor:
                     self.assertEqual(described.size, operators.TENSOR_BYTES)
 

@@ -30,7 +30,7 @@ def sample_of(operator, device):
         values = torch.linspace(-2, 2, math.prod(shape)).reshape(shape)
         return values.to(kind).to(device) if kind.is_floating_point else torch.zeros(shape, dtype=kind, device=device)
     given = {name: like(operator.fields[name]) for name in operator.inputs if not operator.fields[name].optional}
-    named = {}
+    named = {field.name: 1e-5 for field in operator.fields.values() if field.is_required and not field.is_tensor}
     if operator.name == "embedding":
         named["zero_invalid"] = True
     if operator.name == "kv_append":
@@ -63,7 +63,7 @@ class Fakes(unittest.TestCase):
             x = torch.empty(2, 3, 64, dtype=torch.bfloat16, device="meta")
             y, total = torch.ops.libspark.rmsnorm(x, eps=1e-5)
             self.assertEqual((y.shape, y.dtype, total.numel()), (x.shape, x.dtype, 0))
-            y, total = torch.ops.libspark.rmsnorm(x, residual=x, residual_out=True)
+            y, total = torch.ops.libspark.rmsnorm(x, residual=x, residual_out=True, eps=0)
             self.assertEqual(total.shape, x.shape)
             a, b = torch.empty(4, 16, 32, device="meta").half(), torch.empty(8, 32, device="meta").half()
             self.assertEqual(torch.ops.libspark.gemm(a, b).shape, (4, 16, 8))
@@ -132,9 +132,9 @@ class OnGpu(unittest.TestCase):
     def test_errors_have_the_librarys_sentence(self):
         x = self.random(2, 64)
         with self.assertRaisesRegex(ValueError, "y.shape"):
-            libspark.torch.rmsnorm_out(x, y=self.random(2, 63))
+            libspark.torch.rmsnorm_out(x, y=self.random(2, 63), eps=0)
         with self.assertRaisesRegex(ValueError, "weight is on cpu"):
-            libspark.torch.rmsnorm(x, torch.ones(64))
+            libspark.torch.rmsnorm(x, torch.ones(64), eps=0)
 
     def test_opcheck(self):
         for operator in made_by_all():
@@ -142,7 +142,7 @@ class OnGpu(unittest.TestCase):
                 inputs, named = sample_of(operator, "cuda")
                 torch.library.opcheck(getattr(torch.ops.libspark, operator.name).default, inputs, named)
         x = self.random(2, 64)
-        torch.library.opcheck(torch.ops.libspark.rmsnorm_out.default, (x,), {"y": torch.empty_like(x)})
+        torch.library.opcheck(torch.ops.libspark.rmsnorm_out.default, (x,), {"y": torch.empty_like(x), "eps": 0.0})
 
     def test_compile(self):
         w = self.random(128)
@@ -208,7 +208,7 @@ class OnGpu(unittest.TestCase):
         side.wait_stream(torch.cuda.current_stream())
         if hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
             with torch.cuda.stream(side):
-                call = ops.rmsnorm.bind(x, y=y)
+                call = ops.rmsnorm.bind(x, y=y, eps=0)
             self.assertEqual(call.stream.handle, side.cuda_stream)
         with torch.cuda.stream(side):
             torch.cuda._sleep(20_000_000)

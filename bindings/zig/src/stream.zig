@@ -20,7 +20,7 @@ pub const Stream = struct {
 
     pub fn init(ctx: Context, said: ?*Diagnostics) Error!Stream {
         var raw: c.spark_stream = 0;
-        try check(c.spark_stream_create(ctx.raw, &raw, target(said)));
+        try check(c.spark_stream_create(ctx.raw, null, &raw, target(said)));
         return .{ .ctx = ctx, .raw = raw };
     }
 
@@ -49,7 +49,9 @@ pub const Stream = struct {
 
     /// Enqueues an operator. `op` is its name in the header; `args` a struct literal with the names of its C fields:
     /// tensors, numbers, an enumerator as in `.activation = .silu`, flags as in `.flags = .{ .deterministic = true }`.
-    /// What is null or not named is absent. Never allocates or waits, but for code that is not loaded yet.
+    /// What is null or not named is absent: a tensor is not there, a number has its usual value, and a 0 is 0. What has
+    /// no usual value, such as the eps of a norm, has to be named. Never allocates or waits, but for code that is not
+    /// loaded yet.
     pub fn launch(
         stream: Stream,
         comptime op: call.Name,
@@ -64,7 +66,7 @@ pub const Stream = struct {
 
     /// Records what `work` enqueues on this stream instead of running it. An error of `work` ends the capture.
     pub fn capture(stream: Stream, comptime work: anytype, args: anytype, said: ?*Diagnostics) !Graph {
-        try check(c.spark_graph_begin(stream.ctx.raw, stream.raw, target(said)));
+        try check(c.spark_graph_begin(stream.ctx.raw, stream.raw, null, target(said)));
         @call(.auto, work, args) catch |err| {
             var half: Graph = .{ .ctx = stream.ctx, .raw = 0 };
             if (c.spark_graph_end(stream.ctx.raw, stream.raw, &half.raw, null) == c.SPARK_OK) half.deinit();
@@ -83,7 +85,7 @@ pub const Event = struct {
 
     pub fn init(ctx: Context, said: ?*Diagnostics) Error!Event {
         var raw: c.spark_event = 0;
-        try check(c.spark_event_create(ctx.raw, &raw, target(said)));
+        try check(c.spark_event_create(ctx.raw, null, &raw, target(said)));
         return .{ .ctx = ctx, .raw = raw };
     }
 

@@ -70,6 +70,37 @@ test "flags, enumerators and absent arguments" {
     try std.testing.expectApproxEqRel(3 * scale * (1 + 3), four[3], 1e-6);
 }
 
+test "an absent number has its usual value, and a 0 is 0" {
+    var ctx: spark.Context = try .init(0, null);
+    defer ctx.deinit();
+    var stream: spark.Stream = try .init(ctx, null);
+    defer stream.deinit();
+    var a: spark.Buffer(f16) = try .fromSlice(stream, &(.{1} ** 16), null);
+    defer a.deinit();
+    var bias: spark.Buffer(f32) = try .fromSlice(stream, &.{ -1, 5 }, null);
+    defer bias.deinit();
+    var d: spark.Buffer(f32) = try .init(ctx, 2, null);
+    defer d.deinit();
+    const Case = struct { alpha: ?f32, wanted: [2]f32 };
+    for ([_]Case{
+        .{ .alpha = null, .wanted = .{ 7, 13 } },
+        .{ .alpha = 0, .wanted = .{ 0, 5 } },
+        .{ .alpha = 0.5, .wanted = .{ 3, 9 } },
+    }) |case| {
+        try stream.launch(.gemm, .{
+            .a = a.strided(0, &.{ .{ 1, 8 }, .{ 8, 1 } }),
+            .b = a.view(&.{ 2, 8 }),
+            .d = d.view(&.{ 1, 2 }),
+            .bias = bias.view(&.{2}),
+            .alpha = case.alpha,
+            .activation = .relu,
+        }, .{}, null);
+        var found: [2]f32 = undefined;
+        try d.read(stream, 0, &found, null);
+        try expectEqualSlices(f32, &case.wanted, &found);
+    }
+}
+
 test "a transposed view" {
     var ctx: spark.Context = try .init(0, null);
     defer ctx.deinit();
@@ -96,7 +127,7 @@ test "records of a GGUF file" {
     defer x.deinit();
     var y: spark.Buffer(f32) = try .zeroed(stream, 32, null);
     defer y.deinit();
-    const rows = x.view(&.{34}).quantized(.{ .scheme = c.SPARK_QUANT_RECORD, .block = .{ c.SPARK_RECORD_Q8_0, 0 } });
+    const rows = x.view(&.{34}).quantized(.{ .scheme = c.SPARK_QUANT_RECORD, .record = c.SPARK_RECORD_Q8_0 });
     try stream.launch(.dequantize, .{ .x = rows, .y = y.view(&.{32}) }, .{}, null);
     const values = try y.toOwnedSlice(std.testing.allocator, stream, null);
     defer std.testing.allocator.free(values);

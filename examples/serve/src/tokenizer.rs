@@ -13,6 +13,7 @@ pub struct Tokenizer {
     specials: HashMap<String, u32>,
     end: u32,
     default_system: String,
+    longest: usize,
 }
 
 /// Who says something in a chat, and what.
@@ -64,7 +65,13 @@ impl Tokenizer {
         }
         let end = gguf.integer("tokenizer.ggml.eos_token_id", 0..tokens.len() as i64)? as u32;
         let inner = byte_level(vocabulary, gguf.texts("tokenizer.ggml.merges")?)?;
-        Ok(Tokenizer { inner, bytes, specials, end, default_system: default_system(gguf) })
+        let longest = bytes.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        Ok(Tokenizer { inner, bytes, specials, end, default_system: default_system(gguf), longest })
+    }
+
+    /// The number of bytes of the longest token: no text has fewer tokens than its bytes divided by this.
+    pub fn longest(&self) -> usize {
+        self.longest
     }
 
     /// The tokens of a text. Names of special tokens are plain text: what a user types must not end his message.

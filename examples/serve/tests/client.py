@@ -4,7 +4,9 @@
 # Imported by http_test.py and model_test.py, which call begin() first.
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -38,8 +40,10 @@ def wait_for(what, true):
 class Server:
     """A server on a port of its own; `with` stops it."""
 
-    def __init__(self, program, model, *options):
+    def __init__(self, program, model, *options, descriptors=None):
         command = [program, "--model", model, "--listen", "127.0.0.1:0", *map(str, options)]
+        if descriptors:
+            command = ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh", *command]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         said = self.process.stdout.readline()
         if not said.startswith("listening on "):
@@ -68,6 +72,18 @@ class Server:
     def wait_until(self, **wanted):
         """Until /health says so."""
         wait_for(f"/health says {wanted}", lambda: wanted.items() <= self.health().items())
+
+    def connect(self, sent=b""):
+        """A client that does no more than it is told."""
+        host, port = self.address.split(":")
+        one = socket.create_connection((host, int(port)), timeout=LIMIT)
+        one.sendall(sent)
+        return one
+
+    def peak(self):
+        """The most memory that the server has had, in MB."""
+        said = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s*(\d+) kB", said)[1]) / 1024
 
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)

@@ -5,7 +5,6 @@
 # be refused; clients that go away; too many of them; the end. usage: http_test.py INTO PREFIX DRIVER
 import json
 import os
-import socket
 import subprocess
 import sys
 import unittest
@@ -150,11 +149,9 @@ class Answers(unittest.TestCase):
         for stream in streams:
             next(iter(stream))
         body = json.dumps({"model": self.server.model, **LONG}).encode()
-        host, port = self.server.address.split(":")
-        sockets = [socket.create_connection((host, int(port))) for _ in range(QUEUE)]
-        for one in sockets:
-            one.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-                        b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        head = (b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                b"Content-Length: %d\r\n\r\n")
+        sockets = [self.server.connect(head % len(body) + body) for _ in range(QUEUE)]
         self.server.wait_until(waiting=QUEUE)
         for one in sockets:
             one.close()

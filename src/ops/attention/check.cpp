@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/attention/fields.h"
 #include "ops/attention/problem.h"
 
 namespace spark {
 namespace {
 
-// Field numbers, in the order of op.toml.
-enum Field : uint32_t { Q, K, V, O, LSE, CU_Q, CU_K, LENS, SCALE, RESERVED, MAX_Q, MAX_K };
+using namespace attention_field;
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
 
@@ -30,7 +30,7 @@ spark_status tensor(const Bound& bound, uint32_t field, bool packed, AttentionTe
     return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
                              "%s.stride[0] is %lld; shape[1] * stride[1] wanted, since a list of first tokens numbers "
                              "the tokens of both dimensions",
-                             bound.spec->desc->fields[field].name, ll(v.stride[0]));
+                             bound.spec->fields[field].name, ll(v.stride[0]));
 }
 
 int64_t alignment(const View& v) {
@@ -45,28 +45,28 @@ int64_t alignment(const View& v) {
 spark_status count_sequences(const Bound& bound, int64_t& seqs, Report& report) {
     const View* v = bound.view;
     seqs = v[Q].shape[0];
-    for (uint32_t field : {CU_Q, CU_K}) {
+    for (uint32_t field : {CU_SEQLENS_Q, CU_SEQLENS_K}) {
         if (!v[field].present) continue;
         if (v[field].shape[0] == 0) {
             return report.fail_field(SPARK_ERR_INVALID_SHAPE, field, "%s.shape[0] is 0; 1 or more wanted",
-                                     bound.spec->desc->fields[field].name);
+                                     bound.spec->fields[field].name);
         }
         seqs = v[field].shape[0] - 1;
     }
-    if (!v[CU_Q].present && seqs != v[Q].shape[0]) {
-        return report.fail_field(SPARK_ERR_INVALID_SHAPE, CU_K,
+    if (!v[CU_SEQLENS_Q].present && seqs != v[Q].shape[0]) {
+        return report.fail_field(SPARK_ERR_INVALID_SHAPE, CU_SEQLENS_K,
                                  "cu_seqlens_k.shape[0] is %lld; %lld wanted, one more than q.shape[0], since "
                                  "cu_seqlens_q is absent",
-                                 ll(v[CU_K].shape[0]), ll(v[Q].shape[0] + 1));
+                                 ll(v[CU_SEQLENS_K].shape[0]), ll(v[Q].shape[0] + 1));
     }
-    if (!v[CU_K].present && v[K].shape[0] < seqs) {
+    if (!v[CU_SEQLENS_K].present && v[K].shape[0] < seqs) {
         return report.fail_field(SPARK_ERR_INVALID_SHAPE, K, "k.shape[0] is %lld; at least %lld wanted, one a sequence",
                                  ll(v[K].shape[0]), ll(seqs));
     }
-    if (v[LENS].present && v[LENS].shape[0] < seqs) {
-        return report.fail_field(SPARK_ERR_INVALID_SHAPE, LENS,
+    if (v[SEQ_LENS].present && v[SEQ_LENS].shape[0] < seqs) {
+        return report.fail_field(SPARK_ERR_INVALID_SHAPE, SEQ_LENS,
                                  "seq_lens.shape[0] is %lld; at least %lld wanted, one a sequence",
-                                 ll(v[LENS].shape[0]), ll(seqs));
+                                 ll(v[SEQ_LENS].shape[0]), ll(seqs));
     }
     return SPARK_OK;
 }
@@ -77,11 +77,11 @@ spark_status check_scalars(const spark_attention_args& args, Report& report) {
                                  static_cast<double>(args.scale));
     }
     if (args.max_seqlen_q < 0) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, MAX_Q, "max_seqlen_q is %lld; 0 or more wanted",
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, MAX_SEQLEN_Q, "max_seqlen_q is %lld; 0 or more wanted",
                                  ll(args.max_seqlen_q));
     }
     if (args.max_seqlen_k >= 0) return SPARK_OK;
-    return report.fail_field(SPARK_ERR_INVALID_VALUE, MAX_K, "max_seqlen_k is %lld; 0 or more wanted",
+    return report.fail_field(SPARK_ERR_INVALID_VALUE, MAX_SEQLEN_K, "max_seqlen_k is %lld; 0 or more wanted",
                              ll(args.max_seqlen_k));
 }
 
@@ -103,7 +103,6 @@ void fill_facts(const Bound& bound, const Attention& p, Work& work) {
                                       p.hkv > 0 && p.h % p.hkv == 0 ? p.h / p.hkv : 0,
                                       p.seqs,
                                       p.seqs * p.h * p.sq,
-                                      p.seqs * p.h * ((p.sq + 127) / 128),
                                       p.s,
                                       p.t,
                                       alignment(v[Q]),
@@ -113,7 +112,7 @@ void fill_facts(const Bound& bound, const Attention& p, Work& work) {
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
     work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);
-    uint64_t keys = static_cast<uint64_t>(p.seqs * p.hkv) * static_cast<uint64_t>(p.sk);
+    uint64_t keys = static_cast<uint64_t>(p.seqs) * static_cast<uint64_t>(p.hkv) * static_cast<uint64_t>(p.sk);
     work.bytes = 4 * static_cast<uint64_t>(p.d) * (heads * static_cast<uint64_t>(p.sq) + keys);
 }
 
@@ -127,28 +126,29 @@ spark_status check_attention(const Bound& bound, Work& work, Report& report) {
     p = {};
     if (spark_status s = check_scalars(args, report)) return s;
     if (spark_status s = count_sequences(bound, p.seqs, report)) return s;
-    bool packed_q = v[CU_Q].present, packed_k = v[CU_K].present;
+    bool packed_q = v[CU_SEQLENS_Q].present, packed_k = v[CU_SEQLENS_K].present;
     if (spark_status s = tensor(bound, Q, packed_q, p.q, report)) return s;
     if (spark_status s = tensor(bound, K, packed_k, p.k, report)) return s;
     if (spark_status s = tensor(bound, V, packed_k, p.v, report)) return s;
     if (spark_status s = tensor(bound, O, packed_q, p.o, report)) return s;
     if (spark_status s = tensor(bound, LSE, packed_q, p.lse, report)) return s;
-    p.cu_q = packed_q ? v[CU_Q].data : 0;
-    p.cu_k = packed_k ? v[CU_K].data : 0;
-    p.lens = v[LENS].present ? v[LENS].data : 0;
+    p.cu_q = packed_q ? v[CU_SEQLENS_Q].data : 0;
+    p.cu_k = packed_k ? v[CU_SEQLENS_K].data : 0;
+    p.lens = v[SEQ_LENS].present ? v[SEQ_LENS].data : 0;
     p.h = q.shape[2], p.hkv = k.shape[2], p.d = q.shape[3];
-    p.s = packed_q ? q.shape[0] * q.shape[1] : q.shape[1];
+    p.s = q.count == 0 ? 0 : packed_q ? q.shape[0] * q.shape[1] : q.shape[1];
     p.t = k.count == 0 ? 0 : packed_k ? k.shape[0] * k.shape[1] : k.shape[1];
-    p.sq = args.max_seqlen_q == 0 ? p.s : std::min(args.max_seqlen_q, p.s);
-    p.sk = args.max_seqlen_k == 0 ? p.t : std::min(args.max_seqlen_k, p.t);
-    p.scale = args.scale != 0 ? args.scale : static_cast<float>(1 / std::sqrt(static_cast<double>(p.d)));
+    p.sq = bound.is_default(MAX_SEQLEN_Q) ? p.s : std::min(args.max_seqlen_q, p.s);
+    p.sk = bound.is_default(MAX_SEQLEN_K) ? p.t : std::min(args.max_seqlen_k, p.t);
+    p.scale = bound.is_default(SCALE) ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : args.scale;
     p.f16 = q.dtype == SPARK_DTYPE_F16;
     p.causal = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0;
+    p.packed_k = packed_k;
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
-    work.empty = q.shape[0] == 0 || q.shape[1] == 0 || p.h == 0 || p.seqs == 0;
-    int64_t rows; // every other product of sizes is smaller than one that the validator has bounded
-    if (__builtin_mul_overflow(p.seqs * p.h, p.sq, &rows)) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, CU_Q,
+    work.empty = q.shape[0] == 0 || q.shape[1] == 0 || p.h == 0 || p.seqs == 0 || p.sq == 0;
+    int64_t rows; // every other product of sizes is smaller than one that the validator has bounded, or has no sign
+    if (__builtin_mul_overflow(p.seqs, p.h, &rows) || __builtin_mul_overflow(rows, p.sq, &rows)) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, CU_SEQLENS_Q,
                                  "%lld sequences of up to %lld queries with %lld heads; fewer than 2^63 rows wanted",
                                  ll(p.seqs), ll(p.sq), ll(p.h));
     }

@@ -8,11 +8,32 @@
 namespace spark {
 namespace {
 
-constexpr Row ROWS[] = {
-#define ROW(kernel, prefer, because) make_row(kernels::kernel, prefer, because, ATTENTION_FACT_NAMES),
+// rows: queries of a head, or of all heads that share keys where these are split; columns: of the sums; depth: keys.
+consteval Tile tile_of(const Kernel& kernel) {
+    constexpr uint32_t WARP = 32, ELEM = 2, PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, COPY = 16, A_COPY = 7;
+    constexpr uint32_t A_SCORE = 8, PLAIN_QUERIES = 64;
+    const auto constant = [&](const char* name) { return static_cast<uint32_t>(kernel.constant(name)); };
+    uint32_t width = constant("D"), warps = kernel.block / WARP, split = constant("ROWS"), own = constant("W");
+    if (width == 0) { // a warp a query, a key at a time
+        return {PLAIN_QUERIES, 0, 1, 1, 0, false, 0, {0, 0, 0, PLAIN_QUERIES * 50}};
+    }
+    // With W each warp has keys of its own and all queries, else queries of its own and all keys.
+    uint32_t rows = split != 0 ? split : 64 * constant("MF"), keys = own != 0 ? 16 * own : 32 * constant("NK");
+    uint32_t products = 2 * rows * keys * width / PRODUCT, fetched = 2 * keys * width * ELEM;
+    uint32_t queries = constant("HELD") != 0 ? 0 : rows * width * ELEM * (own != 0 ? warps : 1);
+    uint32_t read = fetched * (own != 0 ? 1 : warps) + queries;
+    uint32_t issued = products + read / FRAGMENT_LOAD + rows * keys / WARP * A_SCORE + fetched / COPY / WARP * A_COPY;
+    return {
+        rows, width, keys, 1, split != 0, split != 0, constant("PART"), {products, read + fetched, fetched, issued}};
+}
+
+constexpr auto ROWS = make_table(
+    {
+#define ROW(kernel, because) make_row(kernels::kernel, because, ATTENTION_FACT_NAMES),
 #include "ops/attention/table.inc"
 #undef ROW
-};
+    },
+    tile_of);
 
 constexpr float LOG2_E = 1.44269504f;
 constexpr uint32_t CAUSAL = 1; // bit of the kernels' flags
@@ -51,95 +72,119 @@ kernels::attention_plain_params params_of(const Attention& p) {
         .h = static_cast<uint32_t>(p.h),
         .hkv = static_cast<uint32_t>(p.hkv),
         .d = static_cast<uint32_t>(p.d),
-        .scale = p.scale * LOG2_E,
+        .scale = std::max(p.scale * LOG2_E, SMALLEST_SCALE),
         .flags = p.causal ? CAUSAL : 0,
         .group = static_cast<uint32_t>(p.hkv > 0 ? p.h / p.hkv : 0),
         .sums = 0,
         .states = 0,
         .parts = 1,
         .blocks = 0,
+        .pitch = 0,
+        .slots = 0,
     };
 }
 
-constexpr int64_t PLAIN_QUERIES = 64; // of a head, a block of the plain kernel
-
-// Where few queries meet many keys, blocks share the keys of a sequence. Enough parts that each SM of the largest chips
-// has a few blocks; none has fewer than 128 keys. With batch invariance the number of parts is a matter of the keys.
-constexpr int64_t ENOUGH_BLOCKS = 384, LEAST_KEYS = 128, INVARIANT_KEYS = 1024, MOST_PARTS = 256;
-
-int64_t count_parts(const Attention& p, int64_t units) {
-    int64_t wanted = p.batch_invariant ? ceil_div(p.sk, INVARIANT_KEYS) : ceil_div(ENOUGH_BLOCKS, units);
-    return std::max<int64_t>(std::min({wanted, ceil_div(p.sk, LEAST_KEYS), MOST_PARTS}), 1);
-}
-
-// A block makes a part of the keys of one head; a second launch puts the parts of each row together.
-void plan_split(const Attention& p, const Kernel& kernel, Plan& calls) {
-    int64_t width = kernel.constant("D"), rows = kernel.constant("ROWS");
-    int64_t blocks = ceil_div(p.sq * p.h / p.hkv, rows), units = p.seqs * p.hkv * blocks;
-    int64_t parts = count_parts(p, units), part_rows = units * parts * rows;
-    kernels::attention_plain_params params = params_of(p);
-    params.parts = static_cast<uint32_t>(parts);
-    params.blocks = static_cast<uint32_t>(blocks);
-    if (parts > 1) {
-        params.sums = calls.workspace;
-        params.states = calls.workspace + static_cast<uint64_t>(part_rows * width) * sizeof(float);
-        calls.workspace_size = static_cast<uint64_t>(part_rows * (width + 2)) * sizeof(float);
-    }
-    Launch& launch = calls.add(kernel);
-    launch.grid[0] = static_cast<uint32_t>(units * parts);
-    launch.grid[1] = launch.grid[2] = 1;
-    launch.set_params(params);
-    if (parts == 1) return;
-    const Kernel& row = p.f16 ? kernels::attention_merge_f16__row : kernels::attention_merge_bf16__row;
-    Launch& merge = calls.add(row);
+// The second launch, of one of the kernels attention_merge: it puts the parts of each row together.
+void add_merge(const Attention& p, const Kernel& kernel, const kernels::attention_plain_params& parts, int64_t width,
+               Plan& calls) {
+    Launch& merge = calls.add(kernel);
     merge.grid[0] = static_cast<uint32_t>(p.seqs * p.sq * p.h);
-    merge.grid[1] = static_cast<uint32_t>(ceil_div(p.d, row.constant("COLUMNS")));
+    merge.grid[1] = static_cast<uint32_t>(ceil_div(p.d, kernel.constant("COLUMNS")));
     merge.grid[2] = 1;
     merge.set_params(kernels::attention_merge_params{
-        .o = params.o,
-        .lse = params.lse,
-        .cu_q = params.cu_q,
-        .cu_k = params.cu_k,
-        .lens = params.lens,
-        .sums = params.sums,
-        .states = params.states,
-        .o_seq = params.o_seq,
-        .o_token = params.o_token,
-        .o_head = params.o_head,
-        .lse_seq = params.lse_seq,
-        .lse_token = params.lse_token,
-        .lse_head = params.lse_head,
-        .s = params.s,
-        .t = params.t,
-        .sq = params.sq,
-        .h = params.h,
-        .hkv = params.hkv,
-        .d = params.d,
+        .o = parts.o,
+        .lse = parts.lse,
+        .cu_q = parts.cu_q,
+        .cu_k = parts.cu_k,
+        .lens = parts.lens,
+        .sums = parts.sums,
+        .states = parts.states,
+        .o_seq = parts.o_seq,
+        .o_token = parts.o_token,
+        .o_head = parts.o_head,
+        .lse_seq = parts.lse_seq,
+        .lse_token = parts.lse_token,
+        .lse_head = parts.lse_head,
+        .s = parts.s,
+        .t = parts.t,
+        .sq = parts.sq,
+        .h = parts.h,
+        .hkv = parts.hkv,
+        .d = parts.d,
         .width = static_cast<uint32_t>(width),
-        .group = params.group,
-        .blocks = params.blocks,
-        .parts = params.parts,
-        .reserved = 0,
+        .group = parts.group,
+        .blocks = parts.blocks,
+        .parts = parts.parts,
+        .pitch = parts.pitch,
+        .slots = parts.slots,
+        .flags = parts.flags,
     });
+}
+
+// The workspace holds two tables: `rows` rows of `width` sums, then their states.
+void put_tables(int64_t rows, int64_t width, kernels::attention_plain_params& params, Plan& calls) {
+    params.sums = calls.workspace;
+    params.states = calls.workspace + static_cast<uint64_t>(rows * width) * sizeof(float);
+    calls.workspace_size = static_cast<uint64_t>(rows * (width + 2)) * sizeof(float);
+}
+
+// What each of `blocks` blocks that make several parts keeps between them: RUNNING_BYTES of ptx/lib/tile/fold.ptxh.
+void put_running(int64_t blocks, const Kernel& kernel, kernels::attention_plain_params& params, Plan& calls) {
+    int64_t pairs = kernel.constant("MF") * (4 * kernel.constant("KS") + 2);
+    params.sums = calls.workspace;
+    calls.workspace_size = static_cast<uint64_t>(blocks * pairs * kernel.block) * 2 * sizeof(float);
+}
+
+// A block makes a part of the keys of a unit: the rows of some queries and the heads that share a key head.
+void plan_split(const Attention& p, const Row& row, const AttentionCut& cut, Plan& calls) {
+    int64_t width = row.tile.columns, rows = row.tile.rows, part = row.tile.part;
+    kernels::attention_plain_params params = params_of(p);
+    params.parts = static_cast<uint32_t>(cut.parts);
+    params.blocks = static_cast<uint32_t>(cut.tiles);
+    if (cut.parts > 1 && part == 0) {
+        put_tables(cut.units * cut.parts * rows, width, params, calls);
+    } else if (cut.parts > 1) {
+        int64_t each = ceil_div(p.t, part), pitch = std::min(p.sq * (p.h / p.hkv), rows);
+        int64_t slots = p.packed_k ? p.t / part + p.seqs : p.seqs * each;
+        params.pitch = static_cast<uint32_t>(pitch);
+        params.slots = static_cast<uint32_t>(p.packed_k ? 0 : each);
+        put_tables(slots * p.hkv * cut.tiles * pitch, width, params, calls);
+    } else if (part != 0 && p.t > part) {
+        put_running(cut.units, *row.kernel, params, calls);
+    }
+    Launch& launch = calls.add(*row.kernel);
+    launch.grid[0] = static_cast<uint32_t>(cut.units * cut.parts);
+    launch.grid[1] = launch.grid[2] = 1;
+    launch.set_params(params);
+    if (cut.parts == 1) return;
+    constexpr const Kernel* MERGES[2][2] = {
+        {&kernels::attention_merge_bf16__row, &kernels::attention_merge_f16__row},
+        {&kernels::attention_merge_bf16__parts, &kernels::attention_merge_f16__parts}};
+    add_merge(p, *MERGES[part != 0][p.f16], params, width, calls);
 }
 
 // A block makes some queries of one head. The plain kernel's blocks step over such tiles; the others' limits keep them
 // fewer than 2^31.
-void plan(const Work& work, const Kernel& kernel, Plan& calls) {
-    const Attention& p = work.as<Attention>();
-    if (kernel.constant("ROWS") != 0) return plan_split(p, kernel, calls);
-    int64_t queries = 64 * kernel.constant("MF");
-    int64_t tiles = p.seqs * p.h * ceil_div(p.sq, queries != 0 ? queries : PLAIN_QUERIES);
-    Launch& launch = calls.add(kernel);
-    launch.grid[0] = static_cast<uint32_t>(std::min<int64_t>(tiles, INT32_MAX));
+void plan_tiles(const Attention& p, const Row& row, const AttentionCut& cut, Plan& calls) {
+    kernels::attention_plain_params params = params_of(p);
+    if (p.batch_invariant && row.tile.part != 0 && p.t > row.tile.part) {
+        put_running(cut.units, *row.kernel, params, calls);
+    }
+    Launch& launch = calls.add(*row.kernel);
+    launch.grid[0] = static_cast<uint32_t>(std::min<int64_t>(cut.units, INT32_MAX));
     launch.grid[1] = launch.grid[2] = 1;
-    launch.set_params(params_of(p));
+    launch.set_params(params);
 }
 
-constexpr uint32_t BATCH_FACTS = 1u << ATTENTION_SEQS | 1u << ATTENTION_ROWS | 1u << ATTENTION_TILES128;
+void plan(const Work& work, const Row& row, Plan& calls) {
+    const Attention& p = work.as<Attention>();
+    AttentionCut cut = cut_attention(work, row);
+    row.tile.splits ? plan_split(p, row, cut, calls) : plan_tiles(p, row, cut, calls);
+}
 
 } // namespace
 
-extern const Operator ATTENTION = {SPARK_OP_ATTENTION, ROWS, ATTENTION_FACT_NAMES, BATCH_FACTS, check_attention, plan};
+extern const Operator ATTENTION = {SPARK_OP_ATTENTION, ROWS, ATTENTION_FACT_NAMES,
+                                   check_attention,    plan, load_attention};
 
 } // namespace spark

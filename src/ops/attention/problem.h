@@ -21,11 +21,11 @@ struct Attention {
     int64_t seqs, h, hkv, d;
     float scale;
     bool f16, causal, batch_invariant;
+    bool packed_k; // a list says where the keys of a sequence begin
 };
 
 // Facts. group: query heads of a key/value head, 0 where they do not divide evenly. rows = seqs * h * sq.
-// tiles128: blocks of 128 queries that make up the rows. NAME_align: the
-// largest power of two, at most 256, that divides the address and all strides in bytes.
+// NAME_align: the largest power of two, at most 256, that divides the address and all strides in bytes.
 enum AttentionFact : uint32_t {
     ATTENTION_SQ,
     ATTENTION_SK,
@@ -35,7 +35,6 @@ enum AttentionFact : uint32_t {
     ATTENTION_GROUP,
     ATTENTION_SEQS,
     ATTENTION_ROWS,
-    ATTENTION_TILES128,
     ATTENTION_S,
     ATTENTION_T,
     ATTENTION_Q_ALIGN,
@@ -44,10 +43,18 @@ enum AttentionFact : uint32_t {
     ATTENTION_O_ALIGN,
     ATTENTION_FACTS
 };
-constexpr const char* ATTENTION_FACT_NAMES[] = {"sq",    "sk",      "d",       "h",        "hkv",
-                                                "group", "seqs",    "rows",    "tiles128", "s",
-                                                "t",     "q_align", "k_align", "v_align",  "o_align"};
+constexpr const char* ATTENTION_FACT_NAMES[] = {"sq",   "sk", "d", "h",       "hkv",     "group",   "seqs",
+                                                "rows", "s",  "t", "q_align", "k_align", "v_align", "o_align"};
 static_assert(std::size(ATTENTION_FACT_NAMES) == ATTENTION_FACTS);
+
+// How a row's kernel cuts the problem.
+struct AttentionCut {
+    int64_t units; // tiles of rows, over all heads and sequences
+    int64_t tiles; // of them, of one key head; 0 where keys are not cut
+    int64_t parts; // of the keys of each unit
+};
+AttentionCut cut_attention(const Work& work, const Row& row);
+void load_attention(const Work& work, const Row& row, Load& load);
 
 spark_status check_attention(const Bound& bound, Work& work, Report& report);
 

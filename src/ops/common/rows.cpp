@@ -29,8 +29,6 @@ uint32_t first_unfoldable(std::span<const View* const> views, uint32_t leading, 
     return static_cast<uint32_t>(views.size());
 }
 
-static int64_t low_bit(int64_t value) { return value == 0 ? 256 : value & -value; }
-
 int64_t row_alignment(const View& v, const RowTensor& rows) {
     int64_t bytes = v.elem_bits / 8;
     return std::min({v.alignment(), low_bit(rows.outer * bytes), low_bit(rows.inner * bytes)});
@@ -40,7 +38,7 @@ spark_status fold_to_two(const Bound& bound, std::span<const uint32_t> fields, R
     const View* views[MAX_ROW_TENSORS];
     uint32_t count = static_cast<uint32_t>(fields.size());
     for (uint32_t i = 0; i < count; ++i) views[i] = &bound.view[fields[i]];
-    const spark_field* names = bound.spec->desc->fields;
+    std::span<const spark_field> names = bound.spec->fields;
     uint32_t leading = views[0]->ndim - 1, bad = first_unfoldable({views, count}, leading, 2);
     if (bad < count) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, fields[bad],

@@ -30,6 +30,9 @@ struct RowTensor {
     int64_t outer, inner;
 };
 
+// The largest power of two that divides value; 256, which is more than any kernel asks for, for 0.
+inline int64_t low_bit(int64_t value) { return value == 0 ? 256 : value & -value; }
+
 // Bytes that every row is aligned to: the largest power of two, at most 256, that divides the address and both strides.
 int64_t row_alignment(const View& v, const RowTensor& rows);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reflection table as the library itself uses it: the public description of each operator, plus its shapes
-// parsed. Written out by tools/specgen into ops/reflection.cpp; read by the validator and the API.
+// The reflection tables as the library itself uses them: the public description of each operator, plus its shapes
+// parsed. Written out by tools/specgen for each family; read by the validator and the API.
 #pragma once
 
 #include <spark.h>
@@ -24,10 +24,13 @@ constexpr uint32_t MAX_ARGS_SIZE = 8192;
 
 struct OpSpec {
     const spark_op_desc* desc;
-    std::span<const std::span<const Dim>> dims; // one per field, empty for scalars
+    std::span<const spark_field> fields;
+    std::span<const std::span<const Dim>> dims;               // one per field, empty for scalars
+    std::span<const std::span<const spark_quant_form>> forms; // one per field, empty where it takes no quant
     std::span<const char* const> symbols;
 };
 
-std::span<const OpSpec> op_specs();
+std::span<const OpSpec* const> op_specs();
+const OpSpec* find_spec(uint32_t op); // or nullptr
 
 } // namespace spark

@@ -30,11 +30,21 @@ spark_status check_size(const void* from, uint32_t size, uint32_t known, uint32_
     return SPARK_OK;
 }
 
-const OpSpec* find(uint32_t op) {
-    for (const OpSpec& spec : op_specs()) {
-        if (spec.desc->op == op) return &spec;
+// The operator of a struct that names `told`, in the call of the operator `own` (NONE: in a generic call).
+spark_status choose_spec(uint32_t told, uint32_t own, const OpSpec*& spec, Report& report) {
+    if (told == SPARK_OP_NONE && own == SPARK_OP_NONE) {
+        return report.fail(SPARK_ERR_UNSUPPORTED_OP,
+                           "args op is 0; the number of an operator wanted (0 only in an operator's own call)");
     }
-    return nullptr;
+    spec = find_spec(told != SPARK_OP_NONE ? told : own);
+    if (spec == nullptr) {
+        return report.fail(SPARK_ERR_UNSUPPORTED_OP, "args op is %u; this library has %zu operators, see spark_op_at",
+                           told, op_specs().size());
+    }
+    if (own == SPARK_OP_NONE || spec->desc->op == own) return SPARK_OK;
+    const char* wanted = find_spec(own)->desc->name;
+    return report.fail(SPARK_ERR_INVALID_VALUE, "args op is %u (%s) in spark_%s; %u (%s) wanted, or 0", told,
+                       spec->desc->name, wanted, own, wanted);
 }
 
 } // namespace
@@ -50,23 +60,19 @@ spark_status read_struct(const void* from, void* to, uint32_t known, uint32_t fi
     return SPARK_OK;
 }
 
-spark_status read_args(const spark_args* from, std::byte* to, const OpSpec*& spec, Report& report) {
-    if (from == nullptr) return report.fail(SPARK_ERR_INVALID_NULL, "args is NULL");
+spark_status read_args(const Arguments& args, std::byte* to, const OpSpec*& spec, Report& report) {
+    if (args.from == nullptr) return report.fail(SPARK_ERR_INVALID_NULL, "args is NULL");
     uint32_t size;
-    memcpy(&size, from, sizeof size);
+    memcpy(&size, args.from, sizeof size);
     if (size < sizeof(spark_args)) {
         return report.fail(SPARK_ERR_INVALID_STRUCT_SIZE, "args struct_size is %u; at least %zu wanted%s", size,
                            sizeof(spark_args), size == 0 ? " (it is not set)" : "");
     }
     spark_args head;
-    memcpy(&head, from, sizeof head);
-    spec = find(head.op);
-    if (spec == nullptr) {
-        return report.fail(SPARK_ERR_UNSUPPORTED_OP, "args op is %u; this library has %zu operators, see spark_op_at",
-                           head.op, op_specs().size());
-    }
-    report.set_op(head.op, spec->desc->name);
-    return read_struct(from, to, spec->desc->args_size, spec->desc->first_size, "args", report);
+    memcpy(&head, args.from, sizeof head);
+    if (spark_status s = choose_spec(head.op, args.op, spec, report)) return s;
+    report.set_op(spec->desc->op, spec->desc->name);
+    return read_struct(args.from, to, spec->desc->args_size, spec->desc->first_size, "args", report);
 }
 
 } // namespace spark

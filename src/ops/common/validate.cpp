@@ -22,8 +22,8 @@ unsigned long long ull(uint64_t value) { return static_cast<unsigned long long>(
 
 class Validator {
 public:
-    Validator(const OpSpec& spec, const std::byte* args, bool at_launch, Bound& out, Report& report)
-        : spec_(spec), fields_(spec.desc->fields), args_(args), at_launch_(at_launch), out_(out), report_(report) {}
+    Validator(const OpSpec& spec, std::byte* args, bool at_launch, Bound& out, Report& report)
+        : spec_(spec), fields_(spec.fields.data()), args_(args), at_launch_(at_launch), out_(out), report_(report) {}
 
     spark_status run() {
         if (spark_status s = head()) return s;
@@ -42,12 +42,13 @@ public:
 private:
     const OpSpec& spec_;
     const spark_field* fields_;
-    const std::byte* args_;
+    std::byte* args_;
     bool at_launch_;
     Bound& out_;
     Report& report_;
     uint32_t symbol_owner_[MAX_SYMBOLS], symbol_dim_[MAX_SYMBOLS];
     uint32_t rest_owner_ = NO_FIELD;
+    uint32_t given_ = 0;
 
     uint32_t scalar(uint32_t i) const {
         uint32_t value;
@@ -58,8 +59,10 @@ private:
     spark_status head() {
         spark_args h;
         memcpy(&h, args_, sizeof h);
-        if (h.reserved != 0)
-            return report_.fail(SPARK_ERR_INVALID_RESERVED, "hdr.reserved is %u; 0 wanted", h.reserved);
+        if (uint32_t unknown = h.given & ~spec_.desc->given_mask) {
+            return report_.fail(SPARK_ERR_INVALID_RESERVED, "hdr.given has the unknown bits 0x%x; allowed are 0x%x",
+                                unknown, spec_.desc->given_mask);
+        }
         if (h.next != 0) return report_.fail(SPARK_ERR_INVALID_RESERVED, "hdr.next is %llu; 0 wanted", ull(h.next));
         if (uint32_t unknown = h.flags & ~spec_.desc->flags_mask) {
             return report_.fail(SPARK_ERR_INVALID_RESERVED, "hdr.flags has the unknown bits 0x%x; allowed are 0x%x",
@@ -68,6 +71,8 @@ private:
         out_.spec = &spec_;
         out_.args = args_;
         out_.flags = h.flags;
+        out_.defaulted = 0;
+        given_ = h.given;
         out_.at_launch = at_launch_;
         return SPARK_OK;
     }
@@ -79,9 +84,28 @@ private:
         if (f.kind == SPARK_KIND_RESERVED && scalar(i) != 0) {
             return report_.fail_field(SPARK_ERR_INVALID_RESERVED, i, "%s is %u; 0 wanted", f.name, scalar(i));
         }
+        if (f.given != 0) fill_default(i);
         if (f.kind == SPARK_KIND_ENUM) return enumeration(i);
         return SPARK_OK;
     }
+
+    // A scalar that is 0 and not marked as given takes its default: here where that is a number, in the operator's own
+    // check where it follows from shapes.
+    void fill_default(uint32_t i) {
+        const spark_field& f = fields_[i];
+        std::byte* at = args_ + f.offset;
+        if ((given_ & f.given) != 0 || !all_zero(at, f.size)) return;
+        out_.defaulted |= uint64_t{1} << i;
+        switch (f.kind) {
+        case SPARK_KIND_F32: put(at, static_cast<float>(f.default_value)); break;
+        case SPARK_KIND_I32:
+        case SPARK_KIND_U32:
+        case SPARK_KIND_ENUM: put(at, static_cast<uint32_t>(static_cast<int64_t>(f.default_value))); break;
+        default: put(at, static_cast<int64_t>(f.default_value)); break;
+        }
+    }
+
+    template <class T> static void put(std::byte* at, T value) { memcpy(at, &value, sizeof value); }
 
     // choices is "NONE=0 SILU=1": the value must stand behind one of the '='.
     spark_status enumeration(uint32_t i) {
@@ -117,6 +141,7 @@ private:
         if (spark_status s = strides(i, t)) return s;
         if (spark_status s = unify(i)) return s;
         if (spark_status s = memory(i, t)) return s;
+        if (spark_status s = validate_quant(spec_, i, t, at_launch_, v.quant, report_)) return s;
         return layout(i);
     }
 
@@ -125,13 +150,8 @@ private:
         if (t.flags != 0) {
             return report_.fail_field(SPARK_ERR_INVALID_RESERVED, i, "%s.flags is %u; 0 wanted", name, t.flags);
         }
-        if (t.reserved != 0 || t.reserved2[0] != 0 || t.reserved2[1] != 0) {
-            return report_.fail_field(SPARK_ERR_INVALID_RESERVED, i, "%s.reserved is not 0", name);
-        }
-        if ((fields_[i].flags & SPARK_FIELD_QUANT) == 0 && !all_zero(&t.quant, sizeof t.quant)) {
-            return report_.fail_field(SPARK_ERR_INVALID_RESERVED, i,
-                                      "%s.quant is set; %s takes no quantised %s, all of it must be 0", name,
-                                      spec_.desc->name, name);
+        if (t.reserved != 0) {
+            return report_.fail_field(SPARK_ERR_INVALID_RESERVED, i, "%s.reserved is %u; 0 wanted", name, t.reserved);
         }
         return SPARK_OK;
     }
@@ -186,38 +206,48 @@ private:
         return SPARK_OK;
     }
 
+    // A stride that leads from no element to another has no meaning: the view gets that of a packed tensor.
     spark_status strides(uint32_t i, const spark_tensor& t) {
         const spark_field& f = fields_[i];
         View& v = out_.view[i];
         v.has_optional = spec_.dims[i][0].kind == Dim::optional && v.ndim == spec_.dims[i].size();
-        bool packed = all_zero(t.stride, sizeof t.stride);
+        const bool packed = v.count == 0 || all_zero(t.stride, sizeof t.stride);
         int64_t next = 1, reach = 1;
         for (uint32_t d = SPARK_MAX_NDIM; d-- > 0;) {
-            int64_t stride = packed && d < v.ndim ? next : t.stride[d];
-            v.stride[d] = stride;
-            if (stride < 0 || (d >= v.ndim && stride != 0)) {
-                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is %lld; %s", f.name, d,
-                                          ll(stride), d < v.ndim ? "0 or more wanted" : "0 wanted from ndim on");
+            if (d >= v.ndim && t.stride[d] != 0) {
+                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is %lld; 0 wanted from ndim on",
+                                          f.name, d, ll(t.stride[d]));
             }
+            v.stride[d] = d >= v.ndim ? 0 : packed || v.shape[d] == 1 ? next : t.stride[d];
             if (d >= v.ndim) continue;
             next *= v.shape[d] == 0 ? 1 : v.shape[d];
-            bool broadcast = d == 0 && v.has_optional && (f.flags & SPARK_FIELD_BROADCAST) != 0;
-            if (stride == 0 && v.shape[d] > 1 && !broadcast) {
-                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i,
-                                          "%s.stride[%u] is 0 with %lld elements; 1 or more "
-                                          "wanted (all strides 0: packed)",
-                                          f.name, d, ll(v.shape[d]));
-            }
-            int64_t span;
-            if (__builtin_mul_overflow(stride, v.shape[d] > 0 ? v.shape[d] - 1 : 0, &span) ||
-                __builtin_add_overflow(reach, span, &reach) || reach > MAX_BITS / static_cast<int64_t>(v.elem_bits)) {
-                return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i,
-                                          "%s.stride[%u] is %lld; with %lld elements it "
-                                          "reaches beyond 2^62 bits",
-                                          f.name, d, ll(stride), ll(v.shape[d]));
-            }
+            if (spark_status s = stride(i, d, reach)) return s;
         }
         v.bytes = v.count == 0 ? 0 : (static_cast<uint64_t>(reach) * v.elem_bits + 7) / 8;
+        return SPARK_OK;
+    }
+
+    // One stride; reach: elements from the first to one beyond the last.
+    spark_status stride(uint32_t i, uint32_t d, int64_t& reach) {
+        const spark_field& f = fields_[i];
+        const View& v = out_.view[i];
+        const int64_t stride = v.stride[d], steps = v.shape[d] > 0 ? v.shape[d] - 1 : 0;
+        if (stride < 0) {
+            return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i, "%s.stride[%u] is %lld; 0 or more wanted", f.name, d,
+                                      ll(stride));
+        }
+        if (stride == 0 && (f.flags & SPARK_FIELD_BROADCAST) == 0) {
+            return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i,
+                                      "%s.stride[%u] is 0 with %lld elements; 1 or more wanted (all strides 0: packed)",
+                                      f.name, d, ll(v.shape[d]));
+        }
+        int64_t span;
+        if (__builtin_mul_overflow(stride, steps, &span) || __builtin_add_overflow(reach, span, &reach) ||
+            reach > MAX_BITS / static_cast<int64_t>(v.elem_bits)) {
+            return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i,
+                                      "%s.stride[%u] is %lld; with %lld elements it reaches beyond 2^62 bits", f.name,
+                                      d, ll(stride), ll(v.shape[d]));
+        }
         return SPARK_OK;
     }
 
@@ -284,14 +314,15 @@ private:
     spark_status memory(uint32_t i, const spark_tensor& t) {
         const spark_field& f = fields_[i];
         View& v = out_.view[i];
-        v.data = t.data;
+        v.data = v.count == 0 ? NOWHERE : t.data;
+        if (v.count == 0) return SPARK_OK;
         uint64_t align = f.align != 0 ? f.align : v.elem_bits >= 8 ? v.elem_bits / 8 : 1;
         if (t.data % align != 0) {
             return report_.fail_field(SPARK_ERR_INVALID_ALIGNMENT, i,
                                       "%s.data is 0x%llx, %llu-byte aligned; %llu wanted", f.name, ull(t.data),
                                       ull(t.data & -t.data), ull(align));
         }
-        if (t.data == 0 && at_launch_ && v.bytes != 0) {
+        if (t.data == 0 && at_launch_) {
             return report_.fail_field(SPARK_ERR_INVALID_NULL, i, "%s.data is 0; a device address wanted", f.name);
         }
         if (t.size_bytes != 0 && t.size_bytes < v.bytes) {
@@ -316,7 +347,7 @@ private:
         for (uint32_t d = v.ndim; d-- > 0;) {
             bool tied =
                 (f.flags & SPARK_FIELD_PACKED) != 0 || ((f.flags & SPARK_FIELD_UNIT_STRIDE) != 0 && d + 1 == v.ndim);
-            if (tied && v.shape[d] > 1 && v.count != 0 && v.stride[d] != packed) {
+            if (tied && v.shape[d] > 1 && v.stride[d] != packed) {
                 return report_.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, i, "%s.stride[%u] is %lld; %lld wanted", f.name,
                                           d, ll(v.stride[d]), ll(packed));
             }
@@ -347,9 +378,11 @@ private:
                                       dtype_info(v.dtype).name, dtype_info(out_.view[f.dtype_as].dtype).name, other,
                                       f.dtype_mask != 0 ? ", or " : "", dtype_list(f.dtype_mask, list, sizeof list));
         }
-        if (f.needs != NO_FIELD && !out_.view[f.needs].present) {
-            return report_.fail_field(SPARK_ERR_INVALID_NULL, f.needs, "%s is absent; wanted, since %s is given",
-                                      fields_[f.needs].name, f.name);
+        for (uint64_t needed = f.needs_mask; needed != 0; needed &= needed - 1) {
+            auto other = static_cast<uint32_t>(__builtin_ctzll(needed));
+            if (out_.view[other].present) continue;
+            return report_.fail_field(SPARK_ERR_INVALID_NULL, other, "%s is absent; wanted, since %s is given",
+                                      fields_[other].name, f.name);
         }
         const Dim& first = spec_.dims[i][0];
         if (first.kind == Dim::optional && !v.has_optional && (f.flags & SPARK_FIELD_OUT) != 0 &&
@@ -401,7 +434,7 @@ int64_t View::alignment() const {
     return static_cast<int64_t>(bits & -bits);
 }
 
-spark_status validate(const OpSpec& spec, const std::byte* args, bool at_launch, Bound& out, Report& report) {
+spark_status validate(const OpSpec& spec, std::byte* args, bool at_launch, Bound& out, Report& report) {
     return Validator(spec, args, at_launch, out, report).run();
 }
 

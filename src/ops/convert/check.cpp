@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include "ops/common/rows.h"
+#include "ops/convert/fields.h"
 #include "ops/convert/problem.h"
 
 namespace spark {
 namespace {
 
-// Field numbers, in the order of op.toml.
-enum Field : uint32_t { X, Y };
+using namespace cast_field;
 
 // The dimensions of both, outermost first by the stride of y (of x where those are equal, as with sizes of 1).
 void sort_dimensions(View& x, View& y) {
@@ -28,10 +28,7 @@ void sort_dimensions(View& x, View& y) {
 
 int64_t alignment(const View& v, const int64_t* stride, uint32_t dims) {
     int64_t all = v.alignment();
-    for (uint32_t d = 1; d < dims; ++d) {
-        int64_t bytes = stride[d] * (v.elem_bits / 8);
-        all = std::min(all, bytes & -bytes);
-    }
+    for (uint32_t d = 1; d < dims; ++d) all = std::min(all, low_bit(stride[d] * (v.elem_bits / 8)));
     return all;
 }
 

@@ -8,14 +8,15 @@
 namespace spark {
 namespace {
 
-constexpr Row ROWS[] = {
-#define ROW(kernel, prefer, because) make_row(kernels::kernel, prefer, because, CAST_FACT_NAMES),
+constexpr auto ROWS = make_table({
+#define ROW(kernel, because) make_row(kernels::kernel, because, CAST_FACT_NAMES),
 #include "ops/convert/table.inc"
 #undef ROW
-};
+});
 
 // A unit to a thread: PER neighbours of the innermost dimension.
-void plan(const Work& work, const Kernel& kernel, Plan& calls) {
+void plan(const Work& work, const Row& row, Plan& calls) {
+    const Kernel& kernel = *row.kernel;
     Launch& launch = calls.add(kernel);
     const Cast& p = work.as<Cast>();
     int64_t per = kernel.constant("PER"), units = p.count / per;
@@ -48,6 +49,6 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
 
 } // namespace
 
-extern const Operator CAST = {SPARK_OP_CAST, ROWS, CAST_FACT_NAMES, 0, check_cast, plan};
+extern const Operator CAST = {SPARK_OP_CAST, ROWS, CAST_FACT_NAMES, check_cast, plan, nullptr};
 
 } // namespace spark

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "ops/common/rows.h"
+#include "ops/embedding/fields.h"
 #include "ops/embedding/problem.h"
 
 namespace spark {
 namespace {
 
-// Field numbers, in the order of op.toml.
-enum Field : uint32_t { TABLE, IDS, Y, INVALID_COUNT };
+using namespace embedding_field;
 
 int64_t row_alignment(const View& v, int64_t stride, int64_t elem_bytes) {
     int64_t bytes = stride * elem_bytes;

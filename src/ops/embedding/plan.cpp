@@ -8,11 +8,11 @@
 namespace spark {
 namespace {
 
-constexpr Row ROWS[] = {
-#define ROW(kernel, prefer, because) make_row(kernels::kernel, prefer, because, EMBEDDING_FACT_NAMES),
+constexpr auto ROWS = make_table({
+#define ROW(kernel, because) make_row(kernels::kernel, because, EMBEDDING_FACT_NAMES),
 #include "ops/embedding/table.inc"
 #undef ROW
-};
+});
 
 constexpr int64_t UNITS_PER_STEP = 128, WARP = 32, MAX_GRID_Y = 65535;
 constexpr uint32_t IDS_ARE_I64 = 1, ZERO_INVALID = 256;
@@ -20,7 +20,8 @@ constexpr uint32_t IDS_ARE_I64 = 1, ZERO_INVALID = 256;
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A warp to an id, over x; columns over y, in units of VEC bytes or of one element.
-void plan(const Work& work, const Kernel& kernel, Plan& calls) {
+void plan(const Work& work, const Row& row, Plan& calls) {
+    const Kernel& kernel = *row.kernel;
     Launch& launch = calls.add(kernel);
     const Embedding& p = work.as<Embedding>();
     int64_t vec = kernel.constant("VEC"), units = vec > 1 ? p.width * p.elem_bytes / vec : p.width;
@@ -44,7 +45,6 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
 
 } // namespace
 
-extern const Operator EMBEDDING = {SPARK_OP_EMBEDDING, ROWS, EMBEDDING_FACT_NAMES, 1u << EMB_COUNT,
-                                   check_embedding,    plan};
+extern const Operator EMBEDDING = {SPARK_OP_EMBEDDING, ROWS, EMBEDDING_FACT_NAMES, check_embedding, plan, nullptr};
 
 } // namespace spark

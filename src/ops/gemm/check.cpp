@@ -4,13 +4,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "ops/gemm/fields.h"
 #include "ops/gemm/problem.h"
 
 namespace spark {
 namespace {
 
-// Field numbers, in the order of op.toml.
-enum Field : uint32_t { A, B, C, D, BIAS, ALPHA, BETA };
+using namespace gemm_field;
 
 // What a grid can count: 2^31 tiles of 64 x 64, with room to spare.
 constexpr int64_t MAX_TILED = int64_t{1} << 42, MAX_BATCH = int64_t{1} << 31;
@@ -37,7 +37,7 @@ spark_status operand(const Bound& bound, uint32_t field, Operand& out, Report& r
     return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
                              "%s has strides %lld and %lld in its last two dimensions; "
                              "one of them must be 1",
-                             bound.spec->desc->fields[field].name, static_cast<long long>(along_rows),
+                             bound.spec->fields[field].name, static_cast<long long>(along_rows),
                              static_cast<long long>(along_k));
 }
 
@@ -63,11 +63,6 @@ int64_t alignment(const View& v) {
 
 void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
     const View* v = bound.view;
-    const auto tiles = [&](int64_t tm, int64_t tn) { return (p.m + tm - 1) / tm * ((p.n + tn - 1) / tn) * p.batch; };
-    const auto waves = [&](int64_t blocks) {
-        int64_t sms = std::max<int64_t>(work.sm_count, 1);
-        return std::max<int64_t>((blocks + sms - 1) / sms, 1);
-    };
     int64_t facts[GEMM_FACTS] = {p.m,
                                  p.n,
                                  p.k,
@@ -79,9 +74,7 @@ void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
                                  alignment(v[A]),
                                  alignment(v[B]),
                                  alignment(v[C]),
-                                 alignment(v[D]),
-                                 tiles(128, 128),
-                                 100 * waves(tiles(256, 128)) / waves(tiles(128, 256))};
+                                 alignment(v[D])};
     memcpy(work.facts, facts, sizeof facts);
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);
@@ -111,7 +104,7 @@ spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
     p.stride_a = a.batch_stride, p.stride_b = b.batch_stride, p.stride_d = batch_stride(d);
     if (c.present && args.beta != 0) p.c = c.data, p.ldc = row_stride(c), p.stride_c = batch_stride(c);
     if (bias.present) p.bias = bias.data, p.bias_f32 = bias.dtype == SPARK_DTYPE_F32;
-    p.alpha = args.alpha == 0 ? 1.0f : args.alpha;
+    p.alpha = args.alpha;
     p.beta = args.beta;
     p.activation = args.activation;
     p.d_dtype = d.dtype;

@@ -8,19 +8,33 @@
 namespace spark {
 namespace {
 
-constexpr Row ROWS[] = {
-#define ROW(kernel, prefer, because) make_row(kernels::kernel, prefer, because, GEMM_FACT_NAMES),
+// rows, columns: of d, a block; depth: of k, a step.
+consteval Tile tile_of(const Kernel& kernel) {
+    constexpr uint32_t WARP = 32, ELEM = 2, PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, COPY = 16, A_COPY = 7;
+    const auto constant = [&](const char* name) { return static_cast<uint32_t>(kernel.constant(name)); };
+    uint32_t tm = constant("TM"), tn = constant("TN"), tk = constant("TK"), warps = kernel.block / WARP;
+    if (tm == 0)
+        return {8, 32, 8, 0, 0, false, 0, {0, 0, (8 + 32) * 8 * ELEM, warps * 8 * 9}}; // a thread an element of d
+    uint32_t depth = tk != 0 ? tk : warps * constant("STEPS") * 32;                    // without TK the warps share k
+    uint32_t products = tm * tn * depth / PRODUCT, fetched = (tm + tn) * depth * ELEM;
+    if (tk == 0) products = std::max(tn, 16u) * tm * depth / PRODUCT;
+    // Each warp reads the fragments of its own rows and columns; without TK they come straight into registers.
+    uint32_t read = tk != 0 ? warps * (16 * constant("MF") + 8 * constant("NF")) * depth * ELEM : 0;
+    uint32_t issued = products + read / FRAGMENT_LOAD + fetched / COPY / WARP * A_COPY;
+    uint32_t stages = tk != 0 ? constant("ST") - 1 : 1;
+    return {tm, tn, depth, stages, tk == 0, tk != 0, 0, {products, tk != 0 ? read + fetched : 0, fetched, issued}};
+}
+
+constexpr auto ROWS = make_table(
+    {
+#define ROW(kernel, because) make_row(kernels::kernel, because, GEMM_FACT_NAMES),
 #include "ops/gemm/table.inc"
 #undef ROW
-};
+    },
+    tile_of);
 
 constexpr const Kernel& MERGE = kernels::gemm_merge__8x256;
-constexpr int64_t MAX_GRID_Y = 65535, PLAIN_TILE_M = 8, PLAIN_TILE_N = 32;
-constexpr uint32_t RASTER_GROUP = 8; // rows of tiles walked together, so that they share columns of b in L2
-
-// Below these a split costs more than it saves. H200, n = k = 4096: 32 rows take 22 us in 4 parts and 32 in 2; 128 rows
-// 25 us whole and 34 in 2 parts.
-constexpr int64_t LEAST_PART = 512, LEAST_PARTS = 4;
+constexpr int64_t MAX_GRID_Y = 65535;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -30,7 +44,7 @@ uint32_t kernel_flags(const Gemm& p) {
     return dtype | (p.bias_f32 ? 4u : 0u) | p.activation << 4;
 }
 
-kernels::gemm_params params_of(const Gemm& p) {
+kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
     return {
         .a = p.a,
         .b = p.b,
@@ -52,7 +66,7 @@ kernels::gemm_params params_of(const Gemm& p) {
         .alpha = p.alpha,
         .beta = p.beta,
         .flags = kernel_flags(p),
-        .group = RASTER_GROUP,
+        .group = group,
         .k_short = 0,
     };
 }
@@ -67,48 +81,35 @@ void add_tiles(const Kernel& kernel, int64_t tiles, const kernels::gemm_params& 
     launch.set_params(params);
 }
 
-// Of how many elements of k a part is where the tiles of d are too few for the device; all of k where they are not.
-int64_t part_of_k(const Gemm& p, const Kernel& kernel, int64_t tiles, uint32_t sm_count) {
-    int64_t tk = kernel.constant("TK"); // of kernels that can split
-    if (tk == 0 || p.batch != 1 || p.batch_invariant) return p.k;
-    int64_t room = int64_t{sm_count} * kernel.ctas_per_sm / tiles;
-    int64_t parts = std::min({room, p.k / LEAST_PART, MERGE.constant("PARTS")});
-    return parts < LEAST_PARTS ? p.k : ceil_div(ceil_div(p.k, parts), tk) * tk;
-}
-
 // The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32. A second launch adds
 // them, always in the same order, and does what follows the sum. How many there are depends on shape and device alone.
-void plan_parts(const Gemm& p, const Kernel& kernel, int64_t tiles, int64_t part, Plan& calls) {
-    int64_t parts = ceil_div(p.k, part), pitch = ceil_div(p.n, 4) * 4;
-    calls.workspace_size = static_cast<uint64_t>(parts * p.m * pitch) * sizeof(float);
-    kernels::gemm_params sums = params_of(p);
+void plan_parts(const Gemm& p, const Kernel& kernel, const GemmCut& cut, Plan& calls) {
+    int64_t pitch = ceil_div(p.n, 4) * 4;
+    calls.workspace_size = static_cast<uint64_t>(cut.parts * p.m * pitch) * sizeof(float);
+    kernels::gemm_params sums = params_of(p, cut.group);
     sums.c = sums.bias = 0;
     sums.d = calls.workspace, sums.ldd = pitch, sums.d_batch = p.m * pitch;
-    sums.a_batch = p.a_along ? part : part * p.lda;
-    sums.b_batch = p.b_along ? part : part * p.ldb;
-    sums.k = part, sums.batch = parts, sums.k_short = parts * part - p.k;
+    sums.a_batch = p.a_along ? cut.part : cut.part * p.lda;
+    sums.b_batch = p.b_along ? cut.part : cut.part * p.ldb;
+    sums.k = cut.part, sums.batch = cut.parts, sums.k_short = cut.parts * cut.part - p.k;
     sums.alpha = 1, sums.beta = 0, sums.flags = 0;
-    add_tiles(kernel, tiles, sums, calls);
+    add_tiles(kernel, cut.tiles, sums, calls);
 
-    kernels::gemm_params merged = params_of(p);
+    kernels::gemm_params merged = params_of(p, cut.group);
     merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = p.m * pitch;
-    merged.k = parts;
+    merged.k = cut.parts;
     add_tiles(MERGE, ceil_div(p.m * p.n, MERGE.block), merged, calls);
 }
 
-void plan(const Work& work, const Kernel& kernel, Plan& calls) {
+void plan(const Work& work, const Row& row, Plan& calls) {
     const Gemm& p = work.as<Gemm>();
-    int64_t tm = kernel.constant("TM"), tn = kernel.constant("TN");
-    int64_t tiles = ceil_div(p.m, tm != 0 ? tm : PLAIN_TILE_M) * ceil_div(p.n, tn != 0 ? tn : PLAIN_TILE_N);
-    int64_t part = part_of_k(p, kernel, tiles, work.sm_count);
-    if (part < p.k) plan_parts(p, kernel, tiles, part, calls);
-    else add_tiles(kernel, tiles, params_of(p), calls);
+    GemmCut cut = cut_gemm(work, row);
+    if (cut.parts > 1) plan_parts(p, *row.kernel, cut, calls);
+    else add_tiles(*row.kernel, cut.tiles, params_of(p, cut.group), calls);
 }
-
-constexpr uint32_t BATCH_FACTS = 1u << GEMM_M | 1u << GEMM_BATCH | 1u << GEMM_TILES128 | 1u << GEMM_TALL_WAVES;
 
 } // namespace
 
-extern const Operator GEMM = {SPARK_OP_GEMM, ROWS, GEMM_FACT_NAMES, BATCH_FACTS, check_gemm, plan};
+extern const Operator GEMM = {SPARK_OP_GEMM, ROWS, GEMM_FACT_NAMES, check_gemm, plan, load_gemm};
 
 } // namespace spark

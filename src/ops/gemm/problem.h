@@ -33,16 +33,23 @@ enum GemmFact : uint32_t {
     GEMM_B_ALIGN,
     GEMM_C_ALIGN,
     GEMM_D_ALIGN,
-    GEMM_TILES128,
-    GEMM_TALL_WAVES,
     GEMM_FACTS
 };
 // NAME_align: the largest power of two, at most 256, that divides the address and the batch stride in bytes; 256 where
-// the tensor is absent. tiles128: tiles of 128 x 128 that make up d, over all batches. tall_waves: waves of tiles of
-// 256 x 128, one on an SM, in percent of waves of tiles of 128 x 256. A device that is not known counts as one SM.
-constexpr const char* GEMM_FACT_NAMES[] = {"m",   "n",       "k",       "batch",   "lda",     "ldb",      "ldc",
-                                           "ldd", "a_align", "b_align", "c_align", "d_align", "tiles128", "tall_waves"};
+// the tensor is absent.
+constexpr const char* GEMM_FACT_NAMES[] = {"m",   "n",   "k",       "batch",   "lda",     "ldb",
+                                           "ldc", "ldd", "a_align", "b_align", "c_align", "d_align"};
 static_assert(std::size(GEMM_FACT_NAMES) == GEMM_FACTS);
+
+// How a row's kernel cuts the product.
+struct GemmCut {
+    int64_t tiles;  // of d
+    int64_t part;   // elements of k that a block adds; all of them where there is one part
+    int64_t parts;  // of k
+    uint32_t group; // rows of tiles walked together, so that they share columns of b in L2
+};
+GemmCut cut_gemm(const Work& work, const Row& row);
+void load_gemm(const Work& work, const Row& row, Load& load);
 
 spark_status check_gemm(const Bound& bound, Work& work, Report& report);
 

@@ -2,13 +2,13 @@
 // spark_kv_append_args -> KvAppend. Everything that can be refused is in the description; here heads are folded.
 #include <algorithm>
 
+#include "ops/kv/fields.h"
 #include "ops/kv/problem.h"
 
 namespace spark {
 namespace {
 
-// Field numbers, in the order of op.toml.
-enum Field : uint32_t { K, V, POSITIONS, BATCH, K_CACHE, V_CACHE, INVALID_COUNT };
+using namespace kv_append_field;
 
 int64_t stride_of(const View& v, uint32_t dim) { return v.shape[dim] > 1 ? v.stride[dim] : 0; }
 

@@ -8,11 +8,11 @@
 namespace spark {
 namespace {
 
-constexpr Row ROWS[] = {
-#define ROW(kernel, prefer, because) make_row(kernels::kernel, prefer, because, KV_FACT_NAMES),
+constexpr auto ROWS = make_table({
+#define ROW(kernel, because) make_row(kernels::kernel, because, KV_FACT_NAMES),
 #include "ops/kv/table.inc"
 #undef ROW
-};
+});
 
 constexpr int64_t UNITS_PER_STEP = 64, WARP = 32, MAX_GRID_Y = 65535;
 constexpr uint32_t POSITIONS_ARE_I64 = 1, BATCH_IS_I64 = 2;
@@ -20,7 +20,8 @@ constexpr uint32_t POSITIONS_ARE_I64 = 1, BATCH_IS_I64 = 2;
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A warp to a token, over x; units of VEC bytes or of one element over y.
-void plan(const Work& work, const Kernel& kernel, Plan& calls) {
+void plan(const Work& work, const Row& row, Plan& calls) {
+    const Kernel& kernel = *row.kernel;
     Launch& launch = calls.add(kernel);
     const KvAppend& p = work.as<KvAppend>();
     int64_t vec = kernel.constant("VEC"), units = vec > 1 ? p.width * p.elem_bytes / vec : p.width;
@@ -57,6 +58,6 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
 
 } // namespace
 
-extern const Operator KV_APPEND = {SPARK_OP_KV_APPEND, ROWS, KV_FACT_NAMES, 1u << KV_TOKENS, check_kv_append, plan};
+extern const Operator KV_APPEND = {SPARK_OP_KV_APPEND, ROWS, KV_FACT_NAMES, check_kv_append, plan, nullptr};
 
 } // namespace spark

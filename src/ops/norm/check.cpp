@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/norm/fields.h"
 #include "ops/norm/problem.h"
 
 namespace spark {
 namespace {
 
-// A tensor of rows: its field number (the order of op.toml), where it goes, and the fact of its alignment.
+// A tensor of rows: its field number, where it goes, and the fact of its alignment.
 struct RowField {
     uint32_t field;
     RowTensor RmsNorm::*to;
@@ -17,7 +18,7 @@ struct RowField {
 };
 
 namespace rms {
-enum Field : uint32_t { X, WEIGHT, RESIDUAL, Y, RESIDUAL_OUT, EPS };
+using namespace rmsnorm_field;
 constexpr RowField ROWS[] = {{X, &RmsNorm::x, NORM_X_ALIGN},
                              {RESIDUAL, &RmsNorm::residual, NORM_RESIDUAL_ALIGN},
                              {Y, &RmsNorm::y, NORM_Y_ALIGN},
@@ -25,12 +26,12 @@ constexpr RowField ROWS[] = {{X, &RmsNorm::x, NORM_X_ALIGN},
 } // namespace rms
 
 namespace l2 {
-enum Field : uint32_t { X, Y, EPS };
+using namespace l2norm_field;
 constexpr RowField ROWS[] = {{X, &RmsNorm::x, NORM_X_ALIGN}, {Y, &RmsNorm::y, NORM_Y_ALIGN}};
 } // namespace l2
 
 namespace layer {
-enum Field : uint32_t { X, WEIGHT, BIAS, RESIDUAL, Y, RESIDUAL_OUT, EPS };
+using namespace layernorm_field;
 constexpr RowField ROWS[] = {{X, &RmsNorm::x, NORM_X_ALIGN},
                              {RESIDUAL, &RmsNorm::residual, NORM_RESIDUAL_ALIGN},
                              {Y, &RmsNorm::y, NORM_Y_ALIGN},

@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // RmsNorm and a kernel -> Plan; and the entries of rmsnorm, l2norm and layernorm, which share problem, kernels, plan.
-#include <algorithm>
-
+#include "ops/common/row_load.h"
 #include "ops/norm/problem.h"
 #include "spark_kernels.h"
 
 namespace spark {
 namespace {
 
-constexpr Row ROWS[] = {
-#define ROW(kernel, prefer, because) make_row(kernels::kernel, prefer, because, NORM_FACT_NAMES),
+constexpr auto ROWS = make_table(
+    {
+#define ROW(kernel, because) make_row(kernels::kernel, because, NORM_FACT_NAMES),
 #include "ops/norm/table.inc"
 #undef ROW
-};
+    },
+    row_tile);
 
 constexpr uint32_t WEIGHT_IS_F32 = 1, BIAS_IS_F32 = 2, CENTRE = 4; // beside the operator's own flags, bits 8 and up
 constexpr uint32_t OWN_FLAGS = 0xffffff00u;
 
-// LANES threads do a row, so that a block does THREADS / LANES at a time; kernels without LANES do one.
-void plan(const Work& work, const Kernel& kernel, Plan& calls) {
-    Launch& launch = calls.add(kernel);
+void plan(const Work& work, const Row& row, Plan& calls) {
+    Launch& launch = calls.add(*row.kernel);
     const RmsNorm& p = work.as<RmsNorm>();
-    int64_t lanes = kernel.constant("LANES"), at_a_time = lanes != 0 ? kernel.block / lanes : 1;
-    int64_t blocks = (p.rows0 * p.rows1 + at_a_time - 1) / at_a_time;
-    launch.grid[0] = static_cast<uint32_t>(std::min<int64_t>(blocks, INT32_MAX));
+    launch.grid[0] = static_cast<uint32_t>(row_blocks(row, p.rows0 * p.rows1));
     launch.grid[1] = launch.grid[2] = 1;
     launch.set_params(kernels::rmsnorm_params{
         .x = p.x.data,
@@ -50,10 +48,15 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
     });
 }
 
+void load(const Work& work, const Row& row, Load& load) {
+    const RmsNorm& p = work.as<RmsNorm>();
+    load_rows(work, row, p.rows0 * p.rows1, p.n, load);
+}
+
 } // namespace
 
-extern const Operator RMSNORM = {SPARK_OP_RMSNORM, ROWS, NORM_FACT_NAMES, 1u << NORM_ROWS, check_rmsnorm, plan};
-extern const Operator L2NORM = {SPARK_OP_L2NORM, ROWS, NORM_FACT_NAMES, 1u << NORM_ROWS, check_l2norm, plan};
-extern const Operator LAYERNORM = {SPARK_OP_LAYERNORM, ROWS, NORM_FACT_NAMES, 1u << NORM_ROWS, check_layernorm, plan};
+extern const Operator RMSNORM = {SPARK_OP_RMSNORM, ROWS, NORM_FACT_NAMES, check_rmsnorm, plan, load};
+extern const Operator L2NORM = {SPARK_OP_L2NORM, ROWS, NORM_FACT_NAMES, check_l2norm, plan, load};
+extern const Operator LAYERNORM = {SPARK_OP_LAYERNORM, ROWS, NORM_FACT_NAMES, check_layernorm, plan, load};
 
 } // namespace spark

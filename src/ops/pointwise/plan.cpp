@@ -8,11 +8,11 @@
 namespace spark {
 namespace {
 
-constexpr Row ROWS[] = {
-#define ROW(kernel, prefer, because) make_row(kernels::kernel, prefer, because, POINTWISE_FACT_NAMES),
+constexpr auto ROWS = make_table({
+#define ROW(kernel, because) make_row(kernels::kernel, because, POINTWISE_FACT_NAMES),
 #include "ops/pointwise/table.inc"
 #undef ROW
-};
+});
 
 // A unit a thread up to so many blocks, which fill any device; then two, the most that a thread asks for at once; and
 // from MOST_BLOCKS on blocks step.
@@ -20,7 +20,8 @@ constexpr int64_t MANY_BLOCKS = 2048, MOST_BLOCKS = 8192;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-void plan(const Work& work, const Kernel& kernel, Plan& calls) {
+void plan(const Work& work, const Row& row, Plan& calls) {
+    const Kernel& kernel = *row.kernel;
     Launch& launch = calls.add(kernel);
     const Pointwise& p = work.as<Pointwise>();
     int64_t per_unit = kernel.constant("STEP") == 1 ? 1 : p.per_chunk;
@@ -45,12 +46,10 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
     });
 }
 
-constexpr uint32_t BATCH = 1u << POINTWISE_ROWS;
-
 } // namespace
 
-extern const Operator ACTIVATION = {SPARK_OP_ACTIVATION, ROWS, POINTWISE_FACT_NAMES, BATCH, check_activation, plan};
-extern const Operator GLU = {SPARK_OP_GLU, ROWS, POINTWISE_FACT_NAMES, BATCH, check_glu, plan};
-extern const Operator ADD = {SPARK_OP_ADD, ROWS, POINTWISE_FACT_NAMES, BATCH, check_add, plan};
+extern const Operator ACTIVATION = {SPARK_OP_ACTIVATION, ROWS, POINTWISE_FACT_NAMES, check_activation, plan, nullptr};
+extern const Operator GLU = {SPARK_OP_GLU, ROWS, POINTWISE_FACT_NAMES, check_glu, plan, nullptr};
+extern const Operator ADD = {SPARK_OP_ADD, ROWS, POINTWISE_FACT_NAMES, check_add, plan, nullptr};
 
 } // namespace spark

@@ -8,16 +8,17 @@
 namespace spark {
 namespace {
 
-constexpr Row ROWS[] = {
-#define ROW(kernel, prefer, because) make_row(kernels::kernel, prefer, because, DEQUANTIZE_FACT_NAMES),
+constexpr auto ROWS = make_table({
+#define ROW(kernel, because) make_row(kernels::kernel, because, DEQUANTIZE_FACT_NAMES),
 #include "ops/quant/table.inc"
 #undef ROW
-};
+});
 
 constexpr int64_t MAX_GRID_Y = 65535;
 
 // Steps of a row over x, rows over y. A thread takes STEP units a step, of VEC bytes or of one element.
-void plan(const Work& work, const Kernel& kernel, Plan& calls) {
+void plan(const Work& work, const Row& row, Plan& calls) {
+    const Kernel& kernel = *row.kernel;
     Launch& launch = calls.add(kernel);
     const Dequantize& p = work.as<Dequantize>();
     int64_t vec = kernel.constant("VEC"), units = vec > 1 ? p.n * p.elem_bytes / vec : p.n;
@@ -40,7 +41,6 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
 
 } // namespace
 
-extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, ROWS, DEQUANTIZE_FACT_NAMES, 1u << DEQ_ROWS,
-                                    check_dequantize,    plan};
+extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, ROWS, DEQUANTIZE_FACT_NAMES, check_dequantize, plan, nullptr};
 
 } // namespace spark

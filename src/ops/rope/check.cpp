@@ -4,16 +4,14 @@
 #include <cmath>
 
 #include "ops/common/rows.h"
+#include "ops/rope/fields.h"
 #include "ops/rope/problem.h"
 #include "ops/rope/ratio.h"
 
 namespace spark {
 namespace {
 
-// Field numbers, in the order of op.toml.
-enum Field : uint32_t { POSITIONS, TABLE, X, Y, INVALID_COUNT, THETA, ROTARY_DIM };
-
-int64_t low_bit(int64_t value) { return value == 0 ? 256 : value & -value; }
+using namespace rope_field;
 
 int64_t alignment(const View& v, const HeadTensor& t) {
     int64_t bytes = v.elem_bits / 8;
@@ -24,32 +22,32 @@ spark_status fill_pairs(const Bound& bound, Rope& p, Report& report) {
     spark_rope_args args;
     memcpy(&args, bound.args, sizeof args);
     const View &table = bound.view[TABLE], &x = bound.view[X];
-    int64_t width = table.present ? table.shape[1] : args.rotary_dim != 0 ? args.rotary_dim : x.last(0);
-    if (table.present && args.rotary_dim != 0 && args.rotary_dim != width) {
+    bool told = !bound.is_default(ROTARY_DIM);
+    int64_t width = table.present ? table.shape[1] : told ? args.rotary_dim : x.last(0);
+    if (table.present && told && args.rotary_dim != width) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, ROTARY_DIM,
-                                 "rotary_dim is %u; 0 wanted, or table.shape[1], which "
-                                 "is %lld",
-                                 args.rotary_dim, static_cast<long long>(width));
+                                 "rotary_dim is %u; table.shape[1] wanted, which is %lld, or nothing", args.rotary_dim,
+                                 static_cast<long long>(width));
     }
     if (width % 2 != 0 || width > x.last(0)) {
-        uint32_t field = table.present ? TABLE : args.rotary_dim != 0 ? ROTARY_DIM : X;
+        uint32_t field = table.present ? TABLE : told ? ROTARY_DIM : X;
         return report.fail_field(field == ROTARY_DIM ? SPARK_ERR_INVALID_VALUE : SPARK_ERR_INVALID_SHAPE, field,
                                  "%s is %lld; an even rotary width of at most D = %lld wanted",
-                                 table.present          ? "table.shape[1]"
-                                 : args.rotary_dim != 0 ? "rotary_dim"
-                                                        : "the size of a head of x",
+                                 table.present ? "table.shape[1]"
+                                 : told        ? "rotary_dim"
+                                               : "the size of a head of x",
                                  static_cast<long long>(width), static_cast<long long>(x.last(0)));
     }
-    if (table.present && args.theta != 0) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, THETA, "theta is %g; 0 wanted, since table is given",
+    if (table.present && !bound.is_default(THETA)) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, THETA, "theta is %g; none wanted, since table is given",
                                  static_cast<double>(args.theta));
     }
-    if (args.theta != 0 && !(std::isfinite(args.theta) && args.theta > 1)) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, THETA, "theta is %g; finite and above 1 wanted, or 0",
+    if (!(std::isfinite(args.theta) && args.theta > 1)) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, THETA, "theta is %g; finite and above 1 wanted",
                                  static_cast<double>(args.theta));
     }
     p.pairs = width / 2;
-    if (!table.present && p.pairs != 0) p.ratio = rope_ratio(args.theta == 0 ? 10000.0f : args.theta, p.pairs);
+    if (!table.present && p.pairs != 0) p.ratio = rope_ratio(args.theta, p.pairs);
     return SPARK_OK;
 }
 
@@ -61,8 +59,7 @@ spark_status fill_tokens(const Bound& bound, Rope& p, Report& report) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, FIELDS[bad],
                                  "the dimensions of %s before H do not fold to two%s; strides of a packed tensor, or "
                                  "of one slice of it, wanted",
-                                 bound.spec->desc->fields[FIELDS[bad]].name,
-                                 bad > 0 ? " together with those of x" : "");
+                                 bound.spec->fields[FIELDS[bad]].name, bad > 0 ? " together with those of x" : "");
     }
     Rows rows = fold_rows(views, leading);
     p.tokens0 = rows.dims > 0 ? rows.size[rows.dims - 1] : 1;

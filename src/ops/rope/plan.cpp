@@ -8,25 +8,47 @@
 namespace spark {
 namespace {
 
-constexpr Row ROWS[] = {
-#define ROW(kernel, prefer, because) make_row(kernels::kernel, prefer, because, ROPE_FACT_NAMES),
+// rows: tokens of a block at a time; 0 where its threads have a pair each.
+consteval Tile tile_of(const Kernel& kernel) {
+    constexpr uint32_t A_CHUNK = 80, A_PAIR = 16, WARP = 32;
+    uint32_t half = static_cast<uint32_t>(kernel.constant("HALF")), warps = kernel.block / WARP;
+    return {half != 0 ? kernel.block / half : 0,
+            0,
+            0,
+            0,
+            half != 0,
+            false,
+            0,
+            {0, 0, 0, warps * (half != 0 ? A_CHUNK : A_PAIR)}};
+}
+
+constexpr auto ROWS = make_table(
+    {
+#define ROW(kernel, because) make_row(kernels::kernel, because, ROPE_FACT_NAMES),
 #include "ops/rope/table.inc"
 #undef ROW
-};
+    },
+    tile_of);
 
+constexpr int64_t CHUNK = 8; // pairs that a thread turns at a time, or one in the plain kernel
 constexpr uint32_t POSITIONS_ARE_I64 = 1, TABLE_IS_F32 = 2, OWN_FLAGS = 0xffffff00u;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+int64_t tokens_of(const Rope& p) { return p.tokens0 * p.tokens1; }
+int64_t rest_of(const Rope& p) { return p.in_place ? 0 : p.width - 2 * p.pairs; } // elements that are only copied
+
 // A block does block / HALF tokens at a time; the plain kernel, without HALF, a pair or a copied element a thread.
-void plan(const Work& work, const Kernel& kernel, Plan& calls) {
-    Launch& launch = calls.add(kernel);
+int64_t blocks_of(const Rope& p, const Row& row) {
+    int64_t units = row.tile.rows != 0 ? tokens_of(p) : tokens_of(p) * (p.pairs + rest_of(p));
+    int64_t blocks = ceil_div(units, row.tile.rows != 0 ? row.tile.rows : row.kernel->block);
+    return std::clamp<int64_t>(blocks, 1, INT32_MAX);
+}
+
+void plan(const Work& work, const Row& row, Plan& calls) {
+    Launch& launch = calls.add(*row.kernel);
     const Rope& p = work.as<Rope>();
-    int64_t tokens = p.tokens0 * p.tokens1, rest = p.in_place ? 0 : p.width - 2 * p.pairs;
-    int64_t pairs = kernel.constant("HALF");
-    int64_t blocks =
-        pairs != 0 ? ceil_div(tokens, kernel.block / pairs) : ceil_div(tokens * (p.pairs + rest), kernel.block);
-    launch.grid[0] = static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, INT32_MAX));
+    launch.grid[0] = static_cast<uint32_t>(blocks_of(p, row));
     launch.grid[1] = launch.grid[2] = 1;
     launch.set_params(kernels::rope_params{
         .positions = p.positions,
@@ -46,14 +68,29 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
         .tokens1 = p.tokens1,
         .heads = p.heads,
         .pairs = p.pairs,
-        .rest = rest,
+        .rest = rest_of(p),
         .ratio = p.ratio,
         .flags = (p.flags & OWN_FLAGS) | (p.positions64 ? POSITIONS_ARE_I64 : 0) | (p.table_f32 ? TABLE_IS_F32 : 0),
     });
 }
 
+// Threads go round the heads of a block's tokens, a unit of eight pairs or of one at a time; each angle is made once.
+void load(const Work& work, const Row& row, Load& load) {
+    const Rope& p = work.as<Rope>();
+    int64_t units = row.tile.rows != 0 ? row.tile.rows * p.heads * ceil_div(p.pairs + rest_of(p) / 2, CHUNK) : 0;
+    load.blocks = blocks_of(p, row);
+    load.steps = 1 + (units != 0 ? ceil_div(units, row.kernel->block) : p.heads);
+    load.longest = load.steps;
+    load.bytes = work.bytes;
+    load.launches = 1, load.merged = 0;
+    load.stages = 0, load.syncs = row.tile.syncs, load.written = 0;
+    load.step = row.tile.step;
+    load.step.fetched = static_cast<uint32_t>(std::min<uint64_t>(
+        work.bytes / static_cast<uint64_t>(load.blocks) / static_cast<uint64_t>(load.steps), UINT32_MAX));
+}
+
 } // namespace
 
-extern const Operator ROPE = {SPARK_OP_ROPE, ROWS, ROPE_FACT_NAMES, 1u << ROPE_TOKENS, check_rope, plan};
+extern const Operator ROPE = {SPARK_OP_ROPE, ROWS, ROPE_FACT_NAMES, check_rope, plan, load};
 
 } // namespace spark

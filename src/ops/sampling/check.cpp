@@ -4,31 +4,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/sampling/fields.h"
 #include "ops/sampling/problem.h"
 
 namespace spark {
 namespace {
 
-// Field numbers, in the order of op.toml.
-enum Field : uint32_t {
-    LOGITS,
-    IDS,
-    TEMPERATURES,
-    TOP_KS,
-    TOP_PS,
-    MIN_PS,
-    SEEDS,
-    OFFSETS,
-    INVALID_COUNT,
-    TEMPERATURE,
-    TOP_K,
-    TOP_P,
-    MIN_P
-};
+using namespace sample_field;
 
 constexpr int64_t LONGEST = 1 << 23; // sums of weights of 2^40 stay below 2^63
 
-spark_devptr address(const Bound& bound, Field field) { return bound.view[field].present ? bound.view[field].data : 0; }
+spark_devptr address(const Bound& bound, uint32_t field) {
+    return bound.view[field].present ? bound.view[field].data : 0;
+}
 
 spark_status check_settings(const spark_sample_args& args, Report& report) {
     if (!std::isfinite(args.temperature) || args.temperature < 0) {

@@ -8,11 +8,11 @@
 namespace spark {
 namespace {
 
-constexpr Row ROWS[] = {
-#define ROW(kernel, prefer, because) make_row(kernels::kernel, prefer, because, SAMPLE_FACT_NAMES),
+constexpr auto ROWS = make_table({
+#define ROW(kernel, because) make_row(kernels::kernel, because, SAMPLE_FACT_NAMES),
 #include "ops/sampling/table.inc"
 #undef ROW
-};
+});
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -76,7 +76,8 @@ void plan_argmax(const Sample& p, const Kernel& kernel, Plan& calls) {
     });
 }
 
-void plan(const Work& work, const Kernel& kernel, Plan& calls) {
+void plan(const Work& work, const Row& row, Plan& calls) {
+    const Kernel& kernel = *row.kernel;
     const Sample& p = work.as<Sample>();
     bool samples = std::string_view(kernel.contract).starts_with("sample");
     samples ? plan_sample(p, kernel, calls) : plan_argmax(p, kernel, calls);
@@ -84,6 +85,6 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
 
 } // namespace
 
-extern const Operator SAMPLE = {SPARK_OP_SAMPLE, ROWS, SAMPLE_FACT_NAMES, 1u << SAMPLE_ROWS, check_sample, plan};
+extern const Operator SAMPLE = {SPARK_OP_SAMPLE, ROWS, SAMPLE_FACT_NAMES, check_sample, plan, nullptr};
 
 } // namespace spark

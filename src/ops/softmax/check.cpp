@@ -4,13 +4,13 @@
 #include <cstring>
 
 #include "ops/common/rows.h"
+#include "ops/softmax/fields.h"
 #include "ops/softmax/problem.h"
 
 namespace spark {
 namespace {
 
-// Field numbers, in the order of op.toml.
-enum Field : uint32_t { X, Y, SCALE };
+using namespace softmax_field;
 constexpr uint32_t FIELDS[] = {X, Y};
 
 } // namespace
@@ -26,7 +26,7 @@ spark_status check_softmax(const Bound& bound, Work& work, Report& report) {
     Softmax& p = work.as<Softmax>();
     p = {};
     p.n = x.last(0);
-    p.scale = args.scale == 0 ? 1 : args.scale;
+    p.scale = args.scale == 0 ? SMALLEST_SCALE : args.scale;
     p.flags = bound.flags;
     work.empty = x.count == 0;
     RowSet rows{};

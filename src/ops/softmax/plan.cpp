@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and a kernel -> Plan; and the operator's entry in the list.
-#include <algorithm>
+#include <cmath>
 
+#include "ops/common/row_load.h"
 #include "ops/softmax/problem.h"
 #include "spark_kernels.h"
 
 namespace spark {
 namespace {
 
-constexpr Row ROWS[] = {
-#define ROW(kernel, prefer, because) make_row(kernels::kernel, prefer, because, SOFTMAX_FACT_NAMES),
+constexpr auto ROWS = make_table(
+    {
+#define ROW(kernel, because) make_row(kernels::kernel, because, SOFTMAX_FACT_NAMES),
 #include "ops/softmax/table.inc"
 #undef ROW
-};
+    },
+    row_tile);
 
 constexpr double LOG2_E = 1.4426950408889634;
+// The power of two that is taken out of the scale: with half of each value no difference of two overflows, and with
+// less a scale that is nearly subnormal keeps its digits. Values lose nothing by it that counts beside such a scale.
+constexpr float HALF = 0.5f, LEAST_SCALE = 0x1p-60f, LITTLE = 0x1p-64f;
 constexpr uint32_t OWN_FLAGS = 0xffffff00u;
 
-// LANES threads do a row, so that a block does THREADS / LANES at a time; kernels without LANES do one.
-void plan(const Work& work, const Kernel& kernel, Plan& calls) {
-    Launch& launch = calls.add(kernel);
+void plan(const Work& work, const Row& row, Plan& calls) {
+    Launch& launch = calls.add(*row.kernel);
     const Softmax& p = work.as<Softmax>();
-    int64_t lanes = kernel.constant("LANES"), at_a_time = lanes != 0 ? kernel.block / lanes : 1;
-    int64_t blocks = (p.rows0 * p.rows1 + at_a_time - 1) / at_a_time;
-    launch.grid[0] = static_cast<uint32_t>(std::min<int64_t>(blocks, INT32_MAX));
+    const float prefactor = std::copysign(std::fabs(p.scale) < LEAST_SCALE ? LITTLE : HALF, p.scale);
+    launch.grid[0] = static_cast<uint32_t>(row_blocks(row, p.rows0 * p.rows1));
     launch.grid[1] = launch.grid[2] = 1;
     launch.set_params(kernels::softmax_params{
         .x = p.x.data,
@@ -35,13 +39,19 @@ void plan(const Work& work, const Kernel& kernel, Plan& calls) {
         .n = p.n,
         .rows0 = p.rows0,
         .rows1 = p.rows1,
-        .scale = static_cast<float>(p.scale * LOG2_E),
+        .prefactor = prefactor,
+        .scale = static_cast<float>(p.scale / prefactor * LOG2_E),
         .flags = p.flags & OWN_FLAGS,
     });
 }
 
+void load(const Work& work, const Row& row, Load& load) {
+    const Softmax& p = work.as<Softmax>();
+    load_rows(work, row, p.rows0 * p.rows1, p.n, load);
+}
+
 } // namespace
 
-extern const Operator SOFTMAX = {SPARK_OP_SOFTMAX, ROWS, SOFTMAX_FACT_NAMES, 1u << SOFTMAX_ROWS, check_softmax, plan};
+extern const Operator SOFTMAX = {SPARK_OP_SOFTMAX, ROWS, SOFTMAX_FACT_NAMES, check_softmax, plan, load};
 
 } // namespace spark

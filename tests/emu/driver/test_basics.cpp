@@ -10,9 +10,20 @@ static void refuses_before_init(void**) {
     assert_int_equal(spark_emu_configure("profile=nonsense"), 1);
     assert_non_null(strstr(spark_emu_last_report(), "gb10"));
     assert_int_equal(spark_emu_configure("colour=blue"), 1);
-    setenv("LIBSPARK_EMU", "colour=blue", 1);
+    for (const char* text :
+         {"colour=blue", "sched=randm", "profile=gb11", "profile=", "profile", "report=", "report=stdrr",
+          "report=/no/such/folder/file", "profile=gb10,profile=h200", "report=none,report=stderr"}) {
+        setenv("LIBSPARK_EMU", text, 1);
+        FAILS(CUDA_ERROR_INVALID_VALUE, cuInit(0)); // a run that ignored it would test nothing
+        const char* word = strstr(text, ",") ? strstr(text, ",") + 1 : text;
+        const std::string said = spark_emu_explain(CUDA_ERROR_INVALID_VALUE);
+        if (said.find("LIBSPARK_EMU: ") == said.npos ||
+            said.find(std::string(word, 0, strcspn(word, "="))) == said.npos)
+            fail_msg("'%s' gives '%s'", text, said.c_str());
+    }
+    FAILS(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&count));
+    setenv("LIBSPARK_EMU", "seed=3", 1);
     OK(cuInit(0));
-    assert_non_null(strstr(spark_emu_last_report(), "LIBSPARK_EMU"));
     assert_int_equal(spark_emu_configure("profile=h200"), 1); // too late
     OK(cuInit(0));
     FAILS(CUDA_ERROR_INVALID_VALUE, cuInit(1));
@@ -139,6 +150,7 @@ static void never_pretends(void**) {
         FAILS(CUDA_ERROR_NOT_SUPPORTED, reinterpret_cast<CUresult (*)()>(row.address)());
         assert_int_equal(spark_emu_call_count(row.symbol), 2);
         assert_non_null(strstr(spark_emu_last_report(), row.symbol));
+        assert_non_null(strstr(spark_emu_explain(CUDA_ERROR_NOT_SUPPORTED), row.symbol));
     }
     assert_int_equal(spark_emu_report_count(), unimplemented().size()); // said once each
     spark_emu_reset_counts();

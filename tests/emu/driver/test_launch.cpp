@@ -4,9 +4,20 @@
 
 static void refuses_modules_with_a_reason(void**) {
     CUmodule module = nullptr;
+    spark_emu_clear_reports();
     FAILS(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, "\x7f"
                                                                   "ELF\2\1\1"));
-    assert_non_null(strstr(spark_emu_last_report(), "cubin"));
+    assert_non_null(strstr(spark_emu_explain(CUDA_ERROR_NO_BINARY_FOR_GPU), "cubin"));
+    assert_int_equal(spark_emu_report_count(), 0); // a healthy program goes on with its PTX
+    CUstream stream = nullptr;
+    CUcontext gone = nullptr;
+    OK(cuCtxCreate_v2(&gone, 0, 0));
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    FAILS(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, "\x7f"
+                                                                  "ELF\2\1\1"));
+    OK(cuCtxDestroy_v2(gone));
+    FAILS(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuStreamSynchronize(stream));
+    assert_string_equal(spark_emu_explain(CUDA_ERROR_CONTEXT_IS_DESTROYED), ""); // nothing of the call before
     FAILS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&module, "hello"));
     FAILS(CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
           cuModuleLoadData(&module, ".version 99.0\n.target sm_80\n.address_size 64\n"));

@@ -28,6 +28,14 @@ static void refuses_bad_ranges(void**) {
     CUdeviceptr x;
     FAILS(CUDA_ERROR_INVALID_VALUE, cuMemAlloc_v2(&x, 0));
     FAILS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc_v2(&x, size_t{1} << 50));
+    size_t room, total;
+    OK(cuMemGetInfo_v2(&room, &total));
+    FAILS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc_v2(&x, room + 1)); // the card has it, perhaps, and the host has not
+    size_t pitch;
+    FAILS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocPitch_v2(&x, &pitch, SIZE_MAX, 1, 4));
+    FAILS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocPitch_v2(&x, &pitch, 512, SIZE_MAX / 256, 4));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemsetD32_v2(fx.data, 0, size_t{1} << 62));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemsetD2D8_v2(fx.data, size_t{1} << 63, 0, 1, 3));
     OK(cuMemAlloc_v2(&x, 64));
     FAILS(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD_v2(x + 1, host, 64)); // one byte beyond
     FAILS(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH_v2(host, x - 1, 2));

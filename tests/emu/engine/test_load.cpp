@@ -11,7 +11,7 @@ void refused(const std::string& body, const char* sentence) {
 }
 
 void refusals(void**) {
-    refused("frob.u32 r1, r2;", "<ptx>:9: the instruction 'frob' is not known");
+    refused("frob.u32 r1, r2;", "<ptx>:9:1: the instruction 'frob' is not known");
     refused("add.sideways.u32 r1, r1, r2;", "this combination of modifiers is not known");
     refused("add.u32 r1, r1, d1;", "'d1' has the type b64, u32 is needed");
     refused("add.f32 f1, f1, 1;", "an integer literal for the type f32");
@@ -25,7 +25,7 @@ void refusals(void**) {
 }
 void line_markers(void**) {
     emu::LoadResult r = emu::load_module(kernel("# 41 \"gemm.ptx\" 2\nfrob.u32 r1, r2;"), PROFILE);
-    assert_non_null(strstr(r.log.c_str(), "gemm.ptx:41: the instruction 'frob'"));
+    assert_non_null(strstr(r.log.c_str(), "gemm.ptx:41:1: the instruction 'frob'"));
 }
 void targets(void**) {
     std::string text = kernel("ret;");

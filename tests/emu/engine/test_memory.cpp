@@ -49,6 +49,22 @@ void a_long_run_stays_small(void**) {
     }
     assert_in_range(last - first, 1, 1100 * 210000); // a range and its red zone, for each freed one that is remembered
 }
+void overlapping_copies_keep_what_is_defined(void**) {
+    for (int shift : {-5, 5}) {
+        emu::Memory m(1 << 20);
+        const uint64_t a = m.alloc(256), from = a + 64, to = from + uint64_t(shift);
+        m.write(from, "123", 3);
+        m.write(from + 8, "456", 3);
+        m.copy(to, from, 16);
+        for (uint64_t i = 0; i < 16; i++) assert_int_equal(m.is_defined(to + i, 1), i < 3 || (i >= 8 && i < 11));
+    }
+}
+void no_more_than_the_host_has(void**) {
+    emu::Memory m(1ull << 46);
+    assert_true(m.room() < 1ull << 45); // of a host with less than 32 TiB
+    assert_int_equal(m.alloc(m.room() + 1), 0);
+    assert_int_equal(m.alloc(UINT64_MAX), 0);
+}
 void defined(void**) {
     emu::Memory m(1 << 20);
     uint64_t a = m.alloc(256), b = m.alloc(256);
@@ -67,7 +83,11 @@ void defined(void**) {
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(allocations), cmocka_unit_test(reuse),
-                                cmocka_unit_test(a_long_run_stays_small), cmocka_unit_test(defined)};
+    const CMUnitTest tests[] = {cmocka_unit_test(allocations),
+                                cmocka_unit_test(reuse),
+                                cmocka_unit_test(a_long_run_stays_small),
+                                cmocka_unit_test(overlapping_copies_keep_what_is_defined),
+                                cmocka_unit_test(no_more_than_the_host_has),
+                                cmocka_unit_test(defined)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

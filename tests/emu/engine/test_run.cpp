@@ -66,7 +66,6 @@ void findings(void**) {
     finds("setp.lt.u32 p0, r0, 7; @p0 bar.sync 0; ret;", "barrier", "the guard is false in this lane");
     finds("setp.lt.u32 p0, r0, 7; @p0 bra A; bar.sync 0; ret;\nA: bar.sync 0; ret;", "barrier",
           "needs lanes that never come");
-    finds("L: bra L;", "limit", "warp instructions ran", "limit=1000");
     finds("trap;", "trap", "the kernel executed trap");
 }
 void report_text(void**) {
@@ -92,12 +91,91 @@ void same_counters(void**) {
     assert_int_equal(a.result.counters.lane_instructions, b.result.counters.lane_instructions);
     assert_true(a.result.counters.by_opcode == b.result.counters.by_opcode);
 }
+// Two warps of about 200 instructions each in every block; what a launch needs is enough, one less is not.
+void limits(void**) {
+    const std::string text = kernel("mov.u32 r1, 0; mov.u32 r2, 100;\nL: add.u32 r1, r1, 1; setp.lt.u32 p0, r1, r2; "
+                                    "@p0 bra L; bar.sync 0; mov.u32 r3, %ctaid.x; mul.wide.u32 d5, r3, 256; "
+                                    "add.u64 d3, d3, d5; st.global.u32 [d3], r1; ret;"); // a place of its own for each
+    Run free;
+    free.go(text, 64, "", 0, 20);
+    const uint64_t all = free.result.counters.warp_instructions, each = all / 40;
+    for (const char* threads : {",threads=1", ",threads=3", ",threads=2,sched=random", ",threads=1,sched=starve_low"}) {
+        for (const auto& [name, enough] : {std::pair{"limit", all}, {"warp_limit", each}}) {
+            Run good, bad;
+            good.go(text, 64, std::string(name) + "=" + std::to_string(enough) + threads, 0, 20);
+            assert_string_equal(good.text().c_str(), "");
+            bad.go(text, 64, std::string(name) + "=" + std::to_string(enough - 1) + threads, 0, 20);
+            assert_string_equal(bad.kind().c_str(), "limit");
+            assert_false(bad.result.completed);
+            assert_true(bad.result.counters.warp_instructions < all);
+            if (name[0] != 'l') continue;
+            assert_int_equal(bad.result.counters.warp_instructions, all - 1);
+            assert_int_equal(bad.result.reports.size(), 1);
+        }
+    }
+}
+void endless(void**) {
+    const std::string text = kernel("# 5 \"x.ptx\"\nsetp.lt.u32 p0, r0, 32; @p0 bra OUT;\n\nL: bra L;\nOUT: ret;");
+    for (const char* options : {"limit=1000", "warp_limit=1000", "limit=5000,threads=3"}) {
+        Run r;
+        r.go(text, 64, options, 0, 4);
+        assert_string_equal(r.kind().c_str(), "limit");
+        assert_non_null(strstr(r.text().c_str(), "limit in k, cta ("));
+        assert_non_null(strstr(r.text().c_str(), "x.ptx:7   bra   warp 1"));
+        assert_int_equal(r.result.reports[0].line, 7);
+    }
+    assert_int_equal(emu::Options().warp_limit, 1000000000); // there is one without being asked for
+    // One warp waits for ever for another: the launch's limit counts both, and neither is lost in a turn.
+    Run r;
+    r.go(kernel("L: bar.sync 0; bra L;"), 64, "limit=777,threads=1");
+    assert_string_equal(r.kind().c_str(), "limit");
+    assert_int_equal(r.result.counters.warp_instructions, 777);
+}
 void wrong_words(void**) {
+    const struct {
+        const char *text, *word, *allowed;
+    } wrong[] = {
+        {"sched=randm", "sched=randm", "round_robin, random, starve_low or starve_high"},
+        {"sched", "sched=", "round_robin"},
+        {"sched=", "sched=", "round_robin"},
+        {"async=Late", "async=Late", "late, early or random"},
+        {"speed=9", "'speed' is not known", "warp_limit"},
+        {" seed=1", "' seed' is not known", "seed"},
+        {"=3", "'' is not known", "seed"},
+        {"late_reads=yes", "late_reads=yes", "0 or 1"},
+        {"race=2", "race=2", "0 or 1"},
+        {"fuzz=-1", "fuzz=-1", "0 or 1"},
+        {"undefined=", "undefined=", "0 or 1"},
+        {"bounds=0", "bounds=0", "always checked"},
+        {"threads=1025", "threads=1025", "1024"},
+        {"threads=-1", "threads=-1", "1024"},
+        {"seed=", "seed=", "whole number"},
+        {"seed=-1", "seed=-1", "whole number"},
+        {"seed=+1", "seed=+1", "whole number"},
+        {"seed= 1", "seed= 1", "whole number"},
+        {"seed=0x", "seed=0x", "whole number"},
+        {"seed=1.5", "seed=1.5", "whole number"},
+        {"limit=1e9", "limit=1e9", "whole number"},
+        {"limit=18446744073709551616", "limit=18446744073709551616", "18446744073709551615"},
+        {"warp_limit=0x10000000000000000", "warp_limit=0x1", "18446744073709551615"},
+        {"seed=1,sched=random,seed=2", "seed=2", "given twice"},
+        {"race=1,race=1", "race=1", "given twice"},
+    };
+    for (const auto& w : wrong) {
+        emu::Options o;
+        o.seed = 77;
+        const std::string said = emu::parse_options(std::string("merge=late,") + w.text, o);
+        if (!strstr(said.c_str(), w.word) || !strstr(said.c_str(), w.allowed))
+            fail_msg("'%s' gives '%s'", w.text, said.c_str());
+        assert_true(o.seed == 77 && o.merge == emu::Merge::ipdom); // nothing was taken over
+    }
     emu::Options o;
-    assert_non_null(strstr(emu::parse_options("sched=fast", o).c_str(), "round_robin"));
-    assert_non_null(strstr(emu::parse_options("speed=9", o).c_str(), "'speed' is not known"));
-    assert_string_equal(emu::parse_options("seed=0x10,threads=2", o).c_str(), "");
+    assert_non_null(strstr(emu::parse_options("merge=never", o).c_str(), "ipdom, late or random"));
+    assert_string_equal(emu::parse_options("seed=0x10,threads=2,,limit=18446744073709551615,", o).c_str(), "");
     assert_int_equal(o.seed, 16);
+    assert_true(o.limit == UINT64_MAX);
+    assert_string_equal(emu::parse_options("seed=010", o).c_str(), "");
+    assert_int_equal(o.seed, 10);
 }
 } // namespace
 
@@ -105,6 +183,7 @@ int main() {
     const CMUnitTest tests[] = {cmocka_unit_test(adds),          cmocka_unit_test(divergence),
                                 cmocka_unit_test(shared),        cmocka_unit_test(conflicts),
                                 cmocka_unit_test(findings),      cmocka_unit_test(report_text),
-                                cmocka_unit_test(same_counters), cmocka_unit_test(wrong_words)};
+                                cmocka_unit_test(same_counters), cmocka_unit_test(wrong_words),
+                                cmocka_unit_test(limits),        cmocka_unit_test(endless)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -106,7 +106,8 @@ bool names_line(const std::string& text, const std::vector<int>& lines) {
     for (int line : lines) {
         const std::string want = ":" + std::to_string(line);
         for (size_t at = text.find(want); at != std::string::npos; at = text.find(want, at + 1))
-            if (!isdigit((unsigned char)text[at + want.size()])) return true;
+            if (!isdigit((unsigned char)text[at + want.size()]) && !(at && isdigit((unsigned char)text[at - 1])))
+                return true; // and not the column behind a line
     }
     return lines.empty();
 }
@@ -207,12 +208,11 @@ bool card_fits(const Driver& d, const std::string& needs) {
 }
 
 std::string run_once(Driver& d, Spec spec, const std::string& config, bool dump, bool verbose) {
-    static const std::string DEFAULTS = "seed=0,sched=round_robin,merge=ipdom,async=late,late_reads=0";
+    static const std::string DEFAULTS = "seed=0,sched=round_robin,merge=ipdom,async=late,late_reads=0,race=1,"
+                                        "undefined=1,fuzz=0,threads=0,limit=0,warp_limit=1000000000";
     if (d.emulator) {
-        std::string words = DEFAULTS;
-        for (const std::string& more : {spec.options, config})
-            if (!more.empty()) words += "," + more;
-        if (d.configure(words.c_str())) return "the emulator refuses '" + words + "'";
+        for (const std::string& words : {DEFAULTS, spec.options, config})
+            if (d.configure(words.c_str())) return "the emulator refuses '" + words + "'";
         d.clear_reports();
         if (d.recover) d.recover();
     }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes this folder's golden vectors, from implementations that share nothing with libspark.
 
-    python3 -m venv v && v/bin/pip install torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 && v/bin/python make.py
+    python3 -m venv v && v/bin/pip install --require-hashes -r ../requirements/torch.txt && v/bin/python make.py
 
 rope: transformers' apply_rotary_pos_emb of Llama (half-split) and of GPT-J (interleaved), in float64.
 kv_append: PyTorch's indexed assignment.

@@ -3,7 +3,7 @@
 // Called by spark-check through families.cpp; results come from tests/ref.
 #include "ref/attention.h"
 
-#include "ops/families.h"
+#include "ops/attention/shape.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,63 +11,36 @@
 #include <memory>
 
 namespace check {
+
+using namespace attention;
+
 namespace {
-
-enum class Layout { bshd, bhsd, qkv };                    // qkv: q, k and v are slices of one packed projection
-enum class Lens { none, full, ragged, with_zero, wrong }; // wrong: negative, and beyond the cache
-enum class Strange { none, q, k, v };                     // the tensor that has the strange row
-
-struct Shape {
-    const char* name = "";
-    int64_t seqs = 1, sq = 1, sk = 1, h = 1, hkv = 1, d = 64;
-    Layout layout = Layout::bshd;
-    bool causal = false, lse = true;
-    Lens lens = Lens::none;
-    bool list_q = false, list_k = false; // sequences one after the other, told by cu_seqlens
-    int64_t spare = 0;                   // more rows of k and v, and more lengths, than sequences
-    int64_t pad = 0;                     // elements after each token
-    int64_t q_misalign = 0, k_misalign = 0, v_misalign = 0, o_misalign = 0; // elements off the 16-byte boundary
-    float scale = 0;
-    double spread = 1; // of q: large logits
-    int64_t max_q = 0, max_k = 0;
-    Special special = Special::none;
-    Strange strange = Strange::none;
-    unsigned types = BF16, flags = 0;
-    Tier tier = Tier::quick;
-};
 
 const Shape SHAPES[] = {
 #include "ops/attention/shapes.inc"
 };
 
-// Lengths of the sequences: the first has the most; a later one may be empty.
-std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random& random) {
+// Lengths of the sequences: one has the most; a later one may be empty.
+std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random& random, int64_t longest) {
     std::vector<int64_t> out;
     for (int64_t i = 0; i < count; ++i) {
-        out.push_back(i == 0                ? most
+        out.push_back(i == longest          ? most
                       : with_zero && i == 1 ? 0
                                             : random.between(with_zero ? 0 : 1, std::max<int64_t>(most, 1)));
     }
     return out;
 }
 
-// Everything the oracle needs: values in the order [token, head, d], tokens of all rows of a tensor counted through.
-struct Problem {
-    ref::Type type;
-    int64_t h, hkv, d, s, t, computed; // s, t: tokens of a row; computed: the bound of queries
-    double scale;
-    bool causal, strange_v;
-    std::vector<int64_t> q_first, q_len, k_first, k_len;
-    std::vector<double> q, k, v;
-    int64_t tokens; // rows of o and lse, times heads
-};
+} // namespace
 
-Problem numbers(const Shape& s, ref::Type type, Random& random) {
+Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
     p.type = type, p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.causal = s.causal;
     const bool zero = s.lens == Lens::with_zero;
-    p.q_len = s.list_q ? lengths(s.seqs, s.sq, zero, random) : std::vector<int64_t>(static_cast<size_t>(s.seqs), s.sq);
-    p.k_len = s.list_k ? lengths(s.seqs, s.sk, false, random) : std::vector<int64_t>(static_cast<size_t>(s.seqs), s.sk);
+    p.q_len = s.list_q ? lengths(s.seqs, s.sq, zero, random, s.longest)
+                       : std::vector<int64_t>(static_cast<size_t>(s.seqs), s.sq);
+    p.k_len = s.list_k ? lengths(s.seqs, s.sk, false, random, s.longest)
+                       : std::vector<int64_t>(static_cast<size_t>(s.seqs), s.sk);
     int64_t q_all = 0, k_all = 0;
     for (int64_t b = 0; b < s.seqs; ++b) {
         const auto i = static_cast<size_t>(b);
@@ -79,10 +52,13 @@ Problem numbers(const Shape& s, ref::Type type, Random& random) {
     p.s = s.list_q ? q_all : s.sq;
     p.t = s.list_k ? k_all : s.sk;
     p.computed = s.max_q != 0 ? s.max_q : p.s;
-    p.scale = s.scale != 0 ? static_cast<double>(s.scale) : static_cast<double>(static_cast<float>(1 / std::sqrt(s.d)));
+    p.scale = s.scale != 0 || s.scale_given ? static_cast<double>(s.scale)
+                                            : static_cast<double>(static_cast<float>(1 / std::sqrt(s.d)));
     p.tokens = s.list_q ? q_all : s.seqs * s.sq;
     return p;
 }
+
+namespace {
 
 // [rows, tokens, heads, d] in one of the layouts; `all` is how many heads lie side by side (more than `heads` for qkv).
 View tokens_view(const Shape& s, ref::Type type, int64_t rows, int64_t tokens, int64_t heads, int64_t all) {
@@ -166,7 +142,7 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
     }
     const std::vector<int64_t> have = p.k_len;
     if (s.lens != Lens::none) {
-        std::vector<int64_t> told = lengths(s.seqs, s.sk, s.lens == Lens::with_zero, random);
+        std::vector<int64_t> told = lengths(s.seqs, s.sk, s.lens == Lens::with_zero, random, s.longest);
         for (size_t i = 0; i < told.size(); ++i) {
             told[i] = s.lens == Lens::full ? s.sk : s.lens != Lens::wrong ? told[i] : i % 2 ? s.sk + 100000 : -5;
             p.k_len[i] = std::clamp<int64_t>(told[i], 0, have[i]);
@@ -285,7 +261,9 @@ private:
     std::vector<Allowed> out_;
 };
 
-Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+} // namespace
+
+Case attention::build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
     Case c = make_case<spark_attention_args>("attention", name, SPARK_OP_ATTENTION);
     Random random(seed, name);
     auto p = std::make_shared<Problem>(numbers(s, type, random));
@@ -293,6 +271,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     add_lengths(c, s, *p, random);
     auto& args = c.as<spark_attention_args>();
     args.scale = s.scale;
+    args.hdr.given = s.scale_given ? SPARK_ATTENTION_GIVEN_SCALE : 0;
     args.max_seqlen_q = s.max_q;
     args.max_seqlen_k = s.max_k;
     args.hdr.flags = s.flags | (s.causal ? static_cast<unsigned>(SPARK_ATTENTION_CAUSAL) : 0u);
@@ -314,8 +293,16 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     return c;
 }
 
+namespace {
+
 Entry entry(const Shape& s, ref::Type type, const std::string& name) {
-    return {"attention", name, s.tier, [=](uint64_t seed) { return build(s, type, name, seed); }};
+    return {"attention", name, s.tier, [=](uint64_t seed) {
+                Case c = build(s, type, name, seed);
+                if (s.twins) {
+                    add_twins(c, s, type, seed);
+                }
+                return c;
+            }};
 }
 
 void named(std::vector<Entry>& all) {
@@ -368,6 +355,7 @@ Entry random(uint64_t seed, int64_t index) {
         *misalign = r.chance(0.06) ? r.between(1, 7) : 0;
     }
     s.scale = r.pick<float>({0, 0, 0.05f, 1});
+    s.scale_given = r.chance(0.5);
     s.spread = r.pick<double>({1, 1, 4});
     s.max_q = s.list_q && r.chance(0.7) ? s.sq : 0;
     s.max_k = r.chance(0.3) ? std::max<int64_t>(s.sk, 1) : 0;

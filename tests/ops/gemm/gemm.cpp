@@ -25,6 +25,7 @@ struct Shape {
     int64_t a_misalign = 0, b_misalign = 0, d_misalign = 0; // elements off the 16-byte boundary
     unsigned layouts = ALL_LAYOUTS, types = BF16, outs = BF16;
     float alpha = 1, beta = 0;
+    bool alpha_given = false;                // a 0 is 0, not the default
     bool in_place = false, c_unread = false; // c_unread: c is there, all NaN, and beta is 0
     Bias bias = Bias::none;
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
@@ -172,12 +173,13 @@ Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const
     args.beta = s.beta;
     args.activation = s.activation;
     args.hdr.flags = s.flags;
+    args.hdr.given = s.alpha_given ? SPARK_GEMM_GIVEN_ALPHA : 0;
     c.large = s.tier == Tier::card;
     c.note = "B " + std::to_string(s.batch) + ", M " + std::to_string(s.m) + ", N " + std::to_string(s.n) + ", K " +
              std::to_string(s.k);
 
     auto p = std::make_shared<Problem>();
-    p->op.alpha = s.alpha == 0 ? 1 : s.alpha;
+    p->op.alpha = s.alpha == 0 && !s.alpha_given ? 1 : s.alpha;
     p->op.beta = s.beta;
     p->op.activation = static_cast<ref::Activation>(s.activation); // the enums agree by design of both
     p->out = out;
@@ -249,6 +251,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.b_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
     s.d_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
     s.alpha = r.pick<float>({1, 1, 0, -0.5f, 3});
+    s.alpha_given = r.chance(0.5);
     s.beta = r.pick<float>({0, 0, 1, -0.25f});
     s.in_place = s.beta != 0 && r.chance(0.5);
     s.c_unread = s.beta == 0 && r.chance(0.2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the cases of the norms share: how a row of a table of situations becomes entries, operands of rows and columns,
 // and the error that FP32 allows. Knows no operator's arguments. A Shape, which is the row of such a table, has the
-// fields name, rows1, rows0, n, pad, pad1, y_pad, misalign, types, in_place, special, eps and tier.
+// fields name, rows1, rows0, n, pad, pad1, y_pad, misalign, types, in_place, special, ends, eps and tier.
 #pragma once
 
 #include "ops/families.h"
@@ -13,6 +13,56 @@
 namespace check {
 
 enum class Column { same, f32, none }; // the dtype of a weight or bias
+
+// A row near the ends of the type's range, where sums of its values or squares leave it; beyond the range: its end.
+enum class Ends {
+    none,
+    e19,         // values of 1e19, whose squares overflow FP32
+    e30,         // of 1e30
+    e38,         // of 1.5e38 to 3e38
+    most,        // the largest number, with either sign
+    equal,       // the largest number throughout: its sum overflows, its deviation is 0
+    opposite,    // 3e38 and -1e38: so do differences from their mean
+    normal,      // the smallest normal number, with either sign
+    subnormal,   // numbers below it
+    one_least,   // the smallest number once, and zeros
+    equal_least, // the smallest number throughout
+    mixed,       // from the smallest to the largest
+};
+
+inline double value_of(Ends ends, ref::Type type, int64_t i, bool chosen, Random& random) {
+    const ref::Format f = ref::format_of(type);
+    const double normal = std::ldexp(1.0, f.min_exponent()), least = std::ldexp(normal, -f.fraction_bits);
+    const double most = std::ldexp(2 - std::ldexp(1.0, -f.fraction_bits), f.max_exponent());
+    const double sign = random.chance(0.5) ? 1 : -1, part = random.unit();
+    switch (ends) {
+    case Ends::none: break;
+    case Ends::e19: return std::clamp(sign * (1 + part) * 1e19, -most, most);
+    case Ends::e30: return std::clamp(sign * (1 + part) * 1e30, -most, most);
+    case Ends::e38: return std::clamp(sign * (1 + part) * 1.5e38, -most, most);
+    case Ends::most: return sign * most;
+    case Ends::equal: return most;
+    case Ends::opposite: return std::clamp(i % 2 == 0 ? 3e38 : -1e38, -most, most);
+    case Ends::normal: return sign * normal;
+    case Ends::subnormal: return sign * part * normal;
+    case Ends::one_least: return chosen ? least : 0;
+    case Ends::equal_least: return least;
+    case Ends::mixed:
+        return sign * std::ldexp(1 + part / 2, static_cast<int>(random.between(f.min_exponent(), f.max_exponent())));
+    }
+    return 0;
+}
+
+inline void make_ends(Case& c, const Operand& operand, Ends ends, int64_t row, int64_t n, Random& random) {
+    if (ends == Ends::none || (row + 1) * n > operand.view.count()) {
+        return;
+    }
+    const int64_t chosen = random.below(n);
+    for (int64_t i = 0; i < n; ++i) {
+        ref::store(operand.view.type, value_of(ends, operand.view.type, i, i == chosen, random),
+                   c.element(operand, row * n + i));
+    }
+}
 
 template <class Shape> struct RowCases {
     const char* op;
@@ -54,6 +104,9 @@ template <class Shape> void draw_rows(Random& r, Shape& s) {
     s.special = r.chance(0.3)
                     ? r.pick<Special>({Special::nan_row, Special::inf_row, Special::denormal_row, Special::zero_row})
                     : Special::none;
+    if (s.special == Special::none && r.chance(0.2)) {
+        s.ends = static_cast<Ends>(r.between(1, static_cast<int64_t>(Ends::mixed)));
+    }
 }
 
 // An input of rows, laid out as the shape says, with random values.
@@ -115,17 +168,18 @@ template <class Shape> void finish(Case& c, const Shape& s) {
 inline double sum_steps(int64_t n) { return static_cast<double>((n + 31) / 32) + 8 + 9; }
 
 // The relative error of r = 1 / sqrt(q + eps) that FP32 allows, u = 2^-24, where q is the sum or the mean of n squares;
-// `underflow`: what the squares may lose below the smallest FP32 number, as a part of q.
+// `losses`: how many halves of the smallest FP32 number, 2^-150, q may lose below it. Where q + eps is below 2^-112 the
+// row is lifted first, so that it is at most 2^-38 of it each.
 //   v^2 one rounding; the sum of non-negative terms; 1/n and its product 2; + eps 1. The square root halves the
 //   relative error of its argument.
 //   rsqrt.approx is within 2^-22.9 (PTX ISA); 1/sqrt in two approximate steps within 2^-22. The product with v rounds
 //   once more.
-inline double error_of_r(double q, double eps, int64_t n, double underflow) {
+inline double error_of_r(double q, double eps, int64_t n, double losses) {
     constexpr double u = 0x1p-24;
     if (q + eps == 0 || !std::isfinite(q)) { // r is infinite or 0 or NaN, whatever the order of the sum
         return 0;
     }
-    const double sum_error = (sum_steps(n) + 4) * u * q + underflow;
+    const double sum_error = (sum_steps(n) + 4) * u * q + losses * std::min(0x1p-150, 0x1p-38 * (q + eps));
     const double relative = std::min(sum_error / (q + eps), 0.5);
     return relative / (2 * (1 - relative)) + 0x1p-22 + u;
 }

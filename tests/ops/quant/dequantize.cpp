@@ -119,7 +119,7 @@ Case build(const Shape& s, Record format, ref::Type type, const std::string& nam
     c.add("y", offsetof(Args, y), rows_view(type, s, s.n, s.y_pad, s.y_pad1),
           static_cast<size_t>(16 + s.y_misalign * size), true);
     c.as<Args>().x.quant.scheme = SPARK_QUANT_RECORD;
-    c.as<Args>().x.quant.block[0] = static_cast<uint32_t>(format);
+    c.as<Args>().x.quant.record = static_cast<uint16_t>(format);
     c.exact = true;
     c.large = s.tier == Tier::card;
     c.note = std::string(name_of(format)) + ", rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) +

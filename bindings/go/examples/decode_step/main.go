@@ -135,7 +135,8 @@ func (l *layer) step() []spark.Op {
 	// Queries and keys are neighbours in a row of the projection: one call turns both.
 	turned := l.qkv.Strided(0, []int{b, heads + 1, head}, []int{qkv, head, 1})
 	return []spark.Op{
-		spark.Rmsnorm{X: l.x.View(b, hidden), Weight: l.normWeight.View(hidden), Y: l.h.View(b, hidden), Eps: 1e-5},
+		spark.Rmsnorm{X: l.x.View(b, hidden), Weight: l.normWeight.View(hidden), Y: l.h.View(b, hidden),
+			Eps: spark.F32(1e-5)},
 		spark.Gemm{A: l.h.View(b, hidden), B: l.qkvWeight.View(qkv, hidden), D: l.qkv.View(b, qkv), Workspace: l.scratch},
 		spark.Rope{Positions: l.positions.View(b), X: turned, Y: turned},
 		spark.KVAppend{

@@ -5,6 +5,8 @@ pub const SPARK_VERSION_MAJOR: u32 = 0;
 pub const SPARK_VERSION_MINOR: u32 = 1;
 pub const SPARK_VERSION_PATCH: u32 = 0;
 pub const SPARK_ABI: u32 = 0;
+pub type __uint8_t = ::std::os::raw::c_uchar;
+pub type __uint16_t = ::std::os::raw::c_ushort;
 pub type __int32_t = ::std::os::raw::c_int;
 pub type __uint32_t = ::std::os::raw::c_uint;
 pub type __int64_t = ::std::os::raw::c_long;
@@ -29,6 +31,7 @@ pub const SPARK_ERR_INVALID_DEVICE: spark_status = 1011;
 pub const SPARK_ERR_WORKSPACE_TOO_SMALL: spark_status = 1012;
 pub const SPARK_ERR_BUFFER_TOO_SMALL: spark_status = 1013;
 pub const SPARK_ERR_INVALID_VALUE: spark_status = 1014;
+pub const SPARK_ERR_INVALID_CAPTURE: spark_status = 1015;
 pub const SPARK_ERR_UNSUPPORTED: spark_status = 2000;
 pub const SPARK_ERR_UNSUPPORTED_OP: spark_status = 2001;
 pub const SPARK_ERR_UNSUPPORTED_ARCH: spark_status = 2002;
@@ -41,6 +44,7 @@ pub const SPARK_ERR_NO_DRIVER: spark_status = 3000;
 pub const SPARK_ERR_NO_DEVICE: spark_status = 3001;
 pub const SPARK_ERR_DRIVER: spark_status = 3002;
 pub const SPARK_ERR_LAUNCH: spark_status = 3003;
+pub const SPARK_ERR_DEVICE_MEMORY: spark_status = 3004;
 pub const SPARK_ERR_HOST_MEMORY: spark_status = 4000;
 pub const SPARK_ERR_INTERNAL: spark_status = 4001;
 pub const SPARK_STATUS_FORCE32: spark_status = 2147483647;
@@ -94,10 +98,13 @@ pub struct spark_quant {
     pub scale_layout: spark_scale_layout,
     pub scale_dtype: spark_dtype,
     pub zero_dtype: spark_dtype,
-    pub block: [u32; 2usize],
+    pub block: [u16; 6usize],
+    pub record: u16,
+    pub tile: [u8; 2usize],
     pub scale: spark_devptr,
     pub scale_bytes: u64,
     pub zero_point: spark_devptr,
+    pub zero_bytes: u64,
     pub global_scale: spark_devptr,
     pub scale_stride: [i64; 6usize],
     pub global_stride: i64,
@@ -123,7 +130,6 @@ pub struct spark_tensor {
     pub shape: [i64; 6usize],
     pub stride: [i64; 6usize],
     pub quant: spark_quant,
-    pub reserved2: [u64; 2usize],
 }
 impl Default for spark_tensor {
     fn default() -> Self {
@@ -145,7 +151,7 @@ pub struct spark_args {
     pub struct_size: u32,
     pub op: u32,
     pub flags: u32,
-    pub reserved: u32,
+    pub given: u32,
     pub next: u64,
 }
 #[repr(C)]
@@ -195,7 +201,7 @@ pub struct spark_error {
     pub driver_code: i32,
     pub op: u32,
     pub field: u32,
-    pub message: [::std::os::raw::c_char; 236usize],
+    pub message: [::std::os::raw::c_char; 1024usize],
 }
 impl Default for spark_error {
     fn default() -> Self {
@@ -241,6 +247,42 @@ pub struct spark_context_desc {
     pub offline_arch: u32,
     pub cu_context: u64,
 }
+pub const SPARK_STREAM_NONE: spark_stream_flag = 0;
+pub const SPARK_STREAM_BLOCKING: spark_stream_flag = 1;
+pub const SPARK_STREAM_FLAG_FORCE32: spark_stream_flag = 2147483647;
+pub type spark_stream_flag = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct spark_stream_desc {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub priority: i32,
+    pub reserved: u32,
+}
+pub const SPARK_EVENT_NONE: spark_event_flag = 0;
+pub const SPARK_EVENT_NO_TIMING: spark_event_flag = 1;
+pub const SPARK_EVENT_BLOCKING_SYNC: spark_event_flag = 2;
+pub const SPARK_EVENT_FLAG_FORCE32: spark_event_flag = 2147483647;
+pub type spark_event_flag = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct spark_event_desc {
+    pub struct_size: u32,
+    pub flags: u32,
+}
+pub const SPARK_CAPTURE_THREAD_LOCAL: spark_capture_mode = 0;
+pub const SPARK_CAPTURE_GLOBAL: spark_capture_mode = 1;
+pub const SPARK_CAPTURE_RELAXED: spark_capture_mode = 2;
+pub const SPARK_CAPTURE_MODE_FORCE32: spark_capture_mode = 2147483647;
+pub type spark_capture_mode = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct spark_graph_desc {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub mode: u32,
+    pub reserved: u32,
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct spark_context {
@@ -265,18 +307,23 @@ pub const SPARK_FIELD_UNIT_STRIDE: spark_field_flag = 8;
 pub const SPARK_FIELD_PACKED: spark_field_flag = 16;
 pub const SPARK_FIELD_BROADCAST: spark_field_flag = 32;
 pub const SPARK_FIELD_QUANT: spark_field_flag = 64;
+pub const SPARK_FIELD_REQUIRED: spark_field_flag = 128;
 pub const SPARK_FIELD_FORCE32: spark_field_flag = 2147483647;
 pub type spark_field_flag = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct spark_field {
+    pub struct_size: u32,
+    pub kind: u32,
     pub name: *const ::std::os::raw::c_char,
     pub doc: *const ::std::os::raw::c_char,
     pub shape: *const ::std::os::raw::c_char,
     pub choices: *const ::std::os::raw::c_char,
+    pub default_text: *const ::std::os::raw::c_char,
+    pub default_value: f64,
     pub dtype_mask: u64,
     pub alias_mask: u64,
-    pub kind: u32,
+    pub needs_mask: u64,
     pub flags: u32,
     pub offset: u32,
     pub size: u32,
@@ -284,7 +331,8 @@ pub struct spark_field {
     pub max_ndim: u32,
     pub align: u32,
     pub dtype_as: u32,
-    pub needs: u32,
+    pub given: u32,
+    pub num_forms: u32,
     pub reserved: u32,
 }
 impl Default for spark_field {
@@ -296,21 +344,53 @@ impl Default for spark_field {
         }
     }
 }
+pub const SPARK_FORM_NONE: spark_form_flag = 0;
+pub const SPARK_FORM_GLOBAL_SCALE: spark_form_flag = 1;
+pub const SPARK_FORM_FORCE32: spark_form_flag = 2147483647;
+pub type spark_form_flag = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_quant_form {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub name: *const ::std::os::raw::c_char,
+    pub doc: *const ::std::os::raw::c_char,
+    pub dtype_mask: u64,
+    pub scale_dtype_mask: u64,
+    pub zero_dtype_mask: u64,
+    pub scheme: u32,
+    pub layout_mask: u32,
+    pub record: u32,
+    pub record_bytes: u32,
+    pub record_elements: u32,
+    pub num_blocks: u32,
+    pub block: [u16; 6usize],
+    pub reserved: [u16; 2usize],
+}
+impl Default for spark_quant_form {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct spark_op_desc {
+    pub struct_size: u32,
+    pub op: u32,
     pub name: *const ::std::os::raw::c_char,
     pub doc: *const ::std::os::raw::c_char,
     pub family: *const ::std::os::raw::c_char,
     pub flag_choices: *const ::std::os::raw::c_char,
-    pub fields: *const spark_field,
-    pub op: u32,
     pub num_fields: u32,
     pub args_size: u32,
     pub first_size: u32,
     pub flags_mask: u32,
+    pub given_mask: u32,
     pub since: u32,
-    pub reserved: [u32; 2usize],
 }
 impl Default for spark_op_desc {
     fn default() -> Self {
@@ -332,6 +412,9 @@ extern "C" {
 }
 extern "C" {
     pub fn spark_dtype_name(dtype: spark_dtype) -> *const ::std::os::raw::c_char;
+}
+extern "C" {
+    pub fn spark_dtype_bits(dtype: spark_dtype) -> u32;
 }
 pub const SPARK_LOG_OFF: spark_log_level = 0;
 pub const SPARK_LOG_ERROR: spark_log_level = 1;
@@ -417,6 +500,26 @@ extern "C" {
     ) -> spark_status;
 }
 extern "C" {
+    pub fn spark_mem_copy_to_device_async(
+        ctx: *mut spark_context,
+        dst: spark_devptr,
+        src: *const ::std::os::raw::c_void,
+        bytes: u64,
+        stream: spark_stream,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+extern "C" {
+    pub fn spark_mem_copy_to_host_async(
+        ctx: *mut spark_context,
+        dst: *mut ::std::os::raw::c_void,
+        src: spark_devptr,
+        bytes: u64,
+        stream: spark_stream,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+extern "C" {
     pub fn spark_mem_copy(
         ctx: *mut spark_context,
         dst: spark_devptr,
@@ -437,7 +540,66 @@ extern "C" {
     ) -> spark_status;
 }
 extern "C" {
-    pub fn spark_stream_create(ctx: *mut spark_context, out: *mut spark_stream, err: *mut spark_error) -> spark_status;
+    pub fn spark_mem_alloc_async(
+        ctx: *mut spark_context,
+        bytes: u64,
+        stream: spark_stream,
+        out: *mut spark_devptr,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+extern "C" {
+    pub fn spark_mem_free_async(
+        ctx: *mut spark_context,
+        data: spark_devptr,
+        stream: spark_stream,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+extern "C" {
+    pub fn spark_host_alloc(
+        ctx: *mut spark_context,
+        bytes: u64,
+        out: *mut *mut ::std::os::raw::c_void,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+extern "C" {
+    pub fn spark_host_free(
+        ctx: *mut spark_context,
+        data: *mut ::std::os::raw::c_void,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+extern "C" {
+    pub fn spark_peer_can_access(
+        ctx: *mut spark_context,
+        peer: *mut spark_context,
+        can: *mut u32,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+extern "C" {
+    pub fn spark_peer_enable(ctx: *mut spark_context, peer: *mut spark_context, err: *mut spark_error) -> spark_status;
+}
+extern "C" {
+    pub fn spark_mem_copy_peer(
+        dst_ctx: *mut spark_context,
+        dst: spark_devptr,
+        src_ctx: *mut spark_context,
+        src: spark_devptr,
+        bytes: u64,
+        stream: spark_stream,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+extern "C" {
+    pub fn spark_stream_create(
+        ctx: *mut spark_context,
+        desc: *const spark_stream_desc,
+        out: *mut spark_stream,
+        err: *mut spark_error,
+    ) -> spark_status;
 }
 extern "C" {
     pub fn spark_stream_destroy(ctx: *mut spark_context, stream: spark_stream, err: *mut spark_error) -> spark_status;
@@ -466,7 +628,12 @@ extern "C" {
     ) -> spark_status;
 }
 extern "C" {
-    pub fn spark_event_create(ctx: *mut spark_context, out: *mut spark_event, err: *mut spark_error) -> spark_status;
+    pub fn spark_event_create(
+        ctx: *mut spark_context,
+        desc: *const spark_event_desc,
+        out: *mut spark_event,
+        err: *mut spark_error,
+    ) -> spark_status;
 }
 extern "C" {
     pub fn spark_event_destroy(ctx: *mut spark_context, event: spark_event, err: *mut spark_error) -> spark_status;
@@ -500,13 +667,26 @@ extern "C" {
     ) -> spark_status;
 }
 extern "C" {
-    pub fn spark_graph_begin(ctx: *mut spark_context, stream: spark_stream, err: *mut spark_error) -> spark_status;
+    pub fn spark_graph_begin(
+        ctx: *mut spark_context,
+        stream: spark_stream,
+        desc: *const spark_graph_desc,
+        err: *mut spark_error,
+    ) -> spark_status;
 }
 extern "C" {
     pub fn spark_graph_end(
         ctx: *mut spark_context,
         stream: spark_stream,
         out: *mut spark_graph,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+extern "C" {
+    pub fn spark_graph_end_update(
+        ctx: *mut spark_context,
+        stream: spark_stream,
+        graph: spark_graph,
         err: *mut spark_error,
     ) -> spark_status;
 }
@@ -574,6 +754,12 @@ extern "C" {
 extern "C" {
     pub fn spark_op_at(index: u32) -> *const spark_op_desc;
 }
+extern "C" {
+    pub fn spark_op_field(op: u32, field: u32) -> *const spark_field;
+}
+extern "C" {
+    pub fn spark_op_form(op: u32, field: u32, form: u32) -> *const spark_quant_form;
+}
 pub const SPARK_OP_NONE: spark_op = 0;
 pub const SPARK_OP_GEMM: spark_op = 1;
 pub const SPARK_OP_ATTENTION: spark_op = 3;
@@ -600,6 +786,9 @@ pub const SPARK_ACTIVATION_RELU: spark_activation_kind = 4;
 pub const SPARK_ACTIVATION_RELU_SQUARED: spark_activation_kind = 5;
 pub const SPARK_ACTIVATION_FORCE32: spark_activation_kind = 2147483647;
 pub type spark_activation_kind = ::std::os::raw::c_uint;
+pub const SPARK_GEMM_GIVEN_ALPHA: spark_gemm_given = 1;
+pub const SPARK_GEMM_GIVEN_FORCE32: spark_gemm_given = 2147483647;
+pub type spark_gemm_given = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct spark_gemm_args {
@@ -634,6 +823,11 @@ extern "C" {
 pub const SPARK_ATTENTION_CAUSAL: spark_attention_flag = 256;
 pub const SPARK_ATTENTION_FLAG_FORCE32: spark_attention_flag = 2147483647;
 pub type spark_attention_flag = ::std::os::raw::c_uint;
+pub const SPARK_ATTENTION_GIVEN_SCALE: spark_attention_given = 1;
+pub const SPARK_ATTENTION_GIVEN_MAX_SEQLEN_Q: spark_attention_given = 2;
+pub const SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K: spark_attention_given = 4;
+pub const SPARK_ATTENTION_GIVEN_FORCE32: spark_attention_given = 2147483647;
+pub type spark_attention_given = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct spark_attention_args {
@@ -830,6 +1024,10 @@ extern "C" {
 pub const SPARK_ROPE_INTERLEAVED: spark_rope_flag = 256;
 pub const SPARK_ROPE_FLAG_FORCE32: spark_rope_flag = 2147483647;
 pub type spark_rope_flag = ::std::os::raw::c_uint;
+pub const SPARK_ROPE_GIVEN_THETA: spark_rope_given = 1;
+pub const SPARK_ROPE_GIVEN_ROTARY_DIM: spark_rope_given = 2;
+pub const SPARK_ROPE_GIVEN_FORCE32: spark_rope_given = 2147483647;
+pub type spark_rope_given = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct spark_rope_args {
@@ -972,6 +1170,9 @@ extern "C" {
 pub const SPARK_SOFTMAX_LOG: spark_softmax_flag = 256;
 pub const SPARK_SOFTMAX_FLAG_FORCE32: spark_softmax_flag = 2147483647;
 pub type spark_softmax_flag = ::std::os::raw::c_uint;
+pub const SPARK_SOFTMAX_GIVEN_SCALE: spark_softmax_given = 1;
+pub const SPARK_SOFTMAX_GIVEN_FORCE32: spark_softmax_given = 2147483647;
+pub type spark_softmax_given = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct spark_softmax_args {

@@ -24,18 +24,21 @@ macro_rules! layout {
 
 #[test]
 fn spark_quant_layout() {
-    layout!(spark_quant, 112,
+    layout!(spark_quant, 128,
         scheme 0, 4;
         scale_layout 4, 4;
         scale_dtype 8, 4;
         zero_dtype 12, 4;
-        block 16, 8;
-        scale 24, 8;
-        scale_bytes 32, 8;
-        zero_point 40, 8;
-        global_scale 48, 8;
-        scale_stride 56, 48;
-        global_stride 104, 8;
+        block 16, 12;
+        record 28, 2;
+        tile 30, 2;
+        scale 32, 8;
+        scale_bytes 40, 8;
+        zero_point 48, 8;
+        zero_bytes 56, 8;
+        global_scale 64, 8;
+        scale_stride 72, 48;
+        global_stride 120, 8;
     );
 }
 
@@ -50,8 +53,7 @@ fn spark_tensor_layout() {
         reserved 28, 4;
         shape 32, 48;
         stride 80, 48;
-        quant 128, 112;
-        reserved2 240, 16;
+        quant 128, 128;
     );
 }
 
@@ -61,7 +63,7 @@ fn spark_args_layout() {
         struct_size 0, 4;
         op 4, 4;
         flags 8, 4;
-        reserved 12, 4;
+        given 12, 4;
         next 16, 8;
     );
 }
@@ -96,13 +98,13 @@ fn spark_op_info_layout() {
 
 #[test]
 fn spark_error_layout() {
-    layout!(spark_error, 256,
+    layout!(spark_error, 1044,
         struct_size 0, 4;
         status 4, 4;
         driver_code 8, 4;
         op 12, 4;
         field 16, 4;
-        message 20, 236;
+        message 20, 1024;
     );
 }
 
@@ -137,42 +139,96 @@ fn spark_context_desc_layout() {
 }
 
 #[test]
+fn spark_stream_desc_layout() {
+    layout!(spark_stream_desc, 16,
+        struct_size 0, 4;
+        flags 4, 4;
+        priority 8, 4;
+        reserved 12, 4;
+    );
+}
+
+#[test]
+fn spark_event_desc_layout() {
+    layout!(spark_event_desc, 8,
+        struct_size 0, 4;
+        flags 4, 4;
+    );
+}
+
+#[test]
+fn spark_graph_desc_layout() {
+    layout!(spark_graph_desc, 16,
+        struct_size 0, 4;
+        flags 4, 4;
+        mode 8, 4;
+        reserved 12, 4;
+    );
+}
+
+#[test]
 fn spark_field_layout() {
-    layout!(spark_field, 88,
-        name 0, 8;
-        doc 8, 8;
-        shape 16, 8;
-        choices 24, 8;
-        dtype_mask 32, 8;
-        alias_mask 40, 8;
-        kind 48, 4;
-        flags 52, 4;
-        offset 56, 4;
-        size 60, 4;
-        min_ndim 64, 4;
-        max_ndim 68, 4;
-        align 72, 4;
-        dtype_as 76, 4;
-        needs 80, 4;
+    layout!(spark_field, 120,
+        struct_size 0, 4;
+        kind 4, 4;
+        name 8, 8;
+        doc 16, 8;
+        shape 24, 8;
+        choices 32, 8;
+        default_text 40, 8;
+        default_value 48, 8;
+        dtype_mask 56, 8;
+        alias_mask 64, 8;
+        needs_mask 72, 8;
+        flags 80, 4;
+        offset 84, 4;
+        size 88, 4;
+        min_ndim 92, 4;
+        max_ndim 96, 4;
+        align 100, 4;
+        dtype_as 104, 4;
+        given 108, 4;
+        num_forms 112, 4;
+        reserved 116, 4;
+    );
+}
+
+#[test]
+fn spark_quant_form_layout() {
+    layout!(spark_quant_form, 88,
+        struct_size 0, 4;
+        flags 4, 4;
+        name 8, 8;
+        doc 16, 8;
+        dtype_mask 24, 8;
+        scale_dtype_mask 32, 8;
+        zero_dtype_mask 40, 8;
+        scheme 48, 4;
+        layout_mask 52, 4;
+        record 56, 4;
+        record_bytes 60, 4;
+        record_elements 64, 4;
+        num_blocks 68, 4;
+        block 72, 12;
         reserved 84, 4;
     );
 }
 
 #[test]
 fn spark_op_desc_layout() {
-    layout!(spark_op_desc, 72,
-        name 0, 8;
-        doc 8, 8;
-        family 16, 8;
-        flag_choices 24, 8;
-        fields 32, 8;
-        op 40, 4;
-        num_fields 44, 4;
-        args_size 48, 4;
-        first_size 52, 4;
-        flags_mask 56, 4;
+    layout!(spark_op_desc, 64,
+        struct_size 0, 4;
+        op 4, 4;
+        name 8, 8;
+        doc 16, 8;
+        family 24, 8;
+        flag_choices 32, 8;
+        num_fields 40, 4;
+        args_size 44, 4;
+        first_size 48, 4;
+        flags_mask 52, 4;
+        given_mask 56, 4;
         since 60, 4;
-        reserved 64, 8;
     );
 }
 
@@ -392,6 +448,7 @@ fn values() {
     assert_eq!(SPARK_ERR_WORKSPACE_TOO_SMALL, 1012);
     assert_eq!(SPARK_ERR_BUFFER_TOO_SMALL, 1013);
     assert_eq!(SPARK_ERR_INVALID_VALUE, 1014);
+    assert_eq!(SPARK_ERR_INVALID_CAPTURE, 1015);
     assert_eq!(SPARK_ERR_UNSUPPORTED, 2000);
     assert_eq!(SPARK_ERR_UNSUPPORTED_OP, 2001);
     assert_eq!(SPARK_ERR_UNSUPPORTED_ARCH, 2002);
@@ -404,6 +461,7 @@ fn values() {
     assert_eq!(SPARK_ERR_NO_DEVICE, 3001);
     assert_eq!(SPARK_ERR_DRIVER, 3002);
     assert_eq!(SPARK_ERR_LAUNCH, 3003);
+    assert_eq!(SPARK_ERR_DEVICE_MEMORY, 3004);
     assert_eq!(SPARK_ERR_HOST_MEMORY, 4000);
     assert_eq!(SPARK_ERR_INTERNAL, 4001);
     assert_eq!(SPARK_STATUS_FORCE32, 2147483647);
@@ -452,6 +510,17 @@ fn values() {
     assert_eq!(SPARK_OP_INFO_LOADED, 2);
     assert_eq!(SPARK_OP_INFO_EMPTY, 4);
     assert_eq!(SPARK_OP_INFO_FORCE32, 2147483647);
+    assert_eq!(SPARK_STREAM_NONE, 0);
+    assert_eq!(SPARK_STREAM_BLOCKING, 1);
+    assert_eq!(SPARK_STREAM_FLAG_FORCE32, 2147483647);
+    assert_eq!(SPARK_EVENT_NONE, 0);
+    assert_eq!(SPARK_EVENT_NO_TIMING, 1);
+    assert_eq!(SPARK_EVENT_BLOCKING_SYNC, 2);
+    assert_eq!(SPARK_EVENT_FLAG_FORCE32, 2147483647);
+    assert_eq!(SPARK_CAPTURE_THREAD_LOCAL, 0);
+    assert_eq!(SPARK_CAPTURE_GLOBAL, 1);
+    assert_eq!(SPARK_CAPTURE_RELAXED, 2);
+    assert_eq!(SPARK_CAPTURE_MODE_FORCE32, 2147483647);
     assert_eq!(SPARK_KIND_NONE, 0);
     assert_eq!(SPARK_KIND_TENSOR, 1);
     assert_eq!(SPARK_KIND_F32, 2);
@@ -470,7 +539,11 @@ fn values() {
     assert_eq!(SPARK_FIELD_PACKED, 16);
     assert_eq!(SPARK_FIELD_BROADCAST, 32);
     assert_eq!(SPARK_FIELD_QUANT, 64);
+    assert_eq!(SPARK_FIELD_REQUIRED, 128);
     assert_eq!(SPARK_FIELD_FORCE32, 2147483647);
+    assert_eq!(SPARK_FORM_NONE, 0);
+    assert_eq!(SPARK_FORM_GLOBAL_SCALE, 1);
+    assert_eq!(SPARK_FORM_FORCE32, 2147483647);
     assert_eq!(SPARK_LOG_OFF, 0);
     assert_eq!(SPARK_LOG_ERROR, 1);
     assert_eq!(SPARK_LOG_WARN, 2);
@@ -501,8 +574,14 @@ fn values() {
     assert_eq!(SPARK_ACTIVATION_RELU, 4);
     assert_eq!(SPARK_ACTIVATION_RELU_SQUARED, 5);
     assert_eq!(SPARK_ACTIVATION_FORCE32, 2147483647);
+    assert_eq!(SPARK_GEMM_GIVEN_ALPHA, 1);
+    assert_eq!(SPARK_GEMM_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_ATTENTION_CAUSAL, 256);
     assert_eq!(SPARK_ATTENTION_FLAG_FORCE32, 2147483647);
+    assert_eq!(SPARK_ATTENTION_GIVEN_SCALE, 1);
+    assert_eq!(SPARK_ATTENTION_GIVEN_MAX_SEQLEN_Q, 2);
+    assert_eq!(SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K, 4);
+    assert_eq!(SPARK_ATTENTION_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_RMSNORM_NORMALIZE_ROUNDED, 256);
     assert_eq!(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT, 512);
     assert_eq!(SPARK_RMSNORM_WEIGHT_PLUS_ONE, 1024);
@@ -513,8 +592,13 @@ fn values() {
     assert_eq!(SPARK_LAYERNORM_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_ROPE_INTERLEAVED, 256);
     assert_eq!(SPARK_ROPE_FLAG_FORCE32, 2147483647);
+    assert_eq!(SPARK_ROPE_GIVEN_THETA, 1);
+    assert_eq!(SPARK_ROPE_GIVEN_ROTARY_DIM, 2);
+    assert_eq!(SPARK_ROPE_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_GLU_ROUND_ACTIVATION, 256);
     assert_eq!(SPARK_GLU_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_SOFTMAX_LOG, 256);
     assert_eq!(SPARK_SOFTMAX_FLAG_FORCE32, 2147483647);
+    assert_eq!(SPARK_SOFTMAX_GIVEN_SCALE, 1);
+    assert_eq!(SPARK_SOFTMAX_GIVEN_FORCE32, 2147483647);
 }

@@ -2,6 +2,7 @@
 //! What every operator's builder does; the builders themselves are generated (ops.rs).
 use crate::error::{check, field_text, Result};
 use crate::memory::Memory;
+use crate::tensor::Holds;
 use crate::{Context, Error, Status, Stream, Workspace};
 use libspark_sys as sys;
 use std::mem::size_of;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 /// It begins with `spark_args`, zeros are valid for it, and `OP` is its operator.
 pub(crate) unsafe trait Args: Default {
     const OP: u32;
+    /// The scalars that have no usual value.
+    const REQUIRED: &'static [&'static str];
 }
 
 /// Arguments, and the memory that they name.
@@ -21,6 +24,7 @@ pub(crate) struct Call<'a, A> {
     memory: Vec<&'a Arc<Memory>>,
     workspace: Option<&'a Workspace>,
     kernel_id: u64,
+    set: u32, // bit i: REQUIRED[i] has been set
 }
 
 /// What an operator call will do.
@@ -69,7 +73,8 @@ impl From<&sys::spark_op_info> for OpInfo {
 
 impl<'a, A: Args> Call<'a, A> {
     pub fn new() -> Self {
-        let mut made = Call { args: A::default(), memory: Vec::with_capacity(8), workspace: None, kernel_id: 0 };
+        let memory = Vec::with_capacity(8);
+        let mut made = Call { args: A::default(), memory, workspace: None, kernel_id: 0, set: 0 };
         made.head_mut().struct_size = size_of::<A>() as u32;
         made.head_mut().op = A::OP;
         made
@@ -87,9 +92,27 @@ impl<'a, A: Args> Call<'a, A> {
     }
 
     /// Notes the memory of a tensor.
-    pub fn hold(&mut self, (raw, memory): (sys::spark_tensor, Option<&'a Arc<Memory>>)) -> sys::spark_tensor {
-        self.memory.extend(memory);
+    pub fn hold(&mut self, (raw, memory): (sys::spark_tensor, Holds<'a>)) -> sys::spark_tensor {
+        self.memory.extend(memory.into_iter().flatten());
         raw
+    }
+
+    /// Notes that a required scalar has its value.
+    pub fn set(&mut self, bit: u32) {
+        self.set |= bit;
+    }
+
+    /// Notes that a scalar counts even where it is 0.
+    pub fn give(&mut self, bit: u32) {
+        self.head_mut().given |= bit;
+    }
+
+    /// Refuses a call that lacks a required scalar.
+    fn complete(&self) -> Result<()> {
+        match (0..A::REQUIRED.len()).find(|i| self.set >> i & 1 == 0) {
+            Some(i) => Err(Error::not_set(A::OP, A::REQUIRED[i])),
+            None => Ok(()),
+        }
     }
 
     pub fn flag(&mut self, bit: u32, on: bool) {
@@ -106,6 +129,7 @@ impl<'a, A: Args> Call<'a, A> {
     }
 
     pub fn query(&self, ctx: &Context) -> Result<OpInfo> {
+        self.complete()?;
         let mut info = empty_info();
         // SAFETY: the context is live, the pointers live for the call, and no device memory is touched.
         check(|err| unsafe { sys::spark_op_query(ctx.as_raw(), self.head(), &mut info, err) })?;
@@ -113,6 +137,7 @@ impl<'a, A: Args> Call<'a, A> {
     }
 
     pub fn prepare(&self, ctx: &Context) -> Result<OpInfo> {
+        self.complete()?;
         let mut info = empty_info();
         // SAFETY: the context is live, the pointers live for the call, and no device memory is touched.
         check(|err| unsafe { sys::spark_op_prepare(ctx.as_raw(), self.head(), &mut info, err) })?;
@@ -120,6 +145,7 @@ impl<'a, A: Args> Call<'a, A> {
     }
 
     pub fn launch(&self, stream: &Stream) -> Result<()> {
+        self.complete()?;
         let mut exec = sys::spark_exec {
             struct_size: size_of::<sys::spark_exec>() as u32,
             stream: stream.as_raw(),
@@ -143,6 +169,7 @@ impl<'a, A: Args> Call<'a, A> {
     }
 
     pub fn explain(&self, ctx: &Context) -> Result<String> {
+        self.complete()?;
         let mut text = vec![0u8; 4096];
         loop {
             let mut needed = 0;
@@ -164,6 +191,7 @@ impl<'a, A: Args> Call<'a, A> {
     }
 
     pub fn kernels(&self, ctx: &Context) -> Result<Vec<OpInfo>> {
+        self.complete()?;
         let mut infos = Vec::new();
         loop {
             let mut count = 0;
@@ -181,7 +209,7 @@ impl<'a, A: Args> Call<'a, A> {
 }
 
 macro_rules! operator {
-    ($(#[$about:meta])* $name:ident, $args:ident, $op:ident, $text:expr) => {
+    ($(#[$about:meta])* $name:ident, $args:ident, $op:ident, $required:expr) => {
         $(#[$about])*
         #[must_use = "nothing is enqueued before launch"]
         pub struct $name<'a> {
@@ -191,6 +219,7 @@ macro_rules! operator {
         // SAFETY: specgen writes the structure and this line from one definition.
         unsafe impl crate::call::Args for libspark_sys::$args {
             const OP: u32 = libspark_sys::$op;
+            const REQUIRED: &'static [&'static str] = &$required;
         }
 
         impl<'a> $name<'a> {

@@ -16,7 +16,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 ///
 /// let ctx = Context::offline(Arch::SM_120)?;
 /// let wrong = Rmsnorm::new().x(TensorView::<f32>::planned(&[2, 64])?).y(TensorViewMut::<f32>::planned(&[2, 63])?);
-/// let error = wrong.query(&ctx).unwrap_err();
+/// let error = wrong.eps(1e-5).query(&ctx).unwrap_err();
 /// assert_eq!(error.status(), Status::INVALID_SHAPE);
 /// assert_eq!((error.operator(), error.field()), (Some("rmsnorm"), Some("y")));
 /// println!("{error}"); // which size was found, and which is wanted
@@ -70,6 +70,17 @@ impl Error {
     pub(crate) fn new(status: Status, message: String) -> Error {
         Error { status, driver_code: 0, operator: None, field: None, message }
     }
+
+    /// An operator lacks a scalar that no value is right for every model of.
+    pub(crate) fn not_set(op: u32, field: &'static str) -> Error {
+        let operator = reflect::operator(op);
+        let (name, about) = operator.map_or(("", ""), |operator| {
+            let found = operator.fields().find(|other| other.name() == field);
+            (operator.name(), found.map_or("", |found| found.about()))
+        });
+        let message = format!("{name}: {field} is not set and has no default: {about}");
+        Error { status: Status::INVALID_NULL, driver_code: 0, operator: Some(name), field: Some(field), message }
+    }
 }
 
 impl fmt::Display for Error {
@@ -103,6 +114,12 @@ impl crate::Dtype {
     pub fn name(self) -> &'static str {
         // SAFETY: static text, for any number.
         unsafe { text(sys::spark_dtype_name(self.0)) }
+    }
+
+    /// The width of an element in bits; 0 for what the library does not know.
+    pub fn bits(self) -> u32 {
+        // SAFETY: any number is allowed.
+        unsafe { sys::spark_dtype_bits(self.0) }
     }
 }
 

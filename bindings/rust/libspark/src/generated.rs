@@ -25,7 +25,7 @@ codes! {
     INVALID_DTYPE = 1007,
     /// an address is not a multiple of what is needed
     INVALID_ALIGNMENT = 1008,
-    /// an output shares bytes with another tensor
+    /// an output or the workspace shares bytes with a tensor
     INVALID_OVERLAP = 1009,
     /// size_bytes is smaller than what shape and strides reach
     INVALID_BOUNDS = 1010,
@@ -37,6 +37,8 @@ codes! {
     BUFFER_TOO_SMALL = 1013,
     /// a scalar, an enum or a kernel id is outside its range
     INVALID_VALUE = 1014,
+    /// not allowed while a stream captures; no such capture where one is needed
+    INVALID_CAPTURE = 1015,
     /// meaningful, but this library does not do it
     UNSUPPORTED = 2000,
     /// unknown operator number
@@ -61,6 +63,8 @@ codes! {
     DRIVER = 3002,
     /// work on the device failed, now or before; see driver_code
     LAUNCH = 3003,
+    /// the device has not that much memory left
+    DEVICE_MEMORY = 3004,
     /// inside. The host is out of memory
     HOST_MEMORY = 4000,
     /// a defect of this library
@@ -112,4 +116,26 @@ codes! {
     Q4_1 = 3,
     /// 34 bytes, 32 elements
     Q8_0 = 8,
+}
+
+codes! {
+    /// How the scales of a quantised tensor apply.
+    Scheme
+    NONE = 0,
+    /// one scale: each block is a whole dimension
+    PER_TENSOR = 1,
+    /// one scale per index of all dimensions but the last
+    PER_ROW = 2,
+    /// one scale per block`[0]` x block`[1]` x ... elements
+    BLOCK = 3,
+    /// scales stand in the data, in records of the format `record` (GGUF, MLA caches)
+    RECORD = 16,
+}
+
+codes! {
+    /// Where the scale of a block stands.
+    ScaleLayout
+    /// as scale_stride says
+    LINEAR = 0,
+    TILED_128X4 = 1,
 }

@@ -28,6 +28,11 @@
 //! streams, buffers and events of different contexts. Left to the caller: the order of work on different streams.
 //! Without an event between them the numbers may be wrong; nothing else can be.
 //!
+//! # What is not set
+//!
+//! A tensor that is not set is absent, and a scalar has its default, which its function tells: `alpha` of gemm is 1.
+//! A 0 that is set is 0. Where no default is right for every model (`eps` of the norms) a call without it is refused.
+//!
 //! # Workspace
 //!
 //! Some kernels need device memory for what lies between their inputs and outputs. [`OpInfo::workspace_size`] says how
@@ -52,6 +57,7 @@ mod log;
 mod memory;
 #[rustfmt::skip]
 pub mod ops;
+mod quant;
 mod reflect;
 mod stream;
 mod tensor;
@@ -60,11 +66,12 @@ pub use call::OpInfo;
 pub use context::{device_count, device_info, Arch, Context, DeviceInfo};
 pub use element::{Bool8, E2M1x2, E2M3x4, E3M2x4, Element, I4x2, Tf32, U4x2, BF16, E4M3, E5M2, F16, UE4M3, UE8M0};
 pub use error::{Error, Result};
-pub use generated::{Dtype, Record, Status};
+pub use generated::{Dtype, Record, ScaleLayout, Scheme, Status};
 pub use libspark_sys as sys;
 pub use log::{set_log, LogLevel, LogSink};
 pub use memory::{DeviceBuffer, Workspace};
-pub use reflect::{operator, operators, Field, Operator};
+pub use quant::Quant;
+pub use reflect::{operator, operators, Field, Form, Operator};
 pub use stream::{Event, Graph, Stream};
 pub use tensor::{TensorView, TensorViewMut};
 

@@ -26,7 +26,7 @@ impl Stream {
     pub fn new(ctx: &Context) -> Result<Stream> {
         let mut raw = 0;
         // SAFETY: the context is live, and the pointers live for the call.
-        check(|err| unsafe { sys::spark_stream_create(ctx.as_raw(), &mut raw, err) })?;
+        check(|err| unsafe { sys::spark_stream_create(ctx.as_raw(), std::ptr::null(), &mut raw, err) })?;
         Ok(Stream::wrap(ctx, raw, true))
     }
 
@@ -98,7 +98,7 @@ impl Stream {
     /// let x = DeviceBuffer::from_slice(&stream, &[2.0f32; 64])?;
     /// let mut y = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
     ///
-    /// let norm = Rmsnorm::new().x(x.view(&[1, 64])?).y(y.view_mut(&[1, 64])?);
+    /// let norm = Rmsnorm::new().x(x.view(&[1, 64])?).y(y.view_mut(&[1, 64])?).eps(0.0);
     /// norm.prepare(&ctx)?;
     /// let graph = stream.capture(|stream| norm.launch(stream))?;
     /// assert_eq!(y.to_vec(&stream)?[0], 0.0); // recorded, not run
@@ -108,10 +108,9 @@ impl Stream {
     /// ```
     pub fn capture(&self, record: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
         // SAFETY: context and stream are live.
-        let made = self
-            .inner
-            .shared
-            .begin(|err| unsafe { sys::spark_graph_begin(self.context_raw(), self.inner.raw, err) })?;
+        let made = self.inner.shared.begin(|err| unsafe {
+            sys::spark_graph_begin(self.context_raw(), self.inner.raw, std::ptr::null(), err)
+        })?;
         self.inner.capturing.store(true, Ordering::Release);
         let mut capture = Capture { stream: self, record: made, ended: false };
         let outcome = record(self);
@@ -128,7 +127,7 @@ impl Stream {
         if !self.inner.capturing.load(Ordering::Acquire) {
             return Ok(());
         }
-        Err(Error::new(Status::INVALID, format!("the stream is capturing: {what} cannot be recorded")))
+        Err(Error::new(Status::INVALID_CAPTURE, format!("the stream is capturing: {what} cannot be recorded")))
     }
 
     /// Makes a call that enqueues work on this stream: the memory it uses, and `also`, live until that work is done.
@@ -266,7 +265,7 @@ impl Event {
     pub fn new(ctx: &Context) -> Result<Event> {
         let mut raw = 0;
         // SAFETY: the context is live, and the pointers live for the call.
-        check(|err| unsafe { sys::spark_event_create(ctx.as_raw(), &mut raw, err) })?;
+        check(|err| unsafe { sys::spark_event_create(ctx.as_raw(), std::ptr::null(), &mut raw, err) })?;
         Ok(Event { inner: Arc::new(EventInner { shared: ctx.shared.clone(), raw }) })
     }
 

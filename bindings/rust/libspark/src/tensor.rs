@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tensors: shape and strides over memory that somebody else owns.
 use crate::memory::Memory;
-use crate::{DeviceBuffer, Error, Record, Result, Status};
+use crate::{DeviceBuffer, Error, Quant, Record, Result, Status};
 use libspark_sys as sys;
 use std::marker::PhantomData;
 use std::mem::size_of;
 use std::sync::Arc;
 
 pub use crate::element::Element;
+
+/// The memory that a tensor names: its data, and what stands beside them (scales, zero points, the global scale).
+pub(crate) type Holds<'a> = [Option<&'a Arc<Memory>>; 4];
 
 /// A tensor that an operator reads: up to six dimensions over a buffer that it borrows.
 ///
@@ -25,7 +28,7 @@ pub use crate::element::Element;
 /// ```
 pub struct TensorView<'a, T: Element> {
     raw: sys::spark_tensor,
-    memory: Option<&'a Arc<Memory>>,
+    memory: Holds<'a>,
     kind: PhantomData<&'a T>,
 }
 
@@ -38,7 +41,7 @@ pub struct TensorView<'a, T: Element> {
 /// # use libspark::{ops::Rmsnorm, Context, DeviceBuffer, Stream};
 /// # let stream = Stream::new(&Context::new(0)?)?;
 /// let mut x = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
-/// let call = Rmsnorm::new().y_over_x(x.view_mut(&[1, 64])?);
+/// let call = Rmsnorm::new().y_over_x(x.view_mut(&[1, 64])?).eps(1e-5);
 /// drop(x);
 /// call.launch(&stream)
 /// # }
@@ -49,12 +52,12 @@ pub struct TensorView<'a, T: Element> {
 /// # use libspark::{ops::Rmsnorm, Context, DeviceBuffer, Stream};
 /// # let stream = Stream::new(&Context::new(0)?)?;
 /// let mut x = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
-/// Rmsnorm::new().y(x.view_mut(&[1, 64])?).x(x.view(&[1, 64])?).launch(&stream)
+/// Rmsnorm::new().y(x.view_mut(&[1, 64])?).x(x.view(&[1, 64])?).eps(1e-5).launch(&stream)
 /// # }
 /// ```
 pub struct TensorViewMut<'a, T: Element> {
     raw: sys::spark_tensor,
-    memory: Option<&'a Arc<Memory>>,
+    memory: Holds<'a>,
     kind: PhantomData<&'a mut T>,
 }
 
@@ -123,39 +126,43 @@ impl<T: Element> DeviceBuffer<T> {
     /// The buffer from its beginning as a packed tensor of this shape.
     pub fn view(&self, shape: &[usize]) -> Result<TensorView<'_, T>> {
         let raw = describe::<T>(self.as_raw(), Some(self.len()), 0, shape, None)?;
-        Ok(TensorView { raw, memory: Some(&self.memory), kind: PhantomData })
+        Ok(TensorView::over(raw, Some(&self.memory)))
     }
 
     /// The same, to be written.
     pub fn view_mut(&mut self, shape: &[usize]) -> Result<TensorViewMut<'_, T>> {
         let raw = describe::<T>(self.as_raw(), Some(self.len()), 0, shape, None)?;
-        Ok(TensorViewMut { raw, memory: Some(&self.memory), kind: PhantomData })
+        Ok(TensorViewMut::over(raw, Some(&self.memory)))
     }
 
     /// The buffer from element `offset` on, with strides in elements, outermost first.
     pub fn strided(&self, offset: usize, shape: &[usize], stride: &[usize]) -> Result<TensorView<'_, T>> {
         let raw = describe::<T>(self.as_raw(), Some(self.len()), offset, shape, Some(stride))?;
-        Ok(TensorView { raw, memory: Some(&self.memory), kind: PhantomData })
+        Ok(TensorView::over(raw, Some(&self.memory)))
     }
 
     /// The same, to be written.
     pub fn strided_mut(&mut self, offset: usize, shape: &[usize], stride: &[usize]) -> Result<TensorViewMut<'_, T>> {
         let raw = describe::<T>(self.as_raw(), Some(self.len()), offset, shape, Some(stride))?;
-        Ok(TensorViewMut { raw, memory: Some(&self.memory), kind: PhantomData })
+        Ok(TensorViewMut::over(raw, Some(&self.memory)))
     }
 }
 
 macro_rules! common {
     ($view:ident) => {
         impl<'a, T: Element> $view<'a, T> {
+            fn over(raw: sys::spark_tensor, memory: Option<&'a Arc<Memory>>) -> Self {
+                Self { raw, memory: [memory, None, None, None], kind: PhantomData }
+            }
+
             /// A tensor without memory, for `query`, `explain`, `kernels` and `prepare`. A launch refuses it.
             pub fn planned(shape: &[usize]) -> Result<Self> {
-                Ok(Self { raw: describe::<T>(0, None, 0, shape, None)?, memory: None, kind: PhantomData })
+                Ok(Self::over(describe::<T>(0, None, 0, shape, None)?, None))
             }
 
             /// The same with strides.
             pub fn planned_strided(shape: &[usize], stride: &[usize]) -> Result<Self> {
-                Ok(Self { raw: describe::<T>(0, None, 0, shape, Some(stride))?, memory: None, kind: PhantomData })
+                Ok(Self::over(describe::<T>(0, None, 0, shape, Some(stride))?, None))
             }
 
             /// A packed tensor over memory of other software, such as cudarc's slices: `len` values at `address`.
@@ -164,7 +171,7 @@ macro_rules! common {
             /// The memory belongs to the context that it is used in, and lives until the work on it is done; a graph
             /// that records such work does not keep it.
             pub unsafe fn from_raw(address: u64, len: usize, shape: &[usize]) -> Result<Self> {
-                Ok(Self { raw: describe::<T>(address, Some(len), 0, shape, None)?, memory: None, kind: PhantomData })
+                Ok(Self::over(describe::<T>(address, Some(len), 0, shape, None)?, None))
             }
 
             /// The same with an offset and strides.
@@ -178,15 +185,13 @@ macro_rules! common {
                 shape: &[usize],
                 stride: &[usize],
             ) -> Result<Self> {
-                let raw = describe::<T>(address, Some(len), offset, shape, Some(stride))?;
-                Ok(Self { raw, memory: None, kind: PhantomData })
+                Ok(Self::over(describe::<T>(address, Some(len), offset, shape, Some(stride))?, None))
             }
 
             /// The bytes are records of a quantised format, each with its scale inside (`SPARK_QUANT_RECORD`).
             #[must_use]
             pub fn records(mut self, format: Record) -> Self {
-                self.raw.quant.scheme = sys::SPARK_QUANT_RECORD;
-                self.raw.quant.block[0] = format.0;
+                self.raw.quant = Quant::record(format).as_raw();
                 self
             }
 
@@ -196,7 +201,7 @@ macro_rules! common {
             }
 
             /// What an operator needs of it.
-            pub(crate) fn parts(self) -> (sys::spark_tensor, Option<&'a Arc<Memory>>) {
+            pub(crate) fn parts(self) -> (sys::spark_tensor, Holds<'a>) {
                 (self.raw, self.memory)
             }
         }
@@ -212,6 +217,15 @@ macro_rules! common {
 
 common!(TensorView);
 common!(TensorViewMut);
+
+impl<'a, T: Element> TensorView<'a, T> {
+    /// The elements are read as `quant` says: scaled by numbers that stand beside them.
+    pub fn quantized(mut self, quant: Quant<'a>) -> Result<Self> {
+        self.raw.quant = quant.of(&self.raw)?;
+        self.memory[1..].copy_from_slice(&quant.memory);
+        Ok(self)
+    }
+}
 
 impl<T: Element> Clone for TensorView<'_, T> {
     fn clone(&self) -> Self {

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Conversions of the sixteen-bit types, on every value.
-use libspark::{Element, BF16, F16};
+//! Widths of all types; conversions of the sixteen-bit types, on every value.
+use libspark::{Bool8, Dtype, E2M1x2, E2M3x4, E3M2x4, Element, I4x2, Tf32, U4x2, BF16, E4M3, E5M2, F16, UE4M3, UE8M0};
 use std::mem::size_of;
 
-fn bits_of<T: Element>() -> usize {
-    8 * size_of::<T>() / T::PER
+fn agrees<T: Element>() {
+    let wanted = T::DTYPE.bits() as usize;
+    assert_eq!(8 * size_of::<T>(), wanted * T::PER, "{}", T::DTYPE.name());
+    assert_ne!(wanted, 0);
 }
 
 #[test]
-fn sizes_are_those_of_the_dtypes() {
-    assert_eq!((bits_of::<F16>(), bits_of::<BF16>(), bits_of::<libspark::E4M3>()), (16, 16, 8));
-    assert_eq!((bits_of::<libspark::E2M1x2>(), bits_of::<libspark::E2M3x4>()), (4, 6));
-    assert_eq!(BF16::DTYPE.name(), "BF16");
+fn widths_are_those_of_the_library() {
+    macro_rules! all {
+        ($($kind:ty)*) => { $(agrees::<$kind>();)* };
+    }
+    all! {
+        f32 f64 i8 u8 i32 u32 i64 u64 F16 BF16 E4M3 E5M2 UE8M0 UE4M3 Bool8 Tf32 E2M1x2 I4x2 U4x2 E2M3x4 E3M2x4
+    }
+    assert_eq!((BF16::DTYPE.name(), Dtype::NONE.bits(), Dtype(60).bits()), ("BF16", 0, 0));
 }
 
 #[test]

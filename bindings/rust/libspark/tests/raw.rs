@@ -2,14 +2,14 @@
 //! Beside other software: streams, memory and contexts as integers, made and ended by plain C calls.
 use libspark::ops::Rmsnorm;
 use libspark::{sys, Context, DeviceBuffer, Stream, TensorView, TensorViewMut};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 #[test]
 fn streams_and_memory_of_others() {
     let ctx = Context::new(0).unwrap();
     let (mut handle, mut address) = (0, 0);
     unsafe {
-        assert_eq!(sys::spark_stream_create(ctx.as_raw(), &mut handle, null_mut()), sys::SPARK_OK);
+        assert_eq!(sys::spark_stream_create(ctx.as_raw(), null(), &mut handle, null_mut()), sys::SPARK_OK);
         assert_eq!(sys::spark_mem_alloc(ctx.as_raw(), 64 * 4, &mut address, null_mut()), sys::SPARK_OK);
     }
     {
@@ -17,7 +17,7 @@ fn streams_and_memory_of_others() {
         assert_eq!(stream.as_raw(), handle);
         let x = DeviceBuffer::from_slice(&stream, &[5.0f32; 64]).unwrap();
         let y = unsafe { TensorViewMut::<f32>::from_raw(address, 64, &[1, 64]) }.unwrap();
-        Rmsnorm::new().x(x.view(&[1, 64]).unwrap()).y(y).launch(&stream).unwrap();
+        Rmsnorm::new().x(x.view(&[1, 64]).unwrap()).y(y).eps(0.0).launch(&stream).unwrap();
         assert!(unsafe { TensorView::<f32>::from_raw(address, 64, &[65]) }.is_err());
         assert!(unsafe { TensorView::<f32>::from_raw_strided(address, 64, 1, &[8, 8], &[8, 1]) }.is_err());
         assert!(unsafe { TensorViewMut::<f32>::from_raw_strided(address, 64, 0, &[8, 8], &[8, 1]) }.is_ok());

@@ -8,6 +8,13 @@ use serde_json::{json, Map, Value};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::SystemTime;
 
+/// The most bytes of a text that ends an answer: the engine looks for it in each step.
+const STOP_BYTES: usize = 1024;
+/// The fewest tokens of a message in a chat: its begin and its end, its role, and the end of the line.
+const MESSAGE_TOKENS: usize = 4;
+/// The most characters of a sentence, which may quote what the client has sent.
+const SENTENCE: usize = 400;
+
 /// Why a request is not served: status, sentence, and the field it is about.
 #[derive(Clone, Debug)]
 pub struct Refusal {
@@ -19,11 +26,17 @@ pub struct Refusal {
 
 impl Refusal {
     pub fn new(status: u16, code: Option<&'static str>, message: impl Into<String>) -> Refusal {
-        Refusal { status, message: message.into(), code, param: None }
+        let mut message = message.into();
+        if let Some((end, _)) = message.char_indices().nth(SENTENCE) {
+            message.truncate(end);
+            message.push_str(" ...");
+        }
+        Refusal { status, message, code, param: None }
     }
 
     fn field(name: &str, message: impl std::fmt::Display) -> Refusal {
-        Refusal { status: 400, message: format!("{name} {message}"), code: None, param: Some(name.to_owned()) }
+        let param = Some(name.chars().take(SENTENCE).collect());
+        Refusal { param, ..Refusal::new(400, None, format!("{name} {message}")) }
     }
 
     pub fn body(&self) -> Value {
@@ -129,6 +142,23 @@ fn message(said: Said) -> Result<Message, Refusal> {
     Ok(Message { role: said.role, content })
 }
 
+fn too_long(message: String) -> Refusal {
+    Refusal::new(400, Some("context_length_exceeded"), message)
+}
+
+/// Refuses what cannot fit before it is cut into tokens, which takes a hundred times its size.
+fn check_length(bytes: usize, messages: usize, tokenizer: &Tokenizer, context: usize) -> Result<(), Refusal> {
+    let longest = tokenizer.longest();
+    let fewest = bytes.div_ceil(longest) + messages * MESSAGE_TOKENS;
+    if fewest <= context {
+        return Ok(());
+    }
+    Err(too_long(format!(
+        "the prompt has {bytes} bytes, which are {fewest} tokens or more; the context holds {context}, of at most \
+         {longest} bytes each"
+    )))
+}
+
 impl Body {
     fn sampling(&self) -> Result<Sampling, Refusal> {
         let (temperature, top_p) = (self.temperature.unwrap_or(1.0), self.top_p.unwrap_or(1.0));
@@ -142,7 +172,23 @@ impl Body {
         Ok(Sampling { temperature, top_p, seed })
     }
 
-    fn tokens(&mut self, chat: bool, tokenizer: &Tokenizer) -> Result<Vec<u32>, Refusal> {
+    fn stops(&mut self) -> Result<Vec<String>, Refusal> {
+        let stops = match self.stop.take() {
+            None => Vec::new(),
+            Some(Texts::One(text)) => vec![text],
+            Some(Texts::Many(texts)) => texts,
+        };
+        if stops.len() > 4 || stops.iter().any(String::is_empty) {
+            return Err(Refusal::field("stop", "is not one to four texts, none of them empty"));
+        }
+        if let Some(long) = stops.iter().find(|stop| stop.len() > STOP_BYTES) {
+            let message = format!("has a text of {} bytes; at most {STOP_BYTES} can be", long.len());
+            return Err(Refusal::field("stop", message));
+        }
+        Ok(stops)
+    }
+
+    fn tokens(&mut self, chat: bool, tokenizer: &Tokenizer, context: usize) -> Result<Vec<u32>, Refusal> {
         let failed = |error: anyhow::Error| Refusal::new(400, None, error.to_string());
         if chat {
             let said = self.messages.take().ok_or_else(|| Refusal::field("messages", "is missing"))?;
@@ -150,14 +196,28 @@ impl Body {
             if messages.is_empty() {
                 return Err(Refusal::field("messages", "is empty"));
             }
+            check_length(
+                messages.iter().map(|message| message.content.len()).sum(),
+                messages.len(),
+                tokenizer,
+                context,
+            )?;
             return tokenizer.encode_chat(&messages).map_err(failed);
         }
         match self.prompt.take() {
-            Some(Value::String(text)) if !text.is_empty() => tokenizer.encode(&text).map_err(failed),
+            Some(Value::String(text)) if !text.is_empty() => {
+                check_length(text.len(), 0, tokenizer, context)?;
+                tokenizer.encode(&text).map_err(failed)
+            }
             Some(Value::String(_)) => Err(Refusal::field("prompt", "is empty")),
             Some(_) => Err(Refusal::field("prompt", "is no string; one string can be")),
             None => Err(Refusal::field("prompt", "is missing")),
         }
+    }
+
+    pub fn parse(bytes: &[u8]) -> Result<Body, Refusal> {
+        serde_json::from_slice(bytes)
+            .map_err(|error| Refusal::new(400, None, format!("the body is no request: {error}")))
     }
 
     /// Checks everything; `context` is the number of tokens that a prompt and its answer can have together.
@@ -175,16 +235,8 @@ impl Body {
         if let Some((name, value)) = self.others.iter().find(|(name, value)| !changes_nothing(name, value)) {
             return Err(Refusal::field(name, format!("is not supported with the value {value}")));
         }
-        let stops = match self.stop.take() {
-            None => Vec::new(),
-            Some(Texts::One(text)) => vec![text],
-            Some(Texts::Many(texts)) => texts,
-        };
-        if stops.len() > 4 || stops.iter().any(String::is_empty) {
-            return Err(Refusal::field("stop", "is not one to four texts, none of them empty"));
-        }
-        let sampling = self.sampling()?;
-        let prompt = self.tokens(chat, tokenizer)?;
+        let (stops, sampling) = (self.stops()?, self.sampling()?);
+        let prompt = self.tokens(chat, tokenizer, context)?;
         let room = context.saturating_sub(prompt.len());
         let asked = self.max_completion_tokens.or(self.max_tokens);
         let max_tokens = asked.unwrap_or(if chat { room } else { room.min(16) }.max(1));
@@ -194,7 +246,7 @@ impl Body {
         if max_tokens > room {
             let (has, wanted) = (prompt.len(), max_tokens);
             let message = format!("the prompt has {has} tokens and the answer {wanted}; the context holds {context}");
-            return Err(Refusal::new(400, Some("context_length_exceeded"), message));
+            return Err(too_long(message));
         }
         let include_usage = self.stream_options.is_some_and(|options| options.include_usage);
         let stream = self.stream.unwrap_or(false);

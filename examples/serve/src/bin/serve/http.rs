@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The routes: each hands a request to the engine and gives back what the engine tells, whole or as it comes.
-use crate::api::{Body, Form, Refusal};
+use crate::api::{Body, Form, Refusal, Request};
+use crate::connections::{Connections, Guest};
 use crate::engine::stopping;
-use crate::queue::{Event, Job, Queue, Refused};
-use axum::extract::rejection::JsonRejection;
-use axum::extract::State;
+use crate::intake::Intake;
+use crate::queue::{Event, Job, Place, Queue, Refused};
+use axum::extract::{self, State};
 use axum::http::{header, StatusCode};
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use futures_util::stream::{self, StreamExt};
 use libspark::Context;
 use model::tokenizer::Tokenizer;
@@ -26,17 +27,19 @@ pub struct App {
     pub tokenizer: Arc<Tokenizer>,
     pub queue: Arc<Queue>,
     pub device: Context,
+    pub connections: Arc<Connections>,
+    pub intake: Intake,
 }
 
 type Shared = State<Arc<App>>;
-type Received = Result<Json<Body>, JsonRejection>;
+type From = Extension<Guest>;
 
 pub fn router(app: App) -> Router {
     let not_here = || async { Refusal::new(404, None, "there is no such route") };
     let not_so = || async { Refusal::new(405, None, "this route takes another method") };
     Router::new()
-        .route("/v1/completions", post(|State(app): Shared, body: Received| complete(app, body, false)))
-        .route("/v1/chat/completions", post(|State(app): Shared, body: Received| complete(app, body, true)))
+        .route("/v1/completions", post(|app: Shared, from: From, request| complete(app, from, request, false)))
+        .route("/v1/chat/completions", post(|app: Shared, from: From, request| complete(app, from, request, true)))
         .route("/v1/models", get(models))
         .route("/health", get(health))
         .fallback(not_here)
@@ -70,32 +73,45 @@ async fn health(State(app): Shared) -> Result<Json<Value>, Refusal> {
         "slots": app.slots,
         "active": active,
         "waiting": waiting,
+        "connections": app.connections.count(),
         "device_memory_in_use": total - free,
     })))
 }
 
-async fn complete(app: Arc<App>, body: Received, chat: bool) -> Result<Response, Refusal> {
-    let Json(body) = body.map_err(|rejection| {
-        let status = if rejection.status().as_u16() == 422 { 400 } else { rejection.status().as_u16() };
-        Refusal::new(status, None, rejection.body_text())
-    })?;
-    let checking = app.clone();
-    // A long prompt takes a while to cut into tokens: not on the thread that serves all connections.
-    let check = move || body.request(chat, &checking.name, &checking.tokenizer, checking.context);
-    let checked = tokio::task::spawn_blocking(check).await;
-    let request = checked.map_err(|error| Refusal::new(500, None, error.to_string()))??;
+async fn complete(
+    State(app): Shared,
+    Extension(guest): From,
+    request: extract::Request,
+    chat: bool,
+) -> Result<Response, Refusal> {
+    let body = app.intake.read(request).await?;
+    let refused = |refused| match refused {
+        Refused::Full => Refusal::new(429, None, "all slots are taken and the queue is full: try again later"),
+        Refused::Closed => stopping(),
+    };
+    let place = app.queue.reserve(|| Some(guest.work())).map_err(refused)?;
+    let (request, place) = checked(&app, body, place, chat).await?;
     let (form, streamed) = (Form::new(chat, &app.name, &request), request.stream);
     let (events, receiver) = unbounded_channel();
     let (max_tokens, sampling) = (request.max_tokens, request.sampling);
-    let job = Job { prompt: request.prompt, max_tokens, sampling, stops: request.stops, events };
-    app.queue.submit(job).map_err(|refused| match refused {
-        Refused::Full => Refusal::new(429, None, "all slots are taken and the queue is full: try again later"),
-        Refused::Closed => stopping(),
-    })?;
+    app.queue
+        .submit(Job { prompt: request.prompt, max_tokens, sampling, stops: request.stops, events, _place: place })
+        .map_err(refused)?;
     if streamed {
         return Ok(in_pieces(form, receiver));
     }
     whole(form, receiver).await
+}
+
+/// What a body asks for. A long prompt takes a while to cut into tokens: not on the thread that serves all connections,
+/// and with its place until that is done, whether or not its client still waits.
+async fn checked(app: &Arc<App>, body: Vec<u8>, place: Place, chat: bool) -> Result<(Request, Place), Refusal> {
+    let (turn, app) = (app.intake.turn().await, app.clone());
+    let check = move || {
+        let (body, _turn) = (Body::parse(&body)?, turn);
+        Ok((body.request(chat, &app.name, &app.tokenizer, app.context)?, place))
+    };
+    tokio::task::spawn_blocking(check).await.map_err(|error| Refusal::new(500, None, error.to_string()))?
 }
 
 async fn whole(form: Form, mut events: UnboundedReceiver<Event>) -> Result<Response, Refusal> {

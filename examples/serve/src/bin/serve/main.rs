@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An OpenAI-style server for one model: many connections, one thread with the model, several requests in each step.
 mod api;
+mod connections;
 mod engine;
 mod http;
+mod intake;
+mod patient;
 mod queue;
 
 use anyhow::{ensure, Context as _, Result};
+use connections::{Connections, SPARE};
 use engine::{stopping, Engine};
 use http::App;
+use intake::{longest_body, Intake};
 use libspark::{set_log, Context, LogLevel};
 use model::gguf::Gguf;
 use model::shape::Shape;
@@ -32,6 +37,10 @@ of it where others can reach it.
   --queue N        requests that may wait for a slot; more are refused with 429 (default 32)
   --context N      tokens of a prompt and its answer together (default: what the model was trained for)
   --piece N        tokens of a new prompt between two steps of the others (default and most: 256)
+  --body BYTES     the longest body; longer ones are refused with 413 (default: what a prompt can take that fits)
+  --connections N  connections at a time; for one more, the one that has been without work the longest is closed
+                   (default 128; fewer where ulimit -n is too low)
+  --patience SECONDS  how long a client may take to send a head or a body, to read on, or to ask again (default 30)
   --grace SECONDS  how long requests may go on after SIGTERM (default 30)";
 
 struct Options {
@@ -41,13 +50,26 @@ struct Options {
     queue: usize,
     context: Option<usize>,
     piece: usize,
+    body: Option<usize>,
+    connections: usize,
+    patience: Duration,
     grace: Duration,
 }
 
 fn options() -> Result<Options> {
     use lexopt::prelude::*;
-    let (listen, grace) = ("127.0.0.1:8080".to_owned(), Duration::from_secs(30));
-    let mut o = Options { model: PathBuf::new(), listen, slots: 8, queue: 32, context: None, piece: CHUNK, grace };
+    let mut o = Options {
+        model: PathBuf::new(),
+        listen: "127.0.0.1:8080".to_owned(),
+        slots: 8,
+        queue: 32,
+        context: None,
+        piece: CHUNK,
+        body: None,
+        connections: 128,
+        patience: Duration::from_secs(30),
+        grace: Duration::from_secs(30),
+    };
     let mut parser = lexopt::Parser::from_env();
     while let Some(word) = parser.next()? {
         match word {
@@ -57,6 +79,9 @@ fn options() -> Result<Options> {
             Long("queue") => o.queue = parser.value()?.parse()?,
             Long("context") => o.context = Some(parser.value()?.parse()?),
             Long("piece") => o.piece = parser.value()?.parse()?,
+            Long("body") => o.body = Some(parser.value()?.parse()?),
+            Long("connections") => o.connections = parser.value()?.parse()?,
+            Long("patience") => o.patience = Duration::try_from_secs_f64(parser.value()?.parse()?)?,
             Long("grace") => o.grace = Duration::try_from_secs_f64(parser.value()?.parse()?)?,
             Short('h') | Long("help") => {
                 println!("{USAGE}");
@@ -68,6 +93,9 @@ fn options() -> Result<Options> {
     ensure!(!o.model.as_os_str().is_empty(), "--model is missing\n\n{USAGE}");
     ensure!((1..=256).contains(&o.slots), "--slots is {}; 1 to 256 can be", o.slots);
     ensure!((1..=CHUNK).contains(&o.piece), "--piece is {}; 1 to {CHUNK} can be", o.piece);
+    ensure!(o.queue <= 1 << 16, "--queue is {}; 0 to 65536 can be", o.queue);
+    ensure!(o.connections > SPARE, "--connections is {}; {} or more can be", o.connections, SPARE + 1);
+    ensure!(o.patience > Duration::ZERO, "--patience is 0; more can be");
     Ok(o)
 }
 
@@ -97,6 +125,7 @@ async fn serve(app: App, listen: &str, grace: Duration, ended: oneshot::Receiver
         closing.close();
         noticed.notify_one();
     };
+    let (connections, router) = (app.connections.clone(), http::router(app));
     let late = async {
         ending.notified().await;
         tokio::time::sleep(grace).await;
@@ -105,7 +134,7 @@ async fn serve(app: App, listen: &str, grace: Duration, ended: oneshot::Receiver
         tokio::time::sleep(Duration::from_secs(2)).await;
     };
     tokio::select! {
-        served = axum::serve(listener, http::router(app)).with_graceful_shutdown(stop) => served?,
+        () = connections.serve(listener, router, stop) => {}
         () = late => {}
     }
     queue.cancel(&stopping());
@@ -123,7 +152,8 @@ fn main() -> Result<()> {
     let model = Model::load(&device, &gguf, &shape, o.slots, context)?;
     drop(gguf);
 
-    let queue = Arc::new(Queue::new(o.slots + o.queue));
+    let room = connections::room(o.connections)?;
+    let queue = Arc::new(Queue::new((o.slots + o.queue).min(room - SPARE)));
     let (end, ended) = oneshot::channel();
     let (words, jobs) = (tokenizer.clone(), queue.clone());
     let engine = std::thread::spawn(move || {
@@ -132,7 +162,10 @@ fn main() -> Result<()> {
         outcome
     });
     let name = o.model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let app = App { name, context, slots: o.slots, tokenizer, queue, device };
+    let connections = Connections::new(room, o.patience);
+    let body = o.body.unwrap_or_else(|| longest_body(context, tokenizer.longest()));
+    let intake = Intake::new(body, o.patience);
+    let app = App { name, context, slots: o.slots, tokenizer, queue, device, connections, intake };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(serve(app, &o.listen, o.grace, ended));
     let outcome = engine.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the engine has broken down")));

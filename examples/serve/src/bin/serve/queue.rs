@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Requests on their way to the engine: a bounded queue between the threads of HTTP and the one that owns the model.
+//! Requests on their way to the engine: a bounded queue between the threads of HTTP and the one that owns the model. A
+//! request has its place before its body is looked at, and until the engine is done with it.
 use crate::api::Refusal;
+use crate::connections::Working;
 use model::step::Sampling;
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// One of the places of a queue; free again when it goes.
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
+    _working: Option<Working>,
+}
 
 /// What a request wants. Whoever asked has gone when `events` is closed.
 pub struct Job {
@@ -13,6 +22,7 @@ pub struct Job {
     pub sampling: Sampling,
     pub stops: Vec<String>,
     pub events: UnboundedSender<Event>,
+    pub _place: Place, // until the job is done
 }
 
 /// What the engine tells about a job; End or Failed comes last. There are at most as many as a context has tokens.
@@ -37,7 +47,7 @@ struct State {
 }
 
 pub struct Queue {
-    room: usize,
+    places: Arc<Semaphore>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -45,7 +55,7 @@ pub struct Queue {
 impl Queue {
     /// A queue for so many jobs, those that are worked on among them.
     pub fn new(room: usize) -> Queue {
-        Queue { room, state: Mutex::default(), changed: Condvar::new() }
+        Queue { places: Arc::new(Semaphore::new(room)), state: Mutex::default(), changed: Condvar::new() }
     }
 
     /// The state without those who have gone: they take no one's place.
@@ -55,13 +65,20 @@ impl Queue {
         state
     }
 
+    /// A place for a job, whose connection works as long as that is taken.
+    pub fn reserve(&self, work: impl FnOnce() -> Option<Working>) -> Result<Place, Refused> {
+        if self.state().closed {
+            return Err(Refused::Closed);
+        }
+        let permit = self.places.clone().try_acquire_owned().map_err(|_| Refused::Full)?;
+        Ok(Place { _permit: permit, _working: work() })
+    }
+
+    /// Takes a job, unless the queue has been closed since it got its place.
     pub fn submit(&self, job: Job) -> Result<(), Refused> {
         let mut state = self.state();
         if state.closed {
             return Err(Refused::Closed);
-        }
-        if state.active + state.waiting.len() >= self.room {
-            return Err(Refused::Full);
         }
         state.waiting.push_back(job);
         self.changed.notify_all();
@@ -118,43 +135,52 @@ mod tests {
     use super::*;
     use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
 
-    fn job(token: u32) -> (Job, UnboundedReceiver<Event>) {
+    fn submit(queue: &Queue, token: u32) -> Result<UnboundedReceiver<Event>, Refused> {
         let (events, receiver) = unbounded_channel();
-        let sampling = Sampling::default();
-        (Job { prompt: vec![token], max_tokens: 1, sampling, stops: Vec::new(), events }, receiver)
+        let (sampling, place) = (Sampling::default(), queue.reserve(|| None)?);
+        queue.submit(Job { prompt: vec![token], max_tokens: 1, sampling, stops: Vec::new(), events, _place: place })?;
+        Ok(receiver)
     }
 
     #[test]
     fn jobs_come_in_order_and_no_more_than_there_is_room_for() {
         let queue = Queue::new(2);
-        let (jobs, _receivers): (Vec<_>, Vec<_>) = (0..4).map(job).unzip();
-        let mut outcomes = jobs.into_iter().map(|job| queue.submit(job));
-        assert_eq!([outcomes.next(), outcomes.next()], [Some(Ok(())); 2]);
-        assert_eq!(queue.take(0).unwrap().prompt, [0]);
-        assert_eq!(outcomes.next(), Some(Err(Refused::Full)), "one is worked on, one waits");
-        assert_eq!((queue.take(1).unwrap().prompt, queue.count()), (vec![1], (2, 0)));
+        let _receivers = [submit(&queue, 0).unwrap(), submit(&queue, 1).unwrap()];
+        let first = queue.take(0).unwrap();
+        assert_eq!(first.prompt, [0]);
+        assert_eq!(submit(&queue, 2).err(), Some(Refused::Full), "one is worked on, one waits");
+        assert_eq!((queue.take(1).unwrap().prompt, queue.count()), (vec![1], (2, 0)), "and is done");
         queue.working(1);
-        assert_eq!((outcomes.next(), queue.count()), (Some(Ok(())), (1, 1)));
+        let _receiver = submit(&queue, 3).unwrap();
+        assert_eq!(queue.count(), (1, 1));
+        drop(first);
+    }
+
+    #[test]
+    fn a_place_is_taken_before_there_is_a_job() {
+        let queue = Queue::new(1);
+        let place = queue.reserve(|| None).unwrap();
+        assert_eq!((submit(&queue, 0).err(), queue.count()), (Some(Refused::Full), (0, 0)));
+        drop(place);
+        assert!(submit(&queue, 0).is_ok());
     }
 
     #[test]
     fn who_has_gone_takes_no_place() {
         let queue = Queue::new(1);
-        let ((first, receiver), (second, _still_here)) = (job(0), job(1));
-        queue.submit(first).unwrap();
-        drop(receiver);
+        drop(submit(&queue, 0).unwrap());
         assert_eq!(queue.count(), (0, 0));
-        queue.submit(second).unwrap();
-        assert_eq!(queue.take(0).unwrap().prompt, [1]);
+        drop(submit(&queue, 1).unwrap());
+        let _still_here = submit(&queue, 2).unwrap();
+        assert_eq!(queue.take(0).unwrap().prompt, [2]);
     }
 
     #[test]
     fn closed_it_gives_what_waits_and_takes_nothing() {
-        let queue = Queue::new(1);
-        let ((first, _receiver), (second, _other)) = (job(0), job(1));
-        queue.submit(first).unwrap();
+        let queue = Queue::new(2);
+        let _receiver = submit(&queue, 0).unwrap();
         queue.close();
-        assert_eq!(queue.submit(second), Err(Refused::Closed));
+        assert_eq!(submit(&queue, 1).err(), Some(Refused::Closed));
         assert!(queue.take(0).is_some());
         assert!(queue.take(0).is_none());
     }
@@ -162,8 +188,7 @@ mod tests {
     #[test]
     fn cancelled_it_tells_those_who_wait() {
         let queue = Queue::new(1);
-        let (first, mut receiver) = job(0);
-        queue.submit(first).unwrap();
+        let mut receiver = submit(&queue, 0).unwrap();
         queue.cancel(&Refusal::new(503, None, "over"));
         assert!(matches!(receiver.try_recv(), Ok(Event::Failed(why)) if why.message == "over"));
         assert!(queue.is_cancelled() && queue.take(0).is_none());

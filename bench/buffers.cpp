@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random tensors on the device, each its own piece of memory or cut from a pool.
+#include "buffers.h"
+
+#include <algorithm>
+#include <random>
+#include <stdexcept>
+#include <string>
+
+namespace bench {
+namespace {
+
+constexpr uint32_t BF16_PATTERN = 0x3f003f00u, BF16_KEPT = 0x807f807fu;
+
+// One prime-sized block of random words for all buffers: sign and fraction random, magnitude 0.5 to 1.
+std::vector<uint32_t> noise(spark_dtype dtype) {
+    static const std::vector<uint32_t> random = [] {
+        std::vector<uint32_t> words(4'000'037);
+        std::mt19937 generator(1);
+        for (uint32_t& word : words) word = generator();
+        return words;
+    }();
+    std::vector<uint32_t> words = random;
+    for (uint32_t& w : words) {
+        if (dtype == SPARK_DTYPE_F32) w = (w & 0x807fffffu) | 0x3f000000u;
+        if (dtype == SPARK_DTYPE_BF16) w = (w & BF16_KEPT) | BF16_PATTERN;
+        if (dtype == SPARK_DTYPE_F16) w = (w & 0x83ff83ffu) | 0x38003800u;
+    }
+    return words;
+}
+
+spark_tensor packed(spark_dtype dtype, const std::vector<int64_t>& shape) {
+    spark_tensor t{};
+    t.dtype = dtype;
+    uint64_t elements = 1;
+    for (int64_t size : shape) t.shape[t.ndim++] = size, elements *= static_cast<uint64_t>(size);
+    t.size_bytes = elements * (dtype == SPARK_DTYPE_F32 ? 4 : dtype == SPARK_DTYPE_U8 ? 1 : 2);
+    return t;
+}
+
+} // namespace
+
+// A pool holds the pattern of BF16, which makes ordinary numbers of the other formats too.
+Buffers::Buffers(spark_context* ctx, Source source, uint64_t pool_bytes) : ctx_(ctx), source_(source) {
+    if (source != Source::pool) return;
+    for (Pool* pool : {&inputs_, &results_}) *pool = {allocate(pool_bytes), pool_bytes, 0};
+    const std::vector<uint32_t> words = noise(SPARK_DTYPE_BF16);
+    fill(inputs_.data, pool_bytes, words.data(), words.size() * 4);
+}
+
+Buffers::~Buffers() {
+    for (uint64_t data : all_) spark_mem_free(ctx_, data, nullptr);
+}
+
+uint64_t Buffers::allocate(uint64_t bytes) {
+    spark_error err{};
+    err.struct_size = sizeof err;
+    spark_devptr device = 0;
+    if (spark_mem_alloc(ctx_, bytes, &device, &err) != SPARK_OK) throw std::runtime_error(err.message);
+    all_.push_back(device);
+    return device;
+}
+
+// Fills `total` bytes on the device with repetitions of the host block.
+void Buffers::fill(uint64_t device, uint64_t total, const void* data, uint64_t bytes) {
+    spark_error err{};
+    err.struct_size = sizeof err;
+    for (uint64_t at = 0; at < total; at += bytes)
+        if (spark_mem_copy_to_device(ctx_, device + at, data, std::min(bytes, total - at), 0, &err) != SPARK_OK)
+            throw std::runtime_error(err.message);
+}
+
+uint64_t Buffers::cut(Pool& pool, uint64_t bytes) {
+    if (bytes > pool.bytes)
+        throw std::runtime_error("a tensor of " + std::to_string(bytes) + " bytes is larger than the pool");
+    if (bytes > pool.bytes - pool.used) pool.used = 0;
+    const uint64_t data = pool.data + pool.used;
+    pool.used += std::min((bytes + 255) / 256 * 256, pool.bytes - pool.used);
+    return data;
+}
+
+spark_tensor Buffers::random(spark_dtype dtype, std::vector<int64_t> shape) {
+    spark_tensor t = packed(dtype, shape);
+    if (source_ == Source::pool) t.data = cut(inputs_, t.size_bytes);
+    if (source_ != Source::own) return t;
+    const std::vector<uint32_t> words = noise(dtype);
+    t.data = allocate(t.size_bytes);
+    fill(t.data, t.size_bytes, words.data(), words.size() * 4);
+    return t;
+}
+
+spark_tensor Buffers::result(spark_dtype dtype, std::vector<int64_t> shape) {
+    if (source_ != Source::pool) return random(dtype, std::move(shape));
+    spark_tensor t = packed(dtype, shape);
+    t.data = cut(results_, t.size_bytes);
+    return t;
+}
+
+spark_tensor Buffers::indices(int64_t count, int64_t limit) {
+    std::vector<int32_t> ids(static_cast<size_t>(count));
+    std::mt19937 generator(2);
+    for (int32_t& id : ids) id = static_cast<int32_t>(generator() % static_cast<uint64_t>(limit));
+    spark_tensor t{};
+    t.dtype = SPARK_DTYPE_I32, t.ndim = 1, t.shape[0] = count, t.size_bytes = ids.size() * 4;
+    if (source_ == Source::none) return t;
+    t.data = source_ == Source::pool ? cut(results_, t.size_bytes) : allocate(t.size_bytes);
+    fill(t.data, t.size_bytes, ids.data(), t.size_bytes);
+    return t;
+}
+
+} // namespace bench

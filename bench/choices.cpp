@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shape i of a seed is the same whatever the others are and whichever kernels there are: it has a generator of its own,
+// and is drawn again until three kernels are legal.
+#include "choices.h"
+
+#include "problems.h"
+#include "report.h"
+#include "timer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <random>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace bench {
+namespace {
+
+constexpr size_t LEAST_LEGAL = 3;
+constexpr int MOST_ATTEMPTS = 100;
+constexpr uint64_t POOL = uint64_t{3} << 30, SMALL_POOL = uint64_t{1} << 24;
+
+// Numbers that are the same with every standard library, which distributions are not.
+class Dice {
+public:
+    explicit Dice(uint64_t seed) : generator_(seed) {}
+    int64_t below(int64_t end) { return static_cast<int64_t>(generator_() % static_cast<uint64_t>(end)); }
+    bool one_in(int64_t n) { return below(n) == 0; }
+    // From first to last, each power of two as likely as another; one in three is a power of two.
+    int64_t size(int64_t first, int64_t last) {
+        if (one_in(3)) {
+            const int64_t bits = static_cast<int64_t>(std::log2(double(last) / double(first)) + 1e-9);
+            return first << below(bits + 1);
+        }
+        const double part = double(below(1 << 20)) / (1 << 20);
+        return static_cast<int64_t>(double(first) * std::pow(double(last) / double(first), part));
+    }
+    template <class T, size_t N> T of(const T (&values)[N]) { return values[below(N)]; }
+
+private:
+    std::mt19937_64 generator_;
+};
+
+constexpr spark_dtype HALVES[] = {SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, SPARK_DTYPE_F16};
+constexpr spark_dtype FLOATS[] = {SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, SPARK_DTYPE_F16, SPARK_DTYPE_F32};
+
+// False: too large, to be drawn again.
+bool draw_gemm(Dice& dice, Rows& rows, bool small) {
+    const char* const layouts[] = {"tn", "tn", "tn", "nn", "nt", "tt"};
+    const int64_t m = dice.size(1, small ? 64 : 8192), most = small ? 128 : 28672;
+    const int64_t n = dice.size(64, most) / 8 * 8, k = dice.size(64, most) / 8 * 8;
+    const std::string layout = dice.of(layouts);
+    const spark_dtype dtype = dice.of(HALVES);
+    const int64_t padded = layout[0] == 'n' && layout[1] == 't' ? (m + 7) / 8 * 8 : m; // a is contiguous along m
+    if (double(m) * n * k > 1e11 || double(n) * k > double(1 << 28) || double(m) * n > double(1 << 28)) return false;
+    gemm(rows, layout == "tt" ? (m + 7) / 8 * 8 : padded, n, k, dtype, layout);
+    return true;
+}
+
+bool draw_attention(Dice& dice, Rows& rows, bool small) {
+    const int64_t widths[] = {64, 64, 128, 128, 128, 80, 96, 40, 192, 256};
+    const int64_t shapes[][2] = {{32, 8}, {32, 32}, {16, 2}, {64, 8}, {9, 3}, {8, 1}, {40, 8}, {12, 12}};
+    const int64_t d = dice.of(widths), (&heads)[2] = shapes[dice.below(std::size(shapes))];
+    const int64_t kind = dice.below(3); // decoding, a chunk after a prefix, a whole prompt
+    const int64_t keys = dice.size(32, small ? 64 : kind == 0 ? 65536 : 16384);
+    const int64_t queries = kind == 0   ? 1 + dice.below(dice.one_in(2) ? 1 : 8)
+                            : kind == 1 ? std::min(dice.size(9, 2048), keys)
+                                        : keys;
+    const int64_t batch = dice.size(1, small ? 2 : 32);
+    const bool causal = dice.one_in(2);
+    const spark_dtype dtype = dice.of(HALVES);
+    const double pairs = double(batch) * heads[0] * queries * keys;
+    if (pairs * d > (small ? 1e6 : 5e10) || double(batch) * keys * heads[1] * d > double(1 << 28)) return false;
+    if (queries > keys) return false;
+    attention(rows, batch, queries, keys, heads[0], heads[1], d, causal, false, dtype);
+    return true;
+}
+
+bool draw_row_operator(Dice& dice, Rows& rows, bool small) {
+    const int64_t kind = dice.below(6), any = dice.size(16, small ? 1024 : 16384);
+    const int64_t n = dice.one_in(8) ? any : (any + 7) / 8 * 8, count = dice.size(1, small ? 8 : 262144);
+    const spark_dtype dtype = dice.of(FLOATS);
+    const int64_t widths[] = {32, 64, 128, 256}, d = dice.of(widths), heads = 1 + dice.below(64);
+    if (double(count) * (kind == 5 ? heads * d : n) > double(small ? 1 << 13 : 1 << 27)) return false;
+    if (kind == 0) rmsnorm(rows, count, n, dtype, false);
+    if (kind == 1) rmsnorm(rows, count, n, dtype, true);
+    if (kind == 2) layernorm(rows, count, n, false, dtype);
+    if (kind == 3) l2norm(rows, count, n, dtype);
+    if (kind == 4) softmax(rows, count, n, dtype);
+    if (kind == 5) rope(rows, count, heads, d, dtype);
+    return true;
+}
+
+// Shape number `index` of a seed: a third of them each gemm, attention, row operators.
+Item draw_item(Buffers& buffers, uint64_t seed, int index, const std::string& only, bool small) {
+    Dice dice(seed * 1'000'003 + static_cast<uint64_t>(index));
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; ++attempt) {
+        Rows rows{buffers, only, true, true, {}};
+        const bool fits = index % 3 == 0   ? draw_gemm(dice, rows, small)
+                          : index % 3 == 1 ? draw_attention(dice, rows, small)
+                                           : draw_row_operator(dice, rows, small);
+        if (fits && !rows.items.empty() && rows.items[0].ways.size() >= LEAST_LEGAL) return std::move(rows.items[0]);
+    }
+    throw std::runtime_error("no shape has three legal kernels, or --only names none");
+}
+
+void write_shape(FILE* file, int index, const Item& item, bool explain) {
+    std::fprintf(file, "{\"index\": %d, \"name\": \"%s\", \"shape\": \"%s\", \"work\": %.6g, ", index,
+                 item.name.c_str(), item.shape.c_str(), item.work);
+    if (explain) {
+        std::string text = item.explain(); // of plain characters and line ends
+        for (size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 2) text.replace(at, 1, "\\n");
+        std::fprintf(file, "\"explain\": \"%s\"}\n", text.c_str());
+        return;
+    }
+    std::fprintf(file, "\"kernels\": [");
+    for (const Way& way : item.ways)
+        std::fprintf(file,
+                     "%s{\"kernel\": \"%s\", \"median_us\": %.4f, \"least_us\": %.4f, \"samples\": %zu, "
+                     "\"launches\": %u, \"workspace\": %llu}",
+                     &way == &item.ways[0] ? "" : ", ", way.kernel.c_str(), way.median() * 1e3,
+                     way.milliseconds.front() * 1e3, way.milliseconds.size(), way.launches,
+                     static_cast<unsigned long long>(way.workspace));
+    std::fprintf(file, "]}\n");
+    std::fflush(file);
+}
+
+} // namespace
+
+int measure_choices(spark_context* ctx, const spark_device_info& device, const Draw& draw, const std::string& only,
+                    bool small, const std::string& path) {
+    FILE* file = std::fopen(path.c_str(), "w");
+    if (!file) {
+        std::fprintf(stderr, "spark-bench: %s cannot be written\n", path.c_str());
+        return 2;
+    }
+    std::fprintf(file, "{%s, \"seed\": %llu, \"library\": %s}\n", identity(device).c_str(),
+                 static_cast<unsigned long long>(draw.seed), spark_build_info());
+    const Buffers::Source source = draw.explain ? Buffers::Source::none : Buffers::Source::pool;
+    Buffers buffers(ctx, source, small ? SMALL_POOL : POOL);
+    Timer timer(ctx);
+    const Sampling how = {small ? 1 : 15, small ? 0 : 0.4, 1e9, small ? 1e9 : 6, false};
+    const auto begin = std::chrono::steady_clock::now();
+    int done = 0;
+    for (; done < draw.count; ++done) {
+        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+        if (spent.count() > draw.seconds) break;
+        std::vector<Item> items;
+        items.push_back(draw_item(buffers, draw.seed, done, only, small));
+        if (!draw.explain) measure(timer, items, how);
+        write_shape(file, done, items[0], draw.explain);
+        if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r%d of %d shapes", done + 1, draw.count);
+    }
+    std::fclose(file);
+    if (done < draw.count) std::fprintf(stderr, "spark-bench: the time is up after %d shapes\n", done);
+    return 0;
+}
+
+} // namespace bench

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantised tensors: the form that fits, what is refused, and what reaches the structure of a call."""
+import struct
+import types
+import unittest
+
+import numpy as np
+from support import CudaArray, OnDevice, Producer
+
+from libspark import DeviceArray, Dtype, InvalidArgument, Quantized, Records, TensorSpec, operators, ops, sparkc
+from libspark.fields import Form
+from libspark.quantized import Pending
+
+WHOLE = Form("WHOLE", "one scale", sparkc.SPARK_QUANT_PER_TENSOR, (Dtype.E4M3,), (Dtype.F32,), layouts=(0,))
+ROWS = Form("ROWS", "a scale for each row", sparkc.SPARK_QUANT_PER_ROW, (Dtype.I8,), (Dtype.F32, Dtype.F16),
+            (Dtype.I8,), layouts=(0,))
+SQUARES = Form("SQUARES", "squares", sparkc.SPARK_QUANT_BLOCK, (Dtype.E4M3,), (Dtype.F32,), layouts=(0,),
+               last_blocks=(128, 128))
+TILES = Form("TILES", "in tiles too", sparkc.SPARK_QUANT_BLOCK, (Dtype.E2M1,), (Dtype.UE4M3,), layouts=(0, 1),
+             takes_global_scale=True, last_blocks=(16,))
+FORMS = (WHOLE, ROWS, SQUARES, TILES)
+
+
+def written(value, forms=FORMS):
+    """The spark_quant of an argument that has these forms, field by field."""
+    field = types.SimpleNamespace(name="x", offset=24, forms=forms)
+    pending, raw = Pending("op: x", field, value), bytearray(24 + 256)
+    for tensor, into, offset in pending.tensors(raw):
+        into[offset:offset + 256] = tensor._raw
+    pending.write(raw)
+    numbers = struct.unpack_from("=IIII6HH2B5Q6qq", raw, 24 + 128)
+    names = ("scheme", "layout", "scale_dtype", "zero_dtype", *["block"] * 6, "record", *["tile"] * 2, "scale",
+             "scale_bytes", "zero_point", "zero_bytes", "global_scale", *["stride"] * 6, "global_stride")
+    told = {}
+    for name, number in zip(names, numbers):
+        told.setdefault(name, []).append(number)
+    return types.SimpleNamespace(**{name: found if len(found) > 1 else found[0] for name, found in told.items()})
+
+
+class Structure(unittest.TestCase):
+    def test_one_scale(self):
+        for scale in (TensorSpec(1, "f32", address=64), TensorSpec((1, 1), "f32", address=64)):
+            found = written(Quantized(TensorSpec((4, 6), "e4m3"), scale, block=(0, 0)))
+            self.assertEqual((found.scheme, found.scale, found.scale_bytes, found.block, found.stride),
+                             (sparkc.SPARK_QUANT_PER_TENSOR, 64, 4, [0] * 6, [0] * 6))
+
+    def test_a_scale_for_each_row(self):
+        zero = TensorSpec((2, 4), "i8", address=128)
+        for scale in (TensorSpec((2, 4), "f16", address=64), TensorSpec((2, 4, 1), "f16", address=64)):
+            found = written(Quantized(TensorSpec((2, 4, 6), "i8"), scale))
+            self.assertEqual((found.scheme, found.scale_dtype, found.scale_bytes, found.zero_dtype, found.stride[:3]),
+                             (sparkc.SPARK_QUANT_PER_ROW, Dtype.F16, 16, 0, [4, 1, 0]))
+        found = written(Quantized(TensorSpec((2, 4, 6), "i8"), TensorSpec((2, 4), "f16"), zero_point=zero))
+        self.assertEqual((found.zero_dtype, found.zero_point, found.zero_bytes), (Dtype.I8, 128, 8))
+
+    def test_a_scale_for_each_block(self):
+        data = TensorSpec((3, 256, 130), "e4m3")
+        found = written(Quantized(data, TensorSpec((3, 2, 2), "f32", (1, 6, 3), 64), form="squares"))
+        self.assertEqual((found.scheme, found.block, found.stride, found.scale_bytes),
+                         (sparkc.SPARK_QUANT_BLOCK, [1, 128, 128, 0, 0, 0], [1, 6, 3, 0, 0, 0], 48))
+        same = written(Quantized(data, TensorSpec((3, 2, 2), "f32", (1, 6, 3), 64), block=(128, 128)))
+        self.assertEqual(vars(same), vars(found))
+
+    def test_tiles_and_a_global_scale(self):
+        data, scale = TensorSpec((2, 130, 64), "e2m1"), TensorSpec(2 * 2 * 512, "ue4m3", address=64)
+        whole = TensorSpec((2,), "f32", (3,), 512)
+        found = written(Quantized(data, scale, layout="TILED_128x4", tile=(1, 2), global_scale=whole))
+        self.assertEqual((found.layout, found.tile, found.stride, found.scale_bytes, found.global_scale,
+                          found.global_stride), (sparkc.SPARK_SCALE_TILED_128X4, [1, 2], [0] * 6, 2048, 512, 3))
+        plain = written(Quantized(data, TensorSpec((2, 130, 4), "ue4m3"), global_scale=TensorSpec(1, "f32", None, 512)))
+        self.assertEqual((plain.layout, plain.stride[:3], plain.global_stride), (0, [520, 4, 1], 0))
+
+    def test_what_is_refused(self):
+        data, one = TensorSpec((4, 256), "e4m3"), TensorSpec(1, "f32")
+        rows, of_rows = TensorSpec((4, 6), "i8"), TensorSpec(4, "f32")
+        for wanted, value in (
+                ("could be any of WHOLE .* SQUARES .*: form= says which", Quantized(data, one)),
+                (r"is E4M3, form ROUND, scale F32; one of WHOLE \(E4M3, scales F32 of all\), ROWS",
+                 Quantized(data, one, form="round")),
+                (r"scale F32, block \(1, 64\); one of .*SQUARES \(E4M3, scales F32 of blocks \(128, 128\)\)",
+                 Quantized(data, one, block=(1, 64))),
+                ("is F16, scale F32; one of", Quantized(TensorSpec((4, 6), "f16"), one)),
+                ("scale F64; one of", Quantized(rows, TensorSpec(4, "f64"))),
+                ("is E4M3; one of", Quantized(data)),
+                ("zero_point I8; one of", Quantized(data, one, zero_point=TensorSpec(1, "i8"), form="whole")),
+                ("global_scale F32; one of", Quantized(rows, of_rows, global_scale=one)),
+                ("layout tiled_128x4; one of", Quantized(rows, of_rows, layout="tiled_128x4")),
+                (r"scale has the shape \(3,\); \(4, 1\) wanted", Quantized(rows, TensorSpec(3, "f32"))),
+                (r"scale has the shape \(1,\); \(1, 2\) wanted", Quantized(data, one, form="squares")),
+                ("scale has no stride but 0", Quantized(rows, TensorSpec((4, 1), "f32", (0, 1)))),
+                ("zero_point has the shape", Quantized(rows, of_rows, zero_point=TensorSpec(3, "i8"))),
+                ("its scales do not fit", Quantized(TensorSpec((4, 64), "e2m1"), TensorSpec(4096, "ue4m3"),
+                                                    layout="tiled_128x4", tile=(0, 300)))):
+            with self.subTest(wanted), self.assertRaisesRegex(ValueError, wanted):
+                written(value)
+        with self.assertRaisesRegex(ValueError, "the layout is 'swizzled'; one of linear, tiled_128x4 wanted"):
+            Quantized(data, one, layout="swizzled")
+        with self.assertRaises(KeyError):
+            Records(rows, "q9_0")
+
+
+class OfTheLibrary(OnDevice):
+    def setUp(self):
+        super().setUp()
+        one = np.zeros(34, "u1")
+        one[:2] = np.array([0.5], "f2").view("u1")
+        one[2:] = np.arange(32)
+        self.data = self.array(np.stack([one, one]))
+        self.y = self.zeros((2, 32), "f32")
+
+    def test_records_said_in_every_way(self):
+        wanted = np.stack([np.arange(32) * 0.5] * 2)
+        for value in (Records(self.data, "q8_0"), Quantized(self.data, form="Q8_0"), Records(self.data, 8),
+                      Quantized(self.data, record="q8_0", form="q8_0"), Records(Producer(self.data), "q8_0"),
+                      Records(CudaArray(self.data), "q8_0")):
+            self.y.fill_bytes(0xFF)
+            ops.dequantize(value, y=self.y, stream=self.stream)
+            np.testing.assert_array_equal(self.y.numpy(), wanted)
+
+    def test_what_is_refused(self):
+        scale = self.zeros((2,), "f32")
+        for wanted, value in (
+                (r"dequantize: x could be any of Q8_0 \(records in U8\), Q4_1 .*: form= says which",
+                 Quantized(self.data)),
+                ("x is U8, scale F32; one of", Quantized(self.data, scale)),
+                ("form Q8_0, records Q4_1; one of", Quantized(self.data, form="q8_0", record="q4_1")),
+                ("block", Quantized(self.data, form="q8_0", block=(1, 32))),
+                ("is F32, records Q8_0; one of", Records(scale, "q8_0")),
+                ("x: the array was freed", Quantized(self.data, self.freed(), form="q8_0"))):
+            with self.subTest(wanted), self.assertRaisesRegex(ValueError, wanted):
+                ops.dequantize(value, y=self.y)
+        with self.assertRaisesRegex(TypeError, "gemm: a takes no quantised tensor"):
+            ops.gemm(Quantized(self.y, scale), self.y)
+        with self.assertRaisesRegex(InvalidArgument, "records of Q4_1"):
+            ops.dequantize(Records(self.data, "q4_1"), y=self.y)
+
+    def freed(self):
+        array = DeviceArray.zeros(2, "f32", stream=self.stream)
+        array.free()
+        return array
+
+    def test_forms_are_those_of_the_library(self):
+        forms = operators.operators()["dequantize"].fields["x"].forms
+        self.assertEqual([(form.name, form.record, form.dtypes) for form in forms],
+                         [("Q8_0", 8, (Dtype.U8,)), ("Q4_1", 3, (Dtype.U8,))])
+        form = sparkc.spark_op_form(ops.dequantize.number, 0, 0)
+        self.assertEqual((form.block, form.record_bytes, form.record_elements), ((0,) * 6, 34, 32))
+        self.assertIsNone(sparkc.spark_op_form(ops.dequantize.number, 0, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The formula, and the rates that it takes from chips.inc.
+#include "dispatch/cost.h"
+
+#include <algorithm>
+
+namespace spark {
+namespace {
+
+constexpr uint32_t PRODUCT_FLOPS = 2 * 16 * 8 * 16, SHARED_BYTES_A_TICK = 128 / 16, ISSUE_TICKS = 16 / 4;
+constexpr uint64_t MIB = uint64_t{1} << 20;
+
+// Saturating arithmetic on what is never negative.
+int64_t times(int64_t a, int64_t b) {
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+int64_t plus(int64_t a, int64_t b) {
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+// bytes * ticks a MiB.
+int64_t ticks_of(uint64_t bytes, uint64_t rate) {
+    unsigned __int128 ticks = static_cast<unsigned __int128>(bytes) * rate / MIB;
+    return ticks > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ticks);
+}
+int64_t part(int64_t ticks, uint32_t in_64) { return times(ticks, in_64) / 64; }
+
+// Ticks that an SM needs for a step, if all its units work beside each other.
+int64_t busy(const Target& target, const Fit& fit, const Step& step) {
+    return std::max({part(int64_t{step.products} * target.product, fit.products),
+                     part(step.shared / SHARED_BYTES_A_TICK, fit.shared),
+                     part(ticks_of(step.fetched, target.fetched), fit.fetched),
+                     part(int64_t{step.issued} * ISSUE_TICKS, fit.issued)});
+}
+
+} // namespace
+
+Target find_target(uint32_t capability, std::string_view device, uint32_t sms) {
+    const Chip* chip = std::find_if(std::begin(CHIPS), std::end(CHIPS), [&](const Chip& c) {
+        return c.capability == capability && device.find(c.name) != device.npos;
+    });
+    if (chip == std::end(CHIPS)) --chip; // no such capability is supported
+    Target target{};
+    target.chip = chip;
+    target.fits = capability == 90 ? FITS : FITS + FITS_OF_ONE;
+    target.sms = sms != 0 ? sms : chip->sms;
+    const bool hopper = capability == 90;
+    target.resident_limit[0] = (hopper ? 228u : 100u) << 10;
+    target.resident_limit[1] = 65536;
+    target.resident_limit[2] = hopper ? 64 : 48;
+    target.resident_limit[3] = hopper ? 32 : 24;
+    target.tick = 1024 * 62500 / chip->mhz;
+    target.product = 16 * PRODUCT_FLOPS / chip->flops;
+    const uint64_t ticks_a_ms = uint64_t{chip->mhz} * 16000;
+    target.memory = ticks_a_ms * MIB / (uint64_t{chip->memory_gbps} * 1'000'000);
+    // Of L2 each SM has a share of what the chip as listed has.
+    target.fetched = ticks_a_ms * MIB / (uint64_t{chip->l2_gbps} * 1'000'000 / chip->sms);
+    target.launch = chip->launch_ns * 1000;
+    target.l2_bytes = chip->l2_mib * MIB;
+    return target;
+}
+
+uint32_t resident_blocks(const Target& target, const Kernel& kernel) {
+    constexpr uint32_t RESERVED = 1024, WARP_REGS_GRAIN = 256;
+    uint32_t regs = kernel.regs;
+    for (const Image& image : kernel.images) {
+        if (image.kind == ImageKind::cubin && image.arch / 10 == target.chip->capability / 10 && image.regs != 0)
+            regs = image.regs;
+    }
+    const uint32_t warps = (kernel.block + 31) / 32;
+    const uint32_t warp_regs = (regs * 32 + WARP_REGS_GRAIN - 1) / WARP_REGS_GRAIN * WARP_REGS_GRAIN;
+    const uint32_t fit = std::min({target.resident_limit[0] / ((kernel.smem + 127) / 128 * 128 + RESERVED),
+                                   target.resident_limit[1] / (warps * std::max(warp_regs, 1u)),
+                                   target.resident_limit[2] / warps, target.resident_limit[3]});
+    return std::max(fit, 1u);
+}
+
+int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Load& load) {
+    const int64_t work = busy(target, fit, load.step);
+    const int64_t alone = load.stages == 0 ? work + fit.step + fit.latency
+                                           : std::max<int64_t>(work + fit.step, fit.latency / load.stages);
+    const int64_t end = part(ticks_of(load.written, target.fetched), fit.written),
+                  start = fit.block + load.syncs * fit.step;
+    // Of so many blocks on an SM; while one waits, the others work.
+    const auto block = [&](int64_t beside, int64_t steps) {
+        return plus(start + beside * end, times(steps, std::max(beside * work, alone)));
+    };
+    const int64_t slots = int64_t{target.sms} * resident;
+    const int64_t full = load.blocks / slots, rest = load.blocks % slots;
+    int64_t ticks = times(full, block(resident, load.steps));
+    if (rest != 0) ticks = plus(ticks, block((rest + target.sms - 1) / target.sms, load.steps));
+    ticks = std::max(ticks, block(1, load.longest));
+    const int64_t memory = part(ticks_of(load.bytes, target.memory), fit.memory);
+    ticks = plus(std::max(ticks, memory), part(std::min(ticks, memory), fit.exposed));
+    ticks = plus(ticks, part(ticks_of(load.merged, target.memory), fit.memory));
+    const int64_t ps = ticks > INT64_MAX / target.tick ? INT64_MAX : ticks * target.tick / 1024;
+    return plus(ps, int64_t{target.launch} * load.launches);
+}
+
+} // namespace spark

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch would cost on a chip, in picoseconds: waves of blocks times the time of a block, or the time of the
+// memory that it must read and write, whichever is longer. Counts come from kernels' headers and the plan's own
+// arithmetic, rates from chips.inc. Integers only, and no division by anything but SMs and blocks: it runs in every
+// launch. Knows neither operators nor the driver.
+#pragma once
+
+#include <cstdint>
+
+#include "dispatch/chips.h"
+#include "dispatch/kernel.h"
+
+namespace spark {
+
+// What a block does in one step of its loop.
+struct Step {
+    uint32_t products; // mma.sync m16n8k16, or as many tensor clocks of another
+    uint32_t shared;   // bytes of shared memory, read and written
+    uint32_t fetched;  // bytes that come through L2
+    uint32_t issued;   // instructions of warps
+};
+
+// Of a kernel, from its constants. Families fill it while compiling (Family's tile_of).
+struct Tile {
+    uint32_t rows, columns; // of the output, or as the family says
+    uint32_t depth;         // of the sum, a step
+    uint32_t stages;        // steps that loads are ahead of their use; 0: a step waits for its own
+    uint32_t syncs;         // waits of a block's threads for each other, apart from steps
+    bool splits;            // the sum can be cut into parts
+    uint32_t part;          // how long each of them is; 0: as the device wants it
+    Step step;
+};
+
+// Of a problem and a kernel: what the plan would launch.
+struct Load {
+    int64_t blocks;
+    int64_t steps;     // of a block, on average
+    int64_t longest;   // of the longest block
+    uint64_t bytes;    // of memory, read and written at least
+    uint32_t launches; // one after the other
+    uint64_t merged;   // bytes that launches after the first read back
+    uint32_t stages;   // as in Tile
+    uint32_t syncs;    // as in Tile
+    uint32_t written;  // bytes of sums that a block turns into results after its last step
+    Step step;
+};
+
+// A chip as the formula wants it, made once per context.
+struct Target {
+    uint32_t sms;
+    uint32_t resident_limit[4]; // of an SM: bytes of shared memory, registers, warps, blocks
+    uint32_t tick;              // 1/16 clock, in 1/1024 ps
+    uint32_t product;           // ticks of an SM
+    uint64_t fetched, memory;   // ticks a MiB: of L2, of one SM's share; of memory, of the whole chip
+    uint32_t launch;            // ps
+    uint64_t l2_bytes;
+    const Chip* chip;
+    const Fit* fits;         // by fit_index
+    const uint8_t* resident; // blocks an SM, by Kernel::index
+};
+
+// sms 0: as chips.inc says.
+Target find_target(uint32_t capability, std::string_view device, uint32_t sms);
+// How many blocks of the kernel an SM of the target holds, at least 1.
+uint32_t resident_blocks(const Target& target, const Kernel& kernel);
+
+// Never less than 0; INT64_MAX where it does not fit. More blocks, steps or bytes never cost less.
+int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Load& load);
+
+} // namespace spark

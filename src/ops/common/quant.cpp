@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks how a quantised tensor is scaled. One function per rule, as in validate.cpp.
+#include "ops/common/quant.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "core/dtype.h"
+
+namespace spark {
+namespace {
+
+constexpr int64_t TILE_ROWS = 128, TILE_COLUMNS = 4;
+constexpr int64_t MOST_SCALES = int64_t{1} << 58;
+
+unsigned long long ull(uint64_t value) { return static_cast<unsigned long long>(value); }
+int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+bool has(uint64_t mask, uint32_t bit) { return bit < 64 && (mask >> bit & 1) != 0; }
+
+class QuantValidator {
+public:
+    QuantValidator(const OpSpec& spec, uint32_t field, const spark_tensor& t, bool at_launch, QuantView& out,
+                   Report& report)
+        : forms_(spec.forms[field]), name_(spec.fields[field].name), op_(spec.desc->name), field_(field), t_(t),
+          q_(t.quant), at_launch_(at_launch), out_(out), report_(report) {}
+
+    spark_status run() {
+        out_ = {};
+        const spark_quant none{};
+        if (memcmp(&q_, &none, sizeof none) == 0) return SPARK_OK;
+        if (forms_.empty()) {
+            return report_.fail_field(SPARK_ERR_INVALID_RESERVED, field_,
+                                      "%s.quant is set; %s takes no quantised %s, all of it must be 0", name_, op_,
+                                      name_);
+        }
+        if (spark_status s = unused()) return s;
+        for (const spark_quant_form& form : forms_) {
+            if (matches(form)) out_.form = &form;
+        }
+        if (out_.form == nullptr) return no_form();
+        if (raw(q_.scheme) == SPARK_QUANT_RECORD) return SPARK_OK;
+        if (spark_status s = grid()) return s;
+        return memory();
+    }
+
+private:
+    std::span<const spark_quant_form> forms_;
+    const char *name_, *op_;
+    uint32_t field_;
+    const spark_tensor& t_;
+    const spark_quant& q_;
+    bool at_launch_;
+    QuantView& out_;
+    Report& report_;
+
+    // What the scheme and the layout leave without a meaning must be 0.
+    spark_status unused() {
+        bool record = raw(q_.scheme) == SPARK_QUANT_RECORD, block = raw(q_.scheme) == SPARK_QUANT_BLOCK;
+        bool tiled = raw(q_.scale_layout) == SPARK_SCALE_TILED_128X4;
+        const char* what = nullptr;
+        for (uint32_t d = 0; d < SPARK_MAX_NDIM; ++d) {
+            if (q_.block[d] != 0 && (!block || d >= t_.ndim)) what = "block";
+            if (q_.scale_stride[d] != 0 && (record || d >= t_.ndim)) what = "scale_stride";
+        }
+        if (!record && q_.record != 0) what = "record";
+        if (!tiled && (q_.tile[0] | q_.tile[1]) != 0) what = "tile";
+        if (raw(q_.zero_dtype) == 0 && (q_.zero_point | q_.zero_bytes) != 0) what = "zero_point without zero_dtype";
+        if (q_.global_scale == 0 && q_.global_stride != 0) what = "global_stride without global_scale";
+        if (record && (q_.scale | q_.scale_bytes | q_.global_scale | raw(q_.scale_dtype) | raw(q_.scale_layout) |
+                       raw(q_.zero_dtype)) != 0) {
+            what = "a scale although the scales stand in the records";
+        }
+        if (what == nullptr) return SPARK_OK;
+        return report_.fail_field(SPARK_ERR_INVALID_RESERVED, field_,
+                                  "%s.quant sets %s, which its scheme %u does not "
+                                  "read; 0 wanted",
+                                  name_, what, raw(q_.scheme));
+    }
+
+    // The block of dimension d as BLOCK would say it; 0 = the whole dimension.
+    uint32_t block_of(uint32_t d) const {
+        switch (raw(q_.scheme)) {
+        case SPARK_QUANT_PER_ROW: return d + 1 < t_.ndim ? 1 : 0;
+        case SPARK_QUANT_BLOCK: return q_.block[d];
+        default: return 0;
+        }
+    }
+
+    bool matches(const spark_quant_form& form) const {
+        if (form.scheme != raw(q_.scheme) || !has(form.dtype_mask, raw(t_.dtype))) return false;
+        if (form.scheme == SPARK_QUANT_RECORD) return form.record == q_.record;
+        if (!has(form.scale_dtype_mask, raw(q_.scale_dtype)) || !has(form.layout_mask, raw(q_.scale_layout)))
+            return false;
+        if (raw(q_.zero_dtype) != 0 && !has(form.zero_dtype_mask, raw(q_.zero_dtype))) return false;
+        if (q_.global_scale != 0 && (form.flags & SPARK_FORM_GLOBAL_SCALE) == 0) return false;
+        return form.scheme != SPARK_QUANT_BLOCK || blocks_match(form);
+    }
+
+    bool blocks_match(const spark_quant_form& form) const {
+        if (t_.ndim < form.num_blocks) return false;
+        uint32_t first = t_.ndim - form.num_blocks;
+        for (uint32_t d = 0; d < t_.ndim; ++d) {
+            if (q_.block[d] != (d < first ? 1 : form.block[d - first])) return false;
+        }
+        return true;
+    }
+
+    spark_status no_form() {
+        char list[256];
+        size_t used = 0;
+        list[0] = 0;
+        for (const spark_quant_form& form : forms_) {
+            if (used >= sizeof list) break;
+            int n = snprintf(list + used, sizeof list - used, "%s%s", used == 0 ? "" : ", ", form.name);
+            used += n > 0 ? static_cast<size_t>(n) : 0;
+        }
+        const char* dtype = dtype_info(raw(t_.dtype)).name;
+        bool record = raw(q_.scheme) == SPARK_QUANT_RECORD;
+        return report_.fail_field(
+            SPARK_ERR_UNSUPPORTED_DTYPE, field_,
+            "%s.quant has scheme %u, %s %u and scale_dtype %u over %s, which is none of the forms "
+            "that %s reads: %s (spark_op_form says what each is)",
+            name_, raw(q_.scheme), record ? "record" : "first block", record ? q_.record : q_.block[0],
+            raw(q_.scale_dtype), dtype, op_, list);
+    }
+
+    // Blocks along each dimension, and the strides between their scales.
+    spark_status grid() {
+        out_.scale_dtype = raw(q_.scale_dtype), out_.zero_dtype = raw(q_.zero_dtype);
+        out_.layout = raw(q_.scale_layout);
+        for (uint32_t d = 0; d < t_.ndim; ++d) {
+            uint32_t block = block_of(d);
+            out_.block[d] = block != 0 ? block : t_.shape[d] > 0 ? t_.shape[d] : 1;
+            out_.blocks[d] = ceil_div(t_.shape[d], out_.block[d]);
+        }
+        bool tiled = out_.layout == SPARK_SCALE_TILED_128X4;
+        if (tiled) {
+            if (spark_status s = tile()) return s;
+        }
+        bool packed = true;
+        for (int64_t stride : q_.scale_stride) packed = packed && stride == 0;
+        int64_t next = tiled ? tile_area() : 1, reach = next;
+        for (uint32_t d = t_.ndim; d-- > 0;) {
+            bool inside = tiled && (d == out_.tile_rows || d == out_.tile_columns);
+            if (spark_status s = step(d, inside, packed, next, reach)) return s;
+        }
+        if (reach > MOST_SCALES) {
+            return report_.fail_field(SPARK_ERR_INVALID_STRIDE, field_,
+                                      "%s.quant.scale_stride reaches beyond 2^58 scales", name_);
+        }
+        bool empty = false;
+        for (uint32_t d = 0; d < t_.ndim; ++d) empty = empty || t_.shape[d] == 0;
+        uint64_t count = empty ? 0 : static_cast<uint64_t>(reach);
+        out_.scale_bytes = (count * dtype_info(out_.scale_dtype).bits + 7) / 8;
+        out_.zero_bytes = (count * dtype_info(out_.zero_dtype).bits + 7) / 8;
+        return globals(empty);
+    }
+
+    spark_status tile() {
+        bool usual = (q_.tile[0] | q_.tile[1]) == 0;
+        out_.tile_rows = usual && t_.ndim >= 2 ? t_.ndim - 2 : q_.tile[0];
+        out_.tile_columns = usual ? t_.ndim - 1 : q_.tile[1];
+        if (out_.tile_rows < t_.ndim && out_.tile_columns < t_.ndim && out_.tile_rows != out_.tile_columns)
+            return SPARK_OK;
+        return report_.fail_field(SPARK_ERR_INVALID_VALUE, field_,
+                                  "%s.quant.tile is {%u, %u}; two dimensions below %u "
+                                  "wanted",
+                                  name_, q_.tile[0], q_.tile[1], t_.ndim);
+    }
+
+    int64_t tile_area() const {
+        int64_t rows = ceil_div(out_.blocks[out_.tile_rows], TILE_ROWS) * TILE_ROWS;
+        int64_t columns = ceil_div(out_.blocks[out_.tile_columns], TILE_COLUMNS) * TILE_COLUMNS, area;
+        return __builtin_mul_overflow(rows, columns, &area) ? MOST_SCALES + 1 : area;
+    }
+
+    // One dimension of the strides; `next`: the packed one, `reach`: scales from the first to the last.
+    spark_status step(uint32_t d, bool inside, bool packed, int64_t& next, int64_t& reach) {
+        int64_t given = q_.scale_stride[d];
+        if (given < 0 || (inside && given != 0)) {
+            return report_.fail_field(SPARK_ERR_INVALID_STRIDE, field_, "%s.quant.scale_stride[%u] is %lld; %s", name_,
+                                      d, static_cast<long long>(given),
+                                      inside ? "0 wanted, since tiles say where its scales stand" : "0 or more wanted");
+        }
+        out_.stride[d] = inside ? 0 : packed ? next : given;
+        if (inside) return SPARK_OK;
+        int64_t most = out_.blocks[d] > 0 ? out_.blocks[d] - 1 : 0, span;
+        if (__builtin_mul_overflow(out_.stride[d], most, &span) || __builtin_add_overflow(reach, span, &reach) ||
+            __builtin_mul_overflow(next, most + 1, &next)) {
+            reach = MOST_SCALES + 1, next = 1;
+        }
+        return SPARK_OK;
+    }
+
+    spark_status globals(bool empty) {
+        out_.global_stride = q_.global_stride;
+        int64_t count = t_.ndim > 0 && t_.shape[0] > 0 ? t_.shape[0] : 1, span;
+        if (q_.global_stride < 0 || __builtin_mul_overflow(q_.global_stride, count - 1, &span) || span > MOST_SCALES) {
+            return report_.fail_field(SPARK_ERR_INVALID_STRIDE, field_,
+                                      "%s.quant.global_stride is %lld; 0 to 2^58 "
+                                      "elements wanted in all",
+                                      name_, static_cast<long long>(q_.global_stride));
+        }
+        if (q_.global_scale != 0 && !empty) out_.global_bytes = (static_cast<uint64_t>(span) + 1) * sizeof(float);
+        return SPARK_OK;
+    }
+
+    spark_status memory() {
+        out_.scale = q_.scale, out_.zero_point = q_.zero_point, out_.global_scale = q_.global_scale;
+        if (spark_status s = array("scale", q_.scale, out_.scale_bytes, q_.scale_bytes, out_.scale_dtype)) return s;
+        if (out_.zero_dtype != 0) {
+            if (spark_status s = array("zero_point", q_.zero_point, out_.zero_bytes, q_.zero_bytes, out_.zero_dtype))
+                return s;
+        }
+        return out_.global_scale == 0 ? SPARK_OK
+                                      : array("global_scale", q_.global_scale, out_.global_bytes, 0, SPARK_DTYPE_F32);
+    }
+
+    spark_status array(const char* what, spark_devptr data, uint64_t needed, uint64_t told, uint32_t dtype) {
+        uint64_t align = dtype_info(dtype).bits >= 8 ? dtype_info(dtype).bits / 8 : 1;
+        if (data % align != 0) {
+            return report_.fail_field(SPARK_ERR_INVALID_ALIGNMENT, field_,
+                                      "%s.quant.%s is 0x%llx; a multiple of %llu "
+                                      "wanted",
+                                      name_, what, ull(data), ull(align));
+        }
+        if (data == 0 && at_launch_ && needed != 0) {
+            return report_.fail_field(SPARK_ERR_INVALID_NULL, field_, "%s.quant.%s is 0; a device address wanted",
+                                      name_, what);
+        }
+        if (needed > UINT64_MAX - data || (told != 0 && told < needed)) {
+            return report_.fail_field(SPARK_ERR_INVALID_BOUNDS, field_,
+                                      "%s.quant.%s is told to have %llu bytes at 0x%llx; "
+                                      "%llu are read",
+                                      name_, what, ull(told), ull(data), ull(needed));
+        }
+        return SPARK_OK;
+    }
+};
+
+} // namespace
+
+spark_status validate_quant(const OpSpec& spec, uint32_t field, const spark_tensor& t, bool at_launch, QuantView& out,
+                            Report& report) {
+    return QuantValidator(spec, field, t, at_launch, out, report).run();
+}
+
+} // namespace spark

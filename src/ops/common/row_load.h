@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of row operators do, from the constants that all of them have: LANES threads keep a row in VECS
+// chunks of eight elements each, THREADS / LANES rows a block; or, without LANES, THREADS threads walk over a row, STEP
+// elements an access and four accesses at a time, twice. Used by norm and softmax, for plan and load alike.
+#pragma once
+
+#include <algorithm>
+
+#include "ops/operator.h"
+
+namespace spark {
+
+// rows: of a block at a time; columns: of a row in a step, 0 where all of it is read at once.
+consteval Tile row_tile(const Kernel& kernel) {
+    constexpr uint32_t A_CHUNK = 60, AN_ELEMENT = 16, AT_A_TIME = 4, WARP = 32;
+    const auto constant = [&](const char* name) { return static_cast<uint32_t>(kernel.constant(name)); };
+    uint32_t lanes = constant("LANES"), warps = kernel.block / WARP, step = constant("STEP");
+    if (lanes == 0) {
+        uint32_t issued = warps * AT_A_TIME * (step == 1 ? AN_ELEMENT : A_CHUNK);
+        return {1, kernel.block * step * AT_A_TIME, 0, 0, 1, false, 0, {0, 0, 0, issued}};
+    }
+    return {kernel.block / lanes, 0, 0, 0, lanes > WARP, false, 0, {0, 0, 0, warps * constant("VECS") * A_CHUNK}};
+}
+
+// Blocks that do all rows. They step over rows where a grid cannot count so many.
+inline int64_t row_blocks(const Row& row, int64_t rows) {
+    return std::min<int64_t>((rows + row.tile.rows - 1) / row.tile.rows, INT32_MAX);
+}
+
+inline void load_rows(const Work& work, const Row& row, int64_t rows, int64_t n, Load& load) {
+    load.blocks = row_blocks(row, rows);
+    load.steps = row.tile.columns == 0 ? 1 : 2 * ((n + row.tile.columns - 1) / row.tile.columns);
+    load.longest = load.steps;
+    load.bytes = work.bytes;
+    load.launches = 1, load.merged = 0;
+    load.stages = row.tile.stages, load.syncs = row.tile.syncs, load.written = 0;
+    load.step = row.tile.step;
+    uint64_t a_step = work.bytes / static_cast<uint64_t>(std::max<int64_t>(load.blocks, 1)) /
+                      static_cast<uint64_t>(std::max<int64_t>(load.steps, 1));
+    load.step.fetched = static_cast<uint32_t>(std::min<uint64_t>(a_step, UINT32_MAX));
+}
+
+} // namespace spark

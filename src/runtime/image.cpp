@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds, checks and decompresses images. What is stored is checked before it is decompressed: the decompressor sees
+// nothing but what the build wrote. The file of images for testing is opened for each of them and checked each time:
+// what is replaced or cut short while a program runs is noticed, and nothing stays open.
+#include "runtime/image.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/beside.h"
+#include "runtime/inflate.h"
+#include "spark_kernels.h"
+
+namespace spark {
+namespace {
+
+using kernels::testing_file;
+
+class File {
+public:
+    explicit File(const char* path) : number_(open(path, O_RDONLY | O_CLOEXEC)) {}
+    ~File() {
+        if (number_ >= 0) close(number_);
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    bool is_open() const { return number_ >= 0; }
+    bool has_size(size_t bytes) const { return lseek(number_, 0, SEEK_END) == static_cast<off_t>(bytes); }
+    bool read(void* to, size_t bytes, size_t from) const {
+        for (size_t done = 0; done < bytes;) {
+            ssize_t n = pread(number_, static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(from + done));
+            if (n == 0 || (n < 0 && errno != EINTR)) return false;
+            if (n > 0) done += static_cast<size_t>(n);
+        }
+        return true;
+    }
+
+private:
+    int number_;
+};
+
+constexpr size_t LONGEST_HEAD = 128;
+
+bool belongs(const File& file) {
+    char head[LONGEST_HEAD];
+    size_t size = testing_file.head.size();
+    return size <= sizeof head && file.read(head, size, 0) && memcmp(head, testing_file.head.data(), size) == 0;
+}
+
+// The bytes of `image` from the file, if that is the one of this build. `to` may be nullptr: the file alone is checked.
+bool read_testing_file(const Image* image, void* to, char* why, size_t size) {
+    constexpr const char* WHO = "compute capability 9.0, which is for testing: its kernels are in";
+    if (testing_file.bytes == 0) {
+        snprintf(why, size, "compute capability 9.0, which is for testing: this library was built without its kernels");
+        return false;
+    }
+    char path[4096] = "";
+    const char* own = own_path();
+    auto refuse = [&](const char* what) {
+        snprintf(why, size, "%s %s, %s %s", WHO, testing_file.name, what, own != nullptr ? own : "this library");
+        return false;
+    };
+    if (!path_beside(testing_file.name, path, sizeof path)) return refuse("which is not beside");
+    File file(path);
+    if (!file.is_open()) return refuse(errno == ENOENT ? "which is not beside" : "which cannot be opened beside");
+    if (!belongs(file)) return refuse("and that beside it is of another build than");
+    if (!file.has_size(testing_file.bytes)) return refuse("which is cut short or too long beside");
+    if (image != nullptr && !file.read(to, image->packed, image->place)) return refuse("which cannot be read beside");
+    return true;
+}
+
+struct Buffer {
+    explicit Buffer(size_t bytes) : data(static_cast<char*>(malloc(bytes))) {}
+    ~Buffer() { free(data); }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    char* data;
+};
+
+spark_status no_memory(size_t bytes, const char* name, Report& report) {
+    return report.fail(SPARK_ERR_HOST_MEMORY, "no host memory for the code of %s, %zu bytes", name, bytes);
+}
+
+} // namespace
+
+bool testing_images(char* why, size_t size) { return read_testing_file(nullptr, nullptr, why, size); }
+
+spark_status Code::read(const Image& image, const char* name, Report& report) {
+    auto* stored = static_cast<const char*>(image.data);
+    Buffer from_file(stored == nullptr ? image.packed : 1);
+    if (stored == nullptr) {
+        char why[512];
+        if (from_file.data == nullptr) return no_memory(image.packed, name, report);
+        if (!read_testing_file(&image, from_file.data, why, sizeof why))
+            return report.fail(SPARK_ERR_UNSUPPORTED_ARCH, "%s cannot be loaded for %s", name, why);
+        stored = from_file.data;
+    }
+    if (hash({stored, image.packed}) != image.check)
+        return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u is damaged%s%s", name, image.arch,
+                           image.data == nullptr ? " in " : "", image.data == nullptr ? testing_file.name : "");
+    data_ = static_cast<char*>(malloc(image.size + size_t{1}));
+    if (data_ == nullptr) return no_memory(image.size, name, report);
+    if (!inflate(stored, image.packed, data_, image.size))
+        return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u cannot be decompressed", name, image.arch);
+    data_[image.size] = 0;
+    return SPARK_OK;
+}
+
+} // namespace spark

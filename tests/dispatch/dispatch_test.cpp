@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cost of a launch and the choice among kernels: pure functions, on chips of chips.inc and kernels made up here.
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+extern "C" {
+#include <cmocka.h>
+}
+
+#include "dispatch/pick.h"
+
+using namespace spark;
+
+namespace {
+
+const Target GB10 = find_target(121, "NVIDIA GB10", 48);
+const Target H200 = find_target(90, "NVIDIA H200", 132);
+const Load A_LOAD = {1000, 64, 64, 1 << 20, 1, 0, 2, 0, 65536, {256, 49152, 16384, 544}};
+
+int64_t price_of(const Target& target, const Load& load, uint32_t resident = 2) {
+    return cost(target, target.fits[fit_index("gemm")], resident, load);
+}
+
+void chips_are_found_by_capability_and_name(void**) {
+    assert_string_equal(find_target(120, "NVIDIA GeForce RTX 5090", 170).chip->name, "RTX 5090");
+    assert_string_equal(find_target(120, "NVIDIA RTX PRO 6000 Blackwell (emulated)", 188).chip->name, "RTX PRO 6000");
+    assert_string_equal(H200.chip->name, "H200");
+    assert_string_equal(find_target(90, "NVIDIA GH200 480GB", 132).chip->name, "H200");
+}
+
+void an_unknown_chip_has_its_own_sms_and_the_rates_of_its_class(void**) {
+    Target unknown = find_target(120, "NVIDIA GeForce RTX 5060", 30);
+    assert_string_equal(unknown.chip->name, "");
+    assert_int_equal(unknown.sms, 30);
+    assert_int_equal(find_target(120, "", 0).sms, unknown.chip->sms);
+    // Half as many SMs, twice as long.
+    Load load = A_LOAD;
+    load.blocks = 2 * 30 * 100, load.bytes = 0;
+    int64_t full = price_of(find_target(120, "", 60), load), half = price_of(unknown, load);
+    assert_in_range(half * 100 / full, 185, 201);
+}
+
+void cost_never_falls_where_a_count_rises(void**) {
+    for (const Target* target : {&GB10, &H200}) {
+        Load load = A_LOAD;
+        int64_t before = 0;
+        for (load.blocks = 1; load.blocks < 2000; ++load.blocks) {
+            int64_t found = price_of(*target, load);
+            assert_true(found >= before);
+            before = found;
+        }
+        uint32_t* counts[] = {&load.step.products, &load.step.shared, &load.step.fetched, &load.step.issued,
+                              &load.syncs,         &load.written,     &load.launches};
+        for (uint32_t* count : counts) {
+            Load more = load;
+            uint32_t* same = reinterpret_cast<uint32_t*>(
+                reinterpret_cast<char*>(&more) + (reinterpret_cast<char*>(count) - reinterpret_cast<char*>(&load)));
+            *same = *same * 8 + 1;
+            assert_true(price_of(*target, more) >= price_of(*target, load));
+        }
+        Load more = load;
+        more.bytes = uint64_t{1} << 40;
+        assert_true(price_of(*target, more) > price_of(*target, load));
+    }
+}
+
+void a_wave_more_costs_a_block_more(void**) {
+    Load load = A_LOAD;
+    load.bytes = 0;
+    load.blocks = 264;
+    int64_t one = price_of(H200, load);
+    load.blocks = 263;
+    assert_int_equal(price_of(H200, load), one);
+    load.blocks = 265;
+    int64_t more = price_of(H200, load);
+    assert_true(more > one + one / 4);
+    load.blocks = 264 + 132;
+    assert_int_equal(price_of(H200, load), more);
+}
+
+void gigantic_problems_saturate(void**) {
+    Load load = A_LOAD;
+    load.blocks = INT64_MAX, load.steps = load.longest = INT64_MAX, load.bytes = UINT64_MAX, load.merged = UINT64_MAX;
+    load.step = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    load.written = load.syncs = UINT32_MAX, load.launches = 3;
+    assert_true(price_of(GB10, load, 24) == INT64_MAX);
+    load.blocks = 1;
+    assert_true(price_of(H200, load, 1) == INT64_MAX);
+    load = A_LOAD;
+    load.bytes = UINT64_MAX;
+    assert_true(price_of(H200, load) > 0);
+}
+
+void blocks_an_sm_follow_from_what_the_assembler_used(void**) {
+    static const Image images[] = {{.kind = ImageKind::cubin, .arch = 90, .regs = 96}};
+    Kernel kernel{};
+    kernel.block = 128, kernel.smem = 24576, kernel.regs = 255;
+    assert_int_equal(resident_blocks(H200, kernel), 2); // registers
+    kernel.images = images;
+    assert_int_equal(resident_blocks(H200, kernel), 5);
+    kernel.regs = 32;
+    assert_int_equal(resident_blocks(GB10, kernel), 4); // shared memory: no image for it
+    kernel.smem = 101376, kernel.block = 1024, kernel.regs = 255;
+    assert_int_equal(resident_blocks(GB10, kernel), 1); // never 0
+}
+
+// ---- a table of four kernels ----------------------------------------------------------------------------------------
+
+constexpr const char* FACTS[] = {"m", "k"};
+constexpr Limit LIMITS[] = {{"k", Rel::multiple_of, 8}};
+constexpr uint64_t ONE = 11, OTHER = 22;
+
+constexpr Kernel kernel(const char* name, uint64_t id, uint32_t index, uint64_t order, bool limited) {
+    Kernel k{};
+    k.name = name, k.contract = "gemm_test", k.id = id, k.index = index, k.order = order, k.deterministic = order != 0;
+    if (limited) k.limits = LIMITS;
+    return k;
+}
+constexpr Kernel LARGE = kernel("gemm_test__large", 1, 0, ONE, true),
+                 SMALL = kernel("gemm_test__small", 2, 1, ONE, true);
+constexpr Kernel SPLIT = kernel("gemm_test__split", 3, 2, 0, true),
+                 PLAIN = kernel("gemm_test__plain", 4, 3, OTHER, false);
+constexpr auto ROWS = make_table({make_row(LARGE, "large", FACTS), make_row(SMALL, "small", FACTS),
+                                  make_row(SPLIT, "split", FACTS), make_row(PLAIN, "plain", FACTS)});
+constexpr uint8_t RESIDENT[] = {1, 1, 1, 1};
+
+// Steps of each kernel, by its index.
+int64_t steps[4];
+
+void load_test(const Work&, const Row& row, Load& load) {
+    load = A_LOAD;
+    load.blocks = 1;
+    load.steps = load.longest = steps[row.kernel->index];
+}
+
+struct Question {
+    Target target = GB10;
+    int64_t facts[2] = {64, 64};
+    Request request;
+
+    Question() {
+        target.resident = RESIDENT;
+        request = {ROWS,  FACTS, facts,   &target, load_test, reinterpret_cast<const Work*>(this),
+                   false, false, nullptr, 0};
+    }
+    std::string answer() const {
+        const Row* row = pick(request);
+        return row != nullptr ? std::string(row->kernel->name).substr(strlen("gemm_test__")) : "none";
+    }
+};
+
+void set_steps(int64_t large, int64_t small, int64_t split, int64_t plain) {
+    steps[0] = large, steps[1] = small, steps[2] = split, steps[3] = plain;
+}
+
+void the_cheapest_legal_row_is_taken_and_the_table_breaks_ties(void**) {
+    Question q;
+    set_steps(40, 30, 20, 100);
+    assert_string_equal(q.answer().c_str(), "split");
+    set_steps(20, 20, 20, 20);
+    assert_string_equal(q.answer().c_str(), "large");
+    q.facts[1] = 63; // an illegal row is not taken, whatever it costs
+    set_steps(1, 1, 1, 1000);
+    assert_string_equal(q.answer().c_str(), "plain");
+    q.request.load = nullptr, q.facts[1] = 64;
+    assert_string_equal(q.answer().c_str(), "large");
+}
+
+void flags_pattern_and_id_come_before_cost(void**) {
+    Question q;
+    set_steps(40, 30, 20, 10);
+    assert_string_equal(q.answer().c_str(), "plain");
+    q.request.pattern = "*__[ls]*";
+    assert_string_equal(q.answer().c_str(), "split");
+    q.request.deterministic = true;
+    assert_string_equal(q.answer().c_str(), "small");
+    q.request.pattern = nullptr;
+    q.request.kernel_id = 1;
+    assert_string_equal(q.answer().c_str(), "large");
+    q.request.kernel_id = 3; // not deterministic
+    assert_string_equal(q.answer().c_str(), "none");
+    assert_true(!can_run(q.request, ROWS[2]));
+    q.request.kernel_id = 0, q.request.deterministic = false, q.request.pattern = "*__plain";
+    assert_true(can_run(q.request, ROWS[2])); // by its id
+}
+
+void batch_invariance_is_free_among_kernels_of_one_order(void**) {
+    Question q;
+    q.request.batch_invariant = true;
+    set_steps(40, 30, 1, 1);
+    assert_string_equal(q.answer().c_str(), "small");
+    set_steps(30, 40, 1, 1);
+    assert_string_equal(q.answer().c_str(), "large");
+    q.facts[1] = 63;
+    assert_string_equal(q.answer().c_str(), "plain");
+}
+
+void explain_tells_costs_and_reasons(void**) {
+    Question q;
+    set_steps(40, 30, 20, 100);
+    std::string text(explain(q.request, nullptr, 0) + 1, 0);
+    assert_int_equal(explain(q.request, text.data(), text.size()), text.size() - 1);
+    const auto says = [&](const char* part) { return text.find(part) != text.npos; };
+    assert_true(says("* gemm_test__split "));
+    assert_true(says("  gemm_test__large "));
+    assert_true(says(" us: 1 blocks, 1 an SM, steps 20 (at most 20, 2 under way) of 256 products, 49152 shared"));
+    q.facts[1] = 63;
+    q.request.batch_invariant = true;
+    text.assign(explain(q.request, nullptr, 0) + 1, 0);
+    explain(q.request, text.data(), text.size());
+    assert_true(says("k is 63; the kernel needs k%8"));
+    assert_true(says("* gemm_test__plain "));
+    char small[8] = "1234567";
+    assert_int_equal(explain(q.request, small, 4), text.size() - 1); // what did not fit is counted, and not written
+    assert_int_equal(small[4], '5');
+}
+
+} // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(chips_are_found_by_capability_and_name),
+        cmocka_unit_test(an_unknown_chip_has_its_own_sms_and_the_rates_of_its_class),
+        cmocka_unit_test(cost_never_falls_where_a_count_rises),
+        cmocka_unit_test(a_wave_more_costs_a_block_more),
+        cmocka_unit_test(gigantic_problems_saturate),
+        cmocka_unit_test(blocks_an_sm_follow_from_what_the_assembler_used),
+        cmocka_unit_test(the_cheapest_legal_row_is_taken_and_the_table_breaks_ties),
+        cmocka_unit_test(flags_pattern_and_id_come_before_cost),
+        cmocka_unit_test(batch_invariance_is_free_among_kernels_of_one_order),
+        cmocka_unit_test(explain_tells_costs_and_reasons),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# bench/fit.py fits constants for a formula that stands in cost.cpp: here both compute the same costs of drawn shapes,
+# with the constants that stand in chips.inc. And what the fit says of a choice is right on numbers made up here.
+import argparse
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import fit  # noqa: E402
+
+ARGS = None
+
+
+def fits_of_chips():
+    """{family: Fit} of capability 9.0, as chips.inc has them."""
+    text = (ROOT / "src" / "dispatch" / "chips.inc").read_text()
+    return {name: fit.Fit(*map(int, numbers.split(",")))
+            for name, numbers in re.findall(r'^FIT\(90, "(\w*)", ([\d, ]+)\)', text, re.M)}
+
+
+class Fit(unittest.TestCase):
+    def test_the_formula_is_the_librarys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "explained.jsonl"
+            subprocess.run([ARGS.bench, "--choices", "7", "60", "--explain", "--json", file], check=True,
+                           env=os.environ | {"LIBSPARK_DRIVER": ARGS.emu, "LIBSPARK_EMU": "profile=h200"})
+            shapes = [json.loads(line) for line in file.read_text().splitlines()][1:]
+        constants, compared = fits_of_chips(), 0
+        for shape in shapes:
+            for count in fit.counts(shape["explain"]):
+                mine = fit.cost(constants[fit.family(count.kernel)], count)
+                self.assertAlmostEqual(mine / count.us, 1, delta=0.04, msg=f"{shape['shape']} {count}")
+                compared += 1
+            self.assertEqual(sum(count.chosen for count in fit.counts(shape["explain"])), 1, shape)
+        self.assertGreater(compared, 240)
+
+    def test_a_regret_is_how_much_slower_the_cheapest_is(self):
+        rows = [("a", 10.0), ("b", 20.0), ("c", 10.2)]
+        self.assertEqual(fit.regret(rows, {"a": 1, "b": 2, "c": 3}.get), 1)
+        self.assertEqual(fit.regret(rows, {"a": 3, "b": 2, "c": 3}.get), 2)
+        self.assertEqual(fit.regret(rows, {"a": 3, "b": 4, "c": 2}.get), 1)  # 0.2 us are nothing
+
+    def test_the_search_finds_what_the_times_were_made_with(self):
+        made = fit.Fit(products=140, block=3000)
+        shapes = [("gemm", str(blocks), [
+            (count, fit.cost(made, count)) for count in (
+                fit.Count(False, f"k{size}", 0, -(-blocks // size), 2, 64, 64, 2, 128 * size, 256, 256, 64, 0, 0,
+                          1 << 20, 1, 0) for size in (1, 2, 4))]) for blocks in (40, 90, 264, 500, 800, 3000)]
+        found, loss = fit.search(shapes, 300)
+        self.assertLess(loss, fit.loss(fit.Fit(), shapes) / 2)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            fit.report("gemm", shapes, lambda count: fit.cost(made, count))
+        self.assertIn("gemm: 6 shapes, within 5 % of the best 100.0 %, beyond 25 % 0", said.getvalue())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bench", required=True)
+    parser.add_argument("--emu", required=True)
+    ARGS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A situation of attention, a row of shapes.inc, and the numbers of it; shared by the cases and their twins.
+#pragma once
+
+#include "ops/families.h"
+
+namespace check::attention {
+
+enum class Layout { bshd, bhsd, qkv };                    // qkv: q, k and v are slices of one packed projection
+enum class Lens { none, full, ragged, with_zero, wrong }; // wrong: negative, and beyond the cache
+enum class Strange { none, q, k, v };                     // the tensor that has the strange row
+
+struct Shape {
+    const char* name = "";
+    int64_t seqs = 1, sq = 1, sk = 1, h = 1, hkv = 1, d = 64;
+    Layout layout = Layout::bshd;
+    bool causal = false, lse = true;
+    Lens lens = Lens::none;
+    bool list_q = false, list_k = false; // sequences one after the other, told by cu_seqlens
+    int64_t spare = 0;                   // more rows of k and v, and more lengths, than sequences
+    int64_t pad = 0;                     // elements after each token
+    int64_t q_misalign = 0, k_misalign = 0, v_misalign = 0, o_misalign = 0; // elements off the 16-byte boundary
+    float scale = 0;
+    bool scale_given = false; // a 0 is 0, not the default
+    double spread = 1;        // of q: large logits
+    int64_t max_q = 0, max_k = 0;
+    Special special = Special::none;
+    Strange strange = Strange::none;
+    unsigned types = BF16, flags = 0;
+    Tier tier = Tier::quick;
+    int64_t longest = 0; // the sequence that has sq queries and sk keys
+    bool twins = false;  // batch-invariant: add_twins
+};
+
+// Everything the oracle needs: values in the order [token, head, d], tokens of all rows of a tensor counted through.
+struct Problem {
+    ref::Type type;
+    int64_t h, hkv, d, s, t, computed; // s, t: tokens of a row; computed: the bound of queries
+    double scale;
+    bool causal, strange_v;
+    std::vector<int64_t> q_first, q_len, k_first, k_len;
+    std::vector<double> q, k, v;
+    int64_t tokens; // rows of o and lse, times heads
+};
+
+// The sizes of a case that `build` makes with a Random of the same seed and name.
+Problem numbers(const Shape& s, ref::Type type, Random& random);
+Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed);
+
+// Calls of which sequence 0 of the case is a part: alone, among others, cut and placed differently. The case has one
+// sequence, packed tensors, no lengths.
+void add_twins(Case& c, const Shape& s, ref::Type type, uint64_t seed);
+
+} // namespace check::attention
