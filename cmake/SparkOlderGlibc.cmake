@@ -33,6 +33,7 @@ function(spark_older_glibc target library)
         "-Wl,--version-script=${folder}/${library}.map")
     # By path and not by target: CMake would put a run-time path that leads to the stand-in into TARGET.
     add_dependencies(${target} older-${library})
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:older-${library}>)
     target_link_options(${target} PRIVATE
         -Wl,--push-state,--no-as-needed,$<TARGET_FILE:older-${library}>,--pop-state)
 endfunction()
