@@ -70,7 +70,7 @@ spark_status look(Context& ctx, const spark_args* args, bool loading, spark_op_i
     Call call;
     if (spark_status s = prepare_call(ctx, {args}, false, 0, call, report)) return s;
     Plan plan;
-    if (spark_status s = make_plan(call, call.row, 0, plan, report)) return s;
+    make_plan(call, call.row, 0, plan);
     if (loading) {
         if (spark_status s = load(ctx, plan, report)) return s;
     }
@@ -87,7 +87,7 @@ spark_status run(Context& ctx, const Arguments& args, const spark_exec* exec, Re
     Call call;
     if (spark_status s = prepare_call(ctx, args, true, where.kernel_id, call, report)) return s;
     Plan plan;
-    if (spark_status s = make_plan(call, call.row, where.workspace, plan, report)) return s;
+    make_plan(call, call.row, where.workspace, plan);
     if (spark_status s = check_workspace(where, plan.workspace_size, call.bound, report)) return s;
     return call.row == nullptr ? SPARK_OK : launch(ctx, where.stream, plan, report);
 }
@@ -108,7 +108,7 @@ spark_status list(Context& ctx, const spark_args* args, spark_op_info* infos, ui
     uint32_t found = 0;
     auto add = [&](const Row& row) -> spark_status {
         Plan plan;
-        if (spark_status s = make_plan(call, &row, 0, plan, report)) return s;
+        make_plan(call, &row, 0, plan);
         spark_op_info info;
         fill_info(call, plan, &row, loaded(ctx, plan), info);
         if (found < capacity) write_out(&infos[found], info);

@@ -14,20 +14,20 @@ namespace spark {
 
 // What a block does in one step of its loop.
 struct Step {
-    uint32_t products; // mma.sync m16n8k16, or as many tensor clocks of another
-    uint32_t shared;   // bytes of shared memory, read and written
-    uint32_t fetched;  // bytes that come through L2
-    uint32_t issued;   // instructions of warps
+    uint32_t products = 0; // mma.sync m16n8k16, or as many tensor clocks of another
+    uint32_t shared = 0;   // bytes of shared memory, read and written
+    uint32_t fetched = 0;  // bytes that come through L2
+    uint32_t issued = 0;   // instructions of warps
 };
 
 // Of a kernel, from its constants. Families fill it while compiling (Family's tile_of).
 struct Tile {
-    uint32_t rows, columns; // of the output, or as the family says
-    uint32_t depth;         // of the sum, a step
-    uint32_t stages;        // steps that loads are ahead of their use; 0: a step waits for its own
-    uint32_t syncs;         // waits of a block's threads for each other, apart from steps
-    bool splits;            // the sum can be cut into parts
-    uint32_t part;          // how long each of them is; 0: as the device wants it
+    uint32_t rows = 0, columns = 0; // of the output, or as the family says
+    uint32_t depth = 0;             // of the sum, a step
+    uint32_t stages = 0;            // steps that loads are ahead of their use; 0: a step waits for its own
+    uint32_t syncs = 0;             // waits of a block's threads for each other, apart from steps
+    bool splits = false;            // the sum can be cut into parts
+    uint32_t part = 0;              // how long each of them is; 0: as the device wants it
     Step step;
 };
 

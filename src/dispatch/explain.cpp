@@ -27,6 +27,13 @@ struct Page {
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
 
+// ", then gemm_merge__8x256": what the row may launch after its kernel.
+void print_then(const Row& row, Page& page) {
+    for (const Kernel* then : row.then) {
+        if (then != nullptr) page.print(", then %s", then->name);
+    }
+}
+
 // "12.345 us: 264 blocks, 2 on an SM, 128 steps of ..."
 void print_price(const Request& request, const Row& row, Page& page) {
     if (request.load == nullptr) return page.print("%s", row.because);
@@ -68,6 +75,7 @@ size_t explain(const Request& request, char* text, size_t capacity) {
         page.print("%c %-40s %s  ", &row == winner ? '*' : ' ', row.kernel->name, legal ? "yes" : "no ");
         if (legal) {
             print_price(request, row, page);
+            print_then(row, page);
         } else {
             char why[160];
             describe(request, row, verdict, why, sizeof why);

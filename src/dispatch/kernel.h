@@ -4,10 +4,13 @@
 // Knows nothing of operators, arguments or the driver.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+
+#include "core/divide.h"
 
 namespace spark {
 
@@ -24,12 +27,6 @@ enum class Rel : uint8_t { multiple_of, at_most, at_least, equal };
 struct Limit {
     const char* fact;
     Rel rel;
-    int64_t value;
-};
-
-// A compile-time constant of a variant, such as TM=128.
-struct Constant {
-    const char* name;
     int64_t value;
 };
 
@@ -53,6 +50,19 @@ struct ImageFile {
     size_t bytes;
 };
 
+// Blocks of a launch. Kernels step over what a grid cannot count, or their limits leave nothing over.
+struct Grid {
+    uint32_t x, y, z;
+};
+
+constexpr Grid make_grid(int64_t x, int64_t y = 1, int64_t z = 1) {
+    constexpr int64_t MOST_Y = 65535;
+    return {static_cast<uint32_t>(std::clamp<int64_t>(x, 1, INT32_MAX)),
+            static_cast<uint32_t>(std::clamp<int64_t>(y, 1, MOST_Y)),
+            static_cast<uint32_t>(std::clamp<int64_t>(z, 1, MOST_Y))};
+}
+
+// Each file of ptx/ has a type of its own derived from this one: its constants by name, its parameters, its grid.
 struct Kernel {
     const char* name;     // contract__variant, also the entry symbol
     const char* contract; // what it computes: interchangeable with every kernel of the same contract
@@ -64,18 +74,7 @@ struct Kernel {
     bool deterministic;
     uint64_t order; // kernels of a contract with the same one add alike: the same bits; 0: its sums follow the launch
     std::span<const Limit> limits;
-    std::span<const Constant> constants;
     std::span<const Image> images;
-
-    // The variant's constant of that name, or 0 if it has none.
-    constexpr int64_t constant(const char* wanted) const {
-        for (const Constant& c : constants) {
-            const char *a = c.name, *b = wanted;
-            while (*a != 0 && *a == *b) ++a, ++b;
-            if (*a == *b) return c.value;
-        }
-        return 0;
-    }
 };
 
 } // namespace spark

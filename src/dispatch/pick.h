@@ -13,8 +13,6 @@
 
 namespace spark {
 
-struct Work; // an operator's checked problem (ops/operator.h); only passed on here
-
 struct Request {
     std::span<const Row> rows; // of the contract
     std::span<const char* const> fact_names;

@@ -5,6 +5,11 @@
 //
 //   ROW(gemm_bf16_tn__64x128x64_s3, "short M: one wave, deep K tile")
 //       kernel                      because
+//
+//   ROW_THEN(gemm_bf16_tn__8x32x512, gemm_merge__8x256, "few rows")
+//            kernel                  then               because
+//
+// The second is launched after the first where the plan says so.
 #pragma once
 
 #include <array>
@@ -13,6 +18,14 @@
 #include "dispatch/cost.h"
 
 namespace spark {
+
+struct Row;
+struct Work; // an operator's checked problem (ops/operator.h); only passed on here
+struct Plan; // what a call enqueues (runtime/launch.h); likewise
+
+// Adds the launches of the work, the row's kernel first. Runs for queries too: what it sets but addresses must follow
+// from the declared shapes alone.
+using PlanFor = void(const Work& work, const Row& row, Plan& plan);
 
 constexpr uint32_t MAX_FACTS = 32;
 constexpr uint32_t MAX_LIMITS = 24;
@@ -35,7 +48,11 @@ struct Term {
 };
 
 struct Row {
+    static constexpr uint32_t MAX_THEN = 2;
+
     const Kernel* kernel;
+    const Kernel* then[MAX_THEN]; // that the plan may launch after it, in this order; nullptr: no more
+    PlanFor* plan;
     uint64_t contract; // hash of the name left of "__"
     uint16_t count;    // rows of this contract from here on; those of a contract stand together
     uint8_t fit;       // of the contract, see fit_index
@@ -60,10 +77,19 @@ consteval uint8_t fact_index(std::string_view name, std::span<const char* const>
 
 } // namespace detail
 
-consteval Row make_row(const Kernel& kernel, const char* because, std::span<const char* const> facts) {
+// then: the kernels that the plan may launch after it.
+template <class... Then>
+consteval Row make_row(const Kernel& kernel, const char* because, std::span<const char* const> facts, const Tile& tile,
+                       PlanFor* plan, const Then&... then) {
+    static_assert(sizeof...(Then) <= Row::MAX_THEN);
     Row row{};
     row.kernel = &kernel;
+    uint32_t place = 0;
+    ((row.then[place++] = &then), ...);
+    row.plan = plan;
     row.contract = hash(kernel.contract);
+    row.fit = fit_index(kernel.contract);
+    row.tile = tile;
     row.because = because;
     for (const Limit& limit : kernel.limits) {
         row.limits[row.num_limits++] = {detail::fact_index(limit.fact, facts), limit.rel, limit.value};
@@ -71,16 +97,23 @@ consteval Row make_row(const Kernel& kernel, const char* because, std::span<cons
     return row;
 }
 
-consteval Tile no_tile(const Kernel&) { return {}; }
+// In a family's plan.cpp, with its tile_of(kernel) and plan(work, row, kernel, [then,] plan): what ROW and ROW_THEN of
+// its table.inc are. Both functions see the type of the kernel, so a table that names one they do not know, or another
+// family's, does not compile.
+#define SPARK_ROW(facts, name, because)                             \
+    make_row(kernels::name, because, facts, tile_of(kernels::name), \
+             [](const Work& work, const Row& row, Plan& calls) { plan(work, row, kernels::name, calls); }),
+#define SPARK_ROW_THEN(facts, name, next, because)                                                                   \
+    make_row(                                                                                                        \
+        kernels::name, because, facts, tile_of(kernels::name),                                                       \
+        [](const Work& work, const Row& row, Plan& calls) { plan(work, row, kernels::name, kernels::next, calls); }, \
+        kernels::next),
 
-// The rows of a table, found by their contract: each says how many of its own follow. tile_of: const Kernel& -> Tile.
-template <size_t N, class TileOf = Tile (*)(const Kernel&)>
-consteval std::array<Row, N> make_table(const Row (&rows)[N], TileOf tile_of = no_tile) {
+// The rows of a table, found by their contract: each says how many of its own follow.
+template <size_t N> consteval std::array<Row, N> make_table(const Row (&rows)[N]) {
     std::array<Row, N> table;
     for (size_t i = N; i-- > 0;) {
         table[i] = rows[i];
-        table[i].tile = tile_of(*rows[i].kernel);
-        table[i].fit = fit_index(rows[i].kernel->contract);
         bool first = i + 1 == N || rows[i + 1].contract != rows[i].contract;
         table[i].count = static_cast<uint16_t>(first ? 1 : table[i + 1].count + 1);
         for (size_t j = i + table[i].count; j < N; ++j) {

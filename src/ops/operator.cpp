@@ -81,18 +81,11 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
     return work.empty || call.row != nullptr ? SPARK_OK : nothing_fits(call, report);
 }
 
-spark_status make_plan(const Call& call, const Row* row, spark_devptr workspace, Plan& plan, Report& report) {
+void make_plan(const Call& call, const Row* row, spark_devptr workspace, Plan& plan) {
     plan.workspace = workspace;
     plan.workspace_size = 0;
     plan.count = 0;
-    if (row == nullptr) return SPARK_OK;
-    call.op->plan(call.work, *row, plan);
-    for (const Launch& work : plan.all()) {
-        if (work.param_bytes == (work.kernel->param_bytes + 7) / 8 * 8) continue; // a struct ends on its alignment
-        return report.fail(SPARK_ERR_INTERNAL, "%s takes %u bytes of parameters, the plan made %u", work.kernel->name,
-                           work.kernel->param_bytes, work.param_bytes);
-    }
-    return SPARK_OK;
+    if (row != nullptr) row->plan(call.work, *row, plan);
 }
 
 void fill_info(const Call& call, const Plan& plan, const Row* row, bool is_loaded, spark_op_info& info) {

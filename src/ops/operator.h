@@ -46,9 +46,6 @@ struct Operator {
     std::span<const Row> rows;
     std::span<const char* const> fact_names;
     spark_status (*check)(const Bound& bound, Work& work, Report& report);
-    // Adds the launches of the work, the chosen row's kernel among them. Runs for queries too: what it sets but
-    // addresses must follow from the declared shapes alone.
-    void (*plan)(const Work& work, const Row& row, Plan& plan);
     // What those launches would do, for the choice among rows; nullptr: the first legal row is taken.
     void (*load)(const Work& work, const Row& row, Load& load);
 };
@@ -70,7 +67,7 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
                           Report& report);
 
 // What the row's kernel would enqueue for this call; nothing if row is nullptr.
-spark_status make_plan(const Call& call, const Row* row, spark_devptr workspace, Plan& plan, Report& report);
+void make_plan(const Call& call, const Row* row, spark_devptr workspace, Plan& plan);
 
 // Fills all of info but struct_size.
 void fill_info(const Call& call, const Plan& plan, const Row* row, bool is_loaded, spark_op_info& info);

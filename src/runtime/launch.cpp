@@ -44,8 +44,8 @@ spark_status enqueue(const Context& ctx, spark_stream stream, const Launch& work
     void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), const_cast<std::byte*>(work.params), // buffer
                      reinterpret_cast<void*>(uintptr_t{2}), &bytes,                              // its size
                      nullptr};
-    int code = d.launch_kernel(loaded(ctx, *work.kernel), work.grid[0], work.grid[1], work.grid[2], work.kernel->block,
-                               1, 1, work.smem, reinterpret_cast<void*>(stream), nullptr, extra);
+    int code = d.launch_kernel(loaded(ctx, *work.kernel), work.grid.x, work.grid.y, work.grid.z, work.kernel->block, 1,
+                               1, work.smem, reinterpret_cast<void*>(stream), nullptr, extra);
     return code == DRIVER_OK ? SPARK_OK : driver_failed(d, code, work.kernel->name, report);
 }
 

@@ -10,16 +10,9 @@ namespace spark {
 
 struct Launch {
     const Kernel* kernel;
-    uint32_t grid[3];
+    Grid grid;
     uint32_t smem;
-    uint32_t param_bytes; // of the struct; the kernel reads Kernel::param_bytes of it
-    alignas(16) std::byte params[1024];
-
-    template <class Params> void set_params(const Params& value) {
-        static_assert(sizeof(Params) <= sizeof params && sizeof(Params) % 8 == 0);
-        memcpy(params, &value, sizeof value);
-        param_bytes = sizeof value;
-    }
+    alignas(16) std::byte params[1024]; // the kernel reads Kernel::param_bytes of it
 };
 
 // Everything that one call enqueues: launches in order, each of which sees what those before it have written.
@@ -31,11 +24,15 @@ struct Plan {
     uint32_t count;
     Launch launches[MAX_LAUNCHES];
 
-    Launch& add(const Kernel& kernel) {
+    // The kernel's own parameters, and the dimensions of its grid that its header leaves to the plan, as `?`.
+    template <class Of, class... Chosen>
+    void add(const Of& kernel, const typename Of::Params& params, Chosen... chosen) {
+        static_assert(sizeof params <= sizeof Launch::params && sizeof params % 8 == 0);
         Launch& launch = launches[count++];
         launch.kernel = &kernel;
+        launch.grid = kernel.grid(params, chosen...);
         launch.smem = kernel.smem;
-        return launch;
+        memcpy(launch.params, &params, sizeof params);
     }
     std::span<const Launch> all() const { return {launches, count}; }
 };

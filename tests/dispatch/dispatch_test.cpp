@@ -123,8 +123,13 @@ constexpr Kernel LARGE = kernel("gemm_test__large", 1, 0, ONE, true),
                  SMALL = kernel("gemm_test__small", 2, 1, ONE, true);
 constexpr Kernel SPLIT = kernel("gemm_test__split", 3, 2, 0, true),
                  PLAIN = kernel("gemm_test__plain", 4, 3, OTHER, false);
-constexpr auto ROWS = make_table({make_row(LARGE, "large", FACTS), make_row(SMALL, "small", FACTS),
-                                  make_row(SPLIT, "split", FACTS), make_row(PLAIN, "plain", FACTS)});
+constexpr Kernel MERGE = kernel("gemm_test_merge__plain", 5, 4, OTHER, false);
+constexpr Tile TILE{};
+void plan_test(const Work&, const Row&, Plan&) {}
+constexpr auto ROWS = make_table(
+    {make_row(LARGE, "large", FACTS, TILE, plan_test), make_row(SMALL, "small", FACTS, TILE, plan_test),
+     make_row(SPLIT, "split", FACTS, TILE, plan_test, MERGE), make_row(PLAIN, "plain", FACTS, TILE, plan_test)});
+static_assert(ROWS[2].then[0] == &MERGE && ROWS[2].then[1] == nullptr && ROWS[0].then[0] == nullptr);
 constexpr uint8_t RESIDENT[] = {1, 1, 1, 1};
 
 // Steps of each kernel, by its index.

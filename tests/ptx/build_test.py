@@ -124,7 +124,7 @@ class Good(Build):
         text, _ = expand.expand(find_variant("fill__plain", self.root), 120, self.root, CC)
         lines = text.splitlines()
         self.assertEqual(lines[:2], [".version 8.8", '# 5 "ptx/lib/base.ptxh"'])  # drivers refuse a marker first
-        marker = lines.index('# 10 "ptx/fill/fill.ptx"')
+        marker = lines.index('# 11 "ptx/fill/fill.ptx"')
         self.assertTrue(lines[marker + 1].startswith(".visible .entry"))
 
     def test_depfile(self):
@@ -225,13 +225,13 @@ class Refused(Build):
         self.refuse("the text must begin with .version", body=".pragma \"nounroll\";\n" + BODY)
 
     def test_assembler_error_names_the_line(self):
-        self.refuse("ptx/fill/fill.ptx:19: error:",
+        self.refuse("ptx/fill/fill.ptx:20: error:",
                     body=changed(BODY, ("st.global.f32 [to], v", "st.global.f99 [to], v")))
 
     def test_preprocessor_error(self):
         with self.assertRaises(expand.ExpandError) as caught:
             self.build(body=changed(BODY, ('"base.ptxh"', '"gone.ptxh"')))
-        self.assertIn("ptx/fill/fill.ptx:9:", str(caught.exception))
+        self.assertIn("ptx/fill/fill.ptx:10:", str(caught.exception))
 
     def test_unknown_name(self):
         with self.assertRaises(AssembleError) as caught:

@@ -16,7 +16,9 @@ class Good(ScratchTree):
 //! for      T bf16 f16 ; L tn nn nt
 //! block    32*WARPS
 //! params   a:ptr m:u32 lda:i64
-//!          alpha:f32 n:i32
+//!          alpha:f32 n:i32 flags:u32
+//! flags    wide:0 kind:4-6
+//! grid     ceil(m,TM)*n min(m,BLOCK/2) ?
 //! limits   k%TK a_align>=16 n<=2147483647 b==1
 //! smem     (TM+TN)*TK*2*ST
 //! deterministic no
@@ -34,8 +36,11 @@ class Good(ScratchTree):
         self.assertEqual((second.block, second.regs, second.ctas_per_sm, second.ctas_declared), (128, 96, 5, False))
         self.assertEqual([str(l) for l in first.limits], ["k%32", "a_align>=16", "n<=2147483647", "b==1"])
         self.assertEqual([(p.name, p.offset) for p in first.params.params],
-                         [("a", 0), ("m", 8), ("lda", 16), ("alpha", 24), ("n", 28)])
-        self.assertEqual((first.params.bytes, first.params.struct_bytes, first.params.struct), (32, 32, "gemm_params"))
+                         [("a", 0), ("m", 8), ("lda", 16), ("alpha", 24), ("n", 28), ("flags", 32)])
+        self.assertEqual((first.params.bytes, first.params.struct_bytes, first.params.struct), (36, 40, "gemm_params"))
+        self.assertEqual([(f.name, f.at, f.bits) for f in first.params.flags], [("wide", 0, 1), ("kind", 4, 3)])
+        self.assertEqual(parsed.grid, ("(ceil_div(static_cast<int64_t>(p.m), int64_t{TM}) * static_cast<int64_t>(p.n))",
+                                       "std::min(static_cast<int64_t>(p.m), (int64_t{block} / int64_t{2}))", "?"))
         self.assertFalse(first.deterministic)
         self.assertEqual(first.order, "k_by_32")
 
@@ -45,6 +50,7 @@ class Good(ScratchTree):
         parsed = parse_file(other, self.root)
         self.assertEqual((parsed.params.struct, parsed.params.owner), ("fill_params", "ptx/fill/fill.ptx"))
         self.assertEqual([p.name for p in parsed.depends], ["fill.ptx"])
+        self.assertEqual((parsed.stem, parsed.constants), ("fill_wide", ()))
 
     def test_tail_padding(self):
         parsed = parse_file(self.plant("fill/fill.ptx", HEADER), self.root)
@@ -72,7 +78,7 @@ class Bad(ScratchTree):
             self.assertRegex(finding, r"^ptx/[\w/.]+:\d+: \S")
 
     def test_line_is_named(self):
-        self.refuse("ptx/fill/fill.ptx:8: variant plain: regs= is missing", (" regs=32", ""))
+        self.refuse("ptx/fill/fill.ptx:9: variant plain: regs= is missing", (" regs=32", ""))
 
     def test_unknown_key(self):
         self.refuse("starts with no known key: kernel for", ("//! block ", "//! blocks"))
@@ -110,6 +116,29 @@ class Bad(ScratchTree):
         self.refuse("param 'y' is given twice", ("value:f32", "y:f32"))
         self.refuse("param 'float' is no usable name", ("value:f32", "float:f32"))
         self.refuse("params @gone.ptx: no such other file in fill/", ("y:ptr value:f32", "@gone.ptx"))
+
+    def test_flags(self):
+        given = ("value:f32", "flags:u32\n//! flags    wide:0 kind:4-6")
+        self.refuse("the parameter flags and the line flags need each other", ("value:f32", "flags:u32"))
+        self.refuse("the parameter flags and the line flags need each other",
+                    ("value:f32", "value:f32\n//! flags    wide:0"))
+        self.refuse("flags: 'Wide:0': write name:bit or name:first-last", given, ("wide:0", "Wide:0"))
+        self.refuse("flags: 'kind:6-4': bits are 0 to 31, the lower first", given, ("4-6", "6-4"))
+        self.refuse("flags: 'kind:0-6' is given twice, or a bit of it", given, ("4-6", "0-6"))
+        self.plant("fill/fill.ptx", changed(HEADER, given))
+        self.refuse("flags are fill.ptx's, as the parameters", ("y:ptr value:f32", "@fill.ptx\n//! flags    wide:0"),
+                    name="fill/fill.wide.ptx")
+
+    def test_grid(self):
+        self.refuse("the header has no 'grid' line", ("//! grid     ?\n", ""))
+        for bad, words in (("m", "'m' is neither a parameter nor a constant of every variant"),
+                           ("value*", "'value*' is not an expression"), ("ceil(value)", "only parameters"),
+                           ("value**2", "only parameters, constants, BLOCK"), ("1 1 1 1", "one to three dimensions")):
+            self.refuse(words, ("grid     ?", f"grid     {bad}"))
+
+    def test_constants_of_every_variant(self):
+        self.refuse("variant x4: VEC must stand in all variants or none",
+                    ("regs=32\n", "regs=32\n//! variant  x4   VEC=4 smem=0 regs=32\n"))
 
     def test_limits(self):
         self.refuse("limit 'y_align=4': write name%N", ("y_align>=4", "y_align=4"))
@@ -158,7 +187,7 @@ class Bad(ScratchTree):
         self.plant("fill/fill.again.ptx", HEADER)
         with self.assertRaises(HeaderError) as caught:
             parse_tree(self.root)
-        self.assertIn("ptx/fill/fill.ptx:8: fill__plain is also declared at ptx/fill/fill.again.ptx:8",
+        self.assertIn("ptx/fill/fill.ptx:9: fill__plain is also declared at ptx/fill/fill.again.ptx:9",
                       str(caught.exception))
 
 

@@ -65,7 +65,7 @@ class Lint(PlantedTree):
     def test_raw_instruction_with_a_macro(self):
         self.plant("fill/fill.ptx", HEADER + changed(
             BODY, ("    ret;", "    ld.global.nc.f32 v, [to]; // LD_F32\n    ret;")))
-        self.sees("ptx/fill/fill.ptx:20: ld.global.nc.f32 has a macro: LD_F32")
+        self.sees("ptx/fill/fill.ptx:21: ld.global.nc.f32 has a macro: LD_F32")
 
     def test_owned_instruction_without_a_macro(self):
         self.plant("lib/tile/warp.ptxh", "#define SUM(r) \\\n"
@@ -85,11 +85,11 @@ class Lint(PlantedTree):
 
     def test_forbidden(self):
         self.plant("fill/fill.ptx", HEADER + changed(BODY, ("    ret;", "    ex2.approx.f32 v, v;\n    ret;")))
-        self.sees("ptx/fill/fill.ptx:20: ex2.approx.f32 without .ftz")
+        self.sees("ptx/fill/fill.ptx:21: ex2.approx.f32 without .ftz")
 
     def test_orphan_and_stray_row(self):
         self.table('// ROW(comment, "", "")\nROW(fill__gone, "", "")\n')
-        self.sees("ptx/fill/fill.ptx:8: fill__plain is in no src/ops/*/table.inc",
+        self.sees("ptx/fill/fill.ptx:9: fill__plain is in no src/ops/*/table.inc",
                   "src/ops/fill/table.inc:2: no kernel is called fill__gone")
 
     def test_rows_written_once_for_all_types(self):
@@ -99,7 +99,7 @@ class Lint(PlantedTree):
 
     def test_opcode_the_emulator_lacks(self):
         self.opcode_table(*OPCODES)
-        self.sees("ptx/fill/fill.ptx:18: mad.wide.u32: the emulator's table (emu/ir/opcodes.inc) has no 'mad'")
+        self.sees("ptx/fill/fill.ptx:19: mad.wide.u32: the emulator's table (emu/ir/opcodes.inc) has no 'mad'")
         self.opcode_table(*OPCODES, 'mad, muladd, "{lo|hi}.{" INTS "}"', 'mad, muladd, "wide.s32"')
         self.sees("mad.wide.u32: the emulator's table (emu/ir/opcodes.inc) has no form of 'mad' with these modifiers")
 
@@ -113,7 +113,7 @@ class Lint(PlantedTree):
 
     def test_header_findings_come_through(self):
         self.plant("fill/fill.ptx", changed(HEADER, ("regs=32", "")) + BODY)
-        self.sees("ptx/fill/fill.ptx:8: variant plain: regs= is missing")
+        self.sees("ptx/fill/fill.ptx:9: variant plain: regs= is missing")
 
     def test_instructions_of_a_line(self):
         line = "again: @!p bra again; { .reg .u32 a; } mov.u32 a, b; MACRO(x) // add.u32"

@@ -87,7 +87,7 @@ class Rebuild(ScratchTree):
         done = self.cmake("--build", "build", "--", "-j1")
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stdout + done.stderr,
-                         r"ptx/flood/flood.ptx:8: flood__plain for sm_120f: \d+ registers used, regs=4 declared")
+                         r"ptx/flood/flood.ptx:9: flood__plain for sm_120f: \d+ registers used, regs=4 declared")
         self.flood.write_text(changed(self.flood.read_text(), (" regs=4", "")))
         done = self.configure(generator)
         self.assertNotEqual(done.returncode, 0)

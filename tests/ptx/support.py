@@ -27,6 +27,7 @@ HEADER = """// SPDX-License-Identifier: Apache-2.0
 //! kernel   fill    y[i] = value
 //! block    128
 //! params   y:ptr value:f32
+//! grid     ?
 //! limits   y_align>=4
 //! smem     0
 //! deterministic yes

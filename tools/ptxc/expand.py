@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from header import PARAM_TYPES
+from launch import flag_macros
 
 MARKER = re.compile(r'# (\d+) "([^"]*)"')
 
@@ -34,6 +35,7 @@ def definitions(variant, sm):
         result[axis] = value
         result[f"{axis}_{value}"] = 1
     result.update(variant.constants)
+    result.update(flag_macros(variant.params.flags))
     return result
 
 

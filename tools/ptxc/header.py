@@ -9,12 +9,14 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from launch import parse_flags, parse_grid
 from rules import BLOCK_SMEM, check_contract, check_way, ctas_per_sm, evaluate
 
 PARAM_TYPES = {"ptr": (8, ".u64", "uint64_t"), "u64": (8, ".u64", "uint64_t"), "i64": (8, ".s64", "int64_t"),
                "u32": (4, ".u32", "uint32_t"), "i32": (4, ".s32", "int32_t"), "f32": (4, ".f32", "float")}
-KEYS = ("kernel", "for", "archs", "block", "params", "limits", "smem", "deterministic", "order", "variant")
-REQUIRED = ("kernel", "block", "params", "smem", "deterministic", "variant")
+KEYS = ("kernel", "for", "archs", "block", "params", "flags", "grid", "limits", "smem", "deterministic", "order",
+        "variant")
+REQUIRED = ("kernel", "block", "params", "grid", "smem", "deterministic", "variant")
 RELATIONS = {"%": "multiple_of", "<=": "at_most", ">=": "at_least", "==": "equal"}
 ARCHS = (120, 90)
 MAX_VARIANTS = 8
@@ -46,8 +48,13 @@ class Param:
 @dataclass(frozen=True)
 class ParamList:
     owner: str  # the file that declares the list, relative to the kernel root's parent
-    struct: str  # the C++ name, e.g. gemm_params
+    stem: str  # of the C++ names: gemm of gemm_params and gemm_flags
     params: tuple
+    flags: tuple  # what the bits of the parameter `flags` mean
+
+    @property
+    def struct(self):
+        return f"{self.stem}_params"
 
     @property
     def bytes(self):
@@ -108,12 +115,23 @@ class KernelFile:
     relative: str  # "ptx/gemm/gemm.ptx"
     archs: tuple = ARCHS
     params: ParamList = None
+    grid: tuple = ()  # of a launch, in C++ (launch.py)
     depends: list = field(default_factory=list)  # header files that this header refers to
     variants: list = field(default_factory=list)
 
     @property
     def family(self):
         return self.path.parent.name
+
+    @property
+    def stem(self):
+        """Of the C++ names: gemm_rows of ptx/gemm/gemm.rows.ptx."""
+        return self.path.name[:-len(".ptx")].replace(".", "_")
+
+    @property
+    def constants(self):
+        """Names of the constants, which all variants have."""
+        return tuple(self.variants[0].constants)
 
 
 class _Parser:
@@ -195,6 +213,8 @@ class _Parser:
     def params(self):
         line, text = self.one("params")
         if text.startswith("@"):
+            if self.one("flags")[1]:
+                self.fail(self.one("flags")[0], f"flags are {text[1:].strip()}'s, as the parameters")
             other = self.path.parent / text[1:].strip()
             if not other.is_file() or other == self.path:
                 self.fail(line, f"params {text}: no such other file in {self.path.parent.name}/")
@@ -225,8 +245,30 @@ class _Parser:
             offset += size
         if offset > 4096:
             self.fail(line, f"params take {offset} bytes; a launch has 4096")
-        stem = self.path.name[:-len(".ptx")].replace(".", "_")
-        return ParamList(self.relative, f"{stem}_params", tuple(result))
+        return ParamList(self.relative, self.file.stem, tuple(result), self.flags(seen))
+
+    def flags(self, params):
+        line, text = self.one("flags")
+        if ("flags" in params) != bool(text):
+            self.fail(line, "the parameter flags and the line flags need each other")
+        try:
+            return parse_flags(text)
+        except ValueError as error:
+            self.fail(line, f"flags: {error}")
+            return ()
+
+    def grid(self, params, variants):
+        """The launch's grid, and that all variants have the constants it may name."""
+        line, text = self.one("grid")
+        names = [set(constants) for _, _, constants, *_ in variants]
+        for (at, way, *_), other in zip(variants, names):
+            if other != names[0]:
+                self.fail(at, f"variant {way}: {' '.join(sorted(other ^ names[0]))} must stand in all variants or none")
+        try:
+            return parse_grid(text, {p.name for p in params.params}, names[0])
+        except ValueError as error:
+            self.fail(line, f"grid: {error}")
+            return ()
 
     def limits(self, constants, line):
         result = []
@@ -341,6 +383,8 @@ class _Parser:
             way, constants, budgets = self.variant(line, text)
             parsed.append((line, way, constants, self.budget(line, way, constants, budgets),
                            self.limits(constants, line), self.order(constants)))
+        if self.file.params:
+            self.file.grid = self.grid(self.file.params, parsed)
         for (line, way, *_), (_, other, *_) in itertools.combinations(parsed, 2):
             if way == other:
                 self.fail(line, f"variant {way} is given twice")

@@ -19,14 +19,15 @@ Written by `python3 tools/ptxc page --results BUILD/ptx`, which a build runs as 
 Registers are declared / used on 12.x / used on 9.0. CTAs per SM are computed for 12.x from shared memory
 ({SM_SMEM // 1024} KB, of which {SM_SMEM_RESERVED // 1024} KB for each CTA), registers ({SM_REGS // 1024}K) and
 warps ({SM_WARPS}), with what stops one more. Rows are those of `src/ops/FAMILY/table.inc` that name
-the kernel, counted from the top, each type's copy of a row on its own.
+the kernel, counted from the top, each type's copy of a row on its own; `then` is what rows launch second.
 """
 COLUMNS = ("kernel", "file", "maths", "block", "smem", "regs", "CTAs/SM", "limits", "rows")
 
 
 def table_rows(root, cc="cc"):
-    """{kernel: [(family, number of the row, path, line)]} of all dispatch tables; None when there is none yet.
-    Tables are preprocessed, since rows of a family may be written once for all its types."""
+    """{kernel: [(family, row, path, line)]} of all dispatch tables; None when there is none yet. row is a number, or
+    `then` of a kernel that is launched after those of its rows. Tables are preprocessed, since rows of a family may be
+    written once for all its types."""
     tables = sorted(Path(root).resolve().parent.glob("src/ops/*/table.inc"))
     result = {}
     for path in tables:
@@ -36,9 +37,11 @@ def table_rows(root, cc="cc"):
             if marker:
                 line = int(marker[1])
                 continue
-            for name in re.findall(r"\bROW\(\s*([a-z0-9_]+)", text):
+            for name, then in re.findall(r"\bROW(?:_THEN)?\(\s*([a-z0-9_]+)\s*,(?:\s*([a-z0-9_]+)\s*,)?", text):
                 number += 1
                 result.setdefault(name, []).append((path.parent.name, number, path, line))
+                if then:
+                    result.setdefault(then, []).append((path.parent.name, "then", path, line))
             line += 1
     return result if tables else None
 
@@ -57,7 +60,7 @@ def _cells(variant, record, rows):
     used = record.get("regs", {})
     actual = max((n for chip, n in used.items() if chip != "90"), default=None)
     fit, reason = ctas_per_sm(variant.block, variant.smem, actual or variant.regs)
-    by = ", ".join(f"{family} {number}" for family, number, _, _ in (rows or {}).get(variant.name, ())) or "none"
+    by = ", ".join(dict.fromkeys(f"{family} {row}" for family, row, *_ in (rows or {}).get(variant.name, ()))) or "none"
     return (f"`{variant.name}`", variant.file.relative[len("ptx/"):], variant.maths.replace("|", "\\|"),
             str(variant.block), str(variant.smem),
             f"{variant.regs} / {actual if actual else '?'} / {used.get('90', '?' if 90 in variant.archs else '-')}",

@@ -14,6 +14,7 @@ TEMPLATE = """// SPDX-License-Identifier: Apache-2.0
 //! kernel   {name}    y[i] = x[i]    (say here what it computes, in one line)
 //! block    256
 //! params   x:ptr y:ptr n:u32
+//! grid     ceil(n,BLOCK)
 //! limits   x_align>=4 y_align>=4
 //! smem     0
 //! deterministic yes

@@ -9,8 +9,6 @@ namespace {
 
 constexpr int64_t LEAST_KEYS = 128, MOST_PARTS = 256; // of a part whose length is free; of such parts
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Where few queries meet many keys, blocks share the keys of a unit: in as many parts as one wave has room for, or,
 // where their length is fixed, in all of them, unless the units fill a wave.
 int64_t count_parts(const Work& work, const Row& row, int64_t units) {

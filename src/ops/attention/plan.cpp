@@ -8,37 +8,49 @@
 namespace spark {
 namespace {
 
-// rows: queries of a head, or of all heads that share keys where these are split; columns: of the sums; depth: keys.
-consteval Tile tile_of(const Kernel& kernel) {
-    constexpr uint32_t WARP = 32, ELEM = 2, PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, COPY = 16, A_COPY = 7;
-    constexpr uint32_t A_SCORE = 8, PLAIN_QUERIES = 64;
-    const auto constant = [&](const char* name) { return static_cast<uint32_t>(kernel.constant(name)); };
-    uint32_t width = constant("D"), warps = kernel.block / WARP, split = constant("ROWS"), own = constant("W");
-    if (width == 0) { // a warp a query, a key at a time
-        return {PLAIN_QUERIES, 0, 1, 1, 0, false, 0, {0, 0, 0, PLAIN_QUERIES * 50}};
-    }
-    // With W each warp has keys of its own and all queries, else queries of its own and all keys.
-    uint32_t rows = split != 0 ? split : 64 * constant("MF"), keys = own != 0 ? 16 * own : 32 * constant("NK");
+constexpr uint32_t WARP = 32, ELEM = 2;
+
+// One step of a kernel that takes `keys` keys to `rows` queries and reads `read` bytes of shared memory for it.
+consteval Step step_of(uint32_t rows, uint32_t keys, uint32_t width, uint32_t read) {
+    constexpr uint32_t PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, COPY = 16, A_COPY = 7, A_SCORE = 8;
     uint32_t products = 2 * rows * keys * width / PRODUCT, fetched = 2 * keys * width * ELEM;
-    uint32_t queries = constant("HELD") != 0 ? 0 : rows * width * ELEM * (own != 0 ? warps : 1);
-    uint32_t read = fetched * (own != 0 ? 1 : warps) + queries;
     uint32_t issued = products + read / FRAGMENT_LOAD + rows * keys / WARP * A_SCORE + fetched / COPY / WARP * A_COPY;
-    return {
-        rows, width, keys, 1, split != 0, split != 0, constant("PART"), {products, read + fetched, fetched, issued}};
+    return {products, read + fetched, fetched, issued};
 }
 
-constexpr auto ROWS = make_table(
-    {
-#define ROW(kernel, because) make_row(kernels::kernel, because, ATTENTION_FACT_NAMES),
-#include "ops/attention/table.inc"
-#undef ROW
-    },
-    tile_of);
+// rows: queries of a head, or of all heads that share keys where these are split; columns: of the sums; depth: keys.
+// A warp has queries of its own and all keys.
+template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool splits, bool held) {
+    uint32_t keys = 32 * k.NK, queries = held ? 0 : rows * k.D * ELEM, warps = k.block / WARP;
+    return {.rows = rows,
+            .columns = k.D,
+            .depth = keys,
+            .stages = 1,
+            .syncs = splits,
+            .splits = splits,
+            .part = k.PART,
+            .step = step_of(rows, keys, k.D, 2 * keys * k.D * ELEM * warps + queries)};
+}
+consteval Tile tile_of(const kernels::attention_kernel& k) { return tile_of_rows(k, 64 * k.MF, false, k.HELD != 0); }
+consteval Tile tile_of(const kernels::attention_parts_kernel& k) { return tile_of_rows(k, k.ROWS, true, false); }
+// A warp has keys of its own and all queries.
+consteval Tile tile_of(const kernels::attention_split_kernel& k) {
+    uint32_t keys = 16 * k.W, queries = k.ROWS * k.D * ELEM * (k.block / WARP);
+    return {.rows = k.ROWS,
+            .columns = k.D,
+            .depth = keys,
+            .stages = 1,
+            .syncs = 1,
+            .splits = true,
+            .step = step_of(k.ROWS, keys, k.D, 2 * keys * k.D * ELEM + queries)};
+}
+// A warp a query, a key at a time.
+consteval Tile tile_of(const kernels::attention_plain_kernel&) {
+    constexpr uint32_t QUERIES = 64;
+    return {.rows = QUERIES, .depth = 1, .stages = 1, .step = {.issued = QUERIES * 50}};
+}
 
 constexpr float LOG2_E = 1.44269504f;
-constexpr uint32_t CAUSAL = 1; // bit of the kernels' flags
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 kernels::attention_plain_params params_of(const Attention& p) {
     return {
@@ -73,7 +85,7 @@ kernels::attention_plain_params params_of(const Attention& p) {
         .hkv = static_cast<uint32_t>(p.hkv),
         .d = static_cast<uint32_t>(p.d),
         .scale = std::max(p.scale * LOG2_E, SMALLEST_SCALE),
-        .flags = p.causal ? CAUSAL : 0,
+        .flags = kernels::attention_plain_flags{.causal = p.causal},
         .group = static_cast<uint32_t>(p.hkv > 0 ? p.h / p.hkv : 0),
         .sums = 0,
         .states = 0,
@@ -85,13 +97,10 @@ kernels::attention_plain_params params_of(const Attention& p) {
 }
 
 // The second launch, of one of the kernels attention_merge: it puts the parts of each row together.
-void add_merge(const Attention& p, const Kernel& kernel, const kernels::attention_plain_params& parts, int64_t width,
+template <class Merge>
+void add_merge(const Attention& p, const Merge& merge, const kernels::attention_plain_params& parts, int64_t width,
                Plan& calls) {
-    Launch& merge = calls.add(kernel);
-    merge.grid[0] = static_cast<uint32_t>(p.seqs * p.sq * p.h);
-    merge.grid[1] = static_cast<uint32_t>(ceil_div(p.d, kernel.constant("COLUMNS")));
-    merge.grid[2] = 1;
-    merge.set_params(kernels::attention_merge_params{
+    const kernels::attention_merge_params params = {
         .o = parts.o,
         .lse = parts.lse,
         .cu_q = parts.cu_q,
@@ -118,7 +127,8 @@ void add_merge(const Attention& p, const Kernel& kernel, const kernels::attentio
         .pitch = parts.pitch,
         .slots = parts.slots,
         .flags = parts.flags,
-    });
+    };
+    calls.add(merge, params, p.seqs * p.sq * p.h);
 }
 
 // The workspace holds two tables: `rows` rows of `width` sums, then their states.
@@ -129,62 +139,69 @@ void put_tables(int64_t rows, int64_t width, kernels::attention_plain_params& pa
 }
 
 // What each of `blocks` blocks that make several parts keeps between them: RUNNING_BYTES of ptx/lib/tile/fold.ptxh.
-void put_running(int64_t blocks, const Kernel& kernel, kernels::attention_plain_params& params, Plan& calls) {
-    int64_t pairs = kernel.constant("MF") * (4 * kernel.constant("KS") + 2);
+template <class Of>
+void put_running(int64_t blocks, const Of& kernel, kernels::attention_plain_params& params, Plan& calls) {
+    int64_t pairs = kernel.MF * (4 * kernel.KS + 2);
     params.sums = calls.workspace;
     calls.workspace_size = static_cast<uint64_t>(blocks * pairs * kernel.block) * 2 * sizeof(float);
 }
 
+// Parts as long as the device wants them.
+void put_parts(const Attention&, const kernels::attention_split_kernel& kernel, const AttentionCut& cut,
+               kernels::attention_plain_params& params, Plan& calls) {
+    if (cut.parts > 1) put_tables(cut.units * cut.parts * kernel.ROWS, kernel.D, params, calls);
+}
+
+// Parts at fixed keys, each with a slot of its own, whatever block makes it.
+void put_parts(const Attention& p, const kernels::attention_parts_kernel& kernel, const AttentionCut& cut,
+               kernels::attention_plain_params& params, Plan& calls) {
+    if (cut.parts == 1) {
+        if (p.t > kernel.PART) put_running(cut.units, kernel, params, calls);
+        return;
+    }
+    int64_t each = ceil_div(p.t, kernel.PART), pitch = std::min<int64_t>(p.sq * (p.h / p.hkv), kernel.ROWS);
+    int64_t slots = p.packed_k ? p.t / kernel.PART + p.seqs : p.seqs * each;
+    params.pitch = static_cast<uint32_t>(pitch);
+    params.slots = static_cast<uint32_t>(p.packed_k ? 0 : each);
+    put_tables(slots * p.hkv * cut.tiles * pitch, kernel.D, params, calls);
+}
+
 // A block makes a part of the keys of a unit: the rows of some queries and the heads that share a key head.
-void plan_split(const Attention& p, const Row& row, const AttentionCut& cut, Plan& calls) {
-    int64_t width = row.tile.columns, rows = row.tile.rows, part = row.tile.part;
+template <class Of, class Merge>
+void plan(const Work& work, const Row& row, const Of& kernel, const Merge& merge, Plan& calls) {
+    const Attention& p = work.as<Attention>();
+    AttentionCut cut = cut_attention(work, row);
     kernels::attention_plain_params params = params_of(p);
     params.parts = static_cast<uint32_t>(cut.parts);
     params.blocks = static_cast<uint32_t>(cut.tiles);
-    if (cut.parts > 1 && part == 0) {
-        put_tables(cut.units * cut.parts * rows, width, params, calls);
-    } else if (cut.parts > 1) {
-        int64_t each = ceil_div(p.t, part), pitch = std::min(p.sq * (p.h / p.hkv), rows);
-        int64_t slots = p.packed_k ? p.t / part + p.seqs : p.seqs * each;
-        params.pitch = static_cast<uint32_t>(pitch);
-        params.slots = static_cast<uint32_t>(p.packed_k ? 0 : each);
-        put_tables(slots * p.hkv * cut.tiles * pitch, width, params, calls);
-    } else if (part != 0 && p.t > part) {
-        put_running(cut.units, *row.kernel, params, calls);
-    }
-    Launch& launch = calls.add(*row.kernel);
-    launch.grid[0] = static_cast<uint32_t>(cut.units * cut.parts);
-    launch.grid[1] = launch.grid[2] = 1;
-    launch.set_params(params);
-    if (cut.parts == 1) return;
-    constexpr const Kernel* MERGES[2][2] = {
-        {&kernels::attention_merge_bf16__row, &kernels::attention_merge_f16__row},
-        {&kernels::attention_merge_bf16__parts, &kernels::attention_merge_f16__parts}};
-    add_merge(p, *MERGES[part != 0][p.f16], params, width, calls);
+    put_parts(p, kernel, cut, params, calls);
+    calls.add(kernel, params);
+    if (cut.parts > 1) add_merge(p, merge, params, kernel.D, calls);
 }
 
-// A block makes some queries of one head. The plain kernel's blocks step over such tiles; the others' limits keep them
-// fewer than 2^31.
-void plan_tiles(const Attention& p, const Row& row, const AttentionCut& cut, Plan& calls) {
-    kernels::attention_plain_params params = params_of(p);
-    if (p.batch_invariant && row.tile.part != 0 && p.t > row.tile.part) {
-        put_running(cut.units, *row.kernel, params, calls);
-    }
-    Launch& launch = calls.add(*row.kernel);
-    launch.grid[0] = static_cast<uint32_t>(std::min<int64_t>(cut.units, INT32_MAX));
-    launch.grid[1] = launch.grid[2] = 1;
-    launch.set_params(params);
-}
-
-void plan(const Work& work, const Row& row, Plan& calls) {
+// A block makes some queries of one head.
+void plan(const Work& work, const Row& row, const kernels::attention_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
-    AttentionCut cut = cut_attention(work, row);
-    row.tile.splits ? plan_split(p, row, cut, calls) : plan_tiles(p, row, cut, calls);
+    kernels::attention_plain_params params = params_of(p);
+    if (p.batch_invariant && kernel.PART != 0 && p.t > kernel.PART) {
+        put_running(cut_attention(work, row).units, kernel, params, calls);
+    }
+    calls.add(kernel, params);
 }
+void plan(const Work& work, const Row&, const kernels::attention_plain_kernel& kernel, Plan& calls) {
+    calls.add(kernel, params_of(work.as<Attention>()));
+}
+
+constexpr auto ROWS = make_table({
+#define ROW(...) SPARK_ROW(ATTENTION_FACT_NAMES, __VA_ARGS__)
+#define ROW_THEN(...) SPARK_ROW_THEN(ATTENTION_FACT_NAMES, __VA_ARGS__)
+#include "ops/attention/table.inc"
+#undef ROW
+#undef ROW_THEN
+});
 
 } // namespace
 
-extern const Operator ATTENTION = {SPARK_OP_ATTENTION, ROWS, ATTENTION_FACT_NAMES,
-                                   check_attention,    plan, load_attention};
+extern const Operator ATTENTION = {SPARK_OP_ATTENTION, ROWS, ATTENTION_FACT_NAMES, check_attention, load_attention};
 
 } // namespace spark

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/divide.h"
 #include "core/dtype.h"
 
 namespace spark {
@@ -14,7 +15,6 @@ constexpr int64_t TILE_ROWS = 128, TILE_COLUMNS = 4;
 constexpr int64_t MOST_SCALES = int64_t{1} << 58;
 
 unsigned long long ull(uint64_t value) { return static_cast<unsigned long long>(value); }
-int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 bool has(uint64_t mask, uint32_t bit) { return bit < 64 && (mask >> bit & 1) != 0; }
 
 class QuantValidator {

@@ -11,15 +11,19 @@
 namespace spark {
 
 // rows: of a block at a time; columns: of a row in a step, 0 where all of it is read at once.
-consteval Tile row_tile(const Kernel& kernel) {
+template <class Of> consteval Tile row_tile(const Of& kernel) {
     constexpr uint32_t A_CHUNK = 60, AN_ELEMENT = 16, AT_A_TIME = 4, WARP = 32;
-    const auto constant = [&](const char* name) { return static_cast<uint32_t>(kernel.constant(name)); };
-    uint32_t lanes = constant("LANES"), warps = kernel.block / WARP, step = constant("STEP");
-    if (lanes == 0) {
-        uint32_t issued = warps * AT_A_TIME * (step == 1 ? AN_ELEMENT : A_CHUNK);
-        return {1, kernel.block * step * AT_A_TIME, 0, 0, 1, false, 0, {0, 0, 0, issued}};
+    const uint32_t warps = kernel.block / WARP;
+    if constexpr (requires { kernel.LANES; }) {
+        return {.rows = kernel.block / kernel.LANES,
+                .syncs = kernel.LANES > WARP,
+                .step = {.issued = warps * kernel.VECS * A_CHUNK}};
+    } else {
+        return {.rows = 1,
+                .columns = kernel.block * kernel.STEP * AT_A_TIME,
+                .syncs = 1,
+                .step = {.issued = warps * AT_A_TIME * (kernel.STEP == 1 ? AN_ELEMENT : A_CHUNK)}};
     }
-    return {kernel.block / lanes, 0, 0, 0, lanes > WARP, false, 0, {0, 0, 0, warps * constant("VECS") * A_CHUNK}};
 }
 
 // Blocks that do all rows. They step over rows where a grid cannot count so many.

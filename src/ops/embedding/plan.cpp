@@ -8,28 +8,15 @@
 namespace spark {
 namespace {
 
-constexpr auto ROWS = make_table({
-#define ROW(kernel, because) make_row(kernels::kernel, because, EMBEDDING_FACT_NAMES),
-#include "ops/embedding/table.inc"
-#undef ROW
-});
+consteval Tile tile_of(const Kernel&) { return {}; }
 
-constexpr int64_t UNITS_PER_STEP = 128, WARP = 32, MAX_GRID_Y = 65535;
-constexpr uint32_t IDS_ARE_I64 = 1, ZERO_INVALID = 256;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t UNITS_PER_STEP = 128;
 
 // A warp to an id, over x; columns over y, in units of VEC bytes or of one element.
-void plan(const Work& work, const Row& row, Plan& calls) {
-    const Kernel& kernel = *row.kernel;
-    Launch& launch = calls.add(kernel);
+void plan(const Work& work, const Row&, const kernels::embedding_kernel& kernel, Plan& calls) {
     const Embedding& p = work.as<Embedding>();
-    int64_t vec = kernel.constant("VEC"), units = vec > 1 ? p.width * p.elem_bytes / vec : p.width;
-    int64_t x = ceil_div(p.count, kernel.block / WARP), y = ceil_div(units, UNITS_PER_STEP);
-    launch.grid[0] = static_cast<uint32_t>(std::min<int64_t>(x, INT32_MAX));
-    launch.grid[1] = static_cast<uint32_t>(std::min(y, MAX_GRID_Y));
-    launch.grid[2] = 1;
-    launch.set_params(kernels::embedding_params{
+    int64_t units = kernel.VEC > 1 ? p.width * p.elem_bytes / kernel.VEC : p.width;
+    const kernels::embedding_params params = {
         .table = p.table,
         .ids = p.ids,
         .y = p.y,
@@ -39,12 +26,19 @@ void plan(const Work& work, const Row& row, Plan& calls) {
         .count = p.count,
         .rows = p.rows,
         .width = p.width,
-        .flags = (p.ids64 ? IDS_ARE_I64 : 0) | (p.zero_invalid ? ZERO_INVALID : 0),
-    });
+        .flags = kernels::embedding_flags{.ids_i64 = p.ids64, .zero_invalid = p.zero_invalid},
+    };
+    calls.add(kernel, params, ceil_div(units, UNITS_PER_STEP));
 }
+
+constexpr auto ROWS = make_table({
+#define ROW(...) SPARK_ROW(EMBEDDING_FACT_NAMES, __VA_ARGS__)
+#include "ops/embedding/table.inc"
+#undef ROW
+});
 
 } // namespace
 
-extern const Operator EMBEDDING = {SPARK_OP_EMBEDDING, ROWS, EMBEDDING_FACT_NAMES, check_embedding, plan, nullptr};
+extern const Operator EMBEDDING = {SPARK_OP_EMBEDDING, ROWS, EMBEDDING_FACT_NAMES, check_embedding, nullptr};
 
 } // namespace spark

@@ -9,9 +9,7 @@
 namespace spark {
 namespace {
 
-constexpr int64_t MOST_PARTS = kernels::gemm_merge__8x256.constant("PARTS");
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t MOST_PARTS = kernels::gemm_merge__8x256.PARTS;
 
 // Sections of so many tile rows are walked column by column. b comes from memory once a section where L2 cannot hold
 // it.

@@ -8,28 +8,15 @@
 namespace spark {
 namespace {
 
-constexpr auto ROWS = make_table({
-#define ROW(kernel, because) make_row(kernels::kernel, because, KV_FACT_NAMES),
-#include "ops/kv/table.inc"
-#undef ROW
-});
+consteval Tile tile_of(const Kernel&) { return {}; }
 
-constexpr int64_t UNITS_PER_STEP = 64, WARP = 32, MAX_GRID_Y = 65535;
-constexpr uint32_t POSITIONS_ARE_I64 = 1, BATCH_IS_I64 = 2;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t UNITS_PER_STEP = 64;
 
 // A warp to a token, over x; units of VEC bytes or of one element over y.
-void plan(const Work& work, const Row& row, Plan& calls) {
-    const Kernel& kernel = *row.kernel;
-    Launch& launch = calls.add(kernel);
+void plan(const Work& work, const Row&, const kernels::kv_append_kernel& kernel, Plan& calls) {
     const KvAppend& p = work.as<KvAppend>();
-    int64_t vec = kernel.constant("VEC"), units = vec > 1 ? p.width * p.elem_bytes / vec : p.width;
-    int64_t x = ceil_div(p.tokens, kernel.block / WARP), y = ceil_div(p.heads * units, UNITS_PER_STEP);
-    launch.grid[0] = static_cast<uint32_t>(std::min<int64_t>(x, INT32_MAX));
-    launch.grid[1] = static_cast<uint32_t>(std::min(y, MAX_GRID_Y));
-    launch.grid[2] = 1;
-    launch.set_params(kernels::kv_append_params{
+    int64_t units = kernel.VEC > 1 ? p.width * p.elem_bytes / kernel.VEC : p.width;
+    const kernels::kv_append_params params = {
         .k = p.k.from,
         .v = p.v.from,
         .positions = p.positions,
@@ -52,12 +39,19 @@ void plan(const Work& work, const Row& row, Plan& calls) {
         .rows = p.rows,
         .heads = p.heads,
         .width = p.width,
-        .flags = (p.positions64 ? POSITIONS_ARE_I64 : 0) | (p.batch64 ? BATCH_IS_I64 : 0),
-    });
+        .flags = kernels::kv_append_flags{.positions_i64 = p.positions64, .batch_i64 = p.batch64},
+    };
+    calls.add(kernel, params, ceil_div(p.heads * units, UNITS_PER_STEP));
 }
+
+constexpr auto ROWS = make_table({
+#define ROW(...) SPARK_ROW(KV_FACT_NAMES, __VA_ARGS__)
+#include "ops/kv/table.inc"
+#undef ROW
+});
 
 } // namespace
 
-extern const Operator KV_APPEND = {SPARK_OP_KV_APPEND, ROWS, KV_FACT_NAMES, check_kv_append, plan, nullptr};
+extern const Operator KV_APPEND = {SPARK_OP_KV_APPEND, ROWS, KV_FACT_NAMES, check_kv_append, nullptr};
 
 } // namespace spark

@@ -8,27 +8,17 @@
 namespace spark {
 namespace {
 
-constexpr auto ROWS = make_table({
-#define ROW(kernel, because) make_row(kernels::kernel, because, POINTWISE_FACT_NAMES),
-#include "ops/pointwise/table.inc"
-#undef ROW
-});
-
 // A unit a thread up to so many blocks, which fill any device; then two, the most that a thread asks for at once; and
 // from MOST_BLOCKS on blocks step.
 constexpr int64_t MANY_BLOCKS = 2048, MOST_BLOCKS = 8192;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+consteval Tile tile_of(const Kernel&) { return {}; }
 
-void plan(const Work& work, const Row& row, Plan& calls) {
-    const Kernel& kernel = *row.kernel;
-    Launch& launch = calls.add(kernel);
+void plan(const Work& work, const Row&, const kernels::pointwise_kernel& kernel, Plan& calls) {
     const Pointwise& p = work.as<Pointwise>();
-    int64_t per_unit = kernel.constant("STEP") == 1 ? 1 : p.per_chunk;
+    int64_t per_unit = kernel.STEP == 1 ? 1 : p.per_chunk;
     int64_t units = ceil_div(p.n, per_unit) * p.rows0 * p.rows1, blocks = ceil_div(units, kernel.block);
-    launch.grid[0] = static_cast<uint32_t>(std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_BLOCKS), MOST_BLOCKS));
-    launch.grid[1] = launch.grid[2] = 1;
-    launch.set_params(kernels::pointwise_params{
+    const kernels::pointwise_params params = {
         .x = p.x.data,
         .z = p.z.data,
         .y = p.y.data,
@@ -42,14 +32,21 @@ void plan(const Work& work, const Row& row, Plan& calls) {
         .rows0 = p.rows0,
         .rows1 = p.rows1,
         .activation = p.activation,
-        .flags = p.flags,
-    });
+        .flags = kernels::pointwise_flags{.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0},
+    };
+    calls.add(kernel, params, std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_BLOCKS), MOST_BLOCKS));
 }
+
+constexpr auto ROWS = make_table({
+#define ROW(...) SPARK_ROW(POINTWISE_FACT_NAMES, __VA_ARGS__)
+#include "ops/pointwise/table.inc"
+#undef ROW
+});
 
 } // namespace
 
-extern const Operator ACTIVATION = {SPARK_OP_ACTIVATION, ROWS, POINTWISE_FACT_NAMES, check_activation, plan, nullptr};
-extern const Operator GLU = {SPARK_OP_GLU, ROWS, POINTWISE_FACT_NAMES, check_glu, plan, nullptr};
-extern const Operator ADD = {SPARK_OP_ADD, ROWS, POINTWISE_FACT_NAMES, check_add, plan, nullptr};
+extern const Operator ACTIVATION = {SPARK_OP_ACTIVATION, ROWS, POINTWISE_FACT_NAMES, check_activation, nullptr};
+extern const Operator GLU = {SPARK_OP_GLU, ROWS, POINTWISE_FACT_NAMES, check_glu, nullptr};
+extern const Operator ADD = {SPARK_OP_ADD, ROWS, POINTWISE_FACT_NAMES, check_add, nullptr};
 
 } // namespace spark

@@ -8,25 +8,13 @@
 namespace spark {
 namespace {
 
-constexpr auto ROWS = make_table({
-#define ROW(kernel, because) make_row(kernels::kernel, because, DEQUANTIZE_FACT_NAMES),
-#include "ops/quant/table.inc"
-#undef ROW
-});
-
-constexpr int64_t MAX_GRID_Y = 65535;
+consteval Tile tile_of(const Kernel&) { return {}; }
 
 // Steps of a row over x, rows over y. A thread takes STEP units a step, of VEC bytes or of one element.
-void plan(const Work& work, const Row& row, Plan& calls) {
-    const Kernel& kernel = *row.kernel;
-    Launch& launch = calls.add(kernel);
+void plan(const Work& work, const Row&, const kernels::dequantize_kernel& kernel, Plan& calls) {
     const Dequantize& p = work.as<Dequantize>();
-    int64_t vec = kernel.constant("VEC"), units = vec > 1 ? p.n * p.elem_bytes / vec : p.n;
-    int64_t at_a_time = kernel.block * kernel.constant("STEP");
-    launch.grid[0] = static_cast<uint32_t>(std::min<int64_t>((units + at_a_time - 1) / at_a_time, INT32_MAX));
-    launch.grid[1] = static_cast<uint32_t>(std::min(p.rows0 * p.rows1, MAX_GRID_Y));
-    launch.grid[2] = 1;
-    launch.set_params(kernels::dequantize_params{
+    int64_t units = kernel.VEC > 1 ? p.n * p.elem_bytes / kernel.VEC : p.n;
+    const kernels::dequantize_params params = {
         .x = p.x.data,
         .y = p.y.data,
         .x_stride0 = p.x.inner,
@@ -36,11 +24,18 @@ void plan(const Work& work, const Row& row, Plan& calls) {
         .n = p.n,
         .rows0 = p.rows0,
         .rows1 = p.rows1,
-    });
+    };
+    calls.add(kernel, params, ceil_div(units, int64_t{kernel.block} * kernel.STEP));
 }
+
+constexpr auto ROWS = make_table({
+#define ROW(...) SPARK_ROW(DEQUANTIZE_FACT_NAMES, __VA_ARGS__)
+#include "ops/quant/table.inc"
+#undef ROW
+});
 
 } // namespace
 
-extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, ROWS, DEQUANTIZE_FACT_NAMES, check_dequantize, plan, nullptr};
+extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, ROWS, DEQUANTIZE_FACT_NAMES, check_dequantize, nullptr};
 
 } // namespace spark

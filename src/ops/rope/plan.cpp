@@ -8,32 +8,19 @@
 namespace spark {
 namespace {
 
+constexpr uint32_t WARP = 32;
+
 // rows: tokens of a block at a time; 0 where its threads have a pair each.
-consteval Tile tile_of(const Kernel& kernel) {
-    constexpr uint32_t A_CHUNK = 80, A_PAIR = 16, WARP = 32;
-    uint32_t half = static_cast<uint32_t>(kernel.constant("HALF")), warps = kernel.block / WARP;
-    return {half != 0 ? kernel.block / half : 0,
-            0,
-            0,
-            0,
-            half != 0,
-            false,
-            0,
-            {0, 0, 0, warps * (half != 0 ? A_CHUNK : A_PAIR)}};
+consteval Tile tile_of(const kernels::rope_kernel& kernel) {
+    constexpr uint32_t A_CHUNK = 80;
+    return {.rows = kernel.block / kernel.HALF, .syncs = 1, .step = {.issued = kernel.block / WARP * A_CHUNK}};
+}
+consteval Tile tile_of(const kernels::rope_plain_kernel& kernel) {
+    constexpr uint32_t A_PAIR = 16;
+    return {.step = {.issued = kernel.block / WARP * A_PAIR}};
 }
 
-constexpr auto ROWS = make_table(
-    {
-#define ROW(kernel, because) make_row(kernels::kernel, because, ROPE_FACT_NAMES),
-#include "ops/rope/table.inc"
-#undef ROW
-    },
-    tile_of);
-
 constexpr int64_t CHUNK = 8; // pairs that a thread turns at a time, or one in the plain kernel
-constexpr uint32_t POSITIONS_ARE_I64 = 1, TABLE_IS_F32 = 2, OWN_FLAGS = 0xffffff00u;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t tokens_of(const Rope& p) { return p.tokens0 * p.tokens1; }
 int64_t rest_of(const Rope& p) { return p.in_place ? 0 : p.width - 2 * p.pairs; } // elements that are only copied
@@ -45,33 +32,32 @@ int64_t blocks_of(const Rope& p, const Row& row) {
     return std::clamp<int64_t>(blocks, 1, INT32_MAX);
 }
 
-void plan(const Work& work, const Row& row, Plan& calls) {
-    Launch& launch = calls.add(*row.kernel);
+template <class Of> void plan(const Work& work, const Row&, const Of& kernel, Plan& calls) {
     const Rope& p = work.as<Rope>();
-    launch.grid[0] = static_cast<uint32_t>(blocks_of(p, row));
-    launch.grid[1] = launch.grid[2] = 1;
-    launch.set_params(kernels::rope_params{
-        .positions = p.positions,
-        .table = p.table,
-        .x = p.x.data,
-        .y = p.y.data,
-        .invalid_count = p.invalid_count,
-        .x_head = p.x.head,
-        .x_stride0 = p.x.inner,
-        .x_stride1 = p.x.outer,
-        .y_head = p.y.head,
-        .y_stride0 = p.y.inner,
-        .y_stride1 = p.y.outer,
-        .table_rows = p.table_rows,
-        .table_stride = p.table_stride,
-        .tokens0 = p.tokens0,
-        .tokens1 = p.tokens1,
-        .heads = p.heads,
-        .pairs = p.pairs,
-        .rest = rest_of(p),
-        .ratio = p.ratio,
-        .flags = (p.flags & OWN_FLAGS) | (p.positions64 ? POSITIONS_ARE_I64 : 0) | (p.table_f32 ? TABLE_IS_F32 : 0),
-    });
+    calls.add(kernel, {
+                          .positions = p.positions,
+                          .table = p.table,
+                          .x = p.x.data,
+                          .y = p.y.data,
+                          .invalid_count = p.invalid_count,
+                          .x_head = p.x.head,
+                          .x_stride0 = p.x.inner,
+                          .x_stride1 = p.x.outer,
+                          .y_head = p.y.head,
+                          .y_stride0 = p.y.inner,
+                          .y_stride1 = p.y.outer,
+                          .table_rows = p.table_rows,
+                          .table_stride = p.table_stride,
+                          .tokens0 = p.tokens0,
+                          .tokens1 = p.tokens1,
+                          .heads = p.heads,
+                          .pairs = p.pairs,
+                          .rest = rest_of(p),
+                          .ratio = p.ratio,
+                          .flags = kernels::rope_flags{.positions_i64 = p.positions64,
+                                                       .table_f32 = p.table_f32,
+                                                       .interleaved = (p.flags & SPARK_ROPE_INTERLEAVED) != 0},
+                      });
 }
 
 // Threads go round the heads of a block's tokens, a unit of eight pairs or of one at a time; each angle is made once.
@@ -89,8 +75,14 @@ void load(const Work& work, const Row& row, Load& load) {
         work.bytes / static_cast<uint64_t>(load.blocks) / static_cast<uint64_t>(load.steps), UINT32_MAX));
 }
 
+constexpr auto ROWS = make_table({
+#define ROW(...) SPARK_ROW(ROPE_FACT_NAMES, __VA_ARGS__)
+#include "ops/rope/table.inc"
+#undef ROW
+});
+
 } // namespace
 
-extern const Operator ROPE = {SPARK_OP_ROPE, ROWS, ROPE_FACT_NAMES, check_rope, plan, load};
+extern const Operator ROPE = {SPARK_OP_ROPE, ROWS, ROPE_FACT_NAMES, check_rope, load};
 
 } // namespace spark

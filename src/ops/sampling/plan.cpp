@@ -8,20 +8,12 @@
 namespace spark {
 namespace {
 
-constexpr auto ROWS = make_table({
-#define ROW(kernel, because) make_row(kernels::kernel, because, SAMPLE_FACT_NAMES),
-#include "ops/sampling/table.inc"
-#undef ROW
-});
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+consteval Tile tile_of(const Kernel&) { return {}; }
 
 // A block a row.
-void plan_sample(const Sample& p, const Kernel& kernel, Plan& calls) {
-    Launch& launch = calls.add(kernel);
-    launch.grid[0] = static_cast<uint32_t>(p.rows);
-    launch.grid[1] = launch.grid[2] = 1;
-    launch.set_params(kernels::sample_params{
+void plan(const Work& work, const Row&, const kernels::sample_kernel& kernel, Plan& calls) {
+    const Sample& p = work.as<Sample>();
+    const kernels::sample_params params = {
         .logits = p.logits,
         .ids = p.ids,
         .temperatures = p.temperatures,
@@ -39,21 +31,20 @@ void plan_sample(const Sample& p, const Kernel& kernel, Plan& calls) {
         .top_p = p.top_p,
         .min_p = p.min_p,
         .n = static_cast<uint32_t>(p.n),
-    });
+    };
+    calls.add(kernel, params, p.rows);
 }
 
 // Few rows are cut into parts, so that about BLOCKS blocks read them; a second launch merges the parts.
-constexpr int64_t PART_UNITS = 1024, BLOCKS = 128, WARPS = 8, MERGED_ROWS = 4;
+constexpr int64_t PART_UNITS = 1024, BLOCKS = 128, WARPS = 8;
 
-void plan_argmax(const Sample& p, const Kernel& kernel, Plan& calls) {
+void plan(const Work& work, const Row&, const kernels::argmax_kernel& kernel, const kernels::argmax_merge_kernel& merge,
+          Plan& calls) {
+    const Sample& p = work.as<Sample>();
     int64_t parts = std::clamp<int64_t>(std::min(p.units / PART_UNITS, BLOCKS / p.rows), 1, BLOCKS);
     int64_t part_units = ceil_div(ceil_div(p.units, parts), WARPS) * WARPS;
     parts = std::max<int64_t>(ceil_div(p.units, std::max<int64_t>(part_units, 1)), 1);
-    Launch& launch = calls.add(kernel);
-    launch.grid[0] = static_cast<uint32_t>(p.rows);
-    launch.grid[1] = static_cast<uint32_t>(parts);
-    launch.grid[2] = 1;
-    launch.set_params(kernels::argmax_params{
+    const kernels::argmax_params params = {
         .logits = p.logits,
         .ids = p.ids,
         .invalid_count = p.invalid_count,
@@ -61,30 +52,29 @@ void plan_argmax(const Sample& p, const Kernel& kernel, Plan& calls) {
         .stride = p.stride,
         .n = static_cast<uint32_t>(p.n),
         .part_units = static_cast<uint32_t>(part_units),
-    });
+    };
+    calls.add(kernel, params, p.rows, parts);
     if (parts == 1) return;
     calls.workspace_size = static_cast<uint64_t>(p.rows * parts) * 8;
-    Launch& merge = calls.add(kernels::argmax_merge__plain);
-    merge.grid[0] = static_cast<uint32_t>(ceil_div(p.rows, MERGED_ROWS));
-    merge.grid[1] = merge.grid[2] = 1;
-    merge.set_params(kernels::argmax_merge_params{
-        .best_of_parts = calls.workspace,
-        .ids = p.ids,
-        .invalid_count = p.invalid_count,
-        .rows = static_cast<uint32_t>(p.rows),
-        .parts = static_cast<uint32_t>(parts),
-    });
+    calls.add(merge, {
+                         .best_of_parts = calls.workspace,
+                         .ids = p.ids,
+                         .invalid_count = p.invalid_count,
+                         .rows = static_cast<uint32_t>(p.rows),
+                         .parts = static_cast<uint32_t>(parts),
+                     });
 }
 
-void plan(const Work& work, const Row& row, Plan& calls) {
-    const Kernel& kernel = *row.kernel;
-    const Sample& p = work.as<Sample>();
-    bool samples = std::string_view(kernel.contract).starts_with("sample");
-    samples ? plan_sample(p, kernel, calls) : plan_argmax(p, kernel, calls);
-}
+constexpr auto ROWS = make_table({
+#define ROW(...) SPARK_ROW(SAMPLE_FACT_NAMES, __VA_ARGS__)
+#define ROW_THEN(...) SPARK_ROW_THEN(SAMPLE_FACT_NAMES, __VA_ARGS__)
+#include "ops/sampling/table.inc"
+#undef ROW
+#undef ROW_THEN
+});
 
 } // namespace
 
-extern const Operator SAMPLE = {SPARK_OP_SAMPLE, ROWS, SAMPLE_FACT_NAMES, check_sample, plan, nullptr};
+extern const Operator SAMPLE = {SPARK_OP_SAMPLE, ROWS, SAMPLE_FACT_NAMES, check_sample, nullptr};
 
 } // namespace spark

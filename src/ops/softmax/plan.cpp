@@ -9,40 +9,30 @@
 namespace spark {
 namespace {
 
-constexpr auto ROWS = make_table(
-    {
-#define ROW(kernel, because) make_row(kernels::kernel, because, SOFTMAX_FACT_NAMES),
-#include "ops/softmax/table.inc"
-#undef ROW
-    },
-    row_tile);
-
 constexpr double LOG2_E = 1.4426950408889634;
 // The power of two that is taken out of the scale: with half of each value no difference of two overflows, and with
 // less a scale that is nearly subnormal keeps its digits. Values lose nothing by it that counts beside such a scale.
 constexpr float HALF = 0.5f, LEAST_SCALE = 0x1p-60f, LITTLE = 0x1p-64f;
-constexpr uint32_t OWN_FLAGS = 0xffffff00u;
 
-void plan(const Work& work, const Row& row, Plan& calls) {
-    Launch& launch = calls.add(*row.kernel);
+template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(kernel); }
+
+template <class Of> void plan(const Work& work, const Row&, const Of& kernel, Plan& calls) {
     const Softmax& p = work.as<Softmax>();
     const float prefactor = std::copysign(std::fabs(p.scale) < LEAST_SCALE ? LITTLE : HALF, p.scale);
-    launch.grid[0] = static_cast<uint32_t>(row_blocks(row, p.rows0 * p.rows1));
-    launch.grid[1] = launch.grid[2] = 1;
-    launch.set_params(kernels::softmax_params{
-        .x = p.x.data,
-        .y = p.y.data,
-        .x_stride0 = p.x.inner,
-        .x_stride1 = p.x.outer,
-        .y_stride0 = p.y.inner,
-        .y_stride1 = p.y.outer,
-        .n = p.n,
-        .rows0 = p.rows0,
-        .rows1 = p.rows1,
-        .prefactor = prefactor,
-        .scale = static_cast<float>(p.scale / prefactor * LOG2_E),
-        .flags = p.flags & OWN_FLAGS,
-    });
+    calls.add(kernel, {
+                          .x = p.x.data,
+                          .y = p.y.data,
+                          .x_stride0 = p.x.inner,
+                          .x_stride1 = p.x.outer,
+                          .y_stride0 = p.y.inner,
+                          .y_stride1 = p.y.outer,
+                          .n = p.n,
+                          .rows0 = p.rows0,
+                          .rows1 = p.rows1,
+                          .prefactor = prefactor,
+                          .scale = static_cast<float>(p.scale / prefactor * LOG2_E),
+                          .flags = kernels::softmax_flags{.log = (p.flags & SPARK_SOFTMAX_LOG) != 0},
+                      });
 }
 
 void load(const Work& work, const Row& row, Load& load) {
@@ -50,8 +40,14 @@ void load(const Work& work, const Row& row, Load& load) {
     load_rows(work, row, p.rows0 * p.rows1, p.n, load);
 }
 
+constexpr auto ROWS = make_table({
+#define ROW(...) SPARK_ROW(SOFTMAX_FACT_NAMES, __VA_ARGS__)
+#include "ops/softmax/table.inc"
+#undef ROW
+});
+
 } // namespace
 
-extern const Operator SOFTMAX = {SPARK_OP_SOFTMAX, ROWS, SOFTMAX_FACT_NAMES, check_softmax, plan, load};
+extern const Operator SOFTMAX = {SPARK_OP_SOFTMAX, ROWS, SOFTMAX_FACT_NAMES, check_softmax, load};
 
 } // namespace spark
