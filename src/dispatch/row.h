@@ -23,9 +23,10 @@ struct Term {
     Rel rel;
     int64_t value;
 
+    bool operator==(const Term&) const = default;
     constexpr bool holds(int64_t found) const {
         switch (rel) {
-        case Rel::multiple_of: return found % value == 0;
+        case Rel::multiple_of: return (value & (value - 1)) == 0 ? (found & (value - 1)) == 0 : found % value == 0;
         case Rel::at_most: return found <= value;
         case Rel::at_least: return found >= value;
         case Rel::equal: return found == value;
@@ -41,6 +42,7 @@ struct Row {
     uint8_t fit;       // of the contract, see fit_index
     Tile tile;
     uint8_t num_limits;
+    uint8_t same_limits; // so many are the first ones of the row before, too
     Term limits[MAX_LIMITS];
     const char* because;
 };
@@ -56,6 +58,12 @@ consteval uint8_t fact_index(std::string_view name, std::span<const char* const>
     }
     dispatch_table_is_wrong("a limit names a fact that the operator does not have");
     return 0;
+}
+
+consteval uint8_t count_same(const Row& one, const Row& other) {
+    uint8_t count = 0;
+    while (count < one.num_limits && count < other.num_limits && one.limits[count] == other.limits[count]) ++count;
+    return count;
 }
 
 } // namespace detail
@@ -81,8 +89,9 @@ consteval std::array<Row, N> make_table(const Row (&rows)[N], TileOf tile_of = n
         table[i] = rows[i];
         table[i].tile = tile_of(*rows[i].kernel);
         table[i].fit = fit_index(rows[i].kernel->contract);
-        bool first = i + 1 == N || rows[i + 1].contract != rows[i].contract;
-        table[i].count = static_cast<uint16_t>(first ? 1 : table[i + 1].count + 1);
+        bool last = i + 1 == N || rows[i + 1].contract != rows[i].contract;
+        table[i].count = static_cast<uint16_t>(last ? 1 : table[i + 1].count + 1);
+        table[i].same_limits = i == 0 ? 0 : detail::count_same(rows[i - 1], rows[i]);
         for (size_t j = i + table[i].count; j < N; ++j) {
             if (rows[j].contract == rows[i].contract) {
                 detail::dispatch_table_is_wrong("the rows of a contract do not stand together");

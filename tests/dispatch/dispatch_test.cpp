@@ -10,6 +10,7 @@ extern "C" {
 #include <cmocka.h>
 }
 
+#include "core/divide.h"
 #include "dispatch/pick.h"
 
 using namespace spark;
@@ -18,10 +19,11 @@ namespace {
 
 const Target GB10 = find_target(121, "NVIDIA GB10", 48);
 const Target H200 = find_target(90, "NVIDIA H200", 132);
-const Load A_LOAD = {1000, 64, 64, 1 << 20, 1, 0, 2, 0, 65536, {256, 49152, 16384, 544}};
+const Load A_LOAD = {1000, 64, 64, 1 << 20, 1, 0, 2, 0, 65536, {256, 49152, 16384, 544}, 0};
 
 int64_t price_of(const Target& target, const Load& load, uint32_t resident = 2) {
-    return cost(target, target.fits[fit_index("gemm")], resident, load);
+    const Fit& fit = target.fits[fit_index("gemm")];
+    return cost(target, fit, resident, find_pace(target, fit, load), load);
 }
 
 void chips_are_found_by_capability_and_name(void**) {
@@ -107,6 +109,18 @@ void blocks_an_sm_follow_from_what_the_assembler_used(void**) {
     assert_int_equal(resident_blocks(GB10, kernel), 1); // never 0
 }
 
+void division_is_the_same_by_either_instruction(void**) {
+    const int64_t near = int64_t{1} << 32, numbers[] = {1, 2, 3, 7, 64, near - 1, near, near + 1, INT64_MAX / 2};
+    for (int64_t a : numbers) {
+        for (int64_t b : numbers) {
+            assert_true(quotient(a, b) == a / b);
+            assert_true(ceil_div(a, b) == a / b + (a % b != 0));
+        }
+        for (uint32_t b = 1; b < 1u << 20; b *= 2) assert_true(ceil_shift(a, b) == a / b + (a % b != 0));
+    }
+    assert_true(quotient(UINT64_MAX, uint64_t{3}) == UINT64_MAX / 3);
+}
+
 // ---- a table of four kernels ----------------------------------------------------------------------------------------
 
 constexpr const char* FACTS[] = {"m", "k"};
@@ -127,10 +141,12 @@ constexpr auto ROWS = make_table({make_row(LARGE, "large", FACTS), make_row(SMAL
                                   make_row(SPLIT, "split", FACTS), make_row(PLAIN, "plain", FACTS)});
 constexpr uint8_t RESIDENT[] = {1, 1, 1, 1};
 
-// Steps of each kernel, by its index.
+// Steps of each kernel, by its index; and how many loads were asked for.
 int64_t steps[4];
+int loads;
 
 void load_test(const Work&, const Row& row, Load& load) {
+    ++loads;
     load = A_LOAD;
     load.blocks = 1;
     load.steps = load.longest = steps[row.kernel->index];
@@ -167,6 +183,50 @@ void the_cheapest_legal_row_is_taken_and_the_table_breaks_ties(void**) {
     assert_string_equal(q.answer().c_str(), "plain");
     q.request.load = nullptr, q.facts[1] = 64;
     assert_string_equal(q.answer().c_str(), "large");
+}
+
+void each_legal_row_is_priced_once(void**) {
+    Question q;
+    set_steps(40, 30, 20, 100);
+    loads = 0, q.answer();
+    assert_int_equal(loads, 4);
+    q.request.deterministic = true;
+    loads = 0, q.answer();
+    assert_int_equal(loads, 3);
+    q.facts[1] = 63;
+    loads = 0, q.answer();
+    assert_int_equal(loads, 1);
+}
+
+// Limits that the row before has too are not looked at twice, and none is left out.
+void limits_that_rows_share_hold_for_each(void**) {
+    static constexpr Limit SHARED[][3] = {
+        {{"k", Rel::multiple_of, 8}, {"k", Rel::at_least, 16}, {"m", Rel::at_most, 8}},
+        {{"k", Rel::multiple_of, 8}, {"k", Rel::at_least, 16}, {"m", Rel::equal, 16}},
+        {{"k", Rel::multiple_of, 8}, {"k", Rel::at_least, 8}, {"m", Rel::at_most, 32}},
+        {{"k", Rel::multiple_of, 3}, {"k", Rel::at_least, 8}, {"m", Rel::at_most, 32}}};
+    static constexpr auto few = [](const Kernel& like, const Limit(&limits)[3]) {
+        Kernel k = like;
+        k.limits = limits;
+        return k;
+    };
+    static constexpr Kernel KERNELS[] = {few(LARGE, SHARED[0]), few(SMALL, SHARED[1]), few(SPLIT, SHARED[2]),
+                                         few(PLAIN, SHARED[3])};
+    static constexpr auto TABLE = make_table({make_row(KERNELS[0], "", FACTS), make_row(KERNELS[1], "", FACTS),
+                                              make_row(KERNELS[2], "", FACTS), make_row(KERNELS[3], "", FACTS)});
+    Question q;
+    q.request.rows = TABLE, q.request.load = nullptr;
+    for (q.facts[0] = 0; q.facts[0] < 40; ++q.facts[0]) {
+        for (q.facts[1] = 0; q.facts[1] < 40; ++q.facts[1]) {
+            const int64_t m = q.facts[0], k = q.facts[1];
+            const char* first = k % 8 == 0 && k >= 16 && m <= 8    ? "large"
+                                : k % 8 == 0 && k >= 16 && m == 16 ? "small"
+                                : k % 8 == 0 && k >= 8 && m <= 32  ? "split"
+                                : k % 3 == 0 && k >= 8 && m <= 32  ? "plain"
+                                                                   : "none";
+            assert_string_equal(q.answer().c_str(), first);
+        }
+    }
 }
 
 void flags_pattern_and_id_come_before_cost(void**) {
@@ -229,6 +289,9 @@ int main() {
         cmocka_unit_test(gigantic_problems_saturate),
         cmocka_unit_test(blocks_an_sm_follow_from_what_the_assembler_used),
         cmocka_unit_test(the_cheapest_legal_row_is_taken_and_the_table_breaks_ties),
+        cmocka_unit_test(each_legal_row_is_priced_once),
+        cmocka_unit_test(limits_that_rows_share_hold_for_each),
+        cmocka_unit_test(division_is_the_same_by_either_instruction),
         cmocka_unit_test(flags_pattern_and_id_come_before_cost),
         cmocka_unit_test(batch_invariance_is_free_among_kernels_of_one_order),
         cmocka_unit_test(explain_tells_costs_and_reasons),

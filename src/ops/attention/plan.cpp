@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
+#include <bit>
 
+#include "core/divide.h"
 #include "ops/attention/problem.h"
 #include "spark_kernels.h"
 
@@ -35,10 +37,16 @@ constexpr auto ROWS = make_table(
     },
     tile_of);
 
+// load.cpp shifts where it would divide.
+static_assert([] {
+    for (const Row& row : ROWS) {
+        if (!std::has_single_bit(row.tile.rows) || !std::has_single_bit(row.tile.depth)) return false;
+    }
+    return true;
+}());
+
 constexpr float LOG2_E = 1.44269504f;
 constexpr uint32_t CAUSAL = 1; // bit of the kernels' flags
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 kernels::attention_plain_params params_of(const Attention& p) {
     return {
@@ -74,7 +82,7 @@ kernels::attention_plain_params params_of(const Attention& p) {
         .d = static_cast<uint32_t>(p.d),
         .scale = std::max(p.scale * LOG2_E, SMALLEST_SCALE),
         .flags = p.causal ? CAUSAL : 0,
-        .group = static_cast<uint32_t>(p.hkv > 0 ? p.h / p.hkv : 0),
+        .group = static_cast<uint32_t>(p.group),
         .sums = 0,
         .states = 0,
         .parts = 1,
@@ -144,7 +152,7 @@ void plan_split(const Attention& p, const Row& row, const AttentionCut& cut, Pla
     if (cut.parts > 1 && part == 0) {
         put_tables(cut.units * cut.parts * rows, width, params, calls);
     } else if (cut.parts > 1) {
-        int64_t each = ceil_div(p.t, part), pitch = std::min(p.sq * (p.h / p.hkv), rows);
+        int64_t each = ceil_div(p.t, part), pitch = std::min(p.sq * p.group, rows);
         int64_t slots = p.packed_k ? p.t / part + p.seqs : p.seqs * each;
         params.pitch = static_cast<uint32_t>(pitch);
         params.slots = static_cast<uint32_t>(p.packed_k ? 0 : each);

@@ -2,6 +2,7 @@
 // Embedding and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
 
+#include "core/divide.h"
 #include "ops/embedding/problem.h"
 #include "spark_kernels.h"
 
@@ -16,8 +17,6 @@ constexpr auto ROWS = make_table({
 
 constexpr int64_t UNITS_PER_STEP = 128, WARP = 32, MAX_GRID_Y = 65535;
 constexpr uint32_t IDS_ARE_I64 = 1, ZERO_INVALID = 256;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A warp to an id, over x; columns over y, in units of VEC bytes or of one element.
 void plan(const Work& work, const Row& row, Plan& calls) {

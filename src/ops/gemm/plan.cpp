@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemm and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
+#include <bit>
 
+#include "core/divide.h"
 #include "ops/gemm/problem.h"
 #include "spark_kernels.h"
 
@@ -33,10 +35,18 @@ constexpr auto ROWS = make_table(
     },
     tile_of);
 
+// load.cpp shifts where it would divide.
+static_assert([] {
+    for (const Row& row : ROWS) {
+        for (uint32_t size : {row.tile.rows, row.tile.columns, row.tile.depth}) {
+            if (!std::has_single_bit(size)) return false;
+        }
+    }
+    return true;
+}());
+
 constexpr const Kernel& MERGE = kernels::gemm_merge__8x256;
 constexpr int64_t MAX_GRID_Y = 65535;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Bits 0..1 dtype of c and d, bit 2 bias is F32, bits 4..6 activation: as ptx/gemm reads them.
 uint32_t kernel_flags(const Gemm& p) {
@@ -83,10 +93,10 @@ void add_tiles(const Kernel& kernel, int64_t tiles, const kernels::gemm_params& 
 
 // The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32. A second launch adds
 // them, always in the same order, and does what follows the sum. How many there are depends on shape and device alone.
-void plan_parts(const Gemm& p, const Kernel& kernel, const GemmCut& cut, Plan& calls) {
+void plan_parts(const Gemm& p, const Kernel& kernel, const GemmCut& cut, uint32_t group, Plan& calls) {
     int64_t pitch = ceil_div(p.n, 4) * 4;
     calls.workspace_size = static_cast<uint64_t>(cut.parts * p.m * pitch) * sizeof(float);
-    kernels::gemm_params sums = params_of(p, cut.group);
+    kernels::gemm_params sums = params_of(p, group);
     sums.c = sums.bias = 0;
     sums.d = calls.workspace, sums.ldd = pitch, sums.d_batch = p.m * pitch;
     sums.a_batch = p.a_along ? cut.part : cut.part * p.lda;
@@ -95,7 +105,7 @@ void plan_parts(const Gemm& p, const Kernel& kernel, const GemmCut& cut, Plan& c
     sums.alpha = 1, sums.beta = 0, sums.flags = 0;
     add_tiles(kernel, cut.tiles, sums, calls);
 
-    kernels::gemm_params merged = params_of(p, cut.group);
+    kernels::gemm_params merged = params_of(p, group);
     merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = p.m * pitch;
     merged.k = cut.parts;
     add_tiles(MERGE, ceil_div(p.m * p.n, MERGE.block), merged, calls);
@@ -104,8 +114,9 @@ void plan_parts(const Gemm& p, const Kernel& kernel, const GemmCut& cut, Plan& c
 void plan(const Work& work, const Row& row, Plan& calls) {
     const Gemm& p = work.as<Gemm>();
     GemmCut cut = cut_gemm(work, row);
-    if (cut.parts > 1) plan_parts(p, *row.kernel, cut, calls);
-    else add_tiles(*row.kernel, cut.tiles, params_of(p, cut.group), calls);
+    uint32_t group = gemm_group(work, row);
+    if (cut.parts > 1) plan_parts(p, *row.kernel, cut, group, calls);
+    else add_tiles(*row.kernel, cut.tiles, params_of(p, group), calls);
 }
 
 } // namespace

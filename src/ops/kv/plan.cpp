@@ -2,6 +2,7 @@
 // KvAppend and a kernel -> Launch; and the operator's entry in the list.
 #include <algorithm>
 
+#include "core/divide.h"
 #include "ops/kv/problem.h"
 #include "spark_kernels.h"
 
@@ -16,8 +17,6 @@ constexpr auto ROWS = make_table({
 
 constexpr int64_t UNITS_PER_STEP = 64, WARP = 32, MAX_GRID_Y = 65535;
 constexpr uint32_t POSITIONS_ARE_I64 = 1, BATCH_IS_I64 = 2;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A warp to a token, over x; units of VEC bytes or of one element over y.
 void plan(const Work& work, const Row& row, Plan& calls) {

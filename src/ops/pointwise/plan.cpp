@@ -2,6 +2,7 @@
 // Pointwise and a kernel -> Plan; and the entries of activation, glu and add, which share problem, kernels and plan.
 #include <algorithm>
 
+#include "core/divide.h"
 #include "ops/pointwise/problem.h"
 #include "spark_kernels.h"
 
@@ -17,8 +18,6 @@ constexpr auto ROWS = make_table({
 // A unit a thread up to so many blocks, which fill any device; then two, the most that a thread asks for at once; and
 // from MOST_BLOCKS on blocks step.
 constexpr int64_t MANY_BLOCKS = 2048, MOST_BLOCKS = 8192;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void plan(const Work& work, const Row& row, Plan& calls) {
     const Kernel& kernel = *row.kernel;

@@ -2,6 +2,7 @@
 // Rope and a kernel -> Launch; and the operator's entry in the list.
 #include <algorithm>
 
+#include "core/divide.h"
 #include "ops/rope/problem.h"
 #include "spark_kernels.h"
 
@@ -32,8 +33,6 @@ constexpr auto ROWS = make_table(
 
 constexpr int64_t CHUNK = 8; // pairs that a thread turns at a time, or one in the plain kernel
 constexpr uint32_t POSITIONS_ARE_I64 = 1, TABLE_IS_F32 = 2, OWN_FLAGS = 0xffffff00u;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t tokens_of(const Rope& p) { return p.tokens0 * p.tokens1; }
 int64_t rest_of(const Rope& p) { return p.in_place ? 0 : p.width - 2 * p.pairs; } // elements that are only copied
@@ -82,11 +81,12 @@ void load(const Work& work, const Row& row, Load& load) {
     load.steps = 1 + (units != 0 ? ceil_div(units, row.kernel->block) : p.heads);
     load.longest = load.steps;
     load.bytes = work.bytes;
-    load.launches = 1, load.merged = 0;
+    load.launches = 1, load.merged = 0, load.cost = 0;
     load.stages = 0, load.syncs = row.tile.syncs, load.written = 0;
     load.step = row.tile.step;
     load.step.fetched = static_cast<uint32_t>(std::min<uint64_t>(
-        work.bytes / static_cast<uint64_t>(load.blocks) / static_cast<uint64_t>(load.steps), UINT32_MAX));
+        quotient(quotient(work.bytes, static_cast<uint64_t>(load.blocks)), static_cast<uint64_t>(load.steps)),
+        UINT32_MAX));
 }
 
 } // namespace

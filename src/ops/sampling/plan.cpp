@@ -2,6 +2,7 @@
 // Sample and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
 
+#include "core/divide.h"
 #include "ops/sampling/problem.h"
 #include "spark_kernels.h"
 
@@ -13,8 +14,6 @@ constexpr auto ROWS = make_table({
 #include "ops/sampling/table.inc"
 #undef ROW
 });
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A block a row.
 void plan_sample(const Sample& p, const Kernel& kernel, Plan& calls) {
