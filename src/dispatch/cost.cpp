@@ -43,6 +43,12 @@ int64_t busy(const Target& target, const Fit& fit, const Step& step) {
                                           part_of_step(uint64_t{step.issued} * ISSUE_TICKS, fit.issued)}));
 }
 
+int64_t memory_ticks(const Target& target, const Fit& fit, uint64_t bytes) {
+    return part(ticks_of(bytes, target.memory), fit.memory);
+}
+
+int64_t in_ps(const Target& target, int64_t ticks) { return scaled(static_cast<uint64_t>(ticks), target.tick, 10); }
+
 } // namespace
 
 Target find_target(uint32_t capability, std::string_view device, uint32_t sms) {
@@ -103,10 +109,18 @@ int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace
     int64_t ticks = full != 0 ? times(full, block(resident, load.steps)) : 0;
     if (rest != 0) ticks = plus(ticks, block(ceil_div(rest, target.sms), load.steps));
     ticks = std::max(ticks, block(1, load.longest));
-    const int64_t memory = part(ticks_of(load.bytes, target.memory), fit.memory);
+    const int64_t memory = memory_ticks(target, fit, load.bytes);
     ticks = plus(std::max(ticks, memory), part(std::min(ticks, memory), fit.exposed));
-    if (load.merged != 0) ticks = plus(ticks, part(ticks_of(load.merged, target.memory), fit.memory));
-    return plus(scaled(static_cast<uint64_t>(ticks), target.tick, 10), int64_t{target.launch} * load.launches);
+    if (load.merged != 0) ticks = plus(ticks, memory_ticks(target, fit, load.merged));
+    return plus(in_ps(target, ticks), int64_t{target.launch} * load.launches);
+}
+
+int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Load& load) {
+    return cost(target, fit, resident, find_pace(target, fit, load), load);
+}
+
+int64_t least_cost(const Target& target, const Fit& fit, uint64_t bytes) {
+    return plus(in_ps(target, memory_ticks(target, fit, bytes)), target.launch);
 }
 
 } // namespace spark

@@ -4,26 +4,28 @@
 
 #include <fnmatch.h>
 
-#include <algorithm>
-
 namespace spark {
 namespace {
 
-// `holding`: so many of the first limits are known to hold; of the row before, and then of this one.
-const Term* first_failing(const Row& row, const int64_t* facts, uint32_t& holding) {
-    for (holding = std::min<uint32_t>(holding, row.same_limits); holding < row.num_limits; ++holding) {
-        const Term& term = row.limits[holding];
+// Conditions that are known to hold, by their numbers: rows of a contract share most of them.
+using Holding = uint64_t;
+
+const Term* first_failing(const Row& row, const int64_t* facts, Holding& holding) {
+    if ((row.conditions & ~holding) == 0) return nullptr;
+    for (const Term& term : std::span(row.limits, row.num_limits)) {
+        const Holding bit = Holding{1} << term.number;
+        if ((holding & bit) != 0) continue;
         if (!term.holds(facts[term.fact])) return &term;
+        holding |= bit;
     }
     return nullptr;
 }
 
 // `order`: the only one, or 0 for any.
-Verdict judge_as(const Request& request, const Row& row, uint64_t order, uint32_t& holding) {
+Verdict judge_as(const Request& request, const Row& row, uint64_t order, Holding& holding) {
     const Kernel& kernel = *row.kernel;
-    const Term* term = first_failing(row, request.facts, holding);
     if (request.kernel_id != 0 && kernel.id != request.kernel_id) return {Verdict::not_asked, nullptr};
-    if (term != nullptr) return {Verdict::limit, term};
+    if (const Term* term = first_failing(row, request.facts, holding)) return {Verdict::limit, term};
     if (request.deterministic && !kernel.deterministic) return {Verdict::not_deterministic, nullptr};
     if (request.batch_invariant && kernel.order == 0) return {Verdict::not_invariant, nullptr};
     if (request.kernel_id != 0) return {Verdict::legal, nullptr};
@@ -33,8 +35,15 @@ Verdict judge_as(const Request& request, const Row& row, uint64_t order, uint32_
 }
 
 Verdict judge_as(const Request& request, const Row& row, uint64_t order) {
-    uint32_t none = 0;
+    Holding none = 0;
     return judge_as(request, row, order, none);
+}
+
+// No row costs less: where one costs as much, those behind it need not be looked at.
+int64_t floor_of(const Request& request) {
+    if (request.load == nullptr || request.rows.empty()) return 0;
+    const Target& target = *request.target;
+    return least_cost(target, target.fits[request.rows[0].fit], request.bytes);
 }
 
 // The order that all calls of this kind take, whatever their batch; 0 = any.
@@ -61,19 +70,20 @@ int64_t price(const Request& request, const Row& row) {
     request.load(*request.work, row, load);
     if (load.cost != 0) return load.cost;
     const Target& target = *request.target;
-    const Fit& fit = target.fits[row.fit];
-    return cost(target, fit, target.resident[row.kernel->index], find_pace(target, fit, load), load);
+    return cost(target, target.fits[row.fit], target.resident[row.kernel->index], load);
 }
 
 const Row* pick(const Request& request) {
     const Row* cheapest = nullptr;
     int64_t least = 0;
     uint64_t order = order_of(request);
-    uint32_t holding = 0;
+    Holding holding = 0;
+    const int64_t enough = floor_of(request);
     for (const Row& row : request.rows) {
         if (judge_as(request, row, order, holding).kind != Verdict::legal) continue;
         int64_t found = price(request, row);
         if (cheapest == nullptr || found < least) cheapest = &row, least = found;
+        if (least <= enough) break;
     }
     return cheapest;
 }

@@ -21,9 +21,12 @@ constexpr uint32_t MAX_LIMITS = 24;
 struct Term {
     uint8_t fact;
     Rel rel;
+    uint8_t number; // among the contract's different conditions
     int64_t value;
 
-    bool operator==(const Term&) const = default;
+    constexpr bool same(const Term& other) const {
+        return fact == other.fact && rel == other.rel && value == other.value;
+    }
     constexpr bool holds(int64_t found) const {
         switch (rel) {
         case Rel::multiple_of: return (value & (value - 1)) == 0 ? (found & (value - 1)) == 0 : found % value == 0;
@@ -42,7 +45,7 @@ struct Row {
     uint8_t fit;       // of the contract, see fit_index
     Tile tile;
     uint8_t num_limits;
-    uint8_t same_limits; // so many are the first ones of the row before, too
+    uint64_t conditions; // Term::number of each limit, as bits
     Term limits[MAX_LIMITS];
     const char* because;
 };
@@ -60,10 +63,19 @@ consteval uint8_t fact_index(std::string_view name, std::span<const char* const>
     return 0;
 }
 
-consteval uint8_t count_same(const Row& one, const Row& other) {
+// Numbers the conditions of a contract's rows: rows that share one look at it once.
+consteval void number_conditions(std::span<Row> rows) {
+    std::array<Term, 64> found{};
     uint8_t count = 0;
-    while (count < one.num_limits && count < other.num_limits && one.limits[count] == other.limits[count]) ++count;
-    return count;
+    for (Row& row : rows) {
+        for (Term& term : std::span(row.limits, row.num_limits)) {
+            term.number = 0;
+            while (term.number < count && !term.same(found[term.number])) ++term.number;
+            if (term.number == found.size()) dispatch_table_is_wrong("a contract has more than 64 conditions");
+            if (term.number == count) found[count++] = term;
+            row.conditions |= uint64_t{1} << term.number;
+        }
+    }
 }
 
 } // namespace detail
@@ -74,7 +86,7 @@ consteval Row make_row(const Kernel& kernel, const char* because, std::span<cons
     row.contract = hash(kernel.contract);
     row.because = because;
     for (const Limit& limit : kernel.limits) {
-        row.limits[row.num_limits++] = {detail::fact_index(limit.fact, facts), limit.rel, limit.value};
+        row.limits[row.num_limits++] = {detail::fact_index(limit.fact, facts), limit.rel, 0, limit.value};
     }
     return row;
 }
@@ -91,12 +103,14 @@ consteval std::array<Row, N> make_table(const Row (&rows)[N], TileOf tile_of = n
         table[i].fit = fit_index(rows[i].kernel->contract);
         bool last = i + 1 == N || rows[i + 1].contract != rows[i].contract;
         table[i].count = static_cast<uint16_t>(last ? 1 : table[i + 1].count + 1);
-        table[i].same_limits = i == 0 ? 0 : detail::count_same(rows[i - 1], rows[i]);
         for (size_t j = i + table[i].count; j < N; ++j) {
             if (rows[j].contract == rows[i].contract) {
                 detail::dispatch_table_is_wrong("the rows of a contract do not stand together");
             }
         }
+    }
+    for (size_t i = 0; i < N; i += table[i].count) {
+        detail::number_conditions(std::span(table).subspan(i, table[i].count));
     }
     return table;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of a launch and the choice among kernels: pure functions, on chips of chips.inc and kernels made up here.
+#include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
@@ -22,8 +23,7 @@ const Target H200 = find_target(90, "NVIDIA H200", 132);
 const Load A_LOAD = {1000, 64, 64, 1 << 20, 1, 0, 2, 0, 65536, {256, 49152, 16384, 544}, 0};
 
 int64_t price_of(const Target& target, const Load& load, uint32_t resident = 2) {
-    const Fit& fit = target.fits[fit_index("gemm")];
-    return cost(target, fit, resident, find_pace(target, fit, load), load);
+    return cost(target, target.fits[fit_index("gemm")], resident, load);
 }
 
 void chips_are_found_by_capability_and_name(void**) {
@@ -145,12 +145,7 @@ constexpr uint8_t RESIDENT[] = {1, 1, 1, 1};
 int64_t steps[4];
 int loads;
 
-void load_test(const Work&, const Row& row, Load& load) {
-    ++loads;
-    load = A_LOAD;
-    load.blocks = 1;
-    load.steps = load.longest = steps[row.kernel->index];
-}
+void load_test(const Work& work, const Row& row, Load& load);
 
 struct Question {
     Target target = GB10;
@@ -159,14 +154,22 @@ struct Question {
 
     Question() {
         target.resident = RESIDENT;
-        request = {ROWS,  FACTS, facts,   &target, load_test, reinterpret_cast<const Work*>(this),
-                   false, false, nullptr, 0};
+        request = {ROWS, FACTS, facts, &target, load_test, reinterpret_cast<const Work*>(this),
+                   0,    false, false, nullptr, 0};
     }
     std::string answer() const {
         const Row* row = pick(request);
         return row != nullptr ? std::string(row->kernel->name).substr(strlen("gemm_test__")) : "none";
     }
 };
+
+void load_test(const Work& work, const Row& row, Load& load) {
+    ++loads;
+    load = A_LOAD;
+    load.bytes = std::max(load.bytes, reinterpret_cast<const Question&>(work).request.bytes);
+    load.blocks = 1;
+    load.steps = load.longest = steps[row.kernel->index];
+}
 
 void set_steps(int64_t large, int64_t small, int64_t split, int64_t plain) {
     steps[0] = large, steps[1] = small, steps[2] = split, steps[3] = plain;
@@ -198,7 +201,21 @@ void each_legal_row_is_priced_once(void**) {
     assert_int_equal(loads, 1);
 }
 
-// Limits that the row before has too are not looked at twice, and none is left out.
+// A row that costs no more than the memory that all must read ends the search.
+void nothing_is_priced_behind_a_row_that_memory_bounds(void**) {
+    Question q;
+    q.request.bytes = uint64_t{1} << 40;
+    set_steps(1, 1, 1, 1);
+    loads = 0;
+    assert_string_equal(q.answer().c_str(), "large");
+    assert_int_equal(loads, 1);
+    set_steps(int64_t{1} << 40, 1, 1, 1);
+    loads = 0;
+    assert_string_equal(q.answer().c_str(), "small");
+    assert_int_equal(loads, 2);
+}
+
+// A condition of several rows is looked at once, and none is left out.
 void limits_that_rows_share_hold_for_each(void**) {
     static constexpr Limit SHARED[][3] = {
         {{"k", Rel::multiple_of, 8}, {"k", Rel::at_least, 16}, {"m", Rel::at_most, 8}},
@@ -290,6 +307,7 @@ int main() {
         cmocka_unit_test(blocks_an_sm_follow_from_what_the_assembler_used),
         cmocka_unit_test(the_cheapest_legal_row_is_taken_and_the_table_breaks_ties),
         cmocka_unit_test(each_legal_row_is_priced_once),
+        cmocka_unit_test(nothing_is_priced_behind_a_row_that_memory_bounds),
         cmocka_unit_test(limits_that_rows_share_hold_for_each),
         cmocka_unit_test(division_is_the_same_by_either_instruction),
         cmocka_unit_test(flags_pattern_and_id_come_before_cost),

@@ -120,8 +120,7 @@ void fill_facts(const Bound& bound, const Attention& p, Work& work) {
 } // namespace
 
 spark_status check_attention(const Bound& bound, Work& work, Report& report) {
-    spark_attention_args args;
-    memcpy(&args, bound.args, sizeof args);
+    const auto& args = bound.arguments<spark_attention_args>();
     const View *v = bound.view, &q = v[Q], &k = v[K];
     Attention& p = work.as<Attention>();
     p = {};
