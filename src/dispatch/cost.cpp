@@ -4,11 +4,14 @@
 
 #include <algorithm>
 
+#include "core/divide.h"
+
 namespace spark {
 namespace {
 
 constexpr uint32_t PRODUCT_FLOPS = 2 * 16 * 8 * 16, SHARED_BYTES_A_TICK = 128 / 16, ISSUE_TICKS = 16 / 4;
-constexpr uint64_t MIB = uint64_t{1} << 20;
+constexpr unsigned MIB_BITS = 20;
+constexpr uint64_t MIB = uint64_t{1} << MIB_BITS;
 
 // Saturating arithmetic on what is never negative.
 int64_t times(int64_t a, int64_t b) {
@@ -19,20 +22,32 @@ int64_t plus(int64_t a, int64_t b) {
     int64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
-// bytes * ticks a MiB.
-int64_t ticks_of(uint64_t bytes, uint64_t rate) {
-    unsigned __int128 ticks = static_cast<unsigned __int128>(bytes) * rate / MIB;
-    return ticks > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ticks);
+// a * b / 2^bits.
+int64_t scaled(uint64_t a, uint64_t b, unsigned bits) {
+    unsigned __int128 product = static_cast<unsigned __int128>(a) * b >> bits;
+    return product > INT64_MAX ? INT64_MAX : static_cast<int64_t>(product);
 }
-int64_t part(int64_t ticks, uint32_t in_64) { return times(ticks, in_64) / 64; }
+// bytes * ticks a MiB.
+int64_t ticks_of(uint64_t bytes, uint32_t rate) { return scaled(bytes, rate, MIB_BITS); }
+int64_t part(int64_t ticks, uint32_t in_64) { return scaled(static_cast<uint64_t>(ticks), in_64, 6); }
+
+// The same of a step, whose counts have 32 bits: nothing overflows, since rates and factors are far below them.
+uint64_t ticks_of_step(uint32_t bytes, uint32_t rate) { return uint64_t{bytes} * rate >> MIB_BITS; }
+uint64_t part_of_step(uint64_t ticks, uint32_t in_64) { return ticks * in_64 >> 6; }
 
 // Ticks that an SM needs for a step, if all its units work beside each other.
 int64_t busy(const Target& target, const Fit& fit, const Step& step) {
-    return std::max({part(int64_t{step.products} * target.product, fit.products),
-                     part(step.shared / SHARED_BYTES_A_TICK, fit.shared),
-                     part(ticks_of(step.fetched, target.fetched), fit.fetched),
-                     part(int64_t{step.issued} * ISSUE_TICKS, fit.issued)});
+    return static_cast<int64_t>(std::max({part_of_step(uint64_t{step.products} * target.product, fit.products),
+                                          part_of_step(step.shared / SHARED_BYTES_A_TICK, fit.shared),
+                                          part_of_step(ticks_of_step(step.fetched, target.fetched), fit.fetched),
+                                          part_of_step(uint64_t{step.issued} * ISSUE_TICKS, fit.issued)}));
 }
+
+int64_t memory_ticks(const Target& target, const Fit& fit, uint64_t bytes) {
+    return part(ticks_of(bytes, target.memory), fit.memory);
+}
+
+int64_t in_ps(const Target& target, int64_t ticks) { return scaled(static_cast<uint64_t>(ticks), target.tick, 10); }
 
 } // namespace
 
@@ -53,9 +68,9 @@ Target find_target(uint32_t capability, std::string_view device, uint32_t sms) {
     target.tick = 1024 * 62500 / chip->mhz;
     target.product = 16 * PRODUCT_FLOPS / chip->flops;
     const uint64_t ticks_a_ms = uint64_t{chip->mhz} * 16000;
-    target.memory = ticks_a_ms * MIB / (uint64_t{chip->memory_gbps} * 1'000'000);
+    target.memory = static_cast<uint32_t>(ticks_a_ms * MIB / (uint64_t{chip->memory_gbps} * 1'000'000));
     // Of L2 each SM has a share of what the chip as listed has.
-    target.fetched = ticks_a_ms * MIB / (uint64_t{chip->l2_gbps} * 1'000'000 / chip->sms);
+    target.fetched = static_cast<uint32_t>(ticks_a_ms * MIB / (uint64_t{chip->l2_gbps} * 1'000'000 / chip->sms));
     target.launch = chip->launch_ns * 1000;
     target.l2_bytes = chip->l2_mib * MIB;
     return target;
@@ -76,26 +91,36 @@ uint32_t resident_blocks(const Target& target, const Kernel& kernel) {
     return std::max(fit, 1u);
 }
 
-int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Load& load) {
+Pace find_pace(const Target& target, const Fit& fit, const Load& load) {
     const int64_t work = busy(target, fit, load.step);
     const int64_t alone = load.stages == 0 ? work + fit.step + fit.latency
                                            : std::max<int64_t>(work + fit.step, fit.latency / load.stages);
-    const int64_t end = part(ticks_of(load.written, target.fetched), fit.written),
-                  start = fit.block + load.syncs * fit.step;
+    const uint64_t end = part_of_step(ticks_of_step(load.written, target.fetched), fit.written);
+    return {work, alone, fit.block + load.syncs * fit.step, static_cast<int64_t>(end)};
+}
+
+int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace& pace, const Load& load) {
     // Of so many blocks on an SM; while one waits, the others work.
     const auto block = [&](int64_t beside, int64_t steps) {
-        return plus(start + beside * end, times(steps, std::max(beside * work, alone)));
+        return plus(pace.start + beside * pace.end, times(steps, std::max(beside * pace.work, pace.alone)));
     };
     const int64_t slots = int64_t{target.sms} * resident;
-    const int64_t full = load.blocks / slots, rest = load.blocks % slots;
-    int64_t ticks = times(full, block(resident, load.steps));
-    if (rest != 0) ticks = plus(ticks, block((rest + target.sms - 1) / target.sms, load.steps));
+    const int64_t full = load.blocks < slots ? 0 : quotient(load.blocks, slots), rest = load.blocks - full * slots;
+    int64_t ticks = full != 0 ? times(full, block(resident, load.steps)) : 0;
+    if (rest != 0) ticks = plus(ticks, block(ceil_div(rest, target.sms), load.steps));
     ticks = std::max(ticks, block(1, load.longest));
-    const int64_t memory = part(ticks_of(load.bytes, target.memory), fit.memory);
+    const int64_t memory = memory_ticks(target, fit, load.bytes);
     ticks = plus(std::max(ticks, memory), part(std::min(ticks, memory), fit.exposed));
-    ticks = plus(ticks, part(ticks_of(load.merged, target.memory), fit.memory));
-    const int64_t ps = ticks > INT64_MAX / target.tick ? INT64_MAX : ticks * target.tick / 1024;
-    return plus(ps, int64_t{target.launch} * load.launches);
+    if (load.merged != 0) ticks = plus(ticks, memory_ticks(target, fit, load.merged));
+    return plus(in_ps(target, ticks), int64_t{target.launch} * load.launches);
+}
+
+int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Load& load) {
+    return cost(target, fit, resident, find_pace(target, fit, load), load);
+}
+
+int64_t least_cost(const Target& target, const Fit& fit, uint64_t bytes) {
+    return plus(in_ps(target, memory_ticks(target, fit, bytes)), target.launch);
 }
 
 } // namespace spark

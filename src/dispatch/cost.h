@@ -43,6 +43,7 @@ struct Load {
     uint32_t syncs;    // as in Tile
     uint32_t written;  // bytes of sums that a block turns into results after its last step
     Step step;
+    int64_t cost; // where the cut was chosen by it, else 0
 };
 
 // A chip as the formula wants it, made once per context.
@@ -51,7 +52,7 @@ struct Target {
     uint32_t resident_limit[4]; // of an SM: bytes of shared memory, registers, warps, blocks
     uint32_t tick;              // 1/16 clock, in 1/1024 ps
     uint32_t product;           // ticks of an SM
-    uint64_t fetched, memory;   // ticks a MiB: of L2, of one SM's share; of memory, of the whole chip
+    uint32_t fetched, memory;   // ticks a MiB: of L2, of one SM's share; of memory, of the whole chip
     uint32_t launch;            // ps
     uint64_t l2_bytes;
     const Chip* chip;
@@ -64,7 +65,19 @@ Target find_target(uint32_t capability, std::string_view device, uint32_t sms);
 // How many blocks of the kernel an SM of the target holds, at least 1.
 uint32_t resident_blocks(const Target& target, const Kernel& kernel);
 
+// What an SM needs for a block, in ticks: the same for every cut of a problem into blocks of the same steps.
+struct Pace {
+    int64_t work;  // of its units for a step
+    int64_t alone; // for a step of the only block
+    int64_t start, end;
+};
+Pace find_pace(const Target& target, const Fit& fit, const Load& load);
+
+// What a launch costs at least that reads and writes so many bytes of memory.
+int64_t least_cost(const Target& target, const Fit& fit, uint64_t bytes);
+
 // Never less than 0; INT64_MAX where it does not fit. More blocks, steps or bytes never cost less.
+int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace& pace, const Load& load);
 int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Load& load);
 
 } // namespace spark

@@ -7,24 +7,43 @@
 namespace spark {
 namespace {
 
-const Term* first_failing(std::span<const Term> terms, const int64_t* facts) {
-    for (const Term& term : terms) {
+// Conditions that are known to hold, by their numbers: rows of a contract share most of them.
+using Holding = uint64_t;
+
+const Term* first_failing(const Row& row, const int64_t* facts, Holding& holding) {
+    if ((row.conditions & ~holding) == 0) return nullptr;
+    for (const Term& term : std::span(row.limits, row.num_limits)) {
+        const Holding bit = Holding{1} << term.number;
+        if ((holding & bit) != 0) continue;
         if (!term.holds(facts[term.fact])) return &term;
+        holding |= bit;
     }
     return nullptr;
 }
 
 // `order`: the only one, or 0 for any.
-Verdict judge_as(const Request& request, const Row& row, uint64_t order) {
+Verdict judge_as(const Request& request, const Row& row, uint64_t order, Holding& holding) {
     const Kernel& kernel = *row.kernel;
     if (request.kernel_id != 0 && kernel.id != request.kernel_id) return {Verdict::not_asked, nullptr};
-    if (const Term* term = first_failing({row.limits, row.num_limits}, request.facts)) return {Verdict::limit, term};
+    if (const Term* term = first_failing(row, request.facts, holding)) return {Verdict::limit, term};
     if (request.deterministic && !kernel.deterministic) return {Verdict::not_deterministic, nullptr};
     if (request.batch_invariant && kernel.order == 0) return {Verdict::not_invariant, nullptr};
     if (request.kernel_id != 0) return {Verdict::legal, nullptr};
     if (request.pattern != nullptr && fnmatch(request.pattern, kernel.name, 0) != 0) return {Verdict::pattern, nullptr};
     if (order != 0 && kernel.order != order) return {Verdict::other_order, nullptr};
     return {Verdict::legal, nullptr};
+}
+
+Verdict judge_as(const Request& request, const Row& row, uint64_t order) {
+    Holding none = 0;
+    return judge_as(request, row, order, none);
+}
+
+// No row costs less: where one costs as much, those behind it need not be looked at.
+int64_t floor_of(const Request& request) {
+    if (request.load == nullptr || request.rows.empty()) return 0;
+    const Target& target = *request.target;
+    return least_cost(target, target.fits[request.rows[0].fit], request.bytes);
 }
 
 // The order that all calls of this kind take, whatever their batch; 0 = any.
@@ -49,17 +68,22 @@ int64_t price(const Request& request, const Row& row) {
     if (request.load == nullptr) return 0;
     Load load;
     request.load(*request.work, row, load);
-    return cost(*request.target, request.target->fits[row.fit], request.target->resident[row.kernel->index], load);
+    if (load.cost != 0) return load.cost;
+    const Target& target = *request.target;
+    return cost(target, target.fits[row.fit], target.resident[row.kernel->index], load);
 }
 
 const Row* pick(const Request& request) {
     const Row* cheapest = nullptr;
     int64_t least = 0;
     uint64_t order = order_of(request);
+    Holding holding = 0;
+    const int64_t enough = floor_of(request);
     for (const Row& row : request.rows) {
-        if (judge_as(request, row, order).kind != Verdict::legal) continue;
+        if (judge_as(request, row, order, holding).kind != Verdict::legal) continue;
         int64_t found = price(request, row);
         if (cheapest == nullptr || found < least) cheapest = &row, least = found;
+        if (least <= enough) break;
     }
     return cheapest;
 }

@@ -34,11 +34,15 @@ constexpr uint32_t MAX_LIMITS = 24;
 struct Term {
     uint8_t fact;
     Rel rel;
+    uint8_t number; // among the contract's different conditions
     int64_t value;
 
+    constexpr bool same(const Term& other) const {
+        return fact == other.fact && rel == other.rel && value == other.value;
+    }
     constexpr bool holds(int64_t found) const {
         switch (rel) {
-        case Rel::multiple_of: return found % value == 0;
+        case Rel::multiple_of: return (value & (value - 1)) == 0 ? (found & (value - 1)) == 0 : found % value == 0;
         case Rel::at_most: return found <= value;
         case Rel::at_least: return found >= value;
         case Rel::equal: return found == value;
@@ -58,6 +62,7 @@ struct Row {
     uint8_t fit;       // of the contract, see fit_index
     Tile tile;
     uint8_t num_limits;
+    uint64_t conditions; // Term::number of each limit, as bits
     Term limits[MAX_LIMITS];
     const char* because;
 };
@@ -73,6 +78,21 @@ consteval uint8_t fact_index(std::string_view name, std::span<const char* const>
     }
     dispatch_table_is_wrong("a limit names a fact that the operator does not have");
     return 0;
+}
+
+// Numbers the conditions of a contract's rows: rows that share one look at it once.
+consteval void number_conditions(std::span<Row> rows) {
+    std::array<Term, 64> found{};
+    uint8_t count = 0;
+    for (Row& row : rows) {
+        for (Term& term : std::span(row.limits, row.num_limits)) {
+            term.number = 0;
+            while (term.number < count && !term.same(found[term.number])) ++term.number;
+            if (term.number == found.size()) dispatch_table_is_wrong("a contract has more than 64 conditions");
+            if (term.number == count) found[count++] = term;
+            row.conditions |= uint64_t{1} << term.number;
+        }
+    }
 }
 
 } // namespace detail
@@ -92,7 +112,7 @@ consteval Row make_row(const Kernel& kernel, const char* because, std::span<cons
     row.tile = tile;
     row.because = because;
     for (const Limit& limit : kernel.limits) {
-        row.limits[row.num_limits++] = {detail::fact_index(limit.fact, facts), limit.rel, limit.value};
+        row.limits[row.num_limits++] = {detail::fact_index(limit.fact, facts), limit.rel, 0, limit.value};
     }
     return row;
 }
@@ -114,13 +134,16 @@ template <size_t N> consteval std::array<Row, N> make_table(const Row (&rows)[N]
     std::array<Row, N> table;
     for (size_t i = N; i-- > 0;) {
         table[i] = rows[i];
-        bool first = i + 1 == N || rows[i + 1].contract != rows[i].contract;
-        table[i].count = static_cast<uint16_t>(first ? 1 : table[i + 1].count + 1);
+        bool last = i + 1 == N || rows[i + 1].contract != rows[i].contract;
+        table[i].count = static_cast<uint16_t>(last ? 1 : table[i + 1].count + 1);
         for (size_t j = i + table[i].count; j < N; ++j) {
             if (rows[j].contract == rows[i].contract) {
                 detail::dispatch_table_is_wrong("the rows of a contract do not stand together");
             }
         }
+    }
+    for (size_t i = 0; i < N; i += table[i].count) {
+        detail::number_conditions(std::span(table).subspan(i, table[i].count));
     }
     return table;
 }

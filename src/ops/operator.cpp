@@ -2,7 +2,7 @@
 // The common path of every operator call, and the list of operators.
 #include "ops/operator.h"
 
-#include <cstdio>
+#include <cstring>
 
 #include "core/knobs.h"
 
@@ -73,6 +73,7 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
                     work.target,
                     call.op->load,
                     &work,
+                    work.bytes,
                     (call.bound.flags & SPARK_FLAG_DETERMINISTIC) != 0,
                     (call.bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0,
                     pattern,
@@ -103,7 +104,7 @@ void fill_info(const Call& call, const Plan& plan, const Row* row, bool is_loade
     info.flops = call.work.flops;
     info.bytes = call.work.bytes;
     info.launches = plan.count;
-    snprintf(info.kernel, sizeof info.kernel, "%s", kernel->name);
+    memcpy(info.kernel, kernel->name, strnlen(kernel->name, sizeof info.kernel - 1)); // the rest is 0
 }
 
 } // namespace spark

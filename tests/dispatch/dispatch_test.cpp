@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of a launch and the choice among kernels: pure functions, on chips of chips.inc and kernels made up here.
+#include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
@@ -10,6 +11,7 @@ extern "C" {
 #include <cmocka.h>
 }
 
+#include "core/divide.h"
 #include "dispatch/pick.h"
 
 using namespace spark;
@@ -18,7 +20,7 @@ namespace {
 
 const Target GB10 = find_target(121, "NVIDIA GB10", 48);
 const Target H200 = find_target(90, "NVIDIA H200", 132);
-const Load A_LOAD = {1000, 64, 64, 1 << 20, 1, 0, 2, 0, 65536, {256, 49152, 16384, 544}};
+const Load A_LOAD = {1000, 64, 64, 1 << 20, 1, 0, 2, 0, 65536, {256, 49152, 16384, 544}, 0};
 
 int64_t price_of(const Target& target, const Load& load, uint32_t resident = 2) {
     return cost(target, target.fits[fit_index("gemm")], resident, load);
@@ -107,6 +109,18 @@ void blocks_an_sm_follow_from_what_the_assembler_used(void**) {
     assert_int_equal(resident_blocks(GB10, kernel), 1); // never 0
 }
 
+void division_is_the_same_by_either_instruction(void**) {
+    const int64_t near = int64_t{1} << 32, numbers[] = {1, 2, 3, 7, 64, near - 1, near, near + 1, INT64_MAX / 2};
+    for (int64_t a : numbers) {
+        for (int64_t b : numbers) {
+            assert_true(quotient(a, b) == a / b);
+            assert_true(ceil_div(a, b) == a / b + (a % b != 0));
+        }
+        for (uint32_t b = 1; b < 1u << 20; b *= 2) assert_true(ceil_shift(a, b) == a / b + (a % b != 0));
+    }
+    assert_true(quotient(UINT64_MAX, uint64_t{3}) == UINT64_MAX / 3);
+}
+
 // ---- a table of four kernels ----------------------------------------------------------------------------------------
 
 constexpr const char* FACTS[] = {"m", "k"};
@@ -132,14 +146,11 @@ constexpr auto ROWS = make_table(
 static_assert(ROWS[2].then[0] == &MERGE && ROWS[2].then[1] == nullptr && ROWS[0].then[0] == nullptr);
 constexpr uint8_t RESIDENT[] = {1, 1, 1, 1};
 
-// Steps of each kernel, by its index.
+// Steps of each kernel, by its index; and how many loads were asked for.
 int64_t steps[4];
+int loads;
 
-void load_test(const Work&, const Row& row, Load& load) {
-    load = A_LOAD;
-    load.blocks = 1;
-    load.steps = load.longest = steps[row.kernel->index];
-}
+void load_test(const Work& work, const Row& row, Load& load);
 
 struct Question {
     Target target = GB10;
@@ -148,14 +159,22 @@ struct Question {
 
     Question() {
         target.resident = RESIDENT;
-        request = {ROWS,  FACTS, facts,   &target, load_test, reinterpret_cast<const Work*>(this),
-                   false, false, nullptr, 0};
+        request = {ROWS, FACTS, facts, &target, load_test, reinterpret_cast<const Work*>(this),
+                   0,    false, false, nullptr, 0};
     }
     std::string answer() const {
         const Row* row = pick(request);
         return row != nullptr ? std::string(row->kernel->name).substr(strlen("gemm_test__")) : "none";
     }
 };
+
+void load_test(const Work& work, const Row& row, Load& load) {
+    ++loads;
+    load = A_LOAD;
+    load.bytes = std::max(load.bytes, reinterpret_cast<const Question&>(work).request.bytes);
+    load.blocks = 1;
+    load.steps = load.longest = steps[row.kernel->index];
+}
 
 void set_steps(int64_t large, int64_t small, int64_t split, int64_t plain) {
     steps[0] = large, steps[1] = small, steps[2] = split, steps[3] = plain;
@@ -172,6 +191,64 @@ void the_cheapest_legal_row_is_taken_and_the_table_breaks_ties(void**) {
     assert_string_equal(q.answer().c_str(), "plain");
     q.request.load = nullptr, q.facts[1] = 64;
     assert_string_equal(q.answer().c_str(), "large");
+}
+
+void each_legal_row_is_priced_once(void**) {
+    Question q;
+    set_steps(40, 30, 20, 100);
+    loads = 0, q.answer();
+    assert_int_equal(loads, 4);
+    q.request.deterministic = true;
+    loads = 0, q.answer();
+    assert_int_equal(loads, 3);
+    q.facts[1] = 63;
+    loads = 0, q.answer();
+    assert_int_equal(loads, 1);
+}
+
+// A row that costs no more than the memory that all must read ends the search.
+void nothing_is_priced_behind_a_row_that_memory_bounds(void**) {
+    Question q;
+    q.request.bytes = uint64_t{1} << 40;
+    set_steps(1, 1, 1, 1);
+    loads = 0;
+    assert_string_equal(q.answer().c_str(), "large");
+    assert_int_equal(loads, 1);
+    set_steps(int64_t{1} << 40, 1, 1, 1);
+    loads = 0;
+    assert_string_equal(q.answer().c_str(), "small");
+    assert_int_equal(loads, 2);
+}
+
+// A condition of several rows is looked at once, and none is left out.
+void limits_that_rows_share_hold_for_each(void**) {
+    static constexpr Limit SHARED[][3] = {
+        {{"k", Rel::multiple_of, 8}, {"k", Rel::at_least, 16}, {"m", Rel::at_most, 8}},
+        {{"k", Rel::multiple_of, 8}, {"k", Rel::at_least, 16}, {"m", Rel::equal, 16}},
+        {{"k", Rel::multiple_of, 8}, {"k", Rel::at_least, 8}, {"m", Rel::at_most, 32}},
+        {{"k", Rel::multiple_of, 3}, {"k", Rel::at_least, 8}, {"m", Rel::at_most, 32}}};
+    static constexpr auto few = [](const Kernel& like, const Limit(&limits)[3]) {
+        Kernel k = like;
+        k.limits = limits;
+        return k;
+    };
+    static constexpr Kernel KERNELS[] = {few(LARGE, SHARED[0]), few(SMALL, SHARED[1]), few(SPLIT, SHARED[2]),
+                                         few(PLAIN, SHARED[3])};
+    static constexpr auto TABLE = make_table({make_row(KERNELS[0], "", FACTS), make_row(KERNELS[1], "", FACTS),
+                                              make_row(KERNELS[2], "", FACTS), make_row(KERNELS[3], "", FACTS)});
+    Question q;
+    q.request.rows = TABLE, q.request.load = nullptr;
+    for (q.facts[0] = 0; q.facts[0] < 40; ++q.facts[0]) {
+        for (q.facts[1] = 0; q.facts[1] < 40; ++q.facts[1]) {
+            const int64_t m = q.facts[0], k = q.facts[1];
+            const char* first = k % 8 == 0 && k >= 16 && m <= 8    ? "large"
+                                : k % 8 == 0 && k >= 16 && m == 16 ? "small"
+                                : k % 8 == 0 && k >= 8 && m <= 32  ? "split"
+                                : k % 3 == 0 && k >= 8 && m <= 32  ? "plain"
+                                                                   : "none";
+            assert_string_equal(q.answer().c_str(), first);
+        }
+    }
 }
 
 void flags_pattern_and_id_come_before_cost(void**) {
@@ -234,6 +311,10 @@ int main() {
         cmocka_unit_test(gigantic_problems_saturate),
         cmocka_unit_test(blocks_an_sm_follow_from_what_the_assembler_used),
         cmocka_unit_test(the_cheapest_legal_row_is_taken_and_the_table_breaks_ties),
+        cmocka_unit_test(each_legal_row_is_priced_once),
+        cmocka_unit_test(nothing_is_priced_behind_a_row_that_memory_bounds),
+        cmocka_unit_test(limits_that_rows_share_hold_for_each),
+        cmocka_unit_test(division_is_the_same_by_either_instruction),
         cmocka_unit_test(flags_pattern_and_id_come_before_cost),
         cmocka_unit_test(batch_invariance_is_free_among_kernels_of_one_order),
         cmocka_unit_test(explain_tells_costs_and_reasons),

@@ -91,7 +91,7 @@ class Rebuild(ScratchTree):
         self.flood.write_text(changed(self.flood.read_text(), (" regs=4", "")))
         done = self.configure(generator)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("ptx/flood/flood.ptx:8: variant plain: regs= is missing", done.stderr)
+        self.assertIn("ptx/flood/flood.ptx:9: variant plain: regs= is missing", done.stderr)
 
 
 if __name__ == "__main__":

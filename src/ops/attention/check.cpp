@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/divide.h"
 #include "ops/attention/fields.h"
 #include "ops/attention/problem.h"
 
@@ -100,7 +101,7 @@ void fill_facts(const Bound& bound, const Attention& p, Work& work) {
                                       p.d,
                                       p.h,
                                       p.hkv,
-                                      p.hkv > 0 && p.h % p.hkv == 0 ? p.h / p.hkv : 0,
+                                      p.group * p.hkv == p.h ? p.group : 0,
                                       p.seqs,
                                       p.seqs * p.h * p.sq,
                                       p.s,
@@ -119,8 +120,7 @@ void fill_facts(const Bound& bound, const Attention& p, Work& work) {
 } // namespace
 
 spark_status check_attention(const Bound& bound, Work& work, Report& report) {
-    spark_attention_args args;
-    memcpy(&args, bound.args, sizeof args);
+    const auto& args = bound.arguments<spark_attention_args>();
     const View *v = bound.view, &q = v[Q], &k = v[K];
     Attention& p = work.as<Attention>();
     p = {};
@@ -136,6 +136,7 @@ spark_status check_attention(const Bound& bound, Work& work, Report& report) {
     p.cu_k = packed_k ? v[CU_SEQLENS_K].data : 0;
     p.lens = v[SEQ_LENS].present ? v[SEQ_LENS].data : 0;
     p.h = q.shape[2], p.hkv = k.shape[2], p.d = q.shape[3];
+    p.group = p.hkv > 0 ? quotient(p.h, p.hkv) : 0;
     p.s = q.count == 0 ? 0 : packed_q ? q.shape[0] * q.shape[1] : q.shape[1];
     p.t = k.count == 0 ? 0 : packed_k ? k.shape[0] * k.shape[1] : k.shape[1];
     p.sq = bound.is_default(MAX_SEQLEN_Q) ? p.s : std::min(args.max_seqlen_q, p.s);

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a kernel cuts attention into blocks, and what these do: for the plan and for the choice of the kernel.
 #include <algorithm>
+#include <bit>
 
+#include "core/divide.h"
 #include "ops/attention/problem.h"
 
 namespace spark {
 namespace {
 
-constexpr int64_t LEAST_KEYS = 128, MOST_PARTS = 256; // of a part whose length is free; of such parts
+constexpr uint32_t LEAST_KEYS = 128;
+constexpr int64_t MOST_PARTS = 256; // of a part whose length is free; of such parts
 
 // Where few queries meet many keys, blocks share the keys of a unit: in as many parts as one wave has room for, or,
 // where their length is fixed, in all of them, unless the units fill a wave.
 int64_t count_parts(const Work& work, const Row& row, int64_t units) {
     const Attention& p = work.as<Attention>();
     int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index];
-    int64_t parts = row.tile.part == 0 ? std::min({slots / units, ceil_div(p.sk, LEAST_KEYS), MOST_PARTS})
+    int64_t parts = row.tile.part == 0 ? std::min({quotient(slots, units), ceil_shift(p.sk, LEAST_KEYS), MOST_PARTS})
                     : units >= slots   ? 1
                                        : ceil_div(p.sk, row.tile.part);
     return std::max<int64_t>(parts, 1);
@@ -31,8 +34,8 @@ int64_t mean_keys(const Attention& p, int64_t rows) {
 
 AttentionCut cut_attention(const Work& work, const Row& row) {
     const Attention& p = work.as<Attention>();
-    if (!row.tile.splits) return {p.seqs * p.h * ceil_div(p.sq, row.tile.rows), 0, 1};
-    int64_t tiles = ceil_div(p.sq * (p.h / p.hkv), row.tile.rows), units = p.seqs * p.hkv * tiles;
+    if (!row.tile.splits) return {p.seqs * p.h * ceil_shift(p.sq, row.tile.rows), 0, 1};
+    int64_t tiles = ceil_shift(p.sq * p.group, row.tile.rows), units = p.seqs * p.hkv * tiles;
     return {units, tiles, count_parts(work, row, units)};
 }
 
@@ -41,24 +44,24 @@ void load_attention(const Work& work, const Row& row, Load& load) {
     const Tile& tile = row.tile;
     AttentionCut cut = cut_attention(work, row);
     load.blocks = cut.units * cut.parts;
-    load.steps = ceil_div(tile.splits ? ceil_div(p.sk, cut.parts) : mean_keys(p, tile.rows), tile.depth);
-    load.longest = tile.splits ? load.steps : ceil_div(p.sk, tile.depth);
-    load.bytes = work.bytes;
+    load.steps = ceil_shift(tile.splits ? ceil_div(p.sk, cut.parts) : mean_keys(p, tile.rows), tile.depth);
+    load.longest = tile.splits ? load.steps : ceil_shift(p.sk, tile.depth);
+    load.bytes = work.bytes, load.cost = 0;
     load.launches = cut.parts > 1 ? 2 : 1;
     load.merged = cut.parts > 1 ? static_cast<uint64_t>(load.blocks * tile.rows * tile.columns) * 2 * sizeof(float) : 0;
     // A block of the merge costs as much as reading so many bytes.
     constexpr uint64_t A_MERGE = 8192;
     if (cut.parts > 1 && tile.part == 0) {
-        load.merged += A_MERGE * static_cast<uint64_t>(p.seqs * p.h * p.sq * ceil_div(p.d, 128));
+        load.merged += A_MERGE * static_cast<uint64_t>(p.seqs * p.h * p.sq * ceil_shift(p.d, 128));
     }
     load.stages = tile.stages, load.syncs = tile.syncs;
     load.written = tile.rows * tile.columns * static_cast<uint32_t>(sizeof(float));
     load.step = tile.step;
     if (tile.part == 0 || !tile.splits) return;
     // Warps without rows only wait.
-    auto rows = static_cast<uint32_t>(std::min<int64_t>(ceil_div(p.sq * (p.h / p.hkv), 16) * 16, tile.rows));
+    auto rows = static_cast<uint32_t>(std::min<int64_t>(ceil_shift(p.sq * p.group, 16) * 16, tile.rows));
     for (uint32_t* count : {&load.step.products, &load.step.shared, &load.step.issued, &load.written}) {
-        *count = static_cast<uint32_t>(uint64_t{*count} * rows / tile.rows);
+        *count = static_cast<uint32_t>(uint64_t{*count} * rows >> std::countr_zero(tile.rows));
     }
 }
 

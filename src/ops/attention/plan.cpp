@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
+#include <bit>
 
+#include "core/divide.h"
 #include "ops/attention/problem.h"
 #include "spark_kernels.h"
 
@@ -86,7 +88,7 @@ kernels::attention_plain_params params_of(const Attention& p) {
         .d = static_cast<uint32_t>(p.d),
         .scale = std::max(p.scale * LOG2_E, SMALLEST_SCALE),
         .flags = kernels::attention_plain_flags{.causal = p.causal},
-        .group = static_cast<uint32_t>(p.hkv > 0 ? p.h / p.hkv : 0),
+        .group = static_cast<uint32_t>(p.group),
         .sums = 0,
         .states = 0,
         .parts = 1,
@@ -159,7 +161,7 @@ void put_parts(const Attention& p, const kernels::attention_parts_kernel& kernel
         if (p.t > kernel.PART) put_running(cut.units, kernel, params, calls);
         return;
     }
-    int64_t each = ceil_div(p.t, kernel.PART), pitch = std::min<int64_t>(p.sq * (p.h / p.hkv), kernel.ROWS);
+    int64_t each = ceil_div(p.t, kernel.PART), pitch = std::min<int64_t>(p.sq * p.group, kernel.ROWS);
     int64_t slots = p.packed_k ? p.t / kernel.PART + p.seqs : p.seqs * each;
     params.pitch = static_cast<uint32_t>(pitch);
     params.slots = static_cast<uint32_t>(p.packed_k ? 0 : each);
@@ -199,6 +201,14 @@ constexpr auto ROWS = make_table({
 #undef ROW
 #undef ROW_THEN
 });
+
+// load.cpp shifts where it would divide.
+static_assert([] {
+    for (const Row& row : ROWS) {
+        if (!std::has_single_bit(row.tile.rows) || !std::has_single_bit(row.tile.depth)) return false;
+    }
+    return true;
+}());
 
 } // namespace
 

@@ -19,6 +19,7 @@ struct Attention {
     int64_t s, t;                  // tokens of a row of q and of k: what lengths are clamped to
     int64_t sq, sk;                // bounds of the lengths
     int64_t seqs, h, hkv, d;
+    int64_t group; // query heads of a key head, rounded down
     float scale;
     bool f16, causal, batch_invariant;
     bool packed_k; // a list says where the keys of a sequence begin

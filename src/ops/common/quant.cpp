@@ -25,9 +25,9 @@ public:
           q_(t.quant), at_launch_(at_launch), out_(out), report_(report) {}
 
     spark_status run() {
+        out_.form = nullptr;
+        if (is_zero()) return SPARK_OK;
         out_ = {};
-        const spark_quant none{};
-        if (memcmp(&q_, &none, sizeof none) == 0) return SPARK_OK;
         if (forms_.empty()) {
             return report_.fail_field(SPARK_ERR_INVALID_RESERVED, field_,
                                       "%s.quant is set; %s takes no quantised %s, all of it must be 0", name_, op_,
@@ -52,6 +52,13 @@ private:
     bool at_launch_;
     QuantView& out_;
     Report& report_;
+
+    bool is_zero() const {
+        uint64_t words[sizeof q_ / sizeof(uint64_t)], any = 0;
+        memcpy(words, &q_, sizeof words);
+        for (uint64_t word : words) any |= word;
+        return any == 0;
+    }
 
     // What the scheme and the layout leave without a meaning must be 0.
     spark_status unused() {

@@ -19,7 +19,8 @@ struct QuantView {
     uint64_t scale_bytes, zero_bytes, global_bytes; // that are read, from the address on
 };
 
-// Checks `t.quant` against the field's forms. Needs dtype and shape of `t` to be sound.
+// Checks `t.quant` against the field's forms. Needs dtype and shape of `t` to be sound. Of a tensor without one only
+// out.form is set, to nullptr: this runs for each tensor of each launch.
 spark_status validate_quant(const OpSpec& spec, uint32_t field, const spark_tensor& t, bool at_launch, QuantView& out,
                             Report& report);
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/divide.h"
 #include "ops/operator.h"
 
 namespace spark {
@@ -28,19 +29,19 @@ template <class Of> consteval Tile row_tile(const Of& kernel) {
 
 // Blocks that do all rows. They step over rows where a grid cannot count so many.
 inline int64_t row_blocks(const Row& row, int64_t rows) {
-    return std::min<int64_t>((rows + row.tile.rows - 1) / row.tile.rows, INT32_MAX);
+    return std::min<int64_t>(ceil_div(rows, row.tile.rows), INT32_MAX);
 }
 
 inline void load_rows(const Work& work, const Row& row, int64_t rows, int64_t n, Load& load) {
     load.blocks = row_blocks(row, rows);
-    load.steps = row.tile.columns == 0 ? 1 : 2 * ((n + row.tile.columns - 1) / row.tile.columns);
+    load.steps = row.tile.columns == 0 ? 1 : 2 * ceil_div(n, row.tile.columns);
     load.longest = load.steps;
     load.bytes = work.bytes;
-    load.launches = 1, load.merged = 0;
+    load.launches = 1, load.merged = 0, load.cost = 0;
     load.stages = row.tile.stages, load.syncs = row.tile.syncs, load.written = 0;
     load.step = row.tile.step;
-    uint64_t a_step = work.bytes / static_cast<uint64_t>(std::max<int64_t>(load.blocks, 1)) /
-                      static_cast<uint64_t>(std::max<int64_t>(load.steps, 1));
+    uint64_t a_block = quotient(work.bytes, static_cast<uint64_t>(std::max<int64_t>(load.blocks, 1)));
+    uint64_t a_step = quotient(a_block, static_cast<uint64_t>(std::max<int64_t>(load.steps, 1)));
     load.step.fetched = static_cast<uint32_t>(std::min<uint64_t>(a_step, UINT32_MAX));
 }
 

@@ -12,9 +12,12 @@ namespace {
 
 constexpr int64_t MAX_BITS = INT64_MAX / 2;
 
-bool all_zero(const void* from, size_t size) {
-    const auto* p = static_cast<const unsigned char*>(from);
-    return size == 0 || (p[0] == 0 && memcmp(p, p + 1, size - 1) == 0);
+template <class T> bool all_zero(const T& object) {
+    static_assert(sizeof object % sizeof(uint64_t) == 0);
+    uint64_t words[sizeof object / sizeof(uint64_t)], any = 0;
+    memcpy(words, &object, sizeof object);
+    for (uint64_t word : words) any |= word;
+    return any == 0;
 }
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
@@ -36,7 +39,7 @@ public:
             if (fields_[i].kind != SPARK_KIND_TENSOR || !out_.view[i].present) continue;
             if (spark_status s = relations(i)) return s;
         }
-        return overlaps();
+        return check_overlaps(out_, report_);
     }
 
 private:
@@ -94,7 +97,9 @@ private:
     void fill_default(uint32_t i) {
         const spark_field& f = fields_[i];
         std::byte* at = args_ + f.offset;
-        if ((given_ & f.given) != 0 || !all_zero(at, f.size)) return;
+        uint64_t value = 0;
+        memcpy(&value, at, f.size);
+        if ((given_ & f.given) != 0 || value != 0) return;
         out_.defaulted |= uint64_t{1} << i;
         switch (f.kind) {
         case SPARK_KIND_F32: put(at, static_cast<float>(f.default_value)); break;
@@ -122,10 +127,9 @@ private:
 
     spark_status tensor(uint32_t i) {
         const spark_field& f = fields_[i];
-        spark_tensor t;
-        memcpy(&t, args_ + f.offset, sizeof t);
+        const auto& t = *reinterpret_cast<const spark_tensor*>(args_ + f.offset);
         if (t.ndim == 0) {
-            if (!all_zero(&t, sizeof t)) {
+            if (!all_zero(t)) {
                 return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
                                           "%s.ndim is 0; %u to %u wanted (absent: all zero)", f.name, f.min_ndim,
                                           f.max_ndim);
@@ -211,7 +215,7 @@ private:
         const spark_field& f = fields_[i];
         View& v = out_.view[i];
         v.has_optional = spec_.dims[i][0].kind == Dim::optional && v.ndim == spec_.dims[i].size();
-        const bool packed = v.count == 0 || all_zero(t.stride, sizeof t.stride);
+        const bool packed = v.count == 0 || all_zero(t.stride);
         int64_t next = 1, reach = 1;
         for (uint32_t d = SPARK_MAX_NDIM; d-- > 0;) {
             if (d >= v.ndim && t.stride[d] != 0) {
@@ -390,38 +394,6 @@ private:
             return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is %u; %u wanted, since %s.ndim is %u",
                                       f.name, v.ndim, v.ndim + 1, fields_[symbol_owner_[first.value]].name,
                                       out_.view[symbol_owner_[first.value]].ndim);
-        }
-        return SPARK_OK;
-    }
-
-    bool may_alias(uint32_t out, uint32_t in) const { return (fields_[out].alias_mask >> in & 1) != 0; }
-
-    bool in_place(uint32_t out, uint32_t in) const {
-        const View &a = out_.view[out], &b = out_.view[in];
-        if (!may_alias(out, in) || a.data != b.data || a.dtype != b.dtype || a.ndim != b.ndim) return false;
-        for (uint32_t d = 0; d < a.ndim; ++d) {
-            if (a.shape[d] != b.shape[d] || (a.shape[d] > 1 && a.stride[d] != b.stride[d])) return false;
-        }
-        return true;
-    }
-
-    spark_status overlaps() {
-        uint32_t count = spec_.desc->num_fields;
-        for (uint32_t o = 0; o < count; ++o) {
-            const View& out = out_.view[o];
-            if (!out.present || (fields_[o].flags & SPARK_FIELD_OUT) == 0 || out.bytes == 0 || out.data == 0) continue;
-            for (uint32_t i = 0; i < count; ++i) {
-                const View& other = out_.view[i];
-                bool earlier_output = (fields_[i].flags & SPARK_FIELD_OUT) != 0 && i < o;
-                if (i == o || !other.present || earlier_output || other.bytes == 0 || other.data == 0) continue;
-                if (disjoint(out, other) || in_place(o, i)) continue;
-                return report_.fail_field(
-                    SPARK_ERR_INVALID_OVERLAP, o,
-                    "%s at 0x%llx (%llu bytes) overlaps %s at 0x%llx (%llu "
-                    "bytes)%s",
-                    fields_[o].name, ull(out.data), ull(out.bytes), fields_[i].name, ull(other.data), ull(other.bytes),
-                    may_alias(o, i) ? "; in place wants equal address, shape and strides" : "; it must not");
-            }
         }
         return SPARK_OK;
     }

@@ -42,6 +42,7 @@ struct Bound {
     View view[MAX_FIELDS];
     int64_t symbol[MAX_SYMBOLS]; // -1 = no present tensor has it
 
+    template <class Args> const Args& arguments() const { return *reinterpret_cast<const Args*>(args); }
     bool is_default(uint32_t field) const { return (defaulted >> field & 1) != 0; }
 };
 
@@ -59,6 +60,9 @@ spark_status read_args(const Arguments& args, std::byte* to, const OpSpec*& spec
 
 // Checks every field of the copy, in struct order, then pairs of fields; writes the defaults that are numbers into it.
 spark_status validate(const OpSpec& spec, std::byte* args, bool at_launch, Bound& out, Report& report);
+
+// That no output shares memory with another tensor, but where it may and both are the same. Views are sound.
+spark_status check_overlaps(const Bound& bound, Report& report);
 
 // True if no byte of one is a byte of the other. Both are present and not empty. May answer false for interleaved
 // layouts that it cannot prove apart.

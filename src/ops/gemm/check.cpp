@@ -88,8 +88,7 @@ void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
 } // namespace
 
 spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
-    spark_gemm_args args;
-    memcpy(&args, bound.args, sizeof args);
+    const auto& args = bound.arguments<spark_gemm_args>();
     if (spark_status s = check_scalars(bound, args, report)) return s;
     Operand a, b;
     if (spark_status s = operand(bound, A, a, report)) return s;

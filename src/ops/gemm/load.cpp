@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/divide.h"
 #include "ops/gemm/problem.h"
 #include "spark_kernels.h"
 
@@ -11,66 +12,92 @@ namespace {
 
 constexpr int64_t MOST_PARTS = kernels::gemm_merge__8x256.PARTS;
 
+// Blocks that the device holds at a time.
+int64_t slots_of(const Work& work, const Row& row) {
+    return int64_t{work.target->sms} * work.target->resident[row.kernel->index];
+}
+
 // Sections of so many tile rows are walked column by column. b comes from memory once a section where L2 cannot hold
 // it.
-uint64_t memory_bytes(const Work& work, const Gemm& p, const Row& row, const GemmCut& cut) {
-    if (work.bytes / static_cast<uint64_t>(p.batch) <= work.target->l2_bytes) return work.bytes;
-    auto sections = static_cast<uint64_t>(ceil_div(ceil_div(p.m, row.tile.rows), cut.group));
+uint64_t memory_bytes(const Work& work, const Gemm& p, const Row& row) {
+    if (quotient(work.bytes, static_cast<uint64_t>(p.batch)) <= work.target->l2_bytes) return work.bytes;
+    auto sections = static_cast<uint64_t>(ceil_div(ceil_shift(p.m, row.tile.rows), gemm_group(work, row)));
     uint64_t of_b = static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) * static_cast<uint64_t>(p.batch) * 2, again;
     return __builtin_mul_overflow(of_b, sections - 1, &again) || __builtin_add_overflow(again, work.bytes, &again)
                ? UINT64_MAX
                : again;
 }
 
-void load_of(const Work& work, const Row& row, const GemmCut& cut, Load& load) {
-    const Gemm& p = work.as<Gemm>();
-    const Tile& tile = row.tile;
+void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     load.blocks = cut.tiles * p.batch * cut.parts;
-    load.steps = load.longest = ceil_div(cut.part, tile.depth);
-    load.bytes = memory_bytes(work, p, row, cut);
+    load.steps = load.longest = ceil_shift(cut.part, row.tile.depth);
     load.launches = cut.parts > 1 ? 2 : 1;
     load.merged = cut.parts > 1 ? static_cast<uint64_t>(cut.parts * p.m * p.n) * 2 * sizeof(float) : 0;
+}
+
+void load_whole(const Work& work, const Row& row, const GemmCut& whole, Load& load) {
+    const Gemm& p = work.as<Gemm>();
+    const Tile& tile = row.tile;
+    load_cut(p, row, whole, load);
+    load.bytes = memory_bytes(work, p, row);
     load.stages = tile.stages, load.syncs = tile.syncs;
     load.written = tile.rows * tile.columns * static_cast<uint32_t>(sizeof(float));
     load.step = tile.step;
+    load.cost = 0;
     if (tile.splits) return;
     // Where warps share k, they load only the k that there is.
-    auto part = static_cast<uint32_t>(ceil_div(cut.part, std::max<int64_t>(load.steps, 1)));
+    auto part = static_cast<uint32_t>(ceil_div(whole.part, std::max<int64_t>(load.steps, 1)));
     for (uint32_t* count : {&load.step.products, &load.step.fetched, &load.step.issued}) {
-        *count = static_cast<uint32_t>(uint64_t{*count} * part / tile.depth);
+        *count = static_cast<uint32_t>(uint64_t{*count} * part >> std::countr_zero(tile.depth));
     }
 }
 
-int64_t price_of(const Work& work, const Row& row, const GemmCut& cut) {
-    Load load;
-    load_of(work, row, cut, load);
-    return cost(*work.target, work.target->fits[row.fit], work.target->resident[row.kernel->index], load);
+// The cut whose parts of k fill the device; the whole where there is none.
+GemmCut in_parts(const Work& work, const Row& row, const GemmCut& whole) {
+    const Gemm& p = work.as<Gemm>();
+    const int64_t slots = slots_of(work, row);
+    GemmCut cut = whole;
+    if (!row.tile.splits || p.batch != 1 || p.batch_invariant || whole.tiles * 2 > slots) return cut;
+    int64_t parts = std::min({quotient(slots, whole.tiles), ceil_shift(p.k, row.tile.depth), MOST_PARTS});
+    if (parts < 2) return cut;
+    cut.part = ceil_shift(ceil_div(p.k, parts), row.tile.depth) * row.tile.depth;
+    cut.parts = ceil_div(p.k, cut.part);
+    return cut;
 }
 
-// The cut whose parts of k fill the device, if that costs less than the whole.
-GemmCut with_parts(const Work& work, const Row& row, const GemmCut& whole) {
+// The whole or its parts, whichever costs less, and what it does.
+GemmCut cut_and_load(const Work& work, const Row& row, Load& load) {
     const Gemm& p = work.as<Gemm>();
-    int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index];
-    int64_t parts = std::min({slots / whole.tiles, ceil_div(p.k, row.tile.depth), MOST_PARTS});
-    if (!row.tile.splits || p.batch != 1 || p.batch_invariant || parts < 2) return whole;
-    GemmCut cut = whole;
-    cut.part = ceil_div(ceil_div(p.k, parts), row.tile.depth) * row.tile.depth;
-    cut.parts = ceil_div(p.k, cut.part);
-    return cut.parts > 1 && price_of(work, row, cut) < price_of(work, row, whole) ? cut : whole;
+    const GemmCut whole = {ceil_shift(p.n, row.tile.columns) * ceil_shift(p.m, row.tile.rows), p.k, 1};
+    load_whole(work, row, whole, load);
+    const GemmCut parts = in_parts(work, row, whole);
+    if (parts.parts == 1) return whole;
+    const Target& target = *work.target;
+    const Fit& fit = target.fits[row.fit];
+    const uint32_t resident = target.resident[row.kernel->index];
+    const Pace pace = find_pace(target, fit, load);
+    const int64_t of_whole = cost(target, fit, resident, pace, load);
+    load_cut(p, row, parts, load);
+    load.cost = cost(target, fit, resident, pace, load);
+    if (load.cost < of_whole) return parts;
+    load_cut(p, row, whole, load);
+    load.cost = of_whole;
+    return whole;
 }
 
 } // namespace
 
-GemmCut cut_gemm(const Work& work, const Row& row) {
-    const Gemm& p = work.as<Gemm>();
-    int64_t across = ceil_div(p.n, row.tile.columns), down = ceil_div(p.m, row.tile.rows);
-    int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index];
-    // A square of c and d is what a wave reads least for: rows of tiles by columns, in elements.
-    uint64_t square = static_cast<uint64_t>(std::max<int64_t>(slots * row.tile.columns / row.tile.rows, 1));
-    uint32_t group = 1u << (static_cast<uint32_t>(std::bit_width(square)) / 2);
-    return with_parts(work, row, {across * down, p.k, 1, group});
+// A square of c and d is what a wave reads least for: rows of tiles by columns, in elements.
+uint32_t gemm_group(const Work& work, const Row& row) {
+    int64_t square = slots_of(work, row) * row.tile.columns >> std::countr_zero(row.tile.rows);
+    return 1u << (static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(square, 1)))) / 2);
 }
 
-void load_gemm(const Work& work, const Row& row, Load& load) { load_of(work, row, cut_gemm(work, row), load); }
+GemmCut cut_gemm(const Work& work, const Row& row) {
+    Load ignored;
+    return cut_and_load(work, row, ignored);
+}
+
+void load_gemm(const Work& work, const Row& row, Load& load) { cut_and_load(work, row, load); }
 
 } // namespace spark

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemm and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
+#include <bit>
 
+#include "core/divide.h"
 #include "ops/gemm/problem.h"
 #include "spark_kernels.h"
 
@@ -80,10 +82,10 @@ kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
 // them, always in the same order, and does what follows the sum. How many there are depends on shape and device alone.
 template <class Of>
 void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kernel& merge, const GemmCut& cut,
-                Plan& calls) {
+                uint32_t group, Plan& calls) {
     int64_t pitch = ceil_div(p.n, 4) * 4;
     calls.workspace_size = static_cast<uint64_t>(cut.parts * p.m * pitch) * sizeof(float);
-    kernels::gemm_params sums = params_of(p, cut.group);
+    kernels::gemm_params sums = params_of(p, group);
     sums.c = sums.bias = 0;
     sums.d = calls.workspace, sums.ldd = pitch, sums.d_batch = p.m * pitch;
     sums.a_batch = p.a_along ? cut.part : cut.part * p.lda;
@@ -92,21 +94,21 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     sums.alpha = 1, sums.beta = 0, sums.flags = 0;
     calls.add(kernel, sums);
 
-    kernels::gemm_params merged = params_of(p, cut.group);
+    kernels::gemm_params merged = params_of(p, group);
     merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = p.m * pitch;
     merged.k = cut.parts;
     calls.add(merge, merged);
 }
 
 template <class Of> void plan(const Work& work, const Row& row, const Of& kernel, Plan& calls) {
-    calls.add(kernel, params_of(work.as<Gemm>(), cut_gemm(work, row).group));
+    calls.add(kernel, params_of(work.as<Gemm>(), gemm_group(work, row)));
 }
 
 template <class Of>
 void plan(const Work& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge, Plan& calls) {
     GemmCut cut = cut_gemm(work, row);
     if (cut.parts == 1) return plan(work, row, kernel, calls);
-    plan_parts(work.as<Gemm>(), kernel, merge, cut, calls);
+    plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);
 }
 
 constexpr auto ROWS = make_table({
@@ -116,6 +118,16 @@ constexpr auto ROWS = make_table({
 #undef ROW
 #undef ROW_THEN
 });
+
+// load.cpp shifts where it would divide.
+static_assert([] {
+    for (const Row& row : ROWS) {
+        for (uint32_t size : {row.tile.rows, row.tile.columns, row.tile.depth}) {
+            if (!std::has_single_bit(size)) return false;
+        }
+    }
+    return true;
+}());
 
 } // namespace
 

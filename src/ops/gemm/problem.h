@@ -43,12 +43,13 @@ static_assert(std::size(GEMM_FACT_NAMES) == GEMM_FACTS);
 
 // How a row's kernel cuts the product.
 struct GemmCut {
-    int64_t tiles;  // of d
-    int64_t part;   // elements of k that a block adds; all of them where there is one part
-    int64_t parts;  // of k
-    uint32_t group; // rows of tiles walked together, so that they share columns of b in L2
+    int64_t tiles; // of d
+    int64_t part;  // elements of k that a block adds; all of them where there is one part
+    int64_t parts; // of k
 };
 GemmCut cut_gemm(const Work& work, const Row& row);
+// Rows of tiles walked together, so that they share columns of b in L2.
+uint32_t gemm_group(const Work& work, const Row& row);
 void load_gemm(const Work& work, const Row& row, Load& load);
 
 spark_status check_gemm(const Bound& bound, Work& work, Report& report);

@@ -2,6 +2,7 @@
 // KvAppend and a kernel -> Launch; and the operator's entry in the list.
 #include <algorithm>
 
+#include "core/divide.h"
 #include "ops/kv/problem.h"
 #include "spark_kernels.h"
 

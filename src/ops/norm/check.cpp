@@ -97,8 +97,7 @@ float one_over(int64_t n) { return static_cast<float>(1.0 / static_cast<double>(
 
 spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report) {
     using namespace rms;
-    spark_rmsnorm_args args;
-    memcpy(&args, bound.args, sizeof args);
+    const auto& args = bound.arguments<spark_rmsnorm_args>();
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
     RmsNorm& p = work.as<RmsNorm>();
     p.scale = one_over(p.n);
@@ -109,8 +108,7 @@ spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report) {
 
 spark_status check_layernorm(const Bound& bound, Work& work, Report& report) {
     using namespace layer;
-    spark_layernorm_args args;
-    memcpy(&args, bound.args, sizeof args);
+    const auto& args = bound.arguments<spark_layernorm_args>();
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
     RmsNorm& p = work.as<RmsNorm>();
     p.scale = one_over(p.n);
@@ -123,8 +121,7 @@ spark_status check_layernorm(const Bound& bound, Work& work, Report& report) {
 
 spark_status check_l2norm(const Bound& bound, Work& work, Report& report) {
     using namespace l2;
-    spark_l2norm_args args;
-    memcpy(&args, bound.args, sizeof args);
+    const auto& args = bound.arguments<spark_l2norm_args>();
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
     work.as<RmsNorm>().scale = 1;
     work.flops = 3 * static_cast<uint64_t>(bound.view[X].count);

@@ -50,15 +50,13 @@ uint64_t flops_of(uint32_t activation) { return activation == SPARK_ACTIVATION_N
 } // namespace
 
 spark_status check_activation(const Bound& bound, Work& work, Report& report) {
-    spark_activation_args args;
-    memcpy(&args, bound.args, sizeof args);
+    const auto& args = bound.arguments<spark_activation_args>();
     work.flops = flops_of(args.activation) * static_cast<uint64_t>(bound.view[0].count);
     return fill(bound, ONE_INPUT, ACT, args.activation, work, report);
 }
 
 spark_status check_glu(const Bound& bound, Work& work, Report& report) {
-    spark_glu_args args;
-    memcpy(&args, bound.args, sizeof args);
+    const auto& args = bound.arguments<spark_glu_args>();
     work.flops = (flops_of(args.activation) + 1) * static_cast<uint64_t>(bound.view[0].count);
     return fill(bound, TWO_INPUTS, GLU, args.activation, work, report);
 }

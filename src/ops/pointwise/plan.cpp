@@ -2,6 +2,7 @@
 // Pointwise and a kernel -> Plan; and the entries of activation, glu and add, which share problem, kernels and plan.
 #include <algorithm>
 
+#include "core/divide.h"
 #include "ops/pointwise/problem.h"
 #include "spark_kernels.h"
 

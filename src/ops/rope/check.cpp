@@ -19,8 +19,7 @@ int64_t alignment(const View& v, const HeadTensor& t) {
 }
 
 spark_status fill_pairs(const Bound& bound, Rope& p, Report& report) {
-    spark_rope_args args;
-    memcpy(&args, bound.args, sizeof args);
+    const auto& args = bound.arguments<spark_rope_args>();
     const View &table = bound.view[TABLE], &x = bound.view[X];
     bool told = !bound.is_default(ROTARY_DIM);
     int64_t width = table.present ? table.shape[1] : told ? args.rotary_dim : x.last(0);

@@ -2,6 +2,7 @@
 // Rope and a kernel -> Launch; and the operator's entry in the list.
 #include <algorithm>
 
+#include "core/divide.h"
 #include "ops/rope/problem.h"
 #include "spark_kernels.h"
 
@@ -68,11 +69,12 @@ void load(const Work& work, const Row& row, Load& load) {
     load.steps = 1 + (units != 0 ? ceil_div(units, row.kernel->block) : p.heads);
     load.longest = load.steps;
     load.bytes = work.bytes;
-    load.launches = 1, load.merged = 0;
+    load.launches = 1, load.merged = 0, load.cost = 0;
     load.stages = 0, load.syncs = row.tile.syncs, load.written = 0;
     load.step = row.tile.step;
     load.step.fetched = static_cast<uint32_t>(std::min<uint64_t>(
-        work.bytes / static_cast<uint64_t>(load.blocks) / static_cast<uint64_t>(load.steps), UINT32_MAX));
+        quotient(quotient(work.bytes, static_cast<uint64_t>(load.blocks)), static_cast<uint64_t>(load.steps)),
+        UINT32_MAX));
 }
 
 constexpr auto ROWS = make_table({

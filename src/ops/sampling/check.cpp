@@ -35,8 +35,7 @@ spark_status check_settings(const spark_sample_args& args, Report& report) {
 } // namespace
 
 spark_status check_sample(const Bound& bound, Work& work, Report& report) {
-    spark_sample_args args;
-    memcpy(&args, bound.args, sizeof args);
+    const auto& args = bound.arguments<spark_sample_args>();
     const View& logits = bound.view[LOGITS];
     Sample& p = work.as<Sample>();
     p = {};

@@ -2,6 +2,7 @@
 // Sample and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
 
+#include "core/divide.h"
 #include "ops/sampling/problem.h"
 #include "spark_kernels.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // spark_softmax_args -> Softmax. What the description cannot say: scale, and which row strides the kernels take.
 #include <cmath>
-#include <cstring>
 
 #include "ops/common/rows.h"
 #include "ops/softmax/fields.h"
@@ -16,8 +15,7 @@ constexpr uint32_t FIELDS[] = {X, Y};
 } // namespace
 
 spark_status check_softmax(const Bound& bound, Work& work, Report& report) {
-    spark_softmax_args args;
-    memcpy(&args, bound.args, sizeof args);
+    const auto& args = bound.arguments<spark_softmax_args>();
     if (!(std::fabs(args.scale) <= 0x1p126f)) { // so that it stays finite when the base changes to 2
         return report.fail_field(SPARK_ERR_INVALID_VALUE, SCALE, "scale is %g; at most 2^126 in magnitude wanted",
                                  static_cast<double>(args.scale));
