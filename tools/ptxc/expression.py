@@ -4,6 +4,7 @@
 # Knows nothing of files.
 """Evaluate a constant expression."""
 
+import functools
 import re
 
 TOKEN = re.compile(r"\s*(0[xX][0-9a-fA-F]+|\d+|[A-Za-z_]\w*|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%<>&|^!~?:(),])")
@@ -130,6 +131,12 @@ class _Reader:
                 raise ValueError(f"'{token}' is no constant of this variant")
             return self.names.get(token, 0)
         raise ValueError(f"'{self.text}' is not an expression")
+
+
+@functools.cache
+def value(text):
+    """The value of an expression without names."""
+    return evaluate(text, {})
 
 
 def evaluate(text, names):

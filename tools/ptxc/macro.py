@@ -8,7 +8,7 @@ import os
 import re
 
 from capture import captured
-from expression import evaluate
+from expression import value
 from source import (Define, Defined, Error, Fault, For, If, Include, Parameter, Paste, Place, Rest, Text, Value,
                     pieces, read)
 
@@ -100,7 +100,7 @@ class Expander:
         self.place = place
         text = "".join(p for p in self.scan(self.instance(template, env)) if isinstance(p, str))
         try:
-            return evaluate(text, {})
+            return value(text)
         except ValueError as error:
             raise self.fault(str(error), place) from None
 
