@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # One kernel through the assembler: what a good one yields, and that each broken promise fails with the words that
-# name it. Run by CTest as ptx.build. Needs ptxas (SPARK_PTXAS) and a C preprocessor.
+# name it. Run by CTest as ptx.build. Needs ptxas (SPARK_PTXAS).
 import hashlib
 import os
 import shutil
@@ -8,7 +8,7 @@ import subprocess
 import unittest
 import zlib
 
-from support import BODY, CC, HEADER, PTXAS, TOP, ScratchTree, changed
+from support import BODY, HEADER, PTXAS, TOP, ScratchTree, changed
 
 import expand
 import table
@@ -30,7 +30,7 @@ def hungry(count):
 class Build(ScratchTree):
     def build(self, header=HEADER, body=BODY, out="out", name="fill__plain", archs=(120, 90), cache=None):
         self.plant("fill/fill.ptx", header + body)
-        return assemble(find_variant(name, self.root), self.root, self.top / out, PTXAS, CC, archs, cache)
+        return assemble(find_variant(name, self.root), self.root, self.top / out, PTXAS, archs, cache)
 
     def refuse(self, words, header=HEADER, body=BODY):
         with self.assertRaises(AssembleError) as caught:
@@ -71,7 +71,7 @@ class Good(Build):
         self.build(out="two/deeper")
         moved = self.top / "moved" / "elsewhere"
         shutil.copytree(self.root, moved / "ptx")
-        assemble(find_variant("fill__plain", moved / "ptx"), moved / "ptx", self.top / "three", PTXAS, CC)
+        assemble(find_variant("fill__plain", moved / "ptx"), moved / "ptx", self.top / "three", PTXAS)
         images = sorted(p.name for p in (self.top / "one").iterdir() if p.suffix in (".cubin", ".ptx", ".z", ".json"))
         self.assertEqual(len(images), 9)
         for other in ("two/deeper", "three"):
@@ -100,28 +100,19 @@ class Good(Build):
         with self.assertRaises(AssembleError):
             self.build(out="four", cache=cache, header=changed(HEADER, ("regs=32", "regs=4")))
 
-    def test_same_text_from_both_preprocessors(self):
-        both = [c for c in ("gcc", "clang") if shutil.which(c)]
-        if len(both) < 2:
-            self.skipTest("gcc and clang are not both here")
-        self.plant("fill/fill.ptx", HEADER + BODY)
-        variant = find_variant("fill__plain", self.root)
-        self.assertEqual(expand.expand(variant, 120, self.root, "gcc")[0],
-                         expand.expand(variant, 120, self.root, "clang")[0])
-
     def test_macros(self):
         header = changed(HEADER, ("kernel   fill ", "kernel   fill_{T}_{L} "), ("plain ", "plain TM=4 "),
                          ("//! block", "//! for T f32 ; L nn\n//! block"))
         body = changed(BODY, ("[to], v", "[to+T_f32*TM+L_nn+SPARK_BLOCK+SPARK_SMEM], v // T L\n"))
         self.plant("fill/fill.ptx", header + body)
-        text, _ = expand.expand(find_variant("fill_f32_nn__plain", self.root), 90, self.root, CC)
+        text, _ = expand.expand(find_variant("fill_f32_nn__plain", self.root), 90, self.root)
         self.assertIn("st.global.f32 [to+1*4+1+128+0], v", text.replace(" +", "+"))
         self.assertIn(".target sm_90", text)
         self.assertIn(".visible .entry fill_f32_nn__plain (.param .u64 y, .param .f32 value) .maxntid 128,1,1\n", text)
 
     def test_markers_name_the_line(self):
         self.plant("fill/fill.ptx", HEADER + BODY)
-        text, _ = expand.expand(find_variant("fill__plain", self.root), 120, self.root, CC)
+        text, _ = expand.expand(find_variant("fill__plain", self.root), 120, self.root)
         lines = text.splitlines()
         self.assertEqual(lines[:2], [".version 8.8", '# 5 "ptx/lib/base.ptxh"'])  # drivers refuse a marker first
         marker = lines.index('# 11 "ptx/fill/fill.ptx"')
@@ -228,7 +219,7 @@ class Refused(Build):
         self.refuse("ptx/fill/fill.ptx:20: error:",
                     body=changed(BODY, ("st.global.f32 [to], v", "st.global.f99 [to], v")))
 
-    def test_preprocessor_error(self):
+    def test_missing_part(self):
         with self.assertRaises(expand.ExpandError) as caught:
             self.build(body=changed(BODY, ('"base.ptxh"', '"gone.ptxh"')))
         self.assertIn("ptx/fill/fill.ptx:10:", str(caught.exception))

@@ -56,10 +56,10 @@ class Lint(PlantedTree):
         self.sees()
 
     def test_sizes(self):
-        self.plant("fill/long.ptx", changed(HEADER, ("fill ", "long ")) + BODY + "// line\n" * 500)
+        self.plant("fill/long.ptx", changed(HEADER, ("fill ", "long ")) + BODY + "// line\n" * 300)
         self.plant("lib/tile/long.ptxh", "// line\n" * 201)
         self.plant("lib/tile/macro.ptxh", "#define TALL \\\n" + "    mov.u32 a, b; \\\n" * 12 + "\n")
-        self.sees("ptx/fill/long.ptx:501: 5", "ptx/lib/tile/long.ptxh:201: 201 lines; at most 200",
+        self.sees("ptx/fill/long.ptx:301: 3", "ptx/lib/tile/long.ptxh:201: 201 lines; at most 200",
                   "ptx/lib/tile/macro.ptxh:1: macro TALL has 14 lines; at most 12")
 
     def test_raw_instruction_with_a_macro(self):

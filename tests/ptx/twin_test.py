@@ -6,7 +6,7 @@ import concurrent.futures
 import os
 import unittest
 
-from support import CC, PTXAS, TOP
+from support import PTXAS, TOP
 
 from assemble import TARGETS, TWIN, check_cubin, check_facts, machine_code
 from cubin import Cubin
@@ -18,7 +18,7 @@ CACHE = os.environ.get("SPARK_KERNEL_CACHE")
 
 
 def findings(variant):
-    text, _ = expand(variant, 120, ROOT, CC)
+    text, _ = expand(variant, 120, ROOT)
     ours, _, _ = machine_code(PTXAS, text, TARGETS[120], ROOT, CACHE)
     twin, facts, warnings = machine_code(PTXAS, text, TWIN, ROOT, CACHE)
     other = Cubin(ours).code() != Cubin(twin).code()

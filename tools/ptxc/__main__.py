@@ -50,7 +50,7 @@ def cmd_list(args):
 
 def cmd_expand(args):
     variant = find_variant(args.kernel, args.root)
-    text, _ = expand.expand(variant, args.sm, args.root, args.cc)
+    text, _ = expand.expand(variant, args.sm, args.root)
     sys.stdout.write(expand.pretty(text) if args.pretty else text)
     return 0
 
@@ -64,7 +64,7 @@ def cmd_assemble(args):
     if not args.ptxas:
         raise AssembleError("no assembler: give --ptxas FILE or set SPARK_PTXAS (CUDA 13.0 or newer)")
     variant = find_variant(args.kernel, args.root, args.file)
-    _, read = assemble(variant, args.root, args.out, args.ptxas, args.cc, args.archs, args.cache)
+    _, read = assemble(variant, args.root, args.out, args.ptxas, args.archs, args.cache)
     if args.depfile:
         tool = sorted(str(p) for p in Path(__file__).parent.glob("*.py") if p.stem in BUILD_MODULES)
         write_depfile(args.depfile, Path(args.out).resolve() / f"{variant.name}.S", read + tool)
@@ -72,7 +72,7 @@ def cmd_assemble(args):
 
 
 # A change of these may change what is assembled; the other modules only report.
-BUILD_MODULES = ("assemble", "cubin", "expand", "header", "images", "rules")
+BUILD_MODULES = ("assemble", "capture", "cubin", "expand", "expression", "header", "images", "macro", "rules", "source")
 
 
 def cmd_table(args):
@@ -117,7 +117,6 @@ def parser(name):
     sub.add_argument("kernel", help="a full name, such as gemm_bf16_tn__plain")
     sub.add_argument("--sm", type=int, choices=ARCHS, default=120, help="chip (default 120)")
     sub.add_argument("--pretty", action="store_true", help="one statement a line, for reading")
-    compiler(sub)
     sub = command("generate", cmd_generate, "write spark_kernels.h and kernels.cmake")
     sub.add_argument("--out", type=Path, required=True, help="folder for the results")
     chips(sub)
@@ -128,7 +127,6 @@ def parser(name):
     sub.add_argument("--depfile", type=Path, help="also write what was read, as a make rule")
     sub.add_argument("--cache", type=Path, help="a folder that build folders share, so that nothing is assembled twice")
     sub.add_argument("--ptxas", default=os.environ.get("SPARK_PTXAS"), help="the assembler (default: $SPARK_PTXAS)")
-    compiler(sub)
     chips(sub)
     sub = command("table", cmd_table, "write spark_kernels.cpp from the results of assemble")
     sub.add_argument("--results", type=Path, required=True, help="folder with the NAME.json files")

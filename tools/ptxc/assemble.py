@@ -167,7 +167,25 @@ def machine_code(ptxas, text, target, root, cache):
     return image, facts, findings
 
 
-def assemble(variant, root, out, ptxas, cc="cc", archs=(120, 90), cache=None):
+def _in_parts(variant, sm, root, ptxas, found):
+    """Errors of ptxas, which name lines of the kernel, with the lines of the parts that those lines used."""
+    text, _ = expand(variant, sm, root, fine=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch) / "k.ptx"
+        source.write_text(text, encoding="utf-8")
+        try:
+            run_ptxas(ptxas, str(source), TARGETS[sm], str(Path(scratch) / "k.cubin"), root)
+            return found
+        except AssembleError as error:
+            finer = str(error).splitlines()
+    if len(finer) != len(found):
+        return found
+    places = [re.match(r"\S+:\d+(?=: )", line) for line in found]
+    return [f"{fine} (from {place[0]})" if place and not fine.startswith(place[0] + ":") else fine
+            for place, fine in zip(places, finer)]
+
+
+def assemble(variant, root, out, ptxas, archs=(120, 90), cache=None):
     """Build all images of a variant below `out`. Returns the record that goes to NAME.json, and files read."""
     root, out = Path(root).resolve(), Path(out)
     out.mkdir(parents=True, exist_ok=True)
@@ -175,12 +193,15 @@ def assemble(variant, root, out, ptxas, cc="cc", archs=(120, 90), cache=None):
               "text": {}}
     read, findings = [str(variant.file.path), *map(str, variant.file.depends)], []
     for sm in (a for a in archs if a in variant.archs):
-        text, files = expand(variant, sm, root, cc)
+        text, files = expand(variant, sm, root)
         read += files
         findings += check_text(variant, text, sm)
         if findings:
             continue
-        code, facts, warnings = machine_code(ptxas, text, TARGETS[sm], root, cache)
+        try:
+            code, facts, warnings = machine_code(ptxas, text, TARGETS[sm], root, cache)
+        except AssembleError as error:
+            raise AssembleError("\n".join(_in_parts(variant, sm, root, ptxas, str(error).splitlines()))) from None
         findings += warnings + check_facts(variant, facts, TARGETS[sm]) + check_cubin(variant, Cubin(code), TARGETS[sm])
         if findings:
             continue

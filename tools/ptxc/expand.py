@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# Kernel file + variant -> plain PTX: runs the C preprocessor and tidies its line markers, so that the text is the
-# same whatever the compiler and wherever the build folder is. Called by assemble.py, lint.py and `ptxc expand`.
-# Knows nothing of ptxas.
-"""Expand one variant with the C preprocessor."""
+# Kernel file + variant -> plain PTX with line markers, the same bytes wherever the tree and the build folder are.
+# Called by assemble.py, opcodes.py and `ptxc expand`. Knows nothing of ptxas.
+"""Expand one variant."""
 
-import os
 import re
-import subprocess
-import tempfile
 from pathlib import Path
 
 from header import PARAM_TYPES
 from launch import flag_macros
+from macro import expand_file, squeezed
+from source import Fault, Place
 
 MARKER = re.compile(r'# (\d+) "([^"]*)"')
 
 
 class ExpandError(Exception):
-    """The preprocessor refused the file; the text is its own, with file and line."""
+    """The file cannot be expanded: `file:line: sentence`."""
 
 
 def entry_line(variant):
@@ -39,59 +37,47 @@ def definitions(variant, sm):
     return result
 
 
-def preprocess(words, folder, cc):
-    """What the C preprocessor makes of these files and options, with nothing of the host's in it."""
-    command = [cc, "-E", "-undef", "-nostdinc", "-x", "assembler-with-cpp", *map(str, words)]
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise ExpandError(f"cannot run the preprocessor '{cc}': {error.strerror}") from None
-    if done.returncode:
-        raise ExpandError(done.stderr.strip() or f"{cc} -E failed with {done.returncode}")
-    return done.stdout
-
-
-def expand(variant, sm, root, cc="cc"):
-    """(text, files read). Paths in markers are relative to the folder above `root` (the ptx folder)."""
+def expand(variant, sm, root, fine=False):
+    """(text, files read). Markers name the line of the kernel file that made what follows; with `fine` the line of the
+    part. Paths in them are relative to the folder above `root` (the ptx folder)."""
     root = Path(root).resolve()
-    with tempfile.TemporaryDirectory() as scratch:
-        depfile = os.path.join(scratch, "d")
-        words = ["-I", f"{root.name}/lib", "-I", root.name, "-MD", "-MF", depfile, "-MT", "x",
-                 *(f"-D{name}={value}" for name, value in definitions(variant, sm).items()),
-                 f"{root.name}/{variant.file.path.relative_to(root).as_posix()}"]
-        text = preprocess(words, root.parent, cc)
-        read = _files_of(Path(depfile).read_text(encoding="utf-8"))
-    return tidy(text), [os.path.normpath(root.parent / f) for f in read]
+    try:
+        lines, read = expand_file(variant.file.path, root, definitions(variant, sm))
+    except Fault as fault:
+        raise ExpandError(str(fault)) from None
+    if fine:
+        lines = [part for line in lines for part in _by_place(*line)]
+    return marked((place, squeezed(found)) for place, found in lines), [root.parent / f for f in read]
 
 
-def _files_of(depfile):
-    body = depfile.replace("\\\n", " ").partition(":")[2]
-    return [w.replace("\\ ", " ") for w in re.findall(r"(?:\\ |\S)+", body)]
+def _by_place(place, found):
+    """A line's pieces apart, by the place that each comes from."""
+    parts = [(place, [])]
+    for piece in found:
+        if isinstance(piece, Place):
+            parts.append((piece, []))
+        else:
+            parts[-1][1].append(piece)
+    return parts
 
 
-def tidy(text):
-    """Drop blank lines and the preprocessor's own markers; keep one marker wherever the place jumps.
+def marked(lines):
+    """[(place, text)] as one text: with a marker wherever the place jumps, and without empty lines.
     None stands first: the driver takes a text for PTX only if it begins with a statement."""
-    out, path, line, told_path, told_line = [], "", 0, None, -1
-    for raw in text.splitlines():
-        marker = MARKER.match(raw)
-        if marker:
-            line, path = int(marker[1]), os.path.normpath(marker[2])
+    out, path, line = [], None, -1
+    for place, words in lines:
+        if not words:
             continue
-        words = re.sub(r"[ \t]+", " ", raw.strip())
-        if words:
-            gap = line - told_line
-            if not out:
-                out.append(words)
-                line += 1
-                continue
-            if path == told_path and 0 <= gap <= 4:
-                out.extend([""] * gap)
-            else:
-                out.append(f'# {line} "{path}"')
-            out.append(words)
-            told_path, told_line = path, line + 1
-        line += 1
+        gap = place.line - line
+        if out and place.path == path and 0 <= gap <= 4:
+            out.extend([""] * gap)
+        elif out:
+            out.append(f'# {place.line} "{place.path}"')
+        if out or path:
+            path, line = place.path, place.line + 1
+        else:
+            path = ""
+        out.append(words)
     return "\n".join(out) + "\n"
 
 

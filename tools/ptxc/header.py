@@ -9,8 +9,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from expression import evaluate
 from launch import parse_flags, parse_grid
-from rules import BLOCK_SMEM, check_contract, check_way, ctas_per_sm, evaluate
+from rules import BLOCK_SMEM, check_contract, check_way, ctas_per_sm
 
 PARAM_TYPES = {"ptr": (8, ".u64", "uint64_t"), "u64": (8, ".u64", "uint64_t"), "i64": (8, ".s64", "int64_t"),
                "u32": (4, ".u32", "uint32_t"), "i32": (4, ".s32", "int32_t"), "f32": (4, ".f32", "float")}

@@ -14,7 +14,7 @@ from header import HeaderError, kernel_paths, parse_tree
 from opcodes import emulator_table, instructions, unknown, used_opcodes
 from page import table_rows
 
-KERNEL_LINES, MACRO_FILE_LINES, MACRO_LINES, SIMILAR = 500, 200, 12, 0.6
+KERNEL_LINES, MACRO_FILE_LINES, MACRO_LINES, SIMILAR = 300, 200, 12, 0.6
 LAYERS = {"isa": 1, "tile": 2, "pipe": 3}  # base.ptxh is 0, a kernel 4
 
 # Opcodes whose forms carry lane maps or protocols: never written outside lib/isa.
@@ -55,7 +55,7 @@ def lint(root, cc="cc"):
         files = parse_tree(root)
     except HeaderError as error:
         return error.findings + findings
-    return list(dict.fromkeys(findings + rows(root, files, cc) + opcodes(root, files, cc)))
+    return list(dict.fromkeys(findings + rows(root, files, cc) + opcodes(root, files)))
 
 
 def _name(root, path):
@@ -75,10 +75,20 @@ def _sources(root):
 
 
 def macros(path):
-    """[(name, first line, [body lines])] of the #define's of a file."""
-    result, current = [], None
+    """[(name, first line, [body lines])] of each #define and #macro of a file."""
+    result, current, block = [], None, False
     for number, text in enumerate(_lines(path), 1):
+        if block:
+            block = not re.match(r"\s*#\s*endmacro\b", text)
+            if block:
+                result[-1][2].append(text)
+            continue
         if current is None:
+            match = re.match(r"\s*#\s*macro\s+(\w+)", text)
+            if match:
+                block = True
+                result.append((match[1], number, []))
+                continue
             match = re.match(r"\s*#\s*define\s+(\w+)(\([^)]*\))?(.*)", text)
             if not match:
                 continue
@@ -184,10 +194,10 @@ def rows(root, files, cc="cc"):
     return findings
 
 
-def opcodes(root, files, cc="cc"):
+def opcodes(root, files):
     """Only instructions that 12.x runs well and the emulator knows."""
     try:
-        used = used_opcodes(root, files, cc)
+        used = used_opcodes(root, files)
     except ExpandError as error:
         return [str(error)]
     known, findings = emulator_table(root), []

@@ -24,12 +24,12 @@ def instructions(text):
     return found
 
 
-def used_opcodes(root, files, cc="cc"):
+def used_opcodes(root, files):
     """{opcode with modifiers: first place} over all expanded kernels, all chips."""
     used = {}
     for variant in (v for f in files for v in f.variants):
         for sm in variant.archs:
-            text, _ = expand(variant, sm, root, cc)
+            text, _ = expand(variant, sm, root)
             path, line = variant.file.relative, 0
             for raw in text.splitlines():
                 marker = MARKER.match(raw)

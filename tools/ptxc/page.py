@@ -5,10 +5,11 @@
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
-from expand import MARKER, preprocess
+from expand import MARKER, ExpandError
 from header import parse_tree
 from rules import SM_REGS, SM_SMEM, SM_SMEM_RESERVED, SM_WARPS, ctas_per_sm
 
@@ -24,6 +25,18 @@ the kernel, counted from the top, each type's copy of a row on its own; `then` i
 COLUMNS = ("kernel", "file", "maths", "block", "smem", "regs", "CTAs/SM", "limits", "rows")
 
 
+def preprocess(path, cc):
+    """What the C preprocessor makes of a table of C++."""
+    command = [cc, "-E", "-undef", "-nostdinc", "-x", "assembler-with-cpp", str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ExpandError(f"cannot run the preprocessor '{cc}': {error.strerror}") from None
+    if done.returncode:
+        raise ExpandError(done.stderr.strip() or f"{cc} -E failed with {done.returncode}")
+    return done.stdout
+
+
 def table_rows(root, cc="cc"):
     """{kernel: [(family, row, path, line)]} of all dispatch tables; None when there is none yet. row is a number, or
     `then` of a kernel that is launched after those of its rows. Tables are preprocessed, since rows of a family may be
@@ -32,7 +45,7 @@ def table_rows(root, cc="cc"):
     result = {}
     for path in tables:
         number, line = 0, 0
-        for text in preprocess([path], path.parent, cc).splitlines():
+        for text in preprocess(path, cc).splitlines():
             marker = MARKER.match(text)
             if marker:
                 line = int(marker[1])

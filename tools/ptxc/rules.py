@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# The arithmetic and the grammar of names that headers are held to: expressions over constants, how many blocks
-# fit one SM, what a contract and a way may be called. Called by header.py and page.py.
+# What headers are held to: how many blocks fit one SM, what a contract and a way may be called. Called by header.py,
+# page.py and scaffold.py.
 # Knows nothing of files.
 """Rules that need no kernel file."""
 
-import ast
 import re
 
 # One SM of compute capability 12.x.
@@ -15,42 +14,6 @@ CONTRACT = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 WAY = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*\Z")
 BANNED_WORDS = {"fast", "new", "old", "opt", "optimized", "best", "final", "improved", "tmp", "temp", "test",
                 "hopper", "blackwell", "ampere"}
-
-
-def evaluate(text, names):
-    """An integer expression over names. Raises ValueError with a sentence."""
-    def walk(node):
-        if isinstance(node, ast.Expression):
-            return walk(node.body)
-        if isinstance(node, ast.Constant) and type(node.value) is int:
-            return node.value
-        if isinstance(node, ast.Name):
-            if node.id not in names:
-                raise ValueError(f"'{node.id}' is no constant of this variant")
-            return names[node.id]
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return -walk(node.operand)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
-            return {"min": min, "max": max}[node.func.id](walk(a) for a in node.args)
-        if isinstance(node, ast.BinOp):
-            left, right = walk(node.left), walk(node.right)
-            if isinstance(node.op, ast.Add):
-                return left + right
-            if isinstance(node.op, ast.Sub):
-                return left - right
-            if isinstance(node.op, ast.Mult):
-                return left * right
-            if isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod)):
-                if right == 0:
-                    raise ValueError("division by zero")
-                return left % right if isinstance(node.op, ast.Mod) else left // right
-        raise ValueError("only integers, constants, + - * / % ( ) min max are allowed")
-
-    try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except SyntaxError:
-        raise ValueError(f"'{text.strip()}' is not an expression") from None
-    return walk(tree)
 
 
 def ctas_per_sm(block, smem, regs):
