@@ -128,10 +128,7 @@ void note_width(const Form& form, unsigned operand, Inst& in) {
 
 } // namespace
 
-Handler pick_mma(const Form& form, Inst& in) {
-    in.flags |= Inst::aligned;
-    if (!form.has("sync") || !form.has("aligned") || !form.has("row") || !form.has("col") || form.types.size() != 4)
-        return nullptr;
+Handler pick_mma(const Form& form, Inst&) {
     const Type d = form.type(0), a = form.type(1), b = form.type(2), c = form.type(3);
     const bool k16 = form.has("m16n8k16"), k8 = form.has("m16n8k8");
     if (a != b || c != d || (!k16 && !k8)) return nullptr;
@@ -145,19 +142,16 @@ Handler pick_mma(const Form& form, Inst& in) {
 }
 
 Handler pick_ldmatrix(const Form& form, Inst& in) {
-    in.flags |= Inst::aligned | Inst::late_ok;
     note_width(form, 1, in);
     return names_m8n8_b16(form) ? by_shape<Load>(form) : nullptr;
 }
 
 Handler pick_stmatrix(const Form& form, Inst& in) {
-    in.flags |= Inst::aligned;
     note_width(form, 0, in);
     return names_m8n8_b16(form) ? by_shape<Store>(form) : nullptr;
 }
 
-Handler pick_movmatrix(const Form& form, Inst& in) {
-    in.flags |= Inst::aligned;
+Handler pick_movmatrix(const Form& form, Inst&) {
     return names_m8n8_b16(form) && form.has("trans") ? movmatrix : nullptr;
 }
 
