@@ -8,11 +8,14 @@ namespace {
 
 void write_result(Warp& w, const Fragment& f, const BarrierState& b) {
     const Inst& in = w.kernel->code[f.pc - 1];
-    const std::string& text = w.kernel->infos[f.pc - 1].text;
-    if (text.find(".red.popc") != std::string::npos) {
+    switch (Reduce(in.sub)) {
+    case Reduce::none: return;
+    case Reduce::popc:
         for (uint32_t m = f.mask; m; m &= m - 1) w.reg<uint32_t>(in.r[0])[__builtin_ctz(m)] = b.red_popc;
-    } else if (text.find(".red.") != std::string::npos) {
-        bool value = text.find(".red.and") != std::string::npos ? b.red_and : b.red_or;
+        return;
+    case Reduce::all:
+    case Reduce::any:
+        const bool value = Reduce(in.sub) == Reduce::all ? b.red_and : b.red_or;
         w.preds[in.r[0]] = (w.preds[in.r[0]] & ~f.mask) | (value ? f.mask : 0);
     }
 }

@@ -74,7 +74,7 @@ Block::Block(Launch& l) : launch(&l) {
     counts.resize(k.code.size());
     total_counts_.resize(k.code.size());
     bool copies = false;
-    for (const InstInfo& info : k.infos) copies |= op_rows()[info.op].mnemonic == "cp";
+    for (const InstInfo& info : k.infos) copies |= row_of(info).is(trait::copies);
     cta.observer = make_checker(l);
     if (copies) cta.async = make_async(cta);
 }
@@ -209,7 +209,7 @@ void Block::report_deadlock() {
             } else {
                 const InstInfo& info = w.kernel->infos[f.pc];
                 text += where(*w.kernel, f.pc) + ": " + info.text + " needs lanes that never come\n";
-                kind = op_rows()[info.op].family == "bar" && info.mask_at < 0 ? "barrier" : "divergence";
+                kind = row_of(info).is(trait::barrier) ? "barrier" : "divergence";
                 pc = f.pc;
             }
         }
@@ -277,8 +277,7 @@ void Block::add_to(Counters& total) const {
         uint64_t n = total_counts_[pc];
         if (!n) continue;
         c.warp_instructions += n;
-        const OpRow& row = op_rows()[k.infos[pc].op];
-        if (row.mnemonic == "mma") c.mma += n;
+        if (row_of(k.infos[pc]).pipe == "tensor") c.mma += n;
         by_name[k.infos[pc].text] += n;
     }
     c.lane_instructions = lane_instructions;

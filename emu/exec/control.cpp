@@ -26,10 +26,10 @@ template <bool SYNC, bool COUNT> Flow bar(Warp& w, const Inst& in) {
     uint32_t threads = COUNT ? first_lane(w, in.r[1]) : 0;
     return barrier(w, in, first_lane(w, in.r[0]), threads, SYNC, Reduce::none, 0);
 }
-template <Reduce HOW> Flow bar_red(Warp& w, const Inst& in) {
+Flow bar_red(Warp& w, const Inst& in) { // in.sub: how
     uint32_t p = w.preds[in.r[2]];
     if (in.flags & Inst::not_src) p = ~p;
-    return barrier(w, in, first_lane(w, in.r[1]), 0, true, HOW, p & w.mask);
+    return barrier(w, in, first_lane(w, in.r[1]), 0, true, Reduce(in.sub), p & w.mask);
 }
 } // namespace
 
@@ -40,12 +40,12 @@ Handler pick_control(const Form& form, Inst&) {
     return form.mnemonic == "brkpt" ? &nothing : &exit_;
 }
 
-Handler pick_bar(const Form& form, Inst&) {
+Handler pick_bar(const Form& form, Inst& in) {
     if (form.has("warp")) return &warp_sync;
-    if (form.has("red"))
-        return form.has("popc")  ? &bar_red<Reduce::popc>
-               : form.has("and") ? &bar_red<Reduce::all>
-                                 : &bar_red<Reduce::any>;
+    if (form.has("red")) {
+        in.sub = uint8_t(form.has("popc") ? Reduce::popc : form.has("and") ? Reduce::all : Reduce::any);
+        return &bar_red;
+    }
     bool count = form.operands.size() > 1;
     if (form.has("arrive")) return &bar<false, true>;
     return count ? &bar<true, true> : &bar<true, false>;

@@ -21,20 +21,11 @@
 #endif
 #define EMU_INLINE inline __attribute__((always_inline))
 
-// emu::EMU_LEVEL: each family has one entry, `Handler pick_<family>(const Form&, Inst&)`. Families of other files:
-//   matrix.cpp: pick_mma pick_ldmatrix pick_stmatrix pick_movmatrix     cvt.cpp: pick_cvt
-//   async.cpp: pick_cp_async (issue), pick_cp_group (commit_group, wait_group, wait_all)
-// clang-format off
-#define EMU_FAMILIES(F) \
-    F(alu) F(logic) F(shift) F(bits) F(minmax) F(muladd) F(float2) F(approx) F(setp) F(select) F(mov) F(cvt) F(cvta) \
-    F(ld) F(st) F(atom) F(bar) F(fence) F(shfl) F(vote) F(branch) F(control) F(mma) F(ldmatrix) \
-    F(stmatrix) F(movmatrix) F(cp_async) F(cp_group)
-// clang-format on
-
 namespace emu::EMU_LEVEL {
-#define EMU_DECLARE(family) Handler pick_##family(const Form& form, Inst& in);
-EMU_FAMILIES(EMU_DECLARE)
-#undef EMU_DECLARE
+// Each family of the opcode table has one entry.
+#define OP(mnemonic, family, ...) Handler pick_##family(const Form& form, Inst& in);
+#include "../ir/opcodes.inc"
+#undef OP
 
 // f(lane) for the lanes of w.mask; all 32 in a straight loop when the mask is full. Body must be branch-free to
 // vectorise.

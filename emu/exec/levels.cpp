@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses, once, the build of the handlers that suits this host: AVX2 or plain (in a prototype the
 // loops gained nothing from AVX-512). Called when a module is built.
+#include <cstddef>
+
 #include "../ir/optable.h"
 
-#define EMU_DECLARE_LEVEL(level)   \
-    namespace emu::level {         \
-    EMU_FAMILIES(EMU_DECLARE_PICK) \
-    }
-#define EMU_DECLARE_PICK(family) Handler pick_##family(const Form& form, Inst& in);
-#define EMU_LEVEL nothing
-#include "handlers.h"
-
-EMU_DECLARE_LEVEL(plain)
+// Each row of the opcode table names its family; a level has one chooser for each.
+#define OP(mnemonic, family, ...) Handler pick_##family(const Form& form, Inst& in);
+namespace emu::plain {
+#include "../ir/opcodes.inc"
+} // namespace emu::plain
 #ifdef EMU_exec_HAS_avx2
-EMU_DECLARE_LEVEL(avx2)
+namespace emu::avx2 {
+#include "../ir/opcodes.inc"
+} // namespace emu::avx2
 #endif
+#undef OP
 
 namespace emu {
 namespace {
-struct Entry {
-    std::string_view name;
-    Pick pick;
+#define OP(mnemonic, family, ...) &plain::pick_##family,
+constexpr Pick PLAIN[] = {
+#include "../ir/opcodes.inc"
 };
-#define EMU_PLAIN(family) {#family, &plain::pick_##family},
-#define EMU_AVX2(family) {#family, &avx2::pick_##family},
-constexpr Entry PLAIN[] = {EMU_FAMILIES(EMU_PLAIN)};
+#undef OP
 #ifdef EMU_exec_HAS_avx2
-constexpr Entry AVX2[] = {EMU_FAMILIES(EMU_AVX2)};
+#define OP(mnemonic, family, ...) &avx2::pick_##family,
+constexpr Pick AVX2[] = {
+#include "../ir/opcodes.inc"
+};
+#undef OP
 #endif
-constexpr size_t COUNT = sizeof PLAIN / sizeof PLAIN[0];
 
-const Entry* best_level() {
+const Pick* best_level() {
 #ifdef EMU_exec_HAS_avx2
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return AVX2;
 #endif
@@ -38,11 +40,9 @@ const Entry* best_level() {
 }
 } // namespace
 
-Pick family_named(std::string_view name) {
-    static const Entry* const level = best_level();
-    for (size_t i = 0; i < COUNT; i++)
-        if (level[i].name == name) return level[i].pick;
-    return nullptr;
+Pick pick_of(const OpRow& row) {
+    static const Pick* const level = best_level();
+    return level[size_t(&row - op_rows().data())];
 }
 
 } // namespace emu

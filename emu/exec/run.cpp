@@ -50,8 +50,7 @@ bool deliver(Warp& w, const PendingLoad& load) {
 // Delivers what this instruction needs, and everything older. False after a report.
 bool deliver_for(Warp& w, const Inst& in, const InstInfo& info) {
     size_t count = 0;
-    bool all = (in.flags & Inst::aligned) && op_rows()[info.op].family == "bar";
-    all |= op_rows()[info.op].family == "control" || op_rows()[info.op].family == "fence";
+    const bool all = row_of(info).is(trait::orders) || in.order.releases() || in.order.acquires();
     for (size_t i = 0; i < w.pending.size(); i++)
         if (all || touches(info, w.kernel->infos[w.pending[i].pc])) count = i + 1;
     for (size_t i = 0; i < count; i++)
@@ -75,8 +74,7 @@ bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, boo
     uint32_t required = w.live;
     uint32_t others = w.frags[size_t(w.current)].mask & ~lanes;
     if ((in.flags & Inst::aligned) && others) {
-        bool bar = op_rows()[info.op].family == "bar";
-        report(w, bar ? "barrier" : "divergence", __builtin_ctz(others),
+        report(w, row_of(info).is(trait::barrier) ? "barrier" : "divergence", __builtin_ctz(others),
                "the guard is false in this lane and true in others: "
                "all lanes of the warp must execute this instruction together");
         *failed = true;

@@ -24,7 +24,6 @@ constexpr uint64_t SHARED_WINDOW = 1ull << 50;
 constexpr uint64_t LOCAL_WINDOW = 1ull << 51;
 constexpr uint64_t PARAM_WINDOW = 1ull << 52;
 constexpr uint64_t WINDOW_BYTES = 1ull << 32;
-constexpr uint32_t SHARED_BASE = 1024; // first usable shared address (the card keeps 1 KiB too); 0 is never valid
 
 // Lanes that were together and must be together again: those of a divergent branch, until its post-dominator.
 struct Join {

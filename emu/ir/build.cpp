@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "../engine_limits.h"
-#include "../exec/warp.h"
 #include "builder.h"
 
 namespace emu {
@@ -203,6 +202,7 @@ void Builder::finish_info() {
 
 void Builder::run() {
     kernel_.module = &module_;
+    kernel_.extras.push_back({});
     scopes_.push_back({});
     for (const Variable& v : module_.globals) {
         if (v.space == Space::shared) scopes_[0].vars[v.name] = v;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns one parsed kernel into decoded instructions: names and scopes (build.cpp), instructions (decode.cpp), control
-// flow (flow.cpp), register slots (registers.cpp). Used by ir/load.cpp only.
+// Turns one parsed kernel into decoded instructions: names and scopes (build.cpp), instructions (decode.cpp,
+// operands.cpp), control flow (flow.cpp), register slots (registers.cpp). Used by ir/load.cpp only.
 #pragma once
 
 #include <map>
@@ -51,9 +51,26 @@ private:
     void place_dynamic_shared();
     void finish_info();
     // decode.cpp
+    struct Choice { // what a spelling may mean
+        struct Row {
+            const OpRow* row;
+            std::vector<std::string_view> mods; // in the order of its grammar
+        };
+        std::string_view mnemonic;
+        std::vector<Row> rows;
+    };
     void instruction(const text::Instruction& in, text::Place place);
-    const OpRow* choose_row(std::string_view mnemonic, const std::vector<std::string_view>& mods,
-                            const std::string& text);
+    const Choice& choices(const std::string& opcode);
+    const Choice::Row* choose_row(const Choice& choice, const text::Instruction& in);
+    bool resembles(const text::Operand& from, const OperandSpec& spec) const;
+    bool allowed(const OpRow& row);
+    bool decode(const text::Instruction& in, const Choice::Row& choice, Inst& inst, InstInfo& info);
+    void flatten(const Operand& o, const OperandSpec& spec, Inst& inst, Extra& all, InstInfo& info);
+    void push(const Operand& o, const OperandSpec& spec, Extra& all, InstInfo& info);
+    bool place_operands(Extra& all, Inst& inst);
+    void flags(const Form& form, const OpRow& row, Inst& inst, const InstInfo& info);
+    bool refuse(const std::string& what);
+    // operands.cpp
     bool operands(const text::Instruction& in, const OpRow& row, Form& form);
     bool operand(const text::Operand& from, const OperandSpec& spec, const Form& form, Operand& to);
     bool scalar(const text::Operand& from, Type need, const OperandSpec& spec, Operand& to);
@@ -62,13 +79,11 @@ private:
     bool pair(const text::Operand& from, Type need, const OperandSpec& spec, Operand& to);
     bool immediate(const text::Operand& from, Type need, Operand& to);
     bool symbol(const text::Operand& from, const Variable& var, Type need, Operand& to);
-    bool memory(const text::Operand& from, const Form& form, Operand& to);
+    bool memory(const text::Operand& from, const OperandSpec& spec, const Form& form, Operand& to);
+    bool coordinates(const text::Operand& from, const OperandSpec& spec, const Form& form, Operand& to);
+    bool base(const text::Operand& from, Space space, Operand& to);
     bool label(const text::Operand& from, Operand& to);
     bool fits(Type reg, Type need, bool wider) const;
-    void flatten(const Operand& o, const OperandSpec& spec, Inst& inst, InstInfo& info);
-    void push(uint16_t reg, bool dst, Inst& inst, InstInfo& info);
-    void flags(const Form& form, const OpRow& row, Inst& inst, InstInfo& info);
-    bool refuse(const std::string& what);
     // flow.cpp
     void find_blocks();
     void find_post_dominators();
@@ -97,6 +112,7 @@ private:
     bool full_ = false;                  // more registers than there are numbers
     text::Place place_;
     std::string opcode_;
+    std::unordered_map<std::string, Choice> choices_; // by spelling
     unsigned target_ = 0;
 
     struct Block {

@@ -7,11 +7,8 @@
 
 namespace emu {
 namespace {
-bool is_branch(const InstInfo& info) { return op_rows()[info.op].family == "branch"; }
-bool is_end(const InstInfo& info) {
-    std::string_view m = op_rows()[info.op].mnemonic;
-    return m == "exit" || m == "ret" || m == "trap";
-}
+bool is_branch(const InstInfo& info) { return row_of(info).is(trait::branch); }
+bool is_end(const InstInfo& info) { return row_of(info).is(trait::ends); }
 
 // The tables of Lengauer and Tarjan, by depth-first number; 0 is the root.
 class Dominators {

@@ -7,7 +7,6 @@
 #include <unordered_set>
 
 #include "../engine_limits.h"
-#include "../exec/warp.h"
 #include "../mem/memory.h"
 #include "builder.h"
 

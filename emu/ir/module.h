@@ -76,6 +76,7 @@ std::string_view name_of(Type type);
 Type type_named(std::string_view name); // Type::none: no such type
 
 enum class Space : uint8_t { generic, global, shared, local, param, constant };
+constexpr uint32_t SHARED_BASE = 1024; // first usable shared address (the card keeps 1 KiB too); 0 is never valid
 
 // How undefined registers travel through an instruction (see Warp::undef).
 enum class Taint : uint8_t {
@@ -85,24 +86,44 @@ enum class Taint : uint8_t {
     own,    // the handler does it all (shfl, selp): it reads and writes Warp::undef when warp.tainted is not 0
 };
 
+// What an instruction promises about the order of memory accesses, as its row and its modifiers say. One byte.
+enum class Semantics : uint8_t { weak, relaxed, acquire, release, acq_rel, sc, vol }; // vol: .volatile, .mmio
+enum class Scope : uint8_t { cta, cluster, gpu, sys };
+enum class Proxy : uint8_t { generic, async, async_shared, async_global, alias, tensormap };
+struct Order {
+    Semantics semantics : 3 = Semantics::weak;
+    Scope scope : 2 = Scope::cta;
+    Proxy proxy : 3 = Proxy::generic; // of a fence: the one that it joins with the generic proxy
+    bool acquires() const { return semantics == Semantics::acquire || both(); }
+    bool releases() const { return semantics == Semantics::release || both(); }
+
+private:
+    bool both() const { return semantics == Semantics::acq_rel || semantics == Semantics::sc; }
+};
+static_assert(sizeof(Order) == 1);
+
 // One decoded instruction, 64 bytes. Operands are slot numbers of the warp's register file (see exec/warp.h), or
-// predicate numbers, in the order in which the text writes them: destinations first, vectors flattened, `_` a slot that
-// nobody reads.
+// predicate numbers, in the order in which the text writes them: destinations first, vectors flattened, the coordinates
+// of an address after its register, `_` a slot that nobody reads.
 // Immediates and special registers have slots of their own, so a handler never asks what an operand is.
+// What does not fit, operands beyond INLINE and immediates beyond one, is in an Extra of the kernel.
 constexpr uint16_t NO_REG = 0xffff;
+constexpr unsigned INLINE_OPERANDS = 14;
 struct Inst {
     Handler fn = nullptr;
-    int64_t imm = 0;       // address offset of a memory operand; or what pick() chose
-    uint16_t r[16];        // operands
-    uint16_t guard = 0;    // predicate number; 0 = always true
-    uint8_t guard_not = 0; // 1: @!p
-    uint8_t nregs = 0;     // used entries of r
-    uint8_t flags = 0;     // Flag bits
-    uint8_t vec = 1;       // .v2 .v4 .v8 of loads and stores
-    uint8_t bytes = 0;     // of one element of a memory access
-    uint8_t sub = 0;       // handler's own
-    uint32_t target = 0;   // branch target pc; handler's own elsewhere
-    uint32_t pad = 0;
+    int64_t imm = 0;             // offset of the first address; or what pick() chose
+    uint16_t r[INLINE_OPERANDS]; // operands, if they fit; else see operands_of()
+    uint16_t guard = 0;          // predicate number; 0 = always true
+    uint8_t guard_not = 0;       // 1: @!p
+    uint8_t nregs = 0;           // operands
+    uint8_t flags = 0;           // Flag bits
+    uint8_t vec = 1;             // .v2 .v4 .v8 of loads and stores
+    uint8_t bytes = 0;           // of one element of a memory access
+    uint8_t sub = 0;             // handler's own
+    uint32_t target = 0;         // branch target pc; handler's own elsewhere
+    uint32_t extra = 0;          // entry of Kernel::extras; 0: none
+    Order order;
+    uint8_t pad[3] = {};
     enum Flag : uint8_t {
         sync = 1,      // names a member mask: the loop gathers its lanes first (r[mask_at] of InstInfo)
         aligned = 2,   // all live lanes must be here together
@@ -113,6 +134,12 @@ struct Inst {
     };
 };
 static_assert(sizeof(Inst) == 64);
+
+// The rest of an instruction that an Inst cannot hold.
+struct Extra {
+    std::vector<uint16_t> r;  // all operands, if they are more than INLINE_OPERANDS
+    std::vector<int64_t> imm; // what pick() chose beyond Inst::imm
+};
 
 // What only reports, counters and the slow path need of an instruction; parallel to the code.
 struct InstInfo {
@@ -135,15 +162,20 @@ struct Operand {
     uint16_t slot = NO_REG;     // register slot or predicate number; of the base register if an address
     bool negated = false;       // !p
     uint64_t value = 0;         // immediate (bits), symbol address, address offset
-    std::vector<Operand> parts; // vector, or d|p
+    std::vector<Operand> parts; // vector, d|p, or what an address holds beside its register
     std::string name;
 };
 struct Form {
     std::string_view mnemonic;
-    std::vector<std::string_view> mods; // "sync", "aligned", "m16n8k16", "row", ...
+    std::vector<std::string_view> mods; // "sync", "aligned", "m16n8k16", "row", ... in the order of the row's grammar
     std::vector<Type> types;            // those mods that are types, in order
     std::vector<Operand> operands;
-    Space space = Space::generic;
+    Space space = Space::generic; // the first that is named
+    Order order;
+    unsigned vec = 1;      // .v2 .v4 .v8
+    unsigned count = 1;    // matrices (.x2 .x4) or dimensions (.1d to .5d)
+    unsigned chip = 0;     // the major number of the device's compute capability
+    Extra* more = nullptr; // where pick() puts what Inst has no room for
     bool has(std::string_view mod) const {
         for (auto m : mods)
             if (m == mod) return true;
@@ -184,8 +216,9 @@ struct Kernel {
     const Module* module = nullptr;
     std::vector<Inst> code;
     std::vector<InstInfo> infos;
-    uint32_t slots = 0; // register file size, in slots of 32 x 4 bytes
-    uint32_t preds = 2; // 0 is true, 1 is false
+    std::vector<Extra> extras; // the first is empty
+    uint32_t slots = 0;        // register file size, in slots of 32 x 4 bytes
+    uint32_t preds = 2;        // 0 is true, 1 is false
     uint32_t local_bytes = 0;
     uint32_t static_smem = 0;
     uint32_t req_threads = 0; // .reqntid product, 0: none
@@ -195,6 +228,11 @@ struct Kernel {
     std::vector<uint16_t> maybe_undefined; // undef numbers that some path may read before writing
     std::vector<std::string> reg_names;    // of all registers, for messages
 };
+
+// The operands of an instruction that may have more than INLINE_OPERANDS; of all others Inst::r holds them.
+inline const uint16_t* operands_of(const Kernel& kernel, const Inst& in) {
+    return in.nregs > INLINE_OPERANDS ? kernel.extras[in.extra].r.data() : in.r;
+}
 
 class Module {
 public:
@@ -208,14 +246,45 @@ public:
     const DeviceProfile* device = nullptr;
 };
 
+// What a row of the opcode table says beside its grammars. Taints are the low two bits.
+namespace trait {
+enum Bits : uint32_t {
+    spread = uint32_t(Taint::spread),
+    use = uint32_t(Taint::use),
+    load = uint32_t(Taint::load),
+    own = uint32_t(Taint::own),
+    taints = 3,
+    aligned = 1 << 2, // all live lanes must be here together, though the text does not say .aligned
+    barrier = 1 << 3, // a barrier of the block: its misuse is one of a barrier
+    waits = 1 << 4,   // may have to wait for others
+    branch = 1 << 5,  // goes to a label
+    ends = 1 << 6,    // the thread does not go on
+    orders = 1 << 7,  // loads that late_reads holds back are delivered before it
+    late = 1 << 8,    // late_reads may hold it back, if it reads shared memory
+    copies = 1 << 9,  // needs the asynchronous engine
+    // The order that the row has unless a modifier says another one.
+    relaxed = 1 << 10,
+    acquire = 1 << 11,
+    release = 1 << 12,
+    acq_rel = 1 << 13,
+    sc = 1 << 14,
+    gpu_scope = 1 << 15, // the scope that it has unless a modifier says another one; else .cta
+    specific = 1 << 16,  // needs a target of one architecture or family: sm_120a, sm_120f
+};
+constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
+} // namespace trait
+
 // The opcode table (ir/opcodes.inc), one row for each form.
 struct OpRow {
     std::string_view mnemonic, family, grammar, operands;
     int ptx_min, target_min; // 88, 120
-    Taint taint;
+    trait::Bits traits;
     std::string_view pipe; // counter class: alu fma mufu cvt lsu async tensor control sync warp
     std::string_view meaning;
+    Taint taint() const { return Taint(traits & trait::taints); }
+    bool is(trait::Bits trait) const { return (traits & trait) != 0; }
 };
 const std::vector<OpRow>& op_rows();
+inline const OpRow& row_of(const InstInfo& info) { return op_rows()[info.op]; }
 
 } // namespace emu

@@ -10,17 +10,22 @@ namespace emu {
 
 struct OperandSpec {
     bool dst = false, wider = false, optional = false, pair = false;
-    enum Shape : uint8_t { one, vec, xvec, parts, fixed, address, label, immediate, predicate } shape = one;
-    unsigned count = 1;    // of fixed
-    std::string_view type; // "T" "U" "V" "W" or a name
+    enum Shape : uint8_t { one, vec, xvec, parts, fixed, address, label, immediate, predicate, members } shape = one;
+    enum Where : uint8_t { named, shared, global, generic } where = named; // of an address; named: as the modifiers say
+    bool coordinates = false;                                              // of an address
+    unsigned count = 1;                                                    // of fixed
+    std::string_view type;                                                 // "T" "U" "V" "W" or a name
 };
 
 // The rows of a mnemonic, in the order of the table.
 std::span<const OpRow* const> op_rows_named(std::string_view mnemonic);
-// Does the row accept these modifiers?
-bool grammar_accepts(std::string_view grammar, const std::vector<std::string_view>& mods);
-std::vector<OperandSpec> operand_specs(std::string_view operands);
-// The handler chooser of a family ("alu"), for the instruction-set level of this host; nullptr: not built.
-Pick family_named(std::string_view name);
+// Does the row accept these modifiers? Puts them in the order of its grammar.
+bool grammar_accepts(const OpRow& row, std::vector<std::string_view>& mods);
+std::span<const OperandSpec> operand_specs(const OpRow& row);
+// Fills in what the modifiers mean: types, space, order, lengths.
+void read_modifiers(const OpRow& row, Form& form);
+bool is_space(std::string_view word);
+// The handler chooser of a row, for the instruction-set level of this host. Given by whoever runs the instructions.
+Pick pick_of(const OpRow& row);
 
 } // namespace emu

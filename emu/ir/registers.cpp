@@ -152,11 +152,14 @@ void Builder::rewrite() {
         Inst& inst = kernel_.code[pc];
         InstInfo& info = kernel_.infos[pc];
         inst.guard = number_[inst.guard];
-        for (unsigned i = 0; i < inst.nregs; i++) inst.r[i] = number_[inst.r[i]];
+        if (inst.nregs <= INLINE_OPERANDS)
+            for (unsigned i = 0; i < inst.nregs; i++) inst.r[i] = number_[inst.r[i]];
         info.src_names = info.src;
         for (uint16_t& r : info.src) r = undef_number(r);
         for (uint16_t& r : info.dst) r = undef_number(r);
     }
+    for (Extra& extra : kernel_.extras)
+        for (uint16_t& r : extra.r) r = number_[r];
 }
 
 } // namespace emu

@@ -21,7 +21,7 @@ struct Operand {
     std::string_view id;        // name; base of an address (empty: absolute)
     uint64_t value = 0;         // integer or float bits; offset of a name or address
     bool negated = false;       // !p
-    std::vector<Operand> parts; // vector, pair
+    std::vector<Operand> parts; // vector, pair; what follows the base of an address: [a, {c0, c1}]
 };
 
 struct Variable {

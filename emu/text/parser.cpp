@@ -46,6 +46,7 @@ private:
         } else {
             o.value = expression();
         }
+        while (ok() && accept(",")) add(o.parts, operand(), "an address");
         expect("]");
         return o;
     }

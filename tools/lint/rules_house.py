@@ -81,6 +81,34 @@ def check_rooms():
                 yield Finding(name, number, f"{room}/ includes {target}, which stands after it")
 
 
+# The same inside emu/: text -> ir -> exec <-> mem, num; check listens to exec; driver stands on the engine's interface.
+EMU_ROOMS = {
+    "text": ("engine_limits.h",),
+    "mem": (),
+    "num": (),
+    "ir": ("text", "mem", "engine.h", "engine_limits.h"),
+    "exec": ("ir", "mem", "num", "report", "engine.h", "engine_limits.h"),
+    "report": ("exec", "engine.h"),
+    "check": ("exec",),
+    "driver": ("include", "mem", "engine.h", "engine_limits.h"),
+    "include": (),
+    "tools": ("mem", "engine.h"),
+}
+
+
+@rule("emu", "a room of emu/ includes only what it stands on")
+def check_emu():
+    for name in tree.matching("emu/*/*"):
+        room = PurePosixPath(name).parts[1]
+        for number, line in enumerate(tree.lines(name), 1):
+            found = re.match(r'\s*#\s*include\s+"([\w./-]+)"', line)
+            if not found or str(PurePosixPath(name).parent / found[1]) in tree.files():
+                continue
+            target = found[1].removeprefix("emu/").removeprefix("../")
+            if target.split("/")[0] not in (room, *EMU_ROOMS.get(room, ())):
+                yield Finding(name, number, f"{room}/ includes {target}, on which it does not stand")
+
+
 @rule("readme", "each folder has a README.md of at most 25 lines")
 def check_readme():
     folders = {str(parent) for name in tree.files() for parent in PurePosixPath(name).parents if str(parent) != "."}

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Instructions: finding them in PTX, and the list of those allowed, which is the emulator's table emu/ir/opcodes.inc.
 # Its rows are OP(mnemonic, family, grammar, ...), the grammar of modifiers being words, {one|of} and [at most|one of]
-# between dots, in pieces of string that may be named by a #define beside the table. Called by lint.py.
+# between dots (^ marks what belongs to the name), in pieces of string that may be named by a #define beside the table.
+# The emulator takes modifiers in any order, as ptxas does; kernels of this tree write them as the table does.
+# Called by lint.py.
 # Knows nothing of what instructions mean.
 """Opcodes in kernels, and the emulator's table of them."""
 
@@ -45,7 +47,7 @@ def used_opcodes(root, files):
 def _pattern(grammar):
     """The modifiers of one row as a regular expression over `.a.b.c`."""
     result = ""
-    for part in re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^.\[\]{}]+", grammar):
+    for part in re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^.\[\]{}]+", grammar.replace("^", "")):
         words = "|".join(re.escape(w) for w in part.strip("{}[]").split("|"))
         result += rf"(?:\.(?:{words}))" + ("?" if part[0] == "[" else "")
     return result + r"\Z"

@@ -23,6 +23,32 @@ void refusals(void**) {
     refused("redux.sync.add.f32 f1, f2, 0xffffffff;", "not known");
     refused("{ .reg .b32 x; } mov.u32 x, 1;", "'x' is not declared");
 }
+void accepted(const char* body) { assert_string_equal(emu::load_module(kernel(body), PROFILE).log.c_str(), ""); }
+
+// What ptxas takes and refuses: modifiers have no order, but for those that belong to the name, types and spaces.
+void modifier_order(void**) {
+    accepted("ld.u32.v2.global {r1, r2}, [d1];");
+    accepted("ld.gpu.global.relaxed.u32 r1, [d1];");
+    accepted("add.f32.sat.rn f1, f1, f2;");
+    accepted("setp.and.lt.s32 p1, r1, r2, p2;");
+    accepted("cvt.satfinite.rn.f16x2.f32 r1, f1, f2;");
+    accepted("shfl.b32.bfly.sync r1, r2, 1, 31, -1;");
+    accepted("match.sync.any.b32 r1, r2, -1;");
+    accepted("cp.async.L2::128B.cg.shared.global [r1], [d1], 16;");
+    accepted("mul.lo.u32 r1, r1, r2;");
+    refused("mul.u32.lo r1, r1, r2;", "not known");
+    refused("cp.async.cg.global.shared [r1], [d1], 16;", "not known");
+    refused("cvt.f32.rn.f16x2 r1, f1, f2;", "not known");
+    refused("bar.sync.cta 0;", "not known");
+    refused("add.rn.rn.f32 f1, f1, f2;", "not known");
+}
+void coordinates(void**) {
+    accepted("cp.async.bulk.prefetch.tensor.2d.L2.global [d1, {r1, -1}];");
+    accepted("cp.async.bulk.prefetch.tensor.L2.global.1d [d1, {r1}];");
+    refused("cp.async.bulk.prefetch.tensor.3d.L2.global [d1, {r1, r2}];", "{} with 3 registers is expected");
+    refused("cp.async.bulk.prefetch.tensor.2d.L2.global [d1];", "an address and coordinates");
+    refused("ld.global.u32 r1, [d1, {r1}];", "an address alone is expected");
+}
 void line_markers(void**) {
     emu::LoadResult r = emu::load_module(kernel("# 41 \"gemm.ptx\" 2\nfrob.u32 r1, r2;"), PROFILE);
     assert_non_null(strstr(r.log.c_str(), "gemm.ptx:41:1: the instruction 'frob'"));
@@ -52,7 +78,9 @@ void info(void**) {
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(refusals), cmocka_unit_test(line_markers), cmocka_unit_test(targets),
-                                cmocka_unit_test(constants), cmocka_unit_test(info)};
+    const CMUnitTest tests[] = {cmocka_unit_test(refusals),    cmocka_unit_test(line_markers),
+                                cmocka_unit_test(targets),     cmocka_unit_test(modifier_order),
+                                cmocka_unit_test(coordinates), cmocka_unit_test(constants),
+                                cmocka_unit_test(info)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
