@@ -102,7 +102,8 @@ struct Inst {
     uint8_t bytes = 0;     // of one element of a memory access
     uint8_t sub = 0;       // handler's own
     uint32_t target = 0;   // branch target pc; handler's own elsewhere
-    uint32_t pad = 0;
+    uint8_t order = 0;     // Order bits: what a load, store or atomic is to other threads
+    uint8_t pad[3] = {};
     enum Flag : uint8_t {
         sync = 1,      // names a member mask: the loop gathers its lanes first (r[mask_at] of InstInfo)
         aligned = 2,   // all live lanes must be here together
@@ -110,6 +111,13 @@ struct Inst {
         late_ok = 8,   // a shared load that late_reads may deliver at first use
         backward = 16, // branch to an earlier pc: fragments take turns here
         not_src = 32,  // the predicate source is negated (!p)
+    };
+    enum Order : uint8_t {
+        reads = 1,   // memory that others may change
+        strong = 2,  // volatile, relaxed or more: not a race with another strong access to the same place
+        acquire = 4, // what is seen released comes before what follows
+        release = 8, // what came before is released
+        atomic = 16, // reads and writes at once
     };
 };
 static_assert(sizeof(Inst) == 64);
