@@ -4,6 +4,7 @@
 // Nothing here knows CUDA's API; nothing in emu/driver knows how an instruction works.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,14 @@ struct DeviceProfile {
     uint32_t clock_khz;
     bool integrated;
 };
+constexpr uint32_t SMEM_UNIT = 128; // shared memory is given to a block in this unit
+// How many blocks of so many threads and bytes of shared memory one multiprocessor takes, whatever their registers.
+inline uint32_t blocks_per_sm(const DeviceProfile& card, uint32_t threads, uint64_t smem) {
+    const uint64_t taken = (smem + card.smem_reserved + SMEM_UNIT - 1) / SMEM_UNIT * SMEM_UNIT;
+    const uint64_t by_smem = taken ? card.smem_per_sm / taken : card.max_ctas_per_sm;
+    return uint32_t(
+        std::min({uint64_t(card.max_ctas_per_sm), uint64_t(card.max_warps_per_sm / ((threads + 31) / 32)), by_smem}));
+}
 const DeviceProfile* find_profile(std::string_view key); // nullptr: no such profile
 std::vector<const DeviceProfile*> all_profiles();
 
@@ -63,7 +72,7 @@ struct Options {
 std::string parse_options(std::string_view text, Options& out);
 
 // One finding. `kind` is one of the words below; `text` is the whole message, several lines, with file:line.
-//   bounds misaligned space undefined race barrier async smem-budget deadlock trap limit divergence
+//   bounds misaligned space undefined race barrier async smem-budget deadlock livelock trap limit divergence
 struct Report {
     std::string kind;
     std::string kernel;

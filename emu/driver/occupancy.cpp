@@ -13,7 +13,6 @@ namespace emu::driver {
 namespace {
 
 constexpr uint32_t REGISTER_UNIT = 256; // registers are given to a warp in this unit
-constexpr uint32_t SMEM_UNIT = 128;
 
 uint32_t round_up(uint64_t value, uint32_t unit) { return static_cast<uint32_t>((value + unit - 1) / unit * unit); }
 
@@ -26,10 +25,7 @@ int resident_blocks(const Function& function, uint32_t block_threads, size_t dyn
     if (smem > p.smem_optin) return 0;
     const uint32_t warps = (block_threads + 31) / 32;
     const uint32_t warp_registers = round_up(uint64_t(registers_of(function)) * 32, REGISTER_UNIT);
-    uint32_t blocks = std::min(p.max_ctas_per_sm, p.max_warps_per_sm / warps);
-    blocks = std::min(blocks, p.regs_per_sm / (warp_registers * warps));
-    blocks = std::min(blocks, p.smem_per_sm / round_up(smem + p.smem_reserved, SMEM_UNIT));
-    return static_cast<int>(blocks);
+    return static_cast<int>(std::min(blocks_per_sm(p, block_threads, smem), p.regs_per_sm / (warp_registers * warps)));
 }
 
 namespace {
@@ -82,7 +78,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction handl
     if (!function) return CUDA_ERROR_INVALID_HANDLE;
     if (!bytes || blocks <= 0 || block <= 0) return CUDA_ERROR_INVALID_VALUE;
     if (resident_blocks(*function, static_cast<uint32_t>(block), 0) < blocks) return CUDA_ERROR_INVALID_VALUE;
-    const uint32_t share = s.profile->smem_per_sm / static_cast<uint32_t>(blocks) / SMEM_UNIT * SMEM_UNIT;
+    const uint32_t share = s.profile->smem_per_sm / static_cast<uint32_t>(blocks) / emu::SMEM_UNIT * emu::SMEM_UNIT;
     const uint32_t usable = std::min(share - s.profile->smem_reserved, s.profile->smem_optin);
     *bytes = usable - std::min(usable, function->info->static_smem);
     return CUDA_SUCCESS;

@@ -116,6 +116,7 @@ bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, b
         else if (w.launch->options.check_undefined && !memory.defined_small(a, bytes)) bad_lanes |= 1u << l;
     }
     if (!write && undefined) *undefined = bad_lanes;
+    w.cta->changes += write;
     if (bad_lanes) note_undefined(w, Space::global, addr[__builtin_ctz(bad_lanes)]);
     Counters& c = *w.cta->counters;
     c.global_requests++;

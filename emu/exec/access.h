@@ -61,7 +61,8 @@ EMU_INLINE bool place_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
         bad |= on & wrong;
     }
     if (__builtin_expect(bad != 0, 0)) return shared_fault(w, addr, mask, bytes, write);
-    if (!write && o.check_undefined) {
+    if (write) cta.changes++;
+    else if (o.check_undefined) {
         uint32_t missing = 0;
         uint32_t want = bytes >= 32 ? ~0u : (1u << bytes) - 1u;
         const uint32_t* defined = cta.shared_defined;
@@ -120,6 +121,7 @@ EMU_INLINE bool check_global(Warp& w, const uint64_t* addr, uint32_t mask, unsig
     }
     if (__builtin_expect(bad != 0, 0)) return global_slow(w, addr, mask, bytes, write, undefined);
     bool contiguous = mask == FULL && is_contiguous(addr, bytes);
+    w.cta->changes += write;
     Counters& c = *w.cta->counters;
     c.global_requests++;
     (write ? c.global_write_bytes : c.global_read_bytes) += uint64_t(__builtin_popcount(mask)) * bytes;

@@ -41,6 +41,7 @@ void AsyncEngine::write_bytes(AsyncCopy& copy, uint32_t lanes) {
         std::memset(to + copy.valid[l], 0, size_t(copy.bytes - copy.valid[l]));
     }
     copy.landed |= lanes;
+    cta_.changes++;
 }
 
 void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes) {

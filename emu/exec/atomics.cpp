@@ -36,25 +36,30 @@ template <class T> EMU_INLINE T step(Do op, T old, T a, T b) {
     }
     return old;
 }
-// Blocks may run on several host threads, so every change is a compare-and-swap.
-template <class T> T change(uint8_t* at, Do op, T a, T b) {
+// Blocks may run on several host threads, so every change is a compare-and-swap. An atomic that leaves the value as it
+// is (a lock that is taken, a flag that is only read) has changed nothing: a warp that spins on it waits.
+template <class T> T change(Cta& cta, uint8_t* at, Do op, T a, T b) {
     using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
     auto* p = reinterpret_cast<Bits*>(at);
     Bits seen = __atomic_load_n(p, __ATOMIC_RELAXED);
     for (;;) {
         T old = bits_as<T>(seen), now = step(op, old, a, b);
-        if (__atomic_compare_exchange_n(p, &seen, bits_as<Bits>(now), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-            return old;
+        if (!__atomic_compare_exchange_n(p, &seen, bits_as<Bits>(now), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            continue;
+        cta.changes += bits_as<Bits>(now) != seen;
+        return old;
     }
 }
-template <bool BF, bool PACKED> uint32_t add_halves(uint8_t* at, uint32_t a) {
+template <bool BF, bool PACKED> uint32_t add_halves(Cta& cta, uint8_t* at, uint32_t a) {
     using Bits = std::conditional_t<PACKED, uint32_t, uint16_t>;
     auto* p = reinterpret_cast<Bits*>(at);
     Bits seen = __atomic_load_n(p, __ATOMIC_RELAXED);
     for (;;) {
         uint32_t now = narrow<BF>(widen<BF>(seen) + widen<BF>(a));
         if (PACKED) now |= narrow<BF>(widen<BF>(uint32_t(seen) >> 16) + widen<BF>(a >> 16)) << 16;
-        if (__atomic_compare_exchange_n(p, &seen, Bits(now), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return seen;
+        if (!__atomic_compare_exchange_n(p, &seen, Bits(now), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
+        cta.changes += Bits(now) != seen;
+        return seen;
     }
 }
 
@@ -117,7 +122,8 @@ template <class T> Flow atom(Warp& w, const Inst& in) {
     const void* pa = w.regs + size_t(in.r[at + 1]) * 32;
     const void* pb = p.op == Do::cas ? w.regs + size_t(in.r[at + 2]) * 32 : pa;
     for (int l = 0; l < 32; l++) a[l] = get<T>(pa, l), b[l] = get<T>(pb, l);
-    if (!locations(w, addr, p.space, sizeof(T), [&](unsigned l, uint8_t* q) { old[l] = change(q, p.op, a[l], b[l]); }))
+    if (!locations(w, addr, p.space, sizeof(T),
+                   [&](unsigned l, uint8_t* q) { old[l] = change(*w.cta, q, p.op, a[l], b[l]); }))
         return Flow::failed;
     if (at) map_active<T>(w, in.r[0], [&](int l) { return old[l]; });
     if (in.sub & 8) note_fence(w);
@@ -130,7 +136,7 @@ template <bool BF, bool PACKED> Flow atom_half(Warp& w, const Inst& in) {
     uint32_t a[32], old[32];
     memcpy(a, w.regs + size_t(in.r[at + 1]) * 32, sizeof a);
     if (!locations(w, addr, plan(in).space, PACKED ? 4 : 2,
-                   [&](unsigned l, uint8_t* q) { old[l] = add_halves<BF, PACKED>(q, a[l]); }))
+                   [&](unsigned l, uint8_t* q) { old[l] = add_halves<BF, PACKED>(*w.cta, q, a[l]); }))
         return Flow::failed;
     if (at) map_active<uint32_t>(w, in.r[0], [&](int l) { return old[l]; });
     return Flow::next;
@@ -140,7 +146,7 @@ Flow red_vector(Warp& w, const Inst& in) { // red.global.add.v2/v4.f32
     read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
     unsigned vec = in.vec;
     bool ok = locations(w, addr, Space::global, 4 * vec, [&](unsigned l, uint8_t* q) {
-        for (unsigned i = 0; i < vec; i++) change(q + 4 * i, Do::add, w.reg<float>(in.r[1 + i])[l], 0.0f);
+        for (unsigned i = 0; i < vec; i++) change(*w.cta, q + 4 * i, Do::add, w.reg<float>(in.r[1 + i])[l], 0.0f);
     });
     return ok ? Flow::next : Flow::failed;
 }
@@ -157,6 +163,7 @@ Handler pick_atom(const Form& form, Inst& in) {
     in.imm = int64_t(address.value);
     in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (red ? 2 : 0) | (release ? 4 : 0) | (acquire ? 8 : 0));
     in.target = op | uint32_t(form.space) << 4;
+    in.access = Inst::reads | Inst::atomic;
     Type t = form.type();
     Do what = Do(op);
     if (in.vec > 1) return t == Type::f32 ? &red_vector : nullptr;

@@ -24,6 +24,7 @@ bool release(Cta& cta, unsigned id) {
     BarrierState b = cta.barriers[id];
     cta.barriers[id] = {};
     cta.barrier_epoch++;
+    cta.changes++;
     for (uint32_t i = 0; i < cta.nwarps; i++) {
         Warp& w = cta.warps[i];
         for (Fragment& f : w.frags) {

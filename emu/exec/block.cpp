@@ -11,6 +11,7 @@
 #include "../ir/special.h"
 #include "../report/report.h"
 #include "run.h"
+#include "waiting.h"
 
 namespace emu {
 namespace {
@@ -18,12 +19,6 @@ size_t round_up(size_t v, size_t to) { return (v + to - 1) / to * to; }
 // Registers, predicates and undefined masks.
 size_t words_of_warp(const Kernel& k) { return round_up(size_t(k.slots) * 32 + k.preds + k.slots + k.preds, 32); }
 uint32_t warps_of(const Launch& l) { return (l.block.x * l.block.y * l.block.z + 31) / 32; }
-
-bool can_go_on(const Warp& w) {
-    for (const Fragment& f : w.frags)
-        if (f.state == Fragment::ready) return true;
-    return false;
-}
 } // namespace
 
 uint64_t Block::bytes(const Launch& l) {
@@ -135,6 +130,7 @@ void Block::start_warp(Warp& w) {
     w.turn = 0;
     w.executed = 0;
     w.has_origin = false;
+    w.loops.changes = UINT64_MAX;
     w.rng = launch->options.seed * 0x9e3779b97f4a7c15ull + cta.linear * 64 + w.index;
     memset(w.preds, 0, k.preds * 4);
     w.preds[0] = FULL;
@@ -152,6 +148,7 @@ void Block::begin(uint64_t linear) {
     cta.live_threads = cta.threads;
     cta.barrier_epoch = 0;
     cta.executed = 0;
+    cta.changes = 0;
     cta.rng = launch->options.seed + linear * 0x2545f4914f6cdd1dull;
     for (BarrierState& b : cta.barriers) b = {};
     std::fill(shared_defined_.begin(), shared_defined_.end(), launch->options.check_undefined ? 0 : FULL);
@@ -160,7 +157,6 @@ void Block::begin(uint64_t linear) {
     std::fill(blocked_.begin(), blocked_.end(), false);
     next_warp_ = 0;
     starved_ = 0;
-    busy = true;
     if (cta.async) async_reset(cta.async);
     if (cta.observer) cta.observer->cta_begin(cta);
 }
@@ -194,32 +190,40 @@ void Block::report_deadlock() {
     uint32_t pc = 0;
     const char* kind = "deadlock";
     for (Warp& w : warps_) {
-        for (const Join& j : w.joins)
-            if (j.arrived)
-                text += "  warp " + std::to_string(w.index) + " lanes 0x" + hex(j.arrived) + " at " +
-                        where(*w.kernel, j.pc) + ": wait for the other lanes of the branch\n";
+        text += describe_waits(w);
         for (const Fragment& f : w.frags) {
-            text += "  warp " + std::to_string(w.index) + " lanes 0x" + hex(f.mask) + " at ";
             if (f.state == Fragment::at_barrier) {
-                const BarrierState& b = cta.barriers[f.barrier];
-                text += where(*w.kernel, f.pc - 1) + ": barrier " + std::to_string(f.barrier) + ", " +
-                        std::to_string(b.arrived) + " of " + std::to_string(b.all ? cta.live_threads : b.expected) +
-                        " threads have come\n";
                 if (kind[1] == 'e') pc = f.pc - 1;
             } else {
                 const InstInfo& info = w.kernel->infos[f.pc];
-                text += where(*w.kernel, f.pc) + ": " + info.text + " needs lanes that never come\n";
-                kind = row_of(info).is(trait::barrier) ? "barrier" : "divergence";
+                kind = row_of(info).is(trait::barrier) && info.mask_at < 0 ? "barrier" : "divergence";
                 pc = f.pc;
             }
         }
     }
-    report_raw(cta, kind, pc, "  no warp can go on\n" + text + "  seed " + std::to_string(launch->options.seed) + "\n");
+    report_raw(cta, kind, pc, "  no warp can go on\n" + text + seed_line());
 }
+
+void Block::report_waiting(const char* kind, const std::string& what) {
+    std::string text;
+    uint32_t pc = 0;
+    for (Warp& w : warps_) {
+        text += describe_waits(w);
+        if (const uint32_t at = watching_pc(w); at < w.kernel->code.size()) pc = at;
+    }
+    report_raw(cta, kind, pc, "  " + what + "\n" + text + seed_line());
+}
+
+std::string Block::seed_line() const { return "  seed " + std::to_string(launch->options.seed) + "\n"; }
+
+bool Block::all_wait() const { return std::all_of(warps_.begin(), warps_.end(), waits); }
 
 void Block::report_limit(Warp& w, const std::string& which) {
     if (w.current >= 0 || choose_fragment(w)) w.pc = w.frags[size_t(w.current)].pc;
-    report(w, "limit", -1, "the kernel does not end: it has reached " + which);
+    const bool spins = spins_long(w);
+    report(w, spins ? "livelock" : "limit", -1,
+           "the kernel does not end: it has reached " + which +
+               (spins ? "\n  a warp goes round for long without changing anything\n" + describe_waits(w) : ""));
 }
 
 void Block::report_launch_limit() {
@@ -238,6 +242,7 @@ void Block::fold_counts() {
 Stop Block::run(uint64_t budget) {
     const uint64_t end = cta.executed + budget, warp_limit = launch->options.warp_limit;
     Stop stop = Stop::turn_over;
+    for (Warp& w : warps_) w.loops.laps = 0;
     while (stop == Stop::turn_over) {
         int i = choose_warp();
         if (i < 0) {
@@ -259,13 +264,13 @@ Stop Block::run(uint64_t budget) {
         if (run_warp(w, steps) == Stop::failed) stop = Stop::failed;
         if (cta.async) async_tick(cta.async, cta);
         if (launch->state->stop.load(std::memory_order_relaxed)) stop = Stop::failed;
+        else if (stop == Stop::turn_over && w.loops.laps && can_go_on(w) && all_wait()) stop = Stop::waiting;
     }
     fold_counts();
     if (stop == Stop::finished) {
         if (cta.async && !async_cta_end(cta.async, cta)) stop = Stop::failed;
         if (cta.observer) cta.observer->cta_end(cta);
     }
-    if (stop != Stop::turn_over) busy = false;
     return stop;
 }
 

@@ -10,7 +10,8 @@
 
 namespace emu {
 
-enum class Stop : uint8_t { blocked, turn_over, finished, failed };
+// waiting: every warp waits, and some of them in loops that another block can end.
+enum class Stop : uint8_t { blocked, turn_over, waiting, finished, failed };
 
 class Block {
 public:
@@ -19,21 +20,23 @@ public:
     static uint64_t bytes(const Launch& launch); // that one takes of the host
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
-    void begin(uint64_t linear);        // takes up block number `linear`
-    Stop run(uint64_t budget);          // until it ends, or exactly `budget` warp instructions
-    void report_launch_limit();         // about the warp that ran longest and could go on
-    void add_to(Counters& total) const; // everything since the object was made
+    void begin(uint64_t linear); // takes up block number `linear`
+    Stop run(uint64_t budget);   // until it ends, or exactly `budget` warp instructions
+    void report_launch_limit();  // about the warp that ran longest and could go on
+    void report_waiting(const char* kind, const std::string& what); // each warp's wait
+    void add_to(Counters& total) const;                             // everything since the object was made
 
     Cta cta;
     Launch* launch;
-    bool busy = false;
 
 private:
     Stop run_warp(Warp& w, uint64_t budget); // run.cpp
     int choose_warp();
     void start_warp(Warp& w);
     void fill_special(Warp& w, uint16_t slot, uint8_t which);
+    bool all_wait() const;
     void report_deadlock();
+    std::string seed_line() const;
     void report_limit(Warp& w, const std::string& which);
     uint64_t quantum();
 

@@ -4,6 +4,7 @@
 // post-dominator (a Join), or, in `late` mode, only where an instruction needs them together. Instructions with a
 // member mask or .aligned park their fragment until the lanes they name have come.
 #include "run.h"
+#include "waiting.h"
 
 namespace emu {
 
@@ -76,6 +77,7 @@ bool makes_join(Warp& w) {
 } // namespace
 
 Flow branch(Warp& w, const Inst& in, uint32_t taken) {
+    if (in.flags & Inst::backward) note_loop(w, in);
     Fragment& f = w.frags[size_t(w.current)];
     uint32_t stay = f.mask & ~taken;
     if (!stay) {
@@ -128,6 +130,7 @@ Flow exit_lanes(Warp& w, uint32_t lanes) {
         j = parent;
     }
     w.live &= ~lanes;
+    w.cta->changes++;
     w.cta->live_threads -= uint32_t(__builtin_popcount(lanes));
     for (Fragment& p : w.frags)
         if (p.state == Fragment::at_sync) p.state = Fragment::ready; // fewer lanes to wait for: look again

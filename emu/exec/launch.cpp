@@ -75,56 +75,111 @@ std::string launch_problem(const LaunchRequest& q, const DeviceProfile& device, 
     return {};
 }
 
+// How many blocks the card would run together, but for their registers, which only its compiler knows.
+uint64_t most_resident(const LaunchRequest& q, const DeviceProfile& device) {
+    const uint64_t smem = uint64_t(q.kernel->static_smem) + q.dynamic_smem;
+    return uint64_t(device.sm_count) * std::max(1u, blocks_per_sm(device, q.block.x * q.block.y * q.block.z, smem));
+}
+
 Block& longest(const std::vector<std::unique_ptr<Block>>& running) {
     auto shorter = [](const auto& a, const auto& b) { return a->cta.executed < b->cta.executed; };
     return **std::max_element(running.begin(), running.end(), shorter);
 }
 
-// One host thread: takes blocks until none is left, keeping long ones aside.
-void work(Launch& launch, uint64_t blocks, size_t resident, Counters& counters) {
-    std::vector<std::unique_ptr<Block>> running; // [0] is the one to go on with
-    Launch::State& state = *launch.state;
-    size_t turn = 0;
-    bool more = true;
-    std::vector<std::unique_ptr<Block>> idle;
-    while (!state.stop.load(std::memory_order_relaxed)) {
-        bool start = more && running.size() < resident && (running.empty() || turn == 0);
-        if (start) {
-            uint64_t next = state.next_block.fetch_add(1);
-            more = next < blocks;
-            if (more) {
-                if (idle.empty()) idle.push_back(std::make_unique<Block>(launch));
-                idle.back()->begin(next);
-                running.push_back(std::move(idle.back()));
-                idle.pop_back();
-                turn = running.size() - 1;
-            }
+// The blocks of one host thread, in turns: a block that runs long, or waits for others, is set aside and goes on later.
+class Worker {
+public:
+    Worker(Launch& launch, uint64_t blocks) : launch_(launch), blocks_(blocks) {}
+    ~Worker() { launch_.state->idle.thread_ends(); }
+    void work() {
+        while (!launch_.state->stop.load(std::memory_order_relaxed)) {
+            if (may_start()) start();
+            if (running_.empty()) break;
+            turn_ %= running_.size();
+            if (waiting_ == 0) since_ = launch_.state->idle.moment();
+            if (!run_one(*running_[turn_])) break;
+            if (waiting_ >= running_.size() && !may_start() && launch_.state->idle.for_ever(since_)) stuck();
+            if (waiting_ >= running_.size()) waiting_ = 0; // all once more
         }
-        if (running.empty()) break;
-        turn %= running.size();
-        Block& block = *running[turn];
-        const uint64_t before = block.cta.executed;
+    }
+    void add_to(Counters& counters) const {
+        for (auto& b : running_) b->add_to(counters);
+        for (auto& b : idle_) b->add_to(counters);
+    }
+
+private:
+    // Blocks that only run long get company at the end of a round, and not without end; those that wait, at once.
+    bool may_start() const {
+        if (!more_ || launch_.state->places.load(std::memory_order_relaxed) <= 0) return false;
+        return waiting_ >= running_.size() || (turn_ == 0 && running_.size() < MANY);
+    }
+    void start() {
+        Launch::State& state = *launch_.state;
+        if (state.places.fetch_sub(1) <= 0) {
+            state.places.fetch_add(1);
+            return;
+        }
+        const uint64_t next = state.next_block.fetch_add(1);
+        more_ = next < blocks_;
+        if (!more_) return;
+        if (idle_.empty()) idle_.push_back(std::make_unique<Block>(launch_));
+        idle_.back()->begin(next);
+        running_.push_back(std::move(idle_.back()));
+        idle_.pop_back();
+        turn_ = running_.size() - 1;
+    }
+    bool run_one(Block& block) { // false after a report
+        Launch::State& state = *launch_.state;
+        const uint64_t before = block.cta.executed, changes = block.cta.changes;
         Allowance::Turn allowed(state.allowance);
         const Stop stop = block.run(allowed.length());
         const bool spent = allowed.end(block.cta.executed - before);
-        if (stop == Stop::failed) break;
-        if (stop != Stop::finished && spent && !state.stop.exchange(true)) longest(running).report_launch_limit();
+        const bool changed = block.cta.changes != changes;
+        if (stop == Stop::finished) state.places.fetch_add(1);
+        if (changed) state.idle.change();
+        if (stop == Stop::failed) return false;
+        if (stop != Stop::finished && spent && !state.stop.exchange(true)) longest(running_).report_launch_limit();
+        waiting_ = changed ? 0 : waiting_;
         if (stop == Stop::finished) {
-            idle.push_back(std::move(running[turn]));
-            running.erase(running.begin() + long(turn));
-            turn = 0;
+            idle_.push_back(std::move(running_[turn_]));
+            running_.erase(running_.begin() + long(turn_));
+            turn_ = 0;
         } else {
-            turn = (turn + 1) % running.size();
+            waiting_ = stop == Stop::waiting && !changed ? waiting_ + 1 : 0;
+            turn_ = (turn_ + 1) % running_.size();
         }
+        return true;
     }
-    for (auto& b : running) b->add_to(counters);
-    for (auto& b : idle) b->add_to(counters);
-}
+    // No block that runs will ever go on.
+    void stuck() {
+        Launch::State& state = *launch_.state;
+        if (state.stop.exchange(true)) return;
+        const uint64_t started = std::min(state.next_block.load(), blocks_);
+        if (started == blocks_)
+            running_.front()->report_waiting("livelock", "every warp that can run goes round a loop, and nothing will "
+                                                         "change what it waits for");
+        else
+            running_.front()->report_waiting("deadlock",
+                                             std::to_string(blocks_ - started) +
+                                                 " blocks of the grid never start: " + std::to_string(running_.size()) +
+                                                 " run together here, and all of them wait");
+    }
+
+    static constexpr size_t MANY = 64;
+    Launch& launch_;
+    const uint64_t blocks_;
+    std::vector<std::unique_ptr<Block>> running_, idle_;
+    size_t turn_ = 0, waiting_ = 0; // waiting_: turns without a change in which a block was seen to wait
+    uint64_t since_ = 0;            // the moment of memory before the first of them
+    bool more_ = true;
+};
 
 // The same, for a thread that nobody else watches.
-void work_or_stop(Launch& launch, uint64_t blocks, size_t resident, Counters& counters) {
+void work_or_stop(Launch& launch, uint64_t blocks, Counters& counters) {
     try {
-        work(launch, blocks, resident, counters);
+        Worker worker(launch, blocks);
+        worker.work();
+        worker.add_to(counters);
     } catch (const std::bad_alloc&) {
         Launch::State& state = *launch.state;
         std::lock_guard<std::mutex> lock(state.mutex);
@@ -134,17 +189,18 @@ void work_or_stop(Launch& launch, uint64_t blocks, size_t resident, Counters& co
 }
 
 // Blocks on as many host threads as can be had, this one included.
-void work_together(Launch& launch, uint64_t blocks, uint64_t threads, size_t resident, Counters& total) {
+void work_together(Launch& launch, uint64_t blocks, uint64_t threads, Counters& total) {
     std::vector<Counters> counters(threads);
     std::vector<std::thread> pool;
     pool.reserve(threads);
     try {
         while (pool.size() + 1 < threads)
-            pool.emplace_back([&, t = pool.size() + 1] { work_or_stop(launch, blocks, resident, counters[t]); });
+            pool.emplace_back([&, t = pool.size() + 1] { work_or_stop(launch, blocks, counters[t]); });
     } catch (const std::system_error&) {
         // the system gives no more threads: those that there are take all blocks
+        for (uint64_t missing = pool.size() + 1; missing < threads; ++missing) launch.state->idle.thread_ends();
     }
-    work_or_stop(launch, blocks, resident, counters[0]);
+    work_or_stop(launch, blocks, counters[0]);
     for (std::thread& t : pool) t.join();
     for (const Counters& c : counters) total.add(c);
 }
@@ -181,10 +237,11 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
         result.completed = false;
         return result;
     }
-    threads = std::min({threads, blocks, room});
+    state.places = int64_t(std::min(most_resident(request, device), room));
+    threads = std::min({threads, blocks, uint64_t(state.places)});
     state.allowance.open(options.limit, threads);
-    const uint64_t at_once = std::min(uint64_t(device.sm_count) * 2, room);
-    work_together(launch, blocks, threads, size_t(std::max<uint64_t>(1, at_once / threads)), result.counters);
+    state.idle.open(threads);
+    work_together(launch, blocks, threads, result.counters);
     result.reports = std::move(state.reports);
     result.completed = result.reports.empty();
     return result;

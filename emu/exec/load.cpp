@@ -120,6 +120,8 @@ Handler pick_ld(const Form& form, Inst& in) {
     in.imm = int64_t(address.value);
     in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (form.has("acquire") ? 2 : 0) |
                      (is_signed(form.type()) ? 4 : 0));
+    if (form.space != Space::param && form.space != Space::local && form.space != Space::constant)
+        in.access = Inst::reads;
     in.target = (bytes & 15) | uint32_t(form.space) << 4; // 16 bytes: 0, for load128 alone
     bool wide_space = form.space == Space::global || form.space == Space::generic;
     if (unsigned(in.bytes) * vec > (wide_space ? 32u : 16u)) return nullptr;

@@ -77,6 +77,7 @@ EMU_INLINE bool visit_global(Warp& w, const uint64_t* addr, uint32_t mask, unsig
 }
 template <class F> bool visit_local(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, F f) {
     uint64_t room = w.kernel->local_bytes;
+    w.cta->changes += write;
     for (uint32_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctz(m);
         if (addr[l] > room || room - addr[l] < bytes) {

@@ -32,13 +32,27 @@ struct Join {
     uint32_t arrived = 0;
     int32_t parent = -1;
 };
-// A set of lanes of one warp with one pc.
+// A set of lanes of one warp with one pc. Lanes that wait at a join are no fragment: the Join has them.
 struct Fragment {
-    enum State : uint8_t { ready, at_join, at_sync, at_barrier } state = ready;
+    enum State : uint8_t { ready, at_sync, at_barrier } state = ready;
     uint32_t pc = 0;
     uint32_t mask = 0;
     int32_t join = -1;
     uint32_t barrier = 0; // at_barrier: which one
+    bool operator==(const Fragment&) const = default;
+};
+// How a warp goes round its loops, to see that it does so for ever: registers, predicates and fragments that come again
+// while memory stays as it is will come again until another thread changes memory (exec/waiting.cpp).
+struct Loops {
+    uint64_t changes = UINT64_MAX; // Cta::changes when counting began
+    uint64_t count = 0;            // branches backwards since then
+    uint64_t keep_at = 0;          // the count at which the state is kept anew
+    uint32_t pc = UINT32_MAX;      // the branch at which it was kept
+    uint32_t ran = 0;              // lanes that came to a branch backwards since
+    uint32_t laps = 0;             // how often that state came again in this turn of the block
+    size_t differs = 0;            // the word of the state that differed last: looked at first
+    std::vector<uint32_t> state;
+    std::vector<Fragment> frags;
 };
 // A shared load that waits for the first use of its registers (Options::late_reads).
 struct PendingLoad {
@@ -68,6 +82,7 @@ struct alignas(64) Warp {
     std::vector<Join> joins;
     int32_t current = -1; // running fragment
     uint32_t turn = 0;    // where the search for the next fragment starts
+    Loops loops;
     std::vector<PendingLoad> pending;
     uint64_t origin_address = 0; // the last load of bytes that nobody wrote, for the message of a later use
     uint32_t origin_pc = 0;
@@ -181,6 +196,7 @@ struct Cta {
     Counters* counters = nullptr; // of this host thread: only the scalar members are used while running
     uint64_t rng = 0;
     uint64_t executed = 0; // warp instructions of this block
+    uint64_t changes = 0;  // of memory by this block, and lanes and barriers that let somebody go on
 
     // The bitmap's 64 bits from byte a on; copies and accesses of up to 32 bytes lie inside. The map has spare words.
     bool shared_is_defined(uint32_t a, unsigned bytes) const {

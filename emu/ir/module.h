@@ -94,6 +94,7 @@ struct Order {
     Semantics semantics : 3 = Semantics::weak;
     Scope scope : 2 = Scope::cta;
     Proxy proxy : 3 = Proxy::generic; // of a fence: the one that it joins with the generic proxy
+    bool strong() const { return semantics != Semantics::weak; }
     bool acquires() const { return semantics == Semantics::acquire || both(); }
     bool releases() const { return semantics == Semantics::release || both(); }
 
@@ -123,7 +124,8 @@ struct Inst {
     uint32_t target = 0;         // branch target pc; handler's own elsewhere
     uint32_t extra = 0;          // entry of Kernel::extras; 0: none
     Order order;
-    uint8_t pad[3] = {};
+    uint8_t access = 0; // Access bits
+    uint8_t pad[2] = {};
     enum Flag : uint8_t {
         sync = 1,      // names a member mask: the loop gathers its lanes first (r[mask_at] of InstInfo)
         aligned = 2,   // all live lanes must be here together
@@ -131,6 +133,10 @@ struct Inst {
         late_ok = 8,   // a shared load that late_reads may deliver at first use
         backward = 16, // branch to an earlier pc: fragments take turns here
         not_src = 32,  // the predicate source is negated (!p)
+    };
+    enum Access : uint8_t {
+        reads = 1,  // memory that others may change
+        atomic = 2, // reads and writes at once
     };
 };
 static_assert(sizeof(Inst) == 64);

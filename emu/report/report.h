@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "../exec/allowance.h"
+#include "../exec/idle.h"
 #include "../exec/warp.h"
 
 namespace emu {
@@ -18,6 +19,8 @@ struct Launch::State {
     std::atomic<bool> stop{false};
     std::atomic<uint64_t> next_block{0};
     Allowance allowance;
+    Idle idle;
+    std::atomic<int64_t> places{1}; // blocks that the card would take on besides those that run
 };
 
 } // namespace emu

@@ -130,7 +130,7 @@ void launches(void**) {
     many_blocks.go(kernel("ret;"), 32, "limit=1000", 0, 4096);
     assert_string_equal(many_blocks.kind().c_str(), "limit");
     Run endless;
-    endless.go(kernel("L: bra L;"), 32, "limit=1000");
+    endless.go(kernel("mov.u32 r1, 0;\nL: add.u32 r1, r1, 1; bra L;"), 32, "limit=1000");
     assert_string_equal(endless.kind().c_str(), "limit");
     assert_true(endless.result.counters.warp_instructions < 2000);
     emu::Memory memory(1 << 20);

@@ -115,16 +115,22 @@ void limits(void**) {
     }
 }
 void endless(void**) {
-    const std::string text = kernel("# 5 \"x.ptx\"\nsetp.lt.u32 p0, r0, 32; @p0 bra OUT;\n\nL: bra L;\nOUT: ret;");
+    const std::string text = kernel(
+        "# 5 \"x.ptx\"\nsetp.lt.u32 p0, r0, 32; @p0 bra OUT;\nmov.u32 r1, 0;\nL: add.u32 r1, r1, 1; bra L;\nOUT: ret;");
     for (const char* options : {"limit=1000", "warp_limit=1000", "limit=5000,threads=3"}) {
         Run r;
         r.go(text, 64, options, 0, 4);
         assert_string_equal(r.kind().c_str(), "limit");
         assert_non_null(strstr(r.text().c_str(), "limit in k, cta ("));
-        assert_non_null(strstr(r.text().c_str(), "x.ptx:7   bra   warp 1"));
+        assert_non_null(strstr(r.text().c_str(), "x.ptx:7   "));
         assert_int_equal(r.result.reports[0].line, 7);
     }
     assert_int_equal(emu::Options().warp_limit, 1000000000); // there is one without being asked for
+        // Nothing changes: that is seen without a limit. With one, whatever comes first.
+    Run still;
+    still.go(kernel("# 5 \"x.ptx\"\nL: bra L;"), 64, "limit=0,warp_limit=0", 0, 4);
+    assert_string_equal(still.kind().c_str(), "livelock");
+    assert_non_null(strstr(still.text().c_str(), "the loop of lines 5 to 5, which reads nothing that others change"));
     // One warp waits for ever for another: the launch's limit counts both, and neither is lost in a turn.
     Run r;
     r.go(kernel("L: bar.sync 0; bra L;"), 64, "limit=777,threads=1");
