@@ -176,7 +176,8 @@ public:
         check([&](spark_error* err) { return spark_peer_can_access(get(), peer.get(), &can, err); });
         return can != 0;
     }
-    /// Lets them, until one of the two contexts ends; the other direction takes a call of its own.
+    /// Lets them, until one of the two contexts ends; the other direction takes a call of its own. Memory that was
+    /// allocated in stream order stays out of reach.
     void enable_peer(const context& peer) const {
         check([&](spark_error* err) { return spark_peer_enable(get(), peer.get(), err); });
     }

@@ -15,8 +15,9 @@ func (c *Context) CanAccess(peer *Context) (bool, error) {
 	return can != 0, err
 }
 
-// EnablePeer lets them, until one of the two contexts ends; the other direction takes a call of its own. Operators here
-// still take memory of their own context, and CopyFromPeer becomes faster.
+// EnablePeer lets them, until one of the two contexts ends; the other direction takes a call of its own. Memory that
+// was allocated in stream order stays out of reach. Operators here still take memory of their own context, and
+// CopyFromPeer becomes faster.
 func (c *Context) EnablePeer(peer *Context) error {
 	return c.with(peer, func(err *C.spark_error) C.spark_status { return C.spark_peer_enable(c.raw, peer.raw, err) })
 }

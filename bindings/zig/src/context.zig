@@ -76,7 +76,8 @@ pub const Context = struct {
         return can != 0;
     }
 
-    /// Lets them, until one of the two contexts ends; the other direction takes a call of its own.
+    /// Lets them, until one of the two contexts ends; the other direction takes a call of its own. Memory that was
+    /// allocated in stream order stays out of reach.
     pub fn enablePeer(ctx: Context, peer: Context, said: ?*Diagnostics) Error!void {
         try check(c.spark_peer_enable(ctx.raw, peer.raw, target(said)));
     }

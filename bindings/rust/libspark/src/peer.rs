@@ -15,8 +15,9 @@ impl Context {
         Ok(can != 0)
     }
 
-    /// Lets them, until one of the two contexts ends; the other direction takes a call of its own. Operators here still
-    /// take memory of their own context, and [`DeviceBuffer::copy_from_peer`] becomes faster.
+    /// Lets them, until one of the two contexts ends; the other direction takes a call of its own. Memory that was
+    /// allocated in stream order stays out of reach. Operators here still take memory of their own context, and
+    /// [`DeviceBuffer::copy_from_peer`] becomes faster.
     pub fn enable_peer(&self, peer: &Context) -> Result<()> {
         // SAFETY: the contexts are live.
         check(|err| unsafe { sys::spark_peer_enable(self.as_raw(), peer.as_raw(), err) })
