@@ -120,8 +120,9 @@ template <class Record> bool graph::update(const stream& on, Record&& record, sp
         check([&](spark_error* err) { return spark_graph_end_update(ctx().get(), on.get(), get(), err); });
         return true;
     } catch (const error& refused) {
-        on.discard(); // what is refused before the driver is asked goes on capturing
-        if (refused.status() == SPARK_ERR_INVALID_CAPTURE && refused.driver_code() != 0) return false;
+        on.discard();                     // what is refused before the driver is asked goes on capturing
+        constexpr int DOES_NOT_FIT = 910; // the driver's answer; other ends of a capture have the same status
+        if (refused.driver_code() == DOES_NOT_FIT) return false;
         throw;
     }
 }

@@ -119,6 +119,15 @@ void a_graph_is_updated_or_stays(void**) {
     assert_false(graph.update(
         f.stream, [] {}, SPARK_CAPTURE_RELAXED));
     expect(SPARK_ERR_INVALID_BOUNDS, [&] { graph.update(f.stream, [&] { f.x.copy_from(f.stream, wide); }); });
+    const spark::stream side(f.ctx);
+    spark::event fork(f.ctx, SPARK_EVENT_NO_TIMING);
+    expect(SPARK_ERR_INVALID_CAPTURE, [&] { // what never joins is another mistake
+        graph.update(f.stream, [&] {
+            fork.record(f.stream);
+            side.wait(fork);
+            f.x.fill_bytes(side, 1);
+        });
+    });
     graph.launch(f.stream);
     assert_float_equal(f.at(0), 3.0039215f, 1e-6);
     const spark::graph taken = std::move(graph);

@@ -201,13 +201,20 @@ func (g *Graph) UpdateIn(mode CaptureMode, stream *Stream, record func(stream *S
 	if g.ctx != stream.ctx {
 		return false, refuse(ErrInvalidHandle, "the graph belongs to another context than the stream")
 	}
-	err := stream.capture(mode, record, func(capture *recording) error { return g.take(stream, capture) })
-	var refused *Error
-	if errors.As(err, &refused) && refused.Status == ErrInvalidCapture && refused.DriverCode != 0 {
-		return false, nil // the driver's answer; misuse of a capture has no number of the driver's
-	}
-	return err == nil, err
+	fits := true
+	err := stream.capture(mode, record, func(capture *recording) error {
+		err := g.take(stream, capture)
+		var refused *Error
+		if errors.As(err, &refused) && refused.DriverCode == doesNotFit {
+			fits, err = false, nil
+		}
+		return err
+	})
+	return fits && err == nil, err
 }
+
+// doesNotFit is what the driver answers to an update that cannot be; other ends of a capture have the same status.
+const doesNotFit = 910
 
 // take ends a capture and puts what it recorded into the graph.
 func (g *Graph) take(stream *Stream, capture *recording) error {

@@ -50,20 +50,28 @@ func (c *Context) expect(f *first) {
 }
 
 // usedOn notes a stream that was given the memory, and makes its work come after the allocation.
-func (m *memory) usedOn(s *Stream, recording bool) error {
-	if m.first != nil && !m.first.passed.Load() && (recording || m.home != s) {
-		switch {
-		case m.first.point.isDone():
-			m.first.passed.Store(true)
-		case recording:
-			return refuse(ErrInvalidCapture, "%s was allocated in stream order and may not be there yet", m.name)
-		default:
-			if err := m.first.point.precede(s); err != nil {
-				return err
-			}
+func (m *memory) usedOn(s *Stream) error {
+	if m.first != nil && !m.first.passed.Load() {
+		if err := m.first.precede(s, m.home == s); err != nil {
+			return err
 		}
 	}
-	return m.streams.usedOn(s, recording)
+	return m.streams.usedOn(s)
+}
+
+// precede makes work of a stream, which may be the one that allocates, come after it; the caller holds the gate.
+func (f *first) precede(s *Stream, home bool) error {
+	recording := s.mayBeRecording()
+	switch {
+	case home && !recording:
+		return nil
+	case f.point.isDone():
+		f.passed.Store(true)
+		return nil
+	case recording:
+		return refuse(ErrInvalidCapture, "the buffer was allocated in stream order and may not be there yet")
+	}
+	return f.point.precede(s)
 }
 
 // freeInOrder frees the memory when the work so far of its last stream is done, and of those that used it.
@@ -100,7 +108,7 @@ func NewBufferAsync[T Element](stream *Stream, length int) (*Buffer[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	made.streams.usedOn(stream, false)
+	made.streams.usedOn(stream)
 	point, err := newPoint(ctx)
 	if err == nil {
 		if err = point.record(stream); err != nil {

@@ -267,8 +267,17 @@ func TestAGraphIsUpdatedOrStays(t *testing.T) {
 	if _, err := graph.Update(stream, func(*Stream) error { return own }); err != own {
 		t.Errorf("got %v", err)
 	}
+	side, fork := must(ctx.NewStream()), must(ctx.NewEvent())
+	ends(t, side)
+	ends(t, fork)
+	_, err := graph.Update(stream, func(stream *Stream) error {
+		ok(t, fork.Record(stream))
+		ok(t, side.Wait(fork))
+		return x.Fill(side, 1)
+	})
+	refused(t, err, ErrInvalidCapture) // what never joins is another mistake
 	_, foreign, _ := urgent(t)
-	_, err := graph.Update(foreign, nothing)
+	_, err = graph.Update(foreign, nothing)
 	refused(t, err, ErrInvalidHandle)
 	ok(t, graph.Launch(stream))
 	last := make([]float32, 1)

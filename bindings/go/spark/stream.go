@@ -178,10 +178,9 @@ func (s *Stream) holdOf(uses []thing, anywhere bool) (int, error) {
 		}
 	}
 	s.ctx.gate.RLock()
-	recording := s.mayBeRecording()
 	for i, used := range uses {
-		if user, ok := used.(interface{ usedOn(*Stream, bool) error }); ok {
-			if err := user.usedOn(s, recording); err != nil {
+		if user, ok := used.(interface{ usedOn(*Stream) error }); ok {
+			if err := user.usedOn(s); err != nil {
 				s.let(uses)
 				return i, err
 			}
@@ -194,10 +193,11 @@ func (s *Stream) holdOf(uses []thing, anywhere bool) (int, error) {
 }
 
 // mayBeRecording says whether work that is enqueued now may be recorded instead of run; the caller holds the gate.
-// Streams join captures through events: only the driver knows, and does not answer a thread that captures elsewhere.
+// Streams join captures through events: only the driver knows of those, and does not answer a thread that captures
+// elsewhere.
 func (s *Stream) mayBeRecording() bool {
-	if len(s.ctx.captures) == 0 {
-		return false
+	if len(s.ctx.captures) == 0 || s.capturing.Load() {
+		return len(s.ctx.captures) != 0
 	}
 	var done C.uint32_t
 	err := check(func(err *C.spark_error) C.spark_status {
@@ -224,7 +224,7 @@ type streams struct {
 	list  []*Stream
 }
 
-func (u *streams) usedOn(s *Stream, _ bool) error {
+func (u *streams) usedOn(s *Stream) error {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
 	for _, other := range u.list {
@@ -248,7 +248,7 @@ func (u *streams) follow(graph *streams) {
 	list := append([]*Stream(nil), graph.list...)
 	graph.mutex.Unlock()
 	for _, s := range list {
-		u.usedOn(s, false)
+		u.usedOn(s)
 	}
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, List, Literal, Optional, Set, Tuple
 
 from . import sparkc
-from .codes import Status
 from .context import same_context
 from .errors import SparkError
 from .event import Event
@@ -13,6 +12,7 @@ from .event import Event
 if TYPE_CHECKING:
     from .stream import Stream
 
+DOES_NOT_FIT = 910  # what the driver answers to an update that cannot be; other ends of a capture have the same status
 CaptureMode = Literal["thread_local", "global", "relaxed"]
 MODES = {"thread_local": sparkc.SPARK_CAPTURE_THREAD_LOCAL, "global": sparkc.SPARK_CAPTURE_GLOBAL,
          "relaxed": sparkc.SPARK_CAPTURE_RELAXED}
@@ -85,7 +85,7 @@ class Graph:
             sparkc.spark_graph_end_update(ctx, stream, self.handle)
         except SparkError as refused:
             discard(ctx, stream)  # what is refused before the driver is asked goes on capturing
-            if refused.status != Status.INVALID_CAPTURE or not refused.driver_code:  # not the driver's answer
+            if refused.driver_code != DOES_NOT_FIT:
                 raise
             return False
         return True

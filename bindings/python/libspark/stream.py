@@ -105,9 +105,9 @@ class Stream:
 
     def may_be_recording(self) -> bool:
         """Whether work that is enqueued now may be recorded instead of run. Streams join captures through events: only
-        the driver knows, and does not answer a thread that captures elsewhere."""
-        if not self.ctx.captures:
-            return False
+        the driver knows of those, and does not answer a thread that captures elsewhere."""
+        if self.capturing or not self.ctx.captures:
+            return self.capturing
         try:
             sparkc.spark_stream_query(self.ctx.handle, self.live())
         except SparkError:

@@ -109,6 +109,8 @@ class Queues(Serving):
             graph.update(lambda: self.zeros((1,), "u1"))
         with self.assertRaisesRegex(ValueError, "another context"):
             graph.update(lambda: None, self.other()[1])
+        with self.refused(Status.INVALID_CAPTURE):  # what never joins is another mistake
+            graph.update(lambda: (other.wait(self.stream.record()), self.x.fill_bytes(1, other)))
         graph.launch()
         self.assertTrue((y.numpy(self.stream) == 2).all())
         third = self.zeros((LARGE,), "u1")

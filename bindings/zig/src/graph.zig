@@ -20,6 +20,9 @@ pub const CaptureMode = enum(u32) {
     relaxed = c.SPARK_CAPTURE_RELAXED,
 };
 
+/// What the driver answers to an update that cannot be; other ends of a capture give the same error.
+const does_not_fit = 910;
+
 /// Begins a capture and fills it; it is still to be ended. An error of `work` ends it.
 pub fn record(
     stream: Stream,
@@ -69,8 +72,7 @@ pub const Graph = struct {
         const outcome = said orelse &own;
         check(c.spark_graph_end_update(stream.ctx.raw, stream.raw, graph.raw, &outcome.raw)) catch |err| {
             discard(stream); // what is refused before the driver is asked goes on capturing
-            if (err == error.InvalidCapture and outcome.raw.driver_code != 0) return false;
-            return err;
+            return if (outcome.raw.driver_code == does_not_fit) false else err;
         };
         return true;
     }

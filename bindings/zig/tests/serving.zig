@@ -162,6 +162,12 @@ fn twice(bench: Bench) !void {
     try bench.fill(5);
 }
 
+fn unjoined(bench: Bench, side: spark.Stream, fork: spark.Event) !void {
+    try fork.record(bench.stream, null);
+    try side.wait(fork, null);
+    try bench.x.fill(side, 1, null);
+}
+
 fn callersOwn(bench: Bench) !void {
     try bench.fill(4);
     return error.MyOwn;
@@ -178,6 +184,12 @@ test "a graph is updated, or stays as it was" {
     try expect(std.mem.indexOf(u8, said.message(), "more or fewer") != null);
     try expect(!try graph.update(stream, .thread_local, twice, .{bench}, null));
     try expectError(error.MyOwn, graph.update(stream, .thread_local, callersOwn, .{bench}, null));
+    var side: spark.Stream = try .init(bench.ctx, null);
+    defer side.deinit();
+    var fork: spark.Event = try .init(bench.ctx, null);
+    defer fork.deinit();
+    const never = graph.update(stream, .thread_local, unjoined, .{ bench, side, fork }, null);
+    try expectError(error.InvalidCapture, never); // another mistake
     try graph.launch(stream, null);
     try expectEqual(0x03030303, try bench.at(0));
     graph.deinit();

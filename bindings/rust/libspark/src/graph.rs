@@ -4,7 +4,7 @@ use crate::context::{lock, Kept, Leaving, Record, Shared, What};
 use crate::error::{check, Result};
 use crate::memory::Memory;
 use crate::stream::{remember, StreamInner};
-use crate::{Status, Stream};
+use crate::Stream;
 use libspark_sys as sys;
 use std::mem::size_of;
 use std::sync::atomic::Ordering;
@@ -21,6 +21,9 @@ pub enum CaptureMode {
     /// None. Calls on the stream that captures are refused all the same.
     Relaxed = sys::SPARK_CAPTURE_RELAXED as isize,
 }
+
+/// What the driver answers to an update that cannot be; other ends of a capture have the same status.
+const DOES_NOT_FIT: i32 = 910;
 
 impl Stream {
     /// Records what `record` enqueues, on this stream and on those that wait for its events, instead of running it.
@@ -182,8 +185,7 @@ impl Graph {
                 streams.iter().for_each(|stream| before.iter().for_each(|thing| used_on(thing, stream)));
                 Ok(true)
             }
-            // The driver's answer; misuse of a capture has no number of the driver's.
-            Err(error) if error.status() == Status::INVALID_CAPTURE && error.driver_code() != 0 => Ok(false),
+            Err(error) if error.driver_code() == DOES_NOT_FIT => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -3,7 +3,7 @@
 use crate::context::lock;
 use crate::error::{check, Result};
 use crate::memory::{bytes_of, Memory};
-use crate::stream::StreamInner;
+use crate::stream::{Held, StreamInner};
 use crate::{Context, DeviceBuffer, Element, Error, Event, EventOptions, Status, Stream};
 use libspark_sys as sys;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,12 +39,13 @@ impl Memory {
     }
 
     /// Makes work that is enqueued on a stream come after its allocation.
-    pub fn ready(&self, stream: &Stream, recording: bool) -> Result<()> {
+    pub fn ready(&self, held: &Held<'_>) -> Result<()> {
         let first = match &self.order.first {
             Some(first) if !first.passed.load(Ordering::Acquire) => first,
             _ => return Ok(()),
         };
-        if !recording && Arc::ptr_eq(&first.stream.inner, &stream.inner) {
+        let recording = held.recording();
+        if !recording && Arc::ptr_eq(&first.stream.inner, &held.stream.inner) {
             return Ok(());
         }
         if first.event.is_done().unwrap_or(false) {
@@ -52,7 +53,7 @@ impl Memory {
             return Ok(());
         }
         if !recording {
-            return first.event.precede(&stream.inner);
+            return first.event.precede(&held.stream.inner);
         }
         let message = "a buffer that was allocated in a capture, in stream order, may not be there yet".into();
         Err(Error::new(Status::INVALID_CAPTURE, message))

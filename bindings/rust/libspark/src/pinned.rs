@@ -166,7 +166,7 @@ impl<T: Element> PinnedBuffer<T> {
         let (ctx, raw) = (stream.context_raw(), stream.as_raw());
         let mut copied = lock(&self.copied);
         let held = stream.hold(&[device, &self.memory], None)?;
-        if held.recording {
+        if held.recording() {
             self.recorded.store(true, Ordering::Release);
             return check(|err| call(ctx, raw, err));
         }

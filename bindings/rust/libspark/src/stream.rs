@@ -152,11 +152,11 @@ impl Stream {
     /// as long as a graph that records it.
     pub(crate) fn hold(&self, memory: &[&Arc<Memory>], also: Option<Kept>) -> Result<Held<'_>> {
         let captures = self.inner.shared.reading();
-        let recording = !captures.is_empty() && self.may_be_capturing();
+        let held = Held { stream: self, captures };
         for memory in memory {
-            memory.ready(self, recording)?;
+            memory.ready(&held)?;
         }
-        for capture in captures.iter() {
+        for capture in held.captures.iter() {
             let mut kept = lock(&capture.kept);
             kept.push(self.inner.clone());
             kept.extend(memory.iter().map(|&memory| memory.clone() as Kept));
@@ -165,22 +165,27 @@ impl Stream {
         for memory in memory {
             memory.used_on(&self.inner);
         }
-        Ok(Held { _captures: captures, recording })
-    }
-
-    /// Streams join captures through events: only the driver knows. It does not answer threads that capture elsewhere.
-    fn may_be_capturing(&self) -> bool {
-        let mut done = 0;
-        // SAFETY: context and stream are live, and the pointers live for the call.
-        check(|err| unsafe { sys::spark_stream_query(self.context_raw(), self.inner.raw, &mut done, err) }).is_err()
+        Ok(held)
     }
 }
 
 /// While it lives no capture of the stream's context begins or ends.
 pub(crate) struct Held<'a> {
-    _captures: RwLockReadGuard<'a, Vec<Arc<Record>>>,
-    /// Whether the work may be recorded instead of run.
-    pub recording: bool,
+    pub stream: &'a Stream,
+    captures: RwLockReadGuard<'a, Vec<Arc<Record>>>,
+}
+
+impl Held<'_> {
+    /// Whether work that is enqueued now may be recorded instead of run. Streams join captures through events: only the
+    /// driver knows of those, and does not answer threads that capture elsewhere.
+    pub fn recording(&self) -> bool {
+        let (inner, mut done) = (&self.stream.inner, 0);
+        if self.captures.is_empty() || inner.capturing.load(Ordering::Acquire) {
+            return !self.captures.is_empty();
+        }
+        // SAFETY: context and stream are live, and the pointers live for the call.
+        check(|err| unsafe { sys::spark_stream_query(inner.shared.raw, inner.raw, &mut done, err) }).is_err()
+    }
 }
 
 impl std::fmt::Debug for Stream {

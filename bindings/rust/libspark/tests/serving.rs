@@ -185,6 +185,13 @@ fn a_graph_is_updated_or_stays() -> Result<()> {
     assert!(!graph.update_in(CaptureMode::Relaxed, &stream, |_| Ok(()))?);
     let own = |_: &Stream| DeviceBuffer::<u32>::uninit(&ctx, 1).map(drop);
     refused(graph.update(&stream, own), Status::INVALID_CAPTURE);
+    let (side, fork) = (Stream::new(&ctx)?, Event::new(&ctx)?);
+    let unjoined = graph.update(&stream, |stream| {
+        fork.record(stream)?;
+        side.wait(&fork)?;
+        x.fill_bytes(&side, 1)
+    });
+    refused(unjoined, Status::INVALID_CAPTURE); // another mistake
     let other = Stream::new(&Context::new(0)?)?;
     refused(graph.update(&other, |_| Ok(())), Status::INVALID_HANDLE);
     graph.launch(&stream)?;
