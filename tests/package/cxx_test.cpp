@@ -1,40 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // spark.hpp: failures throw with the library's sentence, what ends in any order ends well, and nothing leaks. Compiled
 // as C++17, the oldest that the header promises to work with.
-#include <spark.hpp>
+#include "cxx_expect.h"
 
 #include <cmath>
 #include <limits>
-#include <optional>
-
-// Last: cmocka defines fail() as a macro, which the C++ headers must not see.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-extern "C" {
-#include <cmocka.h>
-}
 
 namespace {
 
 using spark::buffer;
-
-// What a call throws; nothing if it does not.
-template <class Call> std::optional<spark::error> thrown(Call&& call) {
-    try {
-        call();
-    } catch (const spark::error& found) {
-        return found;
-    }
-    return std::nullopt;
-}
-
-template <class Call> void expect(spark_status wanted, Call&& call) {
-    const auto found = thrown(call);
-    assert_int_equal(found ? found->status() : SPARK_OK, wanted);
-    if (found) assert_true(std::strstr(found->what(), ": ") != nullptr);
-}
 
 // A context, a stream, four numbers, and the norm of them in place.
 struct Fixture {

@@ -6,6 +6,7 @@ package spark
 import "C"
 
 import (
+	"errors"
 	"math"
 	"unsafe"
 )
@@ -15,6 +16,9 @@ type memory struct {
 	handle
 	streams
 	address C.spark_devptr
+	home    *Stream // in whose order it was allocated; nil in none
+	first   *first  // where that was
+	last    *Stream // in whose order it is freed; nil in none
 }
 
 func (m *memory) common() *handle {
@@ -25,10 +29,19 @@ func (m *memory) common() *handle {
 }
 
 func (m *memory) free() error {
+	if m.last != nil {
+		if err := m.freeInOrder(); err == nil || errors.Is(err, ErrInvalidCapture) {
+			return err
+		}
+	}
 	if err := m.streams.wait(); err != nil {
 		return err
 	}
-	return check(func(err *C.spark_error) C.spark_status { return C.spark_mem_free(m.ctx.raw, m.address, err) })
+	err := check(func(err *C.spark_error) C.spark_status { return C.spark_mem_free(m.ctx.raw, m.address, err) })
+	if err == nil {
+		m.first.end()
+	}
+	return err
 }
 
 // Buffer is device memory for a number of values.
@@ -39,18 +52,35 @@ type Buffer[T Element] struct {
 
 // NewBuffer allocates memory with whatever was in it. The emulator reports what reads it before it was written.
 func NewBuffer[T Element](ctx *Context, length int) (*Buffer[T], error) {
-	var one T
-	if length < 0 || uint64(length) > math.MaxInt64/uint64(unsafe.Sizeof(one)) {
-		return nil, refuse(ErrInvalidValue, "length is %d; 0 up to what can be addressed wanted", length)
+	bytes, err := bytesOf[T](length)
+	if err != nil {
+		return nil, err
 	}
 	made := new(memory)
-	made, err := create(ctx, made, "the buffer", func(err *C.spark_error) C.spark_status {
-		return C.spark_mem_alloc(ctx.raw, C.uint64_t(length)*C.uint64_t(unsafe.Sizeof(one)), &made.address, err)
+	made, err = create(ctx, made, "the buffer", func(err *C.spark_error) C.spark_status {
+		return C.spark_mem_alloc(ctx.raw, bytes, &made.address, err)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &Buffer[T]{made, length}, nil
+}
+
+// bytesOf is the size of so many values.
+func bytesOf[T Element](length int) (C.uint64_t, error) {
+	var one T
+	if length < 0 || uint64(length) > math.MaxInt64/uint64(unsafe.Sizeof(one)) {
+		return 0, refuse(ErrInvalidValue, "length is %d; 0 up to what can be addressed wanted", length)
+	}
+	return C.uint64_t(length) * C.uint64_t(unsafe.Sizeof(one)), nil
+}
+
+// within refuses values from at on that are not in a buffer.
+func within(at, count, length int) error {
+	if at < 0 || count < 0 || at > length || count > length-at {
+		return refuse(ErrInvalidBounds, "%d values from value %d on; the buffer has %d", count, at, length)
+	}
+	return nil
 }
 
 // ZeroedBuffer allocates memory that is full of zeros when this returns.
@@ -147,14 +177,13 @@ func (b *Buffer[T]) copy(stream *Stream, at int, values []T, what string,
 	if err := stream.notCapturing(what); err != nil {
 		return err
 	}
-	if at < 0 || at > b.length || len(values) > b.length-at {
-		return refuse(ErrInvalidBounds, "%d values from value %d on; the buffer has %d", len(values), at, b.length)
+	if err := within(at, len(values), b.length); err != nil {
+		return err
 	}
 	if len(values) == 0 {
 		return nil
 	}
-	size := unsafe.Sizeof(values[0])
-	device, bytes := b.memory.address+C.spark_devptr(uintptr(at)*size), C.uint64_t(uintptr(len(values))*size)
+	device, bytes := b.at(at), C.uint64_t(len(values))*C.uint64_t(unsafe.Sizeof(values[0]))
 	return check(func(err *C.spark_error) C.spark_status {
 		return call(unsafe.Pointer(&values[0]), device, bytes, err)
 	})
@@ -175,6 +204,12 @@ func (b *Buffer[T]) Fill(stream *Stream, value byte) error {
 	return stream.enqueue([]thing{b.thing()}, func(err *C.spark_error) C.spark_status {
 		return C.spark_mem_set(stream.ctx.raw, b.memory.address, C.uint32_t(value), b.bytes(), stream.raw, err)
 	})
+}
+
+// at is the device address of a value.
+func (b *Buffer[T]) at(index int) C.spark_devptr {
+	var one T
+	return b.memory.address + C.spark_devptr(index)*C.spark_devptr(unsafe.Sizeof(one))
 }
 
 func (b *Buffer[T]) bytes() C.uint64_t {

@@ -19,6 +19,7 @@ type Context struct {
 
 	lateMutex sync.Mutex
 	late      []thing // closed during a capture
+	expected  []*first
 }
 
 // Arch is a compute capability without its dot.
@@ -112,7 +113,13 @@ func (c *Context) free() error {
 }
 
 // Close ends the context, after all that was made in it.
-func (c *Context) Close() error { return closeThing(c) }
+func (c *Context) Close() error {
+	if err := acquire(c); err == nil {
+		c.sweep() // what was refused under captures of other contexts
+		release(c)
+	}
+	return closeThing(c)
+}
 
 // call makes one call of the library that needs the context.
 func (c *Context) call(call func(err *C.spark_error) C.spark_status) error {

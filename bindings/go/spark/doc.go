@@ -23,9 +23,16 @@
 //
 // Close frees a thing, once, and every later use of it is an ErrInvalidHandle. Nothing is freed under work in
 // progress: Close of a buffer waits for the work that was enqueued with it, a buffer that a Graph has recorded lives
-// as long as the graph, and a context as long as the things that were made in it. What is never closed is freed some
+// as long as the graph, and a context as long as the things that were made in it. Of pinned memory there may be slices,
+// which do not lead to it: once Slice was called Close alone frees it. What is never closed is freed some
 // time after the garbage collector finds it unreachable; but of device memory the collector knows nothing, so close
 // it.
+//
+// # Serving
+//
+// Copies from and to Pinned memory run beside the host: WriteAsync and ReadAsync of a Buffer. NewBufferAsync and
+// CloseAsync allocate in the order of a stream. StreamOptions and EventOptions describe streams and events, CaptureIn
+// takes a mode, Update records a graph again in place and says whether that fits, CopyFromPeer copies between contexts.
 //
 // # Goroutines
 //

@@ -6,6 +6,7 @@ package spark
 import "C"
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 )
@@ -36,46 +37,77 @@ func (r *recording) keep(uses []thing) {
 	}
 }
 
+// CaptureMode says which threads may not do, while a stream captures, what cannot be recorded: allocating, waiting,
+// asking.
+type CaptureMode uint32
+
+const (
+	CaptureThreadLocal CaptureMode = C.SPARK_CAPTURE_THREAD_LOCAL // the thread that captures
+	CaptureGlobal      CaptureMode = C.SPARK_CAPTURE_GLOBAL       // all threads of the process, in every context
+	CaptureRelaxed     CaptureMode = C.SPARK_CAPTURE_RELAXED      // none; on the stream itself it is refused all the same
+)
+
 // Capture records what record enqueues, on this stream and on those that wait for its events, instead of running it.
 //
 // Meanwhile, what is closed is freed later, and making device memory and copies from and to the host are errors.
 // Operators must be prepared: a capture loads no code. Other goroutines may go on with other streams.
 func (s *Stream) Capture(record func(stream *Stream) error) (*Graph, error) {
+	return s.CaptureIn(CaptureThreadLocal, record)
+}
+
+// CaptureIn is Capture in another mode. In CaptureRelaxed buffers can be made meanwhile.
+func (s *Stream) CaptureIn(mode CaptureMode, record func(stream *Stream) error) (*Graph, error) {
 	if err := acquire(s); err != nil {
 		return nil, err
 	}
 	defer release(s)
+	made := new(Graph)
+	err := s.capture(mode, record, func(capture *recording) error {
+		kept, err := s.end(capture, func(err *C.spark_error) C.spark_status {
+			return C.spark_graph_end(s.ctx.raw, s.raw, &made.raw, err)
+		})
+		made.kept = kept
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.ctx.users.Add(1)
+	return adopt(made, "the graph", s.ctx), nil
+}
+
+// capture records, and then ends by a function; in its place the capture is given up where record fails or panics.
+func (s *Stream) capture(mode CaptureMode, record func(*Stream) error, end func(*recording) error) error {
 	if s.capturing.Swap(true) {
-		return nil, refuse(ErrInvalidCapture, "the stream is capturing already")
+		return refuse(ErrInvalidCapture, "the stream is capturing already")
 	}
 	runtime.LockOSThread() // the driver wants the end on the thread of the beginning
 	defer runtime.UnlockOSThread()
-	capture, err := s.begin()
+	capture, err := s.begin(mode)
 	if err != nil {
 		s.capturing.Store(false)
-		return nil, err
+		return err
 	}
-	ended := false
+	recorded := false
 	defer func() {
-		if !ended { // record panicked
-			graph, _ := s.end(capture)
-			graph.Close()
+		if !recorded {
+			kept, _ := s.end(capture, func(*C.spark_error) C.spark_status { return s.discard() })
+			releaseAll(kept)
 		}
 	}()
-	err = record(s)
-	ended = true
-	graph, failed := s.end(capture)
-	if err != nil {
-		graph.Close()
-		return nil, err
+	if err := record(s); err != nil {
+		return err
 	}
-	return graph, failed
+	recorded = true
+	return end(capture)
 }
 
-func (s *Stream) begin() (*recording, error) {
+func (s *Stream) begin(mode CaptureMode) (*recording, error) {
 	s.ctx.gate.Lock()
 	defer s.ctx.gate.Unlock()
-	err := check(func(err *C.spark_error) C.spark_status { return C.spark_graph_begin(s.ctx.raw, s.raw, nil, err) })
+	s.ctx.settle()
+	desc := C.spark_graph_desc{struct_size: C.sizeof_spark_graph_desc, mode: C.uint32_t(mode)}
+	err := check(func(err *C.spark_error) C.spark_status { return C.spark_graph_begin(s.ctx.raw, s.raw, &desc, err) })
 	if err != nil {
 		return nil, err
 	}
@@ -84,35 +116,38 @@ func (s *Stream) begin() (*recording, error) {
 	return capture, nil
 }
 
-// end ends a capture, and frees what waited for that.
-func (s *Stream) end(capture *recording) (*Graph, error) {
-	ctx, made := s.ctx, new(Graph)
-	ctx.gate.Lock()
-	err := check(func(err *C.spark_error) C.spark_status {
-		return C.spark_graph_end(ctx.raw, s.raw, &made.raw, err)
-	})
-	delete(ctx.captures, capture)
-	var late []thing
-	if len(ctx.captures) == 0 {
-		late, ctx.late = ctx.late, nil
-	}
-	ctx.gate.Unlock()
+// end ends a capture by a call, frees what waited for that, and gives what the recorded work uses, held.
+func (s *Stream) end(capture *recording, call func(err *C.spark_error) C.spark_status) ([]thing, error) {
+	s.ctx.gate.Lock()
+	err := check(call)
+	delete(s.ctx.captures, capture)
+	s.ctx.gate.Unlock()
 	s.capturing.Store(false)
-	for _, left := range late {
-		ctx.leave(left)
-	}
+	s.ctx.sweep()
+	var kept []thing
 	for used := range capture.kept {
-		if err == nil {
-			made.kept = append(made.kept, used)
-		} else {
-			release(used)
-		}
+		kept = append(kept, used)
 	}
 	if err != nil {
+		releaseAll(kept)
 		return nil, err
 	}
-	ctx.users.Add(1)
-	return adopt(made, "the graph", ctx), nil
+	return kept, nil
+}
+
+// discard ends a capture, if there is one, and keeps nothing.
+func (s *Stream) discard() C.spark_status {
+	var unwanted C.spark_graph
+	if C.spark_graph_end(s.ctx.raw, s.raw, &unwanted, nil) == C.SPARK_OK {
+		C.spark_graph_destroy(s.ctx.raw, unwanted, nil)
+	}
+	return C.SPARK_OK
+}
+
+func releaseAll(things []thing) {
+	for _, used := range things {
+		release(used)
+	}
 }
 
 func (g *Graph) common() *handle {
@@ -146,4 +181,60 @@ func (g *Graph) Launch(stream *Stream) error {
 	return stream.enqueue([]thing{g}, func(err *C.spark_error) C.spark_status {
 		return C.spark_graph_launch(g.ctx.raw, g.raw, stream.raw, err)
 	})
+}
+
+// Update records what record enqueues and gives it to this graph, for its later launches: cheaper than another graph.
+// Addresses, sizes and numbers may differ. False where nodes or their order do: the graph stays as it was (the log of
+// the library tells which node).
+func (g *Graph) Update(stream *Stream, record func(stream *Stream) error) (bool, error) {
+	return g.UpdateIn(CaptureThreadLocal, stream, record)
+}
+
+// UpdateIn is Update in another mode of capture.
+func (g *Graph) UpdateIn(mode CaptureMode, stream *Stream, record func(stream *Stream) error) (bool, error) {
+	for _, used := range []thing{g, stream} {
+		if err := acquire(used); err != nil {
+			return false, err
+		}
+		defer release(used)
+	}
+	if g.ctx != stream.ctx {
+		return false, refuse(ErrInvalidHandle, "the graph belongs to another context than the stream")
+	}
+	fits := true
+	err := stream.capture(mode, record, func(capture *recording) error {
+		err := g.take(stream, capture)
+		var refused *Error
+		if errors.As(err, &refused) && refused.DriverCode == doesNotFit {
+			fits, err = false, nil
+		}
+		return err
+	})
+	return fits && err == nil, err
+}
+
+// doesNotFit is what the driver answers to an update that cannot be; other ends of a capture have the same status.
+const doesNotFit = 910
+
+// take ends a capture and puts what it recorded into the graph.
+func (g *Graph) take(stream *Stream, capture *recording) error {
+	g.launching.Lock()
+	kept, err := stream.end(capture, func(err *C.spark_error) C.spark_status {
+		status := C.spark_graph_end_update(g.ctx.raw, stream.raw, g.raw, err)
+		if status != C.SPARK_OK {
+			stream.discard() // what is refused before the driver is asked goes on capturing
+		}
+		return status
+	})
+	if err == nil {
+		g.kept, kept = kept, g.kept
+	}
+	g.launching.Unlock()
+	for _, used := range kept { // of before: launches under way still use it
+		if user, ok := used.(interface{ follow(*streams) }); ok && used != thing(g) {
+			user.follow(&g.streams)
+		}
+	}
+	releaseAll(kept)
+	return err
 }

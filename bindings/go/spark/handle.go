@@ -3,6 +3,7 @@
 package spark
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -82,26 +83,48 @@ func closeThing(t thing) error {
 // leave frees a thing whose work is done: now, or after the captures in progress, which waiting for a stream or freeing
 // memory would break. What cannot be waited for (a device that failed) is never freed.
 func (c *Context) leave(t thing) error {
+	c.postpone(t)
+	return c.sweep()
+}
+
+func (c *Context) postpone(t thing) {
+	c.lateMutex.Lock()
+	c.late = append(c.late, t)
+	c.lateMutex.Unlock()
+}
+
+// sweep frees what was left, unless a capture is in progress. Under a capture of another context that may be refused,
+// and is tried again with the next thing that ends.
+func (c *Context) sweep() error {
 	c.gate.RLock()
 	if len(c.captures) > 0 {
-		c.lateMutex.Lock()
-		c.late = append(c.late, t)
-		c.lateMutex.Unlock()
 		c.gate.RUnlock()
 		return nil
 	}
-	err := t.free()
-	c.gate.RUnlock() // what follows may free other things
-	if err != nil {
-		return err
-	}
-	for _, kept := range t.common().kept {
-		if failed := release(kept); failed != nil {
+	c.lateMutex.Lock()
+	late := c.late
+	c.late = nil
+	c.lateMutex.Unlock()
+	var freed []thing
+	var err error
+	for _, t := range late {
+		failed := t.free()
+		switch {
+		case failed == nil:
+			freed = append(freed, t)
+		case errors.Is(failed, ErrInvalidCapture):
+			c.postpone(t)
+		default:
 			err = failed
 		}
 	}
-	if failed := release(c); failed != nil {
-		err = failed
+	c.gate.RUnlock() // what follows may free other things
+	for _, t := range freed {
+		for _, used := range append(t.common().kept, c) {
+			if failed := release(used); failed != nil {
+				err = failed
+			}
+		}
 	}
 	return err
 }

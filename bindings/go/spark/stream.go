@@ -20,11 +20,25 @@ type Stream struct {
 	ended     atomic.Bool
 }
 
+// StreamOptions say what a stream is like; the zero value is that of NewStream.
+type StreamOptions struct {
+	Priority int32 // 0 is least urgent, as all other streams; below 0 more urgent; what the device lacks is refused
+	Blocking bool  // it waits for work on the legacy default stream, and that one for its
+}
+
 // NewStream makes a stream that does not wait for the legacy default stream.
-func (c *Context) NewStream() (*Stream, error) {
+func (c *Context) NewStream() (*Stream, error) { return c.NewStreamWith(StreamOptions{}) }
+
+// NewStreamWith makes a stream with a priority, or one that waits for the legacy default stream. A priority that the
+// device does not have is an ErrInvalidValue whose sentence says from where to where it goes.
+func (c *Context) NewStreamWith(options StreamOptions) (*Stream, error) {
 	made := new(Stream)
+	desc := C.spark_stream_desc{struct_size: C.sizeof_spark_stream_desc, priority: C.int32_t(options.Priority)}
+	if options.Blocking {
+		desc.flags = C.SPARK_STREAM_BLOCKING
+	}
 	return create(c, made, "the stream", func(err *C.spark_error) C.spark_status {
-		return C.spark_stream_create(c.raw, nil, &made.raw, err)
+		return C.spark_stream_create(c.raw, &desc, &made.raw, err)
 	})
 }
 
@@ -108,6 +122,24 @@ func (s *Stream) Wait(event *Event) error {
 	})
 }
 
+// precede makes later work of another stream come after the work so far of this one; one that has ended has none.
+func (s *Stream) precede(other *Stream) error {
+	s.life.RLock()
+	defer s.life.RUnlock()
+	if s.ended.Load() || s == other {
+		return nil
+	}
+	point, err := newPoint(s.ctx)
+	if err != nil {
+		return err
+	}
+	defer point.destroy()
+	if err := point.record(s); err != nil {
+		return err
+	}
+	return point.precede(other)
+}
+
 // notCapturing refuses calls that wait: they cannot be recorded, and the driver would give up the whole capture.
 func (s *Stream) notCapturing(what string) error {
 	if s.capturing.Load() {
@@ -127,13 +159,16 @@ func (s *Stream) enqueue(uses []thing, call func(err *C.spark_error) C.spark_sta
 
 // hold keeps the stream and what work on it uses until let; captures in progress keep it for longer, since a stream may
 // have joined one through an event, and memory is freed after the work. The number is that of the thing with the error.
-func (s *Stream) hold(uses []thing) (int, error) {
+func (s *Stream) hold(uses []thing) (int, error) { return s.holdOf(uses, false) }
+
+// holdOf is hold, of things of any context if so wished.
+func (s *Stream) holdOf(uses []thing, anywhere bool) (int, error) {
 	if err := acquire(s); err != nil {
 		return len(uses), err
 	}
 	for i, used := range uses {
 		err := acquire(used)
-		if err == nil && used.common().ctx != s.ctx {
+		if err == nil && used.common().ctx != s.ctx && !anywhere {
 			err = refuse(ErrInvalidHandle, "%s belongs to another context than the stream", used.common().name)
 			release(used)
 		}
@@ -143,15 +178,32 @@ func (s *Stream) hold(uses []thing) (int, error) {
 		}
 	}
 	s.ctx.gate.RLock()
+	for i, used := range uses {
+		if user, ok := used.(interface{ usedOn(*Stream) error }); ok {
+			if err := user.usedOn(s); err != nil {
+				s.let(uses)
+				return i, err
+			}
+		}
+	}
 	for capture := range s.ctx.captures {
 		capture.keep(uses)
 	}
-	for _, used := range uses {
-		if user, ok := used.(interface{ usedOn(*Stream) }); ok {
-			user.usedOn(s)
-		}
-	}
 	return 0, nil
+}
+
+// mayBeRecording says whether work that is enqueued now may be recorded instead of run; the caller holds the gate.
+// Streams join captures through events: only the driver knows of those, and does not answer a thread that captures
+// elsewhere.
+func (s *Stream) mayBeRecording() bool {
+	if len(s.ctx.captures) == 0 || s.capturing.Load() {
+		return len(s.ctx.captures) != 0
+	}
+	var done C.uint32_t
+	err := check(func(err *C.spark_error) C.spark_status {
+		return C.spark_stream_query(s.ctx.raw, s.raw, &done, err)
+	})
+	return err != nil
 }
 
 func (s *Stream) let(uses []thing) {
@@ -172,12 +224,12 @@ type streams struct {
 	list  []*Stream
 }
 
-func (u *streams) usedOn(s *Stream) {
+func (u *streams) usedOn(s *Stream) error {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
 	for _, other := range u.list {
 		if other == s {
-			return
+			return nil
 		}
 	}
 	alive := u.list[:0]
@@ -187,6 +239,17 @@ func (u *streams) usedOn(s *Stream) {
 		}
 	}
 	u.list = append(alive, s)
+	return nil
+}
+
+// follow adds the streams of a graph, which no longer keeps the thing.
+func (u *streams) follow(graph *streams) {
+	graph.mutex.Lock()
+	list := append([]*Stream(nil), graph.list...)
+	graph.mutex.Unlock()
+	for _, s := range list {
+		u.usedOn(s)
+	}
 }
 
 func (u *streams) wait() error {

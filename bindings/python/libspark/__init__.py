@@ -16,11 +16,14 @@ from .array import DeviceArray, TensorSpec
 from .codes import Dtype, Record, Status
 from .context import Context, DeviceInfo, default_context, device_count, device_info, version
 from .errors import InvalidArgument, OutOfMemory, SparkError, Unsupported
+from .event import Event
+from .graph import Graph
 from .operators import Call, Operator, OpInfo
+from .pinned import PinnedArray
 from .quantized import Quantized, Records
-from .stream import Event, Graph, Stream
+from .stream import Stream
 
 __version__ = version()
 __all__ = ["Call", "Context", "DeviceArray", "DeviceInfo", "Dtype", "Event", "Graph", "InvalidArgument", "OpInfo",
-           "Operator", "OutOfMemory", "Quantized", "Record", "Records", "SparkError", "Status", "Stream", "TensorSpec",
-           "Unsupported", "default_context", "device_count", "device_info", "ops", "version"]
+           "Operator", "OutOfMemory", "PinnedArray", "Quantized", "Record", "Records", "SparkError", "Status", "Stream",
+           "TensorSpec", "Unsupported", "default_context", "device_count", "device_info", "ops", "version"]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import sparkc
 from .codes import Dtype
-from .context import LEGACY, Context, default_context
+from .context import LEGACY, Context, default_context, same_context
 from .memory import (BITS, NUMPY, AnyArray, DtypeLike, Memory, Shape, as_dtype, bytes_for, empty_host, from_host,
                      to_host_form)
+from .pinned import PinnedArray
 from .stream import Stream
 
 MAX_NDIM = sparkc.SPARK_MAX_NDIM
@@ -88,13 +89,14 @@ class DeviceArray:
 
     @classmethod
     def empty(cls, shape: Union[int, Sequence[int]], dtype: DtypeLike, *, stream: Optional[Stream] = None,
-              ctx: Optional[Context] = None) -> DeviceArray:
-        """Memory with whatever was in it. The emulator reports what reads it before it was written."""
+              ctx: Optional[Context] = None, ordered: bool = False) -> DeviceArray:
+        """Memory with whatever was in it. The emulator reports what reads it before it was written. `ordered`: it is
+        allocated in the order of the stream, without waiting; other streams are made to wait for that."""
         shape, dtype = as_shape(shape), as_dtype(dtype)
         ctx = ctx or (stream.ctx if stream else default_context())
         describe(0, 0, dtype, shape, packed_strides(shape))  # refuses what is no shape before there is memory
         size = bytes_for(reach(shape, packed_strides(shape)), dtype)
-        return cls(Memory(ctx, size, stream or ctx.stream()), dtype, shape, packed_strides(shape))
+        return cls(Memory(ctx, size, stream or ctx.stream(), ordered), dtype, shape, packed_strides(shape))
 
     @classmethod
     def zeros(cls, shape: Union[int, Sequence[int]], dtype: DtypeLike, *, stream: Optional[Stream] = None,
@@ -256,8 +258,7 @@ class DeviceArray:
     def copy_from(self, source: DeviceArray, stream: Optional[Stream] = None) -> None:
         """Enqueues a copy of a packed array of the same size, byte by byte."""
         stream = stream or self.stream
-        if not (self.is_packed() and source.is_packed() and source.nbytes == self.nbytes):
-            raise ValueError(f"two packed arrays of one size wanted; found {source!r} for {self!r}")
+        self._fits(source)
         if source.ctx is not self.ctx:
             raise ValueError("the source belongs to another context")
         to, start = self.address, source.address
@@ -265,6 +266,48 @@ class DeviceArray:
             memory.use(stream)
         stream.keep(self, source)
         sparkc.spark_mem_copy(self.ctx.handle, to, start, self.nbytes, stream.handle)
+
+    def _fits(self, source: DeviceArray) -> None:
+        if not (self.is_packed() and source.is_packed() and source.nbytes == self.nbytes):
+            raise ValueError(f"two packed arrays of one size wanted; found {source!r} for {self!r}")
+
+    def copy_from_peer(self, source: DeviceArray, stream: Optional[Stream] = None) -> None:
+        """As `copy_from`, from an array of another context, as a rule of another device; the stream is of either. Needs
+        no peer access."""
+        stream = stream or self.stream
+        self._fits(source)
+        if stream.ctx not in (self.ctx, source.ctx):
+            raise ValueError("the stream belongs to neither of the two contexts")
+        to, start = self.address, source.address
+        for memory in (self._memory, source._memory):
+            if memory.ctx is stream.ctx:
+                memory.use(stream)
+            else:
+                memory.used.add(stream)
+        stream.keep(self, source)
+        sparkc.spark_mem_copy_peer(self.ctx.handle, to, source.ctx.handle, start, self.nbytes, stream.live())
+
+    def write_async(self, source: PinnedArray, stream: Optional[Stream] = None) -> None:
+        """Enqueues a copy of pinned memory of the same dtype and size; may be recorded, and then reads it at every
+        launch."""
+        self._copy_async(source, stream, lambda to, host, size, on: sparkc.spark_mem_copy_to_device_async(
+            self.ctx.handle, to, host, size, on))
+
+    def read_async(self, target: PinnedArray, stream: Optional[Stream] = None) -> None:
+        """Enqueues a copy to pinned memory of the same dtype and size; may be recorded. `target.array` waits for it."""
+        self._copy_async(target, stream, lambda start, host, size, on: sparkc.spark_mem_copy_to_host_async(
+            self.ctx.handle, host, start, size, on))
+
+    def _copy_async(self, host: PinnedArray, stream: Optional[Stream],
+                    call: Callable[[int, int, int, int], None]) -> None:
+        stream = stream or self.stream
+        if not self.is_packed() or (host.dtype, host.nbytes) != (self.dtype, self.nbytes):
+            raise ValueError(f"packed elements of one dtype and number wanted; found {host!r} for {self!r}")
+        same_context(self.ctx, stream.ctx, "the array")
+        address = self.address
+        self._memory.use(stream)
+        stream.keep(self, host)
+        host.memory.copy(stream, lambda: call(address, host.address, self.nbytes, stream.live()))
 
     def fill_bytes(self, value: int, stream: Optional[Stream] = None) -> None:
         """Enqueues setting every byte."""
@@ -276,9 +319,13 @@ class DeviceArray:
         stream.keep(self)
         sparkc.spark_mem_set(self.ctx.handle, address, value, self.nbytes, stream.handle)
 
-    def free(self) -> None:
-        """Frees the memory now, for every view of it; their later use is an error."""
-        self._memory.close()
+    def free(self, stream: Optional[Stream] = None) -> None:
+        """Frees the memory now, for every view of it; their later use is an error. With a stream: when its work so far
+        is done, and that of others that used the memory, without waiting."""
+        if stream is not None:
+            same_context(self.ctx, stream.ctx, "the array")
+            stream.not_capturing("freeing memory")
+        self._memory.close(stream)
         self.ctx.frees += 1
 
     # ---- exchange ----

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Protocol,
 from weakref import WeakSet, WeakValueDictionary
 
 from . import sparkc
+from .codes import Status
+from .errors import SparkError
 
 if TYPE_CHECKING:
+    from .graph import Kept
     from .memory import Memory
     from .stream import Stream
 
@@ -20,6 +23,11 @@ _DESC = struct.Struct("=IIiIQ")  # spark_context_desc
 
 
 _living: WeakSet[Context] = WeakSet()
+
+
+def same_context(ctx: Context, other: Context, what: str) -> None:
+    if ctx is not other:
+        raise ValueError(f"{what} belongs to another context than the stream")
 
 
 class Closable(Protocol):
@@ -76,8 +84,9 @@ class Context:
         self.handle = sparkc.spark_context_create(desc)
         self.device = device
         self.frees = 0  # counts what was ended by hand: whoever holds addresses and handles looks again when it moves
-        self.captures: List[List[Tuple[Stream, Tuple[Any, ...]]]] = []  # of each one in progress: what it may record
-        self._deferred: List[Callable[[], None]] = []
+        self.captures: List[Kept] = []  # of each one in progress: what it may record
+        self.expected: WeakSet[Memory] = WeakSet()  # in the order of streams that may not have come to it
+        self._deferred: List[Tuple[Callable[[], object], Iterable[Stream]]] = []
         self._lock = threading.RLock()
         self._things: WeakSet[Closable] = WeakSet()
         self._streams: WeakValueDictionary[int, Stream] = WeakValueDictionary()
@@ -103,6 +112,17 @@ class Context:
         """Loads the code of every operator's kernels, so that no later launch has to."""
         sparkc.spark_context_preload(self.handle, 0)
 
+    def can_access(self, peer: Context) -> bool:
+        """Whether kernels of this context can be let read and write memory of `peer`; not where both are on one
+        device."""
+        return bool(sparkc.spark_peer_can_access(self.handle, peer.handle))
+
+    def enable_peer(self, peer: Context) -> None:
+        """Lets them, until one of the two contexts ends; the other direction takes a call of its own. Memory that was
+        allocated in stream order stays out of reach. Operators here still take arrays of their own context, and
+        `DeviceArray.copy_from_peer` becomes faster."""
+        sparkc.spark_peer_enable(self.handle, peer.handle)
+
     def stream(self, handle: int = LEGACY) -> Stream:
         """A stream of other software, a CUstream as an integer, which stays theirs; the legacy default stream."""
         from .stream import Stream
@@ -116,33 +136,48 @@ class Context:
         with self._lock:
             self._things.add(thing)
 
-    def begin(self, call: Callable[[], object], kept: List[Tuple[Stream, Tuple[Any, ...]]]) -> None:
-        """Begins a capture, which from here on is told what work may be recorded."""
+    def begin(self, call: Callable[[], object], kept: Kept) -> None:
+        """Begins a capture, which from here on is told what work may be recorded. Its graph may run on any stream, so
+        memory that is expected has to be there."""
         with self._lock:
+            for memory in list(self.expected):
+                memory.settle()
             call()
             self.captures.append(kept)
 
-    def end(self, call: Callable[[], Any], kept: List[Tuple[Stream, Tuple[Any, ...]]]) -> Any:
+    def end(self, call: Callable[[], Any], kept: Kept) -> Any:
         """Ends it, and frees what waited for that."""
         with self._lock:
             try:
                 return call()
             finally:
                 self.captures[:] = [other for other in self.captures if other is not kept]
-                waiting, self._deferred = ([], self._deferred) if self.captures else (self._deferred, [])
-                for leave in waiting:
-                    leave()
+                self._sweep()
 
     def leave(self, free: Callable[[], object], after: Iterable[Stream] = ()) -> None:
         """Frees a thing when the work of these streams is done: at once, or after the captures in progress, which
         waiting and freeing would break."""
         with self._lock:
-            if self.captures:
-                self._deferred.append(lambda: self.leave(free, after))
-                return
-            for stream in after:
-                stream.finish()
-            free()
+            self._deferred.append((free, after))
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Frees what was left, unless a capture is in progress. Under a capture of another context that may be refused,
+        and is tried again with the next thing that ends."""
+        waiting, self._deferred = ([], self._deferred) if self.captures else (self._deferred, [])
+        failures = []
+        for free, after in waiting:
+            try:
+                for stream in after:
+                    stream.finish()
+                free()
+            except SparkError as error:
+                if error.status == Status.INVALID_CAPTURE:
+                    self._deferred.append((free, after))
+                else:
+                    failures.append(error)
+        if failures:
+            raise failures[0]
 
     def close(self) -> None:
         """Ends everything made in this context, then the context."""
@@ -156,6 +191,7 @@ class Context:
             for thing in sorted(things, key=lambda thing: isinstance(thing, Stream)):  # streams last: the others wait
                 thing.close()
             self.workspaces.clear()
+            self._deferred.clear()
             sparkc.spark_context_destroy(self.handle)
             self.handle = 0
 

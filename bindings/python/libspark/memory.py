@@ -2,7 +2,8 @@
 """Device memory with an owner, and what the library's element types are on the host."""
 from __future__ import annotations
 
-from typing import Any, Optional, Set, Tuple, Union
+from functools import partial
+from typing import Any, Iterable, Optional, Set, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from . import sparkc
 from .codes import Dtype
 from .context import Context
+from .errors import Unsupported
+from .event import Event
 from .stream import Stream
 
 AnyArray = npt.NDArray[Any]
@@ -70,20 +73,53 @@ def from_host(array: AnyArray, dtype: Dtype) -> AnyArray:
 class Memory:
     """One allocation. It is freed after the work of every stream that was given it."""
 
-    __slots__ = ("ctx", "address", "bytes", "stream", "used", "__weakref__")
+    __slots__ = ("ctx", "address", "bytes", "stream", "used", "_home", "_first", "__weakref__")
 
-    def __init__(self, ctx: Context, size: int, stream: Stream) -> None:
+    def __init__(self, ctx: Context, size: int, stream: Stream, ordered: bool = False) -> None:
         self.ctx, self.bytes, self.stream = ctx, size, stream
         self.address: Optional[int] = None  # None: freed
         self.used: Set[Stream] = set()
+        self._home = stream
+        self._first: Optional[Event] = None  # where its stream allocates it, until that has certainly happened
         stream.not_capturing("making an array")
-        self.address = sparkc.spark_mem_alloc(ctx.handle, size)
+        if ordered:
+            self.address = sparkc.spark_mem_alloc_async(ctx.handle, size, stream.live())
+            self.used.add(stream)
+            self._first = Event(ctx, timing=False)
+            self._first.record(stream)
+            ctx.expected.add(self)
+        else:
+            self.address = sparkc.spark_mem_alloc(ctx.handle, size)
         ctx.adopt(self)
 
     def use(self, stream: Stream) -> None:
         """Notes that work on this stream has it."""
+        if self._first is not None:
+            self._expect(stream, self._first)
         self.used.add(stream)
         self.stream = stream
+
+    def _expect(self, stream: Stream, first: Event) -> None:
+        """Makes work on a stream come after the allocation."""
+        recording = stream.may_be_recording()
+        if stream is self._home and not recording:
+            return
+        if first.is_done():
+            self._there()
+        elif recording:
+            raise ValueError("the array was allocated in stream order and may not be there yet: wait before a capture")
+        else:
+            stream.wait(first)
+
+    def settle(self) -> None:
+        """Waits until it is there."""
+        if self._first is not None:
+            self._first.synchronize()
+            self._there()
+
+    def _there(self) -> None:
+        self._first = None
+        self.ctx.expected.discard(self)
 
     @property
     def current(self) -> Stream:
@@ -95,15 +131,39 @@ class Memory:
             raise ValueError("the array was freed")
         return self.address
 
-    def close(self) -> None:
+    def close(self, last: Optional[Stream] = None) -> None:
+        """Frees it: after its work, or in the order of the stream `last`."""
         address, self.address = self.address, None
+        self._first = None
         if address and self.ctx.handle:
-            ctx = self.ctx.handle
-            self.ctx.leave(lambda: sparkc.spark_mem_free(ctx, address), tuple(self.used))
+            ctx, used = self.ctx.handle, tuple(self.used)
+            if last is None:
+                self.ctx.leave(lambda: sparkc.spark_mem_free(ctx, address), used)
+            else:
+                self.ctx.leave(partial(free_in_order, ctx, address, used, last))
 
     def __del__(self) -> None:
         if getattr(self, "address", None):
             self.close()
+
+
+def free_in_order(ctx: int, address: int, used: Iterable[Stream], last: Stream) -> None:
+    """Frees memory when the work so far of `last` is done, and of those that used it: without waiting, where the driver
+    has that and all of them certainly live."""
+    others = [stream for stream in used if stream is not last and stream.handle and stream.ctx.handle]
+    try:
+        if last.handle and all(other.lives() for other in others):
+            for other in others:
+                event = Event(other.ctx, timing=False)
+                event.record(other)
+                sparkc.spark_stream_wait_event(ctx, last.handle, event.handle)
+            sparkc.spark_mem_free_async(ctx, address, last.handle)
+            return
+    except Unsupported:
+        pass
+    for stream in used:
+        stream.finish()
+    sparkc.spark_mem_free(ctx, address)
 
 
 Shape = Tuple[int, ...]

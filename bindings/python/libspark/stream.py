@@ -1,29 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams, events and graphs."""
+"""Streams: work in order."""
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
-from typing import Any, Iterator, List, Optional, Set, Tuple
+import struct
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from . import sparkc
-from .context import LEGACY, Context, default_context
+from .context import LEGACY, Context, default_context, same_context
 from .errors import SparkError
+from .event import Event
+from .graph import MODES, CaptureMode, Graph, Kept, discard
 
-
-def same_context(ctx: Context, other: Context, what: str) -> None:
-    if ctx is not other:
-        raise ValueError(f"{what} belongs to another context than the stream")
+LAST_NAMED = 2  # the per-thread default stream
+_STREAM = struct.Struct("=IIiI")  # spark_stream_desc
+_GRAPH = struct.Struct("=IIII")  # spark_graph_desc
 
 
 class Stream:
-    """A queue of work on the device. What was enqueued is finished before it is destroyed."""
+    """A queue of work on the device. What was enqueued is finished before it is destroyed.
 
-    def __init__(self, ctx: Optional[Context] = None) -> None:
+    `priority`: 0 is least urgent, as all other streams, and below 0 more urgent; what the device does not have is
+    refused, with its range. `blocking`: it waits for work on the legacy default stream, and that one for its.
+    """
+
+    def __init__(self, ctx: Optional[Context] = None, *, priority: int = 0, blocking: bool = False) -> None:
         self.handle = 0
         self.ctx = ctx or default_context()
         self.owned = True
         self.capturing = False
-        self.handle = sparkc.spark_stream_create(self.ctx.handle, None)
+        flags = sparkc.SPARK_STREAM_BLOCKING if blocking else sparkc.SPARK_STREAM_NONE
+        desc = bytearray(_STREAM.pack(_STREAM.size, flags, priority, 0))
+        self.handle = sparkc.spark_stream_create(self.ctx.handle, desc)
         self.ctx.adopt(self)
 
     @classmethod
@@ -60,27 +68,51 @@ class Stream:
         sparkc.spark_stream_wait_event(self.ctx.handle, self.live(), event.handle)
 
     @contextmanager
-    def capture(self) -> Iterator[Graph]:
+    def capture(self, mode: CaptureMode = "thread_local") -> Iterator[Graph]:
         """Records what the block enqueues, on this stream and on those that wait for its events, and runs nothing.
 
         The graph keeps alive whatever it uses. In the block, arrays cannot be made, and arrays that end are freed
-        later. Operators must be prepared: a capture loads no code.
+        later. Operators must be prepared: a capture loads no code. `mode` says which threads may not do meanwhile what
+        cannot be recorded: the one that captures ("thread_local"), all ("global"), or none ("relaxed").
         """
         graph = Graph(self)
-        ctx, kept, handle = self.ctx, graph.kept, self.live()
-        ctx.begin(lambda: sparkc.spark_graph_begin(ctx.handle, handle, None), kept)
-        self.capturing = True
-        def end() -> int:
-            self.capturing = False
-            return sparkc.spark_graph_end(ctx.handle, handle)
-        try:
+        with self._recording(graph.kept, mode, sparkc.spark_graph_end) as outcome:
             yield graph
-        except BaseException:
-            with suppress(SparkError):  # what went wrong in the block is what the caller wants to know
-                graph.handle = ctx.end(end, kept)
-            graph.close()
+        graph.handle, = outcome
+
+    @contextmanager
+    def _recording(self, kept: Kept, mode: CaptureMode, end: Callable[[int, int], Any]) -> Iterator[List[Any]]:
+        """Records the block into `kept`, and ends by a call; the list is for its outcome."""
+        ctx, handle = self.ctx, self.live()
+        if mode not in MODES:
+            raise ValueError(f"the mode is {mode!r}; one of {', '.join(MODES)} wanted")
+        desc = bytearray(_GRAPH.pack(_GRAPH.size, 0, MODES[mode], 0))
+        ctx.begin(lambda: sparkc.spark_graph_begin(ctx.handle, handle, desc), kept)
+        self.capturing = True
+
+        def over() -> Any:
+            self.capturing = False
+            return end(ctx.handle, handle)
+        outcome: List[Any] = []
+        try:
+            yield outcome
+        except BaseException:  # what went wrong in the block is what the caller wants to know
+            end = discard
+            ctx.end(over, kept)
+            kept.clear()
             raise
-        graph.handle = ctx.end(end, kept)
+        outcome.append(ctx.end(over, kept))
+
+    def may_be_recording(self) -> bool:
+        """Whether work that is enqueued now may be recorded instead of run. Streams join captures through events: only
+        the driver knows of those, and does not answer a thread that captures elsewhere."""
+        if self.capturing or not self.ctx.captures:
+            return self.capturing
+        try:
+            sparkc.spark_stream_query(self.ctx.handle, self.live())
+        except SparkError:
+            return True
+        return False
 
     def live(self) -> int:
         if not self.handle:
@@ -96,9 +128,14 @@ class Stream:
         if self.capturing:
             raise ValueError(f"the stream is capturing: {what} cannot be recorded")
 
+    def lives(self) -> bool:
+        """Certainly; of other software's streams that is not known."""
+        known = self.owned or self._owner is not None or self.handle <= LAST_NAMED
+        return bool(self.ctx.handle and self.handle and known)
+
     def finish(self) -> None:
         """Waits, for the sake of what ends; other software's streams only as long as they certainly live."""
-        if self.ctx.handle and self.handle and (self.owned or self._owner is not None):
+        if self.lives():
             sparkc.spark_stream_synchronize(self.ctx.handle, self.handle)
 
     def close(self) -> None:
@@ -123,98 +160,3 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"Stream({self.handle:#x})"
-
-
-class Graph:
-    """Recorded work, to be launched as often as wanted. It keeps alive the memory that it uses.
-
-    It may use the workspace of the stream that recorded it: launch it there, or while that stream has nothing to do.
-    """
-
-    def __init__(self, stream: Stream) -> None:
-        self.handle = 0
-        self.ctx, self.stream = stream.ctx, stream
-        self.kept: List[Tuple[Stream, Tuple[Any, ...]]] = []
-        self._used: Set[Stream] = set()
-        self._last, self._frees = stream, self.ctx.frees
-        self.ctx.adopt(self)
-
-    def launch(self, stream: Optional[Stream] = None) -> None:
-        """Enqueues the recorded work, by default on the stream that recorded it."""
-        stream = stream or self.stream
-        same_context(self.ctx, stream.ctx, "the graph")
-        if not self.handle:
-            raise ValueError("the graph is not recorded yet, or closed")
-        if self._last is not stream or self._frees != self.ctx.frees:
-            self._look_again(stream)
-        self._used.add(stream)
-        stream.keep(self)
-        sparkc.spark_graph_launch(self.ctx.handle, self.handle, stream.live())
-
-    def _look_again(self, stream: Stream) -> None:
-        """Its memory is still there, and used on this stream from now on."""
-        for _, things in self.kept:
-            for memory in (memory for thing in things for memory in getattr(thing, "memories", ())):
-                memory.live()
-                memory.use(stream)
-        self._last, self._frees = stream, self.ctx.frees
-
-    def close(self) -> None:
-        """Destroys it, when its work is done."""
-        handle, self.handle = self.handle, 0
-        if handle and self.ctx.handle:
-            ctx, kept = self.ctx.handle, self.kept
-
-            def destroy() -> None:
-                sparkc.spark_graph_destroy(ctx, handle)
-                kept.clear()
-            self.ctx.leave(destroy, tuple(self._used))
-
-    def __del__(self) -> None:
-        if self.handle:
-            self.close()
-
-    def __repr__(self) -> str:
-        return f"Graph({self.handle:#x})"
-
-
-class Event:
-    """A point in the work of a stream; before it is recorded it counts as done."""
-
-    def __init__(self, ctx: Optional[Context] = None) -> None:
-        self.handle = 0
-        self.ctx = ctx or default_context()
-        self.handle = sparkc.spark_event_create(self.ctx.handle, None)
-        self.ctx.adopt(self)
-
-    def record(self, stream: Stream) -> None:
-        """It is done when the stream's work up to here is."""
-        same_context(self.ctx, stream.ctx, "the event")
-        stream.keep(self)
-        sparkc.spark_event_record(self.ctx.handle, self.handle, stream.live())
-
-    def synchronize(self) -> None:
-        """Waits for it."""
-        sparkc.spark_event_synchronize(self.ctx.handle, self.handle)
-
-    def is_done(self) -> bool:
-        """Whether it has happened."""
-        return bool(sparkc.spark_event_query(self.ctx.handle, self.handle))
-
-    def since(self, begin: Event) -> float:
-        """Milliseconds from `begin` to this one; both have been recorded and are done."""
-        same_context(self.ctx, begin.ctx, "the other event")
-        return sparkc.spark_event_elapsed(self.ctx.handle, begin.handle, self.handle)
-
-    def close(self) -> None:
-        """Destroys it; streams that wait for it still do."""
-        handle, self.handle = self.handle, 0
-        if handle and self.ctx.handle:
-            sparkc.spark_event_destroy(self.ctx.handle, handle)
-
-    def __del__(self) -> None:
-        if self.handle:
-            self.close()
-
-    def __repr__(self) -> str:
-        return f"Event({self.handle:#x})"

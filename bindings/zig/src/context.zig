@@ -27,6 +27,9 @@ pub fn deviceInfo(device: i32, said: ?*Diagnostics) Error!c.spark_device_info {
 pub const Context = struct {
     raw: ?*c.spark_context,
 
+    /// What ended handles hold: the library refuses it.
+    pub const ended: Context = .{ .raw = null };
+
     /// In the primary context of the device with this number.
     pub fn init(device: i32, said: ?*Diagnostics) Error!Context {
         return make(.{ .device = device }, said);
@@ -64,6 +67,19 @@ pub const Context = struct {
         var total: u64 = 0;
         try check(c.spark_mem_info(ctx.raw, &free, &total, target(said)));
         return .{ .free = free, .total = total };
+    }
+
+    /// Whether kernels of this context can be let read and write memory of `peer`; false where both are on one device.
+    pub fn canAccess(ctx: Context, peer: Context, said: ?*Diagnostics) Error!bool {
+        var can: u32 = 0;
+        try check(c.spark_peer_can_access(ctx.raw, peer.raw, &can, target(said)));
+        return can != 0;
+    }
+
+    /// Lets them, until one of the two contexts ends; the other direction takes a call of its own. Memory that was
+    /// allocated in stream order stays out of reach.
+    pub fn enablePeer(ctx: Context, peer: Context, said: ?*Diagnostics) Error!void {
+        try check(c.spark_peer_enable(ctx.raw, peer.raw, target(said)));
     }
 
     /// Loads the code of every operator's kernels, so that no later launch has to.

@@ -1,32 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Streams, events and graphs: the order of work.
-const std = @import("std");
+//! Streams: work in order.
 const c = @import("c");
 const call = @import("call.zig");
 const errors = @import("errors.zig");
 const Context = @import("context.zig").Context;
 const Diagnostics = errors.Diagnostics;
 const Error = errors.Error;
+const Event = @import("event.zig").Event;
+const Graph = @import("graph.zig").Graph;
+const graphs = @import("graph.zig");
 const check = errors.check;
 const target = errors.target;
-
-/// What an ended handle holds: the library refuses it.
-const ended: Context = .{ .raw = null };
 
 /// Runs work in order. `raw` is the CUstream as an integer, for other software, and may come from there.
 pub const Stream = struct {
     ctx: Context,
     raw: c.spark_stream,
 
+    pub const Options = struct {
+        /// 0 is least urgent, as all other streams; below 0 is more urgent. What the device does not have is refused,
+        /// with its range in the sentence.
+        priority: i32 = 0,
+        /// Waits for work on the legacy default stream, and that one for this one's.
+        blocking: bool = false,
+    };
+
+    /// A stream that does not wait for the legacy default stream.
     pub fn init(ctx: Context, said: ?*Diagnostics) Error!Stream {
+        return initWith(ctx, .{}, said);
+    }
+
+    pub fn initWith(ctx: Context, options: Options, said: ?*Diagnostics) Error!Stream {
+        const desc: c.spark_stream_desc = .{
+            .struct_size = @sizeOf(c.spark_stream_desc),
+            .flags = if (options.blocking) c.SPARK_STREAM_BLOCKING else c.SPARK_STREAM_NONE,
+            .priority = options.priority,
+        };
         var raw: c.spark_stream = 0;
-        try check(c.spark_stream_create(ctx.raw, null, &raw, target(said)));
+        try check(c.spark_stream_create(ctx.raw, &desc, &raw, target(said)));
         return .{ .ctx = ctx, .raw = raw };
     }
 
     pub fn deinit(stream: *Stream) void {
         _ = c.spark_stream_destroy(stream.ctx.raw, stream.raw, null);
-        stream.* = .{ .ctx = ended, .raw = 0 };
+        stream.* = .{ .ctx = .ended, .raw = 0 };
     }
 
     /// Waits for all work.
@@ -43,7 +60,7 @@ pub const Stream = struct {
 
     /// Later work on this stream waits for the event.
     pub fn wait(stream: Stream, event: Event, said: ?*Diagnostics) Error!void {
-        try event.check_context(stream.ctx, said);
+        try event.inContext(stream.ctx, said);
         try check(c.spark_stream_wait_event(stream.ctx.raw, stream.raw, event.raw, target(said)));
     }
 
@@ -66,74 +83,20 @@ pub const Stream = struct {
 
     /// Records what `work` enqueues on this stream instead of running it. An error of `work` ends the capture.
     pub fn capture(stream: Stream, comptime work: anytype, args: anytype, said: ?*Diagnostics) !Graph {
-        try check(c.spark_graph_begin(stream.ctx.raw, stream.raw, null, target(said)));
-        @call(.auto, work, args) catch |err| {
-            var half: Graph = .{ .ctx = stream.ctx, .raw = 0 };
-            if (c.spark_graph_end(stream.ctx.raw, stream.raw, &half.raw, null) == c.SPARK_OK) half.deinit();
-            return err;
-        };
+        return stream.captureIn(.thread_local, work, args, said);
+    }
+
+    /// The same in another mode than `.thread_local`.
+    pub fn captureIn(
+        stream: Stream,
+        mode: graphs.CaptureMode,
+        comptime work: anytype,
+        args: anytype,
+        said: ?*Diagnostics,
+    ) !Graph {
+        try graphs.record(stream, mode, work, args, said);
         var graph: Graph = .{ .ctx = stream.ctx, .raw = 0 };
         try check(c.spark_graph_end(stream.ctx.raw, stream.raw, &graph.raw, target(said)));
         return graph;
-    }
-};
-
-/// A point in the work of a stream.
-pub const Event = struct {
-    ctx: Context,
-    raw: c.spark_event,
-
-    pub fn init(ctx: Context, said: ?*Diagnostics) Error!Event {
-        var raw: c.spark_event = 0;
-        try check(c.spark_event_create(ctx.raw, null, &raw, target(said)));
-        return .{ .ctx = ctx, .raw = raw };
-    }
-
-    pub fn deinit(event: *Event) void {
-        _ = c.spark_event_destroy(event.ctx.raw, event.raw, null);
-        event.* = .{ .ctx = ended, .raw = 0 };
-    }
-
-    pub fn record(event: Event, stream: Stream, said: ?*Diagnostics) Error!void {
-        try event.check_context(stream.ctx, said);
-        try check(c.spark_event_record(event.ctx.raw, event.raw, stream.raw, target(said)));
-    }
-
-    pub fn synchronize(event: Event, said: ?*Diagnostics) Error!void {
-        try check(c.spark_event_synchronize(event.ctx.raw, event.raw, target(said)));
-    }
-
-    pub fn isDone(event: Event, said: ?*Diagnostics) Error!bool {
-        var done: u32 = 0;
-        try check(c.spark_event_query(event.ctx.raw, event.raw, &done, target(said)));
-        return done != 0;
-    }
-
-    /// Milliseconds from another event to this one, both finished.
-    pub fn since(event: Event, begin: Event, said: ?*Diagnostics) Error!f32 {
-        var milliseconds: f32 = 0;
-        try event.check_context(begin.ctx, said);
-        try check(c.spark_event_elapsed(event.ctx.raw, begin.raw, event.raw, &milliseconds, target(said)));
-        return milliseconds;
-    }
-
-    fn check_context(event: Event, ctx: Context, said: ?*Diagnostics) Error!void {
-        try call.sameContext(event.ctx, ctx, "the event", .{}, said);
-    }
-};
-
-/// Recorded work. What it uses must outlive it.
-pub const Graph = struct {
-    ctx: Context,
-    raw: c.spark_graph,
-
-    pub fn launch(graph: Graph, stream: Stream, said: ?*Diagnostics) Error!void {
-        try call.sameContext(graph.ctx, stream.ctx, "the graph", .{}, said);
-        try check(c.spark_graph_launch(graph.ctx.raw, graph.raw, stream.raw, target(said)));
-    }
-
-    pub fn deinit(graph: *Graph) void {
-        _ = c.spark_graph_destroy(graph.ctx.raw, graph.raw, null);
-        graph.* = .{ .ctx = ended, .raw = 0 };
     }
 };

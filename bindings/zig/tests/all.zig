@@ -3,5 +3,6 @@
 test {
     _ = @import("memory.zig");
     _ = @import("misuse.zig");
+    _ = @import("serving.zig");
     _ = @import("threads.zig");
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Contexts, and the order in which things of a context end.
 use crate::error::{check, field_text, Result};
+use crate::memory::Memory;
 use crate::stream::StreamInner;
-use crate::{Error, Status};
+use crate::{ordered, Error, Status};
 use libspark_sys as sys;
 use std::any::Any;
 use std::mem::size_of;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 /// A context of the library on one device. A clone is the same context; it ends with the last thing made in it.
 ///
@@ -123,7 +124,8 @@ impl Context {
         let mut raw = std::ptr::null_mut();
         // SAFETY: the pointers live for the call.
         check(|err| unsafe { sys::spark_context_create(&desc, &mut raw, err) })?;
-        let shared = Shared { raw, captures: RwLock::default(), deferred: Mutex::default() };
+        let (captures, deferred, expected) = Default::default();
+        let shared = Shared { raw, captures, deferred, expected };
         Ok(Context { shared: Arc::new(shared) })
     }
 
@@ -177,8 +179,10 @@ pub(crate) struct Shared {
     /// Held for reading while work is enqueued, for writing where a capture begins or ends: so that each piece of work
     /// is known to every capture that may have recorded it.
     pub captures: RwLock<Vec<Arc<Record>>>,
-    /// What was dropped during a capture: waiting for a stream or freeing memory would break it.
+    /// What was dropped during a capture, or under one of another context that forbids it.
     deferred: Mutex<Vec<Leaving>>,
+    /// Memory in the order of streams that may not have come to it.
+    pub expected: Mutex<Vec<Weak<Memory>>>,
 }
 
 // SAFETY: the library allows every call on one context from any thread at any time, but for destroying it, which the
@@ -188,8 +192,14 @@ unsafe impl Sync for Shared {}
 
 pub(crate) enum What {
     Memory(u64),
+    /// Memory that is freed in the order of a stream.
+    Ordered(u64, Arc<StreamInner>),
+    Pinned(u64),
     Graph(u64),
-    Stream { raw: u64, owned: bool },
+    Stream {
+        raw: u64,
+        owned: bool,
+    },
 }
 
 /// A thing that is to be freed when the work of some streams is done.
@@ -208,9 +218,12 @@ impl Shared {
         self.captures.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a capture.
+    /// Begins a capture. What it records may run on any stream, so memory that is expected has to be there.
     pub fn begin(&self, call: impl FnOnce(*mut sys::spark_error) -> sys::spark_status) -> Result<Arc<Record>> {
+        let mut expected = Vec::new(); // ends after the lock, for it may be the last owner
         let mut captures = self.captures.write().unwrap_or_else(PoisonError::into_inner);
+        expected.extend(std::mem::take(&mut *lock(&self.expected)).iter().filter_map(Weak::upgrade));
+        expected.iter().for_each(|memory| memory.settle());
         check(call)?;
         captures.push(Arc::default());
         Ok(captures[captures.len() - 1].clone())
@@ -225,40 +238,58 @@ impl Shared {
         let mut captures = self.captures.write().unwrap_or_else(PoisonError::into_inner);
         let outcome = check(call);
         captures.retain(|other| !Arc::ptr_eq(other, record));
-        let waiting = if captures.is_empty() { std::mem::take(&mut *lock(&self.deferred)) } else { Vec::new() };
         drop(captures);
-        waiting.into_iter().for_each(|leaving| self.leave(leaving));
+        self.sweep();
         outcome
     }
 
     /// Frees a thing when the work that uses it is done: at once, or after the captures in progress. What cannot be
     /// waited for (a device that failed) is leaked.
     pub fn leave(&self, leaving: Leaving) {
+        lock(&self.deferred).push(leaving);
+        self.sweep();
+    }
+
+    /// Frees what was left, unless a capture is in progress. Under a capture of another context it may be refused, and
+    /// is tried again with the next thing that ends.
+    fn sweep(&self) {
+        let mut over = Vec::new(); // what it keeps may end other things: after the lock
         let captures = self.reading();
         if !captures.is_empty() {
-            lock(&self.deferred).push(leaving);
             return;
         }
-        let done = leaving.after.iter().all(|stream| self.wait(stream.raw).is_ok());
-        let freed = done && self.free(&leaving.what).is_ok();
-        drop(captures); // what follows may end other things
-        if !freed {
-            std::mem::forget(leaving.kept);
+        let waiting = std::mem::take(&mut *lock(&self.deferred));
+        for mut leaving in waiting {
+            match self.free(&leaving) {
+                Err(error) if error.status() == Status::INVALID_CAPTURE => lock(&self.deferred).push(leaving),
+                outcome => {
+                    if outcome.is_err() {
+                        std::mem::forget(std::mem::take(&mut leaving.kept));
+                    }
+                    over.push(leaving);
+                }
+            }
         }
+        drop(captures);
     }
 
-    fn wait(&self, stream: u64) -> Result<()> {
-        // SAFETY: the context is live, and so is the stream: its owner waits, or is kept by who waits.
-        check(|err| unsafe { sys::spark_stream_synchronize(self.raw, stream, err) })
-    }
-
-    fn free(&self, what: &What) -> Result<()> {
+    fn free(&self, Leaving { what, after, .. }: &Leaving) -> Result<()> {
+        if let What::Ordered(address, stream) = what {
+            match ordered::free(*address, stream, after) {
+                Err(error) if error.status() != Status::INVALID_CAPTURE => {} // as the others, then
+                outcome => return outcome,
+            }
+        }
+        after.iter().try_for_each(|stream| stream.wait())?;
         // SAFETY: each of these is freed once, by its owner's end, after the work that used it.
         match *what {
-            What::Memory(address) => check(|err| unsafe { sys::spark_mem_free(self.raw, address, err) }),
+            What::Memory(address) | What::Ordered(address, _) => {
+                check(|err| unsafe { sys::spark_mem_free(self.raw, address, err) })
+            }
+            What::Pinned(address) => check(|err| unsafe { sys::spark_host_free(self.raw, address as *mut _, err) }),
             What::Graph(raw) => check(|err| unsafe { sys::spark_graph_destroy(self.raw, raw, err) }),
             What::Stream { raw, owned } => {
-                self.wait(raw)?;
+                check(|err| unsafe { sys::spark_stream_synchronize(self.raw, raw, err) })?;
                 if !owned {
                     return Ok(());
                 }

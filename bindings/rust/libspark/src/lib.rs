@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! GPU kernels for language models, safely.
 //!
-//! [`Context`], [`Stream`], [`DeviceBuffer`] and [`Graph`] own what they stand for; [`TensorView`] and
-//! [`TensorViewMut`] borrow it; each operator has a builder in [`ops`] with the names of the C fields. Whatever the
+//! [`Context`], [`Stream`], [`DeviceBuffer`], [`PinnedBuffer`] and [`Graph`] own what they stand for; [`TensorView`]
+//! and [`TensorViewMut`] borrow it; each operator has a builder in [`ops`] with the names of the C fields. Whatever the
 //! library refuses is an [`Error`] with its sentence. Everything here may be shared between threads.
 //!
 //! ```
@@ -38,6 +38,13 @@
 //! Some kernels need device memory for what lies between their inputs and outputs. [`OpInfo::workspace_size`] says how
 //! much; a [`Workspace`] is that memory, for all calls on one stream. A launch that lacks it is refused.
 //!
+//! # Serving
+//!
+//! Copies from and to a [`PinnedBuffer`] run beside the host: [`DeviceBuffer::write_async`] and
+//! [`DeviceBuffer::read_async`]. [`DeviceBuffer::uninit_async`] and [`DeviceBuffer::free_async`] allocate in the order
+//! of a stream. [`StreamOptions`], [`EventOptions`] and [`CaptureMode`] describe streams, events and captures,
+//! [`Graph::update`] changes a graph in place, and [`DeviceBuffer::copy_from_peer`] copies between devices.
+//!
 //! # Beside other software
 //!
 //! `as_raw` of each object gives its handle as an integer, the way C has it. The other way, `from_raw` is `unsafe`:
@@ -51,12 +58,17 @@ mod codes;
 mod context;
 mod element;
 mod error;
+mod event;
 #[rustfmt::skip]
 mod generated;
+mod graph;
 mod log;
 mod memory;
 #[rustfmt::skip]
 pub mod ops;
+mod ordered;
+mod peer;
+mod pinned;
 mod quant;
 mod reflect;
 mod stream;
@@ -66,13 +78,16 @@ pub use call::OpInfo;
 pub use context::{device_count, device_info, Arch, Context, DeviceInfo};
 pub use element::{Bool8, E2M1x2, E2M3x4, E3M2x4, Element, I4x2, Tf32, U4x2, BF16, E4M3, E5M2, F16, UE4M3, UE8M0};
 pub use error::{Error, Result};
+pub use event::{Event, EventOptions};
 pub use generated::{Dtype, Record, ScaleLayout, Scheme, Status};
+pub use graph::{CaptureMode, Graph};
 pub use libspark_sys as sys;
 pub use log::{set_log, LogLevel, LogSink};
 pub use memory::{DeviceBuffer, Workspace};
+pub use pinned::PinnedBuffer;
 pub use quant::Quant;
 pub use reflect::{operator, operators, Field, Form, Operator};
-pub use stream::{Event, Graph, Stream};
+pub use stream::{Stream, StreamOptions};
 pub use tensor::{TensorView, TensorViewMut};
 
 /// The version of the library that runs: major * 10000 + minor * 100 + patch.

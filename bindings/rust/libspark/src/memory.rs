@@ -2,6 +2,7 @@
 //! Device memory with an owner.
 use crate::context::{lock, Leaving, Shared, What};
 use crate::error::{check, Result};
+use crate::ordered::Order;
 use crate::stream::{remember, StreamInner};
 use crate::{Context, Element, Error, Status, Stream};
 use libspark_sys as sys;
@@ -14,12 +15,28 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Memory {
     pub shared: Arc<Shared>,
     pub address: u64,
+    /// It is the host's.
+    pinned: bool,
     owned: AtomicBool,
     used: Mutex<Vec<Arc<StreamInner>>>,
+    pub order: Order,
 }
 
 impl Memory {
-    pub fn used_on(&self, stream: &Stream) {
+    pub fn device(ctx: &Context, address: u64, order: Order) -> Arc<Memory> {
+        Memory::new(ctx, address, false, order)
+    }
+
+    pub fn pinned(ctx: &Context, address: u64) -> Arc<Memory> {
+        Memory::new(ctx, address, true, Order::default())
+    }
+
+    fn new(ctx: &Context, address: u64, pinned: bool, order: Order) -> Arc<Memory> {
+        let (shared, owned) = (ctx.shared.clone(), AtomicBool::new(true));
+        Arc::new(Memory { shared, address, pinned, owned, used: Mutex::default(), order })
+    }
+
+    pub fn used_on(&self, stream: &Arc<StreamInner>) {
         remember(&mut lock(&self.used), stream);
     }
 }
@@ -28,7 +45,12 @@ impl Drop for Memory {
     fn drop(&mut self) {
         if *self.owned.get_mut() {
             let after = std::mem::take(&mut *lock(&self.used));
-            self.shared.leave(Leaving { what: What::Memory(self.address), after, kept: Vec::new() });
+            let what = match self.order.last() {
+                Some(stream) => What::Ordered(self.address, stream),
+                None if self.pinned => What::Pinned(self.address),
+                None => What::Memory(self.address),
+            };
+            self.shared.leave(Leaving { what, after, kept: Vec::new() });
         }
     }
 }
@@ -60,14 +82,11 @@ pub struct DeviceBuffer<T: Element> {
 impl<T: Element> DeviceBuffer<T> {
     /// Memory with whatever was in it. The emulator reports what reads it before it was written.
     pub fn uninit(ctx: &Context, len: usize) -> Result<DeviceBuffer<T>> {
-        let bytes = len
-            .checked_mul(size_of::<T>())
-            .filter(|&bytes| bytes <= isize::MAX as usize)
-            .ok_or_else(|| Error::new(Status::INVALID_VALUE, format!("len is {len}; more than can be addressed")))?;
+        let bytes = bytes_of::<T>(len)?;
         let mut address = 0;
         // SAFETY: the context is live, and the pointers live for the call.
-        check(|err| unsafe { sys::spark_mem_alloc(ctx.as_raw(), bytes as u64, &mut address, err) })?;
-        Ok(DeviceBuffer::own(ctx, address, len))
+        check(|err| unsafe { sys::spark_mem_alloc(ctx.as_raw(), bytes, &mut address, err) })?;
+        Ok(DeviceBuffer::own(Memory::device(ctx, address, Order::default()), len))
     }
 
     /// Memory full of zeros, when this returns.
@@ -91,12 +110,10 @@ impl<T: Element> DeviceBuffer<T> {
     /// `address` is what the driver gave for `len` values of `T` or more, in this context's CUcontext, and nothing
     /// else frees it.
     pub unsafe fn from_raw(ctx: &Context, address: u64, len: usize) -> DeviceBuffer<T> {
-        DeviceBuffer::own(ctx, address, len)
+        DeviceBuffer::own(Memory::device(ctx, address, Order::default()), len)
     }
 
-    fn own(ctx: &Context, address: u64, len: usize) -> DeviceBuffer<T> {
-        let (shared, owned) = (ctx.shared.clone(), AtomicBool::new(true));
-        let memory = Arc::new(Memory { shared, address, owned, used: Mutex::default() });
+    pub(crate) fn own(memory: Arc<Memory>, len: usize) -> DeviceBuffer<T> {
         DeviceBuffer { memory, len, kind: PhantomData }
     }
 
@@ -157,15 +174,20 @@ impl<T: Element> DeviceBuffer<T> {
 
     /// Enqueues a copy of a buffer of the same length.
     pub fn copy_from(&mut self, stream: &Stream, source: &DeviceBuffer<T>) -> Result<()> {
-        if source.len != self.len {
-            let message = format!("source has {} values; {} wanted", source.len, self.len);
-            return Err(Error::new(Status::INVALID_SHAPE, message));
-        }
+        self.as_long_as(source)?;
         let (to, from, bytes) = (self.as_raw(), source.as_raw(), (self.len * size_of::<T>()) as u64);
         stream.enqueue(&[&self.memory, &source.memory], None, |ctx, stream, err| {
             // SAFETY: context and stream are live, and both allocations have so many bytes, until the copy is done.
             unsafe { sys::spark_mem_copy(ctx, to, from, bytes, stream, err) }
         })
+    }
+
+    pub(crate) fn as_long_as(&self, source: &DeviceBuffer<T>) -> Result<()> {
+        if source.len != self.len {
+            let message = format!("source has {} values; {} wanted", source.len, self.len);
+            return Err(Error::new(Status::INVALID_SHAPE, message));
+        }
+        Ok(())
     }
 
     /// Enqueues setting every byte.
@@ -178,12 +200,9 @@ impl<T: Element> DeviceBuffer<T> {
     }
 
     /// The address of value `at`, of which `count` are inside.
-    fn place(&self, stream: &Stream, at: usize, count: usize) -> Result<u64> {
+    pub(crate) fn place(&self, stream: &Stream, at: usize, count: usize) -> Result<u64> {
         stream.inner.shared.same(&self.memory.shared, "the buffer")?;
-        if at > self.len || count > self.len - at {
-            let message = format!("{count} values from value {at} on; the buffer has {}", self.len);
-            return Err(Error::new(Status::INVALID_BOUNDS, message));
-        }
+        within(at, count, self.len)?;
         Ok(self.memory.address + (at * size_of::<T>()) as u64)
     }
 }
@@ -192,6 +211,22 @@ impl<T: Element> std::fmt::Debug for DeviceBuffer<T> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "DeviceBuffer({:?}, {} at {:#x})", T::DTYPE, self.len, self.memory.address)
     }
+}
+
+/// The bytes of so many values.
+pub(crate) fn bytes_of<T>(len: usize) -> Result<u64> {
+    let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize);
+    let refused = || Error::new(Status::INVALID_VALUE, format!("len is {len}; more than can be addressed"));
+    bytes.map(|bytes| bytes as u64).ok_or_else(refused)
+}
+
+/// An error unless `count` values from `at` on are inside a buffer.
+pub(crate) fn within(at: usize, count: usize, len: usize) -> Result<()> {
+    if at > len || count > len - at {
+        let message = format!("{count} values from value {at} on; the buffer has {len}");
+        return Err(Error::new(Status::INVALID_BOUNDS, message));
+    }
+    Ok(())
 }
 
 /// Memory that operators may use on one stream while they run. Calls on one stream follow each other, so all of them
