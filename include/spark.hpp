@@ -213,11 +213,16 @@ public:
         if (owned_ && raw_ != 0) End(ctx_.get(), raw_, nullptr);
     }
 
-    /// The driver's handle, or the device address, as an integer.
+    /// The library's handle, or the device address, as an integer.
     std::uint64_t get() const noexcept { return raw_; }
     const context& ctx() const noexcept { return ctx_; }
 
 protected:
+    template <class Ask> std::uint64_t native_of(Ask&& ask) const {
+        std::uint64_t native = 0;
+        check([&](spark_error* err) { return ask(ctx_.get(), raw_, &native, err); });
+        return native;
+    }
     owner(context ctx, std::uint64_t raw, bool owned) : ctx_(std::move(ctx)), raw_(raw), owned_(owned) {}
     template <class Make> owner(const context& ctx, Make&& make) : ctx_(ctx), raw_(0), owned_(true) {
         check([&](spark_error* err) { return make(ctx.get(), &raw_, err); });
@@ -248,6 +253,8 @@ public:
         check([&](spark_error* err) { return spark_event_query(ctx().get(), get(), &done, err); });
         return done != 0;
     }
+    /// The CUevent as an integer, for other software. It stays this object's.
+    std::uint64_t native() const { return native_of(spark_event_native); }
     /// Milliseconds from `begin` to this one; both have been recorded and are done.
     float since(const event& begin) const {
         float took = 0;
@@ -260,6 +267,8 @@ public:
 class graph : public owner<spark_graph_destroy> {
 public:
     inline void launch(const stream& on) const;
+    /// The CUgraphExec as an integer, for other software. It stays this object's.
+    std::uint64_t native() const { return native_of(spark_graph_native); }
 
 private:
     friend class stream;
@@ -277,6 +286,8 @@ public:
     /// A CUstream of somebody else's, as an integer; 0 is the legacy default stream. It stays theirs.
     static stream borrow(const context& ctx, spark_stream raw) { return stream(ctx, raw); }
 
+    /// The CUstream as an integer, for other software. It stays this object's, or whose it is.
+    std::uint64_t native() const { return native_of(spark_stream_native); }
     void synchronize() const {
         check([&](spark_error* err) { return spark_stream_synchronize(ctx().get(), get(), err); });
     }

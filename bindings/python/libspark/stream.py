@@ -114,8 +114,13 @@ class Stream:
                 sparkc.spark_stream_destroy(ctx, handle)
             self.ctx.leave(destroy)
 
+    @property
+    def native(self) -> int:
+        """The CUstream as an integer, for other software. It stays this stream's."""
+        return sparkc.spark_stream_native(self.ctx.handle, self.live())
+
     def __cuda_stream__(self) -> Tuple[int, int]:
-        return 0, self.live()
+        return 0, self.native
 
     def __del__(self) -> None:
         if self.handle:
@@ -150,6 +155,11 @@ class Graph:
         self._used.add(stream)
         stream.keep(self)
         sparkc.spark_graph_launch(self.ctx.handle, self.handle, stream.live())
+
+    @property
+    def native(self) -> int:
+        """The CUgraphExec as an integer, for other software. It stays this graph's."""
+        return sparkc.spark_graph_native(self.ctx.handle, self.handle)
 
     def _look_again(self, stream: Stream) -> None:
         """Its memory is still there, and used on this stream from now on."""
@@ -186,6 +196,11 @@ class Event:
         self.ctx = ctx or default_context()
         self.handle = sparkc.spark_event_create(self.ctx.handle, None)
         self.ctx.adopt(self)
+
+    @property
+    def native(self) -> int:
+        """The CUevent as an integer, for other software. It stays this event's."""
+        return sparkc.spark_event_native(self.ctx.handle, self.handle)
 
     def record(self, stream: Stream) -> None:
         """It is done when the stream's work up to here is."""

@@ -13,7 +13,7 @@ const target = errors.target;
 /// What an ended handle holds: the library refuses it.
 const ended: Context = .{ .raw = null };
 
-/// Runs work in order. `raw` is the CUstream as an integer, for other software, and may come from there.
+/// Runs work in order. `raw` is the handle of the C library, or a CUstream of other software as an integer.
 pub const Stream = struct {
     ctx: Context,
     raw: c.spark_stream,
@@ -27,6 +27,13 @@ pub const Stream = struct {
     pub fn deinit(stream: *Stream) void {
         _ = c.spark_stream_destroy(stream.ctx.raw, stream.raw, null);
         stream.* = .{ .ctx = ended, .raw = 0 };
+    }
+
+    /// The CUstream as an integer, for other software.
+    pub fn native(stream: Stream, said: ?*Diagnostics) Error!u64 {
+        var number: u64 = 0;
+        try check(c.spark_stream_native(stream.ctx.raw, stream.raw, &number, target(said)));
+        return number;
     }
 
     /// Waits for all work.
@@ -94,6 +101,13 @@ pub const Event = struct {
         event.* = .{ .ctx = ended, .raw = 0 };
     }
 
+    /// The CUevent as an integer, for other software.
+    pub fn native(event: Event, said: ?*Diagnostics) Error!u64 {
+        var number: u64 = 0;
+        try check(c.spark_event_native(event.ctx.raw, event.raw, &number, target(said)));
+        return number;
+    }
+
     pub fn record(event: Event, stream: Stream, said: ?*Diagnostics) Error!void {
         try event.check_context(stream.ctx, said);
         try check(c.spark_event_record(event.ctx.raw, event.raw, stream.raw, target(said)));
@@ -130,6 +144,13 @@ pub const Graph = struct {
     pub fn launch(graph: Graph, stream: Stream, said: ?*Diagnostics) Error!void {
         try call.sameContext(graph.ctx, stream.ctx, "the graph", .{}, said);
         try check(c.spark_graph_launch(graph.ctx.raw, graph.raw, stream.raw, target(said)));
+    }
+
+    /// The CUgraphExec as an integer, for other software.
+    pub fn native(graph: Graph, said: ?*Diagnostics) Error!u64 {
+        var number: u64 = 0;
+        try check(c.spark_graph_native(graph.ctx.raw, graph.raw, &number, target(said)));
+        return number;
     }
 
     pub fn deinit(graph: *Graph) void {

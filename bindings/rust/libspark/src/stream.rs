@@ -49,9 +49,17 @@ impl Stream {
         Stream { inner: Arc::new(StreamInner { shared: ctx.shared.clone(), raw, owned, capturing }) }
     }
 
-    /// The CUstream as an integer, for other software. It stays this object's.
+    /// The handle of the C library, or the number that it was made from. It stays this object's.
     pub fn as_raw(&self) -> u64 {
         self.inner.raw
+    }
+
+    /// The CUstream as an integer, for other software, as cudarc's. It stays this object's.
+    pub fn native(&self) -> Result<u64> {
+        let (ctx, mut native) = (self.context_raw(), 0);
+        // SAFETY: context and stream are live, and the pointers live for the call.
+        check(|err| unsafe { sys::spark_stream_native(ctx, self.inner.raw, &mut native, err) })?;
+        Ok(native)
     }
 
     /// The context it belongs to.
@@ -231,9 +239,17 @@ impl Graph {
         })
     }
 
-    /// The CUgraphExec as an integer. It stays this object's.
+    /// The handle of the C library. It stays this object's.
     pub fn as_raw(&self) -> u64 {
         self.inner.raw
+    }
+
+    /// The CUgraphExec as an integer, for other software. It stays this object's.
+    pub fn native(&self) -> Result<u64> {
+        let (ctx, mut native) = (self.inner.shared.raw, 0);
+        // SAFETY: context and graph are live, and the pointers live for the call.
+        check(|err| unsafe { sys::spark_graph_native(ctx, self.inner.raw, &mut native, err) })?;
+        Ok(native)
     }
 }
 
@@ -302,9 +318,17 @@ impl Event {
         Ok(milliseconds)
     }
 
-    /// The CUevent as an integer. It stays this object's.
+    /// The handle of the C library. It stays this object's.
     pub fn as_raw(&self) -> u64 {
         self.inner.raw
+    }
+
+    /// The CUevent as an integer, for other software. It stays this object's.
+    pub fn native(&self) -> Result<u64> {
+        let (ctx, mut native) = (self.inner.shared.raw, 0);
+        // SAFETY: context and event are live, and the pointers live for the call.
+        check(|err| unsafe { sys::spark_event_native(ctx, self.inner.raw, &mut native, err) })?;
+        Ok(native)
     }
 }
 
