@@ -23,7 +23,10 @@
  *   Memory      The library never allocates device memory by itself. Tensors and workspace belong to the caller
  *               and must live until the work on the stream has finished. Structures may be reused on return.
  *   Streams     0 and 1: the legacy default stream of the context. 2: the per-thread default stream.
- *               Any other value: a CUstream as an integer, from spark_stream_create or from elsewhere.
+ *               Any other value: a handle from spark_stream_create, or a CUstream of other software as an integer.
+ *   Handles     Contexts, streams, events and graphs of this library are numbers that no address is, and none is
+ *               given twice. One that was destroyed, is of another kind or context, or was never given, is refused
+ *               with SPARK_ERR_INVALID_HANDLE. Of a CUstream or CUevent the library cannot tell whether it lives.
  */
 #ifndef SPARK_H_
 #define SPARK_H_
@@ -52,8 +55,8 @@ extern "C" {
 
 typedef uint64_t spark_devptr; /* a device address; 0 = none */
 typedef uint64_t spark_stream; /* see "Streams" above */
-typedef uint64_t spark_event;  /* a CUevent as an integer */
-typedef uint64_t spark_graph;  /* an executable graph, from spark_graph_end */
+typedef uint64_t spark_event;  /* from spark_event_create, or a CUevent of other software as an integer */
+typedef uint64_t spark_graph;  /* from spark_graph_end */
 
 /* The result of a call. Thousands are the category, the rest is the reason; values are never renumbered. */
 typedef enum spark_status {
@@ -61,7 +64,7 @@ typedef enum spark_status {
 
     SPARK_ERR_INVALID = 1000,             /* 1000: the caller's mistake */
     SPARK_ERR_INVALID_NULL = 1001,        /* a required pointer, tensor or device address is missing */
-    SPARK_ERR_INVALID_HANDLE = 1002,      /* not a live context of this library */
+    SPARK_ERR_INVALID_HANDLE = 1002,      /* not a live context, stream, event or graph, or one of another context */
     SPARK_ERR_INVALID_STRUCT_SIZE = 1003, /* struct_size is 0, too small, too large, or the unknown tail is not zero */
     SPARK_ERR_INVALID_RESERVED = 1004,    /* a reserved field, an unknown flag or an unused field is not zero */
     SPARK_ERR_INVALID_SHAPE = 1005,       /* rank, dimension, or disagreement between two shapes */
@@ -70,7 +73,7 @@ typedef enum spark_status {
     SPARK_ERR_INVALID_ALIGNMENT = 1008,   /* an address is not a multiple of what is needed */
     SPARK_ERR_INVALID_OVERLAP = 1009,     /* an output or the workspace shares bytes with a tensor */
     SPARK_ERR_INVALID_BOUNDS = 1010,      /* size_bytes is smaller than what shape and strides reach */
-    SPARK_ERR_INVALID_DEVICE = 1011,      /* no such device, or a stream of another one */
+    SPARK_ERR_INVALID_DEVICE = 1011,      /* no such device, or a CUstream of another CUcontext */
     SPARK_ERR_WORKSPACE_TOO_SMALL = 1012, /* see spark_op_info.workspace_size */
     SPARK_ERR_BUFFER_TOO_SMALL = 1013,    /* a host buffer is too small; the needed size has been written */
     SPARK_ERR_INVALID_VALUE = 1014,       /* a scalar, an enum or a kernel id is outside its range */
@@ -452,7 +455,8 @@ SPARK_API spark_status spark_device_query(int32_t device, spark_device_info *inf
 
 /* Makes a context: immutable, shared by any number of threads. At most 64 live at a time. */
 SPARK_API spark_status spark_context_create(const spark_context_desc *desc, spark_context **out, spark_error *err);
-/* NULL and dead contexts are ignored: a handle is never given twice. Work in flight goes on. */
+/* Destroys its streams, events and graphs too. NULL and dead contexts are ignored: a handle is never given twice. Work
+ * in flight goes on. */
 SPARK_API void spark_context_destroy(spark_context *ctx);
 /* The device of a context. An offline context fills what its arch tells, with device -1. */
 SPARK_API spark_status spark_context_device(spark_context *ctx, spark_device_info *info, spark_error *err);
@@ -517,8 +521,11 @@ SPARK_API spark_status spark_mem_copy_peer(spark_context *dst_ctx, spark_devptr 
 /* desc NULL: zeros, a stream that does not wait for the legacy default stream. */
 SPARK_API spark_status spark_stream_create(spark_context *ctx, const spark_stream_desc *desc, spark_stream *out,
                                            spark_error *err);
-/* 0, 1 and 2 are ignored. */
+/* 0, 1 and 2 are ignored; a CUstream of other software is refused. Work in flight goes on. */
 SPARK_API spark_status spark_stream_destroy(spark_context *ctx, spark_stream stream, spark_error *err);
+/* The CUstream, as an integer, for other software. It lives as long as the stream. What is no handle of this library
+ * (0, 1, 2, a CUstream) is given back as it is. */
+SPARK_API spark_status spark_stream_native(spark_context *ctx, spark_stream stream, uint64_t *native, spark_error *err);
 SPARK_API spark_status spark_stream_synchronize(spark_context *ctx, spark_stream stream, spark_error *err);
 /* done becomes 1 if all work has finished, 0 if not. */
 SPARK_API spark_status spark_stream_query(spark_context *ctx, spark_stream stream, uint32_t *done, spark_error *err);
@@ -528,7 +535,10 @@ SPARK_API spark_status spark_stream_wait_event(spark_context *ctx, spark_stream 
 /* desc NULL: zeros, an event that can be timed. */
 SPARK_API spark_status spark_event_create(spark_context *ctx, const spark_event_desc *desc, spark_event *out,
                                           spark_error *err);
+/* 0 is ignored; a CUevent of other software is refused. Streams that wait for it still do. */
 SPARK_API spark_status spark_event_destroy(spark_context *ctx, spark_event event, spark_error *err);
+/* The CUevent, as an integer, for other software. It lives as long as the event. A CUevent is given back as it is. */
+SPARK_API spark_status spark_event_native(spark_context *ctx, spark_event event, uint64_t *native, spark_error *err);
 SPARK_API spark_status spark_event_record(spark_context *ctx, spark_event event, spark_stream stream, spark_error *err);
 SPARK_API spark_status spark_event_synchronize(spark_context *ctx, spark_event event, spark_error *err);
 SPARK_API spark_status spark_event_query(spark_context *ctx, spark_event event, uint32_t *done, spark_error *err);
@@ -547,6 +557,9 @@ SPARK_API spark_status spark_graph_end(spark_context *ctx, spark_stream stream, 
 SPARK_API spark_status spark_graph_end_update(spark_context *ctx, spark_stream stream, spark_graph graph,
                                               spark_error *err);
 SPARK_API spark_status spark_graph_launch(spark_context *ctx, spark_graph graph, spark_stream stream, spark_error *err);
+/* The CUgraphExec, as an integer, for other software. It lives as long as the graph. */
+SPARK_API spark_status spark_graph_native(spark_context *ctx, spark_graph graph, uint64_t *native, spark_error *err);
+/* 0 is ignored. */
 SPARK_API spark_status spark_graph_destroy(spark_context *ctx, spark_graph graph, spark_error *err);
 
 /* ---- operators, generic ----------------------------------------------------------------------------------- */

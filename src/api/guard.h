@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "ops/common/validate.h"
-#include "runtime/context.h"
+#include "runtime/objects.h"
 
 namespace spark {
 
@@ -26,6 +26,16 @@ template <class Body> spark_status in_context(spark_context* handle, bool online
 
 template <class Body> spark_status on_device(spark_context* handle, spark_error* err, Body&& body) {
     return in_context(handle, true, err, body);
+}
+
+// The same for calls on a stream as well.
+template <class Body>
+spark_status on_stream(spark_context* handle, spark_stream stream, spark_error* err, Body&& body) {
+    return on_device(handle, err, [&](Context& ctx, Report& report) {
+        Stream found;
+        spark_status s = found.find(ctx, stream, "stream", report);
+        return s != SPARK_OK ? s : body(ctx, found, report);
+    });
 }
 
 inline spark_status need_pointer(const void* pointer, const char* name, Report& report) {

@@ -41,56 +41,59 @@ spark_status spark_mem_info(spark_context* ctx, uint64_t* free_bytes, uint64_t* 
 
 spark_status spark_mem_copy_to_device(spark_context* ctx, spark_devptr dst, const void* src, uint64_t bytes,
                                       spark_stream stream, spark_error* err) {
-    return on_device(ctx, err, [&](Context& c, Report& r) {
+    return on_stream(ctx, stream, err, [&](Context& c, const Stream& on, Report& r) {
         spark_status s = bytes != 0 ? need_pointer(src, "src", r) : SPARK_OK;
-        return s != SPARK_OK ? s : copy_to_device(c, dst, src, bytes, stream, true, r);
+        return s != SPARK_OK ? s : copy_to_device(c, dst, src, bytes, on, true, r);
     });
 }
 
 spark_status spark_mem_copy_to_host(spark_context* ctx, void* dst, spark_devptr src, uint64_t bytes,
                                     spark_stream stream, spark_error* err) {
-    return on_device(ctx, err, [&](Context& c, Report& r) {
+    return on_stream(ctx, stream, err, [&](Context& c, const Stream& on, Report& r) {
         spark_status s = bytes != 0 ? need_pointer(dst, "dst", r) : SPARK_OK;
-        return s != SPARK_OK ? s : copy_to_host(c, dst, src, bytes, stream, true, r);
+        return s != SPARK_OK ? s : copy_to_host(c, dst, src, bytes, on, true, r);
     });
 }
 
 spark_status spark_mem_copy_to_device_async(spark_context* ctx, spark_devptr dst, const void* src, uint64_t bytes,
                                             spark_stream stream, spark_error* err) {
-    return on_device(ctx, err, [&](Context& c, Report& r) {
+    return on_stream(ctx, stream, err, [&](Context& c, const Stream& on, Report& r) {
         spark_status s = bytes != 0 ? need_pointer(src, "src", r) : SPARK_OK;
-        return s != SPARK_OK ? s : copy_to_device(c, dst, src, bytes, stream, false, r);
+        return s != SPARK_OK ? s : copy_to_device(c, dst, src, bytes, on, false, r);
     });
 }
 
 spark_status spark_mem_copy_to_host_async(spark_context* ctx, void* dst, spark_devptr src, uint64_t bytes,
                                           spark_stream stream, spark_error* err) {
-    return on_device(ctx, err, [&](Context& c, Report& r) {
+    return on_stream(ctx, stream, err, [&](Context& c, const Stream& on, Report& r) {
         spark_status s = bytes != 0 ? need_pointer(dst, "dst", r) : SPARK_OK;
-        return s != SPARK_OK ? s : copy_to_host(c, dst, src, bytes, stream, false, r);
+        return s != SPARK_OK ? s : copy_to_host(c, dst, src, bytes, on, false, r);
     });
 }
 
 spark_status spark_mem_copy(spark_context* ctx, spark_devptr dst, spark_devptr src, uint64_t bytes, spark_stream stream,
                             spark_error* err) {
-    return on_device(ctx, err, [&](Context& c, Report& r) { return copy(c, dst, src, bytes, stream, r); });
+    return on_stream(ctx, stream, err,
+                     [&](Context& c, const Stream& on, Report& r) { return copy(c, dst, src, bytes, on, r); });
 }
 
 spark_status spark_mem_set(spark_context* ctx, spark_devptr dst, uint32_t value, uint64_t bytes, spark_stream stream,
                            spark_error* err) {
-    return on_device(ctx, err, [&](Context& c, Report& r) { return set(c, dst, value, bytes, stream, r); });
+    return on_stream(ctx, stream, err,
+                     [&](Context& c, const Stream& on, Report& r) { return set(c, dst, value, bytes, on, r); });
 }
 
 spark_status spark_mem_alloc_async(spark_context* ctx, uint64_t bytes, spark_stream stream, spark_devptr* out,
                                    spark_error* err) {
-    return on_device(ctx, err, [&](Context& c, Report& r) {
+    return on_stream(ctx, stream, err, [&](Context& c, const Stream& on, Report& r) {
         spark_status s = need_pointer(out, "out", r);
-        return s != SPARK_OK ? s : mem_alloc_async(c, bytes, stream, *out, r);
+        return s != SPARK_OK ? s : mem_alloc_async(c, bytes, on, *out, r);
     });
 }
 
 spark_status spark_mem_free_async(spark_context* ctx, spark_devptr data, spark_stream stream, spark_error* err) {
-    return on_device(ctx, err, [&](Context& c, Report& r) { return mem_free_async(c, data, stream, r); });
+    return on_stream(ctx, stream, err,
+                     [&](Context& c, const Stream& on, Report& r) { return mem_free_async(c, data, on, r); });
 }
 
 spark_status spark_host_alloc(spark_context* ctx, uint64_t bytes, void** out, spark_error* err) {
@@ -118,7 +121,9 @@ spark_status spark_peer_enable(spark_context* ctx, spark_context* peer, spark_er
 spark_status spark_mem_copy_peer(spark_context* dst_ctx, spark_devptr dst, spark_context* src_ctx, spark_devptr src,
                                  uint64_t bytes, spark_stream stream, spark_error* err) {
     return on_devices(dst_ctx, src_ctx, err, [&](Context& c, Context& other, Report& r) {
-        return copy_peer({c, other}, dst, src, bytes, stream, r);
+        Stream on;
+        if (spark_status s = on.find(c, stream, "stream", r, &other)) return s;
+        return copy_peer({c, other}, dst, src, bytes, on, r);
     });
 }
 

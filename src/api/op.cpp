@@ -89,7 +89,9 @@ spark_status run(Context& ctx, const Arguments& args, const spark_exec* exec, Re
     Plan plan;
     make_plan(call, call.row, where.workspace, plan);
     if (spark_status s = check_workspace(where, plan.workspace_size, call.bound, report)) return s;
-    return call.row == nullptr ? SPARK_OK : launch(ctx, where.stream, plan, report);
+    Stream stream;
+    if (spark_status s = stream.find(ctx, where.stream, "exec.stream", report)) return s;
+    return call.row == nullptr ? SPARK_OK : launch(ctx, stream, plan, report);
 }
 
 spark_status list(Context& ctx, const spark_args* args, spark_op_info* infos, uint32_t capacity, uint32_t* count,

@@ -1,42 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of contexts.
+// Making, finding and ending contexts.
 #include "runtime/context.h"
 
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 
+#include "runtime/objects.h"
 #include "spark_kernels.h"
 
 namespace spark {
 namespace {
 
-// What Context::handle holds while no context lives in the slot. No handle is that small.
-enum State : uint64_t { EMPTY, BUSY };
-
-constexpr uint64_t MARK = 0x5ca9, MARK_SHIFT = 48, COUNT_SHIFT = 6, COUNT_MASK = (uint64_t{1} << 42) - 1;
-static_assert(MAX_CONTEXTS == 1 << COUNT_SHIFT && sizeof(spark_context*) == sizeof(uint64_t));
-
-constinit Context slots[MAX_CONTEXTS]{};
-constinit std::atomic<uint64_t> contexts_made{0};
+constinit Context contexts[MAX_CONTEXTS]{};
+static_assert(sizeof(spark_context*) == sizeof(uint64_t));
 
 Context* claim() {
-    for (Context& slot : slots) {
-        uint64_t expected = EMPTY;
-        if (slot.handle.compare_exchange_strong(expected, BUSY)) return &slot;
+    for (Context& ctx : contexts) {
+        if (!ctx.taken.exchange(true, std::memory_order_acquire)) return &ctx;
     }
     return nullptr;
 }
 
-uint64_t new_handle(const Context& slot) {
-    uint64_t count = contexts_made.fetch_add(1, std::memory_order_relaxed) & COUNT_MASK;
-    return MARK << MARK_SHIFT | count << COUNT_SHIFT | static_cast<uint64_t>(&slot - slots);
-}
-
-// The slot that a handle names, whoever lives there; any number names one.
-Context& slot_of(uint64_t handle) { return slots[handle % MAX_CONTEXTS]; }
-
-bool is_handle(uint64_t number) { return number >> MARK_SHIFT == MARK; }
+uint64_t number(spark_context* handle) { return reinterpret_cast<uint64_t>(handle); }
 
 spark_status open_offline(const spark_context_desc& desc, Context& ctx, Report& report) {
     if (!arch_supported(desc.offline_arch)) {
@@ -101,7 +86,7 @@ spark_status prepare_dispatch(Context& ctx, Report& report) {
     return SPARK_OK;
 }
 
-// Gives back what the slot holds, and the slot.
+// Gives back what the context holds, and its place.
 void close(Context& ctx) {
     if (ctx.libraries != nullptr && ctx.driver != nullptr) {
         for (size_t i = 0; i < kernels::all().size(); ++i) {
@@ -118,7 +103,7 @@ void close(Context& ctx) {
     ctx.driver = nullptr;
     ctx.owns_primary = false;
     pthread_mutex_destroy(&ctx.load_mutex);
-    ctx.handle.store(EMPTY, std::memory_order_release);
+    ctx.taken.store(false, std::memory_order_release);
 }
 
 } // namespace
@@ -129,36 +114,37 @@ spark_status context_create(const spark_context_desc& desc, spark_context*& out,
     if (ctx == nullptr)
         return report.fail(SPARK_ERR_UNSUPPORTED, "%u contexts are alive; at most %u may be", MAX_CONTEXTS,
                            MAX_CONTEXTS);
+    Slot* slot = nullptr;
     ctx->info = {};
     ctx->info.struct_size = sizeof ctx->info;
     ctx->owns_primary = false;
     pthread_mutex_init(&ctx->load_mutex, nullptr);
     spark_status status = desc.offline_arch != 0 ? open_offline(desc, *ctx, report) : open_device(desc, *ctx, report);
     if (status == SPARK_OK) status = prepare_dispatch(*ctx, report);
+    if (status == SPARK_OK) status = slot_take(slot, report);
     if (status != SPARK_OK) {
         close(*ctx);
         return status;
     }
-    uint64_t handle = new_handle(*ctx);
-    ctx->handle.store(handle, std::memory_order_release);
-    out = reinterpret_cast<spark_context*>(handle);
+    out = reinterpret_cast<spark_context*>(slot_fill(*slot, Kind::CONTEXT, ctx, nullptr));
     return SPARK_OK;
 }
 
 void context_destroy(spark_context* handle) {
-    auto number = reinterpret_cast<uint64_t>(handle);
-    Context& ctx = slot_of(number);
-    if (is_handle(number) && ctx.handle.compare_exchange_strong(number, BUSY)) close(ctx);
+    Slot* slot = slot_end(number(handle), Kind::CONTEXT);
+    if (slot == nullptr) return;
+    auto& ctx = *static_cast<Context*>(slot->object);
+    if (ctx.driver != nullptr) objects_destroy(ctx);
+    close(ctx);
+    slot_give_back(*slot);
 }
 
 spark_status context_find(spark_context* handle, bool online, Context*& out, Report& report) {
     if (handle == nullptr)
         return report.fail(SPARK_ERR_INVALID_HANDLE, "ctx is NULL; a context from spark_context_create wanted");
-    auto number = reinterpret_cast<uint64_t>(handle);
-    Context& ctx = slot_of(number);
-    if (!is_handle(number) || ctx.handle.load(std::memory_order_acquire) != number) {
-        return report.fail(SPARK_ERR_INVALID_HANDLE, "ctx is not a live context of this library");
-    }
+    const Slot* slot = slot_find(number(handle), Kind::CONTEXT);
+    if (slot == nullptr) return refuse_handle(number(handle), Kind::CONTEXT, "ctx", report);
+    auto& ctx = *static_cast<Context*>(slot->object);
     if (online && ctx.driver == nullptr) {
         return report.fail(SPARK_ERR_NO_DEVICE, "ctx is offline (arch %u): it answers query, explain and kernels only",
                            arch_of(ctx.info));

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: a table of 64 slots that is never freed, so that a destroyed or foreign handle is recognised without
-// touching freed memory. A context is immutable after creation but for its cache of loaded kernels.
-//
-// The public handle is a number, not an address: a mark that no address has, a count of contexts, the slot.
-//
-//     0x5ca9        count       slot          A count is never given twice, so a handle dies with its context,
-//     16 bits       42 bits     6 bits        whoever has the slot next.
+// Contexts: immutable after creation but for the cache of loaded kernels. At most 64 live; their memory is never
+// freed. The public spark_context* is a handle (handles.h), not an address.
 #pragma once
 
 #include <pthread.h>
@@ -20,8 +15,8 @@ namespace spark {
 constexpr uint32_t MAX_CONTEXTS = 64;
 
 struct Context {
-    std::atomic<uint64_t> handle; // of the context that lives here; else one of context.cpp's states
-    const Driver* driver;         // nullptr = offline
+    std::atomic<bool> taken;
+    const Driver* driver; // nullptr = offline
     void* cu_context;
     bool owns_primary;
     int device; // the driver's number

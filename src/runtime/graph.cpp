@@ -37,7 +37,7 @@ spark_status not_updated(const Driver& d, void* graph, const GraphUpdateResult& 
 
 } // namespace
 
-spark_status graph_begin(const Context& ctx, spark_stream stream, const spark_graph_desc& desc, Report& report) {
+spark_status graph_begin(const Context& ctx, const Stream& stream, const spark_graph_desc& desc, Report& report) {
     if (spark_status s = check_flags(desc.flags, 0, report)) return s;
     if (spark_status s = check_reserved(desc.reserved, report)) return s;
     if (desc.mode > SPARK_CAPTURE_RELAXED) {
@@ -47,28 +47,27 @@ spark_status graph_begin(const Context& ctx, spark_stream stream, const spark_gr
     return capture_begin(ctx, stream, desc.mode, report);
 }
 
-spark_status graph_end(const Context& ctx, spark_stream stream, spark_graph& out, Report& report) {
-    void *graph = nullptr, *exec = nullptr;
-    if (spark_status s = capture_end(ctx, stream, graph, report)) return s;
-    spark_status s = within(ctx, "making a graph of a capture", report, [&](const Driver& d) {
-        int code = d.graph_instantiate(&exec, graph, 0);
-        d.graph_destroy(graph);
-        return code;
+spark_status graph_end(const Context& ctx, const Stream& stream, spark_graph& out, Report& report) {
+    return object_make(ctx, Kind::GRAPH, out, report, [&](void*& made) {
+        void* graph = nullptr;
+        if (spark_status s = capture_end(ctx, stream, graph, report)) return s;
+        return within(ctx, "making a graph of a capture", report, [&](const Driver& d) {
+            int code = d.graph_instantiate(&made, graph, 0);
+            d.graph_destroy(graph);
+            return code;
+        });
     });
-    if (s == SPARK_OK) out = integer(exec);
-    return s;
 }
 
-spark_status graph_end_update(const Context& ctx, spark_stream stream, spark_graph graph, Report& report) {
+spark_status graph_end_update(const Context& ctx, const Stream& stream, const Graph& graph, Report& report) {
     const Driver& d = *ctx.driver;
-    if (spark_status s = check_handle(graph, "graph", report)) return s;
     if (spark_status s = check_symbol(d.graph_update, DRIVER_NAMES.graph_update, report)) return s;
     void* recorded = nullptr;
     if (spark_status s = capture_end(ctx, stream, recorded, report)) return s;
     spark_status refusal = SPARK_OK;
     spark_status s = within(ctx, "updating a graph", report, [&](const Driver&) {
         GraphUpdateResult found{};
-        int code = d.graph_update(native(graph), recorded, &found);
+        int code = d.graph_update(graph.native(), recorded, &found);
         if (code == DRIVER_UPDATE_FAILED) {
             refusal = not_updated(d, recorded, found, report);
             report.set_driver_code(code);
@@ -80,17 +79,11 @@ spark_status graph_end_update(const Context& ctx, spark_stream stream, spark_gra
     return s != SPARK_OK ? s : refusal;
 }
 
-spark_status graph_launch(const Context& ctx, spark_graph graph, spark_stream stream, Report& report) {
-    if (spark_status s = check_handle(graph, "graph", report)) return s;
+spark_status graph_launch(const Context& ctx, const Graph& graph, const Stream& stream, Report& report) {
     if (spark_status s = refuse_implicit(ctx, stream, "launching a graph", report)) return s;
+    if (spark_status s = refuse_nested(ctx, stream, report)) return s;
     return within(ctx, "launching a graph", report,
-                  [&](const Driver& d) { return d.graph_launch(native(graph), native(stream)); });
-}
-
-spark_status graph_destroy(const Context& ctx, spark_graph graph, Report& report) {
-    if (graph == 0) return SPARK_OK;
-    return within(ctx, "destroying a graph", report,
-                  [&](const Driver& d) { return d.graph_exec_destroy(native(graph)); });
+                  [&](const Driver& d) { return d.graph_launch(graph.native(), stream.native()); });
 }
 
 } // namespace spark

@@ -8,25 +8,24 @@
 namespace spark {
 namespace {
 
-constexpr spark_stream LAST_NAMED_STREAM = 2; // 0, 1, 2 are the default streams of any context
-
-spark_status check_stream(const Context& ctx, spark_stream stream, Report& report) {
+// Of a stream that other software made, the driver knows the context.
+spark_status check_stream(const Context& ctx, const Stream& stream, Report& report) {
     const Driver& d = *ctx.driver;
-    if (stream <= LAST_NAMED_STREAM || d.stream_context == nullptr) return SPARK_OK;
+    if (!stream.is_foreign() || d.stream_context == nullptr) return SPARK_OK;
     void* owner = nullptr;
-    if (int code = d.stream_context(reinterpret_cast<void*>(stream), &owner)) {
+    if (int code = d.stream_context(stream.native(), &owner)) {
         return driver_failed(d, code, "looking up exec.stream", report);
     }
     if (owner == ctx.cu_context) return SPARK_OK;
     return report.fail(SPARK_ERR_INVALID_DEVICE, "exec.stream 0x%llx belongs to another driver context than ctx",
-                       static_cast<unsigned long long>(stream));
+                       stream.handle());
 }
 
-spark_status load_unless_capturing(Context& ctx, spark_stream stream, const Kernel& kernel, void*& handle,
+spark_status load_unless_capturing(Context& ctx, const Stream& stream, const Kernel& kernel, void*& handle,
                                    Report& report) {
     const Driver& d = *ctx.driver;
     int capturing = 0;
-    if (int code = d.stream_capturing(reinterpret_cast<void*>(stream), &capturing)) {
+    if (int code = d.stream_capturing(stream.native(), &capturing)) {
         return driver_failed(d, code, "asking whether exec.stream is capturing", report);
     }
     if (capturing != 0) {
@@ -38,14 +37,14 @@ spark_status load_unless_capturing(Context& ctx, spark_stream stream, const Kern
     return load(ctx, kernel, handle, report);
 }
 
-spark_status enqueue(const Context& ctx, spark_stream stream, const Launch& work, Report& report) {
+spark_status enqueue(const Context& ctx, const Stream& stream, const Launch& work, Report& report) {
     const Driver& d = *ctx.driver;
     size_t bytes = work.kernel->param_bytes;
     void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), const_cast<std::byte*>(work.params), // buffer
                      reinterpret_cast<void*>(uintptr_t{2}), &bytes,                              // its size
                      nullptr};
     int code = d.launch_kernel(loaded(ctx, *work.kernel), work.grid.x, work.grid.y, work.grid.z, work.kernel->block, 1,
-                               1, work.smem, reinterpret_cast<void*>(stream), nullptr, extra);
+                               1, work.smem, stream.native(), nullptr, extra);
     return code == DRIVER_OK ? SPARK_OK : driver_failed(d, code, work.kernel->name, report);
 }
 
@@ -66,7 +65,7 @@ bool loaded(const Context& ctx, const Plan& plan) {
     return plan.count != 0;
 }
 
-spark_status launch(Context& ctx, spark_stream stream, const Plan& plan, Report& report) {
+spark_status launch(Context& ctx, const Stream& stream, const Plan& plan, Report& report) {
     if (spark_status s = check_stream(ctx, stream, report)) return s;
     if (spark_status s = refuse_implicit(ctx, stream, "a launch", report)) return s;
     Current current(ctx);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/module.h"
+#include "runtime/objects.h"
 
 namespace spark {
 
@@ -43,6 +44,6 @@ bool loaded(const Context& ctx, const Plan& plan);
 
 // Enqueues all of it, or nothing if a kernel cannot be had. Loads code if needed, but never on a capturing stream
 // (SPARK_ERR_NOT_PREPARED).
-spark_status launch(Context& ctx, spark_stream stream, const Plan& plan, Report& report);
+spark_status launch(Context& ctx, const Stream& stream, const Plan& plan, Report& report);
 
 } // namespace spark

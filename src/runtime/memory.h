@@ -2,26 +2,26 @@
 // Memory, peers, streams, events and graphs: thin calls on the driver, inside a context. Used by api/ only.
 #pragma once
 
-#include "runtime/context.h"
+#include "runtime/objects.h"
 
 namespace spark {
 
 spark_status mem_alloc(const Context& ctx, uint64_t bytes, spark_devptr& out, Report& report);
 spark_status mem_free(const Context& ctx, spark_devptr data, Report& report);
-spark_status mem_alloc_async(const Context& ctx, uint64_t bytes, spark_stream stream, spark_devptr& out,
+spark_status mem_alloc_async(const Context& ctx, uint64_t bytes, const Stream& stream, spark_devptr& out,
                              Report& report);
-spark_status mem_free_async(const Context& ctx, spark_devptr data, spark_stream stream, Report& report);
+spark_status mem_free_async(const Context& ctx, spark_devptr data, const Stream& stream, Report& report);
 spark_status host_alloc(const Context& ctx, uint64_t bytes, void*& out, Report& report);
 spark_status host_free(const Context& ctx, void* data, Report& report);
 spark_status mem_info(const Context& ctx, uint64_t& free_bytes, uint64_t& total_bytes, Report& report);
 // `wait`: until the copy is done, so that the host memory is free, or filled, on return.
-spark_status copy_to_device(const Context& ctx, spark_devptr dst, const void* src, uint64_t bytes, spark_stream stream,
+spark_status copy_to_device(const Context& ctx, spark_devptr dst, const void* src, uint64_t bytes, const Stream& stream,
                             bool wait, Report& report);
-spark_status copy_to_host(const Context& ctx, void* dst, spark_devptr src, uint64_t bytes, spark_stream stream,
+spark_status copy_to_host(const Context& ctx, void* dst, spark_devptr src, uint64_t bytes, const Stream& stream,
                           bool wait, Report& report);
-spark_status copy(const Context& ctx, spark_devptr dst, spark_devptr src, uint64_t bytes, spark_stream stream,
+spark_status copy(const Context& ctx, spark_devptr dst, spark_devptr src, uint64_t bytes, const Stream& stream,
                   Report& report);
-spark_status set(const Context& ctx, spark_devptr dst, uint32_t value, uint64_t bytes, spark_stream stream,
+spark_status set(const Context& ctx, spark_devptr dst, uint32_t value, uint64_t bytes, const Stream& stream,
                  Report& report);
 
 spark_status peer_can_access(const Context& ctx, const Context& peer, uint32_t& can, Report& report);
@@ -29,26 +29,24 @@ spark_status peer_enable(const Context& ctx, const Context& peer, Report& report
 struct Peers {
     const Context &dst, &src;
 };
-spark_status copy_peer(const Peers& peers, spark_devptr dst, spark_devptr src, uint64_t bytes, spark_stream stream,
+spark_status copy_peer(const Peers& peers, spark_devptr dst, spark_devptr src, uint64_t bytes, const Stream& stream,
                        Report& report);
 
 spark_status stream_create(const Context& ctx, const spark_stream_desc& desc, spark_stream& out, Report& report);
-spark_status stream_destroy(const Context& ctx, spark_stream stream, Report& report);
-spark_status stream_synchronize(const Context& ctx, spark_stream stream, Report& report);
-spark_status stream_query(const Context& ctx, spark_stream stream, uint32_t& done, Report& report);
-spark_status stream_wait_event(const Context& ctx, spark_stream stream, spark_event event, Report& report);
+spark_status stream_synchronize(const Context& ctx, const Stream& stream, Report& report);
+spark_status stream_query(const Context& ctx, const Stream& stream, uint32_t& done, Report& report);
+spark_status stream_wait_event(const Context& ctx, const Stream& stream, const Event& event, Report& report);
 
 spark_status event_create(const Context& ctx, const spark_event_desc& desc, spark_event& out, Report& report);
-spark_status event_destroy(const Context& ctx, spark_event event, Report& report);
-spark_status event_record(const Context& ctx, spark_event event, spark_stream stream, Report& report);
-spark_status event_synchronize(const Context& ctx, spark_event event, Report& report);
-spark_status event_query(const Context& ctx, spark_event event, uint32_t& done, Report& report);
-spark_status event_elapsed(const Context& ctx, spark_event begin, spark_event end, float& milliseconds, Report& report);
+spark_status event_record(const Context& ctx, const Event& event, const Stream& stream, Report& report);
+spark_status event_synchronize(const Context& ctx, const Event& event, Report& report);
+spark_status event_query(const Context& ctx, const Event& event, uint32_t& done, Report& report);
+spark_status event_elapsed(const Context& ctx, const Event& begin, const Event& end, float& milliseconds,
+                           Report& report);
 
-spark_status graph_begin(const Context& ctx, spark_stream stream, const spark_graph_desc& desc, Report& report);
-spark_status graph_end(const Context& ctx, spark_stream stream, spark_graph& out, Report& report);
-spark_status graph_end_update(const Context& ctx, spark_stream stream, spark_graph graph, Report& report);
-spark_status graph_launch(const Context& ctx, spark_graph graph, spark_stream stream, Report& report);
-spark_status graph_destroy(const Context& ctx, spark_graph graph, Report& report);
+spark_status graph_begin(const Context& ctx, const Stream& stream, const spark_graph_desc& desc, Report& report);
+spark_status graph_end(const Context& ctx, const Stream& stream, spark_graph& out, Report& report);
+spark_status graph_end_update(const Context& ctx, const Stream& stream, const Graph& graph, Report& report);
+spark_status graph_launch(const Context& ctx, const Graph& graph, const Stream& stream, Report& report);
 
 } // namespace spark

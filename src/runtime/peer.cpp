@@ -33,14 +33,14 @@ spark_status peer_enable(const Context& ctx, const Context& peer, Report& report
     });
 }
 
-spark_status copy_peer(const Peers& peers, spark_devptr dst, spark_devptr src, uint64_t bytes, spark_stream stream,
+spark_status copy_peer(const Peers& peers, spark_devptr dst, spark_devptr src, uint64_t bytes, const Stream& stream,
                        Report& report) {
     const Context& ctx = peers.dst;
     if (bytes == 0) return SPARK_OK;
     if (spark_status s = check_symbol(ctx.driver->copy_peer, DRIVER_NAMES.copy_peer, report)) return s;
     if (spark_status s = refuse_implicit(ctx, stream, "copying between devices", report)) return s;
     return within(ctx, "copying between devices", report, [&](const Driver& d) {
-        return d.copy_peer(dst, ctx.cu_context, src, peers.src.cu_context, bytes, native(stream));
+        return d.copy_peer(dst, ctx.cu_context, src, peers.src.cu_context, bytes, stream.native());
     });
 }
 

@@ -7,18 +7,10 @@
 
 namespace spark {
 
-// Streams, events and graphs travel as integers through the ABI.
-inline void* native(uint64_t handle) { return reinterpret_cast<void*>(handle); }
-inline uint64_t integer(void* handle) { return reinterpret_cast<uint64_t>(handle); }
-
 template <class Calls> spark_status within(const Context& ctx, const char* what, Report& report, Calls&& calls) {
     Current current(ctx);
     int code = current.code() != DRIVER_OK ? current.code() : calls(*ctx.driver);
     return code == DRIVER_OK ? SPARK_OK : driver_failed(*ctx.driver, code, what, report);
-}
-
-inline spark_status check_handle(uint64_t handle, const char* name, Report& report) {
-    return handle != 0 ? SPARK_OK : report.fail(SPARK_ERR_INVALID_NULL, "%s is 0; a handle wanted", name);
 }
 
 inline spark_status check_flags(uint32_t flags, uint32_t known, Report& report) {

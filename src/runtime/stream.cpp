@@ -8,7 +8,6 @@ namespace spark {
 namespace {
 
 enum : unsigned { STREAM_NON_BLOCKING = 1, EVENT_BLOCKING_SYNC = 1, EVENT_DISABLE_TIMING = 2 };
-constexpr spark_stream LAST_NAMED_STREAM = 2;
 
 // "Not ready" is an answer here, not an error.
 template <class Query>
@@ -29,7 +28,6 @@ spark_status stream_create(const Context& ctx, const spark_stream_desc& desc, sp
     if (spark_status s = check_flags(desc.flags, SPARK_STREAM_BLOCKING, report)) return s;
     if (spark_status s = check_reserved(desc.reserved, report)) return s;
     int least = 0, most = 0;
-    void* made = nullptr;
     spark_status s = within(ctx, "asking for the priorities of streams", report,
                             [&](const Driver& d) { return d.stream_priorities(&least, &most); });
     if (s != SPARK_OK) return s;
@@ -39,81 +37,66 @@ spark_status stream_create(const Context& ctx, const spark_stream_desc& desc, sp
                            least);
     }
     unsigned flags = (desc.flags & SPARK_STREAM_BLOCKING) != 0 ? 0 : STREAM_NON_BLOCKING;
-    s = within(ctx, "making a stream", report,
-               [&](const Driver& d) { return d.stream_create(&made, flags, desc.priority); });
-    if (s == SPARK_OK) out = integer(made);
-    return s;
+    return object_make(ctx, Kind::STREAM, out, report, [&](void*& made) {
+        return within(ctx, "making a stream", report,
+                      [&](const Driver& d) { return d.stream_create(&made, flags, desc.priority); });
+    });
 }
 
-spark_status stream_destroy(const Context& ctx, spark_stream stream, Report& report) {
-    if (stream <= LAST_NAMED_STREAM) return SPARK_OK;
-    capture_forget(ctx, stream);
-    return within(ctx, "destroying a stream", report,
-                  [&](const Driver& d) { return d.stream_destroy(native(stream)); });
-}
-
-spark_status stream_synchronize(const Context& ctx, spark_stream stream, Report& report) {
+spark_status stream_synchronize(const Context& ctx, const Stream& stream, Report& report) {
     if (spark_status s = refuse_on_capturing(ctx, stream, "waiting for a stream", report)) return s;
     return within(ctx, "waiting for a stream", report,
-                  [&](const Driver& d) { return d.stream_synchronize(native(stream)); });
+                  [&](const Driver& d) { return d.stream_synchronize(stream.native()); });
 }
 
-spark_status stream_query(const Context& ctx, spark_stream stream, uint32_t& done, Report& report) {
+spark_status stream_query(const Context& ctx, const Stream& stream, uint32_t& done, Report& report) {
     if (spark_status s = refuse_on_capturing(ctx, stream, "asking a stream", report)) return s;
-    return query(ctx, "asking a stream", done, report, [&](const Driver& d) { return d.stream_query(native(stream)); });
+    return query(ctx, "asking a stream", done, report,
+                 [&](const Driver& d) { return d.stream_query(stream.native()); });
 }
 
-spark_status stream_wait_event(const Context& ctx, spark_stream stream, spark_event event, Report& report) {
-    if (spark_status s = check_handle(event, "event", report)) return s;
+spark_status stream_wait_event(const Context& ctx, const Stream& stream, const Event& event, Report& report) {
     if (spark_status s = refuse_implicit(ctx, stream, "waiting for an event", report)) return s;
+    if (spark_status s = refuse_outside(ctx, stream, event, report)) return s;
     return within(ctx, "making a stream wait", report,
-                  [&](const Driver& d) { return d.stream_wait_event(native(stream), native(event), 0); });
+                  [&](const Driver& d) { return d.stream_wait_event(stream.native(), event.native(), 0); });
 }
 
 spark_status event_create(const Context& ctx, const spark_event_desc& desc, spark_event& out, Report& report) {
     if (spark_status s = check_flags(desc.flags, SPARK_EVENT_NO_TIMING | SPARK_EVENT_BLOCKING_SYNC, report)) return s;
     unsigned flags = ((desc.flags & SPARK_EVENT_NO_TIMING) != 0 ? EVENT_DISABLE_TIMING : 0u) |
                      ((desc.flags & SPARK_EVENT_BLOCKING_SYNC) != 0 ? EVENT_BLOCKING_SYNC : 0u);
-    void* made = nullptr;
-    spark_status s =
-        within(ctx, "making an event", report, [&](const Driver& d) { return d.event_create(&made, flags); });
-    if (s == SPARK_OK) out = integer(made);
-    return s;
+    return object_make(ctx, Kind::EVENT, out, report, [&](void*& made) {
+        return within(ctx, "making an event", report, [&](const Driver& d) { return d.event_create(&made, flags); });
+    });
 }
 
-spark_status event_destroy(const Context& ctx, spark_event event, Report& report) {
-    if (event == 0) return SPARK_OK;
-    return within(ctx, "destroying an event", report, [&](const Driver& d) { return d.event_destroy(native(event)); });
-}
-
-spark_status event_record(const Context& ctx, spark_event event, spark_stream stream, Report& report) {
-    if (spark_status s = check_handle(event, "event", report)) return s;
+spark_status event_record(const Context& ctx, const Event& event, const Stream& stream, Report& report) {
     if (spark_status s = refuse_implicit(ctx, stream, "recording an event", report)) return s;
-    return within(ctx, "recording an event", report,
-                  [&](const Driver& d) { return d.event_record(native(event), native(stream)); });
+    return capture_record(ctx, event, stream, report);
 }
 
-spark_status event_synchronize(const Context& ctx, spark_event event, Report& report) {
-    if (spark_status s = check_handle(event, "event", report)) return s;
+spark_status event_synchronize(const Context& ctx, const Event& event, Report& report) {
     if (spark_status s = refuse_in_capture(ctx, "waiting for an event", report)) return s;
+    if (spark_status s = refuse_captured(ctx, event, "event", "waiting for", report)) return s;
     return within(ctx, "waiting for an event", report,
-                  [&](const Driver& d) { return d.event_synchronize(native(event)); });
+                  [&](const Driver& d) { return d.event_synchronize(event.native()); });
 }
 
-spark_status event_query(const Context& ctx, spark_event event, uint32_t& done, Report& report) {
-    if (spark_status s = check_handle(event, "event", report)) return s;
+spark_status event_query(const Context& ctx, const Event& event, uint32_t& done, Report& report) {
     if (spark_status s = refuse_in_capture(ctx, "asking an event", report)) return s;
-    return query(ctx, "asking an event", done, report, [&](const Driver& d) { return d.event_query(native(event)); });
+    if (spark_status s = refuse_captured(ctx, event, "event", "asking", report)) return s;
+    return query(ctx, "asking an event", done, report, [&](const Driver& d) { return d.event_query(event.native()); });
 }
 
-spark_status event_elapsed(const Context& ctx, spark_event begin, spark_event end, float& milliseconds,
+spark_status event_elapsed(const Context& ctx, const Event& begin, const Event& end, float& milliseconds,
                            Report& report) {
-    if (spark_status s = check_handle(begin, "begin", report)) return s;
-    if (spark_status s = check_handle(end, "end", report)) return s;
+    if (spark_status s = refuse_captured(ctx, begin, "begin", "timing", report)) return s;
+    if (spark_status s = refuse_captured(ctx, end, "end", "timing", report)) return s;
     float value = 0;
     bool untimed = false;
     spark_status s = within(ctx, "timing two events", report, [&](const Driver& d) {
-        int code = d.event_elapsed(&value, native(begin), native(end));
+        int code = d.event_elapsed(&value, begin.native(), end.native());
         untimed = code == DRIVER_INVALID_HANDLE; // which says no more
         return untimed ? static_cast<int>(DRIVER_OK) : code;
     });

@@ -1,34 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What serving needs beside operators: descriptions of streams, events and captures, pinned memory and copies that do
 // not wait, allocation in stream order, peers, graphs that are updated, and captures that misuse does not end.
-#include "example.h"
-
-#include <cstring>
 #include <thread>
 
-// Last: cmocka defines fail() as a macro, which the C++ headers must not see.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "outcome.h"
 
 namespace {
-
-spark_context* g_ctx;
-spark_error g_err;
-
-void ok(spark_status got) {
-    if (got != SPARK_OK) fail_msg("%s: %s", spark_status_name(got), g_err.message);
-}
-
-// The call gave `wanted` and a sentence with `part` in it.
-void refused(spark_status got, spark_status wanted, const char* part) {
-    if (got != wanted) fail_msg("%s where \"%s\" was expected: %s", spark_status_name(got), part, g_err.message);
-    if (strstr(g_err.message, part) == nullptr) fail_msg("\"%s\" lacks \"%s\"", g_err.message, part);
-}
 
 spark_stream make_stream(const spark_stream_desc* desc = nullptr) {
     spark_stream made = 0;
@@ -229,6 +206,77 @@ void captures_survive_misuse(void**) {
     ok(spark_stream_destroy(g_ctx, stream, &g_err));
 }
 
+// What is asked of an event that was recorded in a capture, from the outside.
+void ask_of_captured(spark_event event, spark_stream other, const char* advice) {
+    const spark_status wanted = SPARK_ERR_INVALID_CAPTURE;
+    uint32_t done = 0;
+    float took = 0;
+    refused(spark_event_synchronize(g_ctx, event, &g_err), wanted, advice);
+    refused(spark_event_query(g_ctx, event, &done, &g_err), wanted, advice);
+    refused(spark_event_elapsed(g_ctx, event, event, &took, &g_err), wanted, advice);
+    if (other != 0) refused(spark_stream_wait_event(g_ctx, other, event, &g_err), wanted, advice);
+}
+
+void events_of_captures(void**) {
+    const spark_stream stream = make_stream(), other = make_stream(), second = make_stream();
+    const spark_event outside = make_event(), inside = make_event(), elsewhere = make_event(), never = make_event();
+    spark_devptr data = 0;
+    spark_graph graph = 0, unwanted = 0;
+    const spark_graph_desc relaxed{sizeof relaxed, 0, SPARK_CAPTURE_RELAXED, 0};
+    ok(spark_mem_alloc(g_ctx, 64, &data, &g_err));
+    ok(spark_event_record(g_ctx, outside, other, &g_err));
+    ok(spark_graph_begin(g_ctx, stream, nullptr, &g_err));
+    ok(spark_mem_set(g_ctx, data, 4, 64, stream, &g_err));
+    ok(spark_event_record(g_ctx, inside, stream, &g_err));
+    refused(spark_stream_wait_event(g_ctx, stream, outside, &g_err), SPARK_ERR_INVALID_CAPTURE,
+            "outside of the capture");
+    ok(spark_stream_wait_event(g_ctx, stream, never, &g_err));
+    std::thread([&] { ask_of_captured(inside, 0, "the capture goes on"); }).join();
+    ok(spark_graph_begin(g_ctx, second, &relaxed, &g_err));
+    ok(spark_event_record(g_ctx, elsewhere, second, &g_err));
+    refused(spark_stream_wait_event(g_ctx, stream, elsewhere, &g_err), SPARK_ERR_INVALID_CAPTURE, "in another capture");
+    refused(spark_stream_wait_event(g_ctx, second, inside, &g_err), SPARK_ERR_INVALID_CAPTURE, "in another capture");
+    ok(spark_graph_end(g_ctx, second, &unwanted, &g_err));
+    ok(spark_graph_end(g_ctx, stream, &graph, &g_err));
+    ok(spark_graph_launch(g_ctx, graph, stream, &g_err));
+    ok(spark_stream_synchronize(g_ctx, stream, &g_err));
+    assert_int_equal(byte_at(data), 4);
+    ask_of_captured(inside, other, "record it again");
+    ok(spark_event_record(g_ctx, inside, other, &g_err));
+    ok(spark_event_synchronize(g_ctx, inside, &g_err));
+    for (const spark_event old : {outside, inside, elsewhere, never}) ok(spark_event_destroy(g_ctx, old, &g_err));
+    for (const spark_graph old : {graph, unwanted}) ok(spark_graph_destroy(g_ctx, old, &g_err));
+    for (const spark_stream old : {stream, other, second}) ok(spark_stream_destroy(g_ctx, old, &g_err));
+    ok(spark_mem_free(g_ctx, data, &g_err));
+}
+
+// A card makes the one graph a part of the other; the emulator cannot, and the capture goes on.
+void graphs_in_captures(void**) {
+    const spark_stream stream = make_stream();
+    spark_device_info info{};
+    info.struct_size = sizeof info;
+    spark_devptr data = 0;
+    spark_graph inner = 0, outer = 0;
+    ok(spark_context_device(g_ctx, &info, &g_err));
+    ok(spark_mem_alloc(g_ctx, 64, &data, &g_err));
+    ok(spark_graph_begin(g_ctx, stream, nullptr, &g_err));
+    ok(spark_mem_set(g_ctx, data, 5, 32, stream, &g_err));
+    ok(spark_graph_end(g_ctx, stream, &inner, &g_err));
+    ok(spark_graph_begin(g_ctx, stream, nullptr, &g_err));
+    if (info.emulated != 0)
+        refused(spark_graph_launch(g_ctx, inner, stream, &g_err), SPARK_ERR_INVALID_CAPTURE, "the capture goes on");
+    ok(spark_mem_set(g_ctx, data + 32, 6, 32, stream, &g_err));
+    ok(spark_graph_end(g_ctx, stream, &outer, &g_err));
+    ok(spark_graph_launch(g_ctx, inner, stream, &g_err));
+    ok(spark_graph_launch(g_ctx, outer, stream, &g_err));
+    ok(spark_stream_synchronize(g_ctx, stream, &g_err));
+    assert_int_equal(byte_at(data), 5);
+    assert_int_equal(byte_at(data + 32), 6);
+    for (const spark_graph old : {inner, outer}) ok(spark_graph_destroy(g_ctx, old, &g_err));
+    ok(spark_mem_free(g_ctx, data, &g_err));
+    ok(spark_stream_destroy(g_ctx, stream, &g_err));
+}
+
 void capture_modes(void**) {
     const spark_stream stream = make_stream();
     spark_devptr data = 0;
@@ -306,17 +354,6 @@ void updated_graphs(void**) {
     ok(spark_stream_destroy(g_ctx, stream, &g_err));
 }
 
-int set_up(void**) {
-    g_err.struct_size = sizeof g_err;
-    g_ctx = api::make_context();
-    return g_ctx == nullptr;
-}
-
-int tear_down(void**) {
-    spark_context_destroy(g_ctx);
-    return 0;
-}
-
 } // namespace
 
 int main() {
@@ -327,6 +364,8 @@ int main() {
         cmocka_unit_test(full_devices),
         cmocka_unit_test(peers),
         cmocka_unit_test(captures_survive_misuse),
+        cmocka_unit_test(events_of_captures),
+        cmocka_unit_test(graphs_in_captures),
         cmocka_unit_test(capture_modes),
         cmocka_unit_test(default_stream_and_blocking_captures),
         cmocka_unit_test(updated_graphs),

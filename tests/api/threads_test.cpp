@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sixteen threads on one context, started together: every kernel is loaded once, every call succeeds, and under
-// ThreadSanitizer nothing races. Contexts come and go at the same time.
+// ThreadSanitizer nothing races. Contexts, streams and events come and go at the same time.
 #include "emulator.h"
 #include "example.h"
 
@@ -84,9 +84,58 @@ void contexts_come_and_go(void**) {
     assert_int_equal(together(work), 0);
 }
 
+// Each thread makes, uses and destroys what it finds in places that all of them share: every call succeeds, or finds
+// the handle dead. Nothing reaches the driver that another thread has destroyed.
+void handles_come_and_go(void**) {
+    constexpr uint32_t PLACES = 4, ROUNDS = 300;
+    spark_context* ctx = api::make_context();
+    assert_non_null(ctx);
+    std::atomic<spark_stream> streams[PLACES]{};
+    std::atomic<spark_event> events[PLACES]{};
+    std::atomic<uint32_t> seeds{1};
+    const auto wrong = [](spark_status got) { return got != SPARK_OK && got != SPARK_ERR_INVALID_HANDLE; };
+    const auto work = [&] {
+        uint32_t random = seeds.fetch_add(7919);
+        int failures = 0;
+        for (uint32_t round = 0; round < ROUNDS; ++round) {
+            random = random * 1664525 + 1013904223;
+            std::atomic<spark_stream>& stream = streams[random >> 16 & (PLACES - 1)];
+            std::atomic<spark_event>& event = events[random >> 20 & (PLACES - 1)];
+            uint32_t done = 0;
+            spark_stream made = 0, old = stream.load();
+            spark_event point = 0, passed = event.load();
+            switch (random >> 28) {
+            case 0:
+            case 1:
+                failures += spark_stream_create(ctx, nullptr, &made, nullptr) != SPARK_OK;
+                failures += wrong(spark_stream_destroy(ctx, stream.exchange(made), nullptr));
+                break;
+            case 2:
+            case 3:
+                failures += spark_event_create(ctx, nullptr, &point, nullptr) != SPARK_OK;
+                failures += wrong(spark_event_destroy(ctx, event.exchange(point), nullptr));
+                break;
+            case 4: failures += wrong(spark_stream_destroy(ctx, old, nullptr)); break;
+            case 5: failures += wrong(spark_event_destroy(ctx, passed, nullptr)); break;
+            case 6: failures += wrong(spark_stream_synchronize(ctx, old, nullptr)); break;
+            case 7: failures += wrong(spark_stream_query(ctx, old, &done, nullptr)); break;
+            default:
+                if (passed == 0) break;
+                failures += wrong(spark_event_record(ctx, passed, old, nullptr));
+                failures += wrong(spark_stream_wait_event(ctx, old, passed, nullptr));
+                failures += wrong(spark_event_query(ctx, passed, &done, nullptr));
+            }
+        }
+        return failures;
+    };
+    assert_int_equal(together(work), 0);
+    spark_context_destroy(ctx);
+}
+
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(one_context), cmocka_unit_test(contexts_come_and_go)};
+    const CMUnitTest tests[] = {cmocka_unit_test(one_context), cmocka_unit_test(contexts_come_and_go),
+                                cmocka_unit_test(handles_come_and_go)};
     return cmocka_run_group_tests_name("api.threads", tests, nullptr, nullptr);
 }

@@ -34,6 +34,7 @@ import sys
 import tempfile
 import time
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PHASES = ["cases", "both", "api", "repeats", "memcheck", "racecheck", "languages", "model"]
 API = ["api-contract", "api-negative", "api-launch", "api-threads"]
 SHARD = 16           # the fewest cases that one spark-check process takes
@@ -48,6 +49,21 @@ class Unusable(Exception):
 
 class CannotStart(Exception):
     """What the loader said."""
+
+
+PATH = re.compile(r"(?<![\w.~/-])/(?:[\w.@+~-]+/)+[\w.@+~-]+")  # absolute, of two names or more
+SYSTEM = ("/usr/", "/lib/", "/lib64/", "/opt/", "/etc/", "/proc/", "/sys/", "/dev/")
+
+
+def without_paths(text, root=ROOT):
+    """The text without the places of this machine, or of the one that built: a file of the tree keeps its path in the
+    tree, any other its name."""
+    def short(found):
+        path = found[0]
+        names = path.strip("/").split("/")
+        inside = ["/".join(names[i:]) for i in range(len(names)) if (root / names[i]).is_dir()]
+        return path if path.startswith(SYSTEM) else next((p for p in inside if (root / p).exists()), names[-1])
+    return PATH.sub(short, text)
 
 
 class Runner:
@@ -75,10 +91,10 @@ class Runner:
         self.running.add(child)
         try:
             said = child.communicate(timeout=limit)[0]
-            return child.returncode, said
+            return child.returncode, without_paths(said)
         except subprocess.TimeoutExpired:
             child.kill()
-            return None, child.communicate()[0]
+            return None, without_paths(child.communicate()[0])
         finally:
             self.running.discard(child)
 
@@ -113,7 +129,7 @@ def spark_check(runner, job, limit):
     if code == 77:
         raise Unusable(said.strip().splitlines()[-1])
     try:
-        results = json.loads(out.read_text())["results"]
+        results = json.loads(without_paths(out.read_text()))["results"]
     except (OSError, ValueError):
         results = []
     failed = any(r["status"] == "failed" for r in results)

@@ -115,6 +115,17 @@ class Card(unittest.TestCase):
         self.assertEqual((found["programs"], found["logits"]), (["c", "go", "zig"], "12"))
         self.assertEqual(found["failures"], ["zig: step 0: tokens [1, 2]\nlogits 13\n"])
 
+    def test_what_programs_say_names_no_place_of_a_machine(self):
+        said = {f"{ROOT}/tests/card/run.py:7: wrong": "tests/card/run.py:7: wrong",
+                "[ LINE ] --- /builds/42/spark/tests/card/run.py:7: error": "[ LINE ] --- tests/card/run.py:7: error",
+                "/models/tests/model.gguf is short": "model.gguf is short",
+                "see (/tmp/spark-card-1/out.json), ./bin/x": "see (out.json), ./bin/x",
+                "/usr/lib/libcuda.so.1, rope/odd 1/2, 3 GB/s": "/usr/lib/libcuda.so.1, rope/odd 1/2, 3 GB/s"}
+        self.assertEqual([card.without_paths(text) for text in said], list(said.values()))
+        runner = card.Runner.__new__(card.Runner)
+        runner.env, runner.running = {}, set()
+        self.assertEqual(runner.run(["/bin/echo", *said], 9), (0, " ".join(said.values()) + "\n"))
+
     def test_results_are_counted_by_operator_and_kernel(self):
         counted = card.counts([result("a"), result("b"), result("c", status="failed")])
         self.assertEqual(counted, {"rope": {"rope__plain": {"failed": 1, "passed": 2}}})

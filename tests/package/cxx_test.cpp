@@ -215,6 +215,9 @@ void what_is_borrowed_stays(void**) {
         const auto ctx = spark::context::borrow(f.ctx.get());
         const auto stream = spark::stream::borrow(ctx, f.stream.get());
         f.norm.launch(stream);
+        const auto theirs = spark::stream::borrow(ctx, f.stream.native()); // a CUstream
+        assert_true(theirs.native() == theirs.get() && theirs.get() != f.stream.get());
+        f.norm.launch(theirs);
     }
     f.stream.synchronize();
     assert_true(f.stream.is_done());

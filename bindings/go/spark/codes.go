@@ -16,7 +16,7 @@ const (
 	// a required pointer, tensor or device address is missing
 	ErrInvalidNull Status = 1001
 
-	// not a live context of this library
+	// not a live context, stream, event or graph, or one of another context
 	ErrInvalidHandle Status = 1002
 
 	// struct_size is 0, too small, too large, or the unknown tail is not zero
@@ -43,7 +43,7 @@ const (
 	// size_bytes is smaller than what shape and strides reach
 	ErrInvalidBounds Status = 1010
 
-	// no such device, or a stream of another one
+	// no such device, or a CUstream of another CUcontext
 	ErrInvalidDevice Status = 1011
 
 	// see spark_op_info.workspace_size

@@ -51,8 +51,15 @@ func (e *Event) free() error {
 // Close frees the event; a stream that waits for it goes on doing so.
 func (e *Event) Close() error { return closeThing(e) }
 
-// Raw gives the CUevent as an integer. It stays this event's.
+// Raw gives the handle of the C library. It stays this event's.
 func (e *Event) Raw() uint64 { return uint64(e.raw) }
+
+// Native gives the CUevent as an integer, for other software. It stays this event's.
+func (e *Event) Native() (uint64, error) {
+	return native(e, func(into *C.uint64_t, err *C.spark_error) C.spark_status {
+		return C.spark_event_native(e.ctx.raw, e.raw, into, err)
+	})
+}
 
 // Record makes the event happen when the stream's work up to here is done.
 func (e *Event) Record(stream *Stream) error {

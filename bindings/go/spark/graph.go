@@ -167,8 +167,15 @@ func (g *Graph) free() error {
 // Close frees the graph when its launches are done.
 func (g *Graph) Close() error { return closeThing(g) }
 
-// Raw gives the CUgraphExec as an integer. It stays this graph's.
+// Raw gives the handle of the C library. It stays this graph's.
 func (g *Graph) Raw() uint64 { return uint64(g.raw) }
+
+// Native gives the CUgraphExec as an integer, for other software. It stays this graph's.
+func (g *Graph) Native() (uint64, error) {
+	return native(g, func(into *C.uint64_t, err *C.spark_error) C.spark_status {
+		return C.spark_graph_native(g.ctx.raw, g.raw, into, err)
+	})
+}
 
 // Launch enqueues the recorded work.
 func (g *Graph) Launch(stream *Stream) error {

@@ -203,8 +203,11 @@ func TestWorkspaces(t *testing.T) {
 func TestForeignStreamsAndMemory(t *testing.T) {
 	ctx, stream := device(t)
 	theirs := put(t, stream, float32(5), 5, 5, 5)
-	for _, raw := range []uint64{stream.Raw(), 0} {
+	for _, raw := range []uint64{stream.Raw(), must(stream.Native()), 0} {
 		wrapped := must(ctx.WrapStream(raw))
+		if must(wrapped.Native()) != must(stream.Native()) && raw != 0 {
+			t.Error("another stream of the driver's")
+		}
 		y := TensorAt[float32](theirs.Address(), 4, 0, []int{1, 4}, nil)
 		ok(t, Rmsnorm{X: y, Y: y, Eps: F32(0)}.Launch(wrapped))
 		near(t, must(theirs.Values(wrapped)), 1, 1, 1, 1)
@@ -227,6 +230,9 @@ func TestEvents(t *testing.T) {
 	ok(t, x.Fill(stream, 1))
 	ok(t, end.Record(stream))
 	ok(t, end.Synchronize())
+	if number := must(end.Native()); number == 0 || number == end.Raw() {
+		t.Errorf("the driver's event is %#x", number)
+	}
 	if took := must(end.Since(begin)); took < 0 || !must(end.Done()) {
 		t.Errorf("it took %v", took)
 	}

@@ -84,8 +84,26 @@ func (s *Stream) wait() error {
 // Close waits for the work of the stream and ends it.
 func (s *Stream) Close() error { return closeThing(s) }
 
-// Raw gives the CUstream as an integer, for other software. It stays this stream's.
+// Raw gives the handle of the C library, or the CUstream that was wrapped. It stays this stream's.
 func (s *Stream) Raw() uint64 { return uint64(s.raw) }
+
+// native asks for what the driver calls a thing.
+func native(t thing, ask func(into *C.uint64_t, err *C.spark_error) C.spark_status) (uint64, error) {
+	if err := acquire(t); err != nil {
+		return 0, err
+	}
+	defer release(t)
+	var number C.uint64_t
+	err := check(func(err *C.spark_error) C.spark_status { return ask(&number, err) })
+	return uint64(number), err
+}
+
+// Native gives the CUstream as an integer, for other software. It stays this stream's.
+func (s *Stream) Native() (uint64, error) {
+	return native(s, func(into *C.uint64_t, err *C.spark_error) C.spark_status {
+		return C.spark_stream_native(s.ctx.raw, s.raw, into, err)
+	})
+}
 
 // Synchronize waits until all work of the stream has finished, and says how that ended.
 func (s *Stream) Synchronize() error {

@@ -115,7 +115,7 @@ static void *args_of(PyObject *object) {
 
 // ---- outputs ------------------------------------------------------------------------------------------------------
 %apply uint64_t *OUTPUT { spark_devptr *out, spark_stream *out, spark_event *out, spark_graph *out,
-                          uint64_t *free_bytes, uint64_t *total_bytes, size_t *needed };
+                          uint64_t *native, uint64_t *free_bytes, uint64_t *total_bytes, size_t *needed };
 %apply uint32_t *OUTPUT { uint32_t *done, uint32_t *count, uint32_t *can };
 %apply int32_t *OUTPUT { int32_t *count };
 %apply float *OUTPUT { float *milliseconds };

@@ -335,7 +335,7 @@ class DeviceArray:
         if stream == -1:
             return
         handle = LEGACY if stream in (None, 0) else stream
-        if handle != self.stream.handle:
+        if handle not in (self.stream.handle, self.stream.native):
             self.ctx.stream(int(handle or LEGACY)).wait(self.stream.record())
 
     def __dlpack__(self, *, stream: Optional[int] = None, max_version: Optional[Tuple[int, int]] = None,
@@ -357,4 +357,4 @@ class DeviceArray:
         width = BITS[self.dtype] // 8
         return {"version": 3, "shape": self.shape, "strides": tuple(step * width for step in self.strides),
                 "typestr": np.dtype(NUMPY[self.dtype]).str, "data": (self.address, False),
-                "stream": self.stream.handle}
+                "stream": self.stream.native}

@@ -160,7 +160,7 @@ class Producing(OnDevice):
     def test_cuda_array_interface(self):
         told = self.array(random(4, 6))[:, ::2].__cuda_array_interface__
         self.assertEqual((told["version"], told["shape"], told["strides"], told["typestr"], told["stream"]),
-                         (3, (4, 3), (24, 8), "<f4", self.stream.handle))
+                         (3, (4, 3), (24, 8), "<f4", self.stream.native))
 
     def test_there_and_back(self):
         a = self.array(random(2, 64), "bf16")

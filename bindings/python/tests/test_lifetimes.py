@@ -161,8 +161,11 @@ class Ends(OnDevice):
 
     def test_streams_of_others(self):
         x = self.array(random(1, 64))
-        for stream in (self.stream.handle, SimpleNamespace(cuda_stream=self.stream.handle),
-                       SimpleNamespace(ptr=self.stream.handle), self.stream, 0, 1, 2):
+        native = self.stream.native
+        self.assertEqual(self.stream.__cuda_stream__(), (0, native))
+        self.assertNotEqual(native, self.stream.handle)
+        for stream in (self.stream.handle, native, SimpleNamespace(cuda_stream=native), SimpleNamespace(ptr=native),
+                       self.stream, 0, 1, 2):
             ops.rmsnorm(x, stream=stream, eps=0)
         with self.assertRaisesRegex(TypeError, "no stream"):
             ops.rmsnorm(x, stream="2", eps=0)
@@ -176,6 +179,7 @@ class Ends(OnDevice):
         end.synchronize()
         self.assertTrue(end.is_done() and self.stream.is_done())
         self.assertGreaterEqual(end.since(begin), 0)
+        self.assertNotIn(end.native, (0, end.handle))
 
     def test_the_default_context(self):
         self.assertIs(default_context(), default_context())

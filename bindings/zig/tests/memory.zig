@@ -178,6 +178,10 @@ test "a graph, and the time it takes" {
     try end.synchronize(null);
     try std.testing.expect(try end.isDone(null) and try stream.isDone(null));
     try std.testing.expect(try end.since(begin, null) >= 0);
+    try std.testing.expect(try end.native(null) != end.raw and try graph.native(null) != graph.raw);
+    const theirs: spark.Stream = .{ .ctx = ctx, .raw = try stream.native(null) }; // a CUstream
+    try std.testing.expect(theirs.raw != stream.raw and try theirs.native(null) == theirs.raw);
+    try theirs.wait(end, null);
     try stream.wait(end, null);
     var four: [4]u32 = undefined;
     try x.read(stream, 0, &four, null);

@@ -605,6 +605,14 @@ extern "C" {
     pub fn spark_stream_destroy(ctx: *mut spark_context, stream: spark_stream, err: *mut spark_error) -> spark_status;
 }
 extern "C" {
+    pub fn spark_stream_native(
+        ctx: *mut spark_context,
+        stream: spark_stream,
+        native: *mut u64,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+extern "C" {
     pub fn spark_stream_synchronize(
         ctx: *mut spark_context,
         stream: spark_stream,
@@ -637,6 +645,14 @@ extern "C" {
 }
 extern "C" {
     pub fn spark_event_destroy(ctx: *mut spark_context, event: spark_event, err: *mut spark_error) -> spark_status;
+}
+extern "C" {
+    pub fn spark_event_native(
+        ctx: *mut spark_context,
+        event: spark_event,
+        native: *mut u64,
+        err: *mut spark_error,
+    ) -> spark_status;
 }
 extern "C" {
     pub fn spark_event_record(
@@ -695,6 +711,14 @@ extern "C" {
         ctx: *mut spark_context,
         graph: spark_graph,
         stream: spark_stream,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+extern "C" {
+    pub fn spark_graph_native(
+        ctx: *mut spark_context,
+        graph: spark_graph,
+        native: *mut u64,
         err: *mut spark_error,
     ) -> spark_status;
 }

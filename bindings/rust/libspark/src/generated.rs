@@ -11,7 +11,7 @@ codes! {
     INVALID = 1000,
     /// a required pointer, tensor or device address is missing
     INVALID_NULL = 1001,
-    /// not a live context of this library
+    /// not a live context, stream, event or graph, or one of another context
     INVALID_HANDLE = 1002,
     /// struct_size is 0, too small, too large, or the unknown tail is not zero
     INVALID_STRUCT_SIZE = 1003,
@@ -29,7 +29,7 @@ codes! {
     INVALID_OVERLAP = 1009,
     /// size_bytes is smaller than what shape and strides reach
     INVALID_BOUNDS = 1010,
-    /// no such device, or a stream of another one
+    /// no such device, or a CUstream of another CUcontext
     INVALID_DEVICE = 1011,
     /// see spark_op_info.workspace_size
     WORKSPACE_TOO_SMALL = 1012,

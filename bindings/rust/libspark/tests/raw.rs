@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Beside other software: streams, memory and contexts as integers, made and ended by plain C calls.
 use libspark::ops::Rmsnorm;
-use libspark::{sys, Context, DeviceBuffer, Stream, TensorView, TensorViewMut};
+use libspark::{sys, Context, DeviceBuffer, Event, Stream, TensorView, TensorViewMut};
 use std::ptr::{null, null_mut};
 
 #[test]
@@ -15,6 +15,11 @@ fn streams_and_memory_of_others() {
     {
         let stream = unsafe { Stream::from_raw(&ctx, handle) };
         assert_eq!(stream.as_raw(), handle);
+        let theirs = unsafe { Stream::from_raw(&ctx, stream.native().unwrap()) }; // a CUstream
+        assert_eq!(theirs.native().unwrap(), theirs.as_raw());
+        assert_ne!(theirs.as_raw(), handle);
+        theirs.synchronize().unwrap();
+        assert_ne!(Event::new(&ctx).unwrap().native().unwrap(), 0);
         let x = DeviceBuffer::from_slice(&stream, &[5.0f32; 64]).unwrap();
         let y = unsafe { TensorViewMut::<f32>::from_raw(address, 64, &[1, 64]) }.unwrap();
         Rmsnorm::new().x(x.view(&[1, 64]).unwrap()).y(y).eps(0.0).launch(&stream).unwrap();
@@ -39,7 +44,7 @@ fn streams_and_memory_of_others() {
 fn the_default_stream() {
     let ctx = Context::new(0).unwrap();
     let stream = Stream::legacy_default(&ctx);
-    assert_eq!(stream.as_raw(), 0);
+    assert_eq!((stream.as_raw(), stream.native().unwrap()), (0, 0));
     assert_eq!(DeviceBuffer::from_slice(&stream, &[1u8, 2]).unwrap().to_vec(&stream).unwrap(), [1, 2]);
     stream.synchronize().unwrap();
     assert!(stream.is_done().unwrap());
