@@ -209,11 +209,16 @@ public:
         if (owned_ && raw_ != 0) End(ctx_.get(), raw_, nullptr);
     }
 
-    /// The driver's handle, or the device address, as an integer.
+    /// The library's handle, or the device address, as an integer.
     std::uint64_t get() const noexcept { return raw_; }
     const context& ctx() const noexcept { return ctx_; }
 
 protected:
+    template <class Ask> std::uint64_t native_of(Ask&& ask) const {
+        std::uint64_t native = 0;
+        check([&](spark_error* err) { return ask(ctx_.get(), raw_, &native, err); });
+        return native;
+    }
     owner(context ctx, std::uint64_t raw, bool owned) : ctx_(std::move(ctx)), raw_(raw), owned_(owned) {}
     template <class Make> owner(const context& ctx, Make&& make) : ctx_(ctx), raw_(0), owned_(true) {
         check([&](spark_error* err) { return make(ctx.get(), &raw_, err); });

@@ -19,6 +19,8 @@ public:
               return spark_event_create(on, &desc, out, err);
           }) {}
     inline void record(const stream& on);
+    /// The CUevent as an integer, for other software. It stays this object's.
+    std::uint64_t native() const { return native_of(spark_event_native); }
     void synchronize() const {
         check([&](spark_error* err) { return spark_event_synchronize(ctx().get(), get(), err); });
     }
@@ -39,6 +41,8 @@ public:
 class graph : public owner<spark_graph_destroy> {
 public:
     inline void launch(const stream& on) const;
+    /// The CUgraphExec as an integer, for other software. It stays this object's.
+    std::uint64_t native() const { return native_of(spark_graph_native); }
     /// Records what `record()` enqueues on a stream and gives it to this graph, for later launches: cheaper than
     /// another graph. False where nodes or their order are not as they were (the log tells which): the graph stays as
     /// it was. Launches that are under way still use the memory of before.
@@ -63,6 +67,8 @@ public:
     /// A CUstream of somebody else's, as an integer; 0 is the legacy default stream. It stays theirs.
     static stream borrow(const context& ctx, spark_stream raw) { return stream(ctx, raw); }
 
+    /// The CUstream as an integer, for other software. It stays this object's, or whose it is.
+    std::uint64_t native() const { return native_of(spark_stream_native); }
     void synchronize() const {
         check([&](spark_error* err) { return spark_stream_synchronize(ctx().get(), get(), err); });
     }

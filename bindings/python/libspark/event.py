@@ -48,6 +48,11 @@ class Event:
         same_context(self.ctx, begin.ctx, "the other event")
         return sparkc.spark_event_elapsed(self.ctx.handle, begin.handle, self.handle)
 
+    @property
+    def native(self) -> int:
+        """The CUevent as an integer, for other software. It stays this event's."""
+        return sparkc.spark_event_native(self.ctx.handle, self.handle)
+
     def close(self) -> None:
         """Destroys it; streams that wait for it still do."""
         handle, self.handle = self.handle, 0

@@ -98,6 +98,11 @@ class Graph:
                 memory.use(stream)
         self._last, self._frees = stream, self.ctx.frees
 
+    @property
+    def native(self) -> int:
+        """The CUgraphExec as an integer, for other software. It stays this graph's."""
+        return sparkc.spark_graph_native(self.ctx.handle, self.handle)
+
     def close(self) -> None:
         """Destroys it, when its work is done."""
         handle, self.handle = self.handle, 0

@@ -151,8 +151,13 @@ class Stream:
                 sparkc.spark_stream_destroy(ctx, handle)
             self.ctx.leave(destroy)
 
+    @property
+    def native(self) -> int:
+        """The CUstream as an integer, for other software. It stays this stream's."""
+        return sparkc.spark_stream_native(self.ctx.handle, self.live())
+
     def __cuda_stream__(self) -> Tuple[int, int]:
-        return 0, self.live()
+        return 0, self.native
 
     def __del__(self) -> None:
         if self.handle:

@@ -56,6 +56,13 @@ pub const Event = struct {
         return done != 0;
     }
 
+    /// The CUevent as an integer, for other software.
+    pub fn native(event: Event, said: ?*Diagnostics) Error!u64 {
+        var number: u64 = 0;
+        try check(c.spark_event_native(event.ctx.raw, event.raw, &number, target(said)));
+        return number;
+    }
+
     /// Milliseconds from another event to this one, both recorded, finished and with timing.
     pub fn since(event: Event, begin: Event, said: ?*Diagnostics) Error!f32 {
         var milliseconds: f32 = 0;

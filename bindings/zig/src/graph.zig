@@ -55,6 +55,13 @@ pub const Graph = struct {
         try check(c.spark_graph_launch(graph.ctx.raw, graph.raw, stream.raw, target(said)));
     }
 
+    /// The CUgraphExec as an integer, for other software.
+    pub fn native(graph: Graph, said: ?*Diagnostics) Error!u64 {
+        var number: u64 = 0;
+        try check(c.spark_graph_native(graph.ctx.raw, graph.raw, &number, target(said)));
+        return number;
+    }
+
     /// Records what `work` enqueues on a stream and gives it to this graph, for later launches: cheaper than another
     /// graph. False where nodes or their order are not as they were: the graph stays as it was, and `said` has the
     /// reason. Launches that are under way still use the memory of before.

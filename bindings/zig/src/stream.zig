@@ -12,7 +12,7 @@ const graphs = @import("graph.zig");
 const check = errors.check;
 const target = errors.target;
 
-/// Runs work in order. `raw` is the CUstream as an integer, for other software, and may come from there.
+/// Runs work in order. `raw` is the handle of the C library, or a CUstream of other software as an integer.
 pub const Stream = struct {
     ctx: Context,
     raw: c.spark_stream,
@@ -56,6 +56,13 @@ pub const Stream = struct {
         var done: u32 = 0;
         try check(c.spark_stream_query(stream.ctx.raw, stream.raw, &done, target(said)));
         return done != 0;
+    }
+
+    /// The CUstream as an integer, for other software.
+    pub fn native(stream: Stream, said: ?*Diagnostics) Error!u64 {
+        var number: u64 = 0;
+        try check(c.spark_stream_native(stream.ctx.raw, stream.raw, &number, target(said)));
+        return number;
     }
 
     /// Later work on this stream waits for the event.

@@ -108,9 +108,17 @@ impl Event {
         check(|err| unsafe { sys::spark_stream_wait_event(stream.shared.raw, stream.raw, self.inner.raw, err) })
     }
 
-    /// The CUevent as an integer. It stays this object's.
+    /// The handle of the C library. It stays this object's.
     pub fn as_raw(&self) -> u64 {
         self.inner.raw
+    }
+
+    /// The CUevent as an integer, for other software. It stays this object's.
+    pub fn native(&self) -> Result<u64> {
+        let (ctx, mut native) = (self.inner.shared.raw, 0);
+        // SAFETY: context and event are live, and the pointers live for the call.
+        check(|err| unsafe { sys::spark_event_native(ctx, self.inner.raw, &mut native, err) })?;
+        Ok(native)
     }
 }
 

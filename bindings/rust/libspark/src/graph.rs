@@ -190,9 +190,17 @@ impl Graph {
         }
     }
 
-    /// The CUgraphExec as an integer. It stays this object's.
+    /// The handle of the C library. It stays this object's.
     pub fn as_raw(&self) -> u64 {
         self.inner.raw
+    }
+
+    /// The CUgraphExec as an integer, for other software. It stays this object's.
+    pub fn native(&self) -> Result<u64> {
+        let (ctx, mut native) = (self.inner.shared.raw, 0);
+        // SAFETY: context and graph are live, and the pointers live for the call.
+        check(|err| unsafe { sys::spark_graph_native(ctx, self.inner.raw, &mut native, err) })?;
+        Ok(native)
     }
 }
 

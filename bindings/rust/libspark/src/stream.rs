@@ -88,9 +88,17 @@ impl Stream {
         Stream { inner: Arc::new(StreamInner { shared: ctx.shared.clone(), raw, owned, capturing }) }
     }
 
-    /// The CUstream as an integer, for other software. It stays this object's.
+    /// The handle of the C library, or the number that it was made from. It stays this object's.
     pub fn as_raw(&self) -> u64 {
         self.inner.raw
+    }
+
+    /// The CUstream as an integer, for other software, as cudarc's. It stays this object's.
+    pub fn native(&self) -> Result<u64> {
+        let (ctx, mut native) = (self.context_raw(), 0);
+        // SAFETY: context and stream are live, and the pointers live for the call.
+        check(|err| unsafe { sys::spark_stream_native(ctx, self.inner.raw, &mut native, err) })?;
+        Ok(native)
     }
 
     /// The context it belongs to.
