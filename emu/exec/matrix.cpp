@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// mma.sync, ldmatrix, stmatrix and movmatrix. Called through the handlers that pick_* choose; always a whole warp.
-// Arithmetic is emu/num's; accesses go through the checked paths of access.cpp. Knows nothing of scheduling.
+// ldmatrix, stmatrix and movmatrix. Called through the handlers that pick_* choose; always a whole warp.
+// Accesses go through the checked paths of access.cpp. Knows nothing of scheduling.
 //
 // Lane = 4g + t. A register of an 8x8 matrix of 16-bit elements holds, for lane (g, t): row g, columns 2t (low half)
 // and 2t + 1 (high half). Rows of matrix m are named by lanes 8m .. 8m + 7.
 #include "handlers.h"
 
-#include "../num/mma.h"
-
 namespace emu::EMU_LEVEL {
 namespace {
-
-using num::MmaInput;
-using num::MmaOutput;
-
-template <int K, MmaInput IN, MmaOutput OUT> Flow mma(Warp& w, const Inst& in) {
-    constexpr int A = K / 4, B = K / 8, C = OUT == MmaOutput::f32 ? 4 : 2;
-    const uint32_t *a[A], *b[B], *c[C];
-    uint32_t* d[C];
-    for (int i = 0; i < C; ++i) d[i] = w.reg<uint32_t>(in.r[i]);
-    for (int i = 0; i < A; ++i) a[i] = w.reg<uint32_t>(in.r[C + i]);
-    for (int i = 0; i < B; ++i) b[i] = w.reg<uint32_t>(in.r[C + A + i]);
-    for (int i = 0; i < C; ++i) c[i] = w.reg<uint32_t>(in.r[C + A + B + i]);
-    num::mma_m16n8(a, b, c, d, K, IN, OUT);
-    return Flow::next;
-}
 
 // Shared addresses that the lanes name: register + immediate, 32 bits.
 EMU_INLINE void row_addresses(const Warp& w, const Inst& in, unsigned operand, uint32_t* out, bool wide) {
@@ -127,19 +110,6 @@ void note_width(const Form& form, unsigned operand, Inst& in) {
 }
 
 } // namespace
-
-Handler pick_mma(const Form& form, Inst&) {
-    const Type d = form.type(0), a = form.type(1), b = form.type(2), c = form.type(3);
-    const bool k16 = form.has("m16n8k16"), k8 = form.has("m16n8k8");
-    if (a != b || c != d || (!k16 && !k8)) return nullptr;
-    if (d == Type::f32 && a == Type::bf16)
-        return k16 ? mma<16, MmaInput::bf16, MmaOutput::f32> : mma<8, MmaInput::bf16, MmaOutput::f32>;
-    if (d == Type::f32 && a == Type::f16)
-        return k16 ? mma<16, MmaInput::f16, MmaOutput::f32> : mma<8, MmaInput::f16, MmaOutput::f32>;
-    if (d == Type::f16 && a == Type::f16)
-        return k16 ? mma<16, MmaInput::f16, MmaOutput::f16> : mma<8, MmaInput::f16, MmaOutput::f16>;
-    return nullptr;
-}
 
 Handler pick_ldmatrix(const Form& form, Inst& in) {
     note_width(form, 1, in);

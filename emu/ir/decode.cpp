@@ -42,7 +42,8 @@ bool Builder::resembles(const text::Operand& from, const OperandSpec& spec) cons
     case OperandSpec::address: return from.kind == text::Operand::address;
     case OperandSpec::immediate: return from.kind == text::Operand::integer;
     case OperandSpec::predicate: return predicate || (reg < 0 && from.kind == text::Operand::integer);
-    case OperandSpec::fixed: return from.kind == text::Operand::vector && from.parts.size() == spec.count;
+    case OperandSpec::fixed:
+        return from.kind != text::Operand::vector ? spec.count == 1 : from.parts.size() == spec.count;
     case OperandSpec::one:
         return from.kind != text::Operand::address && from.kind != text::Operand::vector &&
                (spec.pair || spec.type == "pred" || spec.type == "T" || !predicate);
@@ -76,6 +77,9 @@ bool Builder::allowed(const OpRow& row) {
         return refuse("needs .version " + std::to_string(row.ptx_min / 10) + "." + std::to_string(row.ptx_min % 10));
     if (target_ < unsigned(row.target_min))
         return refuse("needs .target sm_" + std::to_string(row.target_min) + " or later");
+    if (row.is(trait::specific) && ast_.target.back() != 'a' && ast_.target.back() != 'f')
+        return refuse("needs a target of one architecture or family, such as sm_" + std::to_string(row.target_min) +
+                      "f");
     return true;
 }
 
@@ -124,6 +128,7 @@ bool Builder::decode(const text::Instruction& in, const Choice::Row& choice, Ins
     form.mnemonic = row.mnemonic;
     form.mods = choice.mods;
     form.more = &all;
+    form.chip = unsigned(module_.device->cc_major);
     read_modifiers(row, form);
     if (!allowed(row) || !operands(in, row, form)) return false;
     const auto specs = operand_specs(row);

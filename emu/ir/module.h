@@ -174,6 +174,7 @@ struct Form {
     Order order;
     unsigned vec = 1;      // .v2 .v4 .v8
     unsigned count = 1;    // matrices (.x2 .x4) or dimensions (.1d to .5d)
+    unsigned chip = 0;     // the major number of the device's compute capability
     Extra* more = nullptr; // where pick() puts what Inst has no room for
     bool has(std::string_view mod) const {
         for (auto m : mods)
@@ -268,6 +269,7 @@ enum Bits : uint32_t {
     acq_rel = 1 << 13,
     sc = 1 << 14,
     gpu_scope = 1 << 15, // the scope that it has unless a modifier says another one; else .cta
+    specific = 1 << 16,  // needs a target of one architecture or family: sm_120a, sm_120f
 };
 constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
 } // namespace trait

@@ -14,6 +14,8 @@ namespace {
 #define L1 "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate"
 #define L2E "L2::evict_normal|L2::evict_first|L2::evict_last"
 #define L2P "L2::64B|L2::128B|L2::256B"
+#define FP8 "e4m3|e5m2"
+#define FP864 "e4m3|e5m2|e3m2|e2m3|e2m1"
 #define SEM "relaxed|acquire|release|acq_rel"
 #define SCOPE "cta|cluster|gpu|sys"
 

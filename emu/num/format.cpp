@@ -11,11 +11,11 @@ Parts decode(uint64_t bits, const Format& format) {
     const int field = int(bits >> format.mantissa_bits) & ((1 << format.exponent_bits) - 1);
     const bool top = field == (1 << format.exponent_bits) - 1;
     parts.negative = bits & format.sign_bit();
-    if (format.ieee && top) {
+    if (format.specials == Specials::ieee && top) {
         parts.kind = mantissa ? Parts::Kind::nan : Parts::Kind::infinite;
         return parts;
     }
-    if (!format.ieee && (bits & (format.sign_bit() - 1)) == format.sign_bit() - 1) {
+    if (format.specials == Specials::nan && (bits & (format.sign_bit() - 1)) == format.sign_bit() - 1) {
         parts.kind = Parts::Kind::nan;
         return parts;
     }
@@ -49,11 +49,16 @@ uint64_t shift_round(uint64_t significand, int drop, Round round, bool negative)
     return kept + raise(round, negative, kept & 1, rest, 1ull << (drop - 1), false);
 }
 
+// What stands for an infinity.
+uint64_t beyond_largest(const Format& format) {
+    return format.specials == Specials::ieee ? format.infinity() : format.nan;
+}
+
 uint64_t overflow(bool negative, const Format& format, EncodeHow how) {
     const bool toward_zero =
         how.round == Round::zero || (how.round == Round::down && !negative) || (how.round == Round::up && negative);
     if (how.finite || toward_zero) return format.largest();
-    return format.ieee ? format.infinity() : format.nan;
+    return beyond_largest(format);
 }
 
 } // namespace
@@ -62,8 +67,7 @@ uint64_t encode(const Parts& parts, const Format& format, EncodeHow how) {
     if (parts.kind == Parts::Kind::nan) return format.nan;
     if (how.relu && parts.negative) return 0;
     const uint64_t sign = parts.negative ? format.sign_bit() : 0;
-    if (parts.kind == Parts::Kind::infinite)
-        return sign | (how.finite ? format.largest() : format.ieee ? format.infinity() : format.nan);
+    if (parts.kind == Parts::Kind::infinite) return sign | (how.finite ? format.largest() : beyond_largest(format));
     if (parts.significand == 0) return sign;
     // The last kept bit has weight 2^quantum: mantissa_bits below the leading bit, or the subnormals' fixed one.
     const int lead = 63 - std::countl_zero(parts.significand) + parts.exponent;

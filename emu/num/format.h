@@ -20,28 +20,35 @@ enum class Round : uint8_t {
     up,           // .rp .rpi
 };
 
-// s eeeee mmmm: a sign, `exponent_bits`, `mantissa_bits`. `ieee` formats have infinities and many NaNs;
-// e4m3 has none of the former and one pattern of the latter (all ones).
+// s eeeee mmmm: a sign, `exponent_bits`, `mantissa_bits`. What the largest exponent means: `ieee` formats have
+// infinities and many NaNs; `nan` ones (e4m3) none of the former and one pattern of the latter, all ones; `finite` ones
+// neither.
+enum class Specials : uint8_t { ieee, nan, finite };
 struct Format {
     int exponent_bits;
     int mantissa_bits;
-    bool ieee;
-    uint64_t nan; // the NaN that conversions produce
+    Specials specials;
+    uint64_t nan; // what a conversion makes of a NaN
 
     EMU_NUM_INLINE constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
     EMU_NUM_INLINE constexpr int bits() const { return 1 + exponent_bits + mantissa_bits; }
     EMU_NUM_INLINE constexpr uint64_t sign_bit() const { return 1ull << (exponent_bits + mantissa_bits); }
     EMU_NUM_INLINE constexpr uint64_t infinity() const { return ((1ull << exponent_bits) - 1) << mantissa_bits; }
-    EMU_NUM_INLINE constexpr uint64_t largest() const { return ieee ? infinity() - 1 : sign_bit() - 2; }
+    EMU_NUM_INLINE constexpr uint64_t largest() const {
+        return specials == Specials::ieee ? infinity() - 1 : sign_bit() - (specials == Specials::nan ? 2 : 1);
+    }
 };
 
-inline constexpr Format F64{11, 52, true, 0x7ff8000000000000ull};
-inline constexpr Format F32{8, 23, true, 0x7fffffff};
-inline constexpr Format TF32{8, 10, true, 0x3ffff}; // held in the top 19 bits of a register; see encode_tf32
-inline constexpr Format BF16{8, 7, true, 0x7fff};
-inline constexpr Format F16{5, 10, true, 0x7fff};
-inline constexpr Format E5M2{5, 2, true, 0x7f};
-inline constexpr Format E4M3{4, 3, false, 0x7f};
+inline constexpr Format F64{11, 52, Specials::ieee, 0x7ff8000000000000ull};
+inline constexpr Format F32{8, 23, Specials::ieee, 0x7fffffff};
+inline constexpr Format TF32{8, 10, Specials::ieee, 0x3ffff}; // held in the top 19 bits of a register
+inline constexpr Format BF16{8, 7, Specials::ieee, 0x7fff};
+inline constexpr Format F16{5, 10, Specials::ieee, 0x7fff};
+inline constexpr Format E5M2{5, 2, Specials::ieee, 0x7f};
+inline constexpr Format E4M3{4, 3, Specials::nan, 0x7f};
+inline constexpr Format E3M2{3, 2, Specials::finite, 0x1f};
+inline constexpr Format E2M3{2, 3, Specials::finite, 0x1f};
+inline constexpr Format E2M1{2, 1, Specials::finite, 0x7};
 
 // A value taken apart: significand * 2^exponent, the significand an integer. Not normalised.
 struct Parts {

@@ -5,29 +5,15 @@
 
 #include <bit>
 
-#include "format.h"
+#include "mma_terms.h"
 #include "mma_tile.h"
 
 namespace emu::num {
-namespace {
-
-constexpr int FRACTION = 25;
-constexpr int ZERO_EXPONENT = -4096; // of a zero: neither a zero product nor a zero C ever sets e_max
-
-struct Term {
-    bool special = false; // infinite or NaN
-    bool negative = false;
-    uint64_t significand = 0; // times 2^(exponent - point)
-    int exponent = ZERO_EXPONENT;
-    int point = 0;
-    Parts::Kind kind = Parts::Kind::finite;
-};
 
 Term term_of(uint64_t bits, const Format& format) {
     const Parts parts = decode(bits, format);
     Term term;
     term.kind = parts.kind;
-    term.special = parts.kind != Parts::Kind::finite;
     term.negative = parts.negative;
     term.significand = parts.significand;
     term.point = format.mantissa_bits;
@@ -35,23 +21,14 @@ Term term_of(uint64_t bits, const Format& format) {
     return term;
 }
 
-// significand * 2^(exponent - point) cut to a multiple of 2^(top - 25), in units of that multiple.
-int64_t cut(const Term& term, int top) {
-    const int shift = term.exponent - term.point - top + FRACTION;
-    uint64_t magnitude = term.significand;
-    if (shift >= 0) magnitude <<= shift;
-    else magnitude = -shift > 63 ? 0 : magnitude >> -shift;
-    return term.negative ? -int64_t(magnitude) : int64_t(magnitude);
-}
-
 Term multiply(const Term& x, const Term& y) {
+    using Kind = Parts::Kind;
     Term product;
     product.negative = x.negative != y.negative;
-    product.special = x.special || y.special;
-    if (product.special) {
-        const bool nan = x.kind == Parts::Kind::nan || y.kind == Parts::Kind::nan || (!x.special && !x.significand) ||
-                         (!y.special && !y.significand);
-        product.kind = nan ? Parts::Kind::nan : Parts::Kind::infinite;
+    if (x.kind != Kind::finite || y.kind != Kind::finite) {
+        const bool nan = x.kind == Kind::nan || y.kind == Kind::nan || (x.kind == Kind::finite && !x.significand) ||
+                         (y.kind == Kind::finite && !y.significand);
+        product.kind = nan ? Kind::nan : Kind::infinite;
     }
     product.significand = x.significand * y.significand;
     product.exponent = product.significand ? x.exponent + y.exponent : ZERO_EXPONENT;
@@ -59,11 +36,24 @@ Term multiply(const Term& x, const Term& y) {
     return product;
 }
 
-uint32_t finish(int64_t sum, int top, MmaOutput output) {
+namespace {
+
+// significand * 2^(exponent - point) cut to a multiple of 2^(top - fraction), in units of that multiple.
+int64_t cut(const Term& term, int top, int fraction) {
+    const int shift = term.exponent - term.point - top + fraction;
+    uint64_t magnitude = term.significand;
+    if (shift >= 0) magnitude = shift > 63 ? 0 : magnitude << shift; // beyond: a sum of zeros, whose exponent is small
+    else magnitude = -shift > 63 ? 0 : magnitude >> -shift;
+    return term.negative ? -int64_t(magnitude) : int64_t(magnitude);
+}
+
+} // namespace
+
+uint32_t finish_sum(int64_t sum, int top, int fraction, MmaOutput output) {
     Parts parts;
     parts.negative = sum < 0;
     parts.significand = uint64_t(sum < 0 ? -sum : sum);
-    parts.exponent = top - FRACTION;
+    parts.exponent = top - fraction;
     EncodeHow how;
     if (output == MmaOutput::f16) {
         const uint64_t bits = encode(parts, F16, how);
@@ -76,26 +66,28 @@ uint32_t finish(int64_t sum, int top, MmaOutput output) {
     return (bits & 0x7fffffff) ? uint32_t(bits) : 0;
 }
 
-} // namespace
-
-uint32_t mma_dot(const uint32_t* a, const uint32_t* b, int k, uint32_t c, MmaInput input, MmaOutput output) {
-    const Format& in = input == MmaInput::bf16 ? BF16 : F16;
-    const Format& out = output == MmaOutput::f32 ? F32 : F16;
-    Term terms[17];
-    for (int i = 0; i < k; ++i) terms[i] = multiply(term_of(a[i], in), term_of(b[i], in));
-    terms[k] = term_of(c, out);
+uint32_t sum_terms(const Term* terms, int count, int fraction, MmaOutput output) {
     bool nan = false, positive = false, negative = false;
-    int top = terms[k].exponent;
-    for (int i = 0; i <= k; ++i) {
+    int top = ZERO_EXPONENT;
+    for (int i = 0; i < count; ++i) {
         nan |= terms[i].kind == Parts::Kind::nan;
         if (terms[i].kind == Parts::Kind::infinite) (terms[i].negative ? negative : positive) = true;
         if (terms[i].exponent > top) top = terms[i].exponent;
     }
+    const Format& out = output == MmaOutput::f32 ? F32 : F16;
     if (nan || (positive && negative)) return uint32_t(out.nan);
     if (positive || negative) return uint32_t(out.infinity() | (negative ? out.sign_bit() : 0));
     int64_t sum = 0;
-    for (int i = 0; i <= k; ++i) sum += cut(terms[i], top);
-    return finish(sum, top, output);
+    for (int i = 0; i < count; ++i) sum += cut(terms[i], top, fraction);
+    return finish_sum(sum, top, fraction, output);
+}
+
+uint32_t mma_dot(const uint32_t* a, const uint32_t* b, int k, uint32_t c, MmaInput input, MmaOutput output) {
+    const Format& in = input == MmaInput::bf16 ? BF16 : F16;
+    Term terms[17];
+    for (int i = 0; i < k; ++i) terms[i] = multiply(term_of(a[i], in), term_of(b[i], in));
+    terms[k] = term_of(c, output == MmaOutput::f32 ? F32 : F16);
+    return sum_terms(terms, k + 1, TILE_FRACTION, output);
 }
 
 uint32_t mma_exact(Planes a, Planes b, Planes c, int k, MmaInput input, MmaOutput output, int row, int column) {
@@ -131,6 +123,8 @@ TileFunction tile_function(const TileFunctions& of, int k, MmaInput input, MmaOu
     if (k == 16) return bf16 ? of.bf16_k16 : wide ? of.f16_k16 : of.f16_f16_k16;
     return bf16 ? of.bf16_k8 : wide ? of.f16_k8 : of.f16_f16_k8;
 }
+
+bool is_tile(const MmaModel& model) { return model.fraction == TILE_FRACTION && model.group == 1; }
 
 void mma_m16n8(Planes a, Planes b, Planes c, PlanesOut d, int k, MmaInput input, MmaOutput output) {
     static const TileFunctions& best = *tile_levels().front().functions;

@@ -33,7 +33,7 @@ typedef int32_t Ints __attribute__((vector_size(4 * W)));
 typedef float Floats __attribute__((vector_size(4 * W)));
 typedef int16_t Halves __attribute__((vector_size(4 * W))); // a pair for each word
 
-constexpr int FRACTION = 25;
+constexpr int FRACTION = TILE_FRACTION;
 constexpr int16_t ZERO_EXPONENT = -0x3000; // of a zero: no sum of two exponents with one is ever the largest
 constexpr int NO_TERM = -0x1000;           // below it: all terms are zeros, and any scale will do
 constexpr int LEAST_TOP = -101;            // whose scale is a normal f32; and no product that is cut to zero can round
@@ -269,9 +269,16 @@ template <int K, MmaInput IN, MmaOutput OUT> void tile(Planes a, Planes b, Plane
 
 } // namespace
 
+void sum_products(MmaSum& m); // mma_sum.cpp
+
 using enum MmaInput;
 constexpr MmaOutput F32_OUT = MmaOutput::f32, F16_OUT = MmaOutput::f16;
-const TileFunctions tile_functions = {tile<16, bf16, F32_OUT>, tile<16, f16, F32_OUT>, tile<16, f16, F16_OUT>,
-                                      tile<8, bf16, F32_OUT>,  tile<8, f16, F32_OUT>,  tile<8, f16, F16_OUT>};
+const TileFunctions tile_functions = {tile<16, bf16, F32_OUT>,
+                                      tile<16, f16, F32_OUT>,
+                                      tile<16, f16, F16_OUT>,
+                                      tile<8, bf16, F32_OUT>,
+                                      tile<8, f16, F32_OUT>,
+                                      tile<8, f16, F16_OUT>,
+                                      sum_products};
 
 } // namespace emu::num::EMU_LEVEL
