@@ -40,7 +40,7 @@ def expand(variant, sm, root, fine=False):
     part. Paths in them are relative to the folder above `root` (the ptx folder)."""
     root = Path(root).resolve()
     try:
-        lines, read = expand_file(variant.file.path, root, definitions(variant, sm))
+        lines, read = expand_file(variant.file.path, root, definitions(variant, sm), fine)
     except Fault as fault:
         raise ExpandError(str(fault)) from None
     if fine:
