@@ -71,10 +71,8 @@ def marked(lines):
             out.extend([""] * gap)
         elif out:
             out.append(f'# {place.line} "{place.path}"')
-        if out or path:
+        if out:
             path, line = place.path, place.line + 1
-        else:
-            path = ""
         out.append(words)
     return "\n".join(out) + "\n"
 
