@@ -180,6 +180,10 @@ class Places(Language):
         self.assertEqual(lines('#include "p.ptxh"\n// why\nOUTER(a)\nret;', self.PARTS, GONE=4),
                          [("k.ptx:3", "ok a; mov a, 4; mov a, 5;"), ("k.ptx:4", "ret;")])
 
+    def test_parts_that_include_each_other(self):
+        self.refuses('#include "p.ptxh"', "p.ptxh:1: parts include each other more than",
+                     parts={"p.ptxh": '#include "p.ptxh"'})
+
     def test_a_missing_part(self):
         self.refuses('x\n#include "gone.ptxh"', "k.ptx:2: gone.ptxh does not exist")
 
@@ -218,6 +222,17 @@ class Capture(Language):
         self.refuses_capture(f"{text}F(q, done)", "done", "F", "label")
 
 
+class Expanded(ScratchTree):
+    def test_a_fault_in_a_part(self):
+        self.plant("lib/put.ptxh", "#macro PUT(to)\n    st.global.u32 [to], $(GONE);\n#endmacro\n")
+        self.plant("fill/fill.ptx", HEADER + changed(BODY, ('"base.ptxh"', '"base.ptxh"\n#include "put.ptxh"'),
+                                                     ("    st.global.f32 [to], v;", "    PUT(to)")))
+        with self.assertRaises(expand.ExpandError) as caught:
+            expand.expand(find_variant("fill__plain", self.root), 120, self.root)
+        self.assertEqual(str(caught.exception), "ptx/lib/put.ptxh:2: 'GONE' is no constant of this variant "
+                         "(in PUT, from ptx/fill/fill.ptx:21)")
+
+
 @unittest.skipUnless(PTXAS, "SPARK_PTXAS is not set")
 class Assembled(ScratchTree):
     """What the assembler finds is said with the line of the part, and of the kernel that used it."""
@@ -234,7 +249,7 @@ class Assembled(ScratchTree):
 
     def test_in_a_loop_of_a_part(self):
         self.plant("lib/put.ptxh", self.PART)
-        self.assertRegex(self.refuse(), r"(?m)^ptx/lib/put\.ptxh:4: error: .*f99.* \(from ptx/fill/fill\.ptx:20\)$")
+        self.assertRegex(self.refuse(), r"(?m)^ptx/lib/put\.ptxh:4: error: .*f99.* \(from ptx/fill/fill\.ptx:21\)$")
 
     def test_fine_markers(self):
         self.plant("lib/put.ptxh", self.PART)

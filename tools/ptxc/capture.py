@@ -74,10 +74,15 @@ def _close(scopes):
         scopes[-1].uses += scope.uses
 
 
-def captured(macro, env):
-    """(name, "register" or "label") of the first name in the arguments that the macro captures, or None."""
+def captures(macro):
+    """Whether the macro has names of its own where arguments stand."""
     if macro.uses is None:
         macro.uses = uses(macro.body)
+    return bool(macro.uses)
+
+
+def captured(macro, env):
+    """(name, "register" or "label") of the first name in the arguments that the macro captures, or None."""
     for element, names in macro.uses:
         if isinstance(element, Parameter):
             given = NAMES.findall("".join(p for p in env[element.name].expanded if isinstance(p, str))) \

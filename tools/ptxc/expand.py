@@ -42,7 +42,7 @@ def expand(variant, sm, root, fine=False):
     part. Paths in them are relative to the folder above `root` (the ptx folder)."""
     root = Path(root).resolve()
     try:
-        lines, read = expand_file(variant.file.path, root, definitions(variant, sm))
+        lines, read = expand_file(variant.file.path, root, definitions(variant, sm), fine)
     except Fault as fault:
         raise ExpandError(str(fault)) from None
     if fine:
@@ -73,10 +73,8 @@ def marked(lines):
             out.extend([""] * gap)
         elif out:
             out.append(f'# {place.line} "{place.path}"')
-        if out or path:
+        if out:
             path, line = place.path, place.line + 1
-        else:
-            path = ""
         out.append(words)
     return "\n".join(out) + "\n"
 

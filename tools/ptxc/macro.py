@@ -7,7 +7,7 @@
 import os
 import re
 
-from capture import captured
+from capture import captured, captures
 from expression import value
 from source import (Define, Defined, Error, Fault, For, If, Include, Parameter, Paste, Place, Rest, Text, Value,
                     pieces, read)
@@ -38,20 +38,21 @@ END = _End()
 
 
 class Expander:
-    def __init__(self, find, definitions):
-        """find(name, path of who asks) -> (path to be said, text) or None; definitions: {name: text}."""
-        self.find = find
+    def __init__(self, find, definitions, places=True):
+        """find(name, path of who asks) -> (path to be said, text) or None; definitions: {name: text}. Without places it
+        is faster, and a Fault in a macro names the line that used it."""
+        self.find, self.places = find, places
         self.macros = {name: Define(COMMAND, name, None, [Text(COMMAND, tuple(pieces(str(text))))])
                        for name, text in definitions.items()}
         self.checked = set()  # (macro, arguments) that capture.py has seen
         self.frames = []  # (macro, where it was used) of all that are being expanded
-        self.place, self.turns = COMMAND, 0
+        self.place, self.turns, self.depth = COMMAND, 0, 0
         self.lines = []  # [(place, [pieces and places])]
 
     def run(self, path, text):
         for node, env in self.texts(read(path, text), {}):
             self.place = node.place
-            self.lines.append((node.place, self.scan(self.instance(node.template, env))))
+            self.lines.append((node.place, self.scan(self.lines_of(node, env))))
 
     def fault(self, sentence, place=None):
         """A Fault here; inside macros it also says which one, and where the outermost was used."""
@@ -93,7 +94,11 @@ class Expander:
         found = self.find(node.name, node.place.path)
         if found is None:
             raise Fault(node.place, f"{node.name} does not exist")
+        if self.depth == MOST_DEPTH:
+            raise Fault(node.place, f"parts include each other more than {MOST_DEPTH} deep")
+        self.depth += 1
         self.run(*found)
+        self.depth -= 1
 
     def value(self, template, env, place):
         """The value of an expression."""
@@ -103,6 +108,9 @@ class Expander:
             return value(text)
         except ValueError as error:
             raise self.fault(str(error), place) from None
+
+    def lines_of(self, node, env):
+        return self.instance(node.template if self.places else node.bare, env)
 
     def instance(self, template, env):
         """The pieces of a template, with what its parameters stand for."""
@@ -170,13 +178,16 @@ class Expander:
         self.frames.append((macro, here))
         env = self.bound(macro, arguments)
         body = []
-        for node, inner in self.texts(macro.body, env):
+        for node, inner in ((macro.body[0], env),) if macro.plain else self.texts(macro.body, env):
             self.place = node.place
-            body += (*self.instance(node.template, inner), " ")
+            body += self.lines_of(node, inner)
+            body.append(" ")
         while body and body[-1].__class__ is str and body[-1].isspace():
             body.pop()
         self.place = here
-        stack += [here, END, *reversed(body)]
+        stack += (here, END) if self.places else (END,)
+        body.reverse()
+        stack += body
 
     def bound(self, macro, arguments):
         """{parameter: Argument}; refuses a wrong count, and arguments that the macro would capture."""
@@ -190,8 +201,8 @@ class Expander:
             raise self.fault(f"{macro.name} takes {len(names)} arguments, here are {len(arguments)}",
                              self.frames[-1][1])
         env = {name: Argument(argument, self) for name, argument in zip(names, arguments)}
-        key = (macro.name, *map(tuple, arguments))
-        if key not in self.checked:
+        key = (macro.name, *map(tuple, arguments)) if captures(macro) else None
+        if key and key not in self.checked:
             self.checked.add(key)
             found = captured(macro, env)
             if found:
@@ -236,8 +247,8 @@ def _trimmed(argument):
     return [piece for piece in argument if piece]
 
 
-def expand_file(path, root, definitions):
-    """([(place, pieces)], files read, paths relative to the folder above `root`)."""
+def expand_file(path, root, definitions, places=False):
+    """([(place, pieces)], files read, paths relative to the folder above `root`); with places among the pieces."""
     files = []
 
     def load(relative):
@@ -252,8 +263,13 @@ def expand_file(path, root, definitions):
                 return load(relative)
         return None
 
-    expander = Expander(find, definitions)
-    expander.run(*load(f"{root.name}/{path.relative_to(root).as_posix()}"))
+    expander = Expander(find, definitions, places)
+    try:
+        expander.run(*load(f"{root.name}/{path.relative_to(root).as_posix()}"))
+    except Fault:
+        if places:
+            raise
+        return expand_file(path, root, definitions, True)  # which says the line of the part
     return expander.lines, files
 
 

@@ -64,6 +64,11 @@ class Text:
     place: Place
     template: tuple
 
+    @functools.cached_property
+    def bare(self):
+        """The template without places."""
+        return tuple(_joined(element for element in self.template if not isinstance(element, Place)))
+
 
 @dataclass
 class Define:
@@ -72,6 +77,11 @@ class Define:
     parameters: tuple  # None: takes no list of arguments
     body: list
     uses: list = None  # what capture.py found
+
+    @functools.cached_property
+    def plain(self):
+        """Whether the body is text alone, as a #define's is."""
+        return len(self.body) == 1 and isinstance(self.body[0], Text)
 
 
 @dataclass
