@@ -75,7 +75,8 @@ public:
     Named& operator=(const Named&) = delete;
 
 private:
-    void say(const Bound& bound, const spark_exec& exec, uint64_t workspace) {
+    // Apart, so that its array is no part of every launch's stack.
+    [[gnu::noinline]] void say(const Bound& bound, const spark_exec& exec, uint64_t workspace) {
         NamedRange ranges[MAX_FIELDS + 1];
         size_t count = 0;
         for (uint32_t i = 0; i < bound.spec->desc->num_fields; ++i) {
