@@ -21,9 +21,11 @@ Outcome run_kernel(const KernelWork& work, const ExecuteSetting& setting) {
     request.dynamic_smem = work.dynamic_smem;
     request.params = work.params.data();
     request.param_bytes = work.params.size();
-    const LaunchResult result = run(setting.memory.memory(), request, setting.profile, setting.options);
+    LaunchResult result = run(setting.memory.memory(), request, setting.profile, setting.options);
     add_counters(work.function->info->name, result.counters);
     if (result.reports.empty()) return {result.completed ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED, ""};
+    if (work.names)
+        for (Report& report : result.reports) report.text = with_names(std::move(report.text), *work.names);
     add_reports(result.reports);
     return {code_of(result.reports.front()), result.reports.front().text};
 }

@@ -69,6 +69,7 @@ CUresult prepare_launch(const LaunchArguments& a, const std::shared_ptr<Context>
     out.block = a.block;
     out.dynamic_smem = a.dynamic_smem;
     out.cooperative = a.cooperative;
+    out.names = this_thread().names;
     return CUDA_SUCCESS;
 }
 

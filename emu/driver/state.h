@@ -157,8 +157,9 @@ struct ThreadState {
     uint64_t number = 0;             // 1, 2, ...: also picks the per-thread default stream
     std::vector<CUcontext> contexts; // the stack of current contexts
     CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-    bool per_thread_default = false; // inside a *_ptsz or *_ptds call: stream 0 is the per-thread stream
-    bool in_callback = false;        // inside a host function run by the scheduler
+    bool per_thread_default = false;    // inside a *_ptsz or *_ptds call: stream 0 is the per-thread stream
+    bool in_callback = false;           // inside a host function run by the scheduler
+    std::shared_ptr<const Names> names; // of memory that its launches use; null: none were said
 };
 ThreadState& this_thread();
 

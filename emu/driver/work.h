@@ -5,6 +5,7 @@
 #pragma once
 
 #include "emu/driver/cuda_api.h"
+#include "emu/driver/names.h"
 #include "emu/engine.h"
 
 #include <chrono>
@@ -26,6 +27,7 @@ struct KernelWork {
     uint32_t dynamic_smem = 0;
     std::vector<std::byte> params; // packed as the kernel's .param list says
     bool cooperative = false;
+    std::shared_ptr<const Names> names; // for findings; null: none were said
 };
 
 // A box of bytes: `height` x `depth` rows of `width` bytes; a plain copy is one row.

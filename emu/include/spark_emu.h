@@ -38,6 +38,15 @@ SPARK_EMU_API const char* spark_emu_last_report(void);
  * calling thread calls this again. */
 SPARK_EMU_API const char* spark_emu_explain(int code);
 
+typedef struct spark_emu_range {
+    const char* name;
+    uint64_t address, bytes;
+} spark_emu_range;
+
+/* Names memory for the launches that the calling thread makes from now on: a finding of one of them says which range
+ * the address at fault lies in, or nearest to. Copies what it is given; count 0 ends it. */
+SPARK_EMU_API void spark_emu_name_memory(const spark_emu_range* ranges, size_t count);
+
 /* Forgets the sticky errors of all contexts, which no card can do: a test may plant many faults in one process. */
 SPARK_EMU_API void spark_emu_recover(void);
 

@@ -62,6 +62,34 @@ spark_status check_workspace(const spark_exec& exec, uint64_t needed, const Boun
     return SPARK_OK;
 }
 
+// While it lives, the emulator's findings name the tensors of the call. On a GPU it does nothing.
+class Named {
+public:
+    Named(const Driver& d, const Bound& bound, const spark_exec& exec, uint64_t workspace) : driver_(d) {
+        if (driver_.name_memory != nullptr) say(bound, exec, workspace);
+    }
+    ~Named() {
+        if (driver_.name_memory != nullptr) driver_.name_memory(nullptr, 0);
+    }
+    Named(const Named&) = delete;
+    Named& operator=(const Named&) = delete;
+
+private:
+    // Apart, so that its array is no part of every launch's stack.
+    [[gnu::noinline]] void say(const Bound& bound, const spark_exec& exec, uint64_t workspace) {
+        NamedRange ranges[MAX_FIELDS + 1];
+        size_t count = 0;
+        for (uint32_t i = 0; i < bound.spec->desc->num_fields; ++i) {
+            const View& v = bound.view[i];
+            if (v.present && v.bytes != 0) ranges[count++] = {bound.spec->fields[i].name, v.data, v.bytes};
+        }
+        if (workspace != 0) ranges[count++] = {"exec.workspace", exec.workspace, workspace};
+        driver_.name_memory(ranges, count);
+    }
+
+    const Driver& driver_;
+};
+
 // query and prepare differ only in loading.
 spark_status look(Context& ctx, const spark_args* args, bool loading, spark_op_info* info, Report& report) {
     if (info != nullptr) {
@@ -91,7 +119,9 @@ spark_status run(Context& ctx, const Arguments& args, const spark_exec* exec, Re
     if (spark_status s = check_workspace(where, plan.workspace_size, call.bound, report)) return s;
     Stream stream;
     if (spark_status s = stream.find(ctx, where.stream, "exec.stream", report)) return s;
-    return call.row == nullptr ? SPARK_OK : launch(ctx, stream, plan, report);
+    if (call.row == nullptr) return SPARK_OK;
+    const Named named(*ctx.driver, call.bound, where, plan.workspace_size);
+    return launch(ctx, stream, plan, report);
 }
 
 spark_status list(Context& ctx, const spark_args* args, spark_op_info* infos, uint32_t capacity, uint32_t* count,

@@ -50,6 +50,7 @@ spark_status resolve(void* library, const char* name, Report& report) {
 #include "runtime/driver_symbols.inc"
 #undef FN
     table.explain = reinterpret_cast<const char* (*)(int)>(dlsym(library, "spark_emu_explain"));
+    table.name_memory = reinterpret_cast<void (*)(const NamedRange*, size_t)>(dlsym(library, "spark_emu_name_memory"));
     table.emulated = table.explain != nullptr;
     return SPARK_OK;
 }

@@ -17,11 +17,18 @@ struct GraphUpdateResult {
     void* from_node;
 };
 
+// A range of memory by name, for the emulator's findings: its spark_emu_range.
+struct NamedRange {
+    const char* name;
+    uint64_t address, bytes;
+};
+
 struct Driver {
 #define FN(member, symbol, since, required, parameters) int(*member) parameters;
 #include "runtime/driver_symbols.inc"
 #undef FN
     const char* (*explain)(int code); // the emulator's: what is behind a failed call, or ""; nullptr on a GPU
+    void (*name_memory)(const NamedRange* ranges, size_t count); // of this thread's launches; nullptr on a GPU
     int32_t version_number;
     bool emulated;
 };

@@ -118,6 +118,27 @@ void unprepared_in_capture(void**) {
     spark_context_destroy(fresh);
 }
 
+// A tensor that claims more rows than its memory has: the finding names it, whichever call tells of it.
+void faults_name_the_tensor(void**) {
+    const auto recover = api::emulator_call<void (*)()>("spark_emu_recover");
+    if (recover == nullptr) return; // a card says no address
+    constexpr uint64_t ROW = 64 * sizeof(float), ROWS = 4;
+    api::Arena arena(g_ctx);
+    const uint64_t x = arena.take(ROW * (ROWS - 1)), y = arena.take(ROW * ROWS);
+    spark_rmsnorm_args norm{};
+    norm.hdr.struct_size = sizeof norm, norm.eps = 1e-5f;
+    for (spark_tensor* tensor : {&norm.x, &norm.y})
+        tensor->dtype = SPARK_DTYPE_F32, tensor->ndim = 2, tensor->shape[0] = ROWS, tensor->shape[1] = 64;
+    norm.x.data = x, norm.y.data = y; // no size_bytes: nothing to check them against
+    spark_error err{};
+    err.struct_size = sizeof err;
+    spark_status got = spark_rmsnorm(g_ctx, &norm, nullptr, &err);
+    if (got == SPARK_OK) got = spark_stream_synchronize(g_ctx, 0, &err);
+    recover();
+    assert_int_equal(got, SPARK_ERR_LAUNCH);
+    if (std::strstr(err.message, " of x, which has 1024 bytes") == nullptr) fail_msg("%s", err.message);
+}
+
 // Code that is not prepared loads at its first launch outside a capture, once.
 void zero_sizes_launch_nothing(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
@@ -209,6 +230,7 @@ int main() {
         cmocka_unit_test(unprepared_in_capture), // first: nothing is loaded yet
         cmocka_unit_test(launch_only_enqueues),      cmocka_unit_test(captured_and_replayed),
         cmocka_unit_test(zero_sizes_launch_nothing), cmocka_unit_test(kernels_of_one_order_give_the_same_bits),
+        cmocka_unit_test(faults_name_the_tensor),
     };
     return cmocka_run_group_tests_name("api.launch", tests, setup, teardown);
 }

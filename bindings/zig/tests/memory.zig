@@ -205,7 +205,7 @@ test "device memory comes back, of failed calls too" {
         defer graph.deinit();
         try graph.launch(stream, null);
         try stream.synchronize(null);
-        try std.testing.expectError(error.Driver, spark.Buffer(f32).zeroed(ended, 1 << 20, null));
+        try std.testing.expectError(error.InvalidHandle, spark.Buffer(f32).zeroed(ended, 1 << 20, null));
     }
     try expectEqual(before, (try ctx.memory(null)).free);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules, libraries, function attributes, launches and their refusals, findings that become sticky errors, counts.
+#include "emu/driver/names.h"
 #include "tests/emu/driver/fixture.h"
 
 static void refuses_modules_with_a_reason(void**) {
@@ -195,6 +196,21 @@ static void errors_stay_until_the_context_goes(void**) {
     spark_emu_recover();
 }
 
+static void findings_name_memory(void**) {
+    const emu::driver::Names names{{"x", 0x1000, 256}, {"y", 0x2000, 1}};
+    const auto said = [&](const char* address) {
+        return emu::driver::with_names(std::string("  load   global 0x") + address + "   4 bytes\n  seed 1\n", names);
+    };
+    assert_string_equal(said("1000").c_str(), "  load   global 0x1000   4 bytes\n  byte 0 of x, which has 256 bytes\n"
+                                              "  seed 1\n");
+    assert_true(said("10ff").find("  byte 255 of x, which") != std::string::npos);
+    assert_true(said("1100").find("  0 bytes past the end of x, which") != std::string::npos);
+    assert_true(said("1fff").find("  1 byte before y, which has 1 byte\n") != std::string::npos);
+    assert_true(said("2001").find("  0 bytes past the end of y, which") != std::string::npos);
+    assert_true(said("7f0000000000").find("x, which") == std::string::npos); // far from all
+    assert_string_equal(emu::driver::with_names("shared 0x1000\n", names).c_str(), "shared 0x1000\n");
+}
+
 static void counts_calls_and_launches(void**) {
     spark_emu_reset_counts();
     OK(launch_set(fx.a, 1));
@@ -222,6 +238,7 @@ int main() {
         cmocka_unit_test(checks_launch_arguments),
         cmocka_unit_test(launches_from_a_buffer_and_with_attributes),
         cmocka_unit_test(errors_stay_until_the_context_goes),
+        cmocka_unit_test(findings_name_memory),
         cmocka_unit_test(counts_calls_and_launches),
     };
     return cmocka_run_group_tests_name("launch", tests, open_context, close_context);
