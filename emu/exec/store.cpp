@@ -73,8 +73,8 @@ Handler pick_st(const Form& form, Inst& in) {
     in.imm = int64_t(address.value);
     in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (form.has("release") ? 2 : 0));
     in.target = store_target(bytes, form.space);
-    if (form.has("volatile") || form.has("relaxed")) in.order = Inst::strong;
-    if (form.has("release")) in.order = Inst::strong | Inst::release;
+    const bool strong = form.has("release") || form.has("volatile") || form.has("relaxed");
+    in.order = uint8_t(Inst::writes | (strong ? Inst::strong : 0) | (form.has("release") ? Inst::release : 0));
     bool wide_space = form.space == Space::global || form.space == Space::generic;
     if (unsigned(in.bytes) * vec > (wide_space ? 32u : 16u)) return nullptr;
     if (form.type() == Type::b128) return vec == 1 ? &store128 : nullptr;

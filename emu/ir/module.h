@@ -118,6 +118,7 @@ struct Inst {
         acquire = 4, // what is seen released comes before what follows
         release = 8, // what came before is released
         atomic = 16, // reads and writes at once
+        writes = 32,
     };
 };
 static_assert(sizeof(Inst) == 64);
