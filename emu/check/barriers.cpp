@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named barriers: what the arrivals of one phase must agree on, and the order that a completed phase gives.
 // Part of Checker. Deadlock is the launch loop's to find: only it knows that nobody can go on.
+#include "../report/report.h"
 #include "checker.h"
 
 namespace emu {
@@ -20,17 +21,17 @@ bool Checker::barrier_arrive(Warp& w, unsigned id, bool sync, uint32_t threads) 
     if (!wrong.empty()) {
         report_raw(*w.cta, "barrier", w.pc,
                    "  warp " + std::to_string(w.index) + " at " + where(*w.kernel, w.pc) + ", barrier " +
-                       std::to_string(id) + ": " + wrong + "\n" + replay());
+                       std::to_string(id) + ": " + wrong + "\n" + replay(launch_));
         return false;
     }
     if (!use.warps) use.threads = threads, use.pc = w.pc, use.first_warp = uint8_t(w.index);
     use.warps |= bit;
-    clocks_.arrive(w.index, id & 15, !sync);
+    order_.arrive(w.index, w.mask, w.live, id & 15, !sync);
     return true;
 }
 
 bool Checker::barrier_release(Cta&, unsigned id, uint32_t sync_warps, uint32_t) {
-    clocks_.release(id & 15, sync_warps);
+    order_.release(id & 15, sync_warps);
     barriers_[id & 15] = {};
     return true;
 }

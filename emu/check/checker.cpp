@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races and copies in flight in shared memory. See README.md for the rules.
+// Races and copies in flight in shared memory: the rules. See README.md.
 #include "checker.h"
 
 #include <cstdio>
 #include <cstring>
 
 #include "../exec/async.h"
+#include "../report/report.h"
 
 namespace emu {
 
@@ -19,206 +20,308 @@ bool stores_equal(const Warp& w, const Inst& in, unsigned x, unsigned y) {
     }
     return true;
 }
+bool is_collective(const Inst& in) { return in.flags & Inst::aligned; }
+uint32_t same_address(uint32_t mask, const uint32_t* addr, unsigned lane) {
+    uint32_t lanes = 0;
+    for (uint32_t m = mask; m; m &= m - 1)
+        if (addr[__builtin_ctz(m)] == addr[lane]) lanes |= m & -m;
+    return lanes;
+}
 } // namespace
 
 Observer* make_checker(Launch& launch) { return launch.options.check_race ? new Checker(launch) : nullptr; }
 
 void Checker::cta_begin(Cta& cta) {
     cta_ = &cta;
-    clocks_.reset();
-    words_.reset(cta.shared_end);
-    atomics_.clear();
-    for (auto& count : warp_syncs_) count = 0;
+    order_.reset();
+    shadow_.reset(cta.shared_end);
     for (auto& use : barriers_) use = {};
 }
 
 // --- messages ---
 
-std::string Checker::line(const char* what, unsigned warp, int lane, uint32_t pc, uint32_t address,
+std::string Checker::line(const char* what, unsigned warp, uint32_t lanes, uint32_t pc, uint32_t address,
                           unsigned span) const {
-    char text[96], who[32];
-    if (lane < 0) std::snprintf(who, sizeof who, "warp %u", warp);
-    else std::snprintf(who, sizeof who, "warp %u lane %d", warp, lane);
+    char text[96], who[48];
+    if (lanes & (lanes - 1)) std::snprintf(who, sizeof who, "warp %u lanes 0x%x", warp, lanes);
+    else std::snprintf(who, sizeof who, "warp %u lane %d", warp, __builtin_ctz(lanes));
     std::snprintf(text, sizeof text, "   %s   shared 0x%x..0x%x\n", who, address, address + span - 1);
     return std::string("  ") + what + "  " + where(*cta_->kernel, pc) + text;
 }
 
-std::string Checker::replay() const {
-    static const char* const SCHEDULES[] = {"round_robin", "random", "starve_low", "starve_high"};
-    return "  replay: LIBSPARK_EMU=seed=" + std::to_string(launch_.options.seed) +
-           ",sched=" + SCHEDULES[unsigned(launch_.options.schedule) % 4] +
-           (launch_.options.late_reads ? ",late_reads=1" : "") + "\n";
-}
-
-bool Checker::race(const Access& a, const char* now, const char* then, unsigned warp, unsigned lane, uint32_t pc,
-                   bool lane_known) {
-    std::string body = line(now, a.warp.index, int(a.lane), a.warp.pc, a.address, a.span);
-    body += line(then, warp, lane_known ? int(lane) : -1, pc, a.address, a.span);
-    if (warp == a.warp.index) body += "  two lanes of one instruction write different values there\n";
+bool Checker::race(const Access& a, const char* now, const char* then, const Event& e, uint32_t pc) {
+    std::string body = line(now, a.agent(), a.lanes, a.warp.pc, a.address, a.span);
+    body += line(then, e.agent, e.lanes, pc, a.address, a.span);
+    if (e.agent != a.agent())
+        body += "  nothing orders them: warp " + std::to_string(a.agent()) + " has seen warp " +
+                std::to_string(e.agent) + " up to its moment " + std::to_string(order_.known(a.agent()).all[e.agent]) +
+                ", the earlier access came at " + std::to_string(e.moment) + "; " +
+                std::to_string(cta_->barrier_epoch) + " barriers of the block are complete\n";
+    else if (e.moment == 0) body += "  two lanes of one instruction write different values there\n";
     else
-        body += "  nothing orders them: warp " + std::to_string(a.warp.index) + " has seen warp " +
-                std::to_string(warp) + " up to its moment " + std::to_string(clocks_.knows(a.warp.index, warp)) +
-                ", the earlier access came later; " + std::to_string(cta_->barrier_epoch) +
-                " barriers of the block are complete\n";
-    report_raw(*cta_, "race", a.warp.pc, body + replay());
+        body +=
+            "  lanes of one warp are ordered by bar.warp.sync, or a barrier of the block, and there was none between\n";
+    report_raw(*cta_, "race", a.warp.pc, body + replay(launch_));
     return false;
 }
 
 bool Checker::in_flight(const Access& a, const Record& r, const char* now) {
-    std::string body = line(now, a.warp.index, int(a.lane), a.warp.pc, a.address, a.span);
-    body += line("copy ", r.write_warp, r.write_lane, r.write_pc, a.address, a.span);
+    std::string body = line(now, a.agent(), a.lanes, a.warp.pc, a.address, a.span);
+    body += line("copy ", r.write_warp, r.write_lanes, r.write_pc, a.address, a.span);
     body += "  the asynchronous copy is still in flight: no wait_group of its thread covers it yet\n";
-    report_raw(*cta_, "async", a.warp.pc, body + replay());
+    report_raw(*cta_, "async", a.warp.pc, body + replay(launch_));
     return false;
 }
 
 bool Checker::unpublished(const Access& a, const Record& r) {
-    std::string body = line("read ", a.warp.index, int(a.lane), a.warp.pc, a.address, a.span);
-    body += line("copy ", r.write_warp, r.write_lane, r.write_pc, a.address, a.span);
+    std::string body = line("read ", a.agent(), a.lanes, a.warp.pc, a.address, a.span);
+    body += line("copy ", r.write_warp, r.write_lanes, r.write_pc, a.address, a.span);
     body += "  after a wait_group the bytes are visible to the thread that issued the copy; "
             "others need a barrier after that wait\n";
-    report_raw(*cta_, "async", a.warp.pc, body + replay());
+    report_raw(*cta_, "async", a.warp.pc, body + replay(launch_));
     return false;
 }
 
 // --- one record ---
 
-bool Checker::read_record(const Access& a, Record& r) {
-    const unsigned w = a.warp.index;
-    if (r.flags & Record::in_flight) return in_flight(a, r, "read ");
-    if (r.write_clock && (r.write_bytes & a.bytes)) {
-        if (r.write_warp != w) {
-            if (!clocks_.before(r.write_warp, r.write_clock, w)) {
-                if (r.flags & Record::copied) return unpublished(a, r);
-                return race(a, "read ", r.flags & Record::atomic ? "atomic" : "write", r.write_warp, r.write_lane,
-                            r.write_pc, true);
-            }
-        } else if ((r.flags & Record::copied) && (r.write_lane != a.lane || a.matrix) &&
-                   r.write_clock == clocks_.now(w) && r.copy_sync == warp_syncs_[w]) {
-            return unpublished(a, r);
+// Is the event over for all lanes of the access? A lane that took part in it reads what it wrote itself.
+bool Checker::is_before(const Access& a, const Event& e, bool collective, bool reads) const {
+    if (e.agent != a.agent()) return order_.before(e, a.agent(), a.lane());
+    if (e.moment <= order_.known(e.agent).all[e.agent]) return true;
+    const bool own = !collective && !a.collective;
+    if (own && reads && (e.lanes & a.lanes) == a.lanes) return true;
+    if (!own && (e.lanes & a.lanes)) return false; // who took part in something collective counts for none of its bytes
+    bool all = true;
+    for (uint32_t m = a.lanes; m; m &= m - 1) all &= order_.before(e, a.agent(), unsigned(__builtin_ctz(m)));
+    return all;
+}
+
+bool Checker::check_entries(const Access& a, const Record& r, bool reads) {
+    for (const Reads* q = &r.reads; q && q->warps; q = q->next ? &shadow_.more(q->next) : nullptr) {
+        if ((reads && !q->wrote) || (q->strong && a.strong)) continue;
+        for (uint32_t m = q->warps; m; m &= m - 1) {
+            const Event e{q->moment, q->lanes, uint8_t(__builtin_ctz(m))};
+            if (!is_before(a, e, false, reads))
+                return race(a,
+                            reads      ? "read "
+                            : a.atomic ? "atomic"
+                                       : "write",
+                            q->wrote ? "atomic" : "read ", e, q->pc);
         }
     }
-    const uint32_t bit = 1u << w, clock = clocks_.now(w);
-    if (r.read_bytes && r.read_bytes != a.bytes) { // pieces of a word: remember the newest reader only
-        const bool mine = r.readers[0] == bit && !r.readers[1] && r.read_clock[0] == clock;
-        if (!mine) r.readers[0] = r.readers[1] = 0, r.read_bytes = 0;
-    }
-    r.note_read(w, a.lane, a.warp.pc, clock, a.bytes);
     return true;
 }
 
-bool Checker::write_record(const Access& a, Record& r, bool atomic) {
-    const unsigned w = a.warp.index;
-    const char* now = atomic ? "atomic" : "write";
-    if (r.flags & Record::in_flight) return in_flight(a, r, now);
-    const bool both_atomic = atomic && (r.flags & Record::atomic);
-    if (r.write_clock && (r.write_bytes & a.bytes) && !both_atomic && r.write_warp != w &&
-        !clocks_.before(r.write_warp, r.write_clock, w))
-        return race(a, now, r.flags & Record::atomic ? "atomic" : "write", r.write_warp, r.write_lane, r.write_pc,
-                    true);
-    if (r.read_bytes & a.bytes)
-        for (unsigned set = 0; set < 2; ++set)
-            for (uint32_t m = r.readers[set] & ~(1u << w); m; m &= m - 1) {
-                const unsigned reader = unsigned(__builtin_ctz(m));
-                if (!clocks_.before(reader, r.read_clock[set], w))
-                    return race(a, now, "read ", reader, r.read_lane, r.read_pc, reader == r.read_warp);
-            }
-    r.note_write(w, a.lane, a.warp.pc, clocks_.now(w), a.bytes, atomic ? Record::atomic : 0);
+// Keeps what is not over for this access, and adds `reads`.
+void Checker::note(const Access& a, Record& r, Reads reads) {
+    Reads kept[2 * AGENTS];
+    unsigned count = 0;
+    bool added = false;
+    const bool by_read = reads.warps && !reads.wrote; // stands for earlier reads, but not for writes
+    for (const Reads* q = &r.reads; q && q->warps; q = q->next ? &shadow_.more(q->next) : nullptr) {
+        Reads left = *q;
+        for (uint32_t m = q->warps; m; m &= m - 1)
+            if (!(q->wrote && by_read) && is_before(a, {q->moment, q->lanes, uint8_t(__builtin_ctz(m))}, false, false))
+                left.warps &= ~(m & -m);
+        if (!left.warps) continue;
+        if (!added && left.like(reads) && (left.lanes == reads.lanes || left.warps == reads.warps)) {
+            left.lanes |= reads.lanes;
+            left.warps |= reads.warps;
+            left.pc = reads.pc;
+            added = true;
+        }
+        if (count < 2 * AGENTS - 1) kept[count++] = left;
+    }
+    shadow_.forget_reads(r);
+    if (!added && reads.warps) kept[count++] = reads;
+    for (unsigned i = 0; i < count; ++i) {
+        kept[i].next = r.reads.warps ? r.reads.next : 0;
+        if (i == 0) {
+            r.reads = kept[0];
+            continue;
+        }
+        const uint32_t index = shadow_.new_more();
+        shadow_.more(index) = kept[i];
+        r.reads.next = index;
+    }
+}
+
+bool Checker::read_record(const Access& a, Record& r) {
+    if (r.flags & Record::in_flight) return in_flight(a, r, "read ");
+    const bool both_strong = a.strong && (r.flags & Record::strong);
+    if (r.write_moment && !both_strong && !is_before(a, r.write(), r.flags & Record::collective, true)) {
+        if (r.flags & Record::copied) return unpublished(a, r);
+        return race(a, "read ", r.flags & Record::atomic ? "atomic" : "write", r.write(), r.write_pc);
+    }
+    if (!check_entries(a, r, true)) return false;
+    note(a, r, Reads{order_.now(a.agent()), 1u << a.agent(), a.lanes, a.warp.pc, 0, a.strong, false});
     return true;
+}
+
+bool Checker::write_record(const Access& a, Record& r) {
+    const char* now = a.atomic ? "atomic" : "write";
+    if (r.flags & Record::in_flight) return in_flight(a, r, now);
+    const bool both_strong = a.strong && (r.flags & Record::strong);
+    const bool over = !r.write_moment || is_before(a, r.write(), r.flags & Record::collective, false);
+    if (!over && !both_strong)
+        return race(a, now, r.flags & Record::atomic ? "atomic" : "write", r.write(), r.write_pc);
+    if (!check_entries(a, r, false)) return false;
+    if (!a.strong) shadow_.forget_reads(r);
+    else if (!over) note(a, r, Reads{r.write_moment, 1u << r.write_warp, r.write_lanes, r.write_pc, 0, true, true});
+    else if (r.reads.warps) note(a, r, Reads{});
+    r.write_moment = order_.now(a.agent());
+    r.write_lanes = a.lanes;
+    r.write_pc = a.warp.pc;
+    r.write_warp = uint8_t(a.agent());
+    r.flags = uint8_t((r.flags & Record::object) | (a.strong ? Record::strong : 0) | (a.atomic ? Record::atomic : 0) |
+                      (a.collective ? Record::collective : 0));
+    return true;
+}
+
+// --- the everyday case: all is ordered, nothing in flight, nobody else reads meanwhile ---
+
+struct Checker::Quick {
+    const std::array<Moment, AGENTS>& known;
+    Moment now, least; // least: up to it every warp's accesses are known
+    uint32_t pc, bit;
+    uint8_t agent;
+
+    bool read(Record& r, uint32_t lane, uint32_t lanes) const { // lane 0: no lane reads what it wrote itself
+        if (r.flags & (Record::split | Record::in_flight | Record::collective)) return false;
+        if (r.write_moment > known[r.write_warp] && !(r.write_warp == agent && r.write_lanes == lane)) return false;
+        Reads& q = r.reads;
+        if (q.strong) return false;
+        if (q.moment == now && q.warps == bit) q.lanes |= lanes;
+        else if (q.moment == now && q.lanes == lanes) q.warps |= bit;
+        else if (!q.next && (!q.warps || over(q, lane))) q.moment = now, q.warps = bit, q.lanes = lanes;
+        else return false;
+        q.pc = pc;
+        return true;
+    }
+    bool write(Record& r, uint32_t lane) const {
+        if (r.flags & (Record::split | Record::in_flight | Record::collective)) return false;
+        if (r.write_moment > known[r.write_warp] && !(r.write_warp == agent && r.write_lanes == lane)) return false;
+        if (r.reads.warps && (r.reads.next || r.reads.strong || !over(r.reads, lane))) return false;
+        r.write_moment = now;
+        r.write_lanes = lane;
+        r.write_pc = pc;
+        r.write_warp = agent;
+        r.flags &= Record::object;
+        r.reads.warps = 0;
+        return true;
+    }
+
+private:
+    bool over(const Reads& q, uint32_t lane) const {
+        return q.moment <= least || (q.warps == bit && (q.moment <= known[agent] || q.lanes == lane));
+    }
+};
+
+Checker::Quick Checker::quick(const Warp& w) const {
+    const auto& known = order_.known(w.index).all;
+    return {known, order_.now(w.index), *std::min_element(known.begin(), known.begin() + cta_->nwarps),
+            w.pc,  1u << w.index,       uint8_t(w.index)};
 }
 
 // --- instructions ---
 
-template <class F> bool Checker::each_record(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F f) {
-    const bool matrix = bytes == 16 && (w.kernel->code[w.pc].flags & Inst::aligned);
-    for (uint32_t m = mask; m; m &= m - 1) {
-        const unsigned lane = unsigned(__builtin_ctz(m));
-        const uint32_t a = addr[lane];
-        if (bytes == 16 && !words_.is_split(a)) {
-            if (!f(Access{w, lane, a, 16, 15, matrix}, words_.coarse(a))) return false;
-        } else if (bytes >= 4) {
-            for (unsigned i = 0; i < bytes; i += 4)
-                if (!f(Access{w, lane, a + i, 4, 15, matrix}, words_.fine(a + i))) return false;
-        } else {
-            const uint8_t touched = uint8_t(((1u << bytes) - 1) << (a & 3));
-            if (!f(Access{w, lane, a & ~3u, 4, touched, false}, words_.fine(a & ~3u))) return false;
+template <class F> bool Checker::each_record(Access a, uint32_t address, unsigned bytes, F f) {
+    a.address = address;
+    a.span = 16;
+    if (bytes == 16 && !(shadow_.coarse(address).flags & Record::split)) return f(a, shadow_.coarse(address));
+    for (unsigned i = 0; i < bytes; i += 4) {
+        Record& word = shadow_.word(address + i);
+        a.address = address + i;
+        a.span = 4;
+        if (bytes >= 4 && !(word.flags & Record::split)) {
+            if (!f(a, word)) return false;
+            continue;
+        }
+        a.span = 1;
+        for (unsigned b = i; b < std::min(i + 4, bytes); ++b) {
+            a.address = address + b;
+            if (!f(a, shadow_.byte(address + b))) return false;
         }
     }
     return true;
 }
 
-// The everyday case of 16 bytes, where all is ordered and nothing in flight, without calls. Returns the lanes that need
-// a closer look.
-uint32_t Checker::quick_reads(Warp& w, uint32_t mask, const uint32_t* addr) {
-    const VectorClock& known = clocks_.all(w.index);
-    const uint32_t clock = known[w.index];
-    uint32_t left = 0;
-    for (uint32_t m = mask; m; m &= m - 1) {
-        const unsigned lane = unsigned(__builtin_ctz(m));
-        Record& r = words_.coarse(addr[lane]);
-        const bool fresh_copy = (r.flags & Record::copied) && r.write_clock == clock; // perhaps its own
-        if ((r.flags & (Record::split | Record::in_flight)) || r.write_clock > known[r.write_warp] || fresh_copy)
-            left |= 1u << lane;
-        else r.note_read(w.index, lane, w.pc, clock, 15);
-    }
-    return left;
-}
-
-uint32_t Checker::quick_writes(Warp& w, uint32_t mask, const uint32_t* addr) {
-    const VectorClock& known = clocks_.all(w.index);
-    const uint32_t clock = known[w.index], all = *std::min_element(known.begin(), known.begin() + cta_->nwarps);
-    uint32_t left = 0;
-    for (uint32_t m = mask; m; m &= m - 1) {
-        const unsigned lane = unsigned(__builtin_ctz(m));
-        Record& r = words_.coarse(addr[lane]);
-        const bool unseen = (r.readers[0] && r.read_clock[0] > all) || (r.readers[1] && r.read_clock[1] > all);
-        if ((r.flags & (Record::split | Record::in_flight)) || r.write_clock > known[r.write_warp] || unseen)
-            left |= 1u << lane;
-        else r.note_write(w.index, lane, w.pc, clock, 15, 0);
-    }
-    return left;
+// After a write of the whole.
+void Checker::merge(uint32_t address, unsigned bytes) {
+    if (bytes == 16 && !(shadow_.coarse(address).flags & Record::split)) return;
+    for (unsigned i = 0; i + 4 <= bytes; i += 4)
+        if (shadow_.word(address + i).flags & Record::split) shadow_.merge_word(address + i);
+    if (bytes == 16) shadow_.merge_coarse(address);
 }
 
 bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
-    if (bytes == 16) mask = quick_reads(w, mask, addr);
-    return each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return read_record(a, r); });
+    const Inst& in = w.kernel->code[w.pc];
+    const bool strong = in.order.strong(), collective = is_collective(in);
+    const Quick q = quick(w);
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const unsigned lane = unsigned(__builtin_ctz(m));
+        const uint32_t a = addr[lane], bit = collective ? 0 : m & -m, lanes = collective ? w.mask : bit;
+        if (!strong && bytes == 16 && q.read(shadow_.coarse(a), bit, lanes)) continue;
+        if (!strong && bytes == 4 && q.read(shadow_.word(a), bit, lanes)) continue;
+        auto read = [&](const Access& x, Record& r) { return (!strong && q.read(r, bit, lanes)) || read_record(x, r); };
+        if (!each_record({w, lanes, a, bytes, strong, false, collective}, a, bytes, read)) return false;
+    }
+    if (strong) synchronise(w, mask, addr, true, false);
+    return true;
 }
 
-bool Checker::write_records(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
-    if (bytes == 16) mask = quick_writes(w, mask, addr);
-    if (!each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return write_record(a, r, false); }))
-        return false;
-    if (bytes == 16)
-        for (uint32_t m = mask; m; m &= m - 1) {
-            const uint32_t a = addr[__builtin_ctz(m)];
-            if (words_.is_split(a)) words_.merge(a);
+bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool meet, bool atomic) {
+    const Inst& in = w.kernel->code[w.pc];
+    const bool strong = in.order.strong(), collective = is_collective(in);
+    const Quick q = quick(w);
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const unsigned lane = unsigned(__builtin_ctz(m));
+        const uint32_t a = addr[lane], bit = m & -m;
+        if (!strong && !meet && !collective) {
+            if (bytes == 16 && q.write(shadow_.coarse(a), bit)) continue;
+            if (bytes == 4 && q.write(shadow_.word(a), bit)) continue;
         }
+        const uint32_t lanes = collective ? w.mask : meet ? same_address(mask, addr, lane) : bit;
+        if (!collective && (lanes & (bit - 1))) continue; // its first lane has spoken for it
+        auto write = [&](const Access& x, Record& r) {
+            return (!strong && !collective && lanes == bit && q.write(r, bit)) || write_record(x, r);
+        };
+        if (!each_record({w, lanes, a, bytes, strong, atomic, collective}, a, bytes, write)) return false;
+        merge(a, bytes);
+    }
     return true;
 }
 
 bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
     const Inst& in = w.kernel->code[w.pc];
-    const bool rows = in.flags & Inst::aligned; // stmatrix: a row comes from registers of several lanes
-    auto same = [&](unsigned x, unsigned y) { return !rows && stores_equal(w, in, x, y); };
-    return same_instruction(w, mask, addr, bytes, same) && write_records(w, mask, addr, bytes);
-}
-
-bool Checker::shared_atomic(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
-    if (!each_record(w, mask, addr, bytes, [&](const Access& a, Record& r) { return write_record(a, r, true); }))
-        return false;
-    for (uint32_t m = mask; m; m &= m - 1) {
-        const uint32_t a = addr[__builtin_ctz(m)] & ~3u;
-        auto [entry, fresh] = atomics_.try_emplace(a);
-        if (fresh) entry->second.fill(0);
-        clocks_.atomic(w.index, entry->second);
-    }
+    const bool meet = meets(mask, addr, bytes);
+    auto same = [&](unsigned x, unsigned y) { return !is_collective(in) && stores_equal(w, in, x, y); };
+    if (meet && !write_alike(w, mask, addr, bytes, same)) return false;
+    if (!write_all(w, mask, addr, bytes, meet, false)) return false;
+    if (in.order.strong()) synchronise(w, mask, addr, false, true);
     return true;
 }
 
-// Two lanes of one instruction that write the same bytes: allowed only if they write the same.
-template <class F>
-bool Checker::same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F writes_the_same) {
-    // Accesses are aligned, so that only equal addresses meet. Everyday stores are told apart by their low bits alone.
+bool Checker::shared_atomic(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    if (!write_all(w, mask, addr, bytes, meets(mask, addr, bytes), true)) return false;
+    synchronise(w, mask, addr, true, true);
+    return true;
+}
+
+void Checker::synchronise(Warp& w, uint32_t mask, const uint32_t* addr, bool reads, bool writes) {
+    const Order order = w.kernel->code[w.pc].order;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const unsigned lane = unsigned(__builtin_ctz(m));
+        const uint32_t name = addr[lane] & ~3u;
+        Record& r = shadow_.word(name);
+        if (reads && (r.flags & Record::object)) order_.read(w.index, lane, name, order.acquires());
+        if (writes && order_.write(w.index, lane, name, order.releases())) r.flags |= Record::object;
+    }
+    if (writes && order.releases()) order_.step(w.index);
+}
+
+// Everyday stores are told apart by their low bits alone. Accesses are aligned, so that only equal addresses meet.
+bool Checker::meets(uint32_t mask, const uint32_t* addr, unsigned bytes) {
     const unsigned shift = unsigned(__builtin_ctz(bytes));
     uint64_t seen[16] = {}, met = 0;
     for (uint32_t m = mask; m; m &= m - 1) {
@@ -228,49 +331,54 @@ bool Checker::same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, uns
         met |= word & bit;
         word |= bit;
     }
-    if (!met) return true;
+    return met;
+}
+
+// Two lanes of one instruction that write the same bytes: allowed only if they write the same.
+template <class F>
+bool Checker::write_alike(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F writes_the_same) {
     for (uint32_t m = mask; m; m &= m - 1) {
         const unsigned x = unsigned(__builtin_ctz(m));
         for (uint32_t rest = m & (m - 1); rest; rest &= rest - 1) {
             const unsigned y = unsigned(__builtin_ctz(rest));
             if (addr[x] != addr[y] || writes_the_same(x, y)) continue;
-            return race(Access{w, y, addr[y], bytes, 15, false}, "write", "write", w.index, x, w.pc, true);
+            return race(Access{w, 1u << y, addr[y], bytes, false, false, false}, "write", "write",
+                        Event{0, 1u << x, uint8_t(w.index)}, w.pc);
         }
     }
     return true;
 }
 
-void Checker::warp_sync(Warp& w, uint32_t) { ++warp_syncs_[w.index]; }
-void Checker::fence(Warp& w, uint32_t) { clocks_.fence(w.index); }
+void Checker::warp_sync(Warp& w, uint32_t lanes) { order_.sync_lanes(w.index, lanes, w.live); }
+void Checker::fence(Warp& w, uint32_t mask) { order_.fence(w.index, mask, w.live); }
 
 bool Checker::async_issue(Warp& w, const AsyncCopy& copy) {
     auto same = [&](unsigned x, unsigned y) {
         return copy.valid[x] == copy.valid[y] && (!copy.valid[x] || copy.src[x] == copy.src[y]);
     };
-    if (!same_instruction(w, copy.mask, copy.dst, copy.bytes, same)) return false;
-    if (!write_records(w, copy.mask, copy.dst, copy.bytes)) return false;
-    return each_record(w, copy.mask, copy.dst, copy.bytes, [&](const Access&, Record& r) {
-        r.flags |= Record::in_flight;
-        return true;
-    });
+    const bool meet = meets(copy.mask, copy.dst, copy.bytes);
+    if (meet && !write_alike(w, copy.mask, copy.dst, copy.bytes, same)) return false;
+    if (!write_all(w, copy.mask, copy.dst, copy.bytes, meet, false)) return false;
+    for (uint32_t m = copy.mask; m; m &= m - 1)
+        each_landed(copy.dst[__builtin_ctz(m)], copy.bytes, [](Record& r) { r.flags |= Record::in_flight; });
+    return true;
+}
+
+// Records of a copy: nothing can have told its words apart into bytes.
+template <class F> void Checker::each_landed(uint32_t address, unsigned bytes, F f) {
+    if (bytes == 16 && !(shadow_.coarse(address).flags & Record::split)) return f(shadow_.coarse(address));
+    for (unsigned i = 0; i < bytes; i += 4) f(shadow_.word(address + i));
 }
 
 void Checker::async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes) {
-    const uint32_t clock = clocks_.now(warp);
-    for (uint32_t m = mask; m; m &= m - 1) {
-        const unsigned lane = unsigned(__builtin_ctz(m));
-        auto settle = [&](Record& r) {
+    const Moment now = order_.now(warp);
+    for (uint32_t m = mask; m; m &= m - 1)
+        each_landed(dst[__builtin_ctz(m)], bytes, [&](Record& r) {
             r.flags = uint8_t((r.flags & ~Record::in_flight) | Record::copied);
-            r.write_clock = clock;
+            r.write_moment = now;
             r.write_warp = uint8_t(warp);
-            r.write_lane = uint8_t(lane);
-            r.copy_sync = warp_syncs_[warp];
-        };
-        const uint32_t a = dst[lane];
-        if (bytes == 16 && !words_.is_split(a)) settle(words_.coarse(a));
-        else
-            for (unsigned i = 0; i < bytes; i += 4) settle(words_.fine(a + i));
-    }
+            r.write_lanes |= m & -m;
+        });
 }
 
 } // namespace emu

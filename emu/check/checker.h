@@ -4,11 +4,10 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 
 #include "../exec/warp.h"
-#include "clocks.h"
-#include "words.h"
+#include "order.h"
+#include "shadow.h"
 
 namespace emu {
 
@@ -27,29 +26,39 @@ public:
     void fence(Warp& w, uint32_t mask) override;
 
 private:
+    // One access of an instruction to one record: by a lane, or by several that do the same.
     struct Access {
         Warp& warp;
-        unsigned lane;
+        uint32_t lanes;
         uint32_t address; // of the record
-        unsigned span;    // bytes of the record: 4 or 16
-        uint8_t bytes;    // of a word that are touched
-        bool matrix;      // ldmatrix: the bytes go to other lanes than the one that names the row
+        unsigned span;    // bytes of the record
+        bool strong, atomic;
+        bool collective; // ldmatrix, stmatrix: the bytes are other lanes' than the one that names the row
+        unsigned lane() const { return unsigned(__builtin_ctz(lanes)); }
+        unsigned agent() const { return warp.index; }
     };
+    struct Quick; // what the everyday case of one instruction is compared with
+    Quick quick(const Warp& w) const;
     bool read_record(const Access& a, Record& r);
-    bool write_record(const Access& a, Record& r, bool atomic);
-    template <class F> bool each_record(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F f);
-    uint32_t quick_reads(Warp& w, uint32_t mask, const uint32_t* addr);
-    uint32_t quick_writes(Warp& w, uint32_t mask, const uint32_t* addr);
-    bool write_records(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes);
+    bool write_record(const Access& a, Record& r);
+    bool is_before(const Access& a, const Event& e, bool collective, bool reads) const;
+    void note(const Access& a, Record& r, Reads reads); // beside the others that are not over
+    bool check_entries(const Access& a, const Record& r, bool reads);
+    template <class F> bool each_record(Access a, uint32_t address, unsigned bytes, F f);
+    template <class F> void each_landed(uint32_t address, unsigned bytes, F f);
+    bool write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool meet, bool atomic);
+    void merge(uint32_t address, unsigned bytes);
+    static bool meets(uint32_t mask, const uint32_t* addr, unsigned bytes);
     template <class F>
-    bool same_instruction(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F writes_the_same);
+    bool write_alike(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F writes_the_same);
+    // Of a strong access: what it acquires and releases.
+    void synchronise(Warp& w, uint32_t mask, const uint32_t* addr, bool reads, bool writes);
 
-    bool race(const Access& a, const char* now, const char* then, unsigned warp, unsigned lane, uint32_t pc,
-              bool lane_known);
+    bool race(const Access& a, const char* now, const char* then, const Event& e, uint32_t pc);
     bool in_flight(const Access& a, const Record& r, const char* now);
     bool unpublished(const Access& a, const Record& r);
-    std::string line(const char* what, unsigned warp, int lane, uint32_t pc, uint32_t address, unsigned span) const;
-    std::string replay() const;
+    std::string line(const char* what, unsigned warp, uint32_t lanes, uint32_t pc, uint32_t address,
+                     unsigned span) const;
 
     struct BarrierUse {
         uint32_t threads = 0, warps = 0, pc = 0;
@@ -57,10 +66,8 @@ private:
     };
     Launch& launch_;
     Cta* cta_ = nullptr;
-    Clocks clocks_;
-    Words words_;
-    std::unordered_map<uint32_t, VectorClock> atomics_; // by word address
-    uint16_t warp_syncs_[32] = {};
+    Order order_;
+    Shadow shadow_;
     BarrierUse barriers_[16];
 };
 

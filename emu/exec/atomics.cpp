@@ -163,7 +163,7 @@ Handler pick_atom(const Form& form, Inst& in) {
     in.imm = int64_t(address.value);
     in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (red ? 2 : 0) | (release ? 4 : 0) | (acquire ? 8 : 0));
     in.target = op | uint32_t(form.space) << 4;
-    in.access = Inst::reads | Inst::atomic;
+    in.access = Inst::reads | Inst::writes | Inst::atomic;
     Type t = form.type();
     Do what = Do(op);
     if (in.vec > 1) return t == Type::f32 ? &red_vector : nullptr;

@@ -201,7 +201,7 @@ void Block::report_deadlock() {
             }
         }
     }
-    report_raw(cta, kind, pc, "  no warp can go on\n" + text + seed_line());
+    report_raw(cta, kind, pc, "  no warp can go on\n" + text + replay(*launch));
 }
 
 void Block::report_waiting(const char* kind, const std::string& what) {
@@ -211,10 +211,8 @@ void Block::report_waiting(const char* kind, const std::string& what) {
         text += describe_waits(w);
         if (const uint32_t at = watching_pc(w); at < w.kernel->code.size()) pc = at;
     }
-    report_raw(cta, kind, pc, "  " + what + "\n" + text + seed_line());
+    report_raw(cta, kind, pc, "  " + what + "\n" + text + replay(*launch));
 }
-
-std::string Block::seed_line() const { return "  seed " + std::to_string(launch->options.seed) + "\n"; }
 
 bool Block::all_wait() const { return std::all_of(warps_.begin(), warps_.end(), waits); }
 

@@ -36,7 +36,6 @@ private:
     void fill_special(Warp& w, uint16_t slot, uint8_t which);
     bool all_wait() const;
     void report_deadlock();
-    std::string seed_line() const;
     void report_limit(Warp& w, const std::string& which);
     uint64_t quantum();
 

@@ -47,12 +47,31 @@ bool deliver(Warp& w, const PendingLoad& load) {
     return flow != Flow::failed;
 }
 
+// Where an instruction with a place in `order` reads or writes, as the low half of a generic or shared address.
+uint32_t place_of(const Inst& in, const uint32_t* base, int lane) {
+    const uint64_t a = in.sub & 1 ? reinterpret_cast<const uint64_t*>(base)[lane] : base[lane];
+    return uint32_t(a + uint64_t(in.imm));
+}
+// A thread's own stores come after its loads from the same place.
+bool overwrites(const Warp& w, const Inst& in, const PendingLoad& load) {
+    const Inst& earlier = w.kernel->code[load.pc];
+    if (!(in.access & Inst::writes) || !(earlier.access & Inst::reads)) return false;
+    const uint16_t slot = in.r[(in.access & Inst::atomic) && !(in.sub & 2) ? 1 : 0];
+    const uint32_t bytes = uint32_t(in.bytes) * in.vec, read = uint32_t(earlier.bytes) * earlier.vec;
+    for (uint32_t m = load.mask & w.mask; m; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        const uint32_t to = place_of(in, w.regs + size_t(slot) * 32, l), from = place_of(earlier, load.address, l);
+        if (to - from < read || from - to < bytes) return true;
+    }
+    return false;
+}
+
 // Delivers what this instruction needs, and everything older. False after a report.
 bool deliver_for(Warp& w, const Inst& in, const InstInfo& info) {
     size_t count = 0;
-    const bool all = row_of(info).is(trait::orders) || in.order.releases() || in.order.acquires();
+    const bool all = row_of(info).is(trait::orders) || in.order.releases();
     for (size_t i = 0; i < w.pending.size(); i++)
-        if (all || touches(info, w.kernel->infos[w.pending[i].pc])) count = i + 1;
+        if (all || touches(info, w.kernel->infos[w.pending[i].pc]) || overwrites(w, in, w.pending[i])) count = i + 1;
     for (size_t i = 0; i < count; i++)
         if (!deliver(w, w.pending[i])) return false;
     w.pending.erase(w.pending.begin(), w.pending.begin() + long(count));

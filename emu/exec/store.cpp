@@ -73,6 +73,7 @@ Handler pick_st(const Form& form, Inst& in) {
     in.imm = int64_t(address.value);
     in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (form.has("release") ? 2 : 0));
     in.target = store_target(bytes, form.space);
+    in.access = Inst::writes;
     bool wide_space = form.space == Space::global || form.space == Space::generic;
     if (unsigned(in.bytes) * vec > (wide_space ? 32u : 16u)) return nullptr;
     if (form.type() == Type::b128) return vec == 1 ? &store128 : nullptr;

@@ -137,6 +137,7 @@ struct Inst {
     enum Access : uint8_t {
         reads = 1,  // memory that others may change
         atomic = 2, // reads and writes at once
+        writes = 4,
     };
 };
 static_assert(sizeof(Inst) == 64);

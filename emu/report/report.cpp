@@ -3,7 +3,7 @@
 //   spark-emu: bounds in gemm_bf16_tn__128x128x32_s3, cta (0,3,0)
 //     store  gemm_bf16_tn.ptx:214   st.global.b32   warp 5 lane 12   global 0x7f..   4 bytes
 //     16 bytes past the end of allocation 3 (0x7f..0x7f.., 4096 bytes)
-//     seed 91
+//     replay: LIBSPARK_EMU=seed=91,sched=random
 #include "report.h"
 
 #include <cstdio>
@@ -31,7 +31,6 @@ std::string place(const Warp& w, const char* verb, int lane) {
                        std::to_string(w.index);
     return lane < 0 ? text : text + " lane " + std::to_string(lane);
 }
-std::string seed(const Launch& launch) { return "  seed " + std::to_string(launch.options.seed) + "\n"; }
 
 const char* name_of(Space space) {
     switch (space) {
@@ -42,6 +41,19 @@ const char* name_of(Space space) {
     }
 }
 } // namespace
+
+std::string replay(const Launch& launch) {
+    static const char* const SCHEDULES[] = {"round_robin", "random", "starve_low", "starve_high"};
+    static const char* const MERGES[] = {"ipdom", "late", "random"};
+    static const char* const TIMINGS[] = {"late", "early", "random"};
+    const Options& o = launch.options;
+    std::string text =
+        "  replay: LIBSPARK_EMU=seed=" + std::to_string(o.seed) + ",sched=" + SCHEDULES[unsigned(o.schedule) % 4];
+    if (o.merge != Merge::ipdom) text += std::string(",merge=") + MERGES[unsigned(o.merge) % 3];
+    if (o.async != AsyncTiming::late) text += std::string(",async=") + TIMINGS[unsigned(o.async) % 3];
+    if (o.fuzz_approx) text += ",fuzz=1";
+    return text + (o.late_reads ? ",late_reads=1" : "") + "\n";
+}
 
 void report_raw(Cta& cta, const char* kind, uint32_t pc, const std::string& body) {
     Launch::State& state = *cta.launch->state;
@@ -59,14 +71,14 @@ void report_raw(Cta& cta, const char* kind, uint32_t pc, const std::string& body
 }
 
 Flow report(Warp& w, const char* kind, int lane, const std::string& what) {
-    report_raw(*w.cta, kind, w.pc, place(w, "at", lane) + "\n  " + what + "\n" + seed(*w.launch));
+    report_raw(*w.cta, kind, w.pc, place(w, "at", lane) + "\n  " + what + "\n" + replay(*w.launch));
     return Flow::failed;
 }
 
 Flow report_access(Warp& w, const char* kind, int lane, Space space, uint64_t address, unsigned bytes, bool write,
                    const std::string& what) {
     std::string text = place(w, write ? "store" : "load", lane) + "   " + name_of(space) + " 0x" + hex(address) +
-                       "   " + std::to_string(bytes) + " bytes\n  " + what + "\n" + seed(*w.launch);
+                       "   " + std::to_string(bytes) + " bytes\n  " + what + "\n" + replay(*w.launch);
     report_raw(*w.cta, kind, w.pc, text);
     return Flow::failed;
 }

@@ -11,7 +11,8 @@
 
 namespace emu {
 
-std::string hex(uint64_t value); // without 0x
+std::string hex(uint64_t value);          // without 0x
+std::string replay(const Launch& launch); // a line with the words that make this run again
 
 struct Launch::State {
     std::mutex mutex;

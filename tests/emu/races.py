@@ -5,8 +5,12 @@
     races.py [--keep FOLDER] [arguments of run.py]
 
 Writes the kernels, faults into defects/ and twins into right/, and runs them as run.py runs those folders. For each
-access: two lanes of one instruction meet; another warp's plain access of a word, before or after it, meets its last
-word; it meets itself. Twins: the same with a barrier, lanes that write the same, and neighbours that only touch.
+access: two lanes of one instruction meet; a plain access of a word by another warp, or by another lane of the same
+warp, before or after it, meets its last word; it meets itself. Twins: the same with a barrier (of the block, of the
+warp), lanes that write the same, and neighbours that only touch.
+
+Then data handed over by a flag: every way to raise one with every way to wait for it, of which one that releases with
+one that acquires is in order, and all others are not.
 """
 import argparse
 import pathlib
@@ -29,7 +33,7 @@ FRAME = """// SPDX-License-Identifier: Apache-2.0
     .reg .b32 t, lane, at, val, same, r<8>;
     .reg .b64 src, from, x<4>, wide, out;
     .reg .b128 q;
-    .reg .pred first, second;
+    .reg .pred first, second, lead, none;
     mov.u32 t, %tid.x;
     and.b32 lane, t, 31;
     setp.lt.u32 first, t, 32;
@@ -146,8 +150,79 @@ def two_warps(one, other, stride, offsets, barrier):
             place("", "lane", stride, offsets[1]) + other.text("@second "))
 
 
+def two_lanes(one, other, stride, offsets, sync):
+    """Each lane of warp 0 makes one access to its own place, then the other to its neighbour's."""
+    return ("    mov.u32 val, 5;\n    xor.b32 r5, lane, 1;\n" + place("", "lane", stride, offsets[0]) +
+            one.text("@first ") + ("    bar.warp.sync 0xffffffff;\n" if sync else "") +
+            place("", "r5", stride, offsets[1]) + other.text("@first "))
+
+
+# How lane 0 raises the flag at `at`: does the data come before it? And how a lane waits for it.
+RAISE = [
+    ("release", True, "st.release.cta.shared.u32 [at], val"),
+    ("release_gpu", True, "st.release.gpu.shared.u32 [at], val"),
+    ("fence_relaxed", True, "fence.acq_rel.cta", "st.relaxed.cta.shared.u32 [at], val"),
+    ("membar_volatile", True, "membar.cta", "st.volatile.shared.u32 [at], val"),
+    ("membar_exch", True, "membar.gl", "atom.shared.exch.b32 r1, [at], val"),
+    ("atom_release", True, "atom.release.cta.shared.exch.b32 r1, [at], val"),
+    ("red_release", True, "red.release.cta.shared.add.u32 [at], val"),
+    ("relaxed", False, "st.relaxed.cta.shared.u32 [at], val"),
+    ("volatile", False, "st.volatile.shared.u32 [at], val"),
+    ("exch", False, "atom.shared.exch.b32 r1, [at], val"),
+    ("fence_after", False, "st.volatile.shared.u32 [at], val", "membar.cta"),
+    ("plain", False, "membar.cta", "st.shared.u32 [at], val"),
+]
+AWAIT = [
+    ("acquire", True, "ld.acquire.cta.shared.u32 r2, [at]", ""),
+    ("relaxed_fence", True, "ld.relaxed.cta.shared.u32 r2, [at]", "fence.acq_rel.cta"),
+    ("volatile_membar", True, "ld.volatile.shared.u32 r2, [at]", "membar.cta"),
+    ("atom_membar", True, "atom.shared.or.b32 r2, [at], 0", "membar.gl"),
+    ("atom_acquire", True, "atom.acquire.cta.shared.add.u32 r2, [at], 0", ""),
+    ("relaxed", False, "ld.relaxed.cta.shared.u32 r2, [at]", ""),
+    ("volatile", False, "ld.volatile.shared.u32 r2, [at]", ""),
+    ("atom", False, "atom.shared.add.u32 r2, [at], 0", ""),
+]
+
+
+def hand_over(raising, waiting, gather=True, alone=False, meet=True):
+    """Warp 0 writes words and lane 0 raises the flag; warp 1 waits (its first lane, or all) and reads the words."""
+    flag = "    setp.eq.u32 lead, lane, 0;\n    mov.u32 val, 1;\n"
+    flag += place("", "lane", 4) + "    @second bra.uni wait;\n    st.shared.u32 [at], t; // FAULT\n"
+    flag += "    bar.warp.sync 0xffffffff;\n" if gather else ""
+    flag += "    mov.u32 at, s;\n    add.u32 at, at, 2048;\n    @!lead bra done;\n"
+    flag += "".join(f"    {line}; // FAULT\n" for line in raising) + "    bra done;\nwait:\n"
+    flag += "    mov.u32 at, s;\n    add.u32 at, at, 2048;\n"
+    flag += "    @!lead bra go;\n" if alone else ""
+    flag += f"spin:\n    {waiting[0]}; // FAULT\n    setp.eq.u32 none, r2, 7;\n    @none bra spin;\n"
+    flag += f"    {waiting[1]};\n" if waiting[1] else ""
+    flag += "go:\n" + ("    bar.warp.sync 0xffffffff;\n" if alone and meet else "") + place("", "lane", 4)
+    return flag + "    ld.shared.u32 same, [at]; // FAULT\ndone:\n"
+
+
+def hand_overs():
+    """(folder, name, verdict, body) of data behind a flag, which holds 7 before it is raised."""
+    clean, fault = "//! clean", "//! must-report race"
+    good = {"raise": [RAISE[0], RAISE[3]], "await": [AWAIT[0], AWAIT[2]]}
+    for raising in RAISE:
+        for waiting in AWAIT:
+            right = raising[1] and waiting[1]
+            if not (raising[1] or waiting[1]) or (not right and raising not in good["raise"] and
+                                                  waiting not in good["await"]):
+                continue
+            yield ("right" if right else "defects", f"flag_{raising[0]}__{waiting[0]}", clean if right else fault,
+                   hand_over(raising[2:], waiting[2:]))
+    for raising in good["raise"]:
+        for waiting in good["await"]:
+            name = f"flag_{raising[0]}__{waiting[0]}"
+            yield "defects", f"{name}_lanes_not_met", fault, hand_over(raising[2:], waiting[2:], gather=False)
+            yield "right", f"{name}_one_waits", clean, hand_over(raising[2:], waiting[2:], alone=True)
+            alone = hand_over(raising[2:], waiting[2:], alone=True, meet=False)
+            yield "defects", f"{name}_one_waits_alone", fault, alone
+
+
 def kernels():
     """(folder, name, verdict, body)"""
+    yield from hand_overs()
     fault, clean = "//! must-report race|async", "//! clean"
     everything = [*stores(), *copies(), *loads(), *atomics()]
     for access in everything:
@@ -169,6 +244,11 @@ def kernels():
             body = two_warps(one, two, stride, offsets, False)
             yield "defects" if meet else "right", f"{access.name}_{order}", fault if meet else clean, body
             yield "right", f"{access.name}_{order}_barrier", clean, two_warps(one, two, stride, offsets, True)
+        for order, one, two, offsets in pairs:
+            meet = (one.writes() or two.writes()) and not (one.kind == two.kind == "atomic")
+            body = two_lanes(one, two, stride, offsets, False)
+            yield "defects" if meet else "right", f"{access.name}_{order}_lane", fault if meet else clean, body
+            yield "right", f"{access.name}_{order}_warp_sync", clean, two_lanes(one, two, stride, offsets, True)
         beside = two_warps(access, access, stride, (0, access.width), False)
         yield "right", f"{access.name}_beside_itself", clean, beside
 

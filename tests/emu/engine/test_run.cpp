@@ -76,7 +76,7 @@ void report_text(void**) {
     assert_int_equal(report.line, 7);
     assert_non_null(strstr(report.text.c_str(),
                            "spark-emu: bounds in k, cta (0,0,0)\n  store  x.ptx:7   st.global.u32   warp 1 lane 28"));
-    assert_non_null(strstr(report.text.c_str(), "seed 9"));
+    assert_non_null(strstr(report.text.c_str(), "replay: LIBSPARK_EMU=seed=9,sched=round_robin"));
     assert_false(r.result.completed);
 }
 void same_counters(void**) {

@@ -135,7 +135,8 @@ std::string check_faults(const Spec& spec, const std::string& load_log, const st
                 kind |= text.find(": " + f.kind.substr(at, bar - at) + " in ") != std::string::npos;
                 at = bar + 1;
             }
-            found |= kind && names_line(text, f.lines);
+            const bool again = text.find("\n  replay: LIBSPARK_EMU=") != std::string::npos;
+            found |= kind && again && names_line(text, f.lines);
             seen += "\n" + text;
         }
         if (!found)

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is remembered of shared memory: the last write of each byte and all its reads since. One record stands for 16
+// bytes, for 4, or for one, whatever the accesses have told apart. Used by the checker. Knows no rules: it only stores.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "past.h"
+
+namespace emu {
+
+// Accesses by lanes of warps, all at one moment of their clocks: reads, and strong writes that the last write does not
+// come after. Warps share one only if the same lanes made it.
+struct Reads {
+    Moment moment = 0;
+    uint32_t warps = 0, lanes = 0; // warps 0: nobody
+    uint32_t pc = 0;
+    uint32_t next = 0; // more of them, in Shadow::more(); 0: none
+    bool strong = false, wrote = false;
+    bool like(const Reads& o) const { return moment == o.moment && strong == o.strong && wrote == o.wrote; }
+};
+
+struct Record {
+    Moment write_moment = 0; // 0: never written
+    uint32_t write_lanes = 0;
+    uint32_t write_pc = 0;
+    uint8_t write_warp = 0;
+    enum Flag : uint8_t {
+        split = 1,      // smaller records tell more
+        in_flight = 2,  // a copy that nobody waited for
+        copied = 4,     // by a copy
+        strong = 8,     // by an atomic, or a volatile, relaxed or release store
+        atomic = 16,    // by an atomic
+        object = 32,    // something was released here
+        collective = 64 // by all lanes of a warp together: none of them has made all of it
+    };
+    uint8_t flags = 0;
+    Reads reads;
+
+    Event write() const { return {write_moment, write_lanes, write_warp}; }
+};
+
+class Shadow {
+public:
+    void reset(uint32_t end) {
+        coarse_.assign((end + 15) / 16, Record{});
+        if (words_.size() < coarse_.size() * 4) words_.resize(coarse_.size() * 4);
+        more_.assign(1, Reads{});
+        free_ = 0;
+    }
+    Record& coarse(uint32_t address) { return coarse_[address / 16]; }
+    // The record of a word, after telling it apart from its neighbours.
+    Record& word(uint32_t address) {
+        Record& whole = coarse_[address / 16];
+        if (!(whole.flags & Record::split)) tell_apart(whole, &words_[address / 16 * 4]);
+        return words_[address / 4];
+    }
+    Record& byte(uint32_t address) {
+        Record& whole = word(address);
+        if (bytes_.empty()) bytes_.resize(words_.size() * 4);
+        if (!(whole.flags & Record::split)) tell_apart(whole, &bytes_[address / 4 * 4]);
+        return bytes_[address];
+    }
+    // All of it was written: the parts say the same again.
+    void merge_word(uint32_t address) { merge(words_[address / 4], &bytes_[address / 4 * 4]); }
+    void merge_coarse(uint32_t address) { merge(coarse_[address / 16], &words_[address / 16 * 4]); }
+
+    Reads& more(uint32_t index) { return more_[index]; }
+    uint32_t new_more() {
+        if (const uint32_t index = free_) {
+            free_ = more_[index].next;
+            return index;
+        }
+        more_.push_back({});
+        return uint32_t(more_.size() - 1);
+    }
+    void drop_more(uint32_t index) {
+        more_[index].next = free_;
+        free_ = index;
+    }
+    void forget_reads(Record& r) {
+        for (uint32_t i = r.reads.next; i;) {
+            const uint32_t next = more_[i].next;
+            drop_more(i);
+            i = next;
+        }
+        r.reads.warps = r.reads.next = 0;
+    }
+
+private:
+    void tell_apart(Record& whole, Record* parts) {
+        for (unsigned i = 0; i < 4; ++i) parts[i] = whole;
+        for (uint32_t from = whole.reads.next; from; from = more_[from].next) // the first keeps the list
+            for (unsigned i = 1; i < 4; ++i) {
+                const uint32_t copy = new_more();
+                more_[copy] = more_[from];
+                more_[copy].next = parts[i].reads.next == whole.reads.next ? 0 : parts[i].reads.next;
+                parts[i].reads.next = copy;
+            }
+        whole.flags |= Record::split;
+        whole.reads.next = 0;
+    }
+    void merge(Record& whole, Record* parts) {
+        uint8_t object = whole.flags & Record::object;
+        for (unsigned i = 0; i < 4; ++i) object |= parts[i].flags & Record::object;
+        for (unsigned i = 1; i < 4; ++i) forget_reads(parts[i]);
+        whole = parts[0];
+        whole.flags = uint8_t((whole.flags & ~Record::split) | object);
+    }
+
+    std::vector<Record> coarse_, words_, bytes_;
+    std::vector<Reads> more_;
+    uint32_t free_ = 0;
+};
+
+} // namespace emu
