@@ -45,6 +45,16 @@ void an_unknown_chip_has_its_own_sms_and_the_rates_of_its_class(void**) {
     assert_in_range(half * 100 / full, 185, 201);
 }
 
+void an_unmeasured_chip_works_at_its_published_rates(void**) {
+    for (const Fit& fit : FITS) {
+        const Fit& same = GB10.fits[fit_index(fit.contract)];
+        for (uint32_t factor : {same.products, same.shared, same.fetched, same.memory}) assert_int_equal(factor, 64);
+        assert_int_equal(same.issued, fit.issued);
+        assert_int_equal(same.latency, fit.latency);
+    }
+    assert_true(H200.fits == FITS);
+}
+
 void cost_never_falls_where_a_count_rises(void**) {
     for (const Target* target : {&GB10, &H200}) {
         Load load = A_LOAD;
@@ -301,6 +311,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(chips_are_found_by_capability_and_name),
         cmocka_unit_test(an_unknown_chip_has_its_own_sms_and_the_rates_of_its_class),
+        cmocka_unit_test(an_unmeasured_chip_works_at_its_published_rates),
         cmocka_unit_test(cost_never_falls_where_a_count_rises),
         cmocka_unit_test(a_wave_more_costs_a_block_more),
         cmocka_unit_test(gigantic_problems_saturate),

@@ -15,9 +15,9 @@ constexpr auto ROWS = make_table({
 #undef ROW
 });
 
-// A unit a thread up to so many blocks, which fill any device; then two, the most that a thread asks for at once; and
-// from MOST_BLOCKS on blocks step.
-constexpr int64_t MANY_BLOCKS = 2048, MOST_BLOCKS = 8192;
+// A unit a thread up to so many waves of blocks on this device; then two, the most that a thread asks for at once; and
+// from MOST_WAVES on blocks step.
+constexpr int64_t MANY_WAVES = 2, MOST_WAVES = 8;
 
 void plan(const Work& work, const Row& row, Plan& calls) {
     const Kernel& kernel = *row.kernel;
@@ -25,7 +25,9 @@ void plan(const Work& work, const Row& row, Plan& calls) {
     const Pointwise& p = work.as<Pointwise>();
     int64_t per_unit = kernel.constant("STEP") == 1 ? 1 : p.per_chunk;
     int64_t units = ceil_div(p.n, per_unit) * p.rows0 * p.rows1, blocks = ceil_div(units, kernel.block);
-    launch.grid[0] = static_cast<uint32_t>(std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_BLOCKS), MOST_BLOCKS));
+    int64_t wave = int64_t{work.target->sms} * work.target->resident[kernel.index];
+    launch.grid[0] =
+        static_cast<uint32_t>(std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_WAVES * wave), MOST_WAVES * wave));
     launch.grid[1] = launch.grid[2] = 1;
     launch.set_params(kernels::pointwise_params{
         .x = p.x.data,

@@ -41,11 +41,12 @@ void plan_sample(const Sample& p, const Kernel& kernel, Plan& calls) {
     });
 }
 
-// Few rows are cut into parts, so that about BLOCKS blocks read them; a second launch merges the parts.
-constexpr int64_t PART_UNITS = 1024, BLOCKS = 128, WARPS = 8, MERGED_ROWS = 4;
+// Few rows are cut into parts, so that about as many blocks read them as the device has SMs; a second launch merges
+// the parts. The largest of a row is the same however it is cut.
+constexpr int64_t PART_UNITS = 1024, WARPS = 8, MERGED_ROWS = 4;
 
-void plan_argmax(const Sample& p, const Kernel& kernel, Plan& calls) {
-    int64_t parts = std::clamp<int64_t>(std::min(p.units / PART_UNITS, BLOCKS / p.rows), 1, BLOCKS);
+void plan_argmax(const Sample& p, const Kernel& kernel, int64_t sms, Plan& calls) {
+    int64_t parts = std::clamp<int64_t>(std::min(p.units / PART_UNITS, sms / p.rows), 1, sms);
     int64_t part_units = ceil_div(ceil_div(p.units, parts), WARPS) * WARPS;
     parts = std::max<int64_t>(ceil_div(p.units, std::max<int64_t>(part_units, 1)), 1);
     Launch& launch = calls.add(kernel);
@@ -79,7 +80,7 @@ void plan(const Work& work, const Row& row, Plan& calls) {
     const Kernel& kernel = *row.kernel;
     const Sample& p = work.as<Sample>();
     bool samples = std::string_view(kernel.contract).starts_with("sample");
-    samples ? plan_sample(p, kernel, calls) : plan_argmax(p, kernel, calls);
+    samples ? plan_sample(p, kernel, calls) : plan_argmax(p, kernel, work.target->sms, calls);
 }
 
 } // namespace
