@@ -16,6 +16,7 @@ namespace spark {
 
 constexpr uint32_t MAX_FACTS = 32;
 constexpr uint32_t MAX_LIMITS = 24;
+constexpr uint32_t MAX_ROWS = 64; // of a contract
 
 // A condition on one fact of the problem.
 struct Term {
@@ -103,6 +104,7 @@ consteval std::array<Row, N> make_table(const Row (&rows)[N], TileOf tile_of = n
         table[i].fit = fit_index(rows[i].kernel->contract);
         bool last = i + 1 == N || rows[i + 1].contract != rows[i].contract;
         table[i].count = static_cast<uint16_t>(last ? 1 : table[i + 1].count + 1);
+        if (table[i].count > MAX_ROWS) detail::dispatch_table_is_wrong("a contract has more than MAX_ROWS rows");
         for (size_t j = i + table[i].count; j < N; ++j) {
             if (rows[j].contract == rows[i].contract) {
                 detail::dispatch_table_is_wrong("the rows of a contract do not stand together");
