@@ -179,7 +179,7 @@ def main():
         fit = None
         if args.steps:
             fit, _ = search(own, args.steps)
-            print(f'FIT(90, "{name}", ' + ", ".join(str(round(getattr(fit, f.name))) for f in fields(Fit)) + ")")
+            print(f'FIT("{name}", ' + ", ".join(str(round(getattr(fit, f.name))) for f in fields(Fit)) + ")")
         price = (lambda c: cost(fit, c)) if fit else (lambda c: c.us)
         report(name, own, price)
         for _, shape, rows in own if args.show else ():

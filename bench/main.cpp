@@ -5,6 +5,7 @@
 #include "choices.h"
 #include "report.h"
 #include "timer.h"
+#include "tune.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -20,18 +21,19 @@ struct Settings {
     int rounds = 25;
     double sample_ms = 4; // launches are repeated within a sample until it lasts about so long
     bool small = false, rivals = false;
-    std::string json, only;
+    std::string json, only, tune;
     bench::Draw draw;
 };
 
 const char* const HELP =
-    "spark-bench [--rounds N] [--only TEXT] [--rivals] [--small] [--json FILE]\n"
+    "spark-bench [--rounds N] [--only TEXT] [--rivals] [--tune FILE] [--small] [--json FILE]\n"
     "spark-bench --choices SEED N [--seconds S] [--explain] [--only TEXT] [--small] --json FILE\n"
     "Measures the card's ceilings and every operator in turn and prints a table.\n"
     "  --rounds N   samples per row, interleaved; the table shows medians (25)\n"
     "  --only TEXT  rows whose name or shape contains TEXT, and the ceilings\n"
     "  --rivals     every other legal kernel of each row too, in the same rounds. Exit status 3 where one of\n"
     "               them beats the library's choice by more than 5 % and 0.3 us\n"
+    "  --tune FILE  as --rivals, and FILE gets the kernels that beat the choice, for LIBSPARK_TUNE\n"
     "  --choices SEED N\n"
     "               instead: draw N shapes of gemm, attention and row operators that three kernels or more can\n"
     "               compute, and measure all of them; FILE gets a JSON object a line, as they come\n"
@@ -47,6 +49,7 @@ bool parse(int argc, char** argv, Settings& s) {
         if (word == "--rounds" && value) s.rounds = std::max(1, std::atoi(argv[++i]));
         else if (word == "--only" && value) s.only = argv[++i];
         else if (word == "--json" && value) s.json = argv[++i];
+        else if (word == "--tune" && value) s.tune = argv[++i], s.rivals = true;
         else if (word == "--seconds" && value) s.draw.seconds = std::atof(argv[++i]);
         else if (word == "--small") s.small = true, s.rounds = 3, s.sample_ms = 0;
         else if (word == "--rivals") s.rivals = true;
@@ -75,6 +78,10 @@ int measure_rows(spark_context* ctx, const spark_device_info& device, const Sett
     bench::print_table(items, device);
     if (!s.json.empty() && !bench::write_json(s.json, items, device, s.rounds)) {
         std::fprintf(stderr, "spark-bench: %s cannot be written\n", s.json.c_str());
+        return 2;
+    }
+    if (!s.tune.empty() && !bench::write_tuning(s.tune, items)) {
+        std::fprintf(stderr, "spark-bench: %s cannot be written\n", s.tune.c_str());
         return 2;
     }
     return bench::tell_beaten(items) == 0 ? 0 : BEATEN;

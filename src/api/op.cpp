@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // extern "C": the generic operator calls. The typed ones are generated forwards to launch_operator (forwards.cpp).
 #include "api/op.h"
+
+#include <algorithm>
+
 #include "api/guard.h"
 #include "ops/operator.h"
 
@@ -137,22 +140,14 @@ spark_status list(Context& ctx, const spark_args* args, spark_op_info* infos, ui
     }
     Call call;
     if (spark_status s = prepare_call(ctx, {args}, false, 0, call, report)) return s;
-    uint32_t found = 0;
-    auto add = [&](const Row& row) -> spark_status {
+    const Row* ranked[MAX_ROWS];
+    const uint32_t found = call.row == nullptr ? 0 : rank(call.request, ranked);
+    for (uint32_t i = 0; i < std::min(found, capacity); ++i) {
         Plan plan;
-        make_plan(call, &row, 0, plan);
+        make_plan(call, ranked[i], 0, plan);
         spark_op_info info;
-        fill_info(call, plan, &row, loaded(ctx, plan), info);
-        if (found < capacity) write_out(&infos[found], info);
-        ++found;
-        return SPARK_OK;
-    };
-    if (call.row != nullptr) {
-        if (spark_status s = add(*call.row)) return s;
-    }
-    for (const Row& row : call.request.rows) {
-        if (&row == call.row || !can_run(call.request, row)) continue;
-        if (spark_status s = add(row)) return s;
+        fill_info(call, plan, ranked[i], loaded(ctx, plan), info);
+        write_out(&infos[i], info);
     }
     *count = found;
     return SPARK_OK;

@@ -58,7 +58,7 @@ Target find_target(uint32_t capability, std::string_view device, uint32_t sms) {
     if (chip == std::end(CHIPS)) --chip; // no such capability is supported
     Target target{};
     target.chip = chip;
-    target.fits = capability == 90 ? FITS : FITS + FITS_OF_ONE;
+    target.fits = capability == 90 ? FITS : UNMEASURED_FITS.data();
     target.sms = sms != 0 ? sms : chip->sms;
     const bool hopper = capability == 90;
     target.resident_limit[0] = (hopper ? 228u : 100u) << 10;

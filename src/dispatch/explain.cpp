@@ -83,6 +83,14 @@ size_t explain(const Request& request, char* text, size_t capacity) {
         }
         page.print("\n");
     }
+    if (request.tuning != nullptr) {
+        const uint64_t problem = problem_of(request);
+        page.print("  problem %016llx on chip %s, library %s; %s\n", static_cast<unsigned long long>(problem),
+                   request.tuning->chip, request.tuning->library,
+                   request.tuning->count == 0                  ? "no tuning file"
+                   : find_tuned(*request.tuning, problem) == 0 ? "not in the tuning file"
+                                                               : "in the tuning file");
+    }
     return page.used;
 }
 

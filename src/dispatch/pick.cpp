@@ -39,6 +39,16 @@ Verdict judge_as(const Request& request, const Row& row, uint64_t order) {
     return judge_as(request, row, order, none);
 }
 
+// The row that the tuning file has for the problem, if it may be taken.
+const Row* tuned_row(const Request& request, uint64_t order) {
+    if (request.tuning == nullptr || request.tuning->count == 0) return nullptr;
+    const uint64_t id = find_tuned(*request.tuning, problem_of(request));
+    for (const Row& row : request.rows) {
+        if (row.kernel->id == id) return judge_as(request, row, order).kind == Verdict::legal ? &row : nullptr;
+    }
+    return nullptr;
+}
+
 // No row costs less: where one costs as much, those behind it need not be looked at.
 int64_t floor_of(const Request& request) {
     if (request.load == nullptr || request.rows.empty()) return 0;
@@ -73,10 +83,22 @@ int64_t price(const Request& request, const Row& row) {
     return cost(target, target.fits[row.fit], target.resident[row.kernel->index], load);
 }
 
+uint64_t problem_of(const Request& request) {
+    uint64_t value = request.rows.empty() ? 0 : request.rows[0].contract;
+    const auto mix = [&](uint64_t word) {
+        value = (value ^ word) * 0x9e3779b97f4a7c15u;
+        value ^= value >> 32;
+    };
+    for (int64_t fact : std::span(request.facts, request.fact_names.size())) mix(static_cast<uint64_t>(fact));
+    mix(request.flags);
+    return value;
+}
+
 const Row* pick(const Request& request) {
     const Row* cheapest = nullptr;
     int64_t least = 0;
     uint64_t order = order_of(request);
+    if (const Row* row = tuned_row(request, order)) return row;
     Holding holding = 0;
     const int64_t enough = floor_of(request);
     for (const Row& row : request.rows) {
@@ -86,6 +108,20 @@ const Row* pick(const Request& request) {
         if (least <= enough) break;
     }
     return cheapest;
+}
+
+uint32_t rank(const Request& request, const Row** to) {
+    const Row* picked = pick(request);
+    int64_t prices[MAX_ROWS];
+    uint32_t count = 0;
+    for (const Row& row : request.rows) {
+        if (!can_run(request, row)) continue;
+        const int64_t found = &row == picked ? -1 : price(request, row);
+        uint32_t at = count++;
+        for (; at > 0 && prices[at - 1] > found; --at) prices[at] = prices[at - 1], to[at] = to[at - 1];
+        prices[at] = found, to[at] = &row;
+    }
+    return count;
 }
 
 } // namespace spark

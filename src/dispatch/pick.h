@@ -3,6 +3,9 @@
 // first of the table. A pure function of the request: the same answer every time. Knows neither operators nor the
 // driver.
 //
+// A tuning file's kernel comes before the cheapest one, if its row is one of those that may be taken: neither limits
+// nor flags nor an order of sums give way to it.
+//
 // Where a row's bits must not follow the batch, the order of sums is that of the first legal row, which is no matter of
 // the batch. Among the kernels of this order the cheapest is taken, as ever: all of them give the same bits.
 #pragma once
@@ -10,6 +13,7 @@
 #include <spark.h>
 
 #include "dispatch/row.h"
+#include "dispatch/tuning.h"
 
 namespace spark {
 
@@ -25,7 +29,12 @@ struct Request {
     bool batch_invariant; // only kernels whose order of sums is their own, and all of one order
     const char* pattern;  // LIBSPARK_KERNEL, or nullptr
     uint64_t kernel_id;   // the caller's choice, or 0
+    uint32_t flags;       // of the call; only to tell problems apart
+    const Tuning* tuning; // or nullptr
 };
+
+// What a tuning file calls the problem: contract, facts and flags as a number.
+uint64_t problem_of(const Request& request);
 
 // Why a row cannot be taken. `term` is set for limit.
 struct Verdict {
@@ -42,6 +51,10 @@ bool can_run(const Request& request, const Row& row);
 int64_t price(const Request& request, const Row& row);
 
 const Row* pick(const Request& request);
+
+// All rows that can_run: the picked one first, the others by price, of equals in the order of the table. `to` has room
+// for MAX_ROWS; how many there are.
+uint32_t rank(const Request& request, const Row** to);
 
 // "k is 4095; the kernel needs k%8", into text.
 void describe(const Request& request, const Row& row, const Verdict& verdict, char* text, size_t capacity);

@@ -29,6 +29,7 @@ using PlanFor = void(const Work& work, const Row& row, Plan& plan);
 
 constexpr uint32_t MAX_FACTS = 32;
 constexpr uint32_t MAX_LIMITS = 24;
+constexpr uint32_t MAX_ROWS = 64; // of a contract
 
 // A condition on one fact of the problem.
 struct Term {
@@ -136,6 +137,7 @@ template <size_t N> consteval std::array<Row, N> make_table(const Row (&rows)[N]
         table[i] = rows[i];
         bool last = i + 1 == N || rows[i + 1].contract != rows[i].contract;
         table[i].count = static_cast<uint16_t>(last ? 1 : table[i + 1].count + 1);
+        if (table[i].count > MAX_ROWS) detail::dispatch_table_is_wrong("a contract has more than MAX_ROWS rows");
         for (size_t j = i + table[i].count; j < N; ++j) {
             if (rows[j].contract == rows[i].contract) {
                 detail::dispatch_table_is_wrong("the rows of a contract do not stand together");

@@ -77,7 +77,9 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
                     (call.bound.flags & SPARK_FLAG_DETERMINISTIC) != 0,
                     (call.bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0,
                     pattern,
-                    kernel_id};
+                    kernel_id,
+                    call.bound.flags,
+                    &ctx.tuning};
     call.row = work.empty ? nullptr : pick(call.request);
     return work.empty || call.row != nullptr ? SPARK_OK : nothing_fits(call, report);
 }

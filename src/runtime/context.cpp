@@ -97,6 +97,7 @@ void close(Context& ctx) {
     free(ctx.kernels);
     free(ctx.libraries);
     free(ctx.resident);
+    tuning_close(ctx.tuning);
     ctx.kernels = nullptr;
     ctx.libraries = nullptr;
     ctx.resident = nullptr;
@@ -118,9 +119,11 @@ spark_status context_create(const spark_context_desc& desc, spark_context*& out,
     ctx->info = {};
     ctx->info.struct_size = sizeof ctx->info;
     ctx->owns_primary = false;
+    ctx->tuning = {};
     pthread_mutex_init(&ctx->load_mutex, nullptr);
     spark_status status = desc.offline_arch != 0 ? open_offline(desc, *ctx, report) : open_device(desc, *ctx, report);
     if (status == SPARK_OK) status = prepare_dispatch(*ctx, report);
+    if (status == SPARK_OK) status = tuning_open(ctx->info, ctx->tuning, report);
     if (status == SPARK_OK) status = slot_take(slot, report);
     if (status != SPARK_OK) {
         close(*ctx);

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "dispatch/cost.h"
+#include "dispatch/tuning.h"
 #include "runtime/driver.h"
 
 namespace spark {
@@ -26,7 +27,12 @@ struct Context {
     std::atomic<void*>* kernels; // CUkernel of kernels::all()[i], nullptr until loaded
     void** libraries;            // the CUlibrary that each came from
     uint8_t* resident;           // blocks of each kernel that an SM holds
+    Tuning tuning;
 };
+
+// The file that LIBSPARK_TUNE names, for a device. One for another chip or library is left out, with a warning.
+spark_status tuning_open(const spark_device_info& info, Tuning& tuning, Report& report);
+void tuning_close(Tuning& tuning);
 
 // What a device is, and whether this library runs on it. Never fails for an unsupported device.
 spark_status device_info(const Driver& d, int32_t ordinal, spark_device_info& info, Report& report);

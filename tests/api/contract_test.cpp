@@ -268,8 +268,8 @@ void workspaces(void**) {
         api::Options options;
         options.optional_fields = false;
         api::Example sample(*spark_op_describe(SPARK_OP_SAMPLE), arena, options);
-        resize(sample, arena, 0, {40, 16384});
-        resize(sample, arena, 1, {40});
+        resize(sample, arena, 0, {24, 16384}); // few enough for the SMs of any chip: cut in parts
+        resize(sample, arena, 1, {24});
         workspace_apart(ctx, sample, arena);
     }
     spark_context_destroy(ctx);

@@ -45,6 +45,16 @@ void an_unknown_chip_has_its_own_sms_and_the_rates_of_its_class(void**) {
     assert_in_range(half * 100 / full, 185, 201);
 }
 
+void an_unmeasured_chip_works_at_its_published_rates(void**) {
+    for (const Fit& fit : FITS) {
+        const Fit& same = GB10.fits[fit_index(fit.contract)];
+        for (uint32_t factor : {same.products, same.shared, same.fetched, same.memory}) assert_int_equal(factor, 64);
+        assert_int_equal(same.issued, fit.issued);
+        assert_int_equal(same.latency, fit.latency);
+    }
+    assert_true(H200.fits == FITS);
+}
+
 void cost_never_falls_where_a_count_rises(void**) {
     for (const Target* target : {&GB10, &H200}) {
         Load load = A_LOAD;
@@ -159,8 +169,8 @@ struct Question {
 
     Question() {
         target.resident = RESIDENT;
-        request = {ROWS, FACTS, facts, &target, load_test, reinterpret_cast<const Work*>(this),
-                   0,    false, false, nullptr, 0};
+        request = {ROWS,  FACTS,   facts, &target, load_test, reinterpret_cast<const Work*>(this), 0, false,
+                   false, nullptr, 0,     0,       nullptr};
     }
     std::string answer() const {
         const Row* row = pick(request);
@@ -251,6 +261,29 @@ void limits_that_rows_share_hold_for_each(void**) {
     }
 }
 
+std::string ranking(const Request& request) {
+    const Row* rows[MAX_ROWS];
+    std::string names;
+    for (uint32_t i = 0, count = rank(request, rows); i < count; ++i)
+        names += std::string(rows[i]->kernel->name).substr(strlen("gemm_test__")) + " ";
+    return names;
+}
+
+void kernels_are_ranked_by_cost_behind_the_choice(void**) {
+    Question q;
+    set_steps(40, 30, 20, 100);
+    assert_string_equal(ranking(q.request).c_str(), "split small large plain ");
+    set_steps(40, 40, 60, 40);
+    assert_string_equal(ranking(q.request).c_str(), "large small plain split ");
+    q.request.batch_invariant = true; // of another order, but for who asks for it by its id
+    set_steps(40, 30, 20, 10);
+    assert_string_equal(ranking(q.request).c_str(), "small plain large ");
+    q.request.batch_invariant = false, q.request.pattern = "*__large";
+    assert_string_equal(ranking(q.request).c_str(), "large plain split small ");
+    q.facts[1] = 63, q.request.pattern = nullptr;
+    assert_string_equal(ranking(q.request).c_str(), "plain ");
+}
+
 void flags_pattern_and_id_come_before_cost(void**) {
     Question q;
     set_steps(40, 30, 20, 10);
@@ -306,6 +339,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(chips_are_found_by_capability_and_name),
         cmocka_unit_test(an_unknown_chip_has_its_own_sms_and_the_rates_of_its_class),
+        cmocka_unit_test(an_unmeasured_chip_works_at_its_published_rates),
         cmocka_unit_test(cost_never_falls_where_a_count_rises),
         cmocka_unit_test(a_wave_more_costs_a_block_more),
         cmocka_unit_test(gigantic_problems_saturate),
@@ -315,6 +349,7 @@ int main() {
         cmocka_unit_test(nothing_is_priced_behind_a_row_that_memory_bounds),
         cmocka_unit_test(limits_that_rows_share_hold_for_each),
         cmocka_unit_test(division_is_the_same_by_either_instruction),
+        cmocka_unit_test(kernels_are_ranked_by_cost_behind_the_choice),
         cmocka_unit_test(flags_pattern_and_id_come_before_cost),
         cmocka_unit_test(batch_invariance_is_free_among_kernels_of_one_order),
         cmocka_unit_test(explain_tells_costs_and_reasons),

@@ -9,9 +9,9 @@
 namespace spark {
 namespace {
 
-// A unit a thread up to so many blocks, which fill any device; then two, the most that a thread asks for at once; and
-// from MOST_BLOCKS on blocks step.
-constexpr int64_t MANY_BLOCKS = 2048, MOST_BLOCKS = 8192;
+// A unit a thread up to so many waves of blocks on this device; then two, the most that a thread asks for at once; and
+// from MOST_WAVES on blocks step.
+constexpr int64_t MANY_WAVES = 4, MOST_WAVES = 16;
 
 consteval Tile tile_of(const Kernel&) { return {}; }
 
@@ -19,6 +19,7 @@ void plan(const Work& work, const Row&, const kernels::pointwise_kernel& kernel,
     const Pointwise& p = work.as<Pointwise>();
     int64_t per_unit = kernel.STEP == 1 ? 1 : p.per_chunk;
     int64_t units = ceil_div(p.n, per_unit) * p.rows0 * p.rows1, blocks = ceil_div(units, kernel.block);
+    int64_t wave = int64_t{work.target->sms} * work.target->resident[kernel.index];
     const kernels::pointwise_params params = {
         .x = p.x.data,
         .z = p.z.data,
@@ -35,7 +36,7 @@ void plan(const Work& work, const Row&, const kernels::pointwise_kernel& kernel,
         .activation = p.activation,
         .flags = kernels::pointwise_flags{.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0},
     };
-    calls.add(kernel, params, std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_BLOCKS), MOST_BLOCKS));
+    calls.add(kernel, params, std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_WAVES * wave), MOST_WAVES * wave));
 }
 
 constexpr auto ROWS = make_table({

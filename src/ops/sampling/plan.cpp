@@ -36,13 +36,15 @@ void plan(const Work& work, const Row&, const kernels::sample_kernel& kernel, Pl
     calls.add(kernel, params, p.rows);
 }
 
-// Few rows are cut into parts, so that about BLOCKS blocks read them; a second launch merges the parts.
-constexpr int64_t PART_UNITS = 1024, BLOCKS = 128, WARPS = 8;
+// Few rows are cut into parts, so that about as many blocks read them as the device has SMs; a second launch merges
+// the parts. The largest of a row is the same however it is cut.
+constexpr int64_t PART_UNITS = 1024, WARPS = 8;
 
 void plan(const Work& work, const Row&, const kernels::argmax_kernel& kernel, const kernels::argmax_merge_kernel& merge,
           Plan& calls) {
     const Sample& p = work.as<Sample>();
-    int64_t parts = std::clamp<int64_t>(std::min(p.units / PART_UNITS, BLOCKS / p.rows), 1, BLOCKS);
+    const int64_t sms = work.target->sms;
+    int64_t parts = std::clamp<int64_t>(std::min(p.units / PART_UNITS, sms / p.rows), 1, sms);
     int64_t part_units = ceil_div(ceil_div(p.units, parts), WARPS) * WARPS;
     parts = std::max<int64_t>(ceil_div(p.units, std::max<int64_t>(part_units, 1)), 1);
     const kernels::argmax_params params = {

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# LIBSPARK_TUNE from end to end, on the emulator: what spark-bench --tune writes, that the library takes the kernels of
+# such a file, and that it refuses or leaves out what is not for it.
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ARGS = None
+BEATEN, REFUSED = 3, 2
+
+
+def bench(*words, **environment):
+    return subprocess.run([ARGS.bench, "--small", *words], capture_output=True, text=True, timeout=120,
+                          env=os.environ | {"LIBSPARK_DRIVER": ARGS.emu, "LIBSPARK_LOG": "warn"} | environment)
+
+
+PROBLEM = re.compile(r"  problem (\w{16}) on chip (.+), library (.+); (.+)\n")
+LEGAL = re.compile(r"^(.) (\w+) +yes", re.M)
+
+
+class File(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.file = self.folder / "tuned"
+
+    def explained(self, file=""):
+        """What the library says of some shapes with a tuning file, and what was logged."""
+        out = self.folder / "explained"
+        ran = bench("--choices", "3", "9", "--explain", "--json", out, LIBSPARK_TUNE=str(file))
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return [json.loads(line)["explain"] for line in out.read_text().splitlines()[1:]], ran.stderr
+
+    def head(self):
+        number, chip, library, _ = PROBLEM.search(self.explained()[0][0]).groups()
+        return ["libspark tuning 1", f"library {library}", f"chip {chip}"]
+
+    def write(self, lines):
+        self.file.write_text("\n".join(lines) + "\n")
+
+    def refused(self, file, sentence):
+        ran = bench("--choices", "3", "1", "--explain", "--json", self.folder / "none", LIBSPARK_TUNE=str(file))
+        self.assertEqual(ran.returncode, REFUSED)
+        self.assertIn(f"LIBSPARK_TUNE: {sentence}", ran.stderr)
+
+    def test_a_files_kernels_are_taken(self):
+        texts, entries, wanted = self.explained()[0], [], []
+        for text in texts:
+            self.assertIn("no tuning file", text)
+            wanted.append([kernel for mark, kernel in LEGAL.findall(text) if mark != "*"][-1])
+            entries.append(f"{PROBLEM.search(text)[1]} {wanted[-1]} a note")
+        self.write(self.head() + entries)
+        for text, kernel in zip(self.explained(self.file)[0], wanted):
+            self.assertIn(f"* {kernel} ", text)
+            self.assertIn("; in the tuning file", text)
+        self.write(self.head() + entries[:1])
+        self.assertIn("not in the tuning file", self.explained(self.file)[0][1])
+
+    def test_bench_writes_what_beat_the_choice(self):
+        ran = bench("--only", "rmsnorm", "--tune", self.file, LIBSPARK_KERNEL="*__plain")
+        lines = self.file.read_text().splitlines()
+        self.assertEqual(lines[:3], self.head())
+        beaten = ran.stderr.count("the library chooses")
+        self.assertEqual((ran.returncode, len(lines)), (BEATEN if beaten else 0, 3 + beaten), ran.stderr)
+        self.assertNotIn("left out", self.explained(self.file)[1])
+
+    def test_a_file_for_others_is_left_out_with_a_warning(self):
+        for place, change, word in ((1, "library 9.9.9 0", "library"), (2, "chip 12.0, 1 SMs, Another", "chip")):
+            lines = self.head()
+            lines[place] = change
+            self.write(lines + ["0123456789abcdef gemm_bf16_tn__plain"])
+            texts, said = self.explained(self.file)
+            self.assertIn("no tuning file", texts[0])
+            self.assertIn(f"is for another {word} and is left out", said)
+
+    def test_other_files_are_refused(self):
+        self.refused(self.folder / "missing", f"{self.folder}/missing cannot be opened as a plain file")
+        self.refused(self.folder, f"{self.folder} cannot be read")
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        self.refused(pipe, f"{pipe} cannot be opened as a plain file")
+        self.write(self.head() + ["x" * (1 << 20)])
+        self.refused(self.file, f"{self.file} has more than 1048576 bytes")
+        self.file.write_bytes(bytes(range(256)) * 16)
+        self.refused(self.file, f"line 1 of {self.file} is not what spark-bench --tune writes")
+        self.write(self.head() + ["0123456789abcdef no_such_kernel"])
+        self.refused(self.file, f"line 4 of {self.file} is not what spark-bench --tune writes")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bench", required=True)
+    parser.add_argument("--emu", required=True)
+    ARGS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
