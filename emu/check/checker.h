@@ -6,7 +6,7 @@
 #include <string>
 
 #include "../exec/warp.h"
-#include "order.h"
+#include "happens_before.h"
 #include "shadow.h"
 
 namespace emu {
@@ -66,7 +66,7 @@ private:
     };
     Launch& launch_;
     Cta* cta_ = nullptr;
-    Order order_;
+    HappensBefore order_;
     Shadow shadow_;
     BarrierUse barriers_[16];
 };

@@ -35,7 +35,8 @@ public:
         if (moment != moment_) return false;
         if (++waiting_ == threads_) return true;
         // By the clock of the day: the other one needs a newer glibc, and a jump of it costs one look too many.
-        changed_.wait_until(lock, std::chrono::system_clock::now() + std::chrono::milliseconds(1), [&] { return moment != moment_; });
+        changed_.wait_until(lock, std::chrono::system_clock::now() + std::chrono::milliseconds(1),
+                            [&] { return moment != moment_; });
         if (moment == moment_) --waiting_;
         return false;
     }

@@ -47,9 +47,7 @@ uint32_t reading_pc(const Kernel& k, uint32_t branch, bool strong) {
         if ((k.code[pc].access & Inst::reads) && (!strong || k.code[pc].order.strong())) return pc;
     return uint32_t(k.code.size());
 }
-bool reads_others(const Kernel& k, uint32_t branch) {
-    return reading_pc(k, branch, true) < k.code.size();
-}
+bool reads_others(const Kernel& k, uint32_t branch) { return reading_pc(k, branch, true) < k.code.size(); }
 
 // Lanes that wait at a join no longer do: those that they wait for may be waiting for them.
 void leave_joins(Warp& w) {

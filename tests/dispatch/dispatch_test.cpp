@@ -244,8 +244,9 @@ void limits_that_rows_share_hold_for_each(void**) {
     };
     static constexpr Kernel KERNELS[] = {few(LARGE, SHARED[0]), few(SMALL, SHARED[1]), few(SPLIT, SHARED[2]),
                                          few(PLAIN, SHARED[3])};
-    static constexpr auto TABLE = make_table({make_row(KERNELS[0], "", FACTS, TILE, plan_test), make_row(KERNELS[1], "", FACTS, TILE, plan_test),
-                                              make_row(KERNELS[2], "", FACTS, TILE, plan_test), make_row(KERNELS[3], "", FACTS, TILE, plan_test)});
+    static constexpr auto TABLE = make_table(
+        {make_row(KERNELS[0], "", FACTS, TILE, plan_test), make_row(KERNELS[1], "", FACTS, TILE, plan_test),
+         make_row(KERNELS[2], "", FACTS, TILE, plan_test), make_row(KERNELS[3], "", FACTS, TILE, plan_test)});
     Question q;
     q.request.rows = TABLE, q.request.load = nullptr;
     for (q.facts[0] = 0; q.facts[0] < 40; ++q.facts[0]) {

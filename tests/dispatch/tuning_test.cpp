@@ -29,8 +29,11 @@ constexpr Kernel kernel(const char* name, uint32_t index, uint64_t order, bool l
 }
 constexpr Kernel FIRST = kernel("gemm_test__first", 0, 1, false), SMALL = kernel("gemm_test__small", 1, 1, true),
                  SPLIT = kernel("gemm_test__split", 2, 0, false), OTHER = kernel("gemm_test__other", 3, 2, false);
-constexpr auto ROWS = make_table(
-    {make_row(FIRST, "", FACTS), make_row(SMALL, "", FACTS), make_row(SPLIT, "", FACTS), make_row(OTHER, "", FACTS)});
+constexpr Tile TILE{};
+void plan_test(const Work&, const Row&, Plan&) {}
+constexpr auto ROWS =
+    make_table({make_row(FIRST, "", FACTS, TILE, plan_test), make_row(SMALL, "", FACTS, TILE, plan_test),
+                make_row(SPLIT, "", FACTS, TILE, plan_test), make_row(OTHER, "", FACTS, TILE, plan_test)});
 constexpr const Kernel* KERNELS[] = {&FIRST, &SMALL, &SPLIT, &OTHER};
 
 const Target CHIP = find_target(121, "NVIDIA GB10", 48);

@@ -89,7 +89,7 @@ EMU_ROOMS = {
     "ir": ("text", "mem", "engine.h", "engine_limits.h"),
     "exec": ("ir", "mem", "num", "report", "engine.h", "engine_limits.h"),
     "report": ("exec", "engine.h"),
-    "check": ("exec",),
+    "check": ("exec", "report"),
     "driver": ("include", "mem", "engine.h", "engine_limits.h"),
     "include": (),
     "tools": ("mem", "engine.h"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of order.h. Where lanes of a warp are not told apart (what an exited lane did, whose fence came last), they
-// count as ordered: a race can be missed so, never invented.
-#include "order.h"
+// The rules of happens_before.h. Where lanes of a warp are not told apart (what an exited lane did, whose fence came
+// last), they count as ordered: a race can be missed so, never invented.
+#include "happens_before.h"
 
 namespace emu {
 namespace {
@@ -10,7 +10,7 @@ template <class F> void each_lane(uint32_t lanes, F f) {
 }
 } // namespace
 
-void Order::reset() {
+void HappensBefore::reset() {
     for (Agent& a : agents_) {
         a.now = 1;
         for (Past* past : {&a.known, &a.acquired, &a.seen, &a.fenced}) past->clear();
@@ -22,7 +22,7 @@ void Order::reset() {
     objects_.clear();
 }
 
-bool Order::before(const Event& e, unsigned agent, unsigned lane) const {
+bool HappensBefore::before(const Event& e, unsigned agent, unsigned lane) const {
     const Agent& a = agents_[agent];
     if (e.moment <= a.known.all[e.agent]) return true;
     if (e.agent != agent) return a.known.has(e) || ((a.acquirers >> lane & 1) && a.acquired.has(e));
@@ -34,7 +34,7 @@ bool Order::before(const Event& e, unsigned agent, unsigned lane) const {
     return all;
 }
 
-Order::Rows& Order::rows_of(Agent& a) {
+HappensBefore::Rows& HappensBefore::rows_of(Agent& a) {
     if (!a.rows) a.rows = std::make_unique<Rows>();
     if (!a.apart)
         for (auto& row : *a.rows) row.fill(0);
@@ -43,7 +43,7 @@ Order::Rows& Order::rows_of(Agent& a) {
 }
 
 // These lanes are ordered after `past`, the others of their warp are not.
-void Order::learn(unsigned agent, uint32_t lanes, const Past& past) {
+void HappensBefore::learn(unsigned agent, uint32_t lanes, const Past& past) {
     Agent& a = agents_[agent];
     a.acquired.add(past);
     a.acquirers |= lanes;
@@ -59,7 +59,7 @@ void Order::learn(unsigned agent, uint32_t lanes, const Past& past) {
 }
 
 // What these lanes have done, and what they know of the other lanes of their warp.
-void Order::add_own(const Agent& a, unsigned agent, uint32_t lanes, Past& to) const {
+void HappensBefore::add_own(const Agent& a, unsigned agent, uint32_t lanes, Past& to) const {
     to.add(Event{a.now, lanes, uint8_t(agent)});
     if (!a.apart) return;
     each_lane(lanes, [&](unsigned l) {
@@ -68,7 +68,7 @@ void Order::add_own(const Agent& a, unsigned agent, uint32_t lanes, Past& to) co
     });
 }
 
-void Order::sync_lanes(unsigned agent, uint32_t lanes, uint32_t live) {
+void HappensBefore::sync_lanes(unsigned agent, uint32_t lanes, uint32_t live) {
     Agent& a = agents_[agent];
     if (a.seers & lanes) a.seers |= lanes;
     if ((lanes & live) == live) {
@@ -90,7 +90,7 @@ void Order::sync_lanes(unsigned agent, uint32_t lanes, uint32_t live) {
     ++a.now;
 }
 
-void Order::arrive(unsigned agent, uint32_t lanes, uint32_t live, unsigned barrier, bool goes_on) {
+void HappensBefore::arrive(unsigned agent, uint32_t lanes, uint32_t live, unsigned barrier, bool goes_on) {
     Agent& a = agents_[agent];
     Past& all = barriers_[barrier];
     all.add(a.known);
@@ -101,7 +101,7 @@ void Order::arrive(unsigned agent, uint32_t lanes, uint32_t live, unsigned barri
 }
 
 // Clocks of warps that leave a barrier are made equal, so that "all read in the same interval" is one number.
-void Order::release(unsigned barrier, uint32_t waiters) {
+void HappensBefore::release(unsigned barrier, uint32_t waiters) {
     Past& all = barriers_[barrier];
     Moment next = *std::max_element(all.all.begin(), all.all.end());
     each_lane(waiters, [&](unsigned w) { next = std::max(next, agents_[w].now); });
@@ -118,7 +118,7 @@ void Order::release(unsigned barrier, uint32_t waiters) {
     all.clear();
 }
 
-void Order::fence(unsigned agent, uint32_t lanes, uint32_t live) {
+void HappensBefore::fence(unsigned agent, uint32_t lanes, uint32_t live) {
     Agent& a = agents_[agent];
     if (a.seers & lanes) {
         learn(agent, lanes, a.seen);
@@ -135,7 +135,7 @@ void Order::fence(unsigned agent, uint32_t lanes, uint32_t live) {
     ++a.now;
 }
 
-void Order::read(unsigned agent, unsigned lane, uint32_t name, bool acquire) {
+void HappensBefore::read(unsigned agent, unsigned lane, uint32_t name, bool acquire) {
     const auto object = objects_.find(name);
     if (object == objects_.end()) return;
     if (acquire) return learn(agent, 1u << lane, object->second);
@@ -143,7 +143,7 @@ void Order::read(unsigned agent, unsigned lane, uint32_t name, bool acquire) {
     agents_[agent].seers |= 1u << lane;
 }
 
-bool Order::write(unsigned agent, unsigned lane, uint32_t name, bool release) {
+bool HappensBefore::write(unsigned agent, unsigned lane, uint32_t name, bool release) {
     Agent& a = agents_[agent];
     if (!release && !a.fence[lane]) return false;
     Past& object = objects_[name];

@@ -10,7 +10,7 @@
 
 namespace emu {
 
-class Order {
+class HappensBefore {
 public:
     void reset();
     Moment now(unsigned agent) const { return agents_[agent].now; }
