@@ -124,6 +124,54 @@ template <bool SA, bool SB> Flow dp4a(Warp& w, const Inst& in) {
     });
 }
 
+// dp2a: two halves of a times two bytes of b, the low or (in.sub) the high ones.
+template <bool SA, bool SB> Flow dp2a(Warp& w, const Inst& in) {
+    const uint32_t* a = w.reg<uint32_t>(in.r[1]);
+    const uint32_t* b = w.reg<uint32_t>(in.r[2]);
+    const uint32_t* c = w.reg<uint32_t>(in.r[3]);
+    const unsigned from = in.sub ? 16 : 0;
+    return map_lanes<uint32_t>(w, in.r[0], [&](int l) {
+        int32_t sum = 0;
+        for (unsigned i = 0; i < 2; i++)
+            sum += (SA ? int32_t(int16_t(a[l] >> 16 * i)) : int32_t(uint16_t(a[l] >> 16 * i))) *
+                   (SB ? int32_t(int8_t(b[l] >> (from + 8 * i))) : int32_t(uint8_t(b[l] >> (from + 8 * i))));
+        return uint32_t(sum) + c[l];
+    });
+}
+
+// Sums with a carry in (the c of the name) and out (.cc). in.sub: writes the carry.
+enum Carried : uint8_t { ADD, SUB, LOW, HIGH }; // the products take one operand more
+template <class T, Carried KIND, bool IN> Flow carried(Warp& w, const Inst& in) {
+    const void* a = w.regs + size_t(in.r[1]) * 32;
+    const void* b = w.regs + size_t(in.r[2]) * 32;
+    const void* c = w.regs + size_t(in.r[KIND == LOW || KIND == HIGH ? 3 : 2]) * 32;
+    const uint32_t carry = IN ? w.carry : 0;
+    uint32_t out = 0;
+    map_active<T>(w, in.r[0], [&](int l) {
+        const T x = get<T>(a, l), y = get<T>(b, l);
+        const U<T> first = U<T>(KIND == LOW ? MulLo::f(x, y) : KIND == HIGH ? MulHi::f(x, y) : x);
+        const U<T> second = U<T>(get<T>(c, l)), more = carry >> l & 1;
+        const U<T> sum = KIND == SUB ? first - second : first + second, all = KIND == SUB ? sum - more : sum + more;
+        const bool over = KIND == SUB ? first < second || sum < more : sum < first || all < sum;
+        out |= (over ? 1u : 0u) << l;
+        return T(all);
+    });
+    if (in.sub) w.carry = (w.carry & ~w.mask) | out;
+    return Flow::next;
+}
+template <Carried KIND, bool IN> Handler carried_of(Type t) {
+    return t == Type::u32   ? &carried<uint32_t, KIND, IN>
+           : t == Type::s32 ? &carried<int32_t, KIND, IN>
+           : t == Type::u64 ? &carried<uint64_t, KIND, IN>
+                            : &carried<int64_t, KIND, IN>;
+}
+template <bool IN> Handler carried_kind(const Form& form) {
+    const Type t = form.type();
+    if (form.mnemonic.starts_with("add")) return carried_of<ADD, IN>(t);
+    if (form.mnemonic.starts_with("sub")) return carried_of<SUB, IN>(t);
+    return form.has("hi") ? carried_of<HIGH, IN>(t) : carried_of<LOW, IN>(t);
+}
+
 template <class Op> Handler binary_int(Type t) {
     return pick_int(t, [](auto z) -> Handler { return &binary<Op, decltype(z)>; });
 }
@@ -155,7 +203,12 @@ Handler pick_alu(const Form& form, Inst&) {
     return nullptr;
 }
 
-Handler pick_muladd(const Form& form, Inst&) {
+Handler pick_carry(const Form& form, Inst& in) {
+    in.sub = form.has("cc");
+    return form.mnemonic.ends_with("c") ? carried_kind<true>(form) : carried_kind<false>(form);
+}
+
+Handler pick_muladd(const Form& form, Inst& in) {
     Type t = form.type();
     auto two = [&](auto op) { return binary_int<decltype(op)>(t); };
     auto three = [&](auto op) { return ternary_int<decltype(op)>(t); };
@@ -180,6 +233,12 @@ Handler pick_muladd(const Form& form, Inst&) {
     if (form.mnemonic == "mad24") return low_or_high<Mad24Lo, Mad24Hi>(form, s_or_u3);
     if (form.mnemonic == "div") return pick_int(t, [](auto z) -> Handler { return &div_int<decltype(z)>; });
     if (form.mnemonic == "rem") return pick_int(t, [](auto z) -> Handler { return &rem_int<decltype(z)>; });
+    if (form.mnemonic == "dp2a") {
+        in.sub = form.has("hi");
+        bool sb = is_signed(form.type(1));
+        return is_signed_type ? (sb ? &dp2a<true, true> : &dp2a<true, false>)
+                              : (sb ? &dp2a<false, true> : &dp2a<false, false>);
+    }
     if (form.mnemonic == "dp4a") {
         bool sa = is_signed_type, sb = is_signed(form.type(1));
         return sa ? (sb ? &dp4a<true, true> : &dp4a<true, false>) : (sb ? &dp4a<false, true> : &dp4a<false, false>);

@@ -44,13 +44,27 @@ const Format* format_of(Type type) {
     case Type::e4m3x2: return &num::E4M3;
     case Type::e5m2:
     case Type::e5m2x2: return &num::E5M2;
+    case Type::e3m2x2: return &num::E3M2;
+    case Type::e2m3x2: return &num::E2M3;
+    case Type::e2m1x2: return &num::E2M1;
     default: return nullptr;
     }
 }
 
 bool is_pair(Type type) {
-    return type == Type::f16x2 || type == Type::bf16x2 || type == Type::e4m3x2 || type == Type::e5m2x2;
+    switch (type) {
+    case Type::f16x2:
+    case Type::bf16x2:
+    case Type::e4m3x2:
+    case Type::e5m2x2:
+    case Type::e3m2x2:
+    case Type::e2m3x2:
+    case Type::e2m1x2:
+    case Type::ue8m0x2: return true;
+    default: return false;
+    }
 }
+unsigned half_bits(Type pair) { return bytes_of(pair) * 4; } // of the place of one of the two
 unsigned integer_bits(Type type) { return bytes_of(type) * 8; }
 
 uint64_t extend(uint64_t value, Type type, unsigned register_bits) {
@@ -151,14 +165,36 @@ Flow convert_any(Warp& w, const Inst& in) {
     return Flow::next;
 }
 
+// ue8m0: the power of two at or below the magnitude, or, rounded up, at or above it. Beyond 2^127 stands NaN, or,
+// clamped, 2^127; there is nothing below 2^-127.
+uint64_t power_of_two(uint64_t bits, const Spec& spec) {
+    const Parts parts = num::decode(bits, *format_of(spec.from));
+    const uint64_t beyond = spec.finite ? 0xfe : 0xff;
+    if (parts.kind == Parts::Kind::nan) return 0xff;
+    if (parts.kind == Parts::Kind::infinite) return beyond;
+    if (!parts.significand) return 0;
+    const bool between = parts.significand & (parts.significand - 1);
+    const int field = 63 - std::countl_zero(parts.significand) + parts.exponent + 127;
+    const int rounded = field + (between && field >= 0 && spec.round == Round::up);
+    return rounded > 0xfe ? beyond : rounded < 0 ? 0 : uint64_t(rounded);
+}
+
+// One half of a packed register, in and out.
+uint64_t convert_half(uint64_t bits, const Spec& spec) {
+    if (spec.from == Type::ue8m0x2) return bits == 0xff ? num::BF16.nan : bits ? bits << num::BF16.mantissa_bits : 0x40;
+    if (spec.to == Type::ue8m0x2) return power_of_two(bits, spec);
+    const Format& from = *format_of(spec.from);
+    return float_to_float(from.bits() < 64 ? bits & (from.sign_bit() * 2 - 1) : bits, spec);
+}
+
 // d = {hi = a, lo = b}: two f32 into one packed register
 Flow pack_any(Warp& w, const Inst& in) {
-    Spec spec = spec_of(in);
-    const unsigned bits = unsigned(format_of(spec.to)->bits());
+    const Spec spec = spec_of(in);
+    const unsigned bits = half_bits(spec.to);
     for (uint32_t m = w.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        const uint64_t high = float_to_float(w.reg<uint32_t>(in.r[1])[l], spec);
-        w.reg<uint32_t>(in.r[0])[l] = uint32_t(high << bits | float_to_float(w.reg<uint32_t>(in.r[2])[l], spec));
+        const uint64_t high = convert_half(w.reg<uint32_t>(in.r[1])[l], spec);
+        w.reg<uint32_t>(in.r[0])[l] = uint32_t(high << bits | convert_half(w.reg<uint32_t>(in.r[2])[l], spec));
     }
     return Flow::next;
 }
@@ -166,12 +202,12 @@ Flow pack_any(Warp& w, const Inst& in) {
 // packed to packed: f16x2 <-> e4m3x2, ...
 Flow repack_any(Warp& w, const Inst& in) {
     const Spec spec = spec_of(in);
-    const unsigned from = unsigned(format_of(spec.from)->bits()), to = unsigned(format_of(spec.to)->bits());
+    const unsigned from = half_bits(spec.from), to = half_bits(spec.to);
     for (uint32_t m = w.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        const uint64_t a = w.reg<uint32_t>(in.r[1])[l], low = a & ((1ull << from) - 1),
-                       high = a >> from & ((1ull << from) - 1);
-        w.reg<uint32_t>(in.r[0])[l] = uint32_t(float_to_float(high, spec) << to | float_to_float(low, spec));
+        const uint64_t a = w.reg<uint32_t>(in.r[1])[l], mask = (1ull << from) - 1;
+        w.reg<uint32_t>(in.r[0])[l] =
+            uint32_t(convert_half(a >> from & mask, spec) << to | convert_half(a & mask, spec));
     }
     return Flow::next;
 }
@@ -312,7 +348,9 @@ bool read_modifiers(const Form& form, Spec& spec, bool& rounded) {
     return true;
 }
 
-bool known(Type type) { return format_of(type) || (!is_float(type) && type != Type::pred && bytes_of(type) <= 8); }
+bool known(Type type) {
+    return is_pair(type) || format_of(type) || (!is_float(type) && type != Type::pred && bytes_of(type) <= 8);
+}
 
 } // namespace
 

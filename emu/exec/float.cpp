@@ -226,6 +226,24 @@ template <class Dir, int N, bool BF> Flow mixed(Warp& w, const Inst& in) {
     });
 }
 
+// --- pairs of f32 in a 64-bit register ---
+template <class Dir, int N> Flow pair_of_floats(Warp& w, const Inst& in) {
+    const uint64_t *a = w.reg<uint64_t>(in.r[1]), *b = w.reg<uint64_t>(in.r[2]),
+                   *c = w.reg<uint64_t>(in.r[N > 2 ? 3 : 2]);
+    const int mode = in.sub & 3;
+    const bool ftz = in.sub & 4;
+    auto one = [&](uint64_t x, uint64_t y, uint64_t z) {
+        auto in_float = [&](uint64_t v) {
+            const float f = bits_as<float>(uint32_t(v));
+            return ftz ? flush(f) : f;
+        };
+        const float r = canonical(Dir::f(in_float(x), in_float(y), in_float(z), mode));
+        return uint64_t(bits_as<uint32_t>(ftz ? flush(r) : r));
+    };
+    return map_active<uint64_t>(
+        w, in.r[0], [&](int l) { return one(a[l], b[l], c[l]) | one(a[l] >> 32, b[l] >> 32, c[l] >> 32) << 32; });
+}
+
 // --- signs ---
 template <class T, int OP> Flow sign_bits(Warp& w, const Inst& in) { // 0 neg, 1 abs; in.imm: the sign bits
     const void* a = w.regs + size_t(in.r[1]) * 32;
@@ -275,14 +293,15 @@ template <class T> Flow testp(Warp& w, const Inst& in) {
              }));
     return Flow::next;
 }
+int direction(const Form& form) { return form.has("rz") ? RZ : form.has("rm") ? RM : form.has("rp") ? RP : RN; }
 template <class Op, class Dir, class Half, class Wide> Handler arithmetic(const Form& form, Inst& in) {
+    if (form.type() == Type::f32x2) {
+        in.sub = uint8_t(direction(form) | (form.has("ftz") ? 4 : 0));
+        return &pair_of_floats<Dir, Op::N>;
+    }
     if (form.types.size() == 2) { // f32 with a half
         bool bf = form.type(1) == Type::bf16;
-        in.sub = uint8_t((form.has("rz")   ? RZ
-                          : form.has("rm") ? RM
-                          : form.has("rp") ? RP
-                                           : RN) |
-                         (form.has("sat") ? 8 : 0));
+        in.sub = uint8_t(direction(form) | (form.has("sat") ? 8 : 0));
         return bf ? &mixed<Dir, Op::N, true> : &mixed<Dir, Op::N, false>;
     }
     if (form.type() == Type::f32) return pick_f32<Op, Dir>(form, in);

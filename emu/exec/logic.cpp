@@ -57,6 +57,23 @@ template <int LUT> Flow lop3(Warp& w, const Inst& in) {
     });
 }
 
+// d|p: p says whether the result is not zero, combined with q. in.sub: and instead of or.
+Flow lop3_predicate(Warp& w, const Inst& in) {
+    const uint32_t* a = w.reg<uint32_t>(in.r[2]);
+    const uint32_t* b = w.reg<uint32_t>(in.r[3]);
+    const uint32_t* c = w.reg<uint32_t>(in.r[4]);
+    uint32_t result[32], set = 0;
+    for (int l = 0; l < 32; l++) {
+        result[l] = 0;
+        for (int i = 0; i < 8; i++)
+            if (in.imm >> i & 1) result[l] |= (i & 4 ? a[l] : ~a[l]) & (i & 2 ? b[l] : ~b[l]) & (i & 1 ? c[l] : ~c[l]);
+        set |= (result[l] ? 1u : 0u) << l;
+    }
+    const uint32_t q = in.flags & Inst::not_src ? ~w.preds[in.r[6]] : w.preds[in.r[6]];
+    set_pred(w, in.r[1], in.sub ? set & q : set | q);
+    return map_lanes<uint32_t>(w, in.r[0], [&](int l) { return result[l]; });
+}
+
 template <class T> Flow shl(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
     const uint32_t* n = w.reg<uint32_t>(in.r[2]);
@@ -93,6 +110,11 @@ template <class Op> Handler bitwise(Type t) {
 
 Handler pick_logic(const Form& form, Inst& in) {
     Type t = form.type();
+    if (form.mnemonic == "lop3" && form.operands.size() == 6) {
+        in.imm = int64_t(form.operands[4].value);
+        in.sub = form.has("and");
+        return uint64_t(in.imm) > 255 ? nullptr : &lop3_predicate;
+    }
     if (in.flags & Inst::not_src) return nullptr;
     if (form.mnemonic == "and") return bitwise<And>(t);
     if (form.mnemonic == "or") return bitwise<Or>(t);

@@ -57,6 +57,71 @@ template <unsigned N, bool TRANS> Flow ldmatrix(Warp& w, const Inst& in) {
     return Flow::next;
 }
 
+// Bytes and packed elements: a row of a matrix is 16 elements, which lie in 16 bytes of memory, b6 in the first 12 of
+// them and b4 in the first 8. Each becomes a byte.
+enum class Packing : uint8_t { b8, b6, b4 };
+constexpr unsigned row_bytes(Packing packing) { return packing == Packing::b8 ? 16 : packing == Packing::b6 ? 12 : 8; }
+
+template <Packing P> EMU_INLINE void expand_row(const uint8_t* row, uint8_t* out) {
+    if constexpr (P == Packing::b8) {
+        std::memcpy(out, row, 16);
+    } else {
+        constexpr unsigned BITS = P == Packing::b6 ? 6 : 4;
+        for (unsigned e = 0; e < 16; ++e) {
+            const unsigned at = e * BITS;
+            const unsigned two = row[at / 8] | (at / 8 + 1 < row_bytes(P) ? row[at / 8 + 1] << 8 : 0);
+            out[e] = uint8_t(two >> at % 8 & ((1u << BITS) - 1));
+        }
+    }
+}
+
+// m8n16: register m, byte j of lane (g, t) is element 4t + j of row g. m16n16, transposed: registers 2m and 2m + 1,
+// byte j of register 2m + i is row 4t + j, element g + 8i.
+template <unsigned N, bool TALL, Packing P> Flow load_bytes(Warp& w, const Inst& in) {
+    constexpr unsigned ROWS = TALL ? 16 : 8, REGISTERS = TALL ? 2 * N : N;
+    constexpr uint32_t LANES = ROWS * N == 32 ? FULL : (1u << (ROWS * N)) - 1;
+    uint32_t addr[32], undefined = 0;
+    row_addresses(w, in, REGISTERS, addr, in.sub & WIDE);
+    if (!check_shared(w, addr, LANES, 16, false, &undefined)) return Flow::failed;
+    for (uint32_t m = undefined; m; m &= m - 1) // what only fills a row up need not be defined
+        if (w.cta->shared_is_defined(addr[__builtin_ctz(m)], row_bytes(P))) undefined &= ~(m & -m);
+    for (unsigned m = 0; m < N; ++m) {
+        uint8_t rows[ROWS][16];
+        for (unsigned r = 0; r < ROWS; ++r) expand_row<P>(w.cta->shared + addr[ROWS * m + r], rows[r]);
+        uint32_t lanes = 0;
+        for (uint32_t u = undefined >> (ROWS * m) & ((1u << ROWS) - 1); u; u &= u - 1)
+            lanes |= TALL ? 0x11111111u << (__builtin_ctz(u) / 4) : 0xfu << (4 * __builtin_ctz(u));
+        for (unsigned i = 0; i < REGISTERS / N; ++i) {
+            const uint16_t slot = in.r[REGISTERS / N * m + i];
+            uint32_t* d = w.reg<uint32_t>(slot);
+            for (unsigned l = 0; l < 32; ++l) {
+                const unsigned g = l / 4, t = l % 4;
+                d[l] = 0;
+                for (unsigned j = 0; j < 4; ++j)
+                    d[l] |= uint32_t(TALL ? rows[(4 * t + j) % ROWS][g + 8 * i] : rows[g][4 * t + j]) << 8 * j;
+            }
+            w.set_undefined(slot, lanes);
+            w.set_defined(slot, ~lanes);
+        }
+    }
+    return Flow::next;
+}
+
+// m16n8, transposed: byte j of register m of lane (g, t) goes to row 2t + j % 2 of matrix m, byte g + 8 (j / 2).
+template <unsigned N> Flow store_bytes(Warp& w, const Inst& in) {
+    uint32_t addr[32];
+    row_addresses(w, in, 0, addr, in.sub & WIDE);
+    if (!check_shared(w, addr, rows_mask(N), 16, true, nullptr)) return Flow::failed;
+    for (unsigned m = 0; m < N; ++m) {
+        const uint32_t* s = w.reg<uint32_t>(in.r[1 + m]);
+        for (unsigned l = 0; l < 32; ++l)
+            for (unsigned j = 0; j < 4; ++j)
+                w.cta->shared[addr[8 * m + 2 * (l % 4) + j % 2] + l / 4 + 8 * (j / 2)] = uint8_t(s[l] >> 8 * j);
+    }
+    define_shared(w, addr, rows_mask(N), 16);
+    return Flow::next;
+}
+
 template <unsigned N, bool TRANS> Flow stmatrix(Warp& w, const Inst& in) {
     uint32_t addr[32];
     row_addresses(w, in, 0, addr, in.sub & WIDE);
@@ -100,8 +165,11 @@ template <template <unsigned, bool> class Choice> Handler by_shape(const Form& f
 template <unsigned N, bool T> struct Load { static constexpr Handler fn = ldmatrix<N, T>; };
 template <unsigned N, bool T> struct Store { static constexpr Handler fn = stmatrix<N, T>; };
 
-bool names_m8n8_b16(const Form& form) {
-    return form.has("sync") && form.has("aligned") && form.has("m8n8") && form.has("b16");
+template <unsigned N, bool TALL> Handler by_packing(const Form& form) {
+    if (form.has("b6x16_p32")) return load_bytes<N, TALL, Packing::b6>;
+    if (form.has("b4x16_p64")) return load_bytes<N, TALL, Packing::b4>;
+    if constexpr (TALL) return load_bytes<N, TALL, Packing::b8>;
+    else return nullptr;
 }
 
 // A shared address may sit in a 64-bit register only as the low half of a wider computation; both widths are taken.
@@ -113,16 +181,19 @@ void note_width(const Form& form, unsigned operand, Inst& in) {
 
 Handler pick_ldmatrix(const Form& form, Inst& in) {
     note_width(form, 1, in);
-    return names_m8n8_b16(form) ? by_shape<Load>(form) : nullptr;
+    if (form.has("m16n16")) return form.count == 2 ? by_packing<2, true>(form) : by_packing<1, true>(form);
+    if (!form.has("m8n16")) return by_shape<Load>(form);
+    return form.count == 4   ? by_packing<4, false>(form)
+           : form.count == 2 ? by_packing<2, false>(form)
+                             : by_packing<1, false>(form);
 }
 
 Handler pick_stmatrix(const Form& form, Inst& in) {
     note_width(form, 0, in);
-    return names_m8n8_b16(form) ? by_shape<Store>(form) : nullptr;
+    if (!form.has("m16n8")) return by_shape<Store>(form);
+    return form.count == 4 ? store_bytes<4> : form.count == 2 ? store_bytes<2> : store_bytes<1>;
 }
 
-Handler pick_movmatrix(const Form& form, Inst&) {
-    return names_m8n8_b16(form) && form.has("trans") ? movmatrix : nullptr;
-}
+Handler pick_movmatrix(const Form&, Inst&) { return movmatrix; }
 
 } // namespace emu::EMU_LEVEL

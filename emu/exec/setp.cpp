@@ -76,21 +76,28 @@ template <int C, class T> Flow setp(Warp& w, const Inst& in) {
     }
     return finish(w, in, test_lanes([&](int l) { return compare<C>(get<T>(a, l), get<T>(b, l)); }));
 }
-// f16x2 and bf16x2 compare both halves: p from the lower, q from the upper. in.imm: the comparison.
+// One half of each lane's register. in.imm: the comparison; in.sub bit 2: subnormal halves are zeros.
+template <bool BF> EMU_INLINE float half_at(const Inst& in, uint32_t bits) {
+    const float f = widen<BF>(bits);
+    return in.sub & 4 && !BF && __builtin_fabsf(f) < 0x1p-14f ? 0.0f : f;
+}
+template <bool BF>
+EMU_INLINE uint32_t compare_halves(const Warp& w, const Inst& in, uint16_t x, uint16_t y, int shift) {
+    const uint32_t *a = w.reg<uint32_t>(x), *b = w.reg<uint32_t>(y);
+    const int c = int(in.imm);
+    return test_lanes(
+        [&](int l) { return compare_any(c, half_at<BF>(in, a[l] >> shift), half_at<BF>(in, b[l] >> shift)); });
+}
+// f16x2 and bf16x2 compare both halves: p from the lower, q from the upper.
 template <bool BF> Flow setp_packed(Warp& w, const Inst& in) {
-    const uint32_t* a = w.reg<uint32_t>(in.r[2]);
-    const uint32_t* b = w.reg<uint32_t>(in.r[3]);
-    int c = int(in.imm);
-    uint32_t low = test_lanes([&](int l) { return compare_any(c, widen<BF>(a[l]), widen<BF>(b[l])); });
-    uint32_t high = test_lanes([&](int l) { return compare_any(c, widen<BF>(a[l] >> 16), widen<BF>(b[l] >> 16)); });
+    const uint32_t low = compare_halves<BF>(w, in, in.r[2], in.r[3], 0);
+    const uint32_t high = compare_halves<BF>(w, in, in.r[2], in.r[3], 16);
     set_pred(w, in.r[0], low);
     set_pred(w, in.r[1], high);
     return Flow::next;
 }
 template <bool BF> Flow setp_half(Warp& w, const Inst& in) {
-    const uint32_t* a = w.reg<uint32_t>(in.r[2]);
-    const uint32_t* b = w.reg<uint32_t>(in.r[3]);
-    return finish(w, in, test_lanes([&](int l) { return compare_any(int(in.imm), widen<BF>(a[l]), widen<BF>(b[l])); }));
+    return finish(w, in, compare_halves<BF>(w, in, in.r[2], in.r[3], 0));
 }
 template <class T> Flow setp_any(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[2]) * 32;
@@ -104,18 +111,32 @@ template <class T> Flow setp_any(Warp& w, const Inst& in) {
                       return compare_any(c, x, y);
                   }));
 }
-template <class T> Flow set_value(Warp& w, const Inst& in) { // in.target: what true is
+// set: in.target is what true is. With a predicate, the comparison is combined with it first.
+EMU_INLINE uint32_t with_predicate(const Warp& w, const Inst& in, uint32_t bits) {
+    if (!(in.sub & 3)) return bits;
+    const uint32_t c = w.preds[in.r[3]];
+    return combined(bits, in.flags & Inst::not_src ? ~c : c, in.sub & 3);
+}
+template <class T> Flow set_value(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
     const void* b = w.regs + size_t(in.r[2]) * 32;
-    uint32_t yes = in.target;
-    bool ftz = in.sub;
-    int c = int(in.imm);
-    return map_lanes<uint32_t>(w, in.r[0], [&](int l) {
-        T x = get<T>(a, l), y = get<T>(b, l);
-        if constexpr (std::is_same_v<T, float>)
-            if (ftz) x = flush(x), y = flush(y);
-        return compare_any(c, x, y) ? yes : 0u;
-    });
+    const uint32_t yes = in.target;
+    const bool ftz = in.sub & 4;
+    const int c = int(in.imm);
+    const uint32_t bits = with_predicate(w, in, test_lanes([&](int l) {
+                                             T x = get<T>(a, l), y = get<T>(b, l);
+                                             if constexpr (std::is_same_v<T, float>)
+                                                 if (ftz) x = flush(x), y = flush(y);
+                                             return compare_any(c, x, y);
+                                         }));
+    return map_lanes<uint32_t>(w, in.r[0], [&](int l) { return bits >> l & 1 ? yes : 0u; });
+}
+template <bool BF, bool PACKED> Flow set_half(Warp& w, const Inst& in) {
+    const uint32_t low = with_predicate(w, in, compare_halves<BF>(w, in, in.r[1], in.r[2], 0));
+    const uint32_t high = PACKED ? with_predicate(w, in, compare_halves<BF>(w, in, in.r[1], in.r[2], 16)) : 0;
+    const uint32_t yes = in.target;
+    return map_lanes<uint32_t>(w, in.r[0],
+                               [&](int l) { return (low >> l & 1 ? yes : 0u) | (high >> l & 1 ? yes << 16 : 0u); });
 }
 
 template <class F> Handler with_comparison(int c, F f) {
@@ -134,6 +155,24 @@ template <class F> Handler with_type(Type t, F f) {
     if (t == Type::f64) return f(double());
     return pick_int(t, f);
 }
+// What true is, in a register or in each of its halves.
+uint32_t true_value(Type to, bool packed) {
+    if (to == Type::f32) return 0x3f800000;
+    if (to == Type::f16 || to == Type::f16x2) return 0x3c00;
+    if (to == Type::bf16 || to == Type::bf16x2) return 0x3f80;
+    return packed || bytes_of(to) == 2 ? 0xffff : 0xffffffff;
+}
+Handler pick_set(const Form& form, Inst& in, Type from) {
+    const bool packed = from == Type::f16x2 || from == Type::bf16x2;
+    in.target = true_value(form.type(0), packed);
+    switch (from) {
+    case Type::f16: return &set_half<false, false>;
+    case Type::bf16: return &set_half<true, false>;
+    case Type::f16x2: return &set_half<false, true>;
+    case Type::bf16x2: return &set_half<true, true>;
+    default: return with_type(from, [](auto z) -> Handler { return &set_value<decltype(z)>; });
+    }
+}
 } // namespace
 
 Handler pick_setp(const Form& form, Inst& in) {
@@ -144,16 +183,12 @@ Handler pick_setp(const Form& form, Inst& in) {
     bool unsigned_word = form.mods[0] == "lo" || form.mods[0] == "ls" || form.mods[0] == "hi" || form.mods[0] == "hs";
     if (unsigned_word && (is_float(t) || is_signed(t))) return nullptr;
     in.imm = c;
-    if (set) {
-        in.sub = form.has("ftz");
-        in.target = form.type(0) == Type::f32 ? 0x3f800000 : 0xffffffff;
-        return with_type(t, [](auto z) -> Handler { return &set_value<decltype(z)>; });
-    }
     in.sub = uint8_t((form.has("and")   ? AND
                       : form.has("or")  ? OR
                       : form.has("xor") ? XOR
                                         : NONE) |
                      (form.has("ftz") ? 4 : 0));
+    if (set) return pick_set(form, in, t);
     switch (t) {
     case Type::f16: return &setp_half<false>;
     case Type::bf16: return &setp_half<true>;

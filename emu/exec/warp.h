@@ -88,6 +88,7 @@ struct alignas(64) Warp {
     uint32_t origin_pc = 0;
     Space origin_space = Space::global;
     bool has_origin = false;
+    uint32_t carry = 0; // CC.CF of each lane: add.cc and its kin write it, addc and its kin read it
     bool finished() const { return live == 0; }
     uint64_t rng = 0;
     uint64_t executed = 0; // instructions

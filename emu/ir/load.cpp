@@ -57,7 +57,7 @@ public:
         if (!size) return text::quoted(v.type) + " is not a type of a variable";
         Variable g;
         g.name = v.name;
-        g.space = v.space == ".shared" ? Space::shared : Space::global;
+        g.space = v.space == ".shared" ? Space::shared : v.space == ".const" ? Space::constant : Space::global;
         g.align = uint32_t(std::max<uint64_t>(v.align, size));
         const uint64_t given = (v.init.size() + v.vec - 1) / v.vec;
         g.bytes = (v.elements ? v.elements : g.space == Space::shared ? 0 : given) * size;
@@ -66,7 +66,7 @@ public:
             problem = text::quoted(v.name) + " has " + std::to_string(v.init.size()) + " initial values for " +
                       std::to_string(v.elements) + " elements";
         Variable& kept = module_.globals.emplace_back(std::move(g));
-        return problem.empty() && kept.space == Space::global ? allocate(v, type, kept) : problem;
+        return problem.empty() && kept.space != Space::shared ? allocate(v, type, kept) : problem;
     }
 
 private:
@@ -135,7 +135,7 @@ LoadResult load(std::string_view ptx, const DeviceProfile& device, Memory* memor
 Module::~Module() {
     if (!memory) return;
     for (const Variable& g : globals)
-        if (g.space == Space::global && g.address) memory->free(g.address);
+        if (g.space != Space::shared && g.address) memory->free(g.address);
 }
 
 LoadResult load_module(std::string_view ptx, const DeviceProfile& device, Memory* memory) {
@@ -156,7 +156,7 @@ const KernelInfo& info_of(const Kernel& kernel) { return kernel.info; }
 
 bool global_of(const Module& module, std::string_view name, uint64_t& address, uint64_t& bytes) {
     for (const Variable& g : module.globals) {
-        if (g.name != name || g.space != Space::global) continue;
+        if (g.name != name || g.space == Space::shared) continue;
         address = g.address;
         bytes = g.bytes;
         return true;

@@ -67,7 +67,8 @@ enum class Type : uint8_t {
     u4,
     b1,
     s16x2,
-    u16x2
+    u16x2,
+    f32x2
 };
 unsigned bytes_of(Type type); // in memory; sub-byte types: of their container
 bool is_float(Type type);

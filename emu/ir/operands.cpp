@@ -57,7 +57,8 @@ bool Builder::symbol(const text::Operand& from, const Variable& var, Type need, 
     unsigned bytes = bytes_of(need);
     if ((bytes != 4 && bytes != 8) || is_float(need)) return refuse("an address has 32 or 64 bits");
     if (var.space == Space::param) return refuse("the address of a parameter cannot be taken");
-    if (var.space == Space::global && bytes != 8) return refuse("the address of a global variable has 64 bits");
+    if (bytes != 8 && (var.space == Space::global || var.space == Space::constant))
+        return refuse("the address of a variable in the device's memory has 64 bits");
     uint64_t value = var.address + from.value;
     to.kind = Operand::symbol;
     to.type = need;

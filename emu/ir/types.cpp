@@ -23,7 +23,7 @@ constexpr Row ROWS[] = {
     {Type::e2m3, "e2m3", 1, 'f'},     {Type::e3m2, "e3m2", 1, 'f'},     {Type::ue8m0, "ue8m0", 1, 'f'},
     {Type::e2m3x2, "e2m3x2", 2, 'f'}, {Type::e3m2x2, "e3m2x2", 2, 'f'}, {Type::ue8m0x2, "ue8m0x2", 2, 'f'},
     {Type::s4, "s4", 1, 's'},         {Type::u4, "u4", 1, 'u'},         {Type::b1, "b1", 1, 'b'},
-    {Type::s16x2, "s16x2", 4, 's'},   {Type::u16x2, "u16x2", 4, 'u'},
+    {Type::s16x2, "s16x2", 4, 's'},   {Type::u16x2, "u16x2", 4, 'u'},   {Type::f32x2, "f32x2", 8, 'f'},
 };
 const Row* row(Type type) {
     for (const Row& r : ROWS)
