@@ -198,22 +198,26 @@ struct Checker::Quick {
         q.pc = pc;
         return true;
     }
-    bool write(Record& r, uint32_t lane) const {
+    // By one lane; `strong`, flags of a strong access, also by lanes that have all written it last, as strongly.
+    bool write(Record& r, uint32_t lanes, uint8_t strong) const {
         if (r.flags & (Record::split | Record::in_flight | Record::collective)) return false;
-        if (r.write_moment > known[r.write_warp] && !(r.write_warp == agent && r.write_lanes == lane)) return false;
-        if (r.reads.warps && (r.reads.next || r.reads.strong || !over(r.reads, lane))) return false;
+        const bool mine = r.write_warp == agent && r.write_lanes == lanes;
+        const bool alone = !(lanes & (lanes - 1)) || (strong && (r.flags & Record::strong));
+        if (r.write_moment > known[r.write_warp] && !(mine && alone)) return false;
+        if (r.reads.warps && (r.reads.next || r.reads.strong || !over(r.reads, lanes))) return false;
         r.write_moment = now;
-        r.write_lanes = lane;
+        r.write_lanes = lanes;
         r.write_pc = pc;
         r.write_warp = agent;
-        r.flags &= Record::object;
+        r.flags = uint8_t((r.flags & Record::object) | strong);
         r.reads.warps = 0;
         return true;
     }
 
 private:
     bool over(const Reads& q, uint32_t lane) const {
-        return q.moment <= least || (q.warps == bit && (q.moment <= known[agent] || q.lanes == lane));
+        return q.moment <= least ||
+               (q.warps == bit && (q.moment <= known[agent] || (q.lanes == lane && !(lane & (lane - 1)))));
     }
 };
 
@@ -258,12 +262,16 @@ bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
     const Inst& in = w.kernel->code[w.pc];
     const bool strong = in.order.strong(), collective = is_collective(in);
     const Quick q = quick(w);
+    objects_ = false;
     for (uint32_t m = mask; m; m &= m - 1) {
         const unsigned lane = unsigned(__builtin_ctz(m));
         const uint32_t a = addr[lane], bit = collective ? 0 : m & -m, lanes = collective ? w.mask : bit;
         if (!strong && bytes == 16 && q.read(shadow_.coarse(a), bit, lanes)) continue;
         if (!strong && bytes == 4 && q.read(shadow_.word(a), bit, lanes)) continue;
-        auto read = [&](const Access& x, Record& r) { return (!strong && q.read(r, bit, lanes)) || read_record(x, r); };
+        auto read = [&](const Access& x, Record& r) {
+            objects_ |= (r.flags & Record::object) != 0;
+            return (!strong && q.read(r, bit, lanes)) || read_record(x, r);
+        };
         if (!each_record({w, lanes, a, bytes, strong, false, collective}, a, bytes, read)) return false;
     }
     if (strong) synchronise(w, mask, addr, true, false);
@@ -273,19 +281,23 @@ bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
 bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool meet, bool atomic) {
     const Inst& in = w.kernel->code[w.pc];
     const bool strong = in.order.strong(), collective = is_collective(in);
+    const uint8_t flags = uint8_t((strong ? Record::strong : 0) | (atomic ? Record::atomic : 0));
     const Quick q = quick(w);
-    for (uint32_t m = mask; m; m &= m - 1) {
+    objects_ = false;
+    for (uint32_t m = mask; m;) {
         const unsigned lane = unsigned(__builtin_ctz(m));
-        const uint32_t a = addr[lane], bit = m & -m;
-        if (!strong && !meet && !collective) {
-            if (bytes == 16 && q.write(shadow_.coarse(a), bit)) continue;
-            if (bytes == 4 && q.write(shadow_.word(a), bit)) continue;
-        }
-        const uint32_t lanes = collective ? w.mask : meet ? same_address(mask, addr, lane) : bit;
-        if (!collective && (lanes & (bit - 1))) continue; // its first lane has spoken for it
+        const uint32_t a = addr[lane];
+        const uint32_t lanes = collective ? w.mask : meet ? same_address(m, addr, lane) : m & -m;
+        m &= collective ? m - 1 : ~lanes;
         auto write = [&](const Access& x, Record& r) {
-            return (!strong && !collective && lanes == bit && q.write(r, bit)) || write_record(x, r);
+            objects_ |= (r.flags & Record::object) != 0;
+            return (!collective && q.write(r, lanes, flags)) || write_record(x, r);
         };
+        Record* const one = bytes == 16 ? &shadow_.coarse(a) : bytes == 4 ? &shadow_.word(a) : nullptr;
+        if (one && !collective && q.write(*one, lanes, flags)) {
+            objects_ |= (one->flags & Record::object) != 0;
+            continue;
+        }
         if (!each_record({w, lanes, a, bytes, strong, atomic, collective}, a, bytes, write)) return false;
         merge(a, bytes);
     }
@@ -310,6 +322,8 @@ bool Checker::shared_atomic(Warp& w, uint32_t mask, const uint32_t* addr, unsign
 
 void Checker::synchronise(Warp& w, uint32_t mask, const uint32_t* addr, bool reads, bool writes) {
     const Order order = w.kernel->code[w.pc].order;
+    const bool releases = writes && (order.releases() || order_.has_fenced(w.index));
+    if (!releases && !objects_) return; // nothing to hand over
     for (uint32_t m = mask; m; m &= m - 1) {
         const unsigned lane = unsigned(__builtin_ctz(m));
         const uint32_t name = addr[lane] & ~3u;

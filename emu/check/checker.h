@@ -69,6 +69,7 @@ private:
     HappensBefore order_;
     Shadow shadow_;
     BarrierUse barriers_[16];
+    bool objects_ = false; // this instruction touched a word where something was released
 };
 
 } // namespace emu

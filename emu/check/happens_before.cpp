@@ -16,7 +16,7 @@ void HappensBefore::reset() {
         for (Past* past : {&a.known, &a.acquired, &a.seen, &a.fenced}) past->clear();
         a.acquirers = a.seers = 0;
         a.fence.fill(0);
-        a.apart = false;
+        a.apart = a.has_fenced = false;
     }
     for (Past& b : barriers_) b.clear();
     objects_.clear();
@@ -124,6 +124,7 @@ void HappensBefore::fence(unsigned agent, uint32_t lanes, uint32_t live) {
         learn(agent, lanes, a.seen);
         if ((lanes & live) == live) a.seen.clear(), a.seers = 0;
     }
+    a.has_fenced = true;
     a.fenced = a.known;
     if (a.acquirers & lanes) a.fenced.add(a.acquired);
     if (a.apart)

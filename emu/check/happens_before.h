@@ -27,6 +27,7 @@ public:
     // fence, or now; returns whether the object now holds anything.
     void read(unsigned agent, unsigned lane, uint32_t name, bool acquire);
     bool write(unsigned agent, unsigned lane, uint32_t name, bool release);
+    bool has_fenced(unsigned agent) const { return agents_[agent].has_fenced; }
     void step(unsigned agent) { ++agents_[agent].now; } // after releases: what follows is not part of them
 
 private:
@@ -42,7 +43,8 @@ private:
         Past fenced; // known at the last fence
         std::array<Moment, 32> fence{};
         std::unique_ptr<Rows> rows;
-        bool apart = false; // rows say something
+        bool apart = false;      // rows say something
+        bool has_fenced = false; // some lane
     };
     void learn(unsigned agent, uint32_t lanes, const Past& past);
     Rows& rows_of(Agent& a);

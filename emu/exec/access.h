@@ -11,7 +11,7 @@ namespace emu {
 bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write);
 uint32_t shared_undefined(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
 bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined);
-unsigned shared_wavefronts_slow(const uint32_t* addr, uint32_t mask, unsigned bytes);
+unsigned shared_wavefronts_slow(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes);
 unsigned global_sectors_slow(const uint64_t* addr, uint32_t mask);
 uint32_t global_undefined(const Memory& memory, const uint64_t* addr, uint32_t mask, unsigned bytes);
 } // namespace emu
@@ -42,7 +42,7 @@ EMU_INLINE void count_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
         }
         if (ok) waves = least;
     }
-    if (!waves) waves = shared_wavefronts_slow(addr, mask, bytes);
+    if (!waves) waves = shared_wavefronts_slow(w, addr, mask, bytes);
     c.shared_wavefronts += waves;
     c.shared_conflicts += waves > least ? waves - least : 0;
 }

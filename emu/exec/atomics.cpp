@@ -39,6 +39,14 @@ template <class T> EMU_INLINE T step(Do op, T old, T a, T b) {
 // Blocks may run on several host threads, so every change is a compare-and-swap. An atomic that leaves the value as it
 // is (a lock that is taken, a flag that is only read) has changed nothing: a warp that spins on it waits.
 template <class T> T change(Cta& cta, uint8_t* at, Do op, T a, T b) {
+    if (at >= cta.shared && at < cta.shared + cta.shared_end) { // nobody else runs this block
+        T old;
+        memcpy(&old, at, sizeof old);
+        const T now = step(op, old, a, b);
+        cta.changes += memcmp(&old, &now, sizeof old) != 0;
+        memcpy(at, &now, sizeof now);
+        return old;
+    }
     using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
     auto* p = reinterpret_cast<Bits*>(at);
     Bits seen = __atomic_load_n(p, __ATOMIC_RELAXED);

@@ -128,6 +128,7 @@ void Block::start_warp(Warp& w) {
     w.pending.clear();
     w.current = 0;
     w.turn = 0;
+    w.carry = 0;
     w.executed = 0;
     w.has_origin = false;
     w.loops.changes = UINT64_MAX;

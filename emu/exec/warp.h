@@ -177,6 +177,12 @@ struct BarrierState {
     uint32_t red_and = 1, red_or = 0, red_popc = 0; // reductions so far
 };
 
+// How many wavefronts a shared access took whose lanes were so far apart.
+struct Conflicts {
+    uint32_t pc = UINT32_MAX, mask = 0, shift = 0, waves = 0; // shift: of the first lane in its word
+    uint32_t apart[32];
+};
+
 // One block. Shared memory is one array indexed by shared address; shared_defined has bit (a & 31) of word a >> 5.
 struct Cta {
     Launch* launch = nullptr;
@@ -191,6 +197,7 @@ struct Cta {
     uint32_t threads = 0; // that exist
     uint32_t live_threads = 0;
     BarrierState barriers[16];
+    Conflicts conflicts[64];    // of the instructions that came last, by pc
     uint64_t barrier_epoch = 0; // completed barriers of this block, for messages
     Observer* observer = nullptr;
     AsyncEngine* async = nullptr; // made by make_async at the first cp.async, or nullptr

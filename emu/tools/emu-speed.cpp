@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the emulator: warp instructions per second of processor time (all threads together) of a GEMM main loop
 // (cp.async, ldmatrix, mma, address arithmetic) with every check on; one host thread unless --options says otherwise.
-// `--json` prints one line for programs.
+// `--json` prints one line for programs; `--accesses` times loads, stores and atomics of shared memory instead, by the
+// addresses of a warp's lanes.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -90,22 +91,93 @@ double processor_seconds() {
     return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
 }
 
+struct Access {
+    const char *name, *place, *text; // place: of lane t, in bytes, as instructions that leave it in x
+};
+const char* const UNIT = "shl.b32 x, t, 2;";
+const char* const STRIDED = "shl.b32 x, t, 3;";
+const char* const CONFLICT = "shl.b32 x, t, 7;";
+const char* const RANDOM = "mul.lo.u32 x, t, 0x9e5; xor.b32 x, x, 0x155; and.b32 x, x, 1023; shl.b32 x, x, 2;";
+const char* const BYTES = "mov.u32 x, t;";
+const char* const SAME = "mov.u32 x, 64;";
+const Access ACCESSES[] = {
+    {"ld.shared.u32 unit", UNIT, "ld.shared.u32 v, [at];"},
+    {"ld.shared.u32 stride 2", STRIDED, "ld.shared.u32 v, [at];"},
+    {"ld.shared.u32 one bank", CONFLICT, "ld.shared.u32 v, [at];"},
+    {"ld.shared.u32 random", RANDOM, "ld.shared.u32 v, [at];"},
+    {"ld.shared.u32 broadcast", SAME, "ld.shared.u32 v, [at];"},
+    {"ld.shared.u8 unit", BYTES, "ld.shared.u8 v, [at];"},
+    {"st.shared.u32 unit", UNIT, "st.shared.u32 [at], t;"},
+    {"st.shared.u32 stride 2", STRIDED, "st.shared.u32 [at], t;"},
+    {"st.shared.u32 one bank", CONFLICT, "st.shared.u32 [at], t;"},
+    {"st.shared.u32 random", RANDOM, "st.shared.u32 [at], t;"},
+    {"st.shared.u8 unit", BYTES, "st.shared.u8 [at], t;"},
+    {"atom.shared.add unit", UNIT, "atom.shared.add.u32 v, [at], 1;"},
+    {"atom.shared.add random", RANDOM, "atom.shared.add.u32 v, [at], 1;"},
+    {"atom.shared.add one word", SAME, "atom.shared.add.u32 v, [at], 1;"},
+};
+constexpr int ROUNDS = 4000, COPIES = 16;
+
+std::string access_kernel(const Access& access) {
+    std::string s = R"(.version 8.8
+.target sm_120f
+.address_size 64
+.extern .shared .align 128 .b8 smem[];
+.visible .entry k() {
+  .reg .b32 t, x, at, v, n; .reg .pred p;
+  mov.u32 t, %tid.x; mov.u32 n, 0; shl.b32 x, t, 2; mov.u32 at, smem; add.u32 at, at, x;
+FILL:
+  st.shared.u32 [at], n; add.u32 at, at, 128; add.u32 n, n, 1; setp.lt.u32 p, n, 32; @p bra FILL;
+  bar.sync 0; mov.u32 n, 0;
+  )";
+    s += std::string(access.place) + " mov.u32 at, smem; add.u32 at, at, x;\nLOOP:\n";
+    for (int i = 0; i < COPIES; i++) s += std::string("  ") + access.text + "\n";
+    return s + "  add.u32 n, n, 1; setp.lt.u32 p, n, " + std::to_string(ROUNDS) + "; @p bra LOOP;\n  ret;\n}\n";
+}
+
+// Nanoseconds of each kind of access, the best of three.
+int time_accesses(const emu::Options& options) {
+    for (const Access& access : ACCESSES) {
+        emu::Memory memory(DEVICE.memory_bytes);
+        emu::LoadResult loaded = emu::load_module(access_kernel(access), DEVICE, &memory);
+        if (!loaded.module) return fprintf(stderr, "%s", loaded.log.c_str()), 1;
+        emu::LaunchRequest request;
+        request.kernel = emu::kernels_of(*loaded.module)[0];
+        request.block = {32, 1, 1};
+        request.dynamic_smem = 4096;
+        double best = 1e9;
+        for (int i = 0; i < 3; i++) {
+            const double from = processor_seconds();
+            const emu::LaunchResult result = emu::run(memory, request, DEVICE, options);
+            if (!result.completed) return fprintf(stderr, "%s", result.reports[0].text.c_str()), 1;
+            best = std::min(best, processor_seconds() - from);
+        }
+        printf("%-26s %5.0f ns\n", access.name, best * 1e9 / (double(ROUNDS) * COPIES));
+    }
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
-    bool json = false;
+    bool json = false, accesses = false;
     emu::Options options;
     options.threads = 1;
     uint32_t k = 2048, blocks = 8;
     for (int i = 1; i < argc; i++) {
         std::string a = argv[i];
         if (a == "--json") json = true;
+        else if (a == "--accesses") accesses = true;
         else if (a == "--options" && i + 1 < argc) {
             std::string wrong = emu::parse_options(argv[++i], options);
             if (!wrong.empty()) return fprintf(stderr, "%s\n", wrong.c_str()), 2;
         } else if (a == "--blocks" && i + 1 < argc) blocks = uint32_t(atoi(argv[++i]));
-        else return fprintf(stderr, "usage: emu-speed [--json] [--options seed=1,threads=2,...] [--blocks N]\n"), 2;
+        else
+            return fprintf(stderr,
+                           "usage: emu-speed [--json] [--accesses] [--options seed=1,threads=2,...] [--blocks N]\n"),
+                   2;
     }
+    if (accesses) return time_accesses(options);
     emu::Memory memory(DEVICE.memory_bytes);
     emu::LoadResult loaded = emu::load_module(gemm(), DEVICE, &memory);
     if (!loaded.module) return fprintf(stderr, "%s", loaded.log.c_str()), 1;
