@@ -112,6 +112,19 @@ bool Checker::check_entries(const Access& a, const Record& r, bool reads) {
     return true;
 }
 
+// Is there an entry of the same moment that takes these reads in? Then nothing need be gone through.
+bool Checker::joins_entry(Record& r, const Reads& reads) {
+    for (Reads* q = &r.reads; q && q->warps; q = q->next ? &shadow_.more(q->next) : nullptr) {
+        if (!q->like(reads)) continue;
+        const bool has = (q->warps & reads.warps) && (q->lanes & reads.lanes) == reads.lanes;
+        if (!has && q->warps != reads.warps && q->lanes != reads.lanes) continue;
+        if (!has) q->warps |= reads.warps, q->lanes |= reads.lanes;
+        q->pc = reads.pc;
+        return true;
+    }
+    return false;
+}
+
 // Keeps what is not over for this access, and adds `reads`.
 void Checker::note(const Access& a, Record& r, Reads reads) {
     Reads kept[2 * AGENTS];
@@ -154,7 +167,8 @@ bool Checker::read_record(const Access& a, Record& r) {
         return race(a, "read ", r.flags & Record::atomic ? "atomic" : "write", r.write(), r.write_pc);
     }
     if (!check_entries(a, r, true)) return false;
-    note(a, r, Reads{order_.now(a.agent()), 1u << a.agent(), a.lanes, a.warp.pc, 0, a.strong, false});
+    const Reads now{order_.now(a.agent()), 1u << a.agent(), a.lanes, a.warp.pc, 0, a.strong, false};
+    if (!joins_entry(r, now)) note(a, r, now);
     return true;
 }
 
@@ -263,14 +277,17 @@ bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
     const bool strong = in.order.strong(), collective = is_collective(in);
     const Quick q = quick(w);
     objects_ = false;
-    for (uint32_t m = mask; m; m &= m - 1) {
-        const unsigned lane = unsigned(__builtin_ctz(m));
-        const uint32_t a = addr[lane], bit = collective ? 0 : m & -m, lanes = collective ? w.mask : bit;
-        if (!strong && bytes == 16 && q.read(shadow_.coarse(a), bit, lanes)) continue;
-        if (!strong && bytes == 4 && q.read(shadow_.word(a), bit, lanes)) continue;
+    for (uint32_t m = mask; m;) {
+        const uint32_t a = addr[__builtin_ctz(m)];
+        uint32_t lanes = m & -m;
+        for (m &= m - 1; m && addr[__builtin_ctz(m)] == a; m &= m - 1) lanes |= m & -m; // neighbours that read the same
+        const uint32_t own = collective ? 0 : lanes;
+        if (collective) lanes = w.mask;
+        if (!strong && bytes == 16 && q.read(shadow_.coarse(a), own, lanes)) continue;
+        if (!strong && bytes == 4 && q.read(shadow_.word(a), own, lanes)) continue;
         auto read = [&](const Access& x, Record& r) {
             objects_ |= (r.flags & Record::object) != 0;
-            return (!strong && q.read(r, bit, lanes)) || read_record(x, r);
+            return (!strong && q.read(r, own, lanes)) || read_record(x, r);
         };
         if (!each_record({w, lanes, a, bytes, strong, false, collective}, a, bytes, read)) return false;
     }

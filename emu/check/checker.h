@@ -42,6 +42,7 @@ private:
     bool read_record(const Access& a, Record& r);
     bool write_record(const Access& a, Record& r);
     bool is_before(const Access& a, const Event& e, bool collective, bool reads) const;
+    bool joins_entry(Record& r, const Reads& reads);
     void note(const Access& a, Record& r, Reads reads); // beside the others that are not over
     bool check_entries(const Access& a, const Record& r, bool reads);
     template <class F> bool each_record(Access a, uint32_t address, unsigned bytes, F f);

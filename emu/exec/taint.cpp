@@ -12,6 +12,13 @@ void assign(Warp& w, uint16_t number, uint32_t lanes, uint32_t undefined) {
     w.tainted += uint32_t(now != 0) - uint32_t(old != 0);
 }
 
+// x ^ x and x - x are 0 whatever x is.
+bool always_zero(const InstInfo& info) {
+    const OpRow& row = op_rows()[info.op];
+    return info.src.size() == 2 && info.src[0] == info.src[1] &&
+           (row.mnemonic == "xor" || (row.mnemonic == "sub" && row.family == "alu"));
+}
+
 bool report_use(Warp& w, uint16_t source, uint32_t lanes) {
     const InstInfo& info = w.info();
     const std::string& name = w.kernel->reg_names[info.src_names[source]];
@@ -40,6 +47,7 @@ bool taint_before(Warp& w, const Inst& in, uint32_t lanes) {
         if (u && info.taint != Taint::spread) return report_use(w, uint16_t(i), u);
         bad |= u;
     }
+    if (bad && always_zero(info)) bad = 0;
     for (uint16_t d : info.dst) assign(w, d, lanes, bad);
     return true;
 }
