@@ -14,9 +14,7 @@ void assign(Warp& w, uint16_t number, uint32_t lanes, uint32_t undefined) {
 
 // x ^ x and x - x are 0 whatever x is.
 bool always_zero(const InstInfo& info) {
-    const OpRow& row = op_rows()[info.op];
-    return info.src.size() == 2 && info.src[0] == info.src[1] &&
-           (row.mnemonic == "xor" || (row.mnemonic == "sub" && row.family == "alu"));
+    return info.src.size() == 2 && info.src[0] == info.src[1] && row_of(info).is(trait::cancels);
 }
 
 bool report_use(Warp& w, uint16_t source, uint32_t lanes) {

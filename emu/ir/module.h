@@ -278,6 +278,7 @@ enum Bits : uint32_t {
     sc = 1 << 14,
     gpu_scope = 1 << 15, // the scope that it has unless a modifier says another one; else .cta
     specific = 1 << 16,  // needs a target of one architecture or family: sm_120a, sm_120f
+    cancels = 1 << 17,   // of a register with itself: 0, whatever it holds
 };
 constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
 } // namespace trait
