@@ -7,7 +7,8 @@ from support import BODY, HEADER, ScratchTree, changed
 
 import rules
 import table
-from header import HeaderError, parse_file, parse_tree
+from header import parse_file, parse_tree
+from kernel_file import HeaderError
 
 
 class Good(ScratchTree):

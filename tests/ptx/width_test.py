@@ -13,7 +13,7 @@ from pathlib import Path
 from support import PTXAS, TOP
 
 from assemble import AssembleError, assemble, find_variant
-from header import HeaderError
+from kernel_file import HeaderError
 
 RUN, EMU = os.environ.get("SPARK_WIDTH_RUN"), os.environ.get("SPARK_EMU")
 CACHE = os.environ.get("SPARK_KERNEL_CACHE")

@@ -16,8 +16,9 @@ import page
 import scaffold
 import table
 from assemble import AssembleError, assemble, find_variant, write_depfile
-from header import ARCHS, HeaderError, parse_tree
+from header import parse_tree
 from images import fnv1a
+from kernel_file import ARCHS, HeaderError
 
 ROOT = Path(__file__).resolve().parents[2] / "ptx"
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from cubin import Cubin
 from expand import MARKER, expand
-from header import HeaderError, kernel_paths, parse_file
+from header import kernel_paths, parse_file
 from images import TESTING, fnv1a, pack
+from kernel_file import HeaderError
 
 TARGETS = {120: "sm_120f", 90: "sm_90"}
 TWIN = "sm_121f"  # runs 12.0's code: tests/ptx/twin_test.py assembles for it and compares

@@ -6,7 +6,7 @@
 import re
 from pathlib import Path
 
-from header import PARAM_TYPES
+from kernel_file import PARAM_TYPES
 from launch import flag_macros
 from macro import expand_file, squeezed
 from source import Fault, Place

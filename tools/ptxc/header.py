@@ -1,138 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # The `//!` block of a kernel file: its grammar, its parser, and every check that needs no compiler.
-# All other modules of ptxc work on the KernelFile and Variant objects made here.
 # Knows nothing of cpp, ptxas, C++ or CMake.
 """Read kernel headers. Every error is `file:line: sentence`."""
 
 import itertools
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from expression import evaluate
+from kernel_file import ARCHS, PARAM_TYPES, HeaderError, KernelFile, Limit, Param, ParamList, Variant
 from launch import parse_flags, parse_grid
 from rules import BLOCK_SMEM, check_contract, check_way, ctas_per_sm
 
-PARAM_TYPES = {"ptr": (8, ".u64", "uint64_t"), "u64": (8, ".u64", "uint64_t"), "i64": (8, ".s64", "int64_t"),
-               "u32": (4, ".u32", "uint32_t"), "i32": (4, ".s32", "int32_t"), "f32": (4, ".f32", "float")}
 KEYS = ("kernel", "for", "archs", "block", "params", "flags", "grid", "limits", "smem", "deterministic", "order",
         "variant")
 REQUIRED = ("kernel", "block", "params", "grid", "smem", "deterministic", "variant")
 RELATIONS = {"%": "multiple_of", "<=": "at_most", ">=": "at_least", "==": "equal"}
-ARCHS = (120, 90)
 MAX_VARIANTS = 8
 CPP_WORDS = set("""alignas alignof and asm auto bool break case catch char class const continue default delete do
     double else enum explicit export extern false float for friend goto if inline int long mutable namespace new
     not or private protected public register return short signed sizeof static struct switch template this throw
     true try typedef typename union unsigned using virtual void volatile while xor""".split())
-
-
-class HeaderError(Exception):
-    """One or more findings in kernel headers, one a line, each `file:line: sentence`."""
-
-    def __init__(self, findings):
-        self.findings = list(findings)
-        super().__init__("\n".join(self.findings))
-
-
-@dataclass(frozen=True)
-class Param:
-    name: str
-    type: str
-    offset: int
-
-    @property
-    def size(self):
-        return PARAM_TYPES[self.type][0]
-
-
-@dataclass(frozen=True)
-class ParamList:
-    owner: str  # the file that declares the list, relative to the kernel root's parent
-    stem: str  # of the C++ names: gemm of gemm_params and gemm_flags
-    params: tuple
-    flags: tuple  # what the bits of the parameter `flags` mean
-
-    @property
-    def struct(self):
-        return f"{self.stem}_params"
-
-    @property
-    def bytes(self):
-        return self.params[-1].offset + self.params[-1].size if self.params else 0
-
-    @property
-    def struct_bytes(self):
-        """What C++'s sizeof gives: the bytes rounded up to the widest member's alignment."""
-        widest = max((p.size for p in self.params), default=1)
-        return max(1, -(-self.bytes // widest) * widest)
-
-
-@dataclass(frozen=True)
-class Limit:
-    fact: str
-    relation: str
-    value: int
-
-    def __str__(self):
-        return f"{self.fact}{self.relation}{self.value}"
-
-
-@dataclass
-class Variant:
-    """One entry symbol: a contract, a way to compute it, and everything declared about it."""
-    file: "KernelFile"
-    line: int
-    contract: str
-    way: str
-    maths: str
-    axes: dict  # {"T": "bf16"}
-    constants: dict  # {"TM": 128}
-    block: int
-    smem: int
-    regs: int
-    ctas_per_sm: int  # declared, or computed from the ceilings when not declared
-    ctas_declared: bool
-    limits: tuple
-    deterministic: bool
-    order: str  # kernels of a contract with the same one give the same bits; "none": the sums follow the launch
-
-    @property
-    def name(self):
-        return f"{self.contract}__{self.way}"
-
-    @property
-    def params(self):
-        return self.file.params
-
-    @property
-    def archs(self):
-        return self.file.archs
-
-
-@dataclass
-class KernelFile:
-    path: Path  # absolute
-    relative: str  # "ptx/gemm/gemm.ptx"
-    archs: tuple = ARCHS
-    params: ParamList = None
-    grid: tuple = ()  # of a launch, in C++ (launch.py)
-    depends: list = field(default_factory=list)  # header files that this header refers to
-    variants: list = field(default_factory=list)
-
-    @property
-    def family(self):
-        return self.path.parent.name
-
-    @property
-    def stem(self):
-        """Of the C++ names: gemm_rows of ptx/gemm/gemm.rows.ptx."""
-        return self.path.name[:-len(".ptx")].replace(".", "_")
-
-    @property
-    def constants(self):
-        """Names of the constants, which all variants have."""
-        return tuple(self.variants[0].constants)
 
 
 class _Parser:

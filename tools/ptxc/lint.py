@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from expand import ExpandError
-from header import HeaderError, kernel_paths, parse_tree
+from header import kernel_paths, parse_tree
+from kernel_file import HeaderError
 from opcodes import emulator_table, instructions, unknown, used_opcodes
 from page import table_rows
 

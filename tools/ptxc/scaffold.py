@@ -7,7 +7,8 @@ import re
 import sys
 from pathlib import Path
 
-from header import HeaderError, kernel_paths, parse_file
+from header import kernel_paths, parse_file
+from kernel_file import HeaderError
 from rules import check_contract
 
 TEMPLATE = """// SPDX-License-Identifier: Apache-2.0

@@ -8,8 +8,9 @@ import json
 from pathlib import Path
 
 from assemble import image_list, symbol
-from header import PARAM_TYPES, RELATIONS, HeaderError
+from header import RELATIONS
 from images import FILE, TESTING, fnv1a, testing_file
+from kernel_file import PARAM_TYPES, HeaderError
 from launch import flags_struct, grid_function
 
 BANNER = """// SPDX-License-Identifier: Apache-2.0
