@@ -31,7 +31,7 @@ std::vector<spark_op_info> kernels_for(spark_context* ctx, const spark_args* arg
     }
     std::vector<spark_op_info> infos(MOST_KERNELS, blank);
     uint32_t count = 0;
-    must(spark_op_kernels(ctx, args, infos.data(), MOST_KERNELS, &count, &err), name, err);
+    must(spark_op_kernels(ctx, args, UINT64_MAX, infos.data(), MOST_KERNELS, &count, &err), name, err);
     infos.resize(std::min(count, MOST_KERNELS));
     return infos;
 }

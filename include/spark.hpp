@@ -55,15 +55,16 @@ template <class Args, spark_op Number> struct operation : Args {
         text.resize(needed - 1);
         return text;
     }
-    /// Every kernel that is legal for these arguments, the preferred one first.
-    std::vector<spark_op_info> kernels(const context& ctx) const {
+    /// Every kernel that is legal for these arguments and needs at most so many bytes of workspace, the preferred one
+    /// first.
+    std::vector<spark_op_info> kernels(const context& ctx, std::uint64_t workspace_limit = UINT64_MAX) const {
         std::vector<spark_op_info> infos;
         std::uint32_t count = 0;
         do {
             infos.resize(count, empty_info());
             check([&](spark_error* err) {
                 const auto capacity = static_cast<std::uint32_t>(infos.size());
-                return spark_op_kernels(ctx.get(), &this->hdr, infos.data(), capacity, &count, err);
+                return spark_op_kernels(ctx.get(), &this->hdr, workspace_limit, infos.data(), capacity, &count, err);
             });
         } while (count > infos.size());
         return infos;

@@ -127,8 +127,8 @@ spark_status run(Context& ctx, const Arguments& args, const spark_exec* exec, Re
     return launch(ctx, stream, plan, report);
 }
 
-spark_status list(Context& ctx, const spark_args* args, spark_op_info* infos, uint32_t capacity, uint32_t* count,
-                  Report& report) {
+spark_status list(Context& ctx, const spark_args* args, uint64_t workspace_limit, spark_op_info* infos,
+                  uint32_t capacity, uint32_t* count, Report& report) {
     if (spark_status s = need_pointer(count, "count", report)) return s;
     if (capacity != 0) {
         if (spark_status s = need_pointer(infos, "infos", report)) return s;
@@ -141,13 +141,15 @@ spark_status list(Context& ctx, const spark_args* args, spark_op_info* infos, ui
     Call call;
     if (spark_status s = prepare_call(ctx, {args}, false, 0, call, report)) return s;
     const Row* ranked[MAX_ROWS];
-    const uint32_t found = call.row == nullptr ? 0 : rank(call.request, ranked);
-    for (uint32_t i = 0; i < std::min(found, capacity); ++i) {
+    const uint32_t legal = call.row == nullptr ? 0 : rank(call.request, ranked);
+    uint32_t found = 0;
+    for (const Row* row : std::span(ranked, legal)) {
         Plan plan;
-        make_plan(call, ranked[i], 0, plan);
+        make_plan(call, row, 0, plan);
+        if (plan.workspace_size > workspace_limit || found++ >= capacity) continue;
         spark_op_info info;
-        fill_info(call, plan, ranked[i], loaded(ctx, plan), info);
-        write_out(&infos[i], info);
+        fill_info(call, plan, row, loaded(ctx, plan), info);
+        write_out(&infos[found - 1], info);
     }
     *count = found;
     return SPARK_OK;
@@ -200,10 +202,11 @@ spark_status spark_op_explain(spark_context* ctx, const spark_args* args, char* 
                       [&](Context& c, Report& report) { return tell(c, args, text, capacity, needed, report); });
 }
 
-spark_status spark_op_kernels(spark_context* ctx, const spark_args* args, spark_op_info* infos, uint32_t capacity,
-                              uint32_t* count, spark_error* err) {
-    return in_context(ctx, false, err,
-                      [&](Context& c, Report& report) { return list(c, args, infos, capacity, count, report); });
+spark_status spark_op_kernels(spark_context* ctx, const spark_args* args, uint64_t workspace_limit,
+                              spark_op_info* infos, uint32_t capacity, uint32_t* count, spark_error* err) {
+    return in_context(ctx, false, err, [&](Context& c, Report& report) {
+        return list(c, args, workspace_limit, infos, capacity, count, report);
+    });
 }
 
 } // extern "C"

@@ -405,7 +405,7 @@ void offline(void**) {
             assert_int_equal(std::strlen(text) + 1, needed);
             assert_non_null(std::strstr(text, info.kernel));
             uint32_t count = 0;
-            assert_int_equal(spark_op_kernels(ctx, e.head(), nullptr, 0, &count, nullptr), SPARK_OK);
+            assert_int_equal(spark_op_kernels(ctx, e.head(), UINT64_MAX, nullptr, 0, &count, nullptr), SPARK_OK);
             assert_true(count >= 1);
             spark_error err = fresh_error();
             assert_int_not_equal(spark_op_launch(ctx, e.head(), nullptr, &err), SPARK_OK);

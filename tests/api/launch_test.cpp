@@ -195,7 +195,7 @@ std::vector<unsigned char> product(api::Arena& arena, int64_t rows, const char* 
     spark_op_info infos[16]{};
     for (spark_op_info& info : infos) info.struct_size = sizeof info;
     uint32_t count = 0;
-    OK(spark_op_kernels(g_ctx, &gemm.hdr, infos, 16, &count, &err));
+    OK(spark_op_kernels(g_ctx, &gemm.hdr, UINT64_MAX, infos, 16, &count, &err));
     spark_exec exec{};
     exec.struct_size = sizeof exec;
     for (uint32_t i = 0; kernel != nullptr && i < count; ++i)
@@ -206,6 +206,42 @@ std::vector<unsigned char> product(api::Arena& arena, int64_t rows, const char* 
     std::vector<unsigned char> bits = api::fetch(g_ctx, gemm.d);
     bits.resize(N * 2);
     return bits;
+}
+
+// Few tiles and a long sum: kernels that split it need a workspace, the others do not.
+void kernels_within_a_workspace(void**) {
+    const auto matrix = [](int64_t columns, spark_dtype dtype) {
+        spark_tensor t{};
+        t.dtype = dtype, t.ndim = 2, t.shape[0] = 128, t.shape[1] = columns;
+        return t;
+    };
+    spark_gemm_args gemm{};
+    gemm.hdr.struct_size = sizeof gemm, gemm.hdr.op = SPARK_OP_GEMM;
+    gemm.a = gemm.b = matrix(2048, SPARK_DTYPE_BF16), gemm.d = matrix(128, SPARK_DTYPE_F32);
+    const auto within = [&](uint64_t limit) {
+        std::vector<spark_op_info> infos(16);
+        for (spark_op_info& info : infos) info.struct_size = sizeof info;
+        uint32_t count = 0;
+        OK(spark_op_kernels(g_ctx, &gemm.hdr, limit, infos.data(), 16, &count, &err));
+        infos.resize(count);
+        return infos;
+    };
+    const std::vector<spark_op_info> all = within(UINT64_MAX);
+    assert_int_not_equal(all[0].workspace_size, 0);
+    for (uint64_t limit : {uint64_t{0}, all[0].workspace_size - 1, all[0].workspace_size}) {
+        std::vector<spark_op_info> found = within(limit);
+        size_t next = 0;
+        for (const spark_op_info& info : all) {
+            if (info.workspace_size > limit) continue;
+            assert_true(next < found.size());
+            assert_int_equal(found[next++].kernel_id, info.kernel_id);
+        }
+        assert_int_equal(next, found.size());
+        assert_true(next >= 1 && (next < all.size() || limit == all[0].workspace_size));
+        uint32_t count = 0;
+        OK(spark_op_kernels(g_ctx, &gemm.hdr, limit, nullptr, 0, &count, &err));
+        assert_int_equal(count, next);
+    }
 }
 
 // What lets dispatch choose freely where a row's bits must not follow the batch.
@@ -230,7 +266,7 @@ int main() {
         cmocka_unit_test(unprepared_in_capture), // first: nothing is loaded yet
         cmocka_unit_test(launch_only_enqueues),      cmocka_unit_test(captured_and_replayed),
         cmocka_unit_test(zero_sizes_launch_nothing), cmocka_unit_test(kernels_of_one_order_give_the_same_bits),
-        cmocka_unit_test(faults_name_the_tensor),
+        cmocka_unit_test(faults_name_the_tensor),    cmocka_unit_test(kernels_within_a_workspace),
     };
     return cmocka_run_group_tests_name("api.launch", tests, setup, teardown);
 }

@@ -112,7 +112,8 @@ public:
         const auto* head = reinterpret_cast<const spark_args*>(args.data());
         Error e;
         uint32_t count = 0;
-        if (std::string s = e.say("spark_op_kernels", spark_op_kernels(context_, head, nullptr, 0, &count, &e.raw));
+        if (std::string s =
+                e.say("spark_op_kernels", spark_op_kernels(context_, head, UINT64_MAX, nullptr, 0, &count, &e.raw));
             !s.empty()) {
             return s;
         }
@@ -121,8 +122,8 @@ public:
             info = {};
             info.struct_size = sizeof info;
         }
-        if (std::string s =
-                e.say("spark_op_kernels", spark_op_kernels(context_, head, infos.data(), count, &count, &e.raw));
+        if (std::string s = e.say("spark_op_kernels",
+                                  spark_op_kernels(context_, head, UINT64_MAX, infos.data(), count, &count, &e.raw));
             !s.empty()) {
             return s;
         }

@@ -151,6 +151,7 @@ void a_workspace_that_is_missing_or_too_small(void**) {
     const spark::workspace enough(f.ctx, needed);
     gemm.launch(f.stream, enough);
     gemm.launch(f.stream, enough, gemm.kernels(f.ctx).back().kernel_id);
+    assert_true(gemm.kernels(f.ctx, needed - 1).front().workspace_size < needed);
     assert_float_equal(d.to_vector(f.stream)[0], 0, 0);
 }
 

@@ -227,7 +227,7 @@ func (c *call) explain(ctx *Context) (string, error) {
 	}
 }
 
-func (c *call) kernels(ctx *Context) ([]OpInfo, error) {
+func (c *call) kernels(ctx *Context, workspaceLimit uint64) ([]OpInfo, error) {
 	defer c.done()
 	var raw []C.spark_op_info
 	for {
@@ -237,7 +237,7 @@ func (c *call) kernels(ctx *Context) ([]OpInfo, error) {
 			into = &raw[0]
 		}
 		err := c.ask(ctx, func(err *C.spark_error) C.spark_status {
-			return C.spark_op_kernels(ctx.raw, c.head(), into, C.uint32_t(len(raw)), &count, err)
+			return C.spark_op_kernels(ctx.raw, c.head(), C.uint64_t(workspaceLimit), into, C.uint32_t(len(raw)), &count, err)
 		})
 		if err != nil {
 			return nil, err

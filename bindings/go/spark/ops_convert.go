@@ -6,7 +6,10 @@ package spark
 // #include <spark.h>
 import "C"
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // Cast calls the operator cast. Copies a tensor to another type, another layout, or both.
 //
@@ -69,5 +72,10 @@ func (o Cast) Explain(ctx *Context) (string, error) {
 
 // Kernels lists every kernel that is legal for these arguments, the preferred one first.
 func (o Cast) Kernels(ctx *Context) ([]OpInfo, error) {
-	return o.call().kernels(ctx)
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o Cast) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
 }

@@ -6,7 +6,10 @@ package spark
 // #include <spark.h>
 import "C"
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // Embedding calls the operator embedding. Copies rows of a table by index; an index outside the table is never
 // followed.
@@ -83,5 +86,10 @@ func (o Embedding) Explain(ctx *Context) (string, error) {
 
 // Kernels lists every kernel that is legal for these arguments, the preferred one first.
 func (o Embedding) Kernels(ctx *Context) ([]OpInfo, error) {
-	return o.call().kernels(ctx)
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o Embedding) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
 }

@@ -6,7 +6,10 @@ package spark
 // #include <spark.h>
 import "C"
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // Gemm calls the operator gemm. Matrix product, optionally batched, with addend, bias and activation.
 //
@@ -102,5 +105,10 @@ func (o Gemm) Explain(ctx *Context) (string, error) {
 
 // Kernels lists every kernel that is legal for these arguments, the preferred one first.
 func (o Gemm) Kernels(ctx *Context) ([]OpInfo, error) {
-	return o.call().kernels(ctx)
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o Gemm) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
 }

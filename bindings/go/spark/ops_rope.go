@@ -6,7 +6,10 @@ package spark
 // #include <spark.h>
 import "C"
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // Rope calls the operator rope. Rotates pairs of elements of each head by an angle that grows with the token's
 // position.
@@ -106,5 +109,10 @@ func (o Rope) Explain(ctx *Context) (string, error) {
 
 // Kernels lists every kernel that is legal for these arguments, the preferred one first.
 func (o Rope) Kernels(ctx *Context) ([]OpInfo, error) {
-	return o.call().kernels(ctx)
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o Rope) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
 }

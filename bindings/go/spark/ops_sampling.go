@@ -6,7 +6,10 @@ package spark
 // #include <spark.h>
 import "C"
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // Sample calls the operator sample. Chooses one token of each row of logits: the largest, or a random one by
 // temperature, top-k, top-p and min-p.
@@ -143,5 +146,10 @@ func (o Sample) Explain(ctx *Context) (string, error) {
 
 // Kernels lists every kernel that is legal for these arguments, the preferred one first.
 func (o Sample) Kernels(ctx *Context) ([]OpInfo, error) {
-	return o.call().kernels(ctx)
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o Sample) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
 }

@@ -241,4 +241,10 @@ func TestOptionsReachTheLibrary(t *testing.T) {
 	}
 	call.KernelID = 1
 	refused(t, call.Launch(stream), ErrInvalidValue)
+	a, d := empty[BF16](t, ctx, 128*2048), empty[float32](t, ctx, 128*128)
+	product := Gemm{A: a.View(128, 2048), B: a.View(128, 2048), D: d.View(128, 128)}
+	all, none := must(product.Kernels(ctx)), must(product.KernelsWithin(ctx, 0))
+	if len(none) < 1 || len(none) >= len(all) || all[0].WorkspaceSize == 0 || none[0].WorkspaceSize != 0 {
+		t.Errorf("%d of %d kernels need no workspace", len(none), len(all))
+	}
 }

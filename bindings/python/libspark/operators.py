@@ -109,10 +109,11 @@ class Call:
                     raise
                 size *= 2
 
-    def kernels(self) -> List[OpInfo]:
-        """Every kernel that is legal for these arguments, the preferred one first."""
-        _, count = sparkc.spark_op_kernels(self.ctx.handle, self._raw, 0)
-        infos, _ = sparkc.spark_op_kernels(self.ctx.handle, self._raw, count)
+    def kernels(self, workspace_limit: int = 2**64 - 1) -> List[OpInfo]:
+        """Every kernel that is legal for these arguments and needs at most so many bytes of workspace, the preferred
+        one first."""
+        _, count = sparkc.spark_op_kernels(self.ctx.handle, self._raw, workspace_limit, 0)
+        infos, _ = sparkc.spark_op_kernels(self.ctx.handle, self._raw, workspace_limit, count)
         return [OpInfo.of(info) for info in infos]
 
     def _room(self, wanted: int) -> None:

@@ -89,6 +89,9 @@ class Arguments(OnDevice):
         a, b = self.zeros((128, 2048), "bf16"), self.zeros((128, 2048), "bf16")
         size = ops.gemm.plan(a, b).info.workspace_size
         self.assertGreater(size, 0, "give this test a product whose kernel needs a workspace")
+        plan = ops.gemm.plan(a, b)
+        within = plan.kernels(workspace_limit=size - 1)
+        self.assertTrue(all(info.workspace_size < size for info in within) and 0 < len(within) < len(plan.kernels()))
         self.assertFalse(ops.gemm(a, b).numpy().any())
         self.assertEqual(self.ctx.workspaces[self.stream.handle].bytes, size)
         self.assertFalse(ops.gemm.prepare(a, b)().numpy().any())

@@ -122,21 +122,24 @@ pub const Context = struct {
         return allocator.dupe(u8, std.mem.sliceTo(text, 0));
     }
 
-    /// Every kernel that is legal for these arguments, the preferred one first. The caller frees the slice.
+    /// Every kernel that is legal for these arguments and needs at most so many bytes of workspace (null: any), the
+    /// preferred one first. The caller frees the slice.
     pub fn kernels(
         ctx: Context,
         allocator: std.mem.Allocator,
         comptime op: call.Name,
         args: anytype,
+        workspace_limit: ?u64,
         said: ?*Diagnostics,
     ) (Error || std.mem.Allocator.Error)![]c.spark_op_info {
         const made = try call.arguments(@tagName(op), args, null, said);
+        const limit = workspace_limit orelse std.math.maxInt(u64);
         var count: u32 = 0;
-        try check(c.spark_op_kernels(ctx.raw, &made.hdr, null, 0, &count, target(said)));
+        try check(c.spark_op_kernels(ctx.raw, &made.hdr, limit, null, 0, &count, target(said)));
         const infos = try allocator.alloc(c.spark_op_info, count);
         errdefer allocator.free(infos);
         @memset(infos, call.emptyInfo);
-        try check(c.spark_op_kernels(ctx.raw, &made.hdr, infos.ptr, count, &count, target(said)));
+        try check(c.spark_op_kernels(ctx.raw, &made.hdr, limit, infos.ptr, count, &count, target(said)));
         return infos;
     }
 };

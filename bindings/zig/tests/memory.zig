@@ -146,7 +146,7 @@ test "an offline context answers what it can" {
     };
     const chosen = try ctx.query(.embedding, args, null);
     const allocator = std.testing.allocator;
-    const legal = try ctx.kernels(allocator, .embedding, args, null);
+    const legal = try ctx.kernels(allocator, .embedding, args, 0, null);
     defer allocator.free(legal);
     try expectEqual(chosen.kernel_id, legal[0].kernel_id);
     const text = try ctx.explain(allocator, .embedding, args, null);

@@ -763,6 +763,7 @@ extern "C" {
     pub fn spark_op_kernels(
         ctx: *mut spark_context,
         args: *const spark_args,
+        workspace_limit: u64,
         infos: *mut spark_op_info,
         capacity: u32,
         count: *mut u32,

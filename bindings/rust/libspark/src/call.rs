@@ -190,7 +190,7 @@ impl<'a, A: Args> Call<'a, A> {
         }
     }
 
-    pub fn kernels(&self, ctx: &Context) -> Result<Vec<OpInfo>> {
+    pub fn kernels(&self, ctx: &Context, workspace_limit: u64) -> Result<Vec<OpInfo>> {
         self.complete()?;
         let mut infos = Vec::new();
         loop {
@@ -198,7 +198,7 @@ impl<'a, A: Args> Call<'a, A> {
             let (capacity, target) = (infos.len() as u32, infos.as_mut_ptr());
             // SAFETY: the context is live, the pointers live for the call, and there are so many infos.
             check(|err| unsafe {
-                sys::spark_op_kernels(ctx.as_raw(), self.head(), target, capacity, &mut count, err)
+                sys::spark_op_kernels(ctx.as_raw(), self.head(), workspace_limit, target, capacity, &mut count, err)
             })?;
             if count <= capacity {
                 return Ok(infos[..count as usize].iter().map(OpInfo::from).collect());
@@ -274,7 +274,16 @@ macro_rules! operator {
 
             /// Every kernel that is legal for these arguments, the preferred one first.
             pub fn kernels(&self, ctx: &crate::Context) -> crate::Result<Vec<crate::OpInfo>> {
-                self.call.kernels(ctx)
+                self.call.kernels(ctx, u64::MAX)
+            }
+
+            /// Those of them that need at most so many bytes of workspace.
+            pub fn kernels_within(
+                &self,
+                ctx: &crate::Context,
+                workspace_limit: u64,
+            ) -> crate::Result<Vec<crate::OpInfo>> {
+                self.call.kernels(ctx, workspace_limit)
             }
         }
 

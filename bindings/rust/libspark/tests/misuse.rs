@@ -125,7 +125,9 @@ fn an_offline_context_answers_what_it_can() {
     let call = call.zero_invalid(true);
     assert!(!call.query(&ctx).unwrap().kernel.is_empty());
     assert!(call.explain(&ctx).unwrap().contains('*'));
-    assert!(!call.kernels(&ctx).unwrap().is_empty());
+    let kernels = call.kernels(&ctx).unwrap();
+    assert!(!kernels.is_empty());
+    assert_eq!(call.kernels_within(&ctx, 0).unwrap().len(), kernels.len()); // none of them needs a workspace
     assert_eq!(status(Context::offline(Arch(50))), Status::UNSUPPORTED_ARCH);
     assert_eq!(status(Context::new(999)), Status::INVALID_DEVICE);
 }
