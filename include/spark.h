@@ -578,9 +578,10 @@ SPARK_API spark_status spark_op_launch(spark_context *ctx, const spark_args *arg
  * needed receives the size with the final NUL; a smaller capacity fails with SPARK_ERR_BUFFER_TOO_SMALL. */
 SPARK_API spark_status spark_op_explain(spark_context *ctx, const spark_args *args, char *text, size_t capacity,
                                         size_t *needed, spark_error *err);
-/* Every kernel that is legal for these arguments and needs at most workspace_limit bytes of workspace (UINT64_MAX: any):
- * the library's choice, then the others, the cheapest by the cost model first. count receives their number; only the
- * first `capacity` are written. infos may be NULL with capacity 0. Each infos[i].struct_size must be set. */
+/* Every kernel that is legal for these arguments and needs at most workspace_limit bytes of workspace (UINT64_MAX for
+ * all of them): the library's choice, then the others, the cheapest by the cost model first. count receives their
+ * number; only the first `capacity` are written. infos may be NULL with capacity 0. Each infos[i].struct_size must be
+ * set. */
 SPARK_API spark_status spark_op_kernels(spark_context *ctx, const spark_args *args, uint64_t workspace_limit,
                                         spark_op_info *infos, uint32_t capacity, uint32_t *count, spark_error *err);
 /* The description of an operator by its number (spark_op), or NULL. Static. */

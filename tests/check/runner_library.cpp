@@ -112,21 +112,17 @@ public:
         const auto* head = reinterpret_cast<const spark_args*>(args.data());
         Error e;
         uint32_t count = 0;
-        if (std::string s =
-                e.say("spark_op_kernels", spark_op_kernels(context_, head, UINT64_MAX, nullptr, 0, &count, &e.raw));
-            !s.empty()) {
-            return s;
-        }
+        const auto list = [&](spark_op_info* into, uint32_t capacity) {
+            return e.say("spark_op_kernels",
+                         spark_op_kernels(context_, head, UINT64_MAX, into, capacity, &count, &e.raw));
+        };
+        if (std::string s = list(nullptr, 0); !s.empty()) return s;
         std::vector<spark_op_info> infos(count);
         for (spark_op_info& info : infos) {
             info = {};
             info.struct_size = sizeof info;
         }
-        if (std::string s = e.say("spark_op_kernels",
-                                  spark_op_kernels(context_, head, UINT64_MAX, infos.data(), count, &count, &e.raw));
-            !s.empty()) {
-            return s;
-        }
+        if (std::string s = list(infos.data(), count); !s.empty()) return s;
         out.clear();
         for (const spark_op_info& info : infos) {
             out.push_back(
