@@ -68,6 +68,20 @@ public:
         Variable& kept = module_.globals.emplace_back(std::move(g));
         return problem.empty() && kept.space != Space::shared ? allocate(v, type, kept) : problem;
     }
+    // Adds the address that an element names; all variables have theirs by now.
+    std::string link(const text::Variable& v, const text::Link& link, const Variable& g) {
+        const Type type = type_named(v.type);
+        if (bytes_of(type) != 8 || is_float(type))
+            return "an address has 64 bits, the elements of " + text::quoted(v.name) + " have the type " +
+                   std::string(name_of(type));
+        const auto to = module_.globals_by_name.find(link.name);
+        if (to == module_.globals_by_name.end()) return text::quoted(link.name) + " is not declared";
+        if (to->second->space == Space::shared)
+            return text::quoted(link.name) + " is in .shared: each block has its own, and no address before it runs";
+        const uint64_t address = to->second->address + v.init[link.element];
+        memory_->write(g.address + link.element * 8, &address, 8);
+        return {};
+    }
 
 private:
     std::string too_large(const text::Variable& v, const Variable& g) {
@@ -119,6 +133,9 @@ LoadResult load(std::string_view ptx, const DeviceProfile& device, Memory* memor
         if (!v.is_extern) once(v); // a declaration may be repeated
     for (const text::Function& f : ast.functions) once(f);
     for (const Variable& g : module->globals) module->globals_by_name.emplace(g.name, &g);
+    for (size_t i = 0; i < ast.globals.size() && errors.empty(); i++)
+        for (const text::Link& link : ast.globals[i].links)
+            refuse(link.place, globals.link(ast.globals[i], link, module->globals[i]));
     for (const text::Function& f : ast.functions) {
         if (!errors.empty()) break;
         auto kernel = std::make_unique<Kernel>();

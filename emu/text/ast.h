@@ -24,6 +24,13 @@ struct Operand {
     std::vector<Operand> parts; // vector, pair; what follows the base of an address: [a, {c0, c1}]
 };
 
+// An initial value that is an address: the element holds what is added to it.
+struct Link {
+    Place place;
+    std::string_view name;
+    uint64_t element = 0; // index into Variable::init
+};
+
 struct Variable {
     Place place;
     std::string_view space; // ".reg" ".shared" ".param" ".global" ".const" ".local"
@@ -36,6 +43,7 @@ struct Variable {
     bool is_extern = false, is_array = false;
     std::vector<uint64_t> init;   // bits of the elements
     std::vector<bool> init_float; // written as a double literal: convert to the element's type
+    std::vector<Link> links;      // those elements that are addresses
 };
 
 struct Instruction {

@@ -136,21 +136,29 @@ private:
         if (is_float) is_float->push_back(false);
         return expression();
     }
+    // A constant, or generic(symbol) or symbol, with or without an offset.
+    void initial_value(Variable& v) {
+        if (peek().kind != Token::word || (v.space != ".global" && v.space != ".const"))
+            return v.init.push_back(one_constant(&v.init_float));
+        Link link{peek().place, name(), v.init.size()};
+        if (link.name == "generic" && accept("(")) {
+            link.name = name();
+            expect(")");
+        }
+        statement();
+        v.links.push_back(link);
+        v.init.push_back(terms());
+        v.init_float.push_back(false);
+    }
     void initialiser(Variable& v) {
         const Nested nested(*this);
-        if (accept("{")) {
-            if (accept("}")) return;
-            do {
-                if (is("{")) {
-                    initialiser(v);
-                } else {
-                    v.init.push_back(one_constant(&v.init_float));
-                }
-            } while (ok() && accept(","));
-            expect("}");
-        } else {
-            v.init.push_back(one_constant(&v.init_float));
-        }
+        if (!accept("{")) return initial_value(v);
+        if (accept("}")) return;
+        do {
+            if (is("{")) initialiser(v);
+            else initial_value(v);
+        } while (ok() && accept(","));
+        expect("}");
     }
     // After the state space: .align n .v4 .type name[n] = init {, name}
     void variables(std::string_view space, bool is_extern, std::vector<Variable>& out, const char* stop) {

@@ -49,6 +49,21 @@ void coordinates(void**) {
     refused("cp.async.bulk.prefetch.tensor.2d.L2.global [d1];", "an address and coordinates");
     refused("ld.global.u32 r1, [d1, {r1}];", "an address alone is expected");
 }
+// What stands before the kernels: `text` begins on line 4.
+void refused_module(const std::string& text, const char* sentence) {
+    emu::Memory memory(1 << 20);
+    emu::LoadResult r = emu::load_module(".version 8.8\n.target sm_120f\n.address_size 64\n" + text, PROFILE, &memory);
+    assert_null(r.module.get());
+    if (r.log.find(sentence) == std::string::npos) fail_msg("'%s' is not in:\n%s", sentence, r.log.c_str());
+}
+void initial_addresses(void**) {
+    refused_module(".global .u64 p = generic(q);", "<ptx>:4:18: 'q' is not declared");
+    refused_module(".global .u32 q; .global .u32 p = q;",
+                   "an address has 64 bits, the elements of 'p' have the type u32");
+    refused_module(".shared .u32 q; .global .u64 p[2] = {0, generic(q)};", "<ptx>:4:41: 'q' is in .shared");
+    refused_module(".global .u64 q; .global .u64 p = generic(q;", "')' is missing before ';'");
+    refused(".reg .u64 x = smem;", "a constant is expected, not 'smem'");
+}
 void line_markers(void**) {
     emu::LoadResult r = emu::load_module(kernel("# 41 \"gemm.ptx\" 2\nfrob.u32 r1, r2;"), PROFILE);
     assert_non_null(strstr(r.log.c_str(), "gemm.ptx:41:1: the instruction 'frob'"));
@@ -78,9 +93,9 @@ void info(void**) {
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(refusals),    cmocka_unit_test(line_markers),
-                                cmocka_unit_test(targets),     cmocka_unit_test(modifier_order),
-                                cmocka_unit_test(coordinates), cmocka_unit_test(constants),
-                                cmocka_unit_test(info)};
+    const CMUnitTest tests[] = {cmocka_unit_test(refusals),          cmocka_unit_test(line_markers),
+                                cmocka_unit_test(targets),           cmocka_unit_test(modifier_order),
+                                cmocka_unit_test(coordinates),       cmocka_unit_test(constants),
+                                cmocka_unit_test(initial_addresses), cmocka_unit_test(info)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
