@@ -401,11 +401,13 @@ template <class F> void Checker::each_landed(uint32_t address, unsigned bytes, F
     for (unsigned i = 0; i < bytes; i += 4) f(shadow_.word(address + i));
 }
 
-void Checker::async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes) {
+// What an mbarrier tells was released when the copy was bound to it: the copy counts from its issue.
+void Checker::async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes, bool waited) {
     const Moment now = order_.now(warp);
     for (uint32_t m = mask; m; m &= m - 1)
         each_landed(dst[__builtin_ctz(m)], bytes, [&](Record& r) {
             r.flags = uint8_t((r.flags & ~Record::in_flight) | Record::copied);
+            if (!waited) return;
             r.write_moment = now;
             r.write_warp = uint8_t(warp);
             r.write_lanes |= m & -m;

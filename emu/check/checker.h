@@ -22,7 +22,10 @@ public:
     bool barrier_release(Cta& cta, unsigned id, uint32_t sync_warps, uint32_t arrive_warps) override;
     void warp_sync(Warp& w, uint32_t lanes) override;
     bool async_issue(Warp& w, const AsyncCopy& copy) override;
-    void async_land(Cta& cta, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes) override;
+    void async_land(Cta& cta, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes, bool waited) override;
+    bool mbarrier_change(Warp& w, uint32_t mask, const uint32_t* addr) override;
+    bool mbarrier_test(Warp& w, uint32_t mask, const uint32_t* addr, uint32_t passed) override;
+    void mbarrier_complete(Cta& cta, uint32_t address) override;
     void fence(Warp& w, uint32_t mask) override;
 
 private:

@@ -27,6 +27,9 @@ public:
     // fence, or now; returns whether the object now holds anything.
     void read(unsigned agent, unsigned lane, uint32_t name, bool acquire);
     bool write(unsigned agent, unsigned lane, uint32_t name, bool release);
+    // mbarriers: arrivals release to the name of their address; once the phase is complete, that can be acquired.
+    static uint32_t completed(uint32_t name) { return name | 1; } // other names are even
+    void complete_phase(uint32_t name) { objects_[completed(name)] = objects_[name]; }
     bool has_fenced(unsigned agent) const { return agents_[agent].has_fenced; }
     void step(unsigned agent) { ++agents_[agent].now; } // after releases: what follows is not part of them
 

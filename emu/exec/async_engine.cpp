@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "../report/report.h"
+
 namespace emu {
 
 namespace {
@@ -26,6 +28,7 @@ uint32_t AsyncEngine::random(uint32_t below) {
 
 void AsyncEngine::reset() {
     warps_.assign(cta_.nwarps, {});
+    arrivals_.clear();
     in_flight_ = 0;
 }
 
@@ -44,11 +47,11 @@ void AsyncEngine::write_bytes(AsyncCopy& copy, uint32_t lanes) {
     cta_.changes++;
 }
 
-void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes) {
+void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes, bool waited) {
     write_bytes(copy, lanes);
     for (uint32_t m = lanes & ~copy.undefined; m; m &= m - 1)
         set_defined(cta_, copy.dst[__builtin_ctz(m)], copy.bytes, true);
-    if (cta_.observer) cta_.observer->async_land(cta_, copy.warp, lanes, copy.dst, copy.bytes);
+    if (cta_.observer) cta_.observer->async_land(cta_, copy.warp, lanes, copy.dst, copy.bytes, waited);
     in_flight_ -= uint32_t(__builtin_popcount(lanes));
     copy.mask &= ~lanes;
 }
@@ -60,6 +63,7 @@ void AsyncEngine::issue(AsyncCopy&& copy) {
         else std::memset(cta_.shared + copy.dst[l], POISON, copy.bytes);
         set_defined(cta_, copy.dst[l], copy.bytes, false);
     }
+    copy.number = ++issued_;
     in_flight_ += uint32_t(__builtin_popcount(copy.mask));
     const AsyncTiming timing = cta_.launch->options.async;
     if (timing == AsyncTiming::early || (timing == AsyncTiming::random && random(3) == 0)) write_bytes(copy, copy.mask);
@@ -100,7 +104,7 @@ void AsyncEngine::wait_some_lanes(OfWarp& warp, uint32_t lanes, uint32_t pending
             const int l = __builtin_ctz(m);
             if (newer[l]++ >= pending) done |= 1u << l;
         }
-        for (AsyncCopy& copy : group->copies) land(copy, copy.mask & done);
+        for (AsyncCopy& copy : group->copies) land(copy, copy.mask & done, true);
         group->mask &= ~done;
     }
     while (!warp.groups.empty() && !warp.groups.front().mask) warp.groups.pop_front();
@@ -109,7 +113,7 @@ void AsyncEngine::wait_some_lanes(OfWarp& warp, uint32_t lanes, uint32_t pending
 void AsyncEngine::wait(uint32_t warp, uint32_t lanes, uint32_t pending) {
     OfWarp& w = warps_[warp];
     if (pending == ALL) {
-        for (AsyncCopy& copy : w.open) land(copy, copy.mask & lanes);
+        for (AsyncCopy& copy : w.open) land(copy, copy.mask & lanes, true);
         pending = 0;
         std::erase_if(w.open, [](const AsyncCopy& copy) { return !copy.mask; });
     }
@@ -117,12 +121,76 @@ void AsyncEngine::wait(uint32_t warp, uint32_t lanes, uint32_t pending) {
     for (const Group& group : w.groups) uniform &= (group.mask & ~lanes) == 0 && group.mask == w.groups.front().mask;
     if (!uniform) return wait_some_lanes(w, lanes, pending);
     while (w.groups.size() > pending) {
-        for (AsyncCopy& copy : w.groups.front().copies) land(copy, copy.mask);
+        for (AsyncCopy& copy : w.groups.front().copies) land(copy, copy.mask, true);
         w.groups.pop_front();
     }
 }
 
+void AsyncEngine::arrive_after(uint32_t warp, uint32_t pc, uint32_t lanes, const uint32_t* mbarrier) {
+    const AsyncTiming timing = cta_.launch->options.async;
+    while (lanes) {
+        AsyncArrival a{warp, pc, 0, mbarrier[__builtin_ctz(lanes)], issued_, 0};
+        for (uint32_t m = lanes; m; m &= m - 1)
+            if (mbarrier[__builtin_ctz(m)] == a.mbarrier) a.lanes |= m & -m;
+        lanes &= ~a.lanes;
+        if (timing == AsyncTiming::random) a.tests = random(8);
+        arrivals_.push_back(a);
+        if (timing == AsyncTiming::early) arrive(arrivals_.size() - 1);
+    }
+}
+
+std::string AsyncEngine::told_at(const AsyncArrival& a) const {
+    return "  at  " + where(*cta_.kernel, a.pc) + "   copies of warp " + std::to_string(a.warp) + " lanes 0x" +
+           hex(a.lanes) + " ";
+}
+
+// The copies of one arrival land, and its mbarrier is told.
+void AsyncEngine::arrive(size_t index) {
+    const AsyncArrival a = arrivals_[index];
+    arrivals_.erase(arrivals_.begin() + long(index));
+    OfWarp& w = warps_[a.warp];
+    auto reached = [&](AsyncCopy& copy) {
+        if (const uint32_t lanes = copy.mask & a.lanes; lanes && copy.number <= a.before) land(copy, lanes, false);
+    };
+    for (AsyncCopy& copy : w.open) reached(copy);
+    std::erase_if(w.open, [](const AsyncCopy& copy) { return !copy.mask; });
+    for (Group& group : w.groups)
+        for (AsyncCopy& copy : group.copies) reached(copy);
+    std::string problem;
+    Mbarrier* b = mbarrier_at(cta_, a.mbarrier, problem);
+    for (uint32_t m = a.lanes; m && problem.empty(); m &= m - 1)
+        if (problem = b->arrive(1, false, true); problem.empty()) mbarrier_changed(cta_, *b);
+    if (problem.empty()) return;
+    report_raw(cta_, "barrier", a.pc, told_at(a) + "have landed: " + problem + "\n" + replay(*cta_.launch));
+}
+
+// Those that are due: each failed test of the mbarrier brings them nearer.
+bool AsyncEngine::deliver(uint32_t mbarrier) {
+    bool any = false;
+    for (size_t i = 0; i < arrivals_.size();) {
+        if (arrivals_[i].mbarrier != mbarrier || arrivals_[i].tests-- > 0) {
+            ++i;
+            continue;
+        }
+        arrive(i);
+        any = true;
+    }
+    return any;
+}
+
+bool AsyncEngine::end() {
+    if (arrivals_.empty()) return true;
+    const AsyncArrival& a = arrivals_.front();
+    report_raw(cta_, "async", a.pc,
+               told_at(a) +
+                   "are in flight when the block ends: nobody has waited for the phase of the mbarrier at "
+                   "shared 0x" +
+                   hex(a.mbarrier) + "\n" + replay(*cta_.launch));
+    return false;
+}
+
 void AsyncEngine::tick() {
+    if (!arrivals_.empty() && !random(4)) arrive(random(uint32_t(arrivals_.size())));
     if (!in_flight_ || random(4)) return;
     OfWarp& w = warps_[random(cta_.nwarps)];
     if (!w.groups.empty()) {
@@ -157,11 +225,13 @@ void destroy_async(AsyncEngine* engine) { delete engine; }
 void async_reset(AsyncEngine* engine) {
     if (engine) engine->reset();
 }
-// A copy that nobody waited for is allowed: its bytes are lost with the block.
+// A copy that nobody waited for is allowed, unless an mbarrier waits for it: its bytes are lost with the block.
 bool async_cta_end(AsyncEngine* engine, Cta&) {
+    const bool good = !engine || engine->end();
     if (engine) engine->reset();
-    return true;
+    return good;
 }
+bool async_deliver(AsyncEngine* engine, uint32_t mbarrier) { return engine->deliver(mbarrier); }
 void async_tick(AsyncEngine* engine, Cta& cta) {
     if (engine && cta.launch->options.async == AsyncTiming::random) engine->tick();
 }

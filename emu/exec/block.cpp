@@ -152,6 +152,7 @@ void Block::begin(uint64_t linear) {
     cta.changes = 0;
     cta.rng = launch->options.seed + linear * 0x2545f4914f6cdd1dull;
     for (BarrierState& b : cta.barriers) b = {};
+    cta.mbarriers.clear();
     std::fill(shared_defined_.begin(), shared_defined_.end(), launch->options.check_undefined ? 0 : FULL);
     std::fill(shared_.begin(), shared_.end(), 0xcb); // what nobody wrote is not zero
     for (Warp& w : warps_) start_warp(w);

@@ -70,9 +70,19 @@ std::string at_barrier(const Warp& w, const Fragment& f) {
            std::to_string(b.all ? w.cta->live_threads : b.expected) + " threads have come\n";
 }
 
+// An mbarrier that a looping lane tests; its address is the first operand after the predicate.
+std::string awaited(const Warp& w, uint32_t pc, int lane) {
+    const Inst& in = w.kernel->code[pc];
+    const uint64_t a = in.sub & 1 ? w.reg<uint64_t>(in.r[1])[lane] : w.reg<uint32_t>(in.r[1])[lane];
+    const Mbarrier* b = w.cta->mbarriers.find(uint32_t(a + uint64_t(in.imm)));
+    const std::string what = b ? describe(*b) : "mbarrier, which is none";
+    return "waits for the " + what + ", by " + w.kernel->infos[pc].text + " at " + where(*w.kernel, pc);
+}
+
 // What a looping lane reads: "watches shared 0x600, which holds 0x0, by ld.volatile.shared.u32 at f.ptx:31".
 std::string watched(const Warp& w, uint32_t pc, int lane) {
     const Inst& in = w.kernel->code[pc];
+    if (row_of(w.kernel->infos[pc]).is(trait::waits)) return awaited(w, pc, lane);
     const uint16_t slot = in.access & Inst::atomic ? in.r[in.sub & 2 ? 0 : 1] : in.r[in.nregs - 1];
     uint64_t a = in.sub & 1 ? w.reg<uint64_t>(slot)[lane] + uint64_t(in.imm)
                             : uint32_t(w.reg<uint32_t>(slot)[lane] + uint32_t(in.imm));

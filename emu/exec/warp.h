@@ -10,6 +10,7 @@
 
 #include "../ir/module.h"
 #include "../mem/memory.h"
+#include "mbarrier.h"
 
 namespace emu {
 
@@ -156,10 +157,21 @@ public:
     }
     virtual void async_commit(Warp&, uint32_t mask) { (void)mask; }
     virtual void async_wait(Warp&, uint32_t mask, unsigned pending) { (void)mask, (void)pending; }
-    // Copies of these lanes landed at dst[l]: the wait that covers them has come.
-    virtual void async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes) {
-        (void)warp, (void)mask, (void)dst, (void)bytes;
+    // Copies of these lanes landed at dst[l]: the wait that covers them has come, or (not waited) an mbarrier is told.
+    virtual void async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes, bool waited) {
+        (void)warp, (void)mask, (void)dst, (void)bytes, (void)waited;
     }
+    // mbarriers at addr[l]: an instruction that changes them; a test, which found the phase complete for the lanes
+    // `passed`; a phase that is complete now.
+    virtual bool mbarrier_change(Warp&, uint32_t mask, const uint32_t* addr) {
+        (void)mask, (void)addr;
+        return true;
+    }
+    virtual bool mbarrier_test(Warp&, uint32_t mask, const uint32_t* addr, uint32_t passed) {
+        (void)mask, (void)addr, (void)passed;
+        return true;
+    }
+    virtual void mbarrier_complete(Cta&, uint32_t address) { (void)address; }
     virtual bool global_access(Warp&, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) {
         (void)mask, (void)addr, (void)bytes, (void)write;
         return true;
@@ -197,6 +209,7 @@ struct Cta {
     uint32_t threads = 0; // that exist
     uint32_t live_threads = 0;
     BarrierState barriers[16];
+    Mbarriers mbarriers;
     Conflicts conflicts[64];    // of the instructions that came last, by pc
     uint64_t barrier_epoch = 0; // completed barriers of this block, for messages
     Observer* observer = nullptr;
@@ -224,7 +237,9 @@ struct Cta {
 AsyncEngine* make_async(Cta& cta);
 void destroy_async(AsyncEngine* engine);
 void async_reset(AsyncEngine* engine);             // before a new block
-bool async_cta_end(AsyncEngine* engine, Cta& cta); // copies that nobody waited for: lands them; false if it reported
+bool async_cta_end(AsyncEngine* engine, Cta& cta); // copies that nobody waited for: drops them; false if it reported
+// A test found the phase of this mbarrier incomplete: lands what it waits for, if its time has come.
+bool async_deliver(AsyncEngine* engine, uint32_t mbarrier);
 // The landing that Options::async == random may do between instructions (called at each warp switch).
 void async_tick(AsyncEngine* engine, Cta& cta);
 // "copy of 16 bytes issued at gemm.ptx:120 by warp 3 lane 4, still in flight", or empty if none covers the address.

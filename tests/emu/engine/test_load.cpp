@@ -64,6 +64,14 @@ void initial_addresses(void**) {
     refused_module(".global .u64 q; .global .u64 p = generic(q;", "')' is missing before ';'");
     refused(".reg .u64 x = smem;", "a constant is expected, not 'smem'");
 }
+void mbarriers(void**) {
+    accepted("mbarrier.arrive.release.cluster.shared::cta.b64 _, [r1], 2;");
+    accepted("mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p1, [r1+8], 0, 1000;");
+    accepted("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [r1];");
+    accepted("fence.mbarrier_init.release.cluster;");
+    refused("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r1];", "not known"); // of another block
+    refused("mbarrier.test_wait.shared.b64 p1, [r1], d1, 1000;", "3 operands");
+}
 void line_markers(void**) {
     emu::LoadResult r = emu::load_module(kernel("# 41 \"gemm.ptx\" 2\nfrob.u32 r1, r2;"), PROFILE);
     assert_non_null(strstr(r.log.c_str(), "gemm.ptx:41:1: the instruction 'frob'"));
@@ -96,6 +104,7 @@ int main() {
     const CMUnitTest tests[] = {cmocka_unit_test(refusals),          cmocka_unit_test(line_markers),
                                 cmocka_unit_test(targets),           cmocka_unit_test(modifier_order),
                                 cmocka_unit_test(coordinates),       cmocka_unit_test(constants),
-                                cmocka_unit_test(initial_addresses), cmocka_unit_test(info)};
+                                cmocka_unit_test(initial_addresses), cmocka_unit_test(info),
+                                cmocka_unit_test(mbarriers)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

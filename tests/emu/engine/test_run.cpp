@@ -66,6 +66,11 @@ void findings(void**) {
     finds("setp.lt.u32 p0, r0, 7; @p0 bar.sync 0; ret;", "barrier", "the guard is false in this lane");
     finds("setp.lt.u32 p0, r0, 7; @p0 bra A; bar.sync 0; ret;\nA: bar.sync 0; ret;", "barrier",
           "needs lanes that never come");
+    finds("setp.eq.u32 p0, r0, 0; mov.u32 r1, smem;\n@p0 mbarrier.init.shared.b64 [r1], 2; bar.sync 0;\n"
+          "@p0 mbarrier.arrive.expect_tx.shared.b64 _, [r1], 16;\n"
+          "L: mbarrier.try_wait.parity.shared.b64 p1, [r1], 0; @!p1 bra L; ret;",
+          "livelock",
+          "waits for the mbarrier at shared 0x400, in phase 0 (modulo 8), lacks 1 of 2 arrivals and 16 bytes");
     finds("trap;", "trap", "the kernel executed trap");
 }
 void report_text(void**) {
