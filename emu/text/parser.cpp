@@ -97,6 +97,18 @@ private:
         return pair;
     }
 
+    // Of a call: an operand, or () of parameters.
+    Operand call_operand() {
+        if (!accept("(")) return operand();
+        Operand list;
+        list.kind = Operand::list;
+        if (accept(")")) return list;
+        do add(list.parts, simple_operand(), "a call");
+        while (ok() && accept(","));
+        expect(")");
+        return list;
+    }
+
     void add(std::vector<Operand>& to, Operand operand, const char* where) {
         if (to.size() >= limits::OPERANDS)
             return fail(std::string(where) + " has more than " + std::to_string(limits::OPERANDS) + " operands");
@@ -230,19 +242,31 @@ private:
         const Place place = peek().place;
         return uint32_t(number(expression(), place, std::string(directive), 1, UINT32_MAX));
     }
+    // (.param .b32 a, .param .b64 b), or nothing; a .func may have .reg as well.
+    void parameters(bool is_entry, std::vector<Variable>& out) {
+        if (!accept("(") || accept(")")) return;
+        do {
+            const bool in_register = !is_entry && accept(".reg");
+            if (!in_register && !accept(".param")) return fail("a .param is expected, not " + found());
+            variables(in_register ? ".reg" : ".param", false, out, ",)");
+            if (ok() && out.back().count) fail(out.back().place, "a parameter is declared by its name");
+        } while (ok() && accept(","));
+        expect(")");
+    }
+    void keep(Function f) {
+        std::vector<Function>& all = f.is_entry ? ast_.functions : ast_.subroutines;
+        if (ok() && all.size() >= limits::KERNELS)
+            return fail(f.place, "the text has more than " + std::to_string(limits::KERNELS) +
+                                     (f.is_entry ? " kernels" : " functions"));
+        all.push_back(std::move(f));
+    }
     void function(bool is_entry) {
         Function f;
         f.is_entry = is_entry;
-        if (!is_entry && is("(")) return fail(".func is not supported: write a macro");
+        if (!is_entry) parameters(is_entry, f.results);
         f.place = peek().place;
         f.name = name();
-        if (accept("(") && !accept(")")) {
-            do {
-                if (!accept(".param")) return fail("a .param is expected, not " + found());
-                variables(".param", false, f.params, ",)");
-            } while (ok() && accept(","));
-            expect(")");
-        }
+        parameters(is_entry, f.params);
         while (ok() && peek().kind == Token::dotted) {
             std::string_view d = take().text;
             if (d == ".maxntid") bounds(f.maxntid);
@@ -254,14 +278,12 @@ private:
                 accept(";");
             } else if (d != ".noreturn") return fail(quoted(d) + " is not known here");
         }
-        if (accept(";")) return; // a declaration only
-        if (!is_entry) return fail(".func is not supported: write a macro");
-        expect("{");
-        f.has_body = true;
-        body(f);
-        if (ok() && ast_.functions.size() >= limits::KERNELS)
-            return fail(f.place, "the text has more than " + std::to_string(limits::KERNELS) + " kernels");
-        ast_.functions.push_back(std::move(f));
+        f.has_body = !accept(";");
+        if (f.has_body) {
+            expect("{");
+            body(f);
+        }
+        if (f.has_body || !is_entry) keep(std::move(f));
     }
     void body(Function& f) {
         unsigned depth = 1;
@@ -308,6 +330,10 @@ private:
         } else if (d == ".pragma") {
             take();
             expect(";");
+        } else if (d == ".callprototype" ||
+                   d == ".calltargets") { // of indirect calls, which are refused where they are
+            while (ok() && !is(";") && peek().kind != Token::end) take();
+            expect(";");
         } else {
             fail(quoted(d) + " is not supported");
         }
@@ -336,8 +362,9 @@ private:
         if (in.opcode.size() > limits::OPCODE_BYTES)
             return fail(place, quoted(in.opcode) + " is longer than the " + std::to_string(limits::OPCODE_BYTES) +
                                    " bytes of an instruction");
+        const bool call = in.opcode == "call" || in.opcode.starts_with("call.");
         while (ok() && !is(";")) {
-            add(in.operands, operand(), "an instruction");
+            add(in.operands, call ? call_operand() : operand(), "an instruction");
             if (ok() && !accept(",") && !is(";"))
                 return fail("';' is missing after '" + in.opcode + "', before " + found());
         }
