@@ -13,14 +13,15 @@ namespace emu::limits {
 constexpr size_t TEXT_BYTES = 32u << 20;    // a large library's PTX; what is kept of a text is some 30 times as long
 constexpr size_t NAME_BYTES = 16384;        // a name, a number or a string: mangled names have thousands of bytes
 constexpr size_t OPCODE_BYTES = 256;        // an instruction with its modifiers
-constexpr unsigned NESTING = 64;            // braces, parentheses, operators before a constant: each is a call here
+constexpr unsigned NESTING = 64;            // calls, braces, parentheses, operators before a constant: recursion here
 constexpr size_t STATEMENTS = 1u << 20;     // instructions, labels, declarations and braces of a text: about 1 KiB each
+                                            // that calls add: as many
 constexpr size_t OPERANDS = 32;             // of an instruction, or parts of a {}: twice what any has
 constexpr size_t FILES = 4096;              // that line markers name
 constexpr size_t ERRORS = 20;               // that are listed; then reading stops
-constexpr size_t KERNELS = 4096;            // of a text
+constexpr size_t KERNELS = 4096;            // of a text, and as many functions
 constexpr size_t REGISTERS = 65000;         // of a kernel, immediates included: their numbers have 16 bits
-constexpr size_t TEXT_REGISTERS = 1u << 21; // of all kernels together: each has a name that messages need
+constexpr size_t TEXT_REGISTERS = 1u << 21; // of a text, and as many that calls add: each has a name for messages
 constexpr size_t REGISTER_BYTES = 128;      // the name in name<n>, which is kept n times
 constexpr uint64_t LIVE_BLOCKS = 1u << 24;  // basic blocks through which registers live, summed: seconds of analysis
 

@@ -9,6 +9,25 @@ namespace {
 Flow bra(Warp& w, const Inst& in) { return branch(w, in, w.mask); }
 Flow exit_(Warp& w, const Inst&) { return exit_lanes(w, w.mask); }
 Flow trap(Warp& w, const Inst&) { return report(w, "trap", __builtin_ctz(w.mask), "the kernel executed trap"); }
+std::string text_at(const Memory& memory, uint64_t address) {
+    constexpr size_t SHOWN = 256;
+    std::string out;
+    for (char c = 0; out.size() < SHOWN && memory.contains(address, 1); address++) {
+        memory.read(&c, address, 1);
+        if (!c) return out;
+        out += c >= ' ' && c <= '~' ? c : '?';
+    }
+    return out + "...";
+}
+// in.r: addresses of message and file, line, address of the function's name.
+Flow assertion(Warp& w, const Inst& in) {
+    const int lane = __builtin_ctz(w.mask);
+    const Memory& memory = *w.launch->memory;
+    auto text = [&](int i) { return text_at(memory, w.reg<uint64_t>(in.r[i])[lane]); };
+    return report(w, "trap", lane,
+                  "the assertion '" + text(0) + "' failed at " + text(1) + ":" +
+                      std::to_string(w.reg<uint32_t>(in.r[2])[lane]) + ", in " + text(3));
+}
 Flow nothing(Warp&, const Inst&) { return Flow::next; }
 Flow fence(Warp& w, const Inst&) {
     note_fence(w);
@@ -37,6 +56,7 @@ Handler pick_branch(const Form&, Inst&) { return &bra; }
 
 Handler pick_control(const Form& form, Inst&) {
     if (form.mnemonic == "trap") return &trap;
+    if (form.mnemonic == "call") return &assertion;
     return form.mnemonic == "brkpt" ? &nothing : &exit_;
 }
 

@@ -11,16 +11,18 @@ namespace {
 uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 } // namespace
 
-Builder::Builder(const text::Ast& ast, const text::Function& function, Module& module, Kernel& kernel,
-                 std::vector<std::string>& errors)
-    : ast_(ast), function_(function), module_(module), kernel_(kernel), errors_(errors) {
+Builder::Builder(const text::Ast& ast, const text::Function& function, Subroutines& calls, Module& module,
+                 Kernel& kernel, std::vector<std::string>& errors)
+    : ast_(ast), function_(function), calls_(calls), module_(module), kernel_(kernel), errors_(errors) {
     target_ = unsigned(atoi(ast.target.c_str() + 3)); // sm_120f
     add_reg({"%true", Type::pred, 0, VirtualReg::constant, 1});
     add_reg({"%false", Type::pred, 0, VirtualReg::constant, 0});
 }
 
 void Builder::error(text::Place place, const std::string& what) {
-    if (errors_.size() < limits::ERRORS) errors_.push_back(ast_.complaint(place, what));
+    const std::string all = ast_.complaint(place, what);
+    const bool said = std::find(errors_.begin(), errors_.end(), all) != errors_.end(); // in another call of a function
+    if (!said && errors_.size() < limits::ERRORS) errors_.push_back(all);
 }
 
 uint16_t Builder::add_reg(VirtualReg reg) {
@@ -64,6 +66,7 @@ const Variable* Builder::find_var(std::string_view name) const {
         auto it = scopes_[size_t(s)].vars.find(key);
         if (it != scopes_[size_t(s)].vars.end()) return &it->second;
     }
+    if (auto it = module_shared_.find(key); it != module_shared_.end()) return &it->second;
     auto it = module_.globals_by_name.find(name);
     return it == module_.globals_by_name.end() ? nullptr : it->second;
 }
@@ -108,20 +111,41 @@ void Builder::parameters() {
     kernel_.info.param_bytes = uint32_t(at);
 }
 
-// Scopes and labels first: a branch may go forward.
-void Builder::scan_labels() {
-    uint32_t pc = 0;
-    int scope = 0;
-    for (const text::Item& item : function_.items) {
-        if (item.kind == text::Item::open) {
-            scopes_.push_back({scope, {}, {}, {}});
-            scope = int(scopes_.size() - 1);
-        }
-        scope_of_item_.push_back(scope);
+// Scopes and labels first: a branch may go forward. The scope of each item.
+std::vector<int> Builder::scan_labels(const text::Function& f, int scope) {
+    std::vector<int> scope_of;
+    scope_of.reserve(f.items.size());
+    for (const text::Item& item : f.items) {
+        if (item.kind == text::Item::open) scope = open_scope(scope);
+        scope_of.push_back(scope);
         if (item.kind == text::Item::close) scope = scopes_[size_t(scope)].parent;
-        if (item.kind == text::Item::instruction) pc++;
-        if (item.kind == text::Item::label && !scopes_[size_t(scope)].labels.emplace(item.name, pc).second)
+        if (item.kind != text::Item::label) continue;
+        if (!scopes_[size_t(scope)].labels.emplace(item.name, uint32_t(labels_.size())).second)
             error(item.place, "the label " + text::quoted(item.name) + " is defined twice");
+        labels_.push_back(0);
+    }
+    return scope_of;
+}
+
+// The statements of the kernel, or of a function where it is called. `instead`: the place of all of them.
+void Builder::body(const text::Function& f, int scope, const text::Place* instead) {
+    const std::vector<int> scope_of = scan_labels(f, scope);
+    for (size_t i = 0; i < f.items.size() && !full_ && errors_.size() < limits::ERRORS; i++) {
+        const text::Item& item = f.items[i];
+        scope_ = scope_of[i];
+        place_ = instead ? *instead : item.place;
+        if (item.kind == text::Item::label) set_label(scope_, std::string(item.name));
+        if (item.kind == text::Item::variable) declare(f.variables[item.index]);
+        if (item.kind == text::Item::instruction) statement(f.instructions[item.index]);
+    }
+}
+
+void Builder::resolve_labels() {
+    for (uint32_t pc = 0; pc < kernel_.code.size(); pc++) {
+        if (!row_of(kernel_.infos[pc]).is(trait::branch)) continue;
+        Inst& branch = kernel_.code[pc];
+        branch.target = labels_[branch.target];
+        if (branch.target <= pc) branch.flags |= Inst::backward;
     }
 }
 
@@ -139,6 +163,12 @@ void Builder::declare_registers(const text::Variable& v) {
         if (!scopes_[size_t(scope_)].regs.emplace(name, reg).second)
             error(v.place, "the register " + text::quoted(name) + " is declared twice in this scope");
     };
+    if (!inside_.empty()) calls_.registers += v.count;
+    if (calls_.registers > limits::TEXT_REGISTERS) {
+        full_ = true;
+        return error(v.place,
+                     "calls add more than " + std::to_string(limits::TEXT_REGISTERS) + " registers to the text");
+    }
     if (!v.count) return one(std::string(v.name));
     const size_t before = errors_.size();
     for (uint64_t i = 0; i < v.count && errors_.size() == before; i++) one(std::string(v.name) + std::to_string(i));
@@ -167,10 +197,13 @@ void Builder::declare(const text::Variable& v) {
         var.bytes = 0;
         shared_dynamic_align_ = std::max(shared_dynamic_align_, var.align);
     } else if (v.space == ".shared") {
-        if (!place(v, var, shared_bytes_, limits::SHARED_BYTES, "shared")) return;
-        var.address += SHARED_BASE;
-    } else if (v.space == ".local") {
-        var.space = Space::local;
+        const auto [at, fresh] = shared_at_.emplace(&v, 0);
+        if (fresh && !place(v, var, shared_bytes_, limits::SHARED_BYTES, "shared")) return;
+        if (fresh) at->second = var.address + SHARED_BASE;
+        var.address = at->second;
+    } else if (v.space == ".local" || v.space == ".param") {
+        var.of_call = v.space == ".param";
+        var.space = var.of_call ? Space::param : Space::local;
         if (!place(v, var, local_bytes_, limits::LOCAL_BYTES, "local")) return;
         kernel_.local_bytes = uint32_t(local_bytes_);
     } else {
@@ -217,20 +250,15 @@ void Builder::run() {
     if (shared_bytes_ > limits::SHARED_BYTES)
         return error(function_.place, "the text's shared variables take " + std::to_string(shared_bytes_) + " bytes; " +
                                           std::to_string(limits::SHARED_BYTES) + " is the most");
+    module_shared_ = scopes_[0].vars;
     parameters();
-    scan_labels();
-    for (size_t i = 0; i < function_.items.size() && !full_ && errors_.size() < limits::ERRORS; i++) {
-        const text::Item& item = function_.items[i];
-        scope_ = scope_of_item_[i];
-        place_ = item.place;
-        if (item.kind == text::Item::variable) declare(function_.variables[item.index]);
-        if (item.kind == text::Item::instruction) instruction(function_.instructions[item.index], item.place);
-    }
+    body(function_, 0, nullptr);
     scope_ = 0;
     text::Instruction end; // a kernel may end without ret
     end.opcode = "exit";
     instruction(end, place_);
     if (!errors_.empty()) return;
+    resolve_labels();
     place_dynamic_shared();
     find_blocks();
     find_post_dominators();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns one parsed kernel into decoded instructions: names and scopes (build.cpp), instructions (decode.cpp,
-// operands.cpp), control flow (flow.cpp), register slots (registers.cpp). Used by ir/load.cpp only.
+// operands.cpp), calls (calls.cpp), control flow (flow.cpp), register slots (registers.cpp). Used by ir/load.cpp only.
 #pragma once
 
 #include <map>
@@ -22,9 +22,21 @@ struct VirtualReg {
     uint64_t bits = 0; // constant, or Special
 };
 
+// The functions of a text, and what their calls have added to its kernels so far.
+class Subroutines {
+public:
+    explicit Subroutines(const text::Ast& ast);
+    const text::Function* find(std::string_view name) const; // the one with a body, if there is one; nullptr: no such
+    static bool is_known(const text::Function& function);    // of the emulator: its places are not of the text
+    size_t statements = 0, registers = 0;
+
+private:
+    std::unordered_map<std::string_view, const text::Function*> by_name_;
+};
+
 class Builder {
 public:
-    Builder(const text::Ast& ast, const text::Function& function, Module& module, Kernel& kernel,
+    Builder(const text::Ast& ast, const text::Function& function, Subroutines& calls, Module& module, Kernel& kernel,
             std::vector<std::string>& errors);
     void run();
 
@@ -32,13 +44,14 @@ private:
     struct Scope {
         int parent = -1;
         std::unordered_map<std::string, uint16_t> regs;
-        std::unordered_map<std::string, uint32_t> labels;
+        std::unordered_map<std::string, uint32_t> labels; // entries of labels_
         std::unordered_map<std::string, Variable> vars;
     };
     // build.cpp
     void error(text::Place place, const std::string& what);
     void parameters();
-    void scan_labels();
+    std::vector<int> scan_labels(const text::Function& f, int scope);
+    void body(const text::Function& f, int scope, const text::Place* instead);
     void declare(const text::Variable& v);
     void declare_registers(const text::Variable& v);
     bool place(const text::Variable& from, Variable& var, uint64_t& used, uint64_t most, const char* kind);
@@ -48,6 +61,7 @@ private:
     int find_reg(std::string_view name) const;
     const Variable* find_var(std::string_view name) const;
     uint32_t find_label(std::string_view name, bool& found) const;
+    void resolve_labels();
     void place_dynamic_shared();
     void finish_info();
     // decode.cpp
@@ -84,6 +98,25 @@ private:
     bool base(const text::Operand& from, Space space, Operand& to);
     bool label(const text::Operand& from, Operand& to);
     bool fits(Type reg, Type need, bool wider) const;
+    // calls.cpp
+    struct Call {
+        const text::Function* function = nullptr;
+        std::vector<text::Operand> results, arguments;
+        int between = 0, own = 0; // scopes: where arguments are moved, and the function's
+    };
+    int open_scope(int parent);
+    void promise_label(int scope, const char* name);
+    void set_label(int scope, const std::string& name);
+    void statement(const text::Instruction& in);
+    bool read_call(const text::Instruction& in, Call& to);
+    bool can_call(const Call& call);
+    const Variable* passed_variable(const text::Operand& argument) const;
+    bool share(const text::Variable& formal, const Variable& given, bool back, const Call& call);
+    bool bind(const text::Variable& formal, const text::Operand& argument, bool back, const Call& call);
+    void pass(const text::Variable& formal, const text::Operand& argument, bool back, text::Place place);
+    void call(const text::Instruction& in, text::Place place);
+    const Variable* variable_of_call(const text::Instruction& in) const;
+    static text::Instruction in_local_memory(const text::Instruction& in);
     // flow.cpp
     void find_blocks();
     void find_post_dominators();
@@ -96,6 +129,7 @@ private:
 
     const text::Ast& ast_;
     const text::Function& function_;
+    Subroutines& calls_;
     Module& module_;
     Kernel& kernel_;
     std::vector<std::string>& errors_;
@@ -104,12 +138,15 @@ private:
     std::map<std::pair<uint64_t, unsigned>, uint16_t> constants_;
     std::map<Special, uint16_t> specials_;
     std::vector<Scope> scopes_;
-    std::vector<int> scope_of_item_;
     int scope_ = 0;
+    std::vector<uint32_t> labels_;              // the instruction that each stands before
+    std::vector<const text::Function*> inside_; // the calls around the statement, outermost first
+    std::unordered_map<std::string, Variable> module_shared_;
+    std::unordered_map<const text::Variable*, uint64_t> shared_at_; // one place, however often its function is called
     uint64_t shared_bytes_ = 0, local_bytes_ = 0;
     uint32_t shared_dynamic_align_ = 16;
     std::vector<uint16_t> dynamic_uses_; // constants that hold an address of dynamic shared memory
-    bool full_ = false;                  // more registers than there are numbers
+    bool full_ = false;                  // a limit is reached: nothing more is read
     text::Place place_;
     std::string opcode_;
     std::unordered_map<std::string, Choice> choices_; // by spelling

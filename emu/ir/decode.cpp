@@ -114,7 +114,6 @@ void Builder::flags(const Form& form, const OpRow& row, Inst& inst, const InstIn
     if (form.has("aligned") || row.is(trait::aligned)) inst.flags |= Inst::aligned;
     if (info.mask_at >= 0) inst.flags |= Inst::sync;
     if (row.is(trait::late) && form.space == Space::shared && !form.order.acquires()) inst.flags |= Inst::late_ok;
-    if (row.is(trait::branch) && inst.target <= kernel_.code.size()) inst.flags |= Inst::backward;
     inst.vec = uint8_t(form.vec);
     inst.bytes = uint8_t(bytes_of(form.type(0)));
     inst.order = form.order;
@@ -150,6 +149,10 @@ bool Builder::decode(const text::Instruction& in, const Choice::Row& choice, Ins
 void Builder::instruction(const text::Instruction& in, text::Place place) {
     place_ = place;
     opcode_ = in.opcode;
+    if (const Variable* var = variable_of_call(in)) {
+        if (var->argument && in.opcode.starts_with("st.")) refuse(text::quoted(var->name) + " cannot be written");
+        return instruction(in_local_memory(in), place);
+    }
     Inst inst;
     std::fill(std::begin(inst.r), std::end(inst.r), NO_REG);
     InstInfo info;

@@ -132,14 +132,19 @@ LoadResult load(std::string_view ptx, const DeviceProfile& device, Memory* memor
     for (const text::Variable& v : ast.globals)
         if (!v.is_extern) once(v); // a declaration may be repeated
     for (const text::Function& f : ast.functions) once(f);
+    for (const text::Function& f : ast.subroutines)
+        if (f.has_body) once(f);
+    Subroutines calls(ast);
     for (const Variable& g : module->globals) module->globals_by_name.emplace(g.name, &g);
     for (size_t i = 0; i < ast.globals.size() && errors.empty(); i++)
         for (const text::Link& link : ast.globals[i].links)
-            refuse(link.place, globals.link(ast.globals[i], link, module->globals[i]));
+            refuse(link.place, calls.find(link.name)
+                                   ? text::quoted(link.name) + " is a function: indirect calls are not supported"
+                                   : globals.link(ast.globals[i], link, module->globals[i]));
     for (const text::Function& f : ast.functions) {
         if (!errors.empty()) break;
         auto kernel = std::make_unique<Kernel>();
-        Builder(ast, f, *module, *kernel, errors).run();
+        Builder(ast, f, calls, *module, *kernel, errors).run();
         module->kernels.push_back(std::move(kernel));
     }
     if (errors.empty()) result.module = module;

@@ -207,6 +207,8 @@ struct Variable { // module- or kernel-scope storage
     uint64_t bytes = 0;   // 0: extern .shared (dynamic)
     uint64_t address = 0; // shared: offset in the block's shared memory; global: device address (set at load)
     std::vector<uint8_t> init;
+    bool of_call = false;  // .param of a function or of its call: the address is one of local memory
+    bool argument = false; // such a one as its function sees it, which may not change it
 };
 
 struct Const {

@@ -218,7 +218,8 @@ bool Builder::base(const text::Operand& from, Space space, Operand& to) {
     to.type = wide ? Type::u64 : Type::u32;
     to.slot = constant(0, wide ? 2 : 1);
     if (!var) return true;
-    bool same = var->space == space || (var->space == Space::global && space == Space::generic);
+    bool same = var->of_call ? space == Space::local
+                             : var->space == space || (var->space == Space::global && space == Space::generic);
     if (!same) return refuse(text::quoted(var->name) + " is not in that address space");
     if (var->space == Space::shared && var->bytes == 0) { // dynamic: its place is known later
         kernel_.uses_dynamic_smem = true;

@@ -17,11 +17,11 @@ struct Place {
 };
 
 struct Operand {
-    enum Kind : uint8_t { name, integer, f32, f64, vector, address, sink, pair } kind = sink;
+    enum Kind : uint8_t { name, integer, f32, f64, vector, address, sink, pair, list } kind = sink;
     std::string_view id;        // name; base of an address (empty: absolute)
     uint64_t value = 0;         // integer or float bits; offset of a name or address
     bool negated = false;       // !p
-    std::vector<Operand> parts; // vector, pair; what follows the base of an address: [a, {c0, c1}]
+    std::vector<Operand> parts; // vector, pair, list of a call; what follows the base of an address: [a, {c0, c1}]
 };
 
 // An initial value that is an address: the element holds what is added to it.
@@ -64,7 +64,7 @@ struct Function {
     Place place;
     std::string_view name;
     bool is_entry = false, has_body = false;
-    std::vector<Variable> params;
+    std::vector<Variable> params, results; // results: of a .func; .param or .reg
     std::vector<Item> items;
     std::vector<Instruction> instructions;
     std::vector<Variable> variables;
@@ -77,8 +77,9 @@ struct Ast {
     unsigned version = 0; // 88 for 8.8
     std::string target;   // "sm_120f"
     std::vector<Variable> globals;
-    std::vector<Function> functions;
-    std::vector<std::string> errors; // "file:line:column: sentence"; empty: parsed
+    std::vector<Function> functions;   // .entry
+    std::vector<Function> subroutines; // .func, declarations too
+    std::vector<std::string> errors;   // "file:line:column: sentence"; empty: parsed
     std::string complaint(Place place, const std::string& sentence) const;
 };
 

@@ -5,14 +5,14 @@
 #include <cstring>
 
 #include "../engine_limits.h"
-#include "cursor.h"
+#include "operands.h"
 
 namespace emu::text {
 namespace {
 
-class Parser : Cursor {
+class Parser : Operands {
 public:
-    explicit Parser(std::string_view ptx) : Cursor(ptx) {}
+    explicit Parser(std::string_view ptx) : Operands(ptx) {}
 
     Ast run() {
         while (ast_.errors.empty() && peek().kind != Token::end) module_item();
@@ -22,87 +22,6 @@ public:
     }
 
 private:
-    // --- operands ---
-    std::string_view name() {
-        if (peek().kind != Token::word) {
-            fail("a name is expected, not " + found());
-            return {};
-        }
-        std::string_view first = take().text;
-        // %tid.x: the dotted part belongs to the name.
-        if (first[0] == '%' && peek().kind == Token::dotted && peek().text.size() == 2 &&
-            peek().text.data() == first.data() + first.size()) {
-            std::string_view rest = take().text;
-            return std::string_view(first.data(), first.size() + rest.size());
-        }
-        return first;
-    }
-    Operand address() {
-        Operand o;
-        o.kind = Operand::address;
-        if (peek().kind == Token::word) {
-            o.id = name();
-            o.value = terms();
-        } else {
-            o.value = expression();
-        }
-        while (ok() && accept(",")) add(o.parts, operand(), "an address");
-        expect("]");
-        return o;
-    }
-    Operand simple_operand() {
-        const Nested nested(*this);
-        Operand o;
-        if (accept("[")) return address();
-        if (accept("{")) {
-            o.kind = Operand::vector;
-            do add(o.parts, operand(), "a {}");
-            while (ok() && accept(","));
-            expect("}");
-            return o;
-        }
-        if (is("!") && peek(1).kind == Token::word) {
-            take();
-            o = simple_operand();
-            o.negated = true;
-            return o;
-        }
-        if (peek().kind == Token::word) {
-            if (accept("_")) return o;
-            o.kind = Operand::name;
-            o.id = name();
-            o.value = terms();
-            return o;
-        }
-        bool minus = is("-") && (peek(1).kind == Token::f64 || peek(1).kind == Token::f32);
-        if (minus) take();
-        if (peek().kind == Token::f32 || peek().kind == Token::f64) {
-            o.kind = peek().kind == Token::f32 ? Operand::f32 : Operand::f64;
-            o.value = take().value;
-            if (minus) o.value ^= o.kind == Operand::f32 ? 1ull << 31 : 1ull << 63;
-            return o;
-        }
-        o.kind = Operand::integer;
-        o.value = expression();
-        return o;
-    }
-    Operand operand() {
-        Operand first = simple_operand();
-        if (!is("|") || (first.kind != Operand::name && first.kind != Operand::sink)) return first;
-        take();
-        Operand pair;
-        pair.kind = Operand::pair;
-        pair.parts.push_back(first);
-        pair.parts.push_back(simple_operand());
-        return pair;
-    }
-
-    void add(std::vector<Operand>& to, Operand operand, const char* where) {
-        if (to.size() >= limits::OPERANDS)
-            return fail(std::string(where) + " has more than " + std::to_string(limits::OPERANDS) + " operands");
-        to.push_back(std::move(operand));
-    }
-
     // --- declarations ---
     // A constant from least to most; `what` begins the sentence about any other.
     uint64_t number(uint64_t value, Place place, const std::string& what, uint64_t least, uint64_t most) {
@@ -230,19 +149,31 @@ private:
         const Place place = peek().place;
         return uint32_t(number(expression(), place, std::string(directive), 1, UINT32_MAX));
     }
+    // (.param .b32 a, .param .b64 b), or nothing; a .func may have .reg as well.
+    void parameters(bool is_entry, std::vector<Variable>& out) {
+        if (!accept("(") || accept(")")) return;
+        do {
+            const bool in_register = !is_entry && accept(".reg");
+            if (!in_register && !accept(".param")) return fail("a .param is expected, not " + found());
+            variables(in_register ? ".reg" : ".param", false, out, ",)");
+            if (ok() && out.back().count) fail(out.back().place, "a parameter is declared by its name");
+        } while (ok() && accept(","));
+        expect(")");
+    }
+    void keep(Function f) {
+        std::vector<Function>& all = f.is_entry ? ast_.functions : ast_.subroutines;
+        if (ok() && all.size() >= limits::KERNELS)
+            return fail(f.place, "the text has more than " + std::to_string(limits::KERNELS) +
+                                     (f.is_entry ? " kernels" : " functions"));
+        all.push_back(std::move(f));
+    }
     void function(bool is_entry) {
         Function f;
         f.is_entry = is_entry;
-        if (!is_entry && is("(")) return fail(".func is not supported: write a macro");
+        if (!is_entry) parameters(is_entry, f.results);
         f.place = peek().place;
         f.name = name();
-        if (accept("(") && !accept(")")) {
-            do {
-                if (!accept(".param")) return fail("a .param is expected, not " + found());
-                variables(".param", false, f.params, ",)");
-            } while (ok() && accept(","));
-            expect(")");
-        }
+        parameters(is_entry, f.params);
         while (ok() && peek().kind == Token::dotted) {
             std::string_view d = take().text;
             if (d == ".maxntid") bounds(f.maxntid);
@@ -254,14 +185,12 @@ private:
                 accept(";");
             } else if (d != ".noreturn") return fail(quoted(d) + " is not known here");
         }
-        if (accept(";")) return; // a declaration only
-        if (!is_entry) return fail(".func is not supported: write a macro");
-        expect("{");
-        f.has_body = true;
-        body(f);
-        if (ok() && ast_.functions.size() >= limits::KERNELS)
-            return fail(f.place, "the text has more than " + std::to_string(limits::KERNELS) + " kernels");
-        ast_.functions.push_back(std::move(f));
+        f.has_body = !accept(";");
+        if (f.has_body) {
+            expect("{");
+            body(f);
+        }
+        if (f.has_body || !is_entry) keep(std::move(f));
     }
     void body(Function& f) {
         unsigned depth = 1;
@@ -308,6 +237,10 @@ private:
         } else if (d == ".pragma") {
             take();
             expect(";");
+        } else if (d == ".callprototype" ||
+                   d == ".calltargets") { // of indirect calls, which are refused where they are
+            while (ok() && !is(";") && peek().kind != Token::end) take();
+            expect(";");
         } else {
             fail(quoted(d) + " is not supported");
         }
@@ -336,8 +269,9 @@ private:
         if (in.opcode.size() > limits::OPCODE_BYTES)
             return fail(place, quoted(in.opcode) + " is longer than the " + std::to_string(limits::OPCODE_BYTES) +
                                    " bytes of an instruction");
+        const bool call = in.opcode == "call" || in.opcode.starts_with("call.");
         while (ok() && !is(";")) {
-            add(in.operands, operand(), "an instruction");
+            add(in.operands, call ? call_operand() : operand(), "an instruction");
             if (ok() && !accept(",") && !is(";"))
                 return fail("';' is missing after '" + in.opcode + "', before " + found());
         }

@@ -101,6 +101,28 @@ void counts(void**) {
     refused(kernel(".pragma \"" + string(1 << 20, 'x')), "a string does not end on its line: '\"xxx");
 }
 
+// Texts that a call makes longer.
+void calls(void**) {
+    const string entry = ".entry k() { .reg .b32 r<4>; call f0; }\n";
+    auto twice = [](int i) {
+        const string next = std::to_string(i + 1);
+        return ".func f" + std::to_string(i) + " { call f" + next + "; call f" + next + "; }\n";
+    };
+    string doubling, deep;
+    for (int i = 0; i < 40; i++) doubling += twice(i);
+    refused(HEAD + doubling + ".func f40 { bar.sync 0; }\n" + entry,
+            "calls add more than 1048576 instructions, labels, declarations and braces to the text");
+    for (int i = 0; i < 70; i++) deep += ".func f" + std::to_string(i) + " { call f" + std::to_string(i + 1) + "; }\n";
+    refused(HEAD + deep + ".func f70 {}\n" + entry, "more than 64 calls inside each other, at 'f64'");
+    refused(HEAD + ".func f0 { .reg .b32 r<60000>; }\n" +
+                each(40, [](auto i) { return ".entry k" + i + "() { call f0; }\n"; }),
+            "calls add more than 2097152 registers to the text");
+    refused(HEAD + each(5000, [](auto i) { return ".func f" + i + ";\n"; }), "more than 4096 functions");
+    refused(HEAD + ".func f0 { .local .b8 x[100000]; }\n" + ".entry k() { " + many("call f0; ", 6) + "}\n",
+            "local variables take 600000 bytes up to 'x'; 524288 is the most");
+    accepted(HEAD + ".func f0 { .shared .b8 x[100000]; }\n" + ".entry k() { " + many("call f0; ", 600) + "}\n");
+}
+
 // What grows with the square of a text somewhere, if anything does.
 void time(void**) {
     auto label = [](size_t i, size_t to) {
@@ -151,6 +173,7 @@ void launches(void**) {
 
 int main() {
     const CMUnitTest tests[] = {cmocka_unit_test(nesting), cmocka_unit_test(numbers), cmocka_unit_test(storage),
-                                cmocka_unit_test(counts),  cmocka_unit_test(time),    cmocka_unit_test(launches)};
+                                cmocka_unit_test(counts),  cmocka_unit_test(calls),   cmocka_unit_test(time),
+                                cmocka_unit_test(launches)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

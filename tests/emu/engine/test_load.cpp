@@ -72,6 +72,42 @@ void mbarriers(void**) {
     refused("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r1];", "not known"); // of another block
     refused("mbarrier.test_wait.shared.b64 p1, [r1], d1, 1000;", "3 operands");
 }
+// `functions` begin on line 4, the body of the kernel on the line after them.
+std::string calling(const std::string& functions, const std::string& body) {
+    return functions + "\n.entry k() { .reg .b32 r<4>; .reg .b64 d<4>; .reg .pred p<2>;\n" + body + "}\n";
+}
+void calls(void**) {
+    auto wrong = [](const char* functions, const char* body, const char* sentence) {
+        refused_module(calling(functions, body), sentence);
+    };
+    const char* const one = ".func (.reg .b32 n) f(.reg .b32 m) { mov.u32 n, m; }";
+    wrong(one, "call (r1), g, (r2);", "<ptx>:6:1: 'call': the function 'g' is not declared");
+    wrong(one, "call (r1), f;", "'f' has 1 parameters and 1 results, not 0 and 1");
+    wrong(one, "call (d1), f, (r1);", "'d1' has the type b64");
+    wrong(one, "call (r1), f, (q);", "'q' is not declared");
+    wrong(one, "call.sideways (r1), f, (r2);", "a call has no modifier but .uni");
+    wrong(one, "call.assertfail d1, d1, r1, d1;", "a call has no modifier but .uni");
+    wrong(one, "call (r1), d1, (r2), f;", "<ptx>:6:1: 'call': an indirect call, through 'd1', is not supported");
+    wrong(one, "call d1;", "an indirect call, through 'd1', is not supported");
+    wrong(".func f { call f; }", "call.uni f;", "<ptx>:4:11: 'call': 'f' is called from within itself; recursion");
+    wrong(".extern .func free(.param .b64 p);", "call free, (d1);", "<ptx>:6:1: 'call': 'free' has no body here");
+    wrong(".func f {\nfrob;\n}", "call f; call f;", "<ptx>:5:1: the instruction 'frob' is not known\n");
+    wrong(".func f { mov.u32 r1, 0; }", "call f;", "'r1' is not declared"); // the caller's names are not the function's
+    wrong(".func f { L: bra L; }", "call f; bra L;", "the label 'L' is not defined in this scope");
+    wrong(".func f(.param .b8 s[8]) {}", ".param .b8 a[4]; call f, (a);", "'a' has 4 bytes, 's' has 8");
+    wrong(".func f(.param .b8 s[8]) {}", "call f, (r1);", "'s' is an array; its argument is a .param");
+    wrong(".func f(.param .b32 s) {}", ".local .b32 a; call f, (a);", "'a' is neither a register nor a .param");
+    wrong(".func f(.param .b32 s, .param .b32 s) {}", "call f, (r1, r1);", "'s' is declared twice in this scope");
+    wrong(".func f(.param .b32 s) { .reg .b32 x; mov.u32 x, s; }", "call f, (r1);",
+          "the address of a parameter cannot be taken");
+    wrong(".func f(.param .b32 s) { st.param.b32 [s], 1; }", "call f, (r1);", "'st.param.b32': 's' cannot be written");
+    wrong(".func (.param .b32 n) g { } .func f(.param .b32 s) { call (s), g; }", "call f, (r1);",
+          "'s' cannot be written");
+    wrong(".func (.param .b32 n) f(.param .b32 s) {}", ".param .b32 a; call (a), f, (a);", "'a' is given twice");
+    wrong(".func f(.reg .b32 s<2>) {}", "", "a parameter is declared by its name");
+    wrong(".func f {} .func f {}", "", "'f' is defined twice");
+    wrong(".func f {} .global .u64 p = f;", "", "<ptx>:4:29: 'f' is a function: indirect calls are not supported");
+}
 void line_markers(void**) {
     emu::LoadResult r = emu::load_module(kernel("# 41 \"gemm.ptx\" 2\nfrob.u32 r1, r2;"), PROFILE);
     assert_non_null(strstr(r.log.c_str(), "gemm.ptx:41:1: the instruction 'frob'"));
@@ -102,8 +138,9 @@ void info(void**) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(refusals),          cmocka_unit_test(line_markers), cmocka_unit_test(targets),
-        cmocka_unit_test(modifier_order),    cmocka_unit_test(coordinates),  cmocka_unit_test(constants),
-        cmocka_unit_test(initial_addresses), cmocka_unit_test(info),         cmocka_unit_test(mbarriers)};
+        cmocka_unit_test(refusals),       cmocka_unit_test(line_markers),      cmocka_unit_test(targets),
+        cmocka_unit_test(modifier_order), cmocka_unit_test(coordinates),       cmocka_unit_test(constants),
+        cmocka_unit_test(calls),          cmocka_unit_test(initial_addresses), cmocka_unit_test(info),
+        cmocka_unit_test(mbarriers)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -142,6 +142,47 @@ void endless(void**) {
     assert_string_equal(r.kind().c_str(), "limit");
     assert_int_equal(r.result.counters.warp_instructions, 777);
 }
+std::string bytes(const std::string& text) {
+    std::string list;
+    for (char c : text) list += std::to_string(int(c)) + ", ";
+    return list + "0";
+}
+// A finding inside a function names the function's line, the kernel, and what an assertion says.
+void in_functions(void**) {
+    const std::string head = ".version 8.8\n.target sm_120f\n.address_size 64\n";
+    const std::string entry = ".entry k(.param .u64 a, .param .u64 b) { .reg .b64 d<4>;\n";
+    Run r;
+    r.go(
+        head +
+            "# 41 \"lib.ptx\"\n.func f(.param .b64 p) {\n.reg .b64 d; ld.param.b64 d, [p];\nst.global.u32 [d], 1; }\n" +
+            "# 7 \"k.ptx\"\n" + entry + "call f, (64);\n}\n",
+        32);
+    assert_string_equal(r.kind().c_str(), "bounds");
+    assert_string_equal(r.result.reports[0].file.c_str(), "lib.ptx");
+    assert_int_equal(r.result.reports[0].line, 43);
+    assert_string_equal(r.result.reports[0].kernel.c_str(), "k");
+    const std::string strings = ".global .b8 what[] = {" + bytes("a < b") + "}; .global .b8 file[] = {" +
+                                bytes("k.cu") + "}; .global .b8 who[] = {" + bytes("void f()") + "};\n";
+    Run failed;
+    failed.go(
+        head + strings +
+            ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);\n" +
+            entry +
+            "mov.u64 d1, what; mov.u64 d2, file; mov.u64 d3, who;\ncall __assertfail, (d1, d2, 12, d3, 1);\n}\n",
+        32);
+    assert_string_equal(failed.kind().c_str(), "trap");
+    assert_int_equal(failed.result.reports[0].line, 8);
+    const std::string text = failed.text();
+    if (text.find("the assertion 'a < b' failed at k.cu:12, in void f()\n") == std::string::npos)
+        fail_msg("%s", text.c_str());
+    Run unreadable;
+    unreadable.go(head +
+                      ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, "
+                      ".param .b64 e);\n" +
+                      entry + "call __assertfail, (1, 2, 12, 3, 1);\n}\n",
+                  32);
+    assert_non_null(strstr(unreadable.text().c_str(), "the assertion '...' failed at ...:12, in ...\n"));
+}
 void wrong_words(void**) {
     const struct {
         const char *text, *word, *allowed;
@@ -191,10 +232,10 @@ void wrong_words(void**) {
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(adds),          cmocka_unit_test(divergence),
-                                cmocka_unit_test(shared),        cmocka_unit_test(conflicts),
-                                cmocka_unit_test(findings),      cmocka_unit_test(report_text),
-                                cmocka_unit_test(same_counters), cmocka_unit_test(wrong_words),
-                                cmocka_unit_test(limits),        cmocka_unit_test(endless)};
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(adds),          cmocka_unit_test(divergence),  cmocka_unit_test(shared),
+        cmocka_unit_test(conflicts),     cmocka_unit_test(findings),    cmocka_unit_test(report_text),
+        cmocka_unit_test(same_counters), cmocka_unit_test(wrong_words), cmocka_unit_test(in_functions),
+        cmocka_unit_test(limits),        cmocka_unit_test(endless)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls: the function's statements are decoded in the place of the call, with names of their own, so that branches,
+// checks and lines are those of any other code. Parameters in .param are the caller's variable itself, in the thread's
+// local memory; those in registers are moved.
+#include <algorithm>
+
+#include "../engine_limits.h"
+#include "builder.h"
+
+namespace emu {
+namespace {
+
+// What a text may declare and call without defining it; `call.assertfail` is decoded here alone.
+constexpr std::string_view KNOWN = R"(
+.version 1.0
+.target sm_10
+.func __assertfail(.reg .b64 message, .reg .b64 file, .reg .b32 line, .reg .b64 function, .reg .b64 size) {
+    call.assertfail message, file, line, function;
+}
+.func (.reg .b32 printed) vprintf(.reg .b64 format, .reg .b64 values) {
+    mov.b32 printed, 0;
+}
+)";
+const text::Ast& known() {
+    static const text::Ast ast = text::parse(KNOWN);
+    return ast;
+}
+
+// Names that no text can spell: where a function goes back to, where its call ends, a parameter as its caller sees it.
+constexpr const char* RETURN = "the return";
+constexpr const char* AFTER = "the call's end";
+std::string handle_of(const text::Variable& formal) { return "parameter " + std::string(formal.name); }
+
+text::Operand named(std::string_view id, text::Operand::Kind kind = text::Operand::name) {
+    text::Operand o;
+    o.kind = kind;
+    o.id = id;
+    return o;
+}
+text::Instruction branch_to(const char* label) {
+    text::Instruction in;
+    in.opcode = "bra";
+    in.operands.push_back(named(label));
+    return in;
+}
+
+} // namespace
+
+Subroutines::Subroutines(const text::Ast& ast) {
+    for (const text::Function& f : ast.subroutines) {
+        const text::Function*& kept = by_name_[f.name];
+        if (!kept || f.has_body) kept = &f;
+    }
+    for (const text::Function& f : known().subroutines)
+        if (auto it = by_name_.find(f.name); it != by_name_.end() && !it->second->has_body) it->second = &f;
+}
+
+const text::Function* Subroutines::find(std::string_view name) const {
+    const auto it = by_name_.find(name);
+    return it == by_name_.end() ? nullptr : it->second;
+}
+
+bool Subroutines::is_known(const text::Function& function) {
+    const auto& all = known().subroutines;
+    return &function >= all.data() && &function < all.data() + all.size();
+}
+
+int Builder::open_scope(int parent) {
+    scopes_.push_back({parent, {}, {}, {}});
+    return int(scopes_.size() - 1);
+}
+
+void Builder::promise_label(int scope, const char* name) {
+    scopes_[size_t(scope)].labels[name] = uint32_t(labels_.size());
+    labels_.push_back(0);
+}
+void Builder::set_label(int scope, const std::string& name) {
+    labels_[scopes_[size_t(scope)].labels.at(name)] = uint32_t(kernel_.code.size());
+}
+
+// An instruction, a call, or the way back from one.
+void Builder::statement(const text::Instruction& in) {
+    const bool known = !inside_.empty() && Subroutines::is_known(*inside_.back());
+    if (!known && (in.opcode == "call" || in.opcode.starts_with("call."))) return call(in, place_);
+    if (inside_.empty() || (in.opcode != "ret" && in.opcode != "ret.uni")) return instruction(in, place_);
+    text::Instruction back = branch_to(RETURN);
+    back.guard = in.guard;
+    back.guard_not = in.guard_not;
+    instruction(back, place_);
+}
+
+bool Builder::read_call(const text::Instruction& in, Call& to) {
+    if (in.opcode != "call" && in.opcode != "call.uni") return refuse("a call has no modifier but .uni");
+    auto next = in.operands.begin();
+    const auto end = in.operands.end();
+    if (next != end && next->kind == text::Operand::list) to.results = (next++)->parts;
+    if (next == end || next->kind != text::Operand::name) return refuse("the name of a function is expected");
+    const std::string_view name = (next++)->id;
+    if (next != end && next->kind == text::Operand::list) to.arguments = (next++)->parts;
+    if (next != end || find_reg(name) >= 0)
+        return refuse("an indirect call, through " + text::quoted(name) + ", is not supported");
+    to.function = calls_.find(name);
+    return to.function || refuse("the function " + text::quoted(name) + " is not declared");
+}
+
+// Can the function be put here?
+bool Builder::can_call(const Call& call) {
+    const text::Function& f = *call.function;
+    const std::string name = text::quoted(f.name);
+    if (!f.has_body) return refuse(name + " has no body here; without one, __assertfail and vprintf alone are known");
+    if (std::find(inside_.begin(), inside_.end(), &f) != inside_.end())
+        return refuse(name + " is called from within itself; recursion is not supported");
+    if (inside_.size() >= limits::NESTING)
+        return refuse("more than " + std::to_string(limits::NESTING) + " calls inside each other, at " + name);
+    if (f.params.size() != call.arguments.size() || f.results.size() != call.results.size())
+        return refuse(name + " has " + std::to_string(f.params.size()) + " parameters and " +
+                      std::to_string(f.results.size()) + " results, not " + std::to_string(call.arguments.size()) +
+                      " and " + std::to_string(call.results.size()));
+    calls_.statements += 1 + f.items.size() + f.params.size() + f.results.size();
+    full_ |= calls_.statements > limits::STATEMENTS;
+    return !full_ || refuse("calls add more than " + std::to_string(limits::STATEMENTS) +
+                            " instructions, labels, declarations and braces to the text");
+}
+
+// The .param variable that an argument names, or nullptr: a register or a constant.
+const Variable* Builder::passed_variable(const text::Operand& argument) const {
+    if (argument.kind != text::Operand::name || find_reg(argument.id) >= 0) return nullptr;
+    return find_var(argument.id);
+}
+
+// A parameter that is the caller's variable.
+bool Builder::share(const text::Variable& formal, const Variable& given, bool back, const Call& call) {
+    const uint64_t bytes = uint64_t(bytes_of(type_named(formal.type))) * formal.vec * formal.elements;
+    if (bytes != given.bytes)
+        return refuse(text::quoted(given.name) + " has " + std::to_string(given.bytes) + " bytes, " +
+                      text::quoted(formal.name) + " has " + std::to_string(bytes));
+    auto& vars = scopes_[size_t(call.own)].vars;
+    for (const auto& [name, other] : vars)
+        if (back && other.address == given.address)
+            return refuse(text::quoted(given.name) + " is given twice, and once as a result");
+    Variable same = given;
+    same.name = formal.name;
+    same.argument = !back;
+    return vars.emplace(same.name, same).second ||
+           refuse(text::quoted(formal.name) + " is declared twice in its function");
+}
+
+// Gives a parameter its storage: the argument's, or its own, which the caller's side knows by its handle.
+bool Builder::bind(const text::Variable& formal, const text::Operand& argument, bool back, const Call& call) {
+    const std::string name(formal.name);
+    const Variable* given = passed_variable(argument);
+    if (given && (!given->of_call || (back && given->argument)))
+        return refuse(text::quoted(argument.id) +
+                      (given->of_call ? " cannot be written" : " is neither a register nor a .param"));
+    if (formal.space == ".param" && given) return share(formal, *given, back, call);
+    if (formal.is_array) return refuse(text::quoted(name) + " is an array; its argument is a .param");
+    const size_t before = errors_.size();
+    scope_ = call.own;
+    declare(formal);
+    scope_ = call.between;
+    Scope &own = scopes_[size_t(call.own)], &between = scopes_[size_t(call.between)];
+    if (errors_.size() != before || full_) return false;
+    if (formal.space == ".reg") {
+        between.regs[handle_of(formal)] = own.regs.at(name);
+    } else {
+        between.vars[handle_of(formal)] = own.vars.at(name);
+        own.vars.at(name).argument = !back;
+    }
+    return true;
+}
+
+// Moves an argument to its parameter, or a result back, unless they are the same.
+void Builder::pass(const text::Variable& formal, const text::Operand& argument, bool back, text::Place place) {
+    const bool given = passed_variable(argument);
+    if (formal.space == ".param" && given) return;
+    const std::string handle = handle_of(formal);
+    const auto address = text::Operand::address;
+    const text::Operand inside = formal.space == ".param" ? named(handle, address) : named(handle);
+    const text::Operand outside = given ? named(argument.id, address) : argument;
+    const text::Operand &to = back ? outside : inside, &from = back ? inside : outside;
+    text::Instruction move;
+    move.opcode = from.kind == address ? "ld.param." : to.kind == address ? "st.param." : "mov.";
+    move.opcode += formal.type;
+    move.operands = {to, from};
+    instruction(move, place);
+}
+
+void Builder::call(const text::Instruction& in, text::Place place) {
+    Call call;
+    opcode_ = in.opcode;
+    if (!read_call(in, call) || !can_call(call)) return;
+    const text::Function& f = *call.function;
+    const int outer = scope_;
+    scope_ = call.between = open_scope(outer);
+    call.own = open_scope(-1);
+    promise_label(call.between, AFTER);
+    promise_label(call.own, RETURN);
+    for (size_t i = 0; i < f.params.size(); i++)
+        if (!bind(f.params[i], call.arguments[i], false, call)) return;
+    for (size_t i = 0; i < f.results.size(); i++)
+        if (!bind(f.results[i], call.results[i], true, call)) return;
+    if (!in.guard.empty()) {
+        text::Instruction skip = branch_to(AFTER);
+        skip.guard = in.guard;
+        skip.guard_not = !in.guard_not;
+        instruction(skip, place);
+    }
+    for (size_t i = 0; i < f.params.size(); i++) pass(f.params[i], call.arguments[i], false, place);
+    inside_.push_back(&f);
+    body(f, call.own, Subroutines::is_known(f) ? &place : nullptr);
+    inside_.pop_back();
+    set_label(call.own, RETURN);
+    scope_ = call.between;
+    for (size_t i = 0; i < f.results.size(); i++) pass(f.results[i], call.results[i], true, place);
+    set_label(call.between, AFTER);
+    scope_ = outer;
+    scopes_.resize(size_t(call.between)); // labels have their places; nothing else will be looked up there
+}
+
+// The parameter of a call that it loads or stores, or nullptr. Those lie in the thread's local memory.
+const Variable* Builder::variable_of_call(const text::Instruction& in) const {
+    if (in.opcode.find(".param") == std::string::npos) return nullptr;
+    if (!in.opcode.starts_with("ld.") && !in.opcode.starts_with("st.")) return nullptr;
+    for (const text::Operand& o : in.operands) {
+        if (o.kind != text::Operand::address || o.id.empty() || find_reg(o.id) >= 0) continue;
+        const Variable* var = find_var(o.id);
+        return var && var->of_call ? var : nullptr;
+    }
+    return nullptr;
+}
+
+text::Instruction Builder::in_local_memory(const text::Instruction& in) {
+    static constexpr std::string_view SPACE = ".param", FUNCTION = "::func"; // .param::func says the same
+    text::Instruction out = in;
+    const size_t at = out.opcode.find(SPACE);
+    const bool longer = out.opcode.compare(at + SPACE.size(), FUNCTION.size(), FUNCTION) == 0;
+    out.opcode.replace(at, SPACE.size() + (longer ? FUNCTION.size() : 0), ".local");
+    return out;
+}
+
+} // namespace emu
