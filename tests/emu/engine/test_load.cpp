@@ -137,10 +137,10 @@ void info(void**) {
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(refusals),       cmocka_unit_test(line_markers),      cmocka_unit_test(targets),
-        cmocka_unit_test(modifier_order), cmocka_unit_test(coordinates),       cmocka_unit_test(constants),
-        cmocka_unit_test(calls),          cmocka_unit_test(initial_addresses), cmocka_unit_test(info),
-        cmocka_unit_test(mbarriers)};
+    const CMUnitTest tests[] = {cmocka_unit_test(refusals),    cmocka_unit_test(line_markers),
+                                cmocka_unit_test(targets),     cmocka_unit_test(modifier_order),
+                                cmocka_unit_test(coordinates), cmocka_unit_test(constants),
+                                cmocka_unit_test(calls),       cmocka_unit_test(initial_addresses),
+                                cmocka_unit_test(info),        cmocka_unit_test(mbarriers)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
