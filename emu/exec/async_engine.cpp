@@ -29,6 +29,7 @@ uint32_t AsyncEngine::random(uint32_t below) {
 void AsyncEngine::reset() {
     warps_.assign(cta_.nwarps, {});
     arrivals_.clear();
+    bulk.reset();
     in_flight_ = 0;
 }
 
@@ -166,7 +167,7 @@ void AsyncEngine::arrive(size_t index) {
 
 // Those that are due: each failed test of the mbarrier brings them nearer.
 bool AsyncEngine::deliver(uint32_t mbarrier) {
-    bool any = false;
+    bool any = bulk.deliver(mbarrier);
     for (size_t i = 0; i < arrivals_.size();) {
         if (arrivals_[i].mbarrier != mbarrier || arrivals_[i].tests-- > 0) {
             ++i;
@@ -179,7 +180,7 @@ bool AsyncEngine::deliver(uint32_t mbarrier) {
 }
 
 bool AsyncEngine::end() {
-    if (arrivals_.empty()) return true;
+    if (arrivals_.empty()) return bulk.end();
     const AsyncArrival& a = arrivals_.front();
     report_raw(cta_, "async", a.pc,
                told_at(a) +
@@ -190,6 +191,7 @@ bool AsyncEngine::end() {
 }
 
 void AsyncEngine::tick() {
+    bulk.tick();
     if (!arrivals_.empty() && !random(4)) arrive(random(uint32_t(arrivals_.size())));
     if (!in_flight_ || random(4)) return;
     OfWarp& w = warps_[random(cta_.nwarps)];

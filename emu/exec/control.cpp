@@ -10,8 +10,10 @@ Flow bra(Warp& w, const Inst& in) { return branch(w, in, w.mask); }
 Flow exit_(Warp& w, const Inst&) { return exit_lanes(w, w.mask); }
 Flow trap(Warp& w, const Inst&) { return report(w, "trap", __builtin_ctz(w.mask), "the kernel executed trap"); }
 Flow nothing(Warp&, const Inst&) { return Flow::next; }
-Flow fence(Warp& w, const Inst&) {
+Flow fence(Warp& w, const Inst& in) {
     note_fence(w);
+    const bool proxies = in.order.proxy == Proxy::async || in.order.proxy == Proxy::async_shared;
+    if (proxies && w.cta->observer) w.cta->observer->proxy_fence(w, w.mask);
     return Flow::next;
 }
 Flow policy(Warp& w, const Inst& in) {
