@@ -11,8 +11,6 @@
 namespace emu {
 
 namespace {
-constexpr uint8_t POISON = 0xcb; // an odd, negative bf16 and f16
-
 // 4, 8 or 16 aligned bytes: their bits share one word.
 void set_defined(Cta& cta, uint32_t address, unsigned bytes, bool value) {
     const uint32_t bits = ((1u << bytes) - 1) << (address & 31);

@@ -11,6 +11,8 @@
 
 namespace emu {
 
+constexpr uint8_t POISON = 0xcb; // what bytes in flight hold: an odd, negative bf16 and f16
+
 struct BulkCopy {
     uint32_t warp = 0, lane = 0, pc = 0;
     uint32_t shared = 0, bytes = 0;

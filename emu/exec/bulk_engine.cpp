@@ -10,7 +10,6 @@
 
 namespace emu {
 namespace {
-constexpr uint8_t POISON = 0xcb;
 uint32_t thread_of(uint32_t warp, uint32_t lane) { return warp * 32 + lane; }
 } // namespace
 
