@@ -68,7 +68,9 @@ bool Checker::race(const Access& a, const char* now, const char* then, const Eve
 bool Checker::in_flight(const Access& a, const Record& r, const char* now) {
     std::string body = line(now, a.agent(), a.lanes, a.warp.pc, a.address, a.span);
     body += line("copy ", r.write_warp, r.write_lanes, r.write_pc, a.address, a.span);
-    body += "  the asynchronous copy is still in flight: no wait_group of its thread covers it yet\n";
+    body += r.flags & Record::bulk
+                ? "  the bulk copy is still in flight: nobody has seen the phase of its mbarrier complete\n"
+                : "  the asynchronous copy is still in flight: no wait_group of its thread covers it yet\n";
     report_raw(*cta_, "async", a.warp.pc, body + replay(launch_));
     return false;
 }
@@ -242,27 +244,6 @@ Checker::Quick Checker::quick(const Warp& w) const {
 }
 
 // --- instructions ---
-
-template <class F> bool Checker::each_record(Access a, uint32_t address, unsigned bytes, F f) {
-    a.address = address;
-    a.span = 16;
-    if (bytes == 16 && !(shadow_.coarse(address).flags & Record::split)) return f(a, shadow_.coarse(address));
-    for (unsigned i = 0; i < bytes; i += 4) {
-        Record& word = shadow_.word(address + i);
-        a.address = address + i;
-        a.span = 4;
-        if (bytes >= 4 && !(word.flags & Record::split)) {
-            if (!f(a, word)) return false;
-            continue;
-        }
-        a.span = 1;
-        for (unsigned b = i; b < std::min(i + 4, bytes); ++b) {
-            a.address = address + b;
-            if (!f(a, shadow_.byte(address + b))) return false;
-        }
-    }
-    return true;
-}
 
 // After a write of the whole.
 void Checker::merge(uint32_t address, unsigned bytes) {

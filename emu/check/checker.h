@@ -26,6 +26,10 @@ public:
     bool mbarrier_change(Warp& w, uint32_t mask, const uint32_t* addr) override;
     bool mbarrier_test(Warp& w, uint32_t mask, const uint32_t* addr, uint32_t passed) override;
     void mbarrier_complete(Cta& cta, uint32_t address) override;
+    bool bulk_write(Warp& w, unsigned lane, uint32_t address, uint32_t bytes) override;
+    bool bulk_read(Warp& w, unsigned lane, uint32_t address, uint32_t bytes) override;
+    void bulk_land(Cta& cta, uint32_t address, uint32_t bytes) override;
+    void proxy_fence(Warp& w, uint32_t mask) override;
     void fence(Warp& w, uint32_t mask) override;
 
 private:
@@ -61,6 +65,8 @@ private:
     bool race(const Access& a, const char* now, const char* then, const Event& e, uint32_t pc);
     bool in_flight(const Access& a, const Record& r, const char* now);
     bool unpublished(const Access& a, const Record& r);
+    bool in_proxy(const Record& r) const; // may a bulk copy read what was written last
+    bool no_proxy_fence(const Access& a, const Record& r);
     std::string line(const char* what, unsigned warp, uint32_t lanes, uint32_t pc, uint32_t address,
                      unsigned span) const;
 
@@ -75,5 +81,26 @@ private:
     BarrierUse barriers_[16];
     bool objects_ = false; // this instruction touched a word where something was released
 };
+
+template <class F> bool Checker::each_record(Access a, uint32_t address, unsigned bytes, F f) {
+    a.address = address;
+    a.span = 16;
+    if (bytes == 16 && !(shadow_.coarse(address).flags & Record::split)) return f(a, shadow_.coarse(address));
+    for (unsigned i = 0; i < bytes; i += 4) {
+        Record& word = shadow_.word(address + i);
+        a.address = address + i;
+        a.span = 4;
+        if (bytes >= 4 && !(word.flags & Record::split)) {
+            if (!f(a, word)) return false;
+            continue;
+        }
+        a.span = 1;
+        for (unsigned b = i; b < std::min(i + 4, bytes); ++b) {
+            a.address = address + b;
+            if (!f(a, shadow_.byte(address + b))) return false;
+        }
+    }
+    return true;
+}
 
 } // namespace emu

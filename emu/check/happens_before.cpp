@@ -20,6 +20,7 @@ void HappensBefore::reset() {
     }
     for (Past& b : barriers_) b.clear();
     objects_.clear();
+    proxied_.clear();
 }
 
 bool HappensBefore::before(const Event& e, unsigned agent, unsigned lane) const {
@@ -133,6 +134,14 @@ void HappensBefore::fence(unsigned agent, uint32_t lanes, uint32_t live) {
                 if (x != l && (*a.rows)[l][x]) a.fenced.add(Event{(*a.rows)[l][x], 1u << x, uint8_t(agent)});
         });
     each_lane(lanes, [&](unsigned l) { a.fence[l] = a.now; });
+    ++a.now;
+}
+
+void HappensBefore::fence_proxy(unsigned agent, uint32_t lanes) {
+    Agent& a = agents_[agent];
+    proxied_.add(a.known);
+    if (a.acquirers & lanes) proxied_.add(a.acquired);
+    add_own(a, agent, lanes, proxied_);
     ++a.now;
 }
 

@@ -30,6 +30,9 @@ public:
     // mbarriers: arrivals release to the name of their address; once the phase is complete, that can be acquired.
     static uint32_t completed(uint32_t name) { return name | 1; } // other names are even
     void complete_phase(uint32_t name) { objects_[completed(name)] = objects_[name]; }
+    // fence.proxy.async by these lanes: all that they know of can be read by bulk copies, whoever issues them.
+    void fence_proxy(unsigned agent, uint32_t lanes);
+    bool is_fenced_for_proxy(const Event& e) const { return proxied_.has(e); }
     bool has_fenced(unsigned agent) const { return agents_[agent].has_fenced; }
     void step(unsigned agent) { ++agents_[agent].now; } // after releases: what follows is not part of them
 
@@ -55,6 +58,7 @@ private:
 
     std::array<Agent, AGENTS> agents_;
     std::array<Past, 16> barriers_;
+    Past proxied_;
     std::unordered_map<uint32_t, Past> objects_;
 };
 

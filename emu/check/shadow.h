@@ -28,13 +28,14 @@ struct Record {
     uint32_t write_pc = 0;
     uint8_t write_warp = 0;
     enum Flag : uint8_t {
-        split = 1,      // smaller records tell more
-        in_flight = 2,  // a copy that nobody waited for
-        copied = 4,     // by a copy
-        strong = 8,     // by an atomic, or a volatile, relaxed or release store
-        atomic = 16,    // by an atomic
-        object = 32,    // something was released here
-        collective = 64 // by all lanes of a warp together: none of them has made all of it
+        split = 1,       // smaller records tell more
+        in_flight = 2,   // a copy that nobody waited for
+        copied = 4,      // by a copy
+        strong = 8,      // by an atomic, or a volatile, relaxed or release store
+        atomic = 16,     // by an atomic
+        object = 32,     // something was released here
+        collective = 64, // by all lanes of a warp together: none of them has made all of it
+        bulk = 128       // by a bulk copy
     };
     uint8_t flags = 0;
     Reads reads;

@@ -7,7 +7,7 @@
 #include <deque>
 #include <vector>
 
-#include "warp.h"
+#include "bulk.h"
 
 namespace emu {
 
@@ -34,7 +34,7 @@ struct AsyncArrival {
 
 class AsyncEngine {
 public:
-    explicit AsyncEngine(Cta& cta) : cta_(cta), warps_(cta.nwarps) {}
+    explicit AsyncEngine(Cta& cta) : bulk(cta), cta_(cta), warps_(cta.nwarps) {}
     void reset();
     void issue(AsyncCopy&& copy);
     void commit(uint32_t warp, uint32_t lanes);
@@ -47,6 +47,8 @@ public:
     bool end();                      // of the block; false: reported that an mbarrier still waits for copies
     void tick();
     const AsyncCopy* covering(uint32_t shared_address, unsigned& lane) const;
+
+    BulkCopies bulk;
 
 private:
     // The copies of one commit_group. Groups of a warp stand in order of commit; a lane owns those whose mask has it.

@@ -11,8 +11,6 @@
 namespace emu {
 
 namespace {
-constexpr uint8_t POISON = 0xcb; // an odd, negative bf16 and f16
-
 // 4, 8 or 16 aligned bytes: their bits share one word.
 void set_defined(Cta& cta, uint32_t address, unsigned bytes, bool value) {
     const uint32_t bits = ((1u << bytes) - 1) << (address & 31);
@@ -29,6 +27,7 @@ uint32_t AsyncEngine::random(uint32_t below) {
 void AsyncEngine::reset() {
     warps_.assign(cta_.nwarps, {});
     arrivals_.clear();
+    bulk.reset();
     in_flight_ = 0;
 }
 
@@ -166,7 +165,7 @@ void AsyncEngine::arrive(size_t index) {
 
 // Those that are due: each failed test of the mbarrier brings them nearer.
 bool AsyncEngine::deliver(uint32_t mbarrier) {
-    bool any = false;
+    bool any = bulk.deliver(mbarrier);
     for (size_t i = 0; i < arrivals_.size();) {
         if (arrivals_[i].mbarrier != mbarrier || arrivals_[i].tests-- > 0) {
             ++i;
@@ -179,7 +178,7 @@ bool AsyncEngine::deliver(uint32_t mbarrier) {
 }
 
 bool AsyncEngine::end() {
-    if (arrivals_.empty()) return true;
+    if (arrivals_.empty()) return bulk.end();
     const AsyncArrival& a = arrivals_.front();
     report_raw(cta_, "async", a.pc,
                told_at(a) +
@@ -190,6 +189,7 @@ bool AsyncEngine::end() {
 }
 
 void AsyncEngine::tick() {
+    bulk.tick();
     if (!arrivals_.empty() && !random(4)) arrive(random(uint32_t(arrivals_.size())));
     if (!in_flight_ || random(4)) return;
     OfWarp& w = warps_[random(cta_.nwarps)];

@@ -29,8 +29,10 @@ Flow assertion(Warp& w, const Inst& in) {
                       std::to_string(w.reg<uint32_t>(in.r[2])[lane]) + ", in " + text(3));
 }
 Flow nothing(Warp&, const Inst&) { return Flow::next; }
-Flow fence(Warp& w, const Inst&) {
+Flow fence(Warp& w, const Inst& in) {
     note_fence(w);
+    const bool proxies = in.order.proxy == Proxy::async || in.order.proxy == Proxy::async_shared;
+    if (proxies && w.cta->observer) w.cta->observer->proxy_fence(w, w.mask);
     return Flow::next;
 }
 Flow policy(Warp& w, const Inst& in) {

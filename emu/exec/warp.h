@@ -172,6 +172,17 @@ public:
         return true;
     }
     virtual void mbarrier_complete(Cta&, uint32_t address) { (void)address; }
+    // Bulk copies of one lane: a write of shared memory that begins, and has landed; a read of it.
+    virtual bool bulk_write(Warp&, unsigned lane, uint32_t address, uint32_t bytes) {
+        (void)lane, (void)address, (void)bytes;
+        return true;
+    }
+    virtual bool bulk_read(Warp&, unsigned lane, uint32_t address, uint32_t bytes) {
+        (void)lane, (void)address, (void)bytes;
+        return true;
+    }
+    virtual void bulk_land(Cta&, uint32_t address, uint32_t bytes) { (void)address, (void)bytes; }
+    virtual void proxy_fence(Warp&, uint32_t mask) { (void)mask; } // between ordinary and bulk accesses
     virtual bool global_access(Warp&, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) {
         (void)mask, (void)addr, (void)bytes, (void)write;
         return true;

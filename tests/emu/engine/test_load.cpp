@@ -108,6 +108,18 @@ void calls(void**) {
     wrong(".func f {} .func f {}", "", "'f' is defined twice");
     wrong(".func f {} .global .u64 p = f;", "", "<ptx>:4:29: 'f' is a function: indirect calls are not supported");
 }
+void bulk_copies(void**) {
+    accepted("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [r1], [d1], r2, [r3], d2;");
+    accepted("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [d1+16], [r1+16], 32, d2;");
+    accepted("fence.proxy.async.shared::cta;");
+    refused("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+            "[r1], [d1], r2, [r3], r4;",
+            "not known");
+    refused("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [r1], [r2], r3, [r4];",
+            "not known"); // to another block
+    refused("cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [r1], [d1, {r2}], [r3];",
+            "not known");
+}
 void line_markers(void**) {
     emu::LoadResult r = emu::load_module(kernel("# 41 \"gemm.ptx\" 2\nfrob.u32 r1, r2;"), PROFILE);
     assert_non_null(strstr(r.log.c_str(), "gemm.ptx:41:1: the instruction 'frob'"));
@@ -137,10 +149,10 @@ void info(void**) {
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(refusals),    cmocka_unit_test(line_markers),
-                                cmocka_unit_test(targets),     cmocka_unit_test(modifier_order),
-                                cmocka_unit_test(coordinates), cmocka_unit_test(constants),
-                                cmocka_unit_test(calls),       cmocka_unit_test(initial_addresses),
-                                cmocka_unit_test(info),        cmocka_unit_test(mbarriers)};
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(refusals),       cmocka_unit_test(line_markers),      cmocka_unit_test(targets),
+        cmocka_unit_test(modifier_order), cmocka_unit_test(coordinates),       cmocka_unit_test(constants),
+        cmocka_unit_test(calls),          cmocka_unit_test(initial_addresses), cmocka_unit_test(info),
+        cmocka_unit_test(mbarriers),      cmocka_unit_test(bulk_copies)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

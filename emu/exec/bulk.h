@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// cp.async.bulk of one block: what is in flight, and when its bytes move. Loads end at an mbarrier, stores in groups of
+// the thread that issued them. The handlers in bulk.cpp fill it; the AsyncEngine owns, resets and ticks it.
+// Knows shared and global memory; knows nothing of instructions.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "warp.h"
+
+namespace emu {
+
+constexpr uint8_t POISON = 0xcb; // what bytes in flight hold: an odd, negative bf16 and f16
+
+struct BulkCopy {
+    uint32_t warp = 0, lane = 0, pc = 0;
+    uint32_t shared = 0, bytes = 0;
+    uint64_t global = 0;
+    uint32_t mbarrier = 0; // of a load
+    uint32_t tests = 0;    // of a load: failed tests of the mbarrier until it lands at the latest
+    uint64_t group = 0;    // of a store; 0: not committed
+    bool read = false;     // of a store: `data` is what will be written; before, what was there at its issue
+    std::vector<uint8_t> data;
+};
+
+class BulkCopies {
+public:
+    explicit BulkCopies(Cta& cta) : cta_(cta) {}
+    void reset();
+    void load(BulkCopy&& copy);
+    void store(BulkCopy&& copy);
+    void commit(uint32_t warp, uint32_t lane);
+    // Until at most `pending` of the thread's newest groups are in flight, or only their reading of shared memory.
+    void wait(uint32_t warp, uint32_t lane, uint64_t pending, bool reads);
+    bool deliver(uint32_t mbarrier); // after a failed test; did anything land?
+    bool end();                      // of the block; false: reported a copy that shared memory still belongs to
+    void tick();
+
+private:
+    void land(size_t index);
+    void read(BulkCopy& copy);
+    void finish(BulkCopy& copy);
+    void report_copy(const char* kind, const BulkCopy& copy, const std::string& what) const;
+
+    Cta& cta_;
+    std::vector<BulkCopy> loads_, stores_;
+    std::map<uint32_t, uint64_t> commits_; // by thread of the block
+};
+
+} // namespace emu
