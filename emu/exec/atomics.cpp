@@ -111,9 +111,8 @@ template <class F> bool locations(Warp& w, uint64_t* addr, Space space, unsigned
     return true;
 }
 
-// in.r: [destination,] address, a [, b]. in.sub: bit 0 wide address, bit 1 no destination, bit 2 fence before, bit 3
-// after.
-// in.imm: offset. in.target: operation and space.
+// in.r: [destination,] address, a [, b]. in.sub: bit 0 wide address, bit 1 no destination. in.imm: offset.
+// in.target: operation and space.
 struct Plan {
     Do op;
     Space space;
@@ -125,7 +124,6 @@ template <class T> Flow atom(Warp& w, const Inst& in) {
     unsigned at = in.sub & 2 ? 0 : 1;
     Plan p = plan(in);
     read_addresses(w, in.r[at], in.imm, in.sub & 1, addr);
-    if (in.sub & 4) note_fence(w);
     T a[32], b[32] = {}, old[32];
     const void* pa = w.regs + size_t(in.r[at + 1]) * 32;
     const void* pb = p.op == Do::cas ? w.regs + size_t(in.r[at + 2]) * 32 : pa;
@@ -134,7 +132,6 @@ template <class T> Flow atom(Warp& w, const Inst& in) {
                    [&](unsigned l, uint8_t* q) { old[l] = change(*w.cta, q, p.op, a[l], b[l]); }))
         return Flow::failed;
     if (at) map_active<T>(w, in.r[0], [&](int l) { return old[l]; });
-    if (in.sub & 8) note_fence(w);
     return Flow::next;
 }
 template <bool BF, bool PACKED> Flow atom_half(Warp& w, const Inst& in) {
@@ -167,9 +164,8 @@ Handler pick_atom(const Form& form, Inst& in) {
     uint32_t op = 0;
     for (uint32_t i = 0; i < 10; i++)
         if (form.has(names[i])) op = i;
-    bool release = form.has("release") || form.has("acq_rel"), acquire = form.has("acquire") || form.has("acq_rel");
     in.imm = int64_t(address.value);
-    in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (red ? 2 : 0) | (release ? 4 : 0) | (acquire ? 8 : 0));
+    in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (red ? 2 : 0));
     in.target = op | uint32_t(form.space) << 4;
     in.access = Inst::reads | Inst::writes | Inst::atomic;
     Type t = form.type();

@@ -30,7 +30,8 @@ Flow assertion(Warp& w, const Inst& in) {
 }
 Flow nothing(Warp&, const Inst&) { return Flow::next; }
 Flow fence(Warp& w, const Inst& in) {
-    note_fence(w);
+    host_fence();
+    if (w.cta->observer) w.cta->observer->fence(w, w.mask);
     const bool proxies = in.order.proxy == Proxy::async || in.order.proxy == Proxy::async_shared;
     if (proxies && w.cta->observer) w.cta->observer->proxy_fence(w, w.mask);
     return Flow::next;

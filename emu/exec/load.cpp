@@ -6,9 +6,8 @@
 namespace emu::EMU_LEVEL {
 namespace {
 
-// in.r: destinations, address. in.sub bit 0: 64-bit address register, bit 1: acquire, bit 2: sign-extend.
-// in.target: space and bytes of the destination register. The common case first: 4 or 8 bytes into registers of that
-// size.
+// in.r: destinations, address. in.sub bit 0: 64-bit address register, bit 2: sign-extend. in.target: space and bytes of
+// the destination register. The common case first: 4 or 8 bytes into registers of that size.
 template <class T, int VEC, Space SPACE> Flow load(Warp& w, const Inst& in) {
     alignas(64) uint64_t addr[32];
     read_addresses(w, in.r[VEC], in.imm, in.sub & 1, addr);
@@ -25,7 +24,7 @@ template <class T, int VEC, Space SPACE> Flow load(Warp& w, const Inst& in) {
     if (!ok) return Flow::failed;
     if (__builtin_expect(undefined != 0, 0))
         taint_loaded(w, in, SPACE == Space::shared, undefined, addr, VEC, sizeof(T));
-    if (in.sub & 2) note_fence(w);
+    if (in.order.acquires()) host_fence();
     return Flow::next;
 }
 EMU_INLINE uint64_t read_bytes(const uint8_t* from, unsigned bytes, bool sign) {
@@ -66,7 +65,7 @@ Flow load_any(Warp& w, const Inst& in) {
     });
     if (!ok) return Flow::failed;
     if (undefined) taint_loaded(w, in, space == Space::shared, undefined, addr, vec, bytes);
-    if (in.sub & 2) note_fence(w);
+    if (in.order.acquires()) host_fence();
     return Flow::next;
 }
 // One 16-byte register a lane.
@@ -80,7 +79,7 @@ Flow load128(Warp& w, const Inst& in) {
                           [&](int l, const uint8_t* from) { __builtin_memcpy(dst + l, from, 16); }))
         return Flow::failed;
     if (undefined) taint_loaded(w, in, space == Space::shared, undefined, addr, 1, 16);
-    if (in.sub & 2) note_fence(w);
+    if (in.order.acquires()) host_fence();
     return Flow::next;
 }
 // Parameters: the same for all lanes unless the address is computed.
@@ -118,8 +117,7 @@ Handler pick_ld(const Form& form, Inst& in) {
     const Operand& first = form.operands[0].parts[0];
     unsigned bytes = bytes_of(first.type), vec = in.vec;
     in.imm = int64_t(address.value);
-    in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (form.has("acquire") ? 2 : 0) |
-                     (is_signed(form.type()) ? 4 : 0));
+    in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (is_signed(form.type()) ? 4 : 0));
     if (form.space != Space::param && form.space != Space::local && form.space != Space::constant)
         in.access = Inst::reads;
     in.target = (bytes & 15) | uint32_t(form.space) << 4; // 16 bytes: 0, for load128 alone

@@ -211,11 +211,6 @@ done:
     return stop;
 }
 
-void note_fence(Warp& w) {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (w.cta->observer) w.cta->observer->fence(w, w.mask);
-}
-
 uint64_t read_clock(Warp& w, uint8_t which) {
     auto what = Special(which);
     if (what == Special::clock) return uint32_t(w.cta->executed);

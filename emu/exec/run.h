@@ -32,7 +32,8 @@ void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const ui
                   unsigned bytes);
 
 std::string undefined_origin(const Warp& w); // access.cpp: where undefined bytes were last loaded from
-void note_fence(Warp& w);
+// Other blocks run on other threads of the host.
+inline void host_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 uint64_t read_clock(Warp& w, uint8_t which);
 
 } // namespace emu

@@ -6,12 +6,11 @@
 namespace emu::EMU_LEVEL {
 namespace {
 
-// in.r: address, sources. in.sub bit 0: 64-bit address register, bit 1: release. in.target: space and bytes of the
-// register.
+// in.r: address, sources. in.sub bit 0: 64-bit address register. in.target: space and bytes of the register.
 template <class T, int VEC, Space SPACE> Flow store(Warp& w, const Inst& in) {
     alignas(64) uint64_t addr[32];
     read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
-    if (in.sub & 2) note_fence(w);
+    if (in.order.releases()) host_fence();
     uint32_t undefined = 0;
     const T* src[VEC];
     for (int i = 0; i < VEC; i++) src[i] = w.reg<T>(in.r[1 + i]);
@@ -30,7 +29,7 @@ Flow store_any(Warp& w, const Inst& in) {
     unsigned vec = in.vec, bytes = in.bytes;
     bool wide = store_register_bytes(in) == 8;
     read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
-    if (in.sub & 2) note_fence(w);
+    if (in.order.releases()) host_fence();
     uint32_t undefined = 0;
     bool ok = visit_any<true>(w, Space(in.target >> 4), addr, bytes * vec, &undefined, [&](int l, uint8_t* to) {
         for (unsigned i = 0; i < vec; i++) {
@@ -43,7 +42,7 @@ Flow store_any(Warp& w, const Inst& in) {
 Flow store128(Warp& w, const Inst& in) {
     alignas(64) uint64_t addr[32];
     read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
-    if (in.sub & 2) note_fence(w);
+    if (in.order.releases()) host_fence();
     uint32_t undefined = 0;
     const B128* src = w.reg<B128>(in.r[1]);
     bool ok = visit_any<true>(w, Space(in.target >> 4), addr, 16, &undefined,
@@ -71,7 +70,7 @@ Handler pick_st(const Form& form, Inst& in) {
         bytes = have;
     }
     in.imm = int64_t(address.value);
-    in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (form.has("release") ? 2 : 0));
+    in.sub = bytes_of(address.type) == 8 ? 1 : 0;
     in.target = store_target(bytes, form.space);
     in.access = Inst::writes;
     bool wide_space = form.space == Space::global || form.space == Space::generic;

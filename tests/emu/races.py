@@ -171,6 +171,9 @@ RAISE = [
     ("exch", False, "atom.shared.exch.b32 r1, [at], val"),
     ("fence_after", False, "st.volatile.shared.u32 [at], val", "membar.cta"),
     ("plain", False, "membar.cta", "st.shared.u32 [at], val"),
+    ("release_elsewhere", False, "st.release.cta.shared.u32 [at+4], val", "st.relaxed.cta.shared.u32 [at], val"),
+    ("atom_release_elsewhere", False, "atom.release.cta.shared.exch.b32 r1, [at+4], val",
+     "st.relaxed.cta.shared.u32 [at], val"),
 ]
 AWAIT = [
     ("acquire", True, "ld.acquire.cta.shared.u32 r2, [at]", ""),
@@ -181,6 +184,7 @@ AWAIT = [
     ("relaxed", False, "ld.relaxed.cta.shared.u32 r2, [at]", ""),
     ("volatile", False, "ld.volatile.shared.u32 r2, [at]", ""),
     ("atom", False, "atom.shared.add.u32 r2, [at], 0", ""),
+    ("acquire_elsewhere", False, "ld.relaxed.cta.shared.u32 r2, [at]", "ld.acquire.cta.shared.u32 r1, [at+4]"),
 ]
 
 
