@@ -6,6 +6,7 @@
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,11 @@ class Bench(unittest.TestCase):
         self.assertEqual((code, row["kernel"], row["beaten"]), (BEATEN, "rmsnorm_bf16__plain", True), said)
         self.assertNotEqual(row["best"], row["kernel"])
         self.assertLess(row["best_us"], row["median_us"])
-        self.assertIn(f"the library chooses rmsnorm_bf16__plain, {row['median_us']:.2f} us; {row['best']} takes", said)
+        told = re.search(r"the library chooses rmsnorm_bf16__plain, (\S+) us; (\S+) takes (\S+)", said)
+        self.assertTrue(told, said)
+        self.assertEqual(told[2], row["best"])
+        for text, exact in ((told[1], row["median_us"]), (told[3], row["best_us"])):
+            self.assertAlmostEqual(float(text), exact, delta=0.0051)  # two decimals, of a number that has four
 
     def test_without_rivals_nothing_is_said_of_them(self):
         code, said, text = bench("--only", "rmsnorm", LIBSPARK_KERNEL="*__plain")
