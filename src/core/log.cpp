@@ -2,11 +2,11 @@
 // The log: one callback or one file, lines of "libspark level component: text".
 #include "core/log.h"
 
-#include <pthread.h>
-
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+
+#include "core/locked.h"
 
 namespace spark {
 
@@ -62,13 +62,12 @@ void log_configure(const char* setting) {
 }
 
 void log_set(spark_log_fn fn, void* user, int32_t level) {
-    pthread_mutex_lock(&mutex);
+    const Locked lock(mutex);
     callback = fn;
     callback_user = user;
     int32_t most = SPARK_LOG_DEBUG;
     callback_level = fn == nullptr || level < 0 ? 0 : level > most ? most : level;
     update_level();
-    pthread_mutex_unlock(&mutex);
 }
 
 } // namespace spark

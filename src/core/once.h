@@ -3,7 +3,7 @@
 // libc.so.6 only since glibc 2.34, and the library is to run on older ones (docs/abi.md).
 #pragma once
 
-#include <pthread.h>
+#include "core/locked.h"
 
 #include <atomic>
 
@@ -13,12 +13,10 @@ class Once {
 public:
     template <class Function> void operator()(Function first) {
         if (done_.load(std::memory_order_acquire)) return;
-        pthread_mutex_lock(&mutex_);
-        if (!done_.load(std::memory_order_relaxed)) {
-            first();
-            done_.store(true, std::memory_order_release);
-        }
-        pthread_mutex_unlock(&mutex_);
+        const Locked lock(mutex_);
+        if (done_.load(std::memory_order_relaxed)) return;
+        first();
+        done_.store(true, std::memory_order_release);
     }
 
 private:

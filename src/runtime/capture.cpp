@@ -2,6 +2,7 @@
 // The table of captures in progress, and what they forbid.
 #include "runtime/capture.h"
 
+#include "core/locked.h"
 #include "runtime/scope.h"
 
 namespace spark {
@@ -25,14 +26,6 @@ struct Capture {
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit Capture captures[MAX_CAPTURES]{};
 constinit std::atomic<uint32_t> in_progress{0};
-
-class Locked {
-public:
-    Locked() { pthread_mutex_lock(&mutex); }
-    ~Locked() { pthread_mutex_unlock(&mutex); }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-};
 
 unsigned long long number(const Capture& capture) { return capture.handle; }
 
@@ -100,7 +93,7 @@ spark_status check_end(const Context& ctx, const Stream& stream, Report& report)
         return report.fail(SPARK_ERR_INVALID_CAPTURE, "stream 0x%llx is not capturing; spark_graph_begin begins that",
                            stream.handle());
     }
-    Locked lock;
+    const Locked lock(mutex);
     if (const Capture* here = find_on(ctx, stream.native())) {
         if (here->mode == SPARK_CAPTURE_RELAXED || own(*here)) return SPARK_OK;
         return report.fail(SPARK_ERR_INVALID_CAPTURE,
@@ -121,7 +114,7 @@ spark_status check_end(const Context& ctx, const Stream& stream, Report& report)
 
 spark_status refuse_in_capture(const Context&, const char* what, Report& report) {
     if (in_progress.load(std::memory_order_relaxed) == 0) return SPARK_OK;
-    Locked lock;
+    const Locked lock(mutex);
     const Capture* forbids = find([](const Capture& c) {
         return c.mode == SPARK_CAPTURE_GLOBAL || (c.mode == SPARK_CAPTURE_THREAD_LOCAL && own(c));
     });
@@ -179,7 +172,7 @@ spark_status capture_begin(const Context& ctx, const Stream& stream, uint32_t mo
         return report.fail(SPARK_ERR_INVALID_CAPTURE, "stream 0x%llx is capturing already; the capture goes on",
                            stream.handle());
     }
-    Locked lock;
+    const Locked lock(mutex);
     Capture* place = free_place();
     if (place == nullptr) {
         return report.fail(SPARK_ERR_UNSUPPORTED, "%u streams are capturing; at most %u may", MAX_CAPTURES,
@@ -208,7 +201,7 @@ spark_status capture_end(const Context& ctx, const Stream& stream, void*& graph,
 
 void capture_forget(const Context& ctx, void* native_stream) {
     if (in_progress.load(std::memory_order_relaxed) == 0) return;
-    Locked lock;
+    const Locked lock(mutex);
     if (Capture* ended = find_on(ctx, native_stream)) forget(*ended);
 }
 
@@ -221,7 +214,7 @@ spark_status capture_record(const Context& ctx, const Event& event, const Stream
     if (s != SPARK_OK || recorded(event) == SHARED) return s;
     uint64_t where = OUTSIDE;
     if (id != 0) {
-        Locked lock;
+        const Locked lock(mutex);
         where = find_id(ctx, id) != nullptr ? id : uint64_t{BY_OTHERS};
     }
     event.slot()->recorded_in.store(where);
@@ -239,7 +232,7 @@ spark_status refuse_outside(const Context& ctx, const Stream& stream, const Even
     spark_status s = within(ctx, "asking whether a stream is capturing", report,
                             [&](const Driver& d) { return id = id_of(d, stream), static_cast<int>(DRIVER_OK); });
     if (s != SPARK_OK || where == id) return s;
-    Locked lock;
+    const Locked lock(mutex);
     const bool elsewhere = where != OUTSIDE;
     if (id == 0 && (!elsewhere || find_id(ctx, where) != nullptr)) return SPARK_OK; // waits, or joins the capture
     if (id == 0) return report.fail(SPARK_ERR_INVALID_CAPTURE, ENDED, "event", event.handle());
@@ -253,7 +246,7 @@ spark_status refuse_captured(const Context& ctx, const Event& event, const char*
                              Report& report) {
     const uint64_t where = recorded(event);
     if (is_unknown(where) || where == OUTSIDE) return SPARK_OK;
-    Locked lock;
+    const Locked lock(mutex);
     const Capture* capture = find_id(ctx, where);
     if (capture == nullptr) return report.fail(SPARK_ERR_INVALID_CAPTURE, ENDED, name, event.handle());
     return report.fail(SPARK_ERR_INVALID_CAPTURE,

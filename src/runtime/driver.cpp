@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "core/knobs.h"
+#include "core/locked.h"
 #include "core/log.h"
 #include "runtime/beside.h"
 
@@ -129,7 +130,7 @@ spark_status driver(const Driver*& out, Report& report) {
                            "this process was forked after the driver was started; start it in the child");
     }
     if (out != nullptr) return SPARK_OK;
-    pthread_mutex_lock(&mutex);
+    const Locked lock(mutex);
     spark_status status = SPARK_OK;
     if (ready.load(std::memory_order_relaxed) == nullptr) {
         status = open_driver(report);
@@ -139,7 +140,6 @@ spark_status driver(const Driver*& out, Report& report) {
         }
     }
     out = ready.load(std::memory_order_relaxed);
-    pthread_mutex_unlock(&mutex);
     return status;
 }
 

@@ -2,11 +2,12 @@
 // The table of slots. Looking a handle up takes no lock; giving and ending one does.
 #include "runtime/handles.h"
 
-#include <pthread.h>
 #include <time.h>
 
 #include <cstdlib>
 #include <cstring>
+
+#include "core/locked.h"
 
 namespace spark {
 namespace {
@@ -20,14 +21,6 @@ constexpr const char* NAMES[] = {"nothing", "a context", "a stream", "an event",
 constinit std::atomic<Slot*> chunks[MOST_SLOTS / CHUNK]{};
 constinit uint32_t slots_made = 0, first_free = NONE; // under the mutex
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-
-class Locked {
-public:
-    Locked() { pthread_mutex_lock(&mutex); }
-    ~Locked() { pthread_mutex_unlock(&mutex); }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-};
 
 uint32_t count_of(uint64_t handle) { return static_cast<uint32_t>(handle >> COUNT_SHIFT) & MOST_COUNT; }
 
@@ -78,7 +71,7 @@ bool is_address(uint64_t number) {
 }
 
 spark_status slot_take(Slot*& out, Report& report) {
-    Locked lock;
+    const Locked lock(mutex);
     if (first_free != NONE) {
         out = slot_at(first_free);
         first_free = out->next_free;
@@ -106,7 +99,7 @@ uint64_t slot_fill(Slot& slot, Kind kind, void* object, const void* owner) {
 
 void slot_give_back(Slot& slot) {
     if (slot.count.load(std::memory_order_relaxed) > MOST_COUNT) return; // every handle of it was given
-    Locked lock;
+    const Locked lock(mutex);
     slot.next_free = first_free;
     first_free = slot.index;
 }
@@ -133,7 +126,7 @@ Slot* slot_end(uint64_t handle, Kind kind) {
 }
 
 uint64_t slot_next_of(const void* owner, uint32_t& index, Kind& kind) {
-    Locked lock;
+    const Locked lock(mutex);
     while (index < slots_made) {
         const uint64_t handle = slot_at(index++)->handle.load();
         kind = static_cast<Kind>(kind_of(handle));

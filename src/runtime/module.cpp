@@ -4,6 +4,7 @@
 // The driver copies what it is given: an image is decompressed into memory that is free again when it is loaded.
 #include "runtime/module.h"
 
+#include "core/locked.h"
 #include "core/log.h"
 #include "runtime/image.h"
 
@@ -86,14 +87,11 @@ spark_status load_locked(Context& ctx, const Kernel& kernel, void*& out, Report&
 spark_status load(Context& ctx, const Kernel& kernel, void*& out, Report& report) {
     out = loaded(ctx, kernel);
     if (out != nullptr) return SPARK_OK;
-    pthread_mutex_lock(&ctx.load_mutex);
+    const Locked lock(ctx.load_mutex);
     out = loaded(ctx, kernel);
-    spark_status status = SPARK_OK;
-    if (out == nullptr) {
-        status = load_locked(ctx, kernel, out, report);
-        if (status == SPARK_OK) ctx.kernels[kernel.index].store(out, std::memory_order_release);
-    }
-    pthread_mutex_unlock(&ctx.load_mutex);
+    if (out != nullptr) return SPARK_OK;
+    const spark_status status = load_locked(ctx, kernel, out, report);
+    if (status == SPARK_OK) ctx.kernels[kernel.index].store(out, std::memory_order_release);
     return status;
 }
 
