@@ -2,24 +2,14 @@
 // What a launch may do to the driver: enqueue, and nothing else. Counted at the driver boundary on the emulator, and
 // shown by capturing every operator in a graph and replaying it, on the emulator and on a card.
 #include "emulator.h"
-#include "example.h"
 
 #include <cstring>
 #include <memory>
 #include <string>
 
-// Last: cmocka defines fail() as a macro, which the C++ headers must not see.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "outcome.h"
 
 namespace {
-
-spark_context* g_ctx = nullptr;
 
 #define OK(expression)                                                              \
     do {                                                                            \
@@ -163,16 +153,6 @@ void zero_sizes_launch_nothing(void**) {
     }
 }
 
-int setup(void**) {
-    g_ctx = api::make_context();
-    return g_ctx ? 0 : 1;
-}
-
-int teardown(void**) {
-    spark_context_destroy(g_ctx);
-    return 0;
-}
-
 // The first row of d = a b^T of random numbers, by one kernel, or by the library's choice (nullptr).
 std::vector<unsigned char> product(api::Arena& arena, int64_t rows, const char* kernel) {
     constexpr int64_t N = 136, K = 1000;
@@ -268,5 +248,5 @@ int main() {
         cmocka_unit_test(zero_sizes_launch_nothing), cmocka_unit_test(kernels_of_one_order_give_the_same_bits),
         cmocka_unit_test(faults_name_the_tensor),    cmocka_unit_test(kernels_within_a_workspace),
     };
-    return cmocka_run_group_tests_name("api.launch", tests, setup, teardown);
+    return cmocka_run_group_tests_name("api.launch", tests, set_up, tear_down);
 }

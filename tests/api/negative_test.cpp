@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrong arguments, generated from reflection for every field of every operator. Each case starts from a right call,
 // damages one thing, and demands: the status, a sentence that names the field, err.field, and untouched device memory.
-#include "example.h"
 
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <limits>
 
-// Last: cmocka defines fail() as a macro, which the C++ headers must not see.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "outcome.h"
 
 namespace {
 
-spark_context* g_ctx = nullptr;
 int g_cases = 0;
 
 struct Verdict {
@@ -362,19 +353,9 @@ void right_calls_pass(void**) {
             }
 }
 
-int setup(void**) {
-    g_ctx = api::make_context();
-    return g_ctx ? 0 : 1;
-}
-
-int teardown(void**) {
-    spark_context_destroy(g_ctx);
-    return 0;
-}
-
 } // namespace
 
 int main() {
     const CMUnitTest tests[] = {cmocka_unit_test(right_calls_pass), cmocka_unit_test(every_field_of_every_operator)};
-    return cmocka_run_group_tests_name("api.negative", tests, setup, teardown);
+    return cmocka_run_group_tests_name("api.negative", tests, set_up, tear_down);
 }

@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a tensor's descriptor says, for every tensor of every operator: without elements it is present all the same,
 // wherever it lies; a stride of 0 repeats elements; strides that lead nowhere do not matter.
-#include "example.h"
 
 #include <cstring>
 #include <set>
 
-// Last: cmocka defines fail() as a macro, which the C++ headers must not see.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "outcome.h"
 
 namespace {
 
 using Outputs = std::vector<std::vector<unsigned char>>;
-
-spark_context* g_ctx = nullptr;
 
 constexpr uint32_t SEED = 3;
 
@@ -263,16 +253,6 @@ void strides_of_one_element_do_not_matter(void**) {
         }
 }
 
-int setup(void**) {
-    g_ctx = api::make_context();
-    return g_ctx ? 0 : 1;
-}
-
-int teardown(void**) {
-    spark_context_destroy(g_ctx);
-    return 0;
-}
-
 } // namespace
 
 int main() {
@@ -283,5 +263,5 @@ int main() {
         cmocka_unit_test(elsewhere_a_stride_of_0_is_refused),
         cmocka_unit_test(strides_of_one_element_do_not_matter),
     };
-    return cmocka_run_group_tests_name("api.tensor", tests, setup, teardown);
+    return cmocka_run_group_tests_name("api.tensor", tests, set_up, tear_down);
 }
