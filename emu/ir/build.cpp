@@ -20,6 +20,7 @@ Builder::Builder(const text::Ast& ast, const text::Function& function, Subroutin
 }
 
 void Builder::error(text::Place place, const std::string& what) {
+    ++faults_;
     const std::string all = ast_.complaint(place, what);
     const bool said = std::find(errors_.begin(), errors_.end(), all) != errors_.end(); // in another call of a function
     if (!said && errors_.size() < limits::ERRORS) errors_.push_back(all);
@@ -170,8 +171,8 @@ void Builder::declare_registers(const text::Variable& v) {
                      "calls add more than " + std::to_string(limits::TEXT_REGISTERS) + " registers to the text");
     }
     if (!v.count) return one(std::string(v.name));
-    const size_t before = errors_.size();
-    for (uint64_t i = 0; i < v.count && errors_.size() == before; i++) one(std::string(v.name) + std::to_string(i));
+    const uint64_t before = faults_;
+    for (uint64_t i = 0; i < v.count && faults_ == before; i++) one(std::string(v.name) + std::to_string(i));
 }
 
 // The next place in a space of which a block, or a thread, has `most` bytes.

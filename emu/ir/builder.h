@@ -133,6 +133,7 @@ private:
     Module& module_;
     Kernel& kernel_;
     std::vector<std::string>& errors_;
+    uint64_t faults_ = 0; // also those that errors_ holds already, or has no room for
 
     std::vector<VirtualReg> regs_;
     std::map<std::pair<uint64_t, unsigned>, uint16_t> constants_;

@@ -154,12 +154,12 @@ bool Builder::bind(const text::Variable& formal, const text::Operand& argument, 
                       (given->of_call ? " cannot be written" : " is neither a register nor a .param"));
     if (formal.space == ".param" && given) return share(formal, *given, back, call);
     if (formal.is_array) return refuse(text::quoted(name) + " is an array; its argument is a .param");
-    const size_t before = errors_.size();
+    const uint64_t before = faults_;
     scope_ = call.own;
     declare(formal);
     scope_ = call.between;
     Scope &own = scopes_[size_t(call.own)], &between = scopes_[size_t(call.between)];
-    if (errors_.size() != before || full_) return false;
+    if (faults_ != before || full_) return false;
     if (formal.space == ".reg") {
         between.regs[handle_of(formal)] = own.regs.at(name);
     } else {
