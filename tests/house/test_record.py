@@ -15,7 +15,7 @@ import record  # noqa: E402
 
 CEILING = {"name": "copy", "shape": "256 MiB", "kernel": "", "unit": "byte/s", "median_us": 130.0, "rate": 4.1e12,
            "ceiling": "", "fraction": 0}
-ROW = {"name": "rmsnorm", "shape": "16384 x 4096", "kernel": "rmsnorm_bf16__256x16", "unit": "byte/s",
+ROW = {"name": "rmsnorm", "shape": "16384 x 4096", "kernel": "norm_bf16__256x16", "unit": "byte/s",
        "median_us": 70.5, "rate": 3.69e12, "ceiling": "copy", "fraction": 0.9}
 
 
@@ -46,7 +46,7 @@ class Record(unittest.TestCase):
     def test_a_run_becomes_an_entry_and_a_section(self):
         page = self.adopt(run_of("Card A"))
         self.assertIn("## Card A", page)
-        line = "| rmsnorm | 16384 x 4096 | `rmsnorm_bf16__256x16` | 70.50 us | 3.69 TB/s | 90.0 % of copy |"
+        line = "| rmsnorm | 16384 x 4096 | `norm_bf16__256x16` | 70.50 us | 3.69 TB/s | 90.0 % of copy |"
         self.assertIn(line, page)
         self.assertIn("commit 0123456789", page)
         self.assertEqual(page, record.page(record.load()))
@@ -59,13 +59,13 @@ class Record(unittest.TestCase):
         self.assertEqual(len(record.load()[1]["rows"]), 1)
 
     def test_a_legal_kernel_that_beats_the_choice_is_told(self):
-        rivals = {"legal": 4, "best": "rmsnorm_bf16__32x32", "best_us": 35.25, "beaten": True}
+        rivals = {"legal": 4, "best": "norm_bf16__32x32", "best_us": 35.25, "beaten": True}
         page = self.adopt(run_of("Card A", rows=(CEILING, ROW | rivals)))
         self.assertIn("| of the ceiling | best legal kernel |\n|---|---|---|---|---|---|---|\n", page)
-        self.assertIn("| 90.0 % of copy | `rmsnorm_bf16__32x32`, 0.50 of its time |", page)
+        self.assertIn("| 90.0 % of copy | `norm_bf16__32x32`, 0.50 of its time |", page)
         self.assertIn("1 rows in which another legal kernel beat", page)
-        self.assertIn("- rmsnorm 16384 x 4096: `rmsnorm_bf16__256x16` 70.50 us, `rmsnorm_bf16__32x32` 35.25 us", page)
-        rivals |= {"best": "rmsnorm_bf16__256x16", "best_us": 70.5, "beaten": False}
+        self.assertIn("- rmsnorm 16384 x 4096: `norm_bf16__256x16` 70.50 us, `norm_bf16__32x32` 35.25 us", page)
+        rivals |= {"best": "norm_bf16__256x16", "best_us": 70.5, "beaten": False}
         page = self.adopt(run_of("Card A", rows=(CEILING, ROW | rivals)))
         self.assertIn("| 90.0 % of copy | the choice, of 4 |", page)
         self.assertIn("No other legal kernel beat the choice", page)

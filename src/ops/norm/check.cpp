@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// spark_rmsnorm_args, spark_l2norm_args and spark_layernorm_args -> RmsNorm. What the descriptions cannot say: eps, and
+// spark_rmsnorm_args, spark_l2norm_args and spark_layernorm_args -> RowNorm. What the descriptions cannot say: eps, and
 // which row strides the kernels take.
 #include <algorithm>
 #include <cmath>
@@ -13,32 +13,32 @@ namespace {
 // A tensor of rows: its field number, where it goes, and the fact of its alignment.
 struct RowField {
     uint32_t field;
-    RowTensor RmsNorm::*to;
+    RowTensor RowNorm::*to;
     NormFact align;
 };
 
 namespace rms {
 using namespace rmsnorm_field;
-constexpr RowField ROWS[] = {{X, &RmsNorm::x, NORM_X_ALIGN},
-                             {RESIDUAL, &RmsNorm::residual, NORM_RESIDUAL_ALIGN},
-                             {Y, &RmsNorm::y, NORM_Y_ALIGN},
-                             {RESIDUAL_OUT, &RmsNorm::residual_out, NORM_RESIDUAL_OUT_ALIGN}};
+constexpr RowField ROWS[] = {{X, &RowNorm::x, NORM_X_ALIGN},
+                             {RESIDUAL, &RowNorm::residual, NORM_RESIDUAL_ALIGN},
+                             {Y, &RowNorm::y, NORM_Y_ALIGN},
+                             {RESIDUAL_OUT, &RowNorm::residual_out, NORM_RESIDUAL_OUT_ALIGN}};
 } // namespace rms
 
 namespace l2 {
 using namespace l2norm_field;
-constexpr RowField ROWS[] = {{X, &RmsNorm::x, NORM_X_ALIGN}, {Y, &RmsNorm::y, NORM_Y_ALIGN}};
+constexpr RowField ROWS[] = {{X, &RowNorm::x, NORM_X_ALIGN}, {Y, &RowNorm::y, NORM_Y_ALIGN}};
 } // namespace l2
 
 namespace layer {
 using namespace layernorm_field;
-constexpr RowField ROWS[] = {{X, &RmsNorm::x, NORM_X_ALIGN},
-                             {RESIDUAL, &RmsNorm::residual, NORM_RESIDUAL_ALIGN},
-                             {Y, &RmsNorm::y, NORM_Y_ALIGN},
-                             {RESIDUAL_OUT, &RmsNorm::residual_out, NORM_RESIDUAL_OUT_ALIGN}};
+constexpr RowField ROWS[] = {{X, &RowNorm::x, NORM_X_ALIGN},
+                             {RESIDUAL, &RowNorm::residual, NORM_RESIDUAL_ALIGN},
+                             {Y, &RowNorm::y, NORM_Y_ALIGN},
+                             {RESIDUAL_OUT, &RowNorm::residual_out, NORM_RESIDUAL_OUT_ALIGN}};
 } // namespace layer
 
-spark_status fill_rows(const Bound& bound, std::span<const RowField> fields, RmsNorm& p, int64_t* facts,
+spark_status fill_rows(const Bound& bound, std::span<const RowField> fields, RowNorm& p, int64_t* facts,
                        Report& report) {
     uint32_t numbers[MAX_ROW_TENSORS];
     const RowField* present[MAX_ROW_TENSORS];
@@ -64,7 +64,7 @@ spark_status fill_common(const Bound& bound, std::span<const RowField> fields, f
                                  static_cast<double>(eps));
     }
     const View& x = bound.view[fields[0].field];
-    RmsNorm& p = work.as<RmsNorm>();
+    RowNorm& p = work.as<RowNorm>();
     p = {};
     for (uint32_t f = NORM_X_ALIGN; f < NORM_FACTS; ++f) work.facts[f] = 256;
     work.empty = x.count == 0;
@@ -74,7 +74,7 @@ spark_status fill_common(const Bound& bound, std::span<const RowField> fields, f
     p.flags = bound.flags;
     work.facts[NORM_N] = p.n;
     work.facts[NORM_ROWS] = p.rows0 * p.rows1;
-    constexpr Contract BF16 = "rmsnorm_bf16", F16 = "rmsnorm_f16", F32 = "rmsnorm_f32";
+    constexpr Contract BF16 = "norm_bf16", F16 = "norm_f16", F32 = "norm_f32";
     work.contract = x.dtype == SPARK_DTYPE_BF16 ? BF16 : x.dtype == SPARK_DTYPE_F16 ? F16 : F32;
     work.bytes = 0;
     for (uint32_t i = 0; i < bound.spec->desc->num_fields; ++i) {
@@ -99,7 +99,7 @@ spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report) {
     using namespace rms;
     const auto& args = bound.arguments<spark_rmsnorm_args>();
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
-    RmsNorm& p = work.as<RmsNorm>();
+    RowNorm& p = work.as<RowNorm>();
     p.scale = one_over(p.n);
     fill_vector(bound.view[WEIGHT], p.weight, p.weight_f32, work.facts[NORM_WEIGHT_ALIGN]);
     work.flops = 4 * static_cast<uint64_t>(bound.view[X].count);
@@ -110,7 +110,7 @@ spark_status check_layernorm(const Bound& bound, Work& work, Report& report) {
     using namespace layer;
     const auto& args = bound.arguments<spark_layernorm_args>();
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
-    RmsNorm& p = work.as<RmsNorm>();
+    RowNorm& p = work.as<RowNorm>();
     p.scale = one_over(p.n);
     p.centre = true;
     fill_vector(bound.view[WEIGHT], p.weight, p.weight_f32, work.facts[NORM_WEIGHT_ALIGN]);
@@ -123,7 +123,7 @@ spark_status check_l2norm(const Bound& bound, Work& work, Report& report) {
     using namespace l2;
     const auto& args = bound.arguments<spark_l2norm_args>();
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
-    work.as<RmsNorm>().scale = 1;
+    work.as<RowNorm>().scale = 1;
     work.flops = 3 * static_cast<uint64_t>(bound.view[X].count);
     return SPARK_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RmsNorm and a kernel -> Plan; and the entries of rmsnorm, l2norm and layernorm, which share problem, kernels, plan.
+// RowNorm and a kernel -> Plan; and the entries of rmsnorm, l2norm and layernorm, which share problem, kernels, plan.
 #include "ops/common/row_load.h"
 #include "ops/norm/problem.h"
 #include "spark_kernels.h"
@@ -10,40 +10,39 @@ namespace {
 template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(kernel); }
 
 template <class Of> void plan(const Work& work, const Row&, const Of& kernel, Plan& calls) {
-    const RmsNorm& p = work.as<RmsNorm>();
+    const RowNorm& p = work.as<RowNorm>();
     const auto asks = [&](uint32_t flag) { return uint32_t{(p.flags & flag) != 0}; };
-    calls.add(kernel,
-              {
-                  .x = p.x.data,
-                  .weight = p.weight,
-                  .bias = p.bias,
-                  .residual = p.residual.data,
-                  .y = p.y.data,
-                  .residual_out = p.residual_out.data,
-                  .x_stride0 = p.x.inner,
-                  .x_stride1 = p.x.outer,
-                  .residual_stride0 = p.residual.inner,
-                  .residual_stride1 = p.residual.outer,
-                  .y_stride0 = p.y.inner,
-                  .y_stride1 = p.y.outer,
-                  .residual_out_stride0 = p.residual_out.inner,
-                  .residual_out_stride1 = p.residual_out.outer,
-                  .n = p.n,
-                  .rows0 = p.rows0,
-                  .rows1 = p.rows1,
-                  .eps = p.eps,
-                  .scale = p.scale,
-                  .flags = kernels::rmsnorm_flags{.weight_f32 = p.weight_f32,
-                                                  .bias_f32 = p.bias_f32,
-                                                  .centre = p.centre,
-                                                  .normalize_rounded = asks(SPARK_RMSNORM_NORMALIZE_ROUNDED),
-                                                  .round_before_weight = asks(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT),
-                                                  .weight_plus_one = asks(SPARK_RMSNORM_WEIGHT_PLUS_ONE)},
-              });
+    calls.add(kernel, {
+                          .x = p.x.data,
+                          .weight = p.weight,
+                          .bias = p.bias,
+                          .residual = p.residual.data,
+                          .y = p.y.data,
+                          .residual_out = p.residual_out.data,
+                          .x_stride0 = p.x.inner,
+                          .x_stride1 = p.x.outer,
+                          .residual_stride0 = p.residual.inner,
+                          .residual_stride1 = p.residual.outer,
+                          .y_stride0 = p.y.inner,
+                          .y_stride1 = p.y.outer,
+                          .residual_out_stride0 = p.residual_out.inner,
+                          .residual_out_stride1 = p.residual_out.outer,
+                          .n = p.n,
+                          .rows0 = p.rows0,
+                          .rows1 = p.rows1,
+                          .eps = p.eps,
+                          .scale = p.scale,
+                          .flags = kernels::norm_flags{.weight_f32 = p.weight_f32,
+                                                       .bias_f32 = p.bias_f32,
+                                                       .centre = p.centre,
+                                                       .normalize_rounded = asks(SPARK_RMSNORM_NORMALIZE_ROUNDED),
+                                                       .round_before_weight = asks(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT),
+                                                       .weight_plus_one = asks(SPARK_RMSNORM_WEIGHT_PLUS_ONE)},
+                      });
 }
 
 void load(const Work& work, const Row& row, Load& load) {
-    const RmsNorm& p = work.as<RmsNorm>();
+    const RowNorm& p = work.as<RowNorm>();
     load_rows(work, row, p.rows0 * p.rows1, p.n, load);
 }
 

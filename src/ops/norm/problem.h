@@ -9,7 +9,7 @@ namespace spark {
 
 // A row-wise norm of rows1 x rows0 rows of n elements: rmsnorm, l2norm and layernorm are v * rsqrt(scale * sum(v^2) +
 // eps) with scale 1/n or 1, v less its mean if centre holds. One struct, one set of kernels.
-struct RmsNorm {
+struct RowNorm {
     RowTensor x, residual, y, residual_out; // data 0 = absent
     spark_devptr weight, bias;
     bool weight_f32, bias_f32, centre;
