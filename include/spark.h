@@ -278,6 +278,11 @@ typedef struct spark_context_desc {
     int32_t device;        /* ordinal */
     uint32_t offline_arch; /* 120 or 121 (or 90): no driver is opened; query, explain and kernels only */
     uint64_t cu_context;   /* a CUcontext as an integer; 0 = the device's primary context is retained */
+    /* Host address of the path of a tuning file (spark-bench --tune), read in this call. Where it is given, that of
+     * LIBSPARK_TUNE is not read. A file for another chip or library is left out, with a warning in the log; one that
+     * is missing or damaged is refused. */
+    uint64_t tuning_path;
+    uint64_t tuning_path_bytes; /* its length, without a 0 at the end; 0 = none is given */
 } spark_context_desc;
 
 typedef enum spark_stream_flag {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -144,7 +145,8 @@ inline int device_count() {
 /// A context, shared by its copies and by everything made with it.
 class context {
 public:
-    explicit context(int device = 0) : context(describe(device, 0)) {}
+    /// `tuning`: the path of a tuning file; without one that of LIBSPARK_TUNE counts.
+    explicit context(int device = 0, std::string_view tuning = {}) : context(describe(device, 0, tuning)) {}
     explicit context(spark_context_desc desc) {
         desc.struct_size = sizeof desc;
         spark_context* made = nullptr;
@@ -152,7 +154,7 @@ public:
         raw_.reset(made, spark_context_destroy);
     }
     /// Without a driver, for chip 120 or 121 (or 90): query, explain and kernels only.
-    static context offline(unsigned arch) { return context(describe(0, arch)); }
+    static context offline(unsigned arch, std::string_view tuning = {}) { return context(describe(0, arch, tuning)); }
     /// Somebody else's: it stays theirs.
     static context borrow(spark_context* raw) {
         return context(std::shared_ptr<spark_context>(raw, [](auto*) {}));
@@ -184,10 +186,12 @@ public:
 
 private:
     explicit context(std::shared_ptr<spark_context> raw) : raw_(std::move(raw)) {}
-    static spark_context_desc describe(int device, unsigned arch) {
+    static spark_context_desc describe(int device, unsigned arch, std::string_view tuning) {
         spark_context_desc desc{};
         desc.device = device;
         desc.offline_arch = arch;
+        desc.tuning_path = reinterpret_cast<std::uintptr_t>(tuning.data());
+        desc.tuning_path_bytes = tuning.size();
         return desc;
     }
 

@@ -8,6 +8,9 @@ using namespace spark;
 
 namespace {
 
+// Where spark_context_desc ended in the release that introduced it.
+constexpr uint32_t FIRST_CONTEXT_DESC = offsetof(spark_context_desc, tuning_path);
+
 spark_status preload(Context& ctx, const Operator& op, Report& report) {
     for (const Row& row : op.rows) {
         void* ignored = nullptr;
@@ -48,7 +51,7 @@ spark_status spark_context_create(const spark_context_desc* desc, spark_context*
     return guarded(err, [&](Report& report) {
         knobs();
         spark_context_desc copy;
-        if (spark_status s = read_struct(desc, &copy, sizeof copy, sizeof copy, "desc", report)) return s;
+        if (spark_status s = read_struct(desc, &copy, sizeof copy, FIRST_CONTEXT_DESC, "desc", report)) return s;
         if (spark_status s = need_pointer(out, "out", report)) return s;
         return context_create(copy, *out, report);
     });

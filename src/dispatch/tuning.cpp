@@ -19,7 +19,7 @@ std::string_view behind(std::string_view text, size_t count) {
 class Lines {
 public:
     explicit Lines(std::string_view text) : rest_(text) {}
-    // The next line without its end; every line must have one.
+    // The next line without its end; every line must have one. Without one, `line` stays as it is.
     bool next(std::string_view& line) {
         const size_t end = rest_.find('\n');
         if (end == rest_.npos) return false;
@@ -46,43 +46,68 @@ bool read_number(std::string_view digits, uint64_t& value) {
     return digits.size() == DIGITS;
 }
 
-// "0123456789abcdef kernel", and behind a space whatever the writer wants to say.
-bool read_entry(std::string_view line, std::span<const Kernel* const> kernels, Tuned& entry) {
-    if (line.size() <= DIGITS || line[DIGITS] != ' ' || !read_number({line.data(), DIGITS}, entry.problem))
-        return false;
+bool read_problem(std::string_view line, uint64_t& problem) {
+    return line.size() > DIGITS && line[DIGITS] == ' ' && read_number({line.data(), DIGITS}, problem);
+}
+
+// "0123456789abcdef kernel", and behind a space whatever the writer wants to say. What is wrong with it, or nullptr.
+const char* read_entry(std::string_view line, std::span<const Kernel* const> kernels, Tuned& entry) {
+    if (!read_problem(line, entry.problem)) return "does not begin with a problem's 16 digits and a space";
     std::string_view name = behind(line, DIGITS + 1);
     name = {name.data(), std::min(name.find(' '), name.size())};
     entry.kernel_id = hash(name);
-    return std::any_of(kernels.begin(), kernels.end(),
-                       [&](const Kernel* k) { return k->id == entry.kernel_id && name == k->name; });
+    const auto is_named = [&](const Kernel* k) { return k->id == entry.kernel_id && name == k->name; };
+    return std::any_of(kernels.begin(), kernels.end(), is_named) ? nullptr : "names no kernel of this library";
 }
 
 bool earlier(const Tuned& a, const Tuned& b) { return a.problem < b.problem; }
 
+// The line of the second entry for a problem.
+uint32_t repeated_at(Lines lines, uint64_t problem) {
+    std::string_view line;
+    uint64_t found = 0;
+    for (bool seen = false; lines.next(line);) {
+        if (!read_problem(line, found) || found != problem) continue;
+        if (seen) break;
+        seen = true;
+    }
+    return lines.count;
+}
+
+// Of the three lines before the entries; `is` remains as it is if they are sound and for us.
+TuningVerdict read_head(Lines& lines, const Tuning& us) {
+    std::string_view read[3];
+    const auto damaged = [&](const char* wrong) { return TuningVerdict{TuningIs::damaged, lines.count, wrong}; };
+    const auto starts = [&](std::string_view& line, std::string_view with) {
+        if (!lines.next(line)) ++lines.count;
+        return line.starts_with(with);
+    };
+    if (!starts(read[0], FIRST) || read[0] != FIRST) return damaged("is not the first of a tuning file");
+    if (!starts(read[1], LIBRARY)) return damaged("does not name a library");
+    if (!starts(read[2], CHIP)) return damaged("does not name a chip");
+    if (behind(read[1], LIBRARY.size()) != us.library) return {TuningIs::for_another_library};
+    if (behind(read[2], CHIP.size()) != us.chip) return {TuningIs::for_another_chip};
+    return {TuningIs::for_us};
+}
+
 } // namespace
 
-TuningIs read_tuning(std::string_view text, const Tuning& us, std::span<const Kernel* const> kernels, Tuned* to,
-                     uint32_t& count, uint32_t& line) {
+TuningVerdict read_tuning(std::string_view text, const Tuning& us, std::span<const Kernel* const> kernels, Tuned* to,
+                          uint32_t& count) {
     Lines lines(text);
-    std::string_view read;
-    const auto is = [&](TuningIs what) {
-        line = lines.count;
-        return what;
-    };
     count = 0;
-    if (!lines.next(read) || read != FIRST) return is(TuningIs::damaged);
-    if (!lines.next(read) || !read.starts_with(LIBRARY)) return is(TuningIs::damaged);
-    const bool our_library = behind(read, LIBRARY.size()) == us.library;
-    if (!lines.next(read) || !read.starts_with(CHIP)) return is(TuningIs::damaged);
-    if (!our_library) return is(TuningIs::for_another_library); // whose kernels may have other names
-    if (behind(read, CHIP.size()) != us.chip) return is(TuningIs::for_another_chip);
-    while (!lines.is_done()) {
-        if (!lines.next(read) || !read_entry(read, kernels, to[count])) return is(TuningIs::damaged);
-        ++count;
+    const TuningVerdict head = read_head(lines, us);
+    if (head.is != TuningIs::for_us) return head; // kernels of another library may have other names
+    const Lines entries = lines;
+    for (std::string_view line; !lines.is_done(); ++count) {
+        if (!lines.next(line)) return {TuningIs::damaged, lines.count + 1, "has no end"};
+        if (const char* wrong = read_entry(line, kernels, to[count])) return {TuningIs::damaged, lines.count, wrong};
     }
     std::sort(to, to + count, earlier);
     const auto same = [](const Tuned& a, const Tuned& b) { return a.problem == b.problem; };
-    return is(std::adjacent_find(to, to + count, same) == to + count ? TuningIs::for_us : TuningIs::damaged);
+    const Tuned* twice = std::adjacent_find(to, to + count, same);
+    if (twice == to + count) return {TuningIs::for_us};
+    return {TuningIs::damaged, repeated_at(entries, twice->problem), "names a problem that an earlier line names"};
 }
 
 uint64_t find_tuned(const Tuning& tuning, uint64_t problem) {

@@ -22,10 +22,17 @@ struct Tuning {
 
 enum class TuningIs : uint8_t { for_us, for_another_library, for_another_chip, damaged };
 
-// What the text is, and in `line` the line that decided. If it is for us, `to`, which has room for as many entries as
-// the text has lines, receives the entries and `count` their number.
-TuningIs read_tuning(std::string_view text, const Tuning& us, std::span<const Kernel* const> kernels, Tuned* to,
-                     uint32_t& count, uint32_t& line);
+// What a text is; if it is damaged, in which line, and what is wrong there: "line 4 of that file " goes before it.
+struct TuningVerdict {
+    TuningIs is;
+    uint32_t line = 0;
+    const char* wrong = nullptr;
+};
+
+// If the text is for us, `to`, which has room for as many entries as the text has lines, receives the entries and
+// `count` their number.
+TuningVerdict read_tuning(std::string_view text, const Tuning& us, std::span<const Kernel* const> kernels, Tuned* to,
+                          uint32_t& count);
 
 // The kernel that the file has for a problem, or 0.
 uint64_t find_tuned(const Tuning& tuning, uint64_t problem);

@@ -123,7 +123,7 @@ spark_status context_create(const spark_context_desc& desc, spark_context*& out,
     pthread_mutex_init(&ctx->load_mutex, nullptr);
     spark_status status = desc.offline_arch != 0 ? open_offline(desc, *ctx, report) : open_device(desc, *ctx, report);
     if (status == SPARK_OK) status = prepare_dispatch(*ctx, report);
-    if (status == SPARK_OK) status = tuning_open(ctx->info, ctx->tuning, report);
+    if (status == SPARK_OK) status = tuning_open(desc, ctx->info, ctx->tuning, report);
     if (status == SPARK_OK) status = slot_take(slot, report);
     if (status != SPARK_OK) {
         close(*ctx);

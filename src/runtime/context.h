@@ -30,8 +30,9 @@ struct Context {
     Tuning tuning;
 };
 
-// The file that LIBSPARK_TUNE names, for a device. One for another chip or library is left out, with a warning.
-spark_status tuning_open(const spark_device_info& info, Tuning& tuning, Report& report);
+// The file that the description names, else LIBSPARK_TUNE, for a device. One for another chip or library is left out,
+// with a warning.
+spark_status tuning_open(const spark_context_desc& desc, const spark_device_info& info, Tuning& tuning, Report& report);
 void tuning_close(Tuning& tuning);
 
 // What a device is, and whether this library runs on it. Never fails for an unsupported device.

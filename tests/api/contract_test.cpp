@@ -422,6 +422,51 @@ void offline(void**) {
     assert_null(ctx);
 }
 
+// An offline context whose description names a file.
+spark_status tuned_by(const void* path, uint64_t bytes, spark_error& err) {
+    spark_context_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.offline_arch = 120;
+    desc.tuning_path = reinterpret_cast<uintptr_t>(path);
+    desc.tuning_path_bytes = bytes;
+    spark_context* ctx = nullptr;
+    err = fresh_error();
+    const spark_status status = spark_context_create(&desc, &ctx, &err);
+    assert_int_equal(status == SPARK_OK, ctx != nullptr);
+    spark_context_destroy(ctx);
+    return status;
+}
+
+void tuning_paths(void**) {
+    spark_error err;
+    assert_int_equal(tuned_by(nullptr, 0, err), SPARK_OK);
+    assert_int_equal(tuned_by("/no/such/file", 0, err), SPARK_OK);
+    refused(tuned_by(nullptr, 1, err), SPARK_ERR_INVALID_NULL, err, "no address");
+    refused(tuned_by("/dev/null", UINT64_MAX, err), SPARK_ERR_INVALID_VALUE, err, "no path has so many bytes");
+    refused(tuned_by("/dev/null\0", 10, err), SPARK_ERR_INVALID_VALUE, err, "a 0 within the path");
+    refused(tuned_by("/dev/nullX", 9, err), SPARK_ERR_INVALID_VALUE, err, "an empty file");
+    assert_non_null(std::strstr(err.message, "desc.tuning_path: line 1 is not the first of a tuning file"));
+    assert_non_null(std::strstr(err.message, ": /dev/null"));
+    const std::string longest(4095, 'x'); // no file's name, and as long as a path may be
+    refused(tuned_by(longest.data(), longest.size(), err), SPARK_ERR_INVALID_VALUE, err, "the longest path");
+    assert_non_null(std::strstr(err.message, "desc.tuning_path: File name too long: xxx"));
+}
+
+// The description as it was before it named files: 24 bytes, behind which nothing is read.
+void first_descriptions(void**) {
+    spark_context_desc desc;
+    std::memset(&desc, 0xff, sizeof desc);
+    std::memset(&desc, 0, 24);
+    desc.offline_arch = 120;
+    spark_context* ctx = nullptr;
+    desc.struct_size = 23;
+    spark_error err = fresh_error();
+    refused(spark_context_create(&desc, &ctx, &err), SPARK_ERR_INVALID_STRUCT_SIZE, err, "23 bytes");
+    desc.struct_size = 24;
+    assert_int_equal(spark_context_create(&desc, &ctx, nullptr), SPARK_OK);
+    spark_context_destroy(ctx);
+}
+
 void at_most_64_contexts(void**) {
     std::vector<spark_context*> all;
     for (spark_context* ctx = api::make_context(120); ctx; ctx = api::make_context(120)) all.push_back(ctx);
@@ -480,6 +525,8 @@ int main() {
         cmocka_unit_test(exec_rules),
         cmocka_unit_test(foreign_kernels),
         cmocka_unit_test(offline),
+        cmocka_unit_test(tuning_paths),
+        cmocka_unit_test(first_descriptions),
         cmocka_unit_test(at_most_64_contexts),
         cmocka_unit_test(names),
         cmocka_unit_test(batch_invariance),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# LIBSPARK_TUNE from end to end, on the emulator: what spark-bench --tune writes, that the library takes the kernels of
-# such a file, and that it refuses or leaves out what is not for it.
+# Tuning files from end to end, on the emulator: what spark-bench --tune writes, that the library takes the kernels of
+# such a file, whoever names it, and that it refuses or leaves out what is not for it.
 import argparse
 import json
 import os
@@ -73,6 +73,15 @@ class File(unittest.TestCase):
         self.assertEqual((ran.returncode, len(lines)), (BEATEN if beaten else 0, 3 + beaten), ran.stderr)
         self.assertNotIn("left out", self.explained(self.file)[1])
 
+    def test_bench_tunes_for_given_shapes(self):
+        shape = "rmsnorm rows=16 n=1024 BF16"
+        ran = bench("--shape", shape, "--shape", shape, "--tune", self.file, LIBSPARK_KERNEL="*__plain")
+        lines = self.file.read_text().splitlines()
+        self.assertEqual(lines[:3], self.head())
+        self.assertEqual(len(lines), 3 + ("the library chooses" in ran.stderr), "one entry for both")
+        self.assertTrue(all(f" {shape}: " in line for line in lines[3:]))
+        self.assertNotIn("left out", self.explained(self.file)[1])
+
     def test_a_file_for_others_is_left_out_with_a_warning(self):
         for place, change, word in ((1, "library 9.9.9 0", "library"), (2, "chip 12.0, 1 SMs, Another", "chip")):
             lines = self.head()
@@ -83,22 +92,50 @@ class File(unittest.TestCase):
             self.assertIn(f"is for another {word} and is left out", said)
 
     def test_other_files_are_refused(self):
-        self.refused(self.folder / "missing", f"{self.folder}/missing cannot be opened as a plain file")
-        self.refused(self.folder, f"{self.folder} cannot be read")
+        missing = self.folder / "missing"
+        self.refused(missing, f"No such file or directory: {missing}")
+        self.refused(self.folder, f"Is a directory: {self.folder}")
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)
-        self.refused(pipe, f"{pipe} cannot be opened as a plain file")
+        self.refused(pipe, f"not a plain file: {pipe}")
         self.write(self.head() + ["x" * (1 << 20)])
-        self.refused(self.file, f"{self.file} has more than 1048576 bytes")
+        self.refused(self.file, f"more than 1048576 bytes: {self.file}")
         self.file.write_bytes(bytes(range(256)) * 16)
-        self.refused(self.file, f"line 1 of {self.file} is not what spark-bench --tune writes")
+        self.refused(self.file, "line 1 is not the first of a tuning file; "
+                                f"a file of spark-bench --tune wanted: {self.file}")
         self.write(self.head() + ["0123456789abcdef no_such_kernel"])
-        self.refused(self.file, f"line 4 of {self.file} is not what spark-bench --tune writes")
+        self.refused(self.file, "line 4 names no kernel of this library; "
+                                f"a file of spark-bench --tune wanted: {self.file}")
+
+    def test_a_file_of_the_description_comes_before_the_variable(self):
+        self.write(["libspark tuning 1", "library of another", "chip of another"])
+        for variable in ("", str(self.folder / "missing")):
+            ran = subprocess.run([sys.executable, "-c", DESCRIBED, ARGS.library, self.file], text=True, timeout=60,
+                                 env=os.environ | {"LIBSPARK_TUNE": variable, "LIBSPARK_LOG": "warn"},
+                                 capture_output=True)
+            self.assertEqual(ran.stderr.count(f"{self.file} is for another library and is left out"), 1, ran.stderr)
+            said = f"LIBSPARK_TUNE: No such file or directory: {variable}" if variable else ""
+            self.assertEqual(ran.stdout.splitlines(), ["0 ", f"{INVALID_VALUE if variable else 0} {said}"])
+
+
+INVALID_VALUE = 1014
+# Makes two offline contexts, of which the first names the file itself, and prints what comes of them.
+DESCRIBED = """
+import ctypes, struct, sys
+library, path = ctypes.CDLL(sys.argv[1]), sys.argv[2].encode()
+held = ctypes.create_string_buffer(path)
+for size in (len(path), 0):
+    desc = struct.pack("=IIiIQQQ", 40, 0, 0, 120, 0, ctypes.addressof(held), size)
+    error = ctypes.create_string_buffer(struct.pack("=I", 1044), 1044)
+    status = library.spark_context_create(desc, ctypes.byref(ctypes.c_void_p()), error)
+    print(status, error.raw[20:].split(b"\\0")[0].decode())
+"""
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--bench", required=True)
     parser.add_argument("--emu", required=True)
+    parser.add_argument("--library", required=True)
     ARGS, rest = parser.parse_known_args()
     unittest.main(argv=[sys.argv[0], *rest])

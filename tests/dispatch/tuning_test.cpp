@@ -44,9 +44,12 @@ struct File {
     std::vector<Tuned> tuned;
     uint32_t count = 0, line = 0;
     TuningIs is;
+    std::string wrong;
 
     explicit File(const std::string& text) : tuned(text.size() + 1) {
-        is = read_tuning(text, US, KERNELS, tuned.data(), count, line);
+        const TuningVerdict verdict = read_tuning(text, US, KERNELS, tuned.data(), count);
+        is = verdict.is, line = verdict.line;
+        if (verdict.wrong) wrong = verdict.wrong;
     }
 };
 
@@ -77,24 +80,39 @@ void a_file_for_others_is_left_out(void**) {
 
 void what_spark_bench_does_not_write_is_damaged(void**) {
     const std::string sound = entry(7, FIRST.name);
-    const std::string bad[] = {"",
-                               "\n",
-                               "libspark tuning 2\n",
-                               HEAD.substr(0, HEAD.size() - 1),
-                               "\x7f"
-                               "ELF" +
-                                   HEAD,
-                               HEAD + "\n",
-                               HEAD + sound + sound,
-                               HEAD + sound.substr(0, sound.size() - 1),
-                               HEAD + entry(7, "gemm_test__unknown"),
-                               HEAD + "7 gemm_test__first\n",
-                               HEAD + "000000000000000G gemm_test__first\n",
-                               HEAD + "0000000000000007  gemm_test__first\n",
-                               HEAD + "0000000000000007\tgemm_test__first\n",
-                               HEAD + std::string(64, '\0') + "\n"};
-    for (const std::string& text : bad) assert_true(File(text).is == TuningIs::damaged);
-    assert_int_equal(File(HEAD + sound + "?\n").line, 5);
+    const std::string no_problem = "does not begin with a problem's 16 digits and a space";
+    const struct {
+        std::string text;
+        uint32_t line;
+        std::string wrong;
+    } bad[] = {
+        {"", 1, "is not the first of a tuning file"},
+        {"\n", 1, "is not the first of a tuning file"},
+        {"libspark tuning 2\n", 1, "is not the first of a tuning file"},
+        {"\x7f"
+         "ELF" +
+             HEAD,
+         1, "is not the first of a tuning file"},
+        {"libspark tuning 1\n", 2, "does not name a library"},
+        {HEAD.substr(0, HEAD.size() - 1), 3, "does not name a chip"},
+        {HEAD + "\n", 4, no_problem},
+        {HEAD + "7 gemm_test__first\n", 4, no_problem},
+        {HEAD + "000000000000000G gemm_test__first\n", 4, no_problem},
+        {HEAD + "0000000000000007\tgemm_test__first\n", 4, no_problem},
+        {HEAD + std::string(64, '\0') + "\n", 4, no_problem},
+        {HEAD + sound + "?\n", 5, no_problem},
+        {HEAD + "0000000000000007  gemm_test__first\n", 4, "names no kernel of this library"},
+        {HEAD + entry(7, "gemm_test__unknown"), 4, "names no kernel of this library"},
+        {HEAD + sound.substr(0, sound.size() - 1), 4, "has no end"},
+        {HEAD + entry(9, FIRST.name) + sound + entry(8, FIRST.name) + sound + sound, 7,
+         "names a problem that an earlier line names"},
+    };
+    for (const auto& [text, line, wrong] : bad) {
+        const File file(text);
+        assert_true(file.is == TuningIs::damaged);
+        assert_int_equal(file.line, line);
+        assert_string_equal(file.wrong.c_str(), wrong.c_str());
+    }
 }
 
 // Whatever is done to a file, entries that come out name kernels that there are.

@@ -36,6 +36,14 @@ void priorities_and_events_without_a_time(void**) {
     expect(SPARK_ERR_INVALID_VALUE, [&] { untimed.since(timed); });
 }
 
+void a_tuning_file_of_a_context(void**) {
+    const auto missing = thrown([] { spark::context(0, std::string_view("/no/such/file?", 13)); });
+    assert_true(missing && missing->status() == SPARK_ERR_INVALID_VALUE);
+    assert_true(std::strstr(missing->what(), "desc.tuning_path: No such file or directory: /no/such/file"));
+    expect(SPARK_ERR_INVALID_VALUE, [] { spark::context::offline(120, "/dev/null"); });
+    spark::context::offline(120, "");
+}
+
 void pinned_memory_there_and_back(void**) {
     Fixture f;
     spark::pinned<float> there(f.ctx, COUNT), back(f.ctx, COUNT);
@@ -152,6 +160,7 @@ void peers_on_one_device(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(priorities_and_events_without_a_time),
+        cmocka_unit_test(a_tuning_file_of_a_context),
         cmocka_unit_test(pinned_memory_there_and_back),
         cmocka_unit_test(a_recorded_copy_reads_pinned_memory_at_every_launch),
         cmocka_unit_test(allocation_in_stream_order),

@@ -7,6 +7,8 @@ SCALARS = {"uint8_t": 1, "char": 1, "uint16_t": 2,
            "int32_t": 4, "uint32_t": 4, "float": 4, "int64_t": 8, "uint64_t": 8, "double": 8,
            "spark_devptr": 8, "spark_stream": 8, "spark_event": 8, "spark_graph": 8}
 NODE = "SPARK_0.1"
+# Structures that begin with their size and may grow at their end: docs/abi.md.
+GROWS = r"spark_(?:\w+_args|exec|op_info|error|device_info|(?:context|stream|event|graph)_desc)"
 
 
 def plain(header):
@@ -100,7 +102,7 @@ def broken_lines(old, new):
         for line in text.splitlines():
             if line.startswith(("struct", "enum")):
                 owner = line.split()[1]
-                line = line if line.startswith("enum") or not owner.endswith("_args") else "struct " + owner
+                line = "struct " + owner if re.fullmatch(GROWS, owner) else line
             out.append((owner, line))
         return out
     have = set(keyed(new))

@@ -3,9 +3,13 @@
 package spark
 
 // #include <spark.h>
+// #include <stdlib.h>
 import "C"
 
-import "sync"
+import (
+	"sync"
+	"unsafe"
+)
 
 // Context is a context of the library on one device. It ends when it is closed and all that was made in it is.
 type Context struct {
@@ -74,24 +78,44 @@ func deviceInfo(info *C.spark_device_info) DeviceInfo {
 	}
 }
 
-// NewContext makes a context on the device with this number, in the device's primary context.
-func NewContext(device int) (*Context, error) {
-	return newContext(C.spark_context_desc{device: C.int32_t(device)})
+// ContextOptions say what a context is like; the zero value is that of NewContext(0).
+type ContextOptions struct {
+	Device      int    // its number
+	OfflineArch Arch   // without a device, for this one: the context answers Query, Explain and Kernels
+	CUContext   uint64 // a CUcontext of other software, given as an integer; 0 is the device's primary context
+
+	// Tuning is the path of a tuning file, read once, when the context is made; without one that of LIBSPARK_TUNE
+	// counts. One for another chip or library is left out, with a warning in the log.
+	Tuning string
 }
+
+// NewContext makes a context on the device with this number, in the device's primary context.
+func NewContext(device int) (*Context, error) { return NewContextWith(ContextOptions{Device: device}) }
 
 // NewOfflineContext makes a context without a device: it answers Query, Explain and Kernels.
 func NewOfflineContext(arch Arch) (*Context, error) {
-	return newContext(C.spark_context_desc{offline_arch: C.uint32_t(arch)})
+	return NewContextWith(ContextOptions{OfflineArch: arch})
 }
 
 // NewContextIn makes a context inside a CUcontext of other software, given as an integer. That must be a context of the
 // device, and outlive all that is made here.
 func NewContextIn(device int, cuContext uint64) (*Context, error) {
-	return newContext(C.spark_context_desc{device: C.int32_t(device), cu_context: C.uint64_t(cuContext)})
+	return NewContextWith(ContextOptions{Device: device, CUContext: cuContext})
 }
 
-func newContext(desc C.spark_context_desc) (*Context, error) {
-	desc.struct_size = C.sizeof_spark_context_desc
+// NewContextWith makes a context with a tuning file, or as its options say otherwise. A file that is missing or damaged
+// is an ErrInvalidValue.
+func NewContextWith(options ContextOptions) (*Context, error) {
+	path := C.CString(options.Tuning) // which, unlike a string of Go, does not move
+	defer C.free(unsafe.Pointer(path))
+	desc := C.spark_context_desc{
+		struct_size:       C.sizeof_spark_context_desc,
+		device:            C.int32_t(options.Device),
+		offline_arch:      C.uint32_t(options.OfflineArch),
+		cu_context:        C.uint64_t(options.CUContext),
+		tuning_path:       C.uint64_t(uintptr(unsafe.Pointer(path))),
+		tuning_path_bytes: C.uint64_t(len(options.Tuning)),
+	}
 	var raw *C.spark_context
 	err := check(func(err *C.spark_error) C.spark_status { return C.spark_context_create(&desc, &raw, err) })
 	if err != nil {

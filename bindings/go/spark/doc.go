@@ -33,6 +33,7 @@
 // Copies from and to Pinned memory run beside the host: WriteAsync and ReadAsync of a Buffer. NewBufferAsync and
 // CloseAsync allocate in the order of a stream. StreamOptions and EventOptions describe streams and events, CaptureIn
 // takes a mode, Update records a graph again in place and says whether that fits, CopyFromPeer copies between contexts.
+// ContextOptions name a tuning file.
 //
 // # Goroutines
 //

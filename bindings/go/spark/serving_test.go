@@ -35,6 +35,19 @@ func bytesOn(x *Buffer[uint32], value byte) func(*Stream) error {
 	return func(stream *Stream) error { return x.Fill(stream, value) }
 }
 
+func TestATuningFileOfAContext(t *testing.T) {
+	_, err := NewContextWith(ContextOptions{Tuning: "/no/such/file"})
+	said := refused(t, err, ErrInvalidValue)
+	if !strings.HasSuffix(said.Message, "No such file or directory: /no/such/file") {
+		t.Errorf("the error is %#v", said)
+	}
+	_, err = NewContextWith(ContextOptions{OfflineArch: SM120, Tuning: "/dev/null"})
+	refused(t, err, ErrInvalidValue)
+	_, err = NewContextWith(ContextOptions{OfflineArch: SM120, Tuning: "/dev/\x00null"})
+	refused(t, err, ErrInvalidValue)
+	ends(t, must(NewContextWith(ContextOptions{OfflineArch: SM120})))
+}
+
 func TestPrioritiesAndEventsWithoutATime(t *testing.T) {
 	ctx, stream, _ := urgent(t)
 	_, err := ctx.NewStreamWith(StreamOptions{Priority: 1})

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import os
 import struct
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Protocol, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Protocol, Tuple, Union
 from weakref import WeakSet, WeakValueDictionary
+
+import numpy as np
 
 from . import sparkc
 from .codes import Status
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
     from .stream import Stream
 
 LEGACY = 1  # the legacy default stream, as the library and DLPack number it
-_DESC = struct.Struct("=IIiIQ")  # spark_context_desc
+_DESC = struct.Struct("=IIiIQQQ")  # spark_context_desc
+PathLike = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 
 _living: WeakSet[Context] = WeakSet()
@@ -74,13 +78,16 @@ def device_info(device: int = 0) -> DeviceInfo:
 
 class Context:
     """A context of the library on one device, in the device's primary context unless another CUcontext is given.
+    `tuning` is the path of a tuning file, which is read once, here; without one that of LIBSPARK_TUNE counts.
 
     Streams, arrays and graphs keep their context alive. `close`, or the end of a `with` block, ends them all at once:
     it waits for their work, and their later use is an error.
     """
 
-    def __init__(self, device: int = 0, *, cu_context: int = 0, offline_arch: int = 0) -> None:
-        desc = bytearray(_DESC.pack(_DESC.size, 0, device, offline_arch, cu_context))
+    def __init__(self, device: int = 0, *, cu_context: int = 0, offline_arch: int = 0,
+                 tuning: Optional[PathLike] = None) -> None:
+        path = np.frombuffer(b"" if tuning is None else os.fsencode(tuning), np.uint8)
+        desc = bytearray(_DESC.pack(_DESC.size, 0, device, offline_arch, cu_context, path.ctypes.data, path.nbytes))
         self.handle = sparkc.spark_context_create(desc)
         self.device = device
         self.frees = 0  # counts what was ended by hand: whoever holds addresses and handles looks again when it moves
@@ -94,9 +101,9 @@ class Context:
         _living.add(self)
 
     @classmethod
-    def offline(cls, arch: int) -> Context:
+    def offline(cls, arch: int, *, tuning: Optional[PathLike] = None) -> Context:
         """A context without a device (120, 121, or 90 for testing): it answers query, explain and kernels."""
-        return cls(offline_arch=arch)
+        return cls(offline_arch=arch, tuning=tuning)
 
     @property
     def info(self) -> DeviceInfo:

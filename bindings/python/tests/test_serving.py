@@ -2,6 +2,7 @@
 """What serving needs beside operators: priorities, events without a time, pinned memory and copies that do not wait,
 allocation in stream order, modes of capture, updates of a graph, peers."""
 import gc
+import pathlib
 import threading
 import unittest
 import weakref
@@ -49,6 +50,19 @@ class Serving(OnDevice):
     def lost(self, before):
         """How many large arrays are missing from the free memory of before."""
         return round((before - self.ctx.memory()[0]) / LARGE)
+
+
+class Tuned(Serving):
+    def test_a_tuning_file_of_a_context(self):
+        missing = pathlib.Path("/no/such/file")
+        for path in (missing, str(missing), bytes(missing)):
+            with self.refused(Status.INVALID_VALUE) as refused:
+                Context(tuning=path)
+            self.assertIn(f"No such file or directory: {missing}", refused.error.message)
+        with self.refused(Status.INVALID_VALUE) as refused:
+            Context.offline(120, tuning="/dev/null")
+        self.assertIn("line 1", refused.error.message)
+        Context.offline(120, tuning="").close()
 
 
 class Queues(Serving):

@@ -30,23 +30,40 @@ pub const Context = struct {
     /// What ended handles hold: the library refuses it.
     pub const ended: Context = .{ .raw = null };
 
+    pub const Options = struct {
+        device: i32 = 0,
+        /// Without a device, for this compute capability (120, 121).
+        offline_arch: u32 = 0,
+        /// A CUcontext of other software, as an integer; 0 is the device's primary context.
+        cu_context: u64 = 0,
+        /// The path of a tuning file, read once, when the context is made; without one that of LIBSPARK_TUNE counts.
+        /// One for another chip or library is left out, with a warning in the log; one that is missing or damaged is
+        /// refused.
+        tuning: []const u8 = "",
+    };
+
     /// In the primary context of the device with this number.
     pub fn init(device: i32, said: ?*Diagnostics) Error!Context {
-        return make(.{ .device = device }, said);
+        return initWith(.{ .device = device }, said);
     }
 
     /// Without a device, for a compute capability without its dot (120, 121): it answers `query`, `explain` and
     /// `kernels`.
     pub fn offline(arch: u32, said: ?*Diagnostics) Error!Context {
-        return make(.{ .offline_arch = arch }, said);
+        return initWith(.{ .offline_arch = arch }, said);
     }
 
-    /// As C describes it: inside a CUcontext of other software, for one.
-    pub fn make(desc: c.spark_context_desc, said: ?*Diagnostics) Error!Context {
-        var full = desc;
-        full.struct_size = @sizeOf(c.spark_context_desc);
+    pub fn initWith(options: Options, said: ?*Diagnostics) Error!Context {
+        const desc: c.spark_context_desc = .{
+            .struct_size = @sizeOf(c.spark_context_desc),
+            .device = options.device,
+            .offline_arch = options.offline_arch,
+            .cu_context = options.cu_context,
+            .tuning_path = @intFromPtr(options.tuning.ptr),
+            .tuning_path_bytes = options.tuning.len,
+        };
         var raw: ?*c.spark_context = null;
-        try check(c.spark_context_create(&full, &raw, target(said)));
+        try check(c.spark_context_create(&desc, &raw, target(said)));
         return .{ .raw = raw };
     }
 

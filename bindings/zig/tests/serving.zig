@@ -38,6 +38,18 @@ const Bench = struct {
     }
 };
 
+test "a tuning file of a context" {
+    var said: spark.Diagnostics = .{};
+    try std.testing.expectError(error.InvalidValue, spark.Context.initWith(.{ .tuning = "/no/such/file" }, &said));
+    try std.testing.expect(std.mem.endsWith(u8, said.message(), "No such file or directory: /no/such/file"));
+    try std.testing.expectError(
+        error.InvalidValue,
+        spark.Context.initWith(.{ .offline_arch = 120, .tuning = "/dev/null" }, &said),
+    );
+    var untuned: spark.Context = try .initWith(.{ .offline_arch = 120 }, null);
+    untuned.deinit();
+}
+
 test "priorities, and events without a time" {
     var bench: Bench = try .init();
     defer bench.deinit();

@@ -246,6 +246,8 @@ pub struct spark_context_desc {
     pub device: i32,
     pub offline_arch: u32,
     pub cu_context: u64,
+    pub tuning_path: u64,
+    pub tuning_path_bytes: u64,
 }
 pub const SPARK_STREAM_NONE: spark_stream_flag = 0;
 pub const SPARK_STREAM_BLOCKING: spark_stream_flag = 1;

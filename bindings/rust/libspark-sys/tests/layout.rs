@@ -129,12 +129,14 @@ fn spark_device_info_layout() {
 
 #[test]
 fn spark_context_desc_layout() {
-    layout!(spark_context_desc, 24,
+    layout!(spark_context_desc, 40,
         struct_size 0, 4;
         flags 4, 4;
         device 8, 4;
         offline_arch 12, 4;
         cu_context 16, 8;
+        tuning_path 24, 8;
+        tuning_path_bytes 32, 8;
     );
 }
 

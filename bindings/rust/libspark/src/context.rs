@@ -7,6 +7,8 @@ use crate::{ordered, Error, Status};
 use libspark_sys as sys;
 use std::any::Any;
 use std::mem::size_of;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 /// A context of the library on one device. A clone is the same context; it ends with the last thing made in it.
@@ -100,15 +102,60 @@ impl From<&sys::spark_device_info> for DeviceInfo {
     }
 }
 
+/// What a context is like: `ContextOptions::new().tuning("my-card.tuning")`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContextOptions {
+    device: i32,
+    arch: u32,
+    cu_context: u64,
+    tuning: PathBuf,
+}
+
+impl ContextOptions {
+    /// Those of `Context::new(0)`.
+    pub fn new() -> ContextOptions {
+        ContextOptions::default()
+    }
+
+    /// The device with this number.
+    pub fn device(mut self, device: i32) -> ContextOptions {
+        self.device = device;
+        self
+    }
+
+    /// No device: the context answers `query`, `explain` and `kernels` for this one.
+    pub fn offline(mut self, arch: Arch) -> ContextOptions {
+        self.arch = arch.0;
+        self
+    }
+
+    /// A tuning file, read once, when the context is made; without one that of `LIBSPARK_TUNE` counts. One for another
+    /// chip or library is left out, with a warning in the log; one that is missing or damaged is refused with
+    /// `INVALID_VALUE`.
+    pub fn tuning(mut self, path: impl Into<PathBuf>) -> ContextOptions {
+        self.tuning = path.into();
+        self
+    }
+
+    /// A CUcontext of other software, given as an integer.
+    ///
+    /// # Safety
+    /// It is a context of the device, and lives until everything made in the new context is gone.
+    pub unsafe fn cu_context(mut self, cu_context: u64) -> ContextOptions {
+        self.cu_context = cu_context;
+        self
+    }
+}
+
 impl Context {
     /// A context on the device with this number, in the device's primary context.
     pub fn new(device: i32) -> Result<Context> {
-        Context::make(sys::spark_context_desc { device, ..Default::default() })
+        Context::with(&ContextOptions::new().device(device))
     }
 
     /// A context without a device: it answers `query`, `explain` and `kernels`.
     pub fn offline(arch: Arch) -> Result<Context> {
-        Context::make(sys::spark_context_desc { offline_arch: arch.0, ..Default::default() })
+        Context::with(&ContextOptions::new().offline(arch))
     }
 
     /// A context inside a CUcontext of other software, given as an integer.
@@ -116,13 +163,24 @@ impl Context {
     /// # Safety
     /// `cu_context` is a context of `device`, and lives until everything made from the result is gone.
     pub unsafe fn from_raw(device: i32, cu_context: u64) -> Result<Context> {
-        Context::make(sys::spark_context_desc { device, cu_context, ..Default::default() })
+        // SAFETY: what is asked of the caller is asked of ours.
+        Context::with(&unsafe { ContextOptions::new().device(device).cu_context(cu_context) })
     }
 
-    fn make(desc: sys::spark_context_desc) -> Result<Context> {
-        let desc = sys::spark_context_desc { struct_size: size_of::<sys::spark_context_desc>() as u32, ..desc };
+    /// A context with a tuning file, or as its options say otherwise.
+    pub fn with(options: &ContextOptions) -> Result<Context> {
+        let path = options.tuning.as_os_str().as_bytes();
+        let desc = sys::spark_context_desc {
+            struct_size: size_of::<sys::spark_context_desc>() as u32,
+            device: options.device,
+            offline_arch: options.arch,
+            cu_context: options.cu_context,
+            tuning_path: path.as_ptr() as u64,
+            tuning_path_bytes: path.len() as u64,
+            ..Default::default()
+        };
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the pointers live for the call.
+        // SAFETY: the pointers, and the path, live for the call.
         check(|err| unsafe { sys::spark_context_create(&desc, &mut raw, err) })?;
         let (captures, deferred, expected) = Default::default();
         let shared = Shared { raw, captures, deferred, expected };

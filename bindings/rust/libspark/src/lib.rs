@@ -44,6 +44,7 @@
 //! [`DeviceBuffer::read_async`]. [`DeviceBuffer::uninit_async`] and [`DeviceBuffer::free_async`] allocate in the order
 //! of a stream. [`StreamOptions`], [`EventOptions`] and [`CaptureMode`] describe streams, events and captures,
 //! [`Graph::update`] changes a graph in place, and [`DeviceBuffer::copy_from_peer`] copies between devices.
+//! [`ContextOptions`] name a tuning file.
 //!
 //! # Beside other software
 //!
@@ -75,7 +76,7 @@ mod stream;
 mod tensor;
 
 pub use call::OpInfo;
-pub use context::{device_count, device_info, Arch, Context, DeviceInfo};
+pub use context::{device_count, device_info, Arch, Context, ContextOptions, DeviceInfo};
 pub use element::{Bool8, E2M1x2, E2M3x4, E3M2x4, Element, I4x2, Tf32, U4x2, BF16, E4M3, E5M2, F16, UE4M3, UE8M0};
 pub use error::{Error, Result};
 pub use event::{Event, EventOptions};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What serving needs beside operators: priorities, events without a time, pinned memory and copies that do not wait,
 //! allocation in stream order, modes of capture (all threads: alone.rs), updates of a graph, peers.
-use libspark::{CaptureMode, Context, DeviceBuffer, Error, Event, EventOptions, PinnedBuffer, Result, Status};
-use libspark::{Stream, StreamOptions};
+use libspark::{Arch, CaptureMode, Context, ContextOptions, DeviceBuffer, Error, Event, EventOptions, PinnedBuffer};
+use libspark::{Result, Status, Stream, StreamOptions};
 
 const COUNT: usize = 1024;
 
@@ -23,6 +23,17 @@ fn counted(ctx: &Context) -> Result<PinnedBuffer<u32>> {
     let mut made = PinnedBuffer::zeroed(ctx, COUNT)?;
     made.as_mut_slice()?.iter_mut().zip(1..).for_each(|(value, i)| *value = i);
     Ok(made)
+}
+
+#[test]
+fn a_tuning_file_of_a_context() {
+    let missing = ContextOptions::new().device(0).tuning("/no/such/file");
+    let error = Context::with(&missing).err().unwrap();
+    assert_eq!(error.status(), Status::INVALID_VALUE);
+    assert!(error.to_string().contains("No such file or directory: /no/such/file"), "{error}");
+    let offline = ContextOptions::new().offline(Arch::SM_120);
+    assert!(Context::with(&offline.clone().tuning("/dev/null")).is_err(), "no line at all");
+    assert!(Context::with(&offline.tuning("")).is_ok());
 }
 
 #[test]
