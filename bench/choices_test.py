@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# spark-bench on the emulator: what it says of rivals and of drawn shapes. Times mean little there; a kernel that takes
-# an element at a time is slower than one that takes eight all the same.
+# spark-bench on the emulator: what it says of rivals, of given and of drawn shapes. Times mean little there; a kernel
+# that takes an element at a time is slower than one that takes eight all the same.
 import argparse
 import json
 import os
@@ -14,6 +14,15 @@ from pathlib import Path
 
 ARGS = None
 BEATEN = 3
+# At least one of each operator that has rows, with each of its words.
+SHAPES = ["gemm m=3 n=64 k=64 F16 tt", "gemm m=8 n=64 k=64 BF16 nn", "attention b=2 q=1 k=64 h=4/2 d=64 BF16",
+          "attention b=1 q=9 k=64 h=2/1 d=64 F16 causal batch-invariant", "rmsnorm rows=3 n=64 F32 +residual",
+          "l2norm rows=3 n=64 BF16", "layernorm rows=3 n=64 F16 +residual", "softmax rows=3 n=100 F32",
+          "rope tokens=3 heads=2 d=32 BF16", "activation rows=3 n=64 BF16 gelu",
+          "glu rows=3 n=64 BF16 gelu_tanh packed", "glu rows=3 n=64 BF16 silu", "add rows=3 n=64 BF16 in place",
+          "embedding tokens=3 vocabulary=9 width=64 BF16", "cast rows=3 n=64 F32 to BF16 transposed",
+          "cast rows=3 n=64 BF16 to F16", "dequantize rows=3 n=64 Q4_1 to F16", "sample rows=2 v=100 F32 greedy",
+          "sample rows=2 v=100 BF16 k=5 p=0.9"]
 
 
 def bench(*words, **environment):
@@ -38,6 +47,32 @@ class Bench(unittest.TestCase):
         code, said, text = bench("--only", "rmsnorm", LIBSPARK_KERNEL="*__plain")
         self.assertEqual(code, 0, said)
         self.assertFalse(any("best" in row or "beaten" in row for row in json.loads(text)["rows"]))
+
+    def test_rows_of_given_shapes_bear_their_words(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("# a note\n\n  " + "\n".join(SHAPES[1:]) + "\n")
+            file.flush()
+            code, said, text = bench("--shape", SHAPES[0], "--shapes", file.name)
+        self.assertEqual(code, 0, said)
+        rows = [f"{row['name']} {row['shape']}" for row in json.loads(text)["rows"] if row["shape"]]
+        self.assertEqual(rows, SHAPES)
+
+    def test_other_shapes_are_refused(self):
+        for shape, why in (("", "an operator is missing"), ("conv n=3", "there are no rows of conv"),
+                           ("gemm m=3 n=64 BF16 tn", "k=NUMBER is missing"),
+                           ("gemm m=3 n=64 k=6x BF16 tn", "k=6x is not a number from 1"),
+                           ("gemm m=0 n=64 k=64 BF16 tn", "m=0 is not a number from 1"),
+                           ("gemm m=3 n=64 k=64 tn", "BF16 or F16 or F32 is missing"),
+                           ("gemm m=3 n=64 k=64 BF16 tn tn", "tn is not a word of this operator's rows"),
+                           ("l2norm rows=2 n=64 F32 +residual", "+residual is not a word of this operator's rows"),
+                           ("attention b=1 q=1 k=64 h=4 d=64 BF16", "h=HEADS/KV_HEADS is missing"),
+                           ("cast rows=2 n=8 F32 to FP8", "FP8 is not BF16, F16 or F32")):
+            code, said, _ = bench("--shape", shape)
+            self.assertEqual(code, 1)
+            self.assertTrue(said.startswith(f'spark-bench: shape "{shape}": {why}'), said)
+        self.assertEqual(bench("--shape", "gemm m=3 n=64 k=64 F32 tn")[0], 1)  # which the library says
+        self.assertEqual(bench("--shapes", "/no/such/file")[:2], (1, "spark-bench: /no/such/file cannot be read\n"))
+        self.assertEqual(bench("--shapes", "/dev/null")[:2], (1, "spark-bench: /dev/null names no shape\n"))
 
     def drawn(self, seed, count):
         code, said, text = bench("--choices", str(seed), str(count))

@@ -3,7 +3,7 @@
 #include "items.h"
 
 #include "ceilings.h"
-#include "problems.h"
+#include "shapes.h"
 
 #include <algorithm>
 
@@ -112,8 +112,13 @@ static void add_tables_and_samples(Rows& rows) {
     for (int32_t k : {0, 50}) sample(rows, 256, 128256, SPARK_DTYPE_F32, k, k == 0 ? 0 : 0.9f);
 }
 
-std::vector<Item> operator_items(Buffers& buffers, bool small, const std::string& only, bool rivals) {
+std::vector<Item> operator_items(Buffers& buffers, bool small, const std::string& only, bool rivals,
+                                 const std::vector<std::string>& shapes) {
     Rows rows{buffers, only, rivals, false, {}};
+    if (!shapes.empty()) {
+        for (const std::string& shape : shapes) add_shape(rows, shape);
+        return std::move(rows.items);
+    }
     if (small) { // a look at the mechanism where a card is not at hand: the figures mean nothing there
         gemm(rows, 128, 128, 64, SPARK_DTYPE_BF16, "tn");
         rmsnorm(rows, 16, 1024, SPARK_DTYPE_BF16, false);

@@ -44,7 +44,9 @@ bool beaten(const Item& item);
 // The loops, and the driver's own copy from device to device: the faster of what one can hold a streaming kernel
 // against.
 std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool small);
-// Every operator's rows whose name or shape contains `only`; throws std::runtime_error with the library's sentence.
-std::vector<Item> operator_items(Buffers& buffers, bool small, const std::string& only, bool rivals);
+// Every operator's rows, or those of the shapes that are given (shapes.h), as far as name or shape contain `only`;
+// throws std::runtime_error with the library's sentence.
+std::vector<Item> operator_items(Buffers& buffers, bool small, const std::string& only, bool rivals,
+                                 const std::vector<std::string>& shapes);
 
 } // namespace bench

@@ -4,6 +4,7 @@
 #include "ceilings.h"
 #include "choices.h"
 #include "report.h"
+#include "shapes.h"
 #include "timer.h"
 #include "tune.h"
 
@@ -22,18 +23,23 @@ struct Settings {
     double sample_ms = 4; // launches are repeated within a sample until it lasts about so long
     bool small = false, rivals = false;
     std::string json, only, tune;
+    std::vector<std::string> shapes;
     bench::Draw draw;
 };
 
 const char* const HELP =
-    "spark-bench [--rounds N] [--only TEXT] [--rivals] [--tune FILE] [--small] [--json FILE]\n"
+    "spark-bench [--rounds N] [--only TEXT] [--shape TEXT]... [--shapes FILE] [--rivals] [--tune FILE] [--small]\n"
+    "            [--json FILE]\n"
     "spark-bench --choices SEED N [--seconds S] [--explain] [--only TEXT] [--small] --json FILE\n"
     "Measures the card's ceilings and every operator in turn and prints a table.\n"
     "  --rounds N   samples per row, interleaved; the table shows medians (25)\n"
     "  --only TEXT  rows whose name or shape contains TEXT, and the ceilings\n"
+    "  --shape TEXT, --shapes FILE\n"
+    "               these rows instead, in the words of the table: \"gemm m=16 n=4096 k=4096 BF16 tn\"; a file has\n"
+    "               one a line, and notes in lines that begin with #. With --tune: what to tune for\n"
     "  --rivals     every other legal kernel of each row too, in the same rounds. Exit status 3 where one of\n"
     "               them beats the library's choice by more than 5 % and 0.3 us\n"
-    "  --tune FILE  as --rivals, and FILE gets the kernels that beat the choice, for LIBSPARK_TUNE\n"
+    "  --tune FILE  as --rivals, and FILE gets the kernels that beat the choice (docs/tuning.md)\n"
     "  --choices SEED N\n"
     "               instead: draw N shapes of gemm, attention and row operators that three kernels or more can\n"
     "               compute, and measure all of them; FILE gets a JSON object a line, as they come\n"
@@ -42,6 +48,10 @@ const char* const HELP =
     "  --small      tiny shapes, to try the program on the emulator\n"
     "  --json FILE  write the same figures as JSON\n";
 
+void append(std::vector<std::string>& to, std::vector<std::string> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(to));
+}
+
 bool parse(int argc, char** argv, Settings& s) {
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
@@ -49,6 +59,8 @@ bool parse(int argc, char** argv, Settings& s) {
         if (word == "--rounds" && value) s.rounds = std::max(1, std::atoi(argv[++i]));
         else if (word == "--only" && value) s.only = argv[++i];
         else if (word == "--json" && value) s.json = argv[++i];
+        else if (word == "--shape" && value) s.shapes.push_back(argv[++i]);
+        else if (word == "--shapes" && value) append(s.shapes, bench::read_shapes(argv[++i]));
         else if (word == "--tune" && value) s.tune = argv[++i], s.rivals = true;
         else if (word == "--seconds" && value) s.draw.seconds = std::atof(argv[++i]);
         else if (word == "--small") s.small = true, s.rounds = 3, s.sample_ms = 0;
@@ -59,7 +71,7 @@ bool parse(int argc, char** argv, Settings& s) {
             s.draw.count = std::max(1, std::atoi(argv[++i]));
         } else return false;
     }
-    return s.draw.count == 0 || !s.json.empty();
+    return s.draw.count == 0 || (!s.json.empty() && s.shapes.empty());
 }
 
 int measure_rows(spark_context* ctx, const spark_device_info& device, const Settings& s) {
@@ -71,7 +83,7 @@ int measure_rows(spark_context* ctx, const spark_device_info& device, const Sett
     }
     bench::Buffers buffers(ctx);
     std::vector<bench::Item> items = bench::ceiling_items(ceilings, buffers, s.small);
-    for (bench::Item& item : bench::operator_items(buffers, s.small, s.only, s.rivals))
+    for (bench::Item& item : bench::operator_items(buffers, s.small, s.only, s.rivals, s.shapes))
         items.push_back(std::move(item));
     bench::Timer timer(ctx);
     bench::measure(timer, items, {s.rounds, s.sample_ms, 60, 1.3, true});
@@ -109,13 +121,13 @@ int run(const Settings& settings) {
 } // namespace
 
 int main(int argc, char** argv) {
-    Settings settings;
-    if (!parse(argc, argv, settings)) {
-        const bool help = argc == 2 && !std::strcmp(argv[1], "--help");
-        std::fputs(HELP, help ? stdout : stderr);
-        return help ? 0 : 2;
-    }
     try {
+        Settings settings;
+        if (!parse(argc, argv, settings)) {
+            const bool help = argc == 2 && !std::strcmp(argv[1], "--help");
+            std::fputs(HELP, help ? stdout : stderr);
+            return help ? 0 : 2;
+        }
         return run(settings);
     } catch (const std::exception& failure) {
         std::fprintf(stderr, "spark-bench: %s\n", failure.what());

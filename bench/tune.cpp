@@ -3,6 +3,7 @@
 #include "tune.h"
 
 #include <cstdio>
+#include <set>
 #include <stdexcept>
 
 namespace bench {
@@ -29,6 +30,7 @@ bool write_tuning(const std::string& path, const std::vector<Item>& items) {
     const std::string fresh = path + ".new"; // a reader sees the old file or the whole new one
     FILE* file = std::fopen(fresh.c_str(), "w");
     if (!file) return false;
+    std::set<std::string> written; // a file with two entries for a problem is refused
     bool is_first = true;
     for (const Item& item : items) {
         if (!item.explain) continue;
@@ -37,7 +39,7 @@ bool write_tuning(const std::string& path, const std::vector<Item>& items) {
             std::fprintf(file, "libspark tuning 1\nlibrary %s\nchip %s\n", problem.library.c_str(),
                          problem.chip.c_str());
         is_first = false;
-        if (!beaten(item)) continue;
+        if (!beaten(item) || !written.insert(problem.number).second) continue;
         std::fprintf(file, "%s %s %s %s: %.2f us, not %.2f\n", problem.number.c_str(), best(item).kernel.c_str(),
                      item.name.c_str(), item.shape.c_str(), best(item).median() * 1e3, item.ways[0].median() * 1e3);
     }

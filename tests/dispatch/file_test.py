@@ -73,6 +73,15 @@ class File(unittest.TestCase):
         self.assertEqual((ran.returncode, len(lines)), (BEATEN if beaten else 0, 3 + beaten), ran.stderr)
         self.assertNotIn("left out", self.explained(self.file)[1])
 
+    def test_bench_tunes_for_given_shapes(self):
+        shape = "rmsnorm rows=16 n=1024 BF16"
+        ran = bench("--shape", shape, "--shape", shape, "--tune", self.file, LIBSPARK_KERNEL="*__plain")
+        lines = self.file.read_text().splitlines()
+        self.assertEqual(lines[:3], self.head())
+        self.assertEqual(len(lines), 3 + ("the library chooses" in ran.stderr), "one entry for both")
+        self.assertTrue(all(f" {shape}: " in line for line in lines[3:]))
+        self.assertNotIn("left out", self.explained(self.file)[1])
+
     def test_a_file_for_others_is_left_out_with_a_warning(self):
         for place, change, word in ((1, "library 9.9.9 0", "library"), (2, "chip 12.0, 1 SMs, Another", "chip")):
             lines = self.head()
