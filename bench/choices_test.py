@@ -20,9 +20,10 @@ SHAPES = ["gemm m=3 n=64 k=64 F16 tt", "gemm m=8 n=64 k=64 BF16 nn", "attention 
           "attention b=1 q=9 k=64 h=2/1 d=64 F16 causal batch-invariant", "rmsnorm rows=3 n=64 F32 +residual",
           "l2norm rows=3 n=64 BF16", "layernorm rows=3 n=64 F16 +residual", "softmax rows=3 n=100 F32",
           "rope tokens=3 heads=2 d=32 BF16", "activation rows=3 n=64 BF16 gelu",
-          "glu rows=3 n=64 BF16 gelu_tanh packed", "glu rows=3 n=64 BF16 silu", "add rows=3 n=64 BF16 in place", "embedding tokens=3 vocabulary=9 width=64 BF16",
-          "cast rows=3 n=64 F32 to BF16 transposed", "cast rows=3 n=64 BF16 to F16",
-          "dequantize rows=3 n=64 Q4_1 to F16", "sample rows=2 v=100 F32 greedy", "sample rows=2 v=100 BF16 k=5 p=0.9"]
+          "glu rows=3 n=64 BF16 gelu_tanh packed", "glu rows=3 n=64 BF16 silu", "add rows=3 n=64 BF16 in place",
+          "embedding tokens=3 vocabulary=9 width=64 BF16", "cast rows=3 n=64 F32 to BF16 transposed",
+          "cast rows=3 n=64 BF16 to F16", "dequantize rows=3 n=64 Q4_1 to F16", "sample rows=2 v=100 F32 greedy",
+          "sample rows=2 v=100 BF16 k=5 p=0.9"]
 
 
 def bench(*words, **environment):
