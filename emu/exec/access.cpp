@@ -151,7 +151,7 @@ void note_undefined(Warp& w, Space space, uint64_t address) {
 
 std::string undefined_origin(const Warp& w) {
     if (!w.has_origin) return {};
-    std::string text = "bytes that nobody wrote were loaded by " + w.kernel->infos[w.origin_pc].text + " at " +
+    std::string text = "bytes without a value were loaded by " + w.kernel->infos[w.origin_pc].text + " at " +
                        where(*w.kernel, w.origin_pc) + " from " +
                        (w.origin_space == Space::shared ? "shared" : "global") + " 0x" + hex(w.origin_address);
     if (w.origin_space == Space::global) return text + ", " + w.launch->memory->describe(w.origin_address);

@@ -137,6 +137,7 @@ void Block::start_warp(Warp& w) {
     w.preds[0] = FULL;
     memset(w.undef, 0, (k.slots + k.preds) * 4);
     w.tainted = 0;
+    w.partly.clear();
     if (launch->options.check_undefined)
         for (uint16_t n : k.maybe_undefined) w.set_undefined(n, FULL);
     for (const SpecialReg& s : k.specials) fill_special(w, s.slot, s.which);

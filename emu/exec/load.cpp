@@ -23,7 +23,7 @@ template <class T, int VEC, Space SPACE> Flow load(Warp& w, const Inst& in) {
                                      : visit_global<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
     if (!ok) return Flow::failed;
     if (__builtin_expect(undefined != 0, 0))
-        taint_loaded(w, in, SPACE == Space::shared, undefined, addr, VEC, sizeof(T));
+        taint_loaded(w, in, SPACE == Space::shared, undefined, addr, VEC, sizeof(T), false);
     if (in.order.acquires()) host_fence();
     return Flow::next;
 }
@@ -64,7 +64,7 @@ Flow load_any(Warp& w, const Inst& in) {
             put_bytes(w, in.r[i], l, read_bytes(from + i * bytes, bytes, sign), reg_bytes);
     });
     if (!ok) return Flow::failed;
-    if (undefined) taint_loaded(w, in, space == Space::shared, undefined, addr, vec, bytes);
+    if (undefined) taint_loaded(w, in, space == Space::shared, undefined, addr, vec, bytes, sign);
     if (in.order.acquires()) host_fence();
     return Flow::next;
 }
@@ -78,7 +78,7 @@ Flow load128(Warp& w, const Inst& in) {
     if (!visit_any<false>(w, space, addr, 16, &undefined,
                           [&](int l, const uint8_t* from) { __builtin_memcpy(dst + l, from, 16); }))
         return Flow::failed;
-    if (undefined) taint_loaded(w, in, space == Space::shared, undefined, addr, 1, 16);
+    if (undefined) taint_loaded(w, in, space == Space::shared, undefined, addr, 1, 16, false);
     if (in.order.acquires()) host_fence();
     return Flow::next;
 }

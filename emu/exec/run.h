@@ -15,6 +15,9 @@ void merge_at_join(Warp& w);
 bool choose_fragment(Warp& w);
 uint32_t next_random(uint64_t& state);
 
+// How setp and set combine a comparison with a predicate: Inst::sub & 3.
+enum Combine : uint8_t { COMBINE_NONE, COMBINE_AND, COMBINE_OR, COMBINE_XOR };
+
 // barriers.cpp
 enum class Reduce : uint8_t { none, popc, all, any };
 // bar.sync, bar.arrive, bar.red: threads 0 = all of the block.
@@ -26,10 +29,10 @@ bool barriers_after_exit(Cta& cta);
 bool taint_before(Warp& w, const Inst& in, uint32_t lanes); // false after a report
 bool taint_guard(Warp& w, const Inst& in, uint32_t lanes);
 bool taint_atomic(Warp& w, uint32_t lanes, Space space, const uint64_t* addr, unsigned bytes); // reports; always false
-void taint_select(Warp& w, uint16_t dst, uint16_t a, uint16_t b, uint32_t choose_a, uint32_t pred_number);
 void taint_shuffle(Warp& w, uint16_t dst, uint16_t src, const uint8_t* from_lane);
 void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const uint64_t* addr, unsigned vec,
-                  unsigned bytes);
+                  unsigned bytes, bool sign);
+void taint_stored(Warp& w, const Inst& in, const uint64_t* addr, unsigned vec, unsigned bytes); // in shared memory
 
 std::string undefined_origin(const Warp& w); // access.cpp: where undefined bytes were last loaded from
 // Other blocks run on other threads of the host.

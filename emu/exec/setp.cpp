@@ -48,9 +48,8 @@ int comparison(const Form& form) {
     return -1;
 }
 
-enum Combine : uint8_t { NONE, AND, OR, XOR };
 EMU_INLINE uint32_t combined(uint32_t r, uint32_t c, int how) {
-    return how == AND ? r & c : how == OR ? r | c : how == XOR ? r ^ c : r;
+    return how == COMBINE_AND ? r & c : how == COMBINE_OR ? r | c : how == COMBINE_XOR ? r ^ c : r;
 }
 
 // Writes p and q (q: the complement of the comparison).
@@ -183,10 +182,10 @@ Handler pick_setp(const Form& form, Inst& in) {
     bool unsigned_word = form.mods[0] == "lo" || form.mods[0] == "ls" || form.mods[0] == "hi" || form.mods[0] == "hs";
     if (unsigned_word && (is_float(t) || is_signed(t))) return nullptr;
     in.imm = c;
-    in.sub = uint8_t((form.has("and")   ? AND
-                      : form.has("or")  ? OR
-                      : form.has("xor") ? XOR
-                                        : NONE) |
+    in.sub = uint8_t((form.has("and")   ? COMBINE_AND
+                      : form.has("or")  ? COMBINE_OR
+                      : form.has("xor") ? COMBINE_XOR
+                                        : COMBINE_NONE) |
                      (form.has("ftz") ? 4 : 0));
     if (set) return pick_set(form, in, t);
     switch (t) {
@@ -210,7 +209,6 @@ template <class T> Flow selp(Warp& w, const Inst& in) {
     const void* b = w.regs + size_t(in.r[2]) * 32;
     uint32_t p = w.preds[in.r[3]];
     if (in.flags & Inst::not_src) p = ~p;
-    if (w.tainted) taint_select(w, in.r[0], in.r[1], in.r[2], p, w.kernel->slots + in.r[3]);
     return map_lanes<T>(w, in.r[0], [&](int l) { return (p >> l) & 1 ? get<T>(a, l) : get<T>(b, l); });
 }
 template <class T, class C> Flow slct(Warp& w, const Inst& in) {

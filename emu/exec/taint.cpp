@@ -1,15 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
-// Undefined registers, lane by lane. Only runs while some register is undefined; reports where such a value is used for
-// an address, a predicate that decides something, a store or a matrix product.
+// Undefined bits of registers, lane by lane. Only runs while some register is undefined; reports where such a bit is
+// used for an address, a predicate that decides something, a store or a matrix product.
+#include <algorithm>
+
+#include "../report/report.h"
 #include "run.h"
 
 namespace emu {
 namespace {
+using Bits = RegisterBits;
 
-void assign(Warp& w, uint16_t number, uint32_t lanes, uint32_t undefined) {
+unsigned words_of(const Warp& w, uint16_t number) {
+    return number < w.kernel->slots ? w.kernel->slot_words[number] : 0; // 0: a predicate
+}
+// All bits of a register, in one lane.
+uint64_t all_low(unsigned words) { return words == 0 ? 1 : words == 1 ? UINT32_MAX : UINT64_MAX; }
+uint64_t all_high(unsigned words) { return words == 4 ? UINT64_MAX : 0; }
+
+void fill(Bits& b, uint32_t lanes, unsigned words) {
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        b.low[__builtin_ctz(m)] = all_low(words);
+        b.high[__builtin_ctz(m)] = all_high(words);
+    }
+}
+
+void mark(Warp& w, uint16_t number, uint32_t lanes, uint32_t undefined) {
     uint32_t old = w.undef[number], now = (old & ~lanes) | (undefined & lanes);
     w.undef[number] = now;
     w.tainted += uint32_t(now != 0) - uint32_t(old != 0);
+}
+
+// These lanes are undefined in all bits or in none.
+void assign(Warp& w, uint16_t number, uint32_t lanes, uint32_t undefined) {
+    mark(w, number, lanes, undefined);
+    if (w.partly.empty()) return;
+    auto it = w.partly.find(number);
+    if (it == w.partly.end()) return;
+    if (w.undef[number]) fill(it->second, lanes, words_of(w, number));
+    else w.partly.erase(it);
+}
+
+// These lanes are undefined in these bits.
+void assign_bits(Warp& w, uint16_t number, uint32_t lanes, const Bits& bits) {
+    const unsigned words = words_of(w, number);
+    uint32_t some = 0, part = 0;
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        const unsigned l = unsigned(__builtin_ctz(m));
+        const uint64_t low = bits.low[l] & all_low(words), high = bits.high[l] & all_high(words);
+        some |= uint32_t((low | high) != 0) << l;
+        part |= uint32_t(low != all_low(words) || high != all_high(words)) << l;
+    }
+    assign(w, number, lanes, some);
+    if (!(some & part)) return;
+    auto [it, fresh] = w.partly.try_emplace(number);
+    if (fresh) fill(it->second, FULL, words);
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        const unsigned l = unsigned(__builtin_ctz(m));
+        it->second.low[l] = bits.low[l] & all_low(words);
+        it->second.high[l] = bits.high[l] & all_high(words);
+    }
+}
+
+Bits undefined_bits(const Warp& w, uint16_t number) {
+    Bits bits = {};
+    auto it = w.partly.find(number);
+    if (it == w.partly.end()) {
+        fill(bits, w.undef[number], words_of(w, number));
+        return bits;
+    }
+    for (uint32_t m = w.undef[number]; m; m &= m - 1) {
+        const unsigned l = unsigned(__builtin_ctz(m));
+        bits.low[l] = it->second.low[l];
+        bits.high[l] = it->second.high[l];
+    }
+    return bits;
+}
+
+// Lanes in which one of the low `bytes` bytes of a register is undefined.
+uint32_t undefined_below(const Warp& w, uint16_t number, unsigned bytes) {
+    auto it = w.partly.find(number);
+    if (bytes >= 8 || it == w.partly.end()) return w.undef[number];
+    uint32_t lanes = 0;
+    for (uint32_t m = w.undef[number]; m; m &= m - 1)
+        lanes |= uint32_t((it->second.low[__builtin_ctz(m)] & ((1ull << 8 * bytes) - 1)) != 0) << __builtin_ctz(m);
+    return lanes;
 }
 
 // x ^ x and x - x are 0 whatever x is.
@@ -17,15 +91,151 @@ bool always_zero(const InstInfo& info) {
     return info.src.size() == 2 && info.src[0] == info.src[1] && row_of(info).is(trait::cancels);
 }
 
-bool report_use(Warp& w, uint16_t source, uint32_t lanes) {
+bool report_use(Warp& w, size_t source, uint32_t lanes) {
     const InstInfo& info = w.info();
-    const std::string& name = w.kernel->reg_names[info.src_names[source]];
-    std::string text = "'" + name + "' is used here but was never given a value in this lane";
+    const unsigned lane = unsigned(__builtin_ctz(lanes));
+    const uint16_t number = info.src[source];
+    const Bits bits = undefined_bits(w, number);
+    const bool whole = bits.low[lane] == all_low(words_of(w, number));
+    std::string text = "'" + w.kernel->reg_names[info.src_names[source]] + "' is used here but " +
+                       (whole ? "was never given a value in this lane"
+                              : "its bits 0x" + hex(bits.low[lane]) + " were never given a value in this lane");
     std::string from = undefined_origin(w);
-    report(w, "undefined", __builtin_ctz(lanes), from.empty() ? text : text + "\n  " + from);
+    report(w, "undefined", int(lane), from.empty() ? text : text + "\n  " + from);
     return false;
 }
+
+// --- values of registers of any width ---
+Bits value_of(const Warp& w, uint16_t number) {
+    const unsigned words = words_of(w, number);
+    Bits v = {};
+    for (unsigned l = 0; l < 32; l++) {
+        if (words == 0) v.low[l] = w.preds[number - w.kernel->slots] >> l & 1;
+        else if (words == 1) v.low[l] = w.reg<uint32_t>(number)[l];
+        else v.low[l] = w.reg<uint64_t>(number)[words / 2 * l];
+        if (words == 4) v.high[l] = w.reg<uint64_t>(number)[2 * l + 1];
+    }
+    return v;
+}
+void set_value(Warp& w, uint16_t number, const Bits& v) {
+    const unsigned words = words_of(w, number);
+    if (words == 0) w.preds[number - w.kernel->slots] = 0;
+    for (unsigned l = 0; l < 32; l++) {
+        if (words == 0) w.preds[number - w.kernel->slots] |= uint32_t(v.low[l]) << l;
+        else if (words == 1) w.reg<uint32_t>(number)[l] = uint32_t(v.low[l]);
+        else w.reg<uint64_t>(number)[words / 2 * l] = v.low[l];
+        if (words == 4) w.reg<uint64_t>(number)[2 * l + 1] = v.high[l];
+    }
+}
+
+// Runs an instruction with the undefined bits of its data cleared and set, in every combination of registers: a bit of
+// a result that is made of one bit of each is undefined if and only if it differs. Leaves everything as it was.
+class Trial {
+public:
+    Trial(Warp& w, const Inst& in) : w_(w), in_(in), info_(w.info()), differs_(info_.dst.size()) {
+        for (size_t i = 0; i < info_.src.size(); i++)
+            if (!(info_.choosers >> i & 1) && w.undef[info_.src[i]] && !knows(info_.src[i]))
+                varied_.push_back({info_.src[i], value_of(w, info_.src[i]), undefined_bits(w, info_.src[i])});
+        for (uint16_t d : info_.dst) kept_.push_back(value_of(w, d));
+    }
+    void run() {
+        std::vector<Bits> base;
+        for (uint32_t set = 0; set < 1u << varied_.size(); set++) {
+            for (size_t i = 0; i < varied_.size(); i++) vary(varied_[i], set >> i & 1);
+            in_.fn(w_, in_);
+            for (size_t d = 0; d < info_.dst.size(); d++) {
+                const Bits now = value_of(w_, info_.dst[d]);
+                if (set == 0) base.push_back(now);
+                for (unsigned l = 0; l < 32; l++) {
+                    differs_[d].low[l] |= now.low[l] ^ base[d].low[l];
+                    differs_[d].high[l] |= now.high[l] ^ base[d].high[l];
+                }
+            }
+            for (size_t d = 0; d < info_.dst.size(); d++) set_value(w_, info_.dst[d], kept_[d]);
+        }
+        for (const Varied& v : varied_) set_value(w_, v.number, v.value);
+    }
+    Bits& differs(size_t dst) { return differs_[dst]; }
+
+private:
+    struct Varied {
+        uint16_t number;
+        Bits value, undefined;
+    };
+    bool knows(uint16_t number) const {
+        return std::any_of(varied_.begin(), varied_.end(), [&](const Varied& v) { return v.number == number; });
+    }
+    void vary(const Varied& v, bool set) {
+        Bits to = v.value;
+        for (unsigned l = 0; l < 32; l++) {
+            to.low[l] = (to.low[l] & ~v.undefined.low[l]) | (set ? v.undefined.low[l] : 0);
+            to.high[l] = (to.high[l] & ~v.undefined.high[l]) | (set ? v.undefined.high[l] : 0);
+        }
+        set_value(w_, v.number, to);
+    }
+    Warp& w_;
+    const Inst& in_;
+    const InstInfo& info_;
+    std::vector<Varied> varied_;
+    std::vector<Bits> kept_, differs_;
+};
+
+// Lanes in which the predicate alone makes the result of a comparison that is combined with it.
+uint32_t decided(const Warp& w, const Inst& in) {
+    const uint32_t p = w.preds[in.r[4]] ^ (in.flags & Inst::not_src ? FULL : 0);
+    const uint32_t known = ~w.undef[w.kernel->slots + in.r[4]];
+    return known & ((in.sub & 3) == COMBINE_AND ? ~p : (in.sub & 3) == COMBINE_OR ? p : 0);
+}
+
+void spread_bitwise(Warp& w, const Inst& in, uint32_t lanes) {
+    const InstInfo& info = w.info();
+    uint32_t unknown = 0; // lanes in which nobody can say which bits reach what
+    for (size_t i = 0; i < info.src.size(); i++)
+        if (info.choosers >> i & 1) unknown |= w.undef[info.src[i]] & lanes;
+    if (row_of(info).is(trait::combines)) unknown &= ~decided(w, in);
+    Trial trial(w, in);
+    trial.run();
+    for (size_t d = 0; d < info.dst.size(); d++) {
+        fill(trial.differs(d), unknown, words_of(w, info.dst[d]));
+        assign_bits(w, info.dst[d], lanes, trial.differs(d));
+    }
+}
+
+// All bits of each part of `width` bits that has an undefined one; upward: from the lowest one on.
+uint64_t smear(uint64_t bits, const OpRow& row) {
+    if (!bits) return 0;
+    if (row.is(trait::upward)) return UINT64_MAX << __builtin_ctzll(bits);
+    const unsigned width = row.is(trait::halves) ? 16 : 32;
+    const uint64_t part = (1ull << width) - 1;
+    uint64_t all = 0;
+    for (unsigned at = 0; at < 64; at += width)
+        if (bits >> at & part) all |= part << at;
+    return all;
+}
+
+void spread_smeared(Warp& w, uint32_t lanes) {
+    const InstInfo& info = w.info();
+    Bits sum = {};
+    for (uint16_t s : info.src) {
+        const Bits bits = undefined_bits(w, s);
+        for (unsigned l = 0; l < 32; l++) sum.low[l] |= bits.low[l];
+    }
+    for (uint64_t& bits : sum.low) bits = smear(bits, row_of(info));
+    for (uint16_t d : info.dst) assign_bits(w, d, lanes, sum);
+}
+
+// A store to shared memory: its values may be undefined, and then so are the bytes.
+bool keeps_undefined(const InstInfo& info, const Inst& in) {
+    return row_of(info).is(trait::stores) && Space(in.target >> 4) == Space::shared;
+}
 } // namespace
+
+void Warp::set_undefined(uint16_t slot, uint32_t lanes) {
+    if (lanes) assign(*this, slot, lanes, lanes);
+}
+void Warp::set_defined(uint16_t slot, uint32_t lanes) {
+    if (undef[slot]) assign(*this, slot, lanes, 0);
+}
 
 bool taint_guard(Warp& w, const Inst& in, uint32_t lanes) {
     uint32_t bad = in.guard ? w.undef[w.kernel->slots + in.guard] & lanes : 0;
@@ -36,41 +246,69 @@ bool taint_guard(Warp& w, const Inst& in, uint32_t lanes) {
 }
 
 bool taint_before(Warp& w, const Inst& in, uint32_t lanes) {
-    (void)in;
     const InstInfo& info = w.info();
     if (info.taint == Taint::own) return true;
     uint32_t bad = 0;
-    for (size_t i = 0; i < info.src.size(); i++) {
-        uint32_t u = w.undef[info.src[i]] & lanes;
-        if (u && info.taint != Taint::spread) return report_use(w, uint16_t(i), u);
+    const size_t used = keeps_undefined(info, in) ? 1 : info.src.size();
+    for (size_t i = 0; i < used; i++) {
+        if (!(w.undef[info.src[i]] & lanes)) continue;
+        const uint32_t u = undefined_below(w, info.src[i], info.src_bytes[i]) & lanes;
+        if (u && info.taint != Taint::spread) return report_use(w, i, u);
         bad |= u;
     }
+    const OpRow& row = row_of(info);
     if (bad && always_zero(info)) bad = 0;
-    for (uint16_t d : info.dst) assign(w, d, lanes, bad);
+    if (bad && row.is(trait::bitwise)) spread_bitwise(w, in, lanes);
+    else if (bad && row.is(trait::upward | trait::halves | trait::words)) spread_smeared(w, lanes);
+    else
+        for (uint16_t d : info.dst) assign(w, d, lanes, bad);
     return true;
 }
 
-void taint_select(Warp& w, uint16_t dst, uint16_t a, uint16_t b, uint32_t choose_a, uint32_t pred_number) {
-    uint32_t u = (w.undef[a] & choose_a) | (w.undef[b] & ~choose_a) | w.undef[pred_number];
-    assign(w, dst, w.mask, u);
-}
-
 void taint_shuffle(Warp& w, uint16_t dst, uint16_t src, const uint8_t* from_lane) {
-    uint32_t source = w.undef[src] | ~w.mask, u = 0; // a lane that is not here gives nothing
-    for (unsigned l = 0; l < 32; l++) u |= ((source >> from_lane[l]) & 1) << l;
-    assign(w, dst, w.mask, u);
+    const InstInfo& info = w.info();
+    Bits source = undefined_bits(w, src), bits;
+    fill(source, ~w.mask, 1); // a lane that is not here gives nothing
+    for (unsigned l = 0; l < 32; l++) {
+        bits.low[l] = source.low[from_lane[l]];
+        bits.high[l] = 0;
+    }
+    uint32_t unknown = 0; // which lane?
+    for (size_t i = 1; i < info.src.size(); i++) unknown |= w.undef[info.src[i]];
+    fill(bits, unknown, 1);
+    assign_bits(w, dst, w.mask, bits);
+    for (size_t d = 1; d < info.dst.size(); d++) assign(w, info.dst[d], w.mask, unknown);
 }
 
 void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const uint64_t* addr, unsigned vec,
-                  unsigned bytes) {
+                  unsigned bytes, bool sign) {
     const Memory& memory = *w.launch->memory;
-    for (uint32_t m = lanes; m; m &= m - 1) {
-        unsigned l = unsigned(__builtin_ctz(m));
-        for (unsigned i = 0; i < vec; i++) {
-            uint64_t a = addr[l] + uint64_t(i) * bytes;
-            bool is_shared = shared || a < WINDOW_BYTES; // a generic address of shared memory has lost its window
-            bool good = is_shared ? w.cta->shared_is_defined(uint32_t(a), bytes) : memory.is_defined(a, bytes);
-            if (!good) w.set_undefined(in.r[i], 1u << l);
+    for (unsigned i = 0; i < vec; i++) {
+        Bits bits = {};
+        for (uint32_t m = lanes; m; m &= m - 1) {
+            const unsigned l = unsigned(__builtin_ctz(m));
+            for (unsigned b = 0; b < bytes; b++) {
+                const uint64_t a = addr[l] + uint64_t(i) * bytes + b;
+                const bool is_shared =
+                    shared || a < WINDOW_BYTES; // a generic address of shared memory has lost its window
+                if (is_shared ? w.cta->shared_is_defined(uint32_t(a), 1) : memory.is_defined(a, 1)) continue;
+                const bool extends = sign && b + 1 == bytes && b < 8;
+                (b < 8 ? bits.low : bits.high)[l] |= (extends ? UINT64_MAX : 0xffull) << (b % 8 * 8);
+            }
+        }
+        assign_bits(w, in.r[i], lanes, bits);
+    }
+}
+
+void taint_stored(Warp& w, const Inst& in, const uint64_t* addr, unsigned vec, unsigned bytes) {
+    for (unsigned i = 0; i < vec; i++) {
+        if (!w.undef[in.r[1 + i]]) continue;
+        const Bits bits = undefined_bits(w, in.r[1 + i]);
+        for (uint32_t m = w.mask & w.undef[in.r[1 + i]]; m; m &= m - 1) {
+            const unsigned l = unsigned(__builtin_ctz(m));
+            for (unsigned b = 0; b < bytes; b++)
+                if ((b < 8 ? bits.low : bits.high)[l] >> (b % 8 * 8) & 0xff)
+                    w.cta->set_shared_defined(uint32_t(addr[l] + i * bytes + b), 1, false);
         }
     }
 }

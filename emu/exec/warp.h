@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "../ir/module.h"
@@ -61,6 +62,11 @@ struct PendingLoad {
     uint32_t address[64]; // what the address register held; a 32-bit one fills the first half
 };
 
+// 128 bits for each lane; narrower registers fill the low ones.
+struct RegisterBits {
+    uint64_t low[32], high[32];
+};
+
 // Registers: slot s of lane l is regs[s * 32 + l]. 64-bit registers take two slots as uint64_t[32]; .b16 and .b8 are
 // zero-extended in 32-bit slots (an f16 or bf16 is the low half). Predicates are one 32-bit mask each, number 0 is
 // true.
@@ -70,11 +76,12 @@ struct alignas(64) Warp {
     uint32_t* undef = nullptr; // lanes whose value is undefined: [slot], then [kernel.slots + predicate]
     // lanes that execute the current instruction (guard applied); never 0 unless Flag::always
     uint32_t mask = 0;
-    uint32_t tainted = 0;  // entries of undef that are not 0; 0: nobody looks at undef
-    uint32_t pc = 0;       // of the running instruction
-    uint32_t live = 0;     // lanes that have not exited
-    uint32_t existing = 0; // lanes that the block has
-    uint32_t index = 0;    // warp in block
+    uint32_t tainted = 0;                              // entries of undef that are not 0; 0: nobody looks at undef
+    std::unordered_map<uint16_t, RegisterBits> partly; // which bits are undefined, where not all are; by entry of undef
+    uint32_t pc = 0;                                   // of the running instruction
+    uint32_t live = 0;                                 // lanes that have not exited
+    uint32_t existing = 0;                             // lanes that the block has
+    uint32_t index = 0;                                // warp in block
     Cta* cta = nullptr;
     Launch* launch = nullptr;
     const Kernel* kernel = nullptr;
@@ -96,18 +103,10 @@ struct alignas(64) Warp {
 
     template <class T> T* reg(uint16_t slot) const { return reinterpret_cast<T*>(regs + size_t(slot) * 32); }
     bool full() const { return mask == FULL; }
-    // The loaded or computed value of these lanes of register `slot` is undefined. Called by handlers of
-    // Taint::load/own.
-    void set_undefined(uint16_t slot, uint32_t lanes) {
-        if (!lanes) return;
-        tainted += undef[slot] == 0;
-        undef[slot] |= lanes;
-    }
-    void set_defined(uint16_t slot, uint32_t lanes) {
-        if (!undef[slot]) return;
-        undef[slot] &= ~lanes;
-        tainted -= undef[slot] == 0;
-    }
+    // The loaded or computed value of these lanes of register `slot` is undefined, or defined, in all its bits. Called
+    // by handlers of Taint::load/own.
+    void set_undefined(uint16_t slot, uint32_t lanes);
+    void set_defined(uint16_t slot, uint32_t lanes);
     const InstInfo& info() const { return kernel->infos[pc]; }
 };
 

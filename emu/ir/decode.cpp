@@ -86,7 +86,15 @@ bool Builder::allowed(const OpRow& row) {
 void Builder::push(const Operand& o, const OperandSpec& spec, Extra& all, InstInfo& info) {
     if (spec.shape == OperandSpec::members) info.mask_at = int8_t(all.r.size());
     all.r.push_back(o.slot);
-    (spec.dst ? info.dst : info.src).push_back(o.slot);
+    if (spec.dst) {
+        info.dst.push_back(o.slot);
+        return;
+    }
+    const bool combines = row_of(info).is(trait::combines);
+    const bool data = combines ? spec.shape == OperandSpec::predicate : info.src.empty() || spec.type == "T";
+    if (!data) info.choosers |= 1u << std::min<size_t>(info.src.size(), 31);
+    info.src.push_back(o.slot);
+    info.src_bytes.push_back(o.bytes_read);
 }
 
 void Builder::flatten(const Operand& o, const OperandSpec& spec, Inst& inst, Extra& all, InstInfo& info) {
@@ -130,11 +138,11 @@ bool Builder::decode(const text::Instruction& in, const Choice::Row& choice, Ins
     form.chip = unsigned(module_.device->cc_major);
     read_modifiers(row, form);
     if (!allowed(row) || !operands(in, row, form)) return false;
+    info.op = uint32_t(&row - op_rows().data());
     const auto specs = operand_specs(row);
     for (size_t i = 0; i < form.operands.size(); i++) flatten(form.operands[i], specs[i], inst, all, info);
     for (auto o = form.operands.rbegin(); o != form.operands.rend(); ++o)
         if (o->kind == Operand::address) inst.imm = int64_t(o->value);
-    info.op = uint32_t(&row - op_rows().data());
     info.taint = row.taint();
     if (!place_operands(all, inst)) return false;
     flags(form, row, inst, info);

@@ -160,6 +160,8 @@ struct InstInfo {
     std::vector<uint16_t> dst; // undef numbers of the destinations: slot, or slots + predicate number
     std::vector<uint16_t> src;
     std::vector<uint16_t> src_names; // of src: index into Kernel::reg_names
+    std::vector<uint8_t> src_bytes;  // of src: how many of its low bytes are read at most
+    uint32_t choosers = 0;           // of src, a bit each: not data, but what is done with the data (trait::bitwise)
     std::string text;                // "ld.shared.v4.b32", for messages
 };
 
@@ -167,6 +169,7 @@ struct InstInfo {
 struct Operand {
     enum Kind : uint8_t { reg, pred, imm, special, symbol, address, sink, label, vector } kind = sink;
     Type type = Type::none;     // of the register
+    uint8_t bytes_read = 16;    // of a source, at most: a register may be wider than the type
     uint16_t slot = NO_REG;     // register slot or predicate number; of the base register if an address
     bool negated = false;       // !p
     uint64_t value = 0;         // immediate (bits), symbol address, address offset
@@ -237,6 +240,7 @@ struct Kernel {
     std::vector<SpecialReg> specials;
     std::vector<uint16_t> maybe_undefined; // undef numbers that some path may read before writing
     std::vector<std::string> reg_names;    // of all registers, for messages
+    std::vector<uint8_t> slot_words;       // how many slots the register has that begins at this one
 };
 
 // The operands of an instruction that may have more than INLINE_OPERANDS; of all others Inst::r holds them.
@@ -281,6 +285,13 @@ enum Bits : uint32_t {
     gpu_scope = 1 << 15, // the scope that it has unless a modifier says another one; else .cta
     specific = 1 << 16,  // needs a target of one architecture or family: sm_120a, sm_120f
     cancels = 1 << 17,   // of a register with itself: 0, whatever it holds
+    // What undefined bits of a source reach; without one of these, all bits of the results.
+    bitwise = 1 << 18,  // a bit of a result is made of one bit of each source; sources that choose which reach all
+    upward = 1 << 19,   // the same bit and those above it
+    halves = 1 << 20,   // the same 16 bits
+    words = 1 << 21,    // the same 32 bits
+    combines = 1 << 22, // a comparison, unless its predicate decides; with bitwise
+    stores = 1 << 23,   // to shared memory also what is undefined: then the bytes are
 };
 constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
 } // namespace trait

@@ -120,6 +120,7 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
     if (from.negated && (need != Type::pred || spec.dst)) return refuse("'!' belongs before a predicate that is read");
     to.kind = need == Type::pred ? emu::Operand::pred : emu::Operand::reg;
     to.type = r.type;
+    if (spec.wider) to.bytes_read = uint8_t(bytes_of(need));
     to.slot = uint16_t(reg);
     to.negated = from.negated;
     to.name = name;

@@ -9,6 +9,7 @@ namespace {
 
 #define INTS "u16|s16|u32|s32|u64|s64"
 #define CMPS "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan"
+#define CVTI "u8|s8|u16|s16|u32|s32|u64|s64"
 #define CVTS "u8|s8|u16|s16|u32|s32|u64|s64|f16|bf16|f32|f64"
 #define MEMT "b8|u8|s8|b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64|b128"
 #define L1 "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate"

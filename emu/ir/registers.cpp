@@ -108,6 +108,8 @@ void Builder::assign_slots() {
     auto fresh = [&](unsigned wide) {
         uint16_t s = uint16_t(slots);
         slots += wide;
+        kernel_.slot_words.resize(slots);
+        kernel_.slot_words[s] = uint8_t(wide);
         return s;
     };
     for (uint16_t r : order) {
