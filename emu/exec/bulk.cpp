@@ -63,9 +63,10 @@ BulkCopy describe_copy(const Warp& w, int l, uint64_t shared, uint64_t global, u
     return copy;
 }
 
-// Issues the loads of all lanes, then lets the checker know of their mbarriers, then hands them to the engine.
+// Checks the loads of all lanes, then lets the checker know of their mbarriers, then hands them to the engine.
 Flow load(Warp& w, const Inst& in) {
     uint32_t at[32], undefined = 0;
+    std::vector<BulkCopy> copies;
     Observer* const observer = w.cta->observer;
     for (uint32_t m = w.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
@@ -78,6 +79,8 @@ Flow load(Warp& w, const Inst& in) {
             return Flow::failed;
         if (observer && !observer->bulk_write(w, unsigned(l), uint32_t(to), bytes)) return Flow::failed;
         w.cta->counters->async_bytes += bytes;
+        copies.push_back(describe_copy(w, l, to, from, bytes));
+        copies.back().mbarrier = at[l];
     }
     if (!place_shared(w, at, w.mask, 8, true, &undefined)) return Flow::failed;
     if (observer && !observer->mbarrier_change(w, w.mask, at)) return Flow::failed;
@@ -85,11 +88,8 @@ Flow load(Warp& w, const Inst& in) {
         const int l = __builtin_ctz(m);
         std::string problem;
         if (!mbarrier_at(*w.cta, at[l], problem)) return report(w, "barrier", l, problem);
-        BulkCopy copy =
-            describe_copy(w, l, address(w, in, 0, 0, l), address(w, in, 1, 1, l), w.reg<uint32_t>(in.r[2])[l]);
-        copy.mbarrier = at[l];
-        if (copy.bytes) w.cta->async->bulk.load(std::move(copy));
     }
+    for (BulkCopy& copy : copies) w.cta->async->bulk.load(std::move(copy));
     return Flow::next;
 }
 
