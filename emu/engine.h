@@ -72,7 +72,7 @@ struct Options {
 std::string parse_options(std::string_view text, Options& out);
 
 // One finding. `kind` is one of the words below; `text` is the whole message, several lines, with file:line.
-//   bounds misaligned space undefined race barrier async smem-budget deadlock livelock trap limit divergence
+//   bounds misaligned space undefined race barrier async tensormap smem-budget deadlock livelock trap limit divergence
 struct Report {
     std::string kind;
     std::string kernel;

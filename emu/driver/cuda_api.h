@@ -239,4 +239,10 @@ CU_API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExe
 CU_API CUresult cuGraphExecDestroy(CUgraphExec exec);
 CU_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
                                                   const CUDA_KERNEL_NODE_PARAMS* params);
+// tensor_map.cpp: enumerations as their numbers
+CU_API CUresult cuTensorMapEncodeTiled(CUtensorMap* map, unsigned type, cuuint32_t rank, void* address,
+                                       const cuuint64_t* dim, const cuuint64_t* strides, const cuuint32_t* box,
+                                       const cuuint32_t* steps, unsigned interleave, unsigned swizzle,
+                                       unsigned promotion, unsigned fill);
+CU_API CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* address);
 } // extern "C"

@@ -28,6 +28,10 @@ using cuuint64_t = uint64_t;
 using CUhostFn = void (*)(void* user_data);
 using CUoccupancyB2DSize = size_t (*)(int block_size);
 
+struct alignas(64) CUtensorMap {
+    cuuint64_t opaque[16];
+};
+
 struct CUuuid {
     char bytes[16];
 };

@@ -1,43 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // atom and red: 16 to 64 bits, integers and floats, shared and global. Lanes go one after the other; under a random
 // schedule they start at a seeded lane, since the card promises no order.
-#include <cmath>
-#include <type_traits>
-
-#include "half.h"
+#include "atomic_step.h"
 #include "run.h"
 #include "space.h"
 
 namespace emu::EMU_LEVEL {
 namespace {
 
-enum class Do : uint8_t { add, min, max, exch, and_, or_, xor_, inc, dec, cas };
-
-template <class T> EMU_INLINE T step(Do op, T old, T a, T b) {
-    switch (op) {
-    case Do::add:
-        if constexpr (std::is_integral_v<T>) return T(std::make_unsigned_t<T>(old) + std::make_unsigned_t<T>(a));
-        else {
-            T sum = old + a;
-            return sum == sum ? sum : T(NAN);
-        }
-    case Do::min: return a < old ? a : old;
-    case Do::max: return a > old ? a : old;
-    case Do::exch: return a;
-    case Do::inc: return old >= a ? T(0) : T(old + 1);
-    case Do::dec: return old == 0 || old > a ? a : T(old - 1);
-    case Do::cas: return old == a ? b : old;
-    default: break;
-    }
-    if constexpr (std::is_integral_v<T>) {
-        if (op == Do::and_) return old & a;
-        if (op == Do::or_) return old | a;
-        if (op == Do::xor_) return old ^ a;
-    }
-    return old;
-}
-// Blocks may run on several host threads, so every change is a compare-and-swap. An atomic that leaves the value as it
-// is (a lock that is taken, a flag that is only read) has changed nothing: a warp that spins on it waits.
+// An atomic that leaves the value as it is (a lock that is taken, a flag that is only read) has changed nothing: a warp
+// that spins on it waits.
 template <class T> T change(Cta& cta, uint8_t* at, Do op, T a, T b) {
     if (at >= cta.shared && at < cta.shared + cta.shared_end) { // nobody else runs this block
         T old;
@@ -47,28 +19,22 @@ template <class T> T change(Cta& cta, uint8_t* at, Do op, T a, T b) {
         memcpy(at, &now, sizeof now);
         return old;
     }
-    using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
-    auto* p = reinterpret_cast<Bits*>(at);
-    Bits seen = __atomic_load_n(p, __ATOMIC_RELAXED);
-    for (;;) {
-        T old = bits_as<T>(seen), now = step(op, old, a, b);
-        if (!__atomic_compare_exchange_n(p, &seen, bits_as<Bits>(now), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-            continue;
-        cta.changes += bits_as<Bits>(now) != seen;
-        return old;
-    }
+    using Word = WordOf<sizeof(T)>;
+    Word now;
+    const Word old = update<Word>(at, [&](Word seen) { return now = bits_as<Word>(step(op, bits_as<T>(seen), a, b)); });
+    cta.changes += now != old;
+    return bits_as<T>(old);
 }
 template <bool BF, bool PACKED> uint32_t add_halves(Cta& cta, uint8_t* at, uint32_t a) {
-    using Bits = std::conditional_t<PACKED, uint32_t, uint16_t>;
-    auto* p = reinterpret_cast<Bits*>(at);
-    Bits seen = __atomic_load_n(p, __ATOMIC_RELAXED);
-    for (;;) {
-        uint32_t now = narrow<BF>(widen<BF>(seen) + widen<BF>(a));
-        if (PACKED) now |= narrow<BF>(widen<BF>(uint32_t(seen) >> 16) + widen<BF>(a >> 16)) << 16;
-        if (!__atomic_compare_exchange_n(p, &seen, Bits(now), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
-        cta.changes += Bits(now) != seen;
-        return seen;
-    }
+    using Word = WordOf<PACKED ? 4 : 2>;
+    Word now;
+    const Word old = update<Word>(at, [&](Word seen) {
+        uint32_t sum = narrow<BF>(widen<BF>(seen) + widen<BF>(a));
+        if (PACKED) sum |= narrow<BF>(widen<BF>(uint32_t(seen) >> 16) + widen<BF>(a >> 16)) << 16;
+        return now = Word(sum);
+    });
+    cta.changes += now != old;
+    return old;
 }
 
 // The lanes of the mask in the order of this launch.
@@ -160,16 +126,12 @@ Flow red_vector(Warp& w, const Inst& in) { // red.global.add.v2/v4.f32
 Handler pick_atom(const Form& form, Inst& in) {
     bool red = form.mnemonic == "red";
     const Operand& address = form.operands[red ? 0 : 1];
-    const std::string_view names[] = {"add", "min", "max", "exch", "and", "or", "xor", "inc", "dec", "cas"};
-    uint32_t op = 0;
-    for (uint32_t i = 0; i < 10; i++)
-        if (form.has(names[i])) op = i;
+    const Do what = named_in(form);
     in.imm = int64_t(address.value);
     in.sub = uint8_t((bytes_of(address.type) == 8 ? 1 : 0) | (red ? 2 : 0));
-    in.target = op | uint32_t(form.space) << 4;
+    in.target = uint32_t(what) | uint32_t(form.space) << 4;
     in.access = Inst::reads | Inst::writes | Inst::atomic;
     Type t = form.type();
-    Do what = Do(op);
     if (in.vec > 1) return t == Type::f32 ? &red_vector : nullptr;
     bool bits = what == Do::exch || what == Do::and_ || what == Do::or_ || what == Do::xor_ || what == Do::cas;
     switch (t) {

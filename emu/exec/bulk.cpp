@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async.bulk without a tensor map: loads to shared memory, stores from it, their groups, and prefetches.
-// When bytes move is bulk_engine.cpp's affair.
+// What they share with tensor copies is in bulk_issue.cpp; when bytes move is bulk_engine.cpp's affair.
 //
-// Inst: r = operands in the order of the text; bit i of sub: operand i is a 64-bit register. Offsets of the addresses
-//       are in the Extra, in order. wait_group: imm = groups, sub = .read.
-#include "async.h"
+// Inst: r = operands in the order of the text; the addresses as space.h says. wait_group: imm = groups, sub = .read.
+#include "bulk_issue.h"
 #include "run.h"
 #include "space.h"
 
 namespace emu::EMU_LEVEL {
 namespace {
-
-uint64_t address(const Warp& w, const Inst& in, unsigned operand, unsigned nth, int l) {
-    const int64_t offset = w.kernel->extras[in.extra].imm[nth];
-    if (in.sub >> operand & 1) return w.reg<uint64_t>(in.r[operand])[l] + uint64_t(offset);
-    return uint32_t(w.reg<uint32_t>(in.r[operand])[l] + uint32_t(offset));
-}
 
 bool check_size(Warp& w, int l, uint64_t global, uint32_t bytes, bool write) {
     if (bytes % 16 == 0 && global % 16 == 0) return true;
@@ -43,71 +36,38 @@ bool check_global_side(Warp& w, int l, uint64_t global, uint32_t bytes, bool wri
     return true;
 }
 
-bool check_shared_side(Warp& w, int l, uint64_t shared, uint32_t bytes, bool write) {
-    uint32_t addr[32];
-    for (const uint64_t at : {shared, shared + bytes - 16}) {
-        addr[l] = at > UINT32_MAX ? 0 : uint32_t(at);
-        if (!shared_fault(w, addr, 1u << l, 16, write)) return false;
-    }
-    return true;
-}
-
-BulkCopy describe_copy(const Warp& w, int l, uint64_t shared, uint64_t global, uint32_t bytes) {
-    BulkCopy copy;
-    copy.warp = w.index;
-    copy.lane = uint32_t(l);
-    copy.pc = w.pc;
-    copy.shared = uint32_t(shared);
-    copy.global = global;
-    copy.bytes = bytes;
+BulkCopy whole_copy(const Warp& w, int l, uint64_t shared, uint64_t global, uint32_t bytes) {
+    BulkCopy copy = bulk_copy(w, l, shared, bytes);
+    copy.pieces.push_back({global, copy.shared, bytes, 0, bytes});
     return copy;
 }
 
-// Issues the loads of all lanes, then lets the checker know of their mbarriers, then hands them to the engine.
 Flow load(Warp& w, const Inst& in) {
-    uint32_t at[32], undefined = 0;
-    Observer* const observer = w.cta->observer;
+    uint32_t at[32];
+    std::vector<BulkCopy> copies;
     for (uint32_t m = w.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        const uint64_t to = address(w, in, 0, 0, l), from = address(w, in, 1, 1, l), told = address(w, in, 3, 2, l);
+        const uint64_t to = nth_address(w, in, 0, 0, l), from = nth_address(w, in, 1, 1, l),
+                       told = nth_address(w, in, 2, 3, l);
         const uint32_t bytes = w.reg<uint32_t>(in.r[2])[l];
         at[l] = told > UINT32_MAX ? 0 : uint32_t(told);
         if (!check_size(w, l, from, bytes, false)) return Flow::failed;
         if (!bytes) continue;
-        if (!check_global_side(w, l, from, bytes, false) || !check_shared_side(w, l, to, bytes, true))
-            return Flow::failed;
-        if (observer && !observer->bulk_write(w, unsigned(l), uint32_t(to), bytes)) return Flow::failed;
-        w.cta->counters->async_bytes += bytes;
+        if (!check_global_side(w, l, from, bytes, false)) return Flow::failed;
+        copies.push_back(whole_copy(w, l, to, from, bytes));
     }
-    if (!place_shared(w, at, w.mask, 8, true, &undefined)) return Flow::failed;
-    if (observer && !observer->mbarrier_change(w, w.mask, at)) return Flow::failed;
-    for (uint32_t m = w.mask; m; m &= m - 1) {
-        const int l = __builtin_ctz(m);
-        std::string problem;
-        if (!mbarrier_at(*w.cta, at[l], problem)) return report(w, "barrier", l, problem);
-        BulkCopy copy =
-            describe_copy(w, l, address(w, in, 0, 0, l), address(w, in, 1, 1, l), w.reg<uint32_t>(in.r[2])[l]);
-        copy.mbarrier = at[l];
-        if (copy.bytes) w.cta->async->bulk.load(std::move(copy));
-    }
-    return Flow::next;
+    return issue_loads(w, std::move(copies), at);
 }
 
 Flow store(Warp& w, const Inst& in) {
     for (uint32_t m = w.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        const uint64_t to = address(w, in, 0, 0, l), from = address(w, in, 1, 1, l);
+        const uint64_t to = nth_address(w, in, 0, 0, l), from = nth_address(w, in, 1, 1, l);
         const uint32_t bytes = w.reg<uint32_t>(in.r[2])[l];
         if (!check_size(w, l, to, bytes, true)) return Flow::failed;
         if (!bytes) continue;
-        if (!check_shared_side(w, l, from, bytes, false)) return Flow::failed;
-        if (w.cta->observer && !w.cta->observer->bulk_read(w, unsigned(l), uint32_t(from), bytes)) return Flow::failed;
-        for (uint32_t i = 0; w.launch->options.check_undefined && i < bytes; i += 16)
-            if (!w.cta->shared_is_defined(uint32_t(from) + i, 16))
-                return report_access(w, "undefined", l, Space::shared, from + i, 16, false,
-                                     "bytes that nobody wrote are stored");
         if (!check_global_side(w, l, to, bytes, true)) return Flow::failed;
-        w.cta->async->bulk.store(describe_copy(w, l, from, to, bytes));
+        if (issue_store(w, whole_copy(w, l, from, to, bytes)) == Flow::failed) return Flow::failed;
     }
     return Flow::next;
 }
@@ -115,7 +75,7 @@ Flow store(Warp& w, const Inst& in) {
 Flow prefetch(Warp& w, const Inst& in) {
     for (uint32_t m = w.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        if (!check_size(w, l, address(w, in, 0, 0, l), w.reg<uint32_t>(in.r[1])[l], false)) return Flow::failed;
+        if (!check_size(w, l, nth_address(w, in, 0, 0, l), w.reg<uint32_t>(in.r[1])[l], false)) return Flow::failed;
     }
     return Flow::next;
 }
@@ -139,11 +99,7 @@ Handler pick_bulk(const Form& form, Inst& in) {
         in.sub = form.has("read");
         return &wait;
     }
-    for (size_t i = 0; i < form.operands.size(); ++i) {
-        if (form.operands[i].kind != Operand::address) continue;
-        form.more->imm.push_back(int64_t(form.operands[i].value));
-        if (bytes_of(form.operands[i].type) == 8) in.sub |= uint8_t(1u << i);
-    }
+    keep_addresses(form, in);
     if (form.has("prefetch")) return &prefetch;
     return form.has("bulk_group") ? &store : &load;
 }

@@ -1,27 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async.bulk of one block: what is in flight, and when its bytes move. Loads end at an mbarrier, stores in groups of
-// the thread that issued them. The handlers in bulk.cpp fill it; the AsyncEngine owns, resets and ticks it.
+// the thread that issued them. bulk_issue.cpp fills it; the AsyncEngine owns, resets and ticks it.
 // Knows shared and global memory; knows nothing of instructions.
 #pragma once
 
 #include <map>
 #include <vector>
 
+#include "bulk_reduce.h"
 #include "warp.h"
 
 namespace emu {
 
 constexpr uint8_t POISON = 0xcb; // what bytes in flight hold: an odd, negative bf16 and f16
 
+// Bytes that follow each other on both sides; in shared memory multiples of 16, at such addresses.
+struct BulkPiece {
+    uint64_t global = 0;
+    uint32_t shared = 0, bytes = 0;
+    uint32_t first = 0, last = 0; // of them lie in the tensor; a load fills the others, a store leaves them out
+    bool whole() const { return first == 0 && last == bytes; }
+};
+
 struct BulkCopy {
     uint32_t warp = 0, lane = 0, pc = 0;
-    uint32_t shared = 0, bytes = 0;
-    uint64_t global = 0;
-    uint32_t mbarrier = 0; // of a load
-    uint32_t tests = 0;    // of a load: failed tests of the mbarrier until it lands at the latest
-    uint64_t group = 0;    // of a store; 0: not committed
-    bool read = false;     // of a store: `data` is what will be written; before, what was there at its issue
-    std::vector<uint8_t> data;
+    uint32_t shared = 0, bytes = 0; // what the instruction says
+    std::vector<BulkPiece> pieces;
+    uint16_t fill = 0;              // of a load: each 2 bytes outside of the tensor
+    BulkReduction reduce = nullptr; // of a store
+    uint32_t mbarrier = 0;          // of a load
+    uint32_t tests = 0;             // of a load: failed tests of the mbarrier until it lands at the latest
+    uint64_t group = 0;             // of a store; 0: not committed
+    bool read = false;              // of a store: `data` is what will be written; before, what was there at its issue
+    std::vector<uint8_t> data;      // of all pieces, one after the other
 };
 
 class BulkCopies {
@@ -39,6 +50,7 @@ public:
 
 private:
     void land(size_t index);
+    void land_piece(const BulkPiece& piece, uint16_t fill);
     void read(BulkCopy& copy);
     void finish(BulkCopy& copy);
     void report_copy(const char* kind, const BulkCopy& copy, const std::string& what) const;

@@ -3,6 +3,7 @@
 // its wait), early (at issue) or at a moment that the seed picks.
 #include "bulk.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "../report/report.h"
@@ -27,29 +28,38 @@ void BulkCopies::reset() {
 }
 
 void BulkCopies::load(BulkCopy&& copy) {
-    std::memset(cta_.shared + copy.shared, POISON, copy.bytes);
-    for (uint32_t i = 0; i < copy.bytes; i += 16) cta_.set_shared_defined(copy.shared + i, 16, false);
+    for (const BulkPiece& p : copy.pieces) {
+        std::memset(cta_.shared + p.shared, POISON, p.bytes);
+        for (uint32_t i = 0; i < p.bytes; i += 16) cta_.set_shared_defined(p.shared + i, 16, false);
+    }
     const AsyncTiming timing = cta_.launch->options.async;
     if (timing == AsyncTiming::random) copy.tests = next_random(cta_.rng) % 8;
     loads_.push_back(std::move(copy));
     if (timing == AsyncTiming::early) land(loads_.size() - 1);
 }
 
-// The bytes are there, defined where the source is, and the mbarrier is told.
+// The bytes of a piece are there, defined where the source is.
+void BulkCopies::land_piece(const BulkPiece& p, uint16_t fill) {
+    const Memory& memory = *cta_.launch->memory;
+    uint8_t* const to = cta_.shared + p.shared;
+    for (uint32_t i = 0; !p.whole() && i < p.bytes; i += 2) std::memcpy(to + i, &fill, 2);
+    if (p.first < p.last)
+        std::memcpy(to + p.first, reinterpret_cast<const void*>(p.global + p.first), p.last - p.first);
+    for (uint32_t i = 0; i < p.bytes; i += 16) {
+        const uint32_t from = std::max(i, p.first), end = std::min(i + 16, p.last);
+        cta_.set_shared_defined(p.shared + i, 16, true);
+        if (from >= end || memory.is_defined(p.global + from, end - from)) continue;
+        for (uint32_t b = from; b < end; ++b)
+            cta_.set_shared_defined(p.shared + b, 1, memory.defined_small(p.global + b, 1));
+    }
+    if (cta_.observer) cta_.observer->bulk_land(cta_, p.shared, p.bytes);
+}
+
+// All bytes are there, and the mbarrier is told.
 void BulkCopies::land(size_t index) {
     const BulkCopy c = std::move(loads_[index]);
     loads_.erase(loads_.begin() + long(index));
-    const Memory& memory = *cta_.launch->memory;
-    std::memcpy(cta_.shared + c.shared, reinterpret_cast<const void*>(c.global), c.bytes);
-    for (uint32_t i = 0; i < c.bytes; i += 16) {
-        if (memory.defined_small(c.global + i, 16)) {
-            cta_.set_shared_defined(c.shared + i, 16, true);
-            continue;
-        }
-        for (uint32_t b = i; b < i + 16; ++b)
-            cta_.set_shared_defined(c.shared + b, 1, memory.defined_small(c.global + b, 1));
-    }
-    if (cta_.observer) cta_.observer->bulk_land(cta_, c.shared, c.bytes);
+    for (const BulkPiece& p : c.pieces) land_piece(p, c.fill);
     std::string problem;
     Mbarrier* b = mbarrier_at(cta_, c.mbarrier, problem);
     if (b) problem = b->complete(c.bytes);
@@ -58,8 +68,8 @@ void BulkCopies::land(size_t index) {
 }
 
 void BulkCopies::store(BulkCopy&& copy) {
-    const uint8_t* from = cta_.shared + copy.shared;
-    copy.data.assign(from, from + copy.bytes);
+    for (const BulkPiece& p : copy.pieces)
+        copy.data.insert(copy.data.end(), cta_.shared + p.shared, cta_.shared + p.shared + p.bytes);
     if (cta_.launch->options.async == AsyncTiming::early) finish(copy);
     stores_.push_back(std::move(copy));
 }
@@ -67,13 +77,26 @@ void BulkCopies::store(BulkCopy&& copy) {
 void BulkCopies::read(BulkCopy& c) {
     if (c.read) return;
     c.read = true;
-    if (std::memcmp(c.data.data(), cta_.shared + c.shared, c.bytes))
-        report_copy("async", c, "its source was written over before wait_group or wait_group.read");
+    const uint8_t* had = c.data.data();
+    bool same = true;
+    for (const BulkPiece& p : c.pieces) {
+        same &= !std::memcmp(had + p.first, cta_.shared + p.shared + p.first, p.last - p.first);
+        had += p.bytes;
+    }
+    if (!same) report_copy("async", c, "its source was written over before wait_group or wait_group.read");
 }
 
 void BulkCopies::finish(BulkCopy& c) {
+    if (!c.bytes) return;
     read(c);
-    std::memcpy(reinterpret_cast<void*>(c.global), c.data.data(), c.bytes);
+    const uint8_t* from = c.data.data();
+    for (const BulkPiece& p : c.pieces) {
+        const uint32_t bytes = p.last - p.first;
+        void* const to = reinterpret_cast<void*>(p.global + p.first);
+        if (c.reduce) c.reduce(to, from + p.first, bytes);
+        else if (bytes) std::memcpy(to, from + p.first, bytes);
+        from += p.bytes;
+    }
     c.bytes = 0; // it is done; the group is still counted
     c.data.clear();
     cta_.changes++;
@@ -114,7 +137,7 @@ bool BulkCopies::end() {
     for (BulkCopy& c : stores_) {
         if (!c.read) report_copy("async", c, "may still read when the block ends: no wait_group or wait_group.read");
         if (!c.read) return false;
-        if (c.bytes) finish(c);
+        finish(c);
     }
     return loads_.empty();
 }
@@ -123,7 +146,7 @@ void BulkCopies::tick() {
     if (!loads_.empty() && next_random(cta_.rng) % 4 == 0) land(next_random(cta_.rng) % loads_.size());
     if (stores_.empty() || next_random(cta_.rng) % 4) return;
     BulkCopy& c = stores_[next_random(cta_.rng) % stores_.size()];
-    if (c.bytes) finish(c);
+    finish(c);
 }
 
 } // namespace emu

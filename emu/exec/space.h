@@ -21,6 +21,22 @@ EMU_INLINE void read_addresses(const Warp& w, uint16_t slot, int64_t offset, boo
     }
 }
 
+// Instructions with several addresses keep their offsets in the Extra, and in bit n of sub whether the register of the
+// nth has 64 bits.
+inline void keep_addresses(const Form& form, Inst& in) {
+    for (const Operand& o : form.operands) {
+        if (o.kind != Operand::address) continue;
+        if (bytes_of(o.type) == 8) in.sub |= uint8_t(1u << form.more->imm.size());
+        form.more->imm.push_back(int64_t(o.value));
+    }
+}
+// The nth of them; its register is operand `at`.
+inline uint64_t nth_address(const Warp& w, const Inst& in, unsigned nth, unsigned at, int l) {
+    const int64_t offset = w.kernel->extras[in.extra].imm[nth];
+    if (in.sub >> nth & 1) return w.reg<uint64_t>(in.r[at])[l] + uint64_t(offset);
+    return uint32_t(w.reg<uint32_t>(in.r[at])[l] + uint32_t(offset));
+}
+
 EMU_INLINE uint32_t lanes_in(const uint64_t* addr, uint64_t base, uint64_t bytes) {
     return test_lanes([&](int l) { return addr[l] - base < bytes; });
 }

@@ -56,7 +56,7 @@ bool Builder::immediate(const text::Operand& from, Type need, Operand& to) {
 bool Builder::symbol(const text::Operand& from, const Variable& var, Type need, Operand& to) {
     unsigned bytes = bytes_of(need);
     if ((bytes != 4 && bytes != 8) || is_float(need)) return refuse("an address has 32 or 64 bits");
-    if (var.space == Space::param) return refuse("the address of a parameter cannot be taken");
+    if (var.of_call) return refuse("the address of a parameter of a function cannot be taken");
     if (bytes != 8 && (var.space == Space::global || var.space == Space::constant))
         return refuse("the address of a variable in the device's memory has 64 bits");
     uint64_t value = var.address + from.value;

@@ -19,6 +19,7 @@ namespace {
 #define FP864 "e4m3|e5m2|e3m2|e2m3|e2m1"
 #define SEM "relaxed|acquire|release|acq_rel"
 #define SCOPE "cta|cluster|gpu|sys"
+#define DIMS "{1d|2d|3d|4d|5d}"
 
 using namespace trait;
 const std::vector<OpRow> ROWS = {

@@ -23,7 +23,7 @@ void refusals(void**) {
     refused("redux.sync.add.f32 f1, f2, 0xffffffff;", "not known");
     refused("{ .reg .b32 x; } mov.u32 x, 1;", "'x' is not declared");
 }
-void accepted(const char* body) { assert_string_equal(emu::load_module(kernel(body), PROFILE).log.c_str(), ""); }
+void accepted(const std::string& body) { assert_string_equal(emu::load_module(kernel(body), PROFILE).log.c_str(), ""); }
 
 // What ptxas takes and refuses: modifiers have no order, but for those that belong to the name, types and spaces.
 void modifier_order(void**) {
@@ -99,7 +99,7 @@ void calls(void**) {
     wrong(".func f(.param .b32 s) {}", ".local .b32 a; call f, (a);", "'a' is neither a register nor a .param");
     wrong(".func f(.param .b32 s, .param .b32 s) {}", "call f, (r1, r1);", "'s' is declared twice in this scope");
     wrong(".func f(.param .b32 s) { .reg .b32 x; mov.u32 x, s; }", "call f, (r1);",
-          "the address of a parameter cannot be taken");
+          "the address of a parameter of a function cannot be taken");
     wrong(".func f(.param .b32 s) { st.param.b32 [s], 1; }", "call f, (r1);", "'st.param.b32': 's' cannot be written");
     wrong(".func (.param .b32 n) g { } .func f(.param .b32 s) { call (s), g; }", "call f, (r1);",
           "'s' cannot be written");
@@ -117,8 +117,24 @@ void bulk_copies(void**) {
             "not known");
     refused("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [r1], [r2], r3, [r4];",
             "not known"); // to another block
-    refused("cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [r1], [d1, {r2}], [r3];",
+}
+void tensor_copies(void**) {
+    const std::string load = "cp.async.bulk.tensor.2d.shared::cluster.global", told = ".mbarrier::complete_tx::bytes";
+    const std::string operands = " [r1], [d1, {r2, r3}], [r4]";
+    accepted(load + ".tile" + told + operands + ";");
+    accepted(load + told + ".L2::cache_hint" + operands + ", d2;");
+    accepted("cp.async.bulk.tensor.1d.shared::cta.global" + told + " [r1], [d1, {r2}], [r3];");
+    accepted("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [d1, {r1, r2, r3, r4, 0}], [r5];");
+    accepted("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [d1, {r1, r2}], [r5];");
+    accepted("prefetch.tensormap [d1];");
+    accepted("fence.proxy.tensormap::generic.acquire.gpu [d1], 128;");
+    accepted("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [r1], 0, d1;");
+    refused(load + told + ".multicast::cluster" + operands + ", h1;", "not known");
+    refused("cp.async.bulk.tensor.3d.shared::cluster.global.im2col" + told + " [r1], [d1, {r2, r3, r4}], [r4], {h1};",
             "not known");
+    refused(load + ".tile::gather4" + told + " [r1], [d1, {r2, r3, r4, r5, r6}], [r4];", "not known");
+    refused("cp.reduce.async.bulk.tensor.1d.global.shared::cta.bulk_group [d1, {r1}], [r5];", "not known");
+    refused("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [d1, {r1, r2}], [r5];", "{} with 1 registers");
 }
 void line_markers(void**) {
     emu::LoadResult r = emu::load_module(kernel("# 41 \"gemm.ptx\" 2\nfrob.u32 r1, r2;"), PROFILE);
@@ -153,6 +169,6 @@ int main() {
         cmocka_unit_test(refusals),       cmocka_unit_test(line_markers),      cmocka_unit_test(targets),
         cmocka_unit_test(modifier_order), cmocka_unit_test(coordinates),       cmocka_unit_test(constants),
         cmocka_unit_test(calls),          cmocka_unit_test(initial_addresses), cmocka_unit_test(info),
-        cmocka_unit_test(mbarriers),      cmocka_unit_test(bulk_copies)};
+        cmocka_unit_test(mbarriers),      cmocka_unit_test(bulk_copies),       cmocka_unit_test(tensor_copies)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

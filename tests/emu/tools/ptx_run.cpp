@@ -43,6 +43,8 @@ struct Driver {
     Result (*to_host)(void*, Ptr, size_t);
     Result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
                      void**);
+    Result (*encode_tiled)(void*, unsigned, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*,
+                           const uint32_t*, unsigned, unsigned, unsigned, unsigned) = nullptr; // drivers from 12.0
     // Only the emulator has these.
     int (*configure)(const char*) = nullptr;
     size_t (*report_count)() = nullptr;
@@ -77,6 +79,7 @@ void Driver::open(const std::string& path) {
     find(to_device, "cuMemcpyHtoD_v2");
     find(to_host, "cuMemcpyDtoH_v2");
     find(launch, "cuLaunchKernel");
+    find(encode_tiled, "cuTensorMapEncodeTiled", false);
     find(configure, "spark_emu_configure", false);
     find(report_count, "spark_emu_report_count", false);
     find(report, "spark_emu_report", false);
@@ -165,12 +168,24 @@ struct Session {
         module = nullptr;
         return "error " + std::to_string(r) + ": " + log.data();
     }
+    Result encode(Buffer& b) {
+        const TensorMapSpec& m = b.map;
+        Ptr address = m.offset;
+        for (size_t k = 0; k < spec.buffers.size(); ++k)
+            if (spec.buffers[k].name == m.buffer) address += memory[k];
+        alignas(64) uint8_t bytes[128];
+        if (!d.encode_tiled) return 801;
+        const Result r = d.encode_tiled(bytes, m.type, m.rank, reinterpret_cast<void*>(address), m.dim, m.stride, m.box,
+                                        m.step, 0, m.swizzle, 0, m.fill);
+        b.host.bytes.assign(bytes, bytes + sizeof bytes);
+        return r;
+    }
     Result go(std::string& what) {
         std::vector<void*> params;
         memory.reserve(spec.buffers.size());
         for (Buffer& b : spec.buffers) {
             memory.push_back(0);
-            if (b.kind == Buffer::arg) {
+            if (b.kind == Buffer::arg || b.kind == Buffer::tensor_map) {
                 params.push_back(b.host.bytes.data());
                 continue;
             }
@@ -180,6 +195,11 @@ struct Session {
                 if (Result r = d.to_device(memory.back(), b.host.bytes.data(), b.host.bytes.size()))
                     return what = "cuMemcpyHtoD", r;
             params.push_back(&memory.back());
+        }
+        for (size_t k = 0; k < spec.buffers.size(); ++k) {
+            if (spec.buffers[k].kind != Buffer::tensor_map) continue;
+            if (Result r = encode(spec.buffers[k])) return what = "cuTensorMapEncodeTiled", r;
+            params[k] = spec.buffers[k].host.bytes.data();
         }
         void* function = nullptr;
         if (Result r = d.module_function(&function, module, spec.kernel.c_str()))
@@ -194,7 +214,8 @@ struct Session {
         }
         for (size_t k = 0; k < spec.buffers.size(); ++k) {
             Buffer& b = spec.buffers[k];
-            if (b.kind == Buffer::arg || b.kind == Buffer::raw || b.host.bytes.empty()) continue;
+            if (b.kind == Buffer::arg || b.kind == Buffer::raw || b.kind == Buffer::tensor_map || b.host.bytes.empty())
+                continue;
             if (Result r = d.to_host(b.host.bytes.data(), memory[k], b.host.bytes.size()))
                 return what = "cuMemcpyDtoH", r;
         }

@@ -35,6 +35,16 @@ static Buffer read_buffer(Buffer::Kind kind, const std::string& rest) {
     return b;
 }
 
+static Buffer read_map(std::istringstream& in) {
+    Buffer b;
+    b.kind = Buffer::tensor_map;
+    in >> b.name;
+    b.map = read_tensor_map(in);
+    b.host.elem = Elem::u8;
+    b.host.bytes.assign(128, 0);
+    return b;
+}
+
 static void read_line(Spec& spec, const std::string& line) {
     std::istringstream in(line);
     std::string word;
@@ -58,6 +68,7 @@ static void read_line(Spec& spec, const std::string& line) {
     else if (word == "inout") spec.buffers.push_back(read_buffer(Buffer::inout, rest));
     else if (word == "raw") spec.buffers.push_back(read_buffer(Buffer::raw, rest));
     else if (word == "arg") spec.buffers.push_back(read_buffer(Buffer::arg, rest));
+    else if (word == "tensormap") spec.buffers.push_back(read_map(more));
     else if (word == "expect" || word == "bits") {
         Expectation e;
         e.bits = word == "bits";

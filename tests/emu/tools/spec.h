@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "expr.h"
+#include "tensor_map.h"
 
 namespace ptxrun {
 
 struct Buffer {
-    enum Kind { in, out, inout, raw, arg } kind = in;
+    enum Kind { in, out, inout, raw, arg, tensor_map } kind = in;
     std::string name, source;
     size_t count = 1;
-    Array host; // contents before the launch, then after it
+    Array host; // contents before the launch, then after it; the bytes of a tensor map
+    TensorMapSpec map;
 };
 struct Expectation {
     std::string name, source;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks that all bulk copies have in common.
+#include "bulk_issue.h"
+
+#include "access.h"
+#include "run.h"
+
+namespace emu {
+namespace {
+
+bool check_shared(Warp& w, const BulkCopy& copy, bool write) {
+    uint32_t addr[32];
+    for (const BulkPiece& p : copy.pieces)
+        for (const uint32_t at : {p.shared, p.shared + p.bytes - 16}) {
+            addr[copy.lane] = at;
+            if (!shared_fault(w, addr, 1u << copy.lane, 16, write)) return false;
+        }
+    return true;
+}
+
+bool check_mbarriers(Warp& w, const uint32_t* mbarrier) {
+    uint32_t undefined = 0;
+    if (!EMU_LEVEL::place_shared(w, mbarrier, w.mask, 8, true, &undefined)) return false;
+    if (w.cta->observer && !w.cta->observer->mbarrier_change(w, w.mask, mbarrier)) return false;
+    for (uint32_t m = w.mask; m; m &= m - 1) {
+        std::string problem;
+        if (mbarrier_at(*w.cta, mbarrier[__builtin_ctz(m)], problem)) continue;
+        report(w, "barrier", __builtin_ctz(m), problem);
+        return false;
+    }
+    return true;
+}
+
+// What is stored of a piece: ordered for this lane, and written by somebody.
+bool check_source(Warp& w, unsigned lane, const BulkPiece& p) {
+    const uint32_t from = p.shared + p.first / 16 * 16, end = p.shared + p.last;
+    Observer* const observer = w.cta->observer;
+    if (p.first == p.last) return true;
+    if (observer && !observer->bulk_read(w, lane, from, (end - from + 15) / 16 * 16)) return false;
+    for (uint32_t at = p.shared + p.first; w.launch->options.check_undefined && at < end; at = (at / 16 + 1) * 16) {
+        const uint32_t bytes = std::min(end, (at / 16 + 1) * 16) - at;
+        if (w.cta->shared_is_defined(at, bytes)) continue;
+        report_access(w, "undefined", int(lane), Space::shared, at, bytes, false, "bytes that nobody wrote are stored");
+        return false;
+    }
+    return true;
+}
+} // namespace
+
+BulkCopy bulk_copy(const Warp& w, int lane, uint64_t shared, uint32_t bytes) {
+    BulkCopy copy;
+    copy.warp = w.index;
+    copy.lane = uint32_t(lane);
+    copy.pc = w.pc;
+    copy.shared = shared > UINT32_MAX ? 0 : uint32_t(shared);
+    copy.bytes = bytes;
+    return copy;
+}
+
+Flow issue_loads(Warp& w, std::vector<BulkCopy>&& copies, const uint32_t* mbarrier) {
+    for (BulkCopy& copy : copies) {
+        if (!check_shared(w, copy, true)) return Flow::failed;
+        for (const BulkPiece& p : copy.pieces)
+            if (w.cta->observer && !w.cta->observer->bulk_write(w, copy.lane, p.shared, p.bytes)) return Flow::failed;
+        w.cta->counters->async_bytes += copy.bytes;
+        copy.mbarrier = mbarrier[copy.lane];
+    }
+    if (!check_mbarriers(w, mbarrier)) return Flow::failed;
+    for (BulkCopy& copy : copies) w.cta->async->bulk.load(std::move(copy));
+    return Flow::next;
+}
+
+Flow issue_store(Warp& w, BulkCopy&& copy) {
+    if (!check_shared(w, copy, false)) return Flow::failed;
+    for (const BulkPiece& p : copy.pieces)
+        if (!check_source(w, copy.lane, p)) return Flow::failed;
+    w.cta->async->bulk.store(std::move(copy));
+    return Flow::next;
+}
+
+} // namespace emu
