@@ -268,6 +268,16 @@ void cast(Rows& rows, int64_t count, int64_t n, spark_dtype from, spark_dtype to
         });
 }
 
+void amax(Rows& rows, int64_t count, int64_t n, spark_dtype dtype) {
+    add_row<spark_amax_args>(rows, SPARK_OP_AMAX, row_shape(count, n, dtype),
+                             copies(uint64_t(count) * n * size_of(dtype)), "read", Unit::bytes,
+                             [&](spark_amax_args& a) {
+                                 a.x = rows.buffers.random(dtype, {count, n});
+                                 a.y = rows.buffers.random(SPARK_DTYPE_F32, {count, 1});
+                                 a.all = rows.buffers.random(SPARK_DTYPE_F32, {1});
+                             });
+}
+
 // Records of random bits: NaN scales among them cost what others cost.
 void dequantize(Rows& rows, int64_t count, int64_t n, spark_record format, spark_dtype dtype) {
     const int64_t bytes = n / 32 * (format == SPARK_RECORD_Q8_0 ? 34 : 20);

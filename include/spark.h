@@ -618,6 +618,7 @@ typedef enum spark_op {
     SPARK_OP_SOFTMAX = 15,
     SPARK_OP_CAST = 16,
     SPARK_OP_DEQUANTIZE = 17,
+    SPARK_OP_AMAX = 18,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -1283,6 +1284,30 @@ typedef struct spark_dequantize_args {
 /* Launches dequantize: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_dequantize(spark_context *ctx, const spark_dequantize_args *args, const spark_exec *exec,
                                         spark_error *err);
+
+/* The largest magnitude of each row, and of all of them.
+ *
+ * y[i, 0] = max over j of |x[i, j]|
+ * all[0]  = max over i of y[i, 0]
+ *
+ * What scales of quantised tensors are made of. Blocks of B along a row are the rows of a view [..., N / B, B].
+ * A row that holds a NaN has the amax NaN; infinity counts as a number. All results are exact, so that every kernel
+ * gives the same bits, and SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
+ * The row strides of x are free as long as its leading dimensions collapse to at most two with one stride each.
+ * A problem with a zero dimension succeeds and launches nothing.
+ */
+typedef struct spark_amax_args {
+    spark_args hdr;
+    /* [..., N], F32 F16 BF16. Rows of numbers. */
+    spark_tensor x;
+    /* output, [..., 1], F32. The largest magnitude of each row. */
+    spark_tensor y;
+    /* output, optional, [1], F32. The largest magnitude of the tensor. */
+    spark_tensor all;
+} spark_amax_args;
+/* Launches amax: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_amax(spark_context *ctx, const spark_amax_args *args, const spark_exec *exec,
+                                  spark_error *err);
 
 /* specgen end */
 

@@ -97,6 +97,9 @@ using cast = operation<spark_cast_args, SPARK_OP_CAST>;
 /// The numbers of quantised records, as GGUF files hold them, in a floating-point type.
 using dequantize = operation<spark_dequantize_args, SPARK_OP_DEQUANTIZE>;
 
+/// The largest magnitude of each row, and of all of them.
+using amax = operation<spark_amax_args, SPARK_OP_AMAX>;
+
 } // namespace spark::ops
 
 #endif // SPARK_OPS_HPP_

@@ -16,10 +16,10 @@ import sys
 KINDS = ["off-by-one", "one-unit", "skip-last-row", "skip-last-column", "swap-rows", "nan-hidden", "inf-hidden",
          "wrong-padding", "guard-before", "guard-after", "input-changed", "flaky", "crash", "hang"]
 COPIES = ["embedding", "kv_append"]  # bits, not numbers
-EXACT = [*COPIES, "dequantize", "cast", "sample", "add"]  # one right result: a second run that differs is wrong
+EXACT = [*COPIES, "dequantize", "amax", "cast", "sample", "add"]  # one right result: a second run that differs is wrong
 NUMBERLESS = [*COPIES, "sample"]  # sample: one packed row of tokens
 NO_PLACE = {"nan-hidden": NUMBERLESS, "inf-hidden": NUMBERLESS, "flaky": EXACT, "swap-rows": ["sample"],
-            "wrong-padding": ["attention", "sample"]}
+            "off-by-one": ["amax"], "wrong-padding": ["attention", "sample", "amax"]}  # rows of one element, packed
 ONLY = {"crash": ["gemm"], "hang": ["embedding"]}
 # The faults that end the process are slow to wait for: one case is enough.
 EVERY_FOURTH = ["--shard", "0/4"]  # of the named cases

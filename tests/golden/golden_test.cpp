@@ -2,6 +2,7 @@
 // The oracles of tests/ref reproduce the golden vectors: the float64 results within the file's tolerance (double
 // arithmetic in another order), and the rounded results bit for bit. One argument: the folder of the vectors.
 #include "golden/safetensors.h"
+#include "ref/amax.h"
 #include "ref/attention.h"
 #include "ref/cast.h"
 #include "ref/dequantize.h"
@@ -286,6 +287,17 @@ void check_dequantize(const File& file, Check& check) {
     }
 }
 
+void check_amax(const File& file, Check& check) {
+    const auto n = static_cast<size_t>(file.tensor("x").shape[1]);
+    const auto x = values_of(file, "x"), y = values_of(file, "y");
+    for (size_t row = 0; row < y.size(); ++row) {
+        const double got = ref::amax(std::span(x).subspan(row * n, n));
+        if (!(std::isnan(got) && std::isnan(y[row]))) {
+            check.same(got, y[row], "y", row);
+        }
+    }
+}
+
 void check_softmax(const File& file, Check& check) {
     const Json args = Json::parse(file.metadata("args"));
     const auto n = static_cast<size_t>(file.tensor("x").shape[1]);
@@ -351,6 +363,7 @@ constexpr Operator OPERATORS[] = {
     {"attention", check_attention},
     {"dequantize", check_dequantize},
     {"cast", check_cast},
+    {"amax", check_amax},
     {"sample", check_sample},
     {"activation", check_activation},
     {"glu", check_glu},

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of dequantize and cast, where every result is exact before one rounding, and of softmax.
+"""Makes the golden vectors of dequantize, cast and amax, where every result is exact before one rounding, and of
+softmax.
 
     python3 -m venv v && v/bin/pip install --require-hashes -r requirements/numpy.txt
     v/bin/python make_formats.py
 
 dequantize: NumPy in double precision, compared here with what the gguf package's own dequantize gives in FP32.
-cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. softmax: scipy.special in float64. Nothing of
-libspark is used. A file holds the records or elements `x` and the results: `y` (of softmax also in float64, `y64`) or,
-of cast, one for each type. Metadata as in make.py.
+cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. softmax:
+scipy.special in float64. Nothing of libspark is used. A file holds the records or elements `x` and the results: `y`
+(of softmax also in float64, `y64`) or, of cast, one for each type. Metadata as in make.py.
 """
 import json
 import pathlib
@@ -23,6 +24,7 @@ HERE = pathlib.Path(__file__).parent
 LARGEST = 64 * 1024
 MADE_BY = {"dequantize": f"NumPy {np.__version__}, float64",
            "cast": f"NumPy {np.__version__}, ml_dtypes {ml_dtypes.__version__}",
+           "amax": f"NumPy {np.__version__}",
            "softmax": f"SciPy {scipy.__version__}, float64"}
 FORMATS = {"F32": (24, -126, 127), "F16": (11, -14, 15), "BF16": (8, -126, 127)}  # bits, least and largest exponent
 
@@ -143,6 +145,19 @@ def make_cast():
         save("cast", source.lower(), {"x": (source, [x.size], x.tobytes())} | results, {}, seed)
 
 
+# ---- amax --------------------------------------------------------------------------------------------------------
+def make_amax():
+    for i, dtype in enumerate(FORMATS):
+        seed = 5300 + i
+        g = np.random.default_rng(seed)
+        x = once(g.normal(size=(9, 70)), dtype)
+        x[1], x[2], x[3, 5], x[4, 6], x[5, 0], x[6, 69] = 0, -0.0, np.nan, -np.inf, np.inf, -1000
+        x[7] = np.ldexp(np.rint(x[7] * 4), FORMATS[dtype][1] - FORMATS[dtype][0] + 1)  # the smallest numbers there are
+        y = np.max(np.abs(x), axis=-1)
+        save("amax", dtype.lower(), {"x": (dtype, [9, 70], encode(x, dtype)), "y": ("F32", [9, 1], encode(y, "F32"))},
+             {}, seed)
+
+
 # ---- softmax -----------------------------------------------------------------------------------------------------
 def make_softmax():
     why = "double against double: 300 terms, an exponential and a logarithm, relative to y or to 1"
@@ -169,4 +184,5 @@ def make_softmax():
 if __name__ == "__main__":
     make_dequantize()
     make_cast()
+    make_amax()
     make_softmax()

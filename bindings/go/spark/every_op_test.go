@@ -23,4 +23,5 @@ var everyOp = []struct {
 	{"softmax", 15, Softmax{}},
 	{"cast", 16, Cast{}},
 	{"dequantize", 17, Dequantize{}},
+	{"amax", 18, Amax{}},
 }

@@ -84,3 +84,76 @@ func (o Dequantize) Kernels(ctx *Context) ([]OpInfo, error) {
 func (o Dequantize) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 	return o.call().kernels(ctx, workspace)
 }
+
+// Amax calls the operator amax. The largest magnitude of each row, and of all of them.
+//
+//	y[i, 0] = max over j of |x[i, j]|
+//	all[0]  = max over i of y[i, 0]
+//
+//	What scales of quantised tensors are made of. Blocks of B along a row are the rows of a view [..., N / B, B].
+//	A row that holds a NaN has the amax NaN; infinity counts as a number. All results are exact, so that every kernel
+//	gives the same bits, and SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
+//	The row strides of x are free as long as its leading dimensions collapse to at most two with one stride each.
+//	A problem with a zero dimension succeeds and launches nothing.
+type Amax struct {
+	// [..., N], F32 F16 BF16. Rows of numbers.
+	X Tensor
+
+	// Output, [..., 1], F32. The largest magnitude of each row.
+	Y Tensor
+
+	// Output, optional, [1], F32. The largest magnitude of the tensor.
+	All Tensor
+
+	// Same inputs, same device: same bits, every time.
+	Deterministic bool
+
+	// A token's bits follow from its own inputs alone: see the operator's page.
+	BatchInvariant bool
+
+	// Memory for intermediate results; Query says how much.
+	Workspace *Workspace
+
+	// One of Kernels, instead of the library's choice (0).
+	KernelID uint64
+}
+
+func (o *Amax) call() *call {
+	c := newCall(C.SPARK_OP_AMAX, unsafe.Sizeof(C.spark_amax_args{}))
+	args := (*C.spark_amax_args)(c.args())
+	c.tensor(&args.x, "x", &o.X)
+	c.tensor(&args.y, "y", &o.Y)
+	c.tensor(&args.all, "all", &o.All)
+	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
+	return c
+}
+
+// Query checks the arguments and says what a launch would do.
+func (o Amax) Query(ctx *Context) (OpInfo, error) {
+	return o.call().query(ctx)
+}
+
+// Prepare does what Query does, and loads the code that the launch will need.
+func (o Amax) Prepare(ctx *Context) (OpInfo, error) {
+	return o.call().prepare(ctx)
+}
+
+// Launch enqueues the work. It never allocates device memory or waits, but for code that is not loaded yet.
+func (o Amax) Launch(stream *Stream) error {
+	return o.call().launch(stream)
+}
+
+// Explain gives one line for each kernel: the first limit that it fails, or why it is chosen.
+func (o Amax) Explain(ctx *Context) (string, error) {
+	return o.call().explain(ctx)
+}
+
+// Kernels lists every kernel that is legal for these arguments, the preferred one first.
+func (o Amax) Kernels(ctx *Context) ([]OpInfo, error) {
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
+}

@@ -52,6 +52,7 @@ var opCases = map[string]func(t *testing.T, ctx *Context, stream *Stream){
 	"softmax":    softmaxCase,
 	"cast":       castCase,
 	"dequantize": dequantizeCase,
+	"amax":       amaxCase,
 }
 
 func TestOperators(t *testing.T) {
@@ -212,6 +213,14 @@ func castCase(t *testing.T, ctx *Context, stream *Stream) {
 	y := empty[float32](t, ctx, 6)
 	transposed := x.Strided(0, []int{3, 2}, []int{1, 3})
 	near(t, do(t, stream, Cast{X: transposed, Y: y.View(3, 2)}, y), 1, 4, 2, 5, 3, 6)
+}
+
+func amaxCase(t *testing.T, ctx *Context, stream *Stream) {
+	x := put(t, stream, bf16(1, -3, 2, 0.5, 0, -0.25)...)
+	y, all := empty[float32](t, ctx, 2), empty[float32](t, ctx, 1)
+	call := Amax{X: x.View(2, 3), Y: y.View(2, 1), All: all.View(1)}
+	near(t, do(t, stream, call, y), 3, 0.5)
+	near(t, do(t, stream, call, all), 3)
 }
 
 func dequantizeCase(t *testing.T, ctx *Context, stream *Stream) {

@@ -11,6 +11,7 @@ from .signatures.norm import rmsnorm as rmsnorm
 from .signatures.pointwise import activation as activation
 from .signatures.pointwise import add as add
 from .signatures.pointwise import glu as glu
+from .signatures.quant import amax as amax
 from .signatures.quant import dequantize as dequantize
 from .signatures.rope import rope as rope
 from .signatures.sampling import sample as sample

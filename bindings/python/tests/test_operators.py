@@ -194,7 +194,7 @@ class Reflection(unittest.TestCase):
                 self.assertEqual(getattr(ops, name).number, operator.number)
                 letters = {dim for input in operator.inputs for dim in operator.fields[input].dims}
                 for output in operator.outputs:
-                    unknown = set(operator.fields[output].dims) - letters
+                    unknown = {dim for dim in operator.fields[output].dims if not dim.isdigit()} - letters
                     self.assertLessEqual(unknown, {"N"} if name == "dequantize" else set())
 
     def test_the_structures_that_are_written_here(self):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dequantize and a kernel -> Plan; and the operator's entry in the list.
+// A problem of the family and a kernel -> Plan; and the operators' entries in the list.
 #include <algorithm>
 
 #include "ops/quant/problem.h"
@@ -28,14 +28,62 @@ void plan(const Work& work, const Row&, const kernels::dequantize_kernel& kernel
     calls.add(kernel, params, ceil_div(units, int64_t{kernel.block} * kernel.STEP));
 }
 
+// How many warps share a row of n numbers where there are `rows` of them: from the shapes alone, as the workspace is.
+int64_t parts_of(int64_t n, int64_t rows) {
+    constexpr int64_t A_PART = 4096, ENOUGH = 4096;
+    return std::clamp<int64_t>(std::min(n / A_PART, ENOUGH / std::max<int64_t>(rows, 1)), 1, ENOUGH);
+}
+
+void add(const Amax& p, spark_devptr to, int64_t parts, const kernels::amax_kernel& kernel, Plan& calls) {
+    constexpr int64_t UNIT = 8;
+    calls.add(kernel, {
+                          .x = p.x.data,
+                          .y = to,
+                          .x_stride0 = p.x.inner,
+                          .x_stride1 = p.x.outer,
+                          .n = p.n,
+                          .rows0 = p.rows0,
+                          .rows1 = p.rows1,
+                          .part = parts == 1 ? p.n : ceil_div(ceil_div(p.n, parts), UNIT) * UNIT,
+                          .parts = parts,
+                      });
+}
+
+// rows x n numbers without gaps.
+Amax packed_rows(spark_devptr x, int64_t rows, int64_t n) {
+    return {.x = {.data = x, .outer = 0, .inner = n}, .y = 0, .all = 0, .n = n, .rows1 = 1, .rows0 = rows};
+}
+
+// Rows that are long and few are cut into parts, whose numbers go to the workspace and from there to `to`; the largest
+// is the same however a row is cut.
+void reduce(const Amax& p, spark_devptr to, const kernels::amax_kernel& kernel, const kernels::amax_kernel& then,
+            Plan& calls) {
+    const int64_t rows = p.rows0 * p.rows1, parts = parts_of(p.n, rows);
+    add(p, parts == 1 ? to : calls.workspace, parts, kernel, calls);
+    if (parts == 1) return;
+    calls.workspace_size = static_cast<uint64_t>(rows * parts) * sizeof(float);
+    add(packed_rows(calls.workspace, rows, parts), to, 1, then, calls);
+}
+
+// All of them from the rows' own. Either the rows are cut or what they give is, never both: three launches at most.
+void plan(const Work& work, const Row&, const kernels::amax_kernel& kernel, const kernels::amax_kernel& then,
+          Plan& calls) {
+    const Amax& p = work.as<Amax>();
+    reduce(p, p.y, kernel, then, calls);
+    if (p.all != 0) reduce(packed_rows(p.y, 1, p.rows0 * p.rows1), p.all, then, then, calls);
+}
+
 constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(DEQUANTIZE_FACT_NAMES, __VA_ARGS__)
+#define ROW(...) SPARK_ROW(QUANT_FACT_NAMES, __VA_ARGS__)
+#define ROW_THEN(...) SPARK_ROW_THEN(QUANT_FACT_NAMES, __VA_ARGS__)
 #include "ops/quant/table.inc"
 #undef ROW
+#undef ROW_THEN
 });
 
 } // namespace
 
-extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, ROWS, DEQUANTIZE_FACT_NAMES, check_dequantize, nullptr};
+extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, ROWS, QUANT_FACT_NAMES, check_dequantize, nullptr};
+extern const Operator AMAX = {SPARK_OP_AMAX, ROWS, QUANT_FACT_NAMES, check_amax, nullptr};
 
 } // namespace spark

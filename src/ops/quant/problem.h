@@ -15,10 +15,18 @@ struct Dequantize {
 };
 
 // NAME_align: the largest power of two, at most 256, that divides the address and both row strides in bytes.
-enum DequantizeFact : uint32_t { DEQ_N, DEQ_ROWS, DEQ_X_ALIGN, DEQ_Y_ALIGN, DEQ_FACTS };
-constexpr const char* DEQUANTIZE_FACT_NAMES[] = {"n", "rows", "x_align", "y_align"};
-static_assert(std::size(DEQUANTIZE_FACT_NAMES) == DEQ_FACTS);
+enum QuantFact : uint32_t { QUANT_N, QUANT_ROWS, QUANT_X_ALIGN, QUANT_Y_ALIGN, QUANT_FACTS };
+constexpr const char* QUANT_FACT_NAMES[] = {"n", "rows", "x_align", "y_align"};
+static_assert(std::size(QUANT_FACT_NAMES) == QUANT_FACTS);
+
+// y[r1, r0] = amax of row (r1, r0) of x, of n elements; y is packed. all: of all of them, or 0.
+struct Amax {
+    RowTensor x;
+    spark_devptr y, all;
+    int64_t n, rows1, rows0;
+};
 
 spark_status check_dequantize(const Bound& bound, Work& work, Report& report);
+spark_status check_amax(const Bound& bound, Work& work, Report& report);
 
 } // namespace spark

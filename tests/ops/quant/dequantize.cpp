@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of dequantize: from a row of shapes.inc (or a random one) to arguments, memory and right results.
+// Cases of dequantize: from a row of dequantize.inc (or a random one) to arguments, memory and right results.
 // Called by spark-check through families.cpp; results come from tests/ref. The definition rounds once, and so does the
 // oracle: there is one right result, bit for bit, but for the bits of a NaN.
 #include "ref/dequantize.h"
@@ -43,7 +43,7 @@ struct Shape {
 };
 
 const Shape SHAPES[] = {
-#include "ops/quant/shapes.inc"
+#include "ops/quant/dequantize.inc"
 };
 
 const char* name_of(Record format) { return format == Record::q8_0 ? "q8_0" : "q4_1"; }

@@ -803,6 +803,7 @@ pub const SPARK_OP_ADD: spark_op = 14;
 pub const SPARK_OP_SOFTMAX: spark_op = 15;
 pub const SPARK_OP_CAST: spark_op = 16;
 pub const SPARK_OP_DEQUANTIZE: spark_op = 17;
+pub const SPARK_OP_AMAX: spark_op = 18;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -1270,6 +1271,31 @@ extern "C" {
     pub fn spark_dequantize(
         ctx: *mut spark_context,
         args: *const spark_dequantize_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_amax_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub y: spark_tensor,
+    pub all: spark_tensor,
+}
+impl Default for spark_amax_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_amax(
+        ctx: *mut spark_context,
+        args: *const spark_amax_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

@@ -433,6 +433,16 @@ fn spark_dequantize_args_layout() {
 }
 
 #[test]
+fn spark_amax_args_layout() {
+    layout!(spark_amax_args, 792,
+        hdr 0, 24;
+        x 24, 256;
+        y 280, 256;
+        all 536, 256;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -568,6 +578,7 @@ fn values() {
     assert_eq!(SPARK_OP_SOFTMAX, 15);
     assert_eq!(SPARK_OP_CAST, 16);
     assert_eq!(SPARK_OP_DEQUANTIZE, 17);
+    assert_eq!(SPARK_OP_AMAX, 18);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);

@@ -37,3 +37,39 @@ impl<'a> Dequantize<'a> {
         self
     }
 }
+
+operator! {
+    /// The largest magnitude of each row, and of all of them.
+    ///
+    /// ```text
+    /// y[i, 0] = max over j of |x[i, j]|
+    /// all[0]  = max over i of y[i, 0]
+    ///
+    /// What scales of quantised tensors are made of. Blocks of B along a row are the rows of a view [..., N / B, B].
+    /// A row that holds a NaN has the amax NaN; infinity counts as a number. All results are exact, so that every kernel
+    /// gives the same bits, and SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
+    /// The row strides of x are free as long as its leading dimensions collapse to at most two with one stride each.
+    /// A problem with a zero dimension succeeds and launches nothing.
+    /// ```
+    Amax, spark_amax_args, SPARK_OP_AMAX, []
+}
+
+impl<'a> Amax<'a> {
+    /// `[..., N]`, F32 F16 BF16. Rows of numbers.
+    pub fn x<T: Element>(mut self, x: TensorView<'a, T>) -> Self {
+        self.call.args.x = self.call.hold(x.parts());
+        self
+    }
+
+    /// Output, `[..., 1]`, F32. The largest magnitude of each row.
+    pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(y.parts());
+        self
+    }
+
+    /// Output, optional, `[1]`, F32. The largest magnitude of the tensor.
+    pub fn all<T: Element>(mut self, all: TensorViewMut<'a, T>) -> Self {
+        self.call.args.all = self.call.hold(all.parts());
+        self
+    }
+}
