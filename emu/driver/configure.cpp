@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of LIBSPARK_EMU. `profile` and `report` are the façade's; every other word is the engine's (parse_options).
+// The words of LIBSPARK_EMU. `profile`, `report` and `clock` are the façade's; every other word is the engine's
+// (parse_options).
 #include "emu/driver/configure.h"
 
 #include "emu/driver/call.h"
@@ -16,6 +17,7 @@ namespace {
 struct Words {
     const DeviceProfile* profile = nullptr;
     std::optional<std::string> target;
+    std::optional<bool> clock_counts;
     std::string engine; // all others
 };
 
@@ -44,6 +46,14 @@ std::string read_target(std::string_view word, Words& out) {
     return "";
 }
 
+std::string read_clock(std::string_view word, Words& out) {
+    if (out.clock_counts) return wrong(word, "clock is given twice");
+    const std::string_view value = word.substr(word.find('=') + 1);
+    if (value != "host" && value != "counted") return wrong(word, "it takes host or counted");
+    out.clock_counts = value == "counted";
+    return "";
+}
+
 std::string read_words(std::string_view text, Words& out) {
     for (size_t at = 0; at < text.size();) {
         const size_t comma = std::min(text.find(',', at), text.size());
@@ -53,7 +63,9 @@ std::string read_words(std::string_view text, Words& out) {
         const bool valued = word != name;
         if (name == "profile" && valued) problem = read_profile(word, out);
         else if (name == "report" && valued) problem = read_target(word, out);
-        else if (name == "profile" || name == "report") problem = wrong(word, "its value is missing");
+        else if (name == "clock" && valued) problem = read_clock(word, out);
+        else if (name == "profile" || name == "report" || name == "clock")
+            problem = wrong(word, "its value is missing");
         else out.engine += std::string(out.engine.empty() ? "" : ",") + std::string(word);
         if (!problem.empty()) return problem;
     }
@@ -71,6 +83,7 @@ std::string configure(std::string_view text) {
     if (std::string problem = parse_options(words.engine, options); !problem.empty()) return problem;
     if (words.profile) s.profile = words.profile;
     s.options = options;
+    if (words.clock_counts) s.clock_counts = *words.clock_counts;
     if (words.target) set_report_target(*words.target);
     reseed(options.seed);
     return "";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events. A recorded event is the op that recorded it; its time is the host clock when that op was done.
+// Events. A recorded event is the op that recorded it; its time is that of the host's clock, or
+// what was counted, when that op was done.
 #include "emu/driver/call.h"
 
 using namespace emu::driver;

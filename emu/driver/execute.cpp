@@ -23,11 +23,12 @@ Outcome run_kernel(const KernelWork& work, const ExecuteSetting& setting) {
     request.param_bytes = work.params.size();
     LaunchResult result = run(setting.memory.memory(), request, setting.profile, setting.options);
     add_counters(work.function->info->name, result.counters);
-    if (result.reports.empty()) return {result.completed ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED, ""};
+    const uint64_t instructions = result.counters.warp_instructions;
+    if (result.reports.empty()) return {result.completed ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED, "", instructions};
     if (work.names)
         for (Report& report : result.reports) report.text = with_names(std::move(report.text), *work.names);
     add_reports(result.reports);
-    return {code_of(result.reports.front()), result.reports.front().text};
+    return {code_of(result.reports.front()), result.reports.front().text, instructions};
 }
 
 // A range was valid when the call was made and is not now: it was freed under the work.
@@ -39,7 +40,7 @@ Outcome freed_under(const char* what, uint64_t address) {
              static_cast<unsigned long long>(address));
     report.text = text;
     add_reports({report});
-    return {CUDA_ERROR_ILLEGAL_ADDRESS, text};
+    return {CUDA_ERROR_ILLEGAL_ADDRESS, text, 0};
 }
 
 Outcome run_copy(const CopyWork& work, const ExecuteSetting& setting) {

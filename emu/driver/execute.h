@@ -16,6 +16,7 @@ bool touches_memory(const Work& work);
 struct Outcome {
     CUresult code = CUDA_SUCCESS; // what the context's sticky error becomes
     std::string finding;          // the report behind it
+    uint64_t instructions = 0;    // of warps, that ran
 };
 Outcome execute(const Work& work, const ExecuteSetting& setting);
 void forget_block(uint64_t address); // a stream-ordered free has run; state lock held

@@ -41,9 +41,16 @@ std::shared_ptr<Op> take_ready() {
     return op;
 }
 
+// What an op takes where times are counted: a microsecond, and about what this emulator takes for each instruction of
+// a warp.
+Clock::duration counted_time_of(const Outcome& outcome) {
+    return std::chrono::microseconds(1) + outcome.instructions * std::chrono::nanoseconds(40);
+}
+
 void finish(const std::shared_ptr<Op>& op) {
+    const State& s = state();
     op->done = true;
-    op->finished = Clock::now();
+    op->finished = s.clock_counts ? Clock::time_point(s.counted_time) : Clock::now();
     op->work = NoWork{};
     op->context->pending--;
     op->context.reset();
@@ -65,6 +72,7 @@ bool step(Lock& lock) {
     Outcome outcome = execute(op->work, setting);
     lock.lock();
     q.executing = q.in_memory = false;
+    s.counted_time += counted_time_of(outcome);
     if (outcome.code != CUDA_SUCCESS && op->context->sticky == CUDA_SUCCESS) {
         op->context->sticky = s.fault = outcome.code;
         op->context->finding = s.finding = std::move(outcome.finding);

@@ -131,6 +131,8 @@ struct State {
     std::string finding;           // the report behind it
     const DeviceProfile* profile = nullptr;
     Options options;
+    bool clock_counts = false;      // events: what ran, not what the host's clock says
+    Clock::duration counted_time{}; // so far
     DeviceMemory memory;
     std::map<uint64_t, Block> blocks; // by start address
 

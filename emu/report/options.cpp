@@ -65,7 +65,7 @@ std::string one(std::string_view name, std::string_view value, Options& o) {
     }
     return "'" + std::string(name) +
            "' is not known; known: seed, sched, merge, async, late_reads, race, undefined, bounds, fuzz, limit, "
-           "warp_limit, threads, profile and report";
+           "warp_limit, threads, profile, report and clock";
 }
 } // namespace
 

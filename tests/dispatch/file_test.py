@@ -19,7 +19,8 @@ BEATEN, REFUSED = 3, 2
 
 def bench(*words, **environment):
     return subprocess.run([ARGS.bench, "--small", *words], capture_output=True, text=True, timeout=120,
-                          env=os.environ | {"LIBSPARK_DRIVER": ARGS.emu, "LIBSPARK_LOG": "warn"} | environment)
+                          env=os.environ | {"LIBSPARK_DRIVER": ARGS.emu, "LIBSPARK_EMU": "clock=counted",
+                                            "LIBSPARK_LOG": "warn"} | environment)
 
 
 PROBLEM = re.compile(r"  problem (\w{16}) on chip (.+), library (.+); (.+)\n")

@@ -144,6 +144,32 @@ static void times_with_events(void**) {
     OK(cuEventDestroy_v2(untimed));
 }
 
+// Milliseconds between two events around so many launches.
+static float time_of(int launches) {
+    CUevent start, end;
+    float ms = -1;
+    OK(cuEventCreate(&start, CU_EVENT_DEFAULT));
+    OK(cuEventCreate(&end, CU_EVENT_DEFAULT));
+    OK(cuEventRecord(start, fx.a));
+    for (int i = 0; i < launches; i++) OK(launch_set(fx.a, 1));
+    OK(cuEventRecord(end, fx.a));
+    OK(cuEventSynchronize(end));
+    OK(cuEventElapsedTime_v2(&ms, start, end));
+    OK(cuEventDestroy_v2(start));
+    OK(cuEventDestroy_v2(end));
+    return ms;
+}
+
+static void counts_time_where_asked(void**) {
+    assert_int_equal(spark_emu_configure("clock=counted"), 0);
+    const float none = time_of(0), one = time_of(1), three = time_of(3);
+    assert_true(none == 1e-3f); // the record itself
+    assert_true(one > 2e-3f && one < 1);
+    assert_true(std::abs(three - none - 3 * (one - none)) < 1e-6f);
+    assert_int_equal(spark_emu_configure("clock=host"), 0);
+    assert_int_not_equal(spark_emu_configure("clock=card"), 0);
+}
+
 struct Called {
     int times = 0;
     CUresult inner = CUDA_SUCCESS;
@@ -204,6 +230,7 @@ int main() {
         cmocka_unit_test(defers_until_asked),
         cmocka_unit_test(finds_work_on_freed_memory),
         cmocka_unit_test(times_with_events),
+        cmocka_unit_test(counts_time_where_asked),
         cmocka_unit_test(calls_the_host_in_order),
         cmocka_unit_test(describes_streams),
     };
