@@ -189,6 +189,7 @@ bool Builder::coordinates(const text::Operand& from, const OperandSpec& spec, co
         return refuse(spec.coordinates ? "an address and coordinates, [a, {...}], are expected"
                                        : "an address alone is expected in []");
     if (!spec.coordinates) return true;
+    if (from.value) return refuse("nothing can be added to an address that coordinates follow");
     OperandSpec source;
     Operand all;
     if (from.parts[0].kind != text::Operand::vector) return refuse("coordinates stand in {}");
