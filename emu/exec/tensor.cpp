@@ -101,13 +101,8 @@ bool check_reduction(Warp& w, const BulkCopy& copy, const TensorMap& map) {
         report(w, "tensormap", int(copy.lane), std::string(map.type_name()) + " has no such reduction");
         return false;
     }
-    for (const BulkPiece& p : copy.pieces) {
-        const uint64_t at = p.global + p.first;
-        if (!w.launch->options.check_undefined || w.launch->memory->is_defined(at, p.last - p.first)) continue;
-        report_access(w, "undefined", int(copy.lane), Space::global, at, p.last - p.first, false,
-                      "a reduction reads bytes that nobody wrote");
-        return false;
-    }
+    for (const BulkPiece& p : copy.pieces)
+        if (!check_reduced(w, int(copy.lane), p.global + p.first, p.last - p.first)) return false;
     return true;
 }
 
