@@ -193,7 +193,8 @@ bool Builder::coordinates(const text::Operand& from, const OperandSpec& spec, co
     OperandSpec source;
     Operand all;
     if (from.parts[0].kind != text::Operand::vector) return refuse("coordinates stand in {}");
-    if (!vector(from.parts[0], Type::s32, form.count, source, all)) return false;
+    const unsigned count = spec.coordinates == OperandSpec::rows ? 5 : form.count;
+    if (!vector(from.parts[0], Type::s32, count, source, all)) return false;
     to.parts = std::move(all.parts);
     return true;
 }

@@ -135,6 +135,9 @@ void tensor_copies(void**) {
     refused("cp.async.bulk.tensor.3d.shared::cluster.global.im2col" + told + " [r1], [d1, {r2, r3, r4}], [r4], {h1};",
             "not known");
     refused(load + ".tile::gather4" + told + " [r1], [d1, {r2, r3, r4, r5, r6}], [r4];", "not known");
+    const std::string gather = "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4" + told;
+    accepted(gather + " [r1], [d1, {r2, r3, r4, r5, r6}], [r4];");
+    refused(gather + " [r1], [d1, {r2, r3}], [r4];", "{} with 5 registers");
     refused("cp.reduce.async.bulk.tensor.1d.global.shared::cta.bulk_group [d1, {r1}], [r5];", "not known");
     refused("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [d1+8, {r1}], [r5];", "nothing can be added");
     refused("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [d1, {r1, r2}], [r5];", "{} with 1 registers");
