@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async.bulk without a tensor map: loads to shared memory, stores from it, their groups, and prefetches.
+// cp.async.bulk without a tensor map: loads to shared memory, stores and reductions from it, groups, and prefetches.
 // What they share with tensor copies is in bulk_issue.cpp; when bytes move is bulk_engine.cpp's affair.
 //
 // Inst: r = operands in the order of the text; the addresses as space.h says. wait_group: imm = groups, sub = .read.
@@ -59,6 +59,8 @@ Flow load(Warp& w, const Inst& in) {
     return issue_loads(w, std::move(copies), at);
 }
 
+// in.imm: the operation of a reduction, or PLAIN; in.target: the type of its elements.
+constexpr int64_t PLAIN = -1;
 Flow store(Warp& w, const Inst& in) {
     for (uint32_t m = w.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
@@ -66,8 +68,13 @@ Flow store(Warp& w, const Inst& in) {
         const uint32_t bytes = w.reg<uint32_t>(in.r[2])[l];
         if (!check_size(w, l, to, bytes, true)) return Flow::failed;
         if (!bytes) continue;
+        const bool reads = in.imm != PLAIN;
+        if (reads && (!check_global_side(w, l, to, bytes, false) || !check_reduced(w, l, to, bytes)))
+            return Flow::failed;
         if (!check_global_side(w, l, to, bytes, true)) return Flow::failed;
-        if (issue_store(w, whole_copy(w, l, from, to, bytes)) == Flow::failed) return Flow::failed;
+        BulkCopy copy = whole_copy(w, l, from, to, bytes);
+        if (reads) copy.reduce = bulk_reduction(unsigned(in.imm), uint8_t(in.target));
+        if (issue_store(w, std::move(copy)) == Flow::failed) return Flow::failed;
     }
     return Flow::next;
 }
@@ -90,6 +97,20 @@ Flow wait(Warp& w, const Inst& in) {
         w.cta->async->bulk.wait(w.index, unsigned(__builtin_ctz(m)), uint64_t(in.imm), in.sub);
     return Flow::next;
 }
+
+TensorMap::Type element_of(Type type) {
+    switch (type) {
+    case Type::s32: return TensorMap::s32;
+    case Type::u64:
+    case Type::b64: return TensorMap::u64;
+    case Type::s64: return TensorMap::s64;
+    case Type::f16: return TensorMap::f16;
+    case Type::bf16: return TensorMap::bf16;
+    case Type::f32: return TensorMap::f32;
+    case Type::f64: return TensorMap::f64;
+    default: return TensorMap::u32;
+    }
+}
 } // namespace
 
 Handler pick_bulk(const Form& form, Inst& in) {
@@ -100,6 +121,8 @@ Handler pick_bulk(const Form& form, Inst& in) {
         return &wait;
     }
     keep_addresses(form, in);
+    in.imm = form.has("reduce") ? int64_t(bulk_operation(form)) : PLAIN;
+    in.target = element_of(form.type());
     if (form.has("prefetch")) return &prefetch;
     return form.has("bulk_group") ? &store : &load;
 }

@@ -70,6 +70,13 @@ Flow issue_loads(Warp& w, std::vector<BulkCopy>&& copies, const uint32_t* mbarri
     return Flow::next;
 }
 
+bool check_reduced(Warp& w, int lane, uint64_t global, uint32_t bytes) {
+    if (!w.launch->options.check_undefined || w.launch->memory->is_defined(global, bytes)) return true;
+    report_access(w, "undefined", lane, Space::global, global, bytes, false,
+                  "a reduction reads bytes that nobody wrote");
+    return false;
+}
+
 Flow issue_store(Warp& w, BulkCopy&& copy) {
     if (!check_shared(w, copy, false)) return Flow::failed;
     for (const BulkPiece& p : copy.pieces)

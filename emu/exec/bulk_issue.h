@@ -13,4 +13,7 @@ BulkCopy bulk_copy(const Warp& w, int lane, uint64_t shared, uint32_t bytes);
 Flow issue_loads(Warp& w, std::vector<BulkCopy>&& copies, const uint32_t* mbarrier);
 Flow issue_store(Warp& w, BulkCopy&& copy);
 
+// Bytes of global memory that a reduction changes: somebody has written them. False after a report.
+bool check_reduced(Warp& w, int lane, uint64_t global, uint32_t bytes);
+
 } // namespace emu

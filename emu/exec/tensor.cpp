@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async.bulk.tensor and cp.reduce.async.bulk.tensor: boxes of a tensor to shared memory and back. How a box is cut
-// into pieces is tensor_box.cpp's affair, when they move bulk_engine.cpp's. Multicast, im2col and gathers are in no row
-// of the table.
+// into pieces is tensor_box.cpp's affair, when they move bulk_engine.cpp's. Multicast, im2col and scatters have no row.
 //
 // Inst: r = operands in the order of the text, coordinates after the tensor map; the addresses as space.h says.
-//       target = rank, imm = the operation of a reduction, or PLAIN.
+//       target = coordinates, imm = the operation of a reduction, GATHER or PLAIN.
 #include "bulk_issue.h"
 #include "run.h"
 #include "space.h"
@@ -14,21 +13,29 @@
 namespace emu::EMU_LEVEL {
 namespace {
 
-constexpr int64_t PLAIN = -1;
+constexpr int64_t PLAIN = -1, GATHER = -2;
 constexpr uint16_t NAN_FILL = 0x7ff7; // a NaN of each floating type, as cards are said to fill
 
 // The tensor map that is operand `nth` among the addresses, and the coordinates behind it. False after a report.
 bool read_box(Warp& w, const Inst& in, unsigned nth, int l, TensorMap& map, int32_t* corner) {
     if (!read_tensor_map(w, l, nth_address(w, in, nth, nth, l), map)) return false;
     for (unsigned d = 0; d < in.target; ++d) corner[d] = w.reg<int32_t>(in.r[nth + 1 + d])[l];
-    if (map.rank == in.target) return true;
-    report(w, "tensormap", l,
-           "the tensor has " + std::to_string(map.rank) + " dimensions, the instruction " + std::to_string(in.target));
+    const unsigned rank = in.imm == GATHER ? 2 : in.target;
+    if (map.rank != rank)
+        report(w, "tensormap", l,
+               "the tensor has " + std::to_string(map.rank) + " dimensions, the instruction " + std::to_string(rank));
+    else if (in.imm == GATHER && map.box[1] != 1)
+        report(w, "tensormap", l, "a gather of rows takes a box of one row, not " + std::to_string(map.box[1]));
+    else return true;
     return false;
 }
 
-bool check_shared_place(Warp& w, int l, const TensorMap& map, uint64_t shared, bool write) {
-    const uint64_t bytes = map.box_bytes(), most = w.cta->shared_end - SHARED_BASE;
+uint64_t copied_bytes(const Inst& in, const TensorMap& map) {
+    return in.imm == GATHER ? 4 * map.row_bytes() : map.box_bytes();
+}
+
+bool check_shared_place(Warp& w, int l, uint64_t bytes, uint64_t shared, bool write) {
+    const uint64_t most = w.cta->shared_end - SHARED_BASE;
     if (shared % 128)
         report_access(w, "misaligned", l, Space::shared, shared, unsigned(bytes), write,
                       "a tensor copy takes a shared address that is a multiple of 128");
@@ -67,9 +74,8 @@ void count_row(Counters& c, const BoxRow& r, bool write) {
 }
 
 // The pieces of a copy, after the checks of both sides. False after a report.
-bool lay_out(Warp& w, const TensorMap& map, const int32_t* corner, BulkCopy& copy, bool write) {
+bool lay_out(Warp& w, const TensorMap& map, const TensorBox& box, BulkCopy& copy, bool write) {
     const int l = int(copy.lane);
-    const TensorBox box(map, corner);
     for (const BoxRow& r : box.rows()) {
         if (!check_row(w, l, map, r, write)) return false;
         count_row(*w.cta->counters, r, write);
@@ -88,9 +94,12 @@ Flow load(Warp& w, const Inst& in) {
         int32_t corner[TensorMap::DIMS];
         const uint64_t to = nth_address(w, in, 0, 0, l), told = nth_address(w, in, 2, 2 + in.target, l);
         mbarrier[l] = told > UINT32_MAX ? 0 : uint32_t(told);
-        if (!read_box(w, in, 1, l, map, corner) || !check_shared_place(w, l, map, to, true)) return Flow::failed;
-        copies.push_back(bulk_copy(w, l, to, uint32_t(map.box_bytes())));
-        if (!lay_out(w, map, corner, copies.back(), false)) return Flow::failed;
+        if (!read_box(w, in, 1, l, map, corner)) return Flow::failed;
+        const uint64_t bytes = copied_bytes(in, map);
+        if (!check_shared_place(w, l, bytes, to, true)) return Flow::failed;
+        const TensorBox box = in.imm == GATHER ? TensorBox::gather4(map, corner) : TensorBox(map, corner);
+        copies.push_back(bulk_copy(w, l, to, uint32_t(bytes)));
+        if (!lay_out(w, map, box, copies.back(), false)) return Flow::failed;
     }
     return issue_loads(w, std::move(copies), mbarrier);
 }
@@ -101,13 +110,8 @@ bool check_reduction(Warp& w, const BulkCopy& copy, const TensorMap& map) {
         report(w, "tensormap", int(copy.lane), std::string(map.type_name()) + " has no such reduction");
         return false;
     }
-    for (const BulkPiece& p : copy.pieces) {
-        const uint64_t at = p.global + p.first;
-        if (!w.launch->options.check_undefined || w.launch->memory->is_defined(at, p.last - p.first)) continue;
-        report_access(w, "undefined", int(copy.lane), Space::global, at, p.last - p.first, false,
-                      "a reduction reads bytes that nobody wrote");
-        return false;
-    }
+    for (const BulkPiece& p : copy.pieces)
+        if (!check_reduced(w, int(copy.lane), p.global + p.first, p.last - p.first)) return false;
     return true;
 }
 
@@ -125,9 +129,10 @@ Flow store(Warp& w, const Inst& in) {
         TensorMap map;
         int32_t corner[TensorMap::DIMS];
         const uint64_t from = nth_address(w, in, 1, 1 + in.target, l);
-        if (!read_box(w, in, 0, l, map, corner) || !check_shared_place(w, l, map, from, false)) return Flow::failed;
+        if (!read_box(w, in, 0, l, map, corner)) return Flow::failed;
+        if (!check_shared_place(w, l, map.box_bytes(), from, false)) return Flow::failed;
         BulkCopy copy = bulk_copy(w, l, from, uint32_t(map.box_bytes()));
-        if (!lay_out(w, map, corner, copy, true)) return Flow::failed;
+        if (!lay_out(w, map, TensorBox(map, corner), copy, true)) return Flow::failed;
         if (in.imm != PLAIN) {
             copy.reduce = bulk_reduction(unsigned(in.imm), map.type);
             if (!check_reduction(w, copy, map)) return Flow::failed;
@@ -150,8 +155,9 @@ Flow prefetch(Warp& w, const Inst& in) {
 
 Handler pick_tensor(const Form& form, Inst& in) {
     keep_addresses(form, in);
-    in.target = form.count;
-    in.imm = form.has("reduce") ? int64_t(bulk_operation(form)) : PLAIN;
+    const bool gather = form.has("tile::gather4");
+    in.target = gather ? 5 : form.count;
+    in.imm = gather ? GATHER : form.has("reduce") ? int64_t(bulk_operation(form)) : PLAIN;
     if (form.has("prefetch")) return &prefetch;
     return form.has("bulk_group") ? &store : &load;
 }

@@ -24,6 +24,15 @@ TensorBox::TensorBox(const TensorMap& map, const int32_t* corner) : map_(map) {
     for (uint32_t i = 0; i < rows; ++i) rows_.push_back(row(i, corner));
 }
 
+TensorBox TensorBox::gather4(const TensorMap& map, const int32_t* column_and_rows) {
+    TensorBox box(map);
+    for (unsigned i = 1; i <= 4; ++i) {
+        const int32_t corner[] = {column_and_rows[0], column_and_rows[i]};
+        box.rows_.push_back(box.row(0, corner));
+    }
+    return box;
+}
+
 BoxRow TensorBox::row(uint32_t number, const int32_t* corner) const {
     BoxRow r;
     unsigned __int128 far = 0; // a box that is far away leaves 64 bits

@@ -20,11 +20,14 @@ struct BoxRow {
 class TensorBox {
 public:
     TensorBox(const TensorMap& map, const int32_t* corner);
+    // Of a matrix: the rows whose numbers follow the column.
+    static TensorBox gather4(const TensorMap& map, const int32_t* column_and_rows);
     const std::vector<BoxRow>& rows() const { return rows_; } // as they follow each other in shared memory
     // The swizzle depends on the address alone, not on where in the box the bytes lie.
     std::vector<BulkPiece> pieces(uint32_t shared) const;
 
 private:
+    explicit TensorBox(const TensorMap& map) : map_(map) {}
     BoxRow row(uint32_t number, const int32_t* corner) const;
 
     const TensorMap& map_;

@@ -190,10 +190,12 @@ bool Builder::coordinates(const text::Operand& from, const OperandSpec& spec, co
         return refuse(spec.coordinates ? "an address and coordinates, [a, {...}], are expected"
                                        : "an address alone is expected in []");
     if (!spec.coordinates) return true;
+    if (from.value) return refuse("nothing can be added to an address that coordinates follow");
     OperandSpec source;
     Operand all;
     if (from.parts[0].kind != text::Operand::vector) return refuse("coordinates stand in {}");
-    if (!vector(from.parts[0], Type::s32, form.count, source, all)) return false;
+    const unsigned count = spec.coordinates == OperandSpec::rows ? 5 : form.count;
+    if (!vector(from.parts[0], Type::s32, count, source, all)) return false;
     to.parts = std::move(all.parts);
     return true;
 }

@@ -152,7 +152,7 @@ OperandSpec one_spec(std::string_view s) {
         s.remove_prefix(2);
     } else if (s[0] == 'M') {
         spec.shape = OperandSpec::address;
-        spec.coordinates = s == "Mc";
+        spec.coordinates = s == "Mc" ? OperandSpec::box : s == "Mr" ? OperandSpec::rows : OperandSpec::none;
         spec.where = s == "Ms"   ? OperandSpec::shared
                      : s == "Mg" ? OperandSpec::global
                      : s == "M"  ? OperandSpec::named

@@ -12,7 +12,7 @@ struct OperandSpec {
     bool dst = false, wider = false, optional = false, pair = false;
     enum Shape : uint8_t { one, vec, xvec, parts, fixed, address, label, immediate, predicate, members } shape = one;
     enum Where : uint8_t { named, shared, global, generic } where = named; // of an address; named: as the modifiers say
-    bool coordinates = false;                                              // of an address
+    enum Coordinates : uint8_t { none, box, rows } coordinates = none;     // of an address
     unsigned count = 1;                                                    // of fixed
     std::string_view type;                                                 // "T" "U" "V" "W" or a name
 };

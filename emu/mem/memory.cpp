@@ -236,12 +236,13 @@ void Memory::mark_undefined(uint64_t address, uint64_t bytes) {
 
 bool Memory::is_defined(uint64_t address, uint64_t bytes) const {
     uint64_t from = address - base_, to = from + bytes;
+    const auto bits = [this](uint64_t at) { return __atomic_load_n(defined_ + (at >> 3), __ATOMIC_RELAXED); };
     for (; from < to && (from & 7); from++)
-        if (!((defined_[from >> 3] >> (from & 7)) & 1)) return false;
+        if (!((bits(from) >> (from & 7)) & 1)) return false;
     for (; from + 8 <= to; from += 8)
-        if (defined_[from >> 3] != 0xff) return false;
+        if (bits(from) != 0xff) return false;
     for (; from < to; from++)
-        if (!((defined_[from >> 3] >> (from & 7)) & 1)) return false;
+        if (!((bits(from) >> (from & 7)) & 1)) return false;
     return true;
 }
 

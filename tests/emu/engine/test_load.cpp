@@ -112,6 +112,8 @@ void bulk_copies(void**) {
     accepted("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [r1], [d1], r2, [r3], d2;");
     accepted("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [d1+16], [r1+16], 32, d2;");
     accepted("fence.proxy.async.shared::cta;");
+    accepted("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.noftz.bf16 [d1], [r1], 32, d2;");
+    refused("cp.reduce.async.bulk.global.shared::cta.bulk_group.inc.u64 [d1], [r1], 32;", "not known");
     refused("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
             "[r1], [d1], r2, [r3], r4;",
             "not known");
@@ -133,7 +135,11 @@ void tensor_copies(void**) {
     refused("cp.async.bulk.tensor.3d.shared::cluster.global.im2col" + told + " [r1], [d1, {r2, r3, r4}], [r4], {h1};",
             "not known");
     refused(load + ".tile::gather4" + told + " [r1], [d1, {r2, r3, r4, r5, r6}], [r4];", "not known");
+    const std::string gather = "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4" + told;
+    accepted(gather + " [r1], [d1, {r2, r3, r4, r5, r6}], [r4];");
+    refused(gather + " [r1], [d1, {r2, r3}], [r4];", "{} with 5 registers");
     refused("cp.reduce.async.bulk.tensor.1d.global.shared::cta.bulk_group [d1, {r1}], [r5];", "not known");
+    refused("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [d1+8, {r1}], [r5];", "nothing can be added");
     refused("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [d1, {r1, r2}], [r5];", "{} with 1 registers");
 }
 void line_markers(void**) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of a few lines: results, divergence, barriers, counters, and the words of a report.
 #include "engine_test.h"
+#include "mem/tensor_map.h"
 
 namespace {
 
@@ -229,6 +230,37 @@ void wrong_words(void**) {
     assert_string_equal(emu::parse_options("seed=010", o).c_str(), "");
     assert_int_equal(o.seed, 10);
 }
+// A matrix of 16 words and 8 rows of which its map says 9; `change` breaks the map further.
+template <class F> void finds_in_tensor(const char* coordinates, const char* kind, const char* words, F change) {
+    Run r;
+    emu::TensorMap map;
+    map.address = r.memory.alloc(8 * 64);
+    map.rank = 2, map.type = emu::TensorMap::u32;
+    map.dim[0] = 16, map.dim[1] = 9, map.stride[0] = 64, map.box[0] = 16, map.box[1] = 4, map.step[1] = 1;
+    change(map);
+    uint8_t bytes[emu::TensorMap::BYTES];
+    emu::encode(map, bytes);
+    const uint64_t at = r.memory.alloc(sizeof bytes);
+    r.memory.write(at, bytes, sizeof bytes);
+    r.go(kernel("mov.u64 d5, " + std::to_string(at) + "; mov.u32 r1, smem;\n" +
+                "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [d5, {" + coordinates + "}], [r1]; ret;"),
+         1, "", 256);
+    assert_string_equal(r.kind().c_str(), kind);
+    if (r.text().find(words) == std::string::npos) fail_msg("'%s' is not in:\n%s", words, r.text().c_str());
+}
+void tensor_findings(void**) {
+    const auto sound = [](emu::TensorMap&) {};
+    const char* const past = "element (0, 8) of the tensor: 0 bytes past the end of allocation";
+    finds_in_tensor("0, 5", "bounds", past, sound);
+    finds_in_tensor("-3, 7", "bounds", past, sound);
+    finds_in_tensor("4, -1", "undefined", "bytes that nobody wrote are stored", sound);
+    finds_in_tensor("0, 0", "tensormap", "boxDim[1] is not from 1 to 256", [](emu::TensorMap& m) { m.box[1] = 0; });
+    finds_in_tensor("0, 0", "tensormap", "has 3 dimensions, the instruction 2",
+                    [](emu::TensorMap& m) { m.rank = 3, m.dim[2] = m.box[2] = m.step[2] = 1; });
+    finds_in_tensor("0, 2000000000", "bounds", "element (0, 2000000000) of the tensor", [](emu::TensorMap& m) {
+        m.dim[1] = 1ull << 32, m.stride[0] = (1ull << 40) - 16; // beyond 64 bits
+    });
+}
 } // namespace
 
 int main() {
@@ -236,6 +268,6 @@ int main() {
         cmocka_unit_test(adds),          cmocka_unit_test(divergence),  cmocka_unit_test(shared),
         cmocka_unit_test(conflicts),     cmocka_unit_test(findings),    cmocka_unit_test(report_text),
         cmocka_unit_test(same_counters), cmocka_unit_test(wrong_words), cmocka_unit_test(in_functions),
-        cmocka_unit_test(limits),        cmocka_unit_test(endless)};
+        cmocka_unit_test(limits),        cmocka_unit_test(endless),     cmocka_unit_test(tensor_findings)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
