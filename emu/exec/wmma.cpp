@@ -6,9 +6,7 @@
 // B would, its B as an A, its C as a transposed one. Of f16 the ISA gives A and B eight registers: what they have
 // beyond their tiles holds copies, which no product reads.
 #include "half.h"
-#include "handlers.h"
-
-#include "../num/mma.h"
+#include "mma_words.h"
 #include "space.h"
 
 namespace emu::EMU_LEVEL {
@@ -53,16 +51,6 @@ struct Product {
     uint8_t a = 1, b = 1;            // registers in the text
     bool half_c = false, half_d = false;
 };
-
-template <class T> void keep(const Form& form, const T& what) {
-    form.more->imm.resize((sizeof(T) + 7) / 8);
-    std::memcpy(form.more->imm.data(), static_cast<const void*>(&what), sizeof what);
-}
-template <class T> T kept(const Warp& w, const Inst& in) {
-    T what;
-    std::memcpy(static_cast<void*>(&what), w.kernel->extras[in.extra].imm.data(), sizeof what);
-    return what;
-}
 
 // --- loads and stores ---
 
@@ -228,28 +216,6 @@ void read_shape(const Form& form, Shape& shape) {
     shape.column_tiles = uint8_t(columns / 8);
 }
 
-bool read_input(Type type, MmaInput& input) {
-    switch (type) {
-    case Type::f16: input = MmaInput::f16; return true;
-    case Type::bf16: input = MmaInput::bf16; return true;
-    case Type::tf32: input = MmaInput::tf32; return true;
-    case Type::f64: input = MmaInput::f64; return true;
-    case Type::s8: input = MmaInput::s8; return true;
-    case Type::u8: input = MmaInput::u8; return true;
-    case Type::s4: input = MmaInput::s4; return true;
-    case Type::u4: input = MmaInput::u4; return true;
-    case Type::b1: input = MmaInput::b1; return true;
-    default: return false;
-    }
-}
-
-MmaOutput output_of(Type type) {
-    return type == Type::f32   ? MmaOutput::f32
-           : type == Type::f16 ? MmaOutput::f16
-           : type == Type::s32 ? MmaOutput::s32
-                               : MmaOutput::f64;
-}
-
 Fragment fragment_of_input(const Shape& shape, bool is_a) {
     const bool rows = is_a != shape.swapped;
     const MmaKind& kind = shape.kind;
@@ -283,7 +249,7 @@ Handler pick_access(const Form& form, Inst& in) {
     Shape shape;
     read_shape(form, shape);
     if (!input) shape.kind.output = output_of(form.type());
-    else if (!read_input(form.type(), shape.kind.a)) return nullptr;
+    else if (!input_of(form.type(), shape.kind.a)) return nullptr;
     shape.kind.b = shape.kind.a;
     Fragment f = input ? fragment_of_input(shape, form.has("a")) : fragment_of_sum(shape);
     const Operand& address = form.operands[store ? 0 : 1];
@@ -308,11 +274,12 @@ Handler pick_product(const Form& form) {
     const Type d = form.type(0), c = form.type(halves ? 1 : 3);
     read_shape(form, p.shape);
     MmaKind& kind = p.shape.kind;
-    if (!read_input(halves ? Type::f16 : form.type(1), kind.a)) return nullptr;
-    if (!read_input(halves ? Type::f16 : form.type(2), kind.b) || kind.a != kind.b) return nullptr;
+    if (!input_of(halves ? Type::f16 : form.type(1), kind.a)) return nullptr;
+    if (!input_of(halves ? Type::f16 : form.type(2), kind.b) || kind.a != kind.b) return nullptr;
     kind.output = output_of(d == Type::f16 ? c : d);
     kind.saturate = form.has("satfinite");
     kind.both = form.has("and");
+    kind.round = round_of(form);
     p.half_c = c == Type::f16;
     p.half_d = d == Type::f16;
     p.a = uint8_t(form.operands[1].parts.size());

@@ -161,6 +161,7 @@ OperandSpec one_spec(std::string_view s) {
         s = "u32";
     }
     if (s == "L") spec.shape = OperandSpec::label;
+    else if (s == "L*") spec.shape = OperandSpec::labels;
     else if (s == "I") spec.shape = OperandSpec::immediate;
     else if (s == "P") spec.shape = OperandSpec::predicate;
     spec.type = s;
