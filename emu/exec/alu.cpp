@@ -76,6 +76,10 @@ struct Mad24Hi {
     template <class T> static EMU_INLINE T f(T a, T b, T c) { return Add::f(Mul24Hi::f(a, b), c); }
 };
 
+template <class Hi> struct SumSat {
+    static EMU_INLINE int32_t f(int32_t a, int32_t b, int32_t c) { return AddSat::f(Hi::f(a, b), c); }
+};
+
 template <class T> Flow mul_wide(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
     const void* b = w.regs + size_t(in.r[2]) * 32;
@@ -219,6 +223,8 @@ Handler pick_muladd(const Form& form, Inst& in) {
     if (form.mnemonic == "mad" && form.has("wide"))
         return bytes_of(t) == 2 ? (is_signed_type ? &mad_wide<int16_t> : &mad_wide<uint16_t>)
                                 : (is_signed_type ? &mad_wide<int32_t> : &mad_wide<uint32_t>);
+    if (form.has("sat"))
+        return form.mnemonic == "mad" ? &ternary<SumSat<MulHi>, int32_t> : &ternary<SumSat<Mul24Hi>, int32_t>;
     if (form.mnemonic == "mul") return low_or_high<MulLo, MulHi>(form, two);
     if (form.mnemonic == "mad") return low_or_high<MadLo, MadHi>(form, three);
     auto s_or_u = [&](auto op2) -> Handler {

@@ -94,6 +94,25 @@ template <class Op, bool BF> Flow approx_half(Warp& w, const Inst& in) {
         return r;
     });
 }
+// f64 with .ftz knows the upper word alone: the lower one of the source is not looked at, that of the result is 0.
+template <class Op> Flow approx_upper(Warp& w, const Inst& in) {
+    const uint64_t* a = w.reg<uint64_t>(in.r[1]);
+    constexpr uint64_t UPPER = ~0ull << 32, EXPONENT = 0x7ffull << 52;
+    return map_active<uint64_t>(w, in.r[0], [&](int l) {
+        auto flushed = [&](uint64_t v) { return v & EXPONENT ? v : v & 1ull << 63; };
+        const double r = Op::f(bits_as<double>(flushed(a[l] & UPPER)), 0);
+        if (r != r) return 0x7fffffffull << 32;
+        const uint64_t bits = bits_as<uint64_t>(r), up = bits + 0x7fffffff + (bits >> 32 & 1);
+        return flushed((bits & EXPONENT) == EXPONENT ? bits : up & UPPER);
+    });
+}
+Flow rsqrt64(Warp& w, const Inst& in) {
+    const double* a = w.reg<double>(in.r[1]);
+    return map_active<double>(w, in.r[0], [&](int l) {
+        const double r = Rsqrt::f(a[l], 0);
+        return r == r ? r : bits_as<double>(0x7fffffffffffffffull);
+    });
+}
 template <class Op, int N = 1> Handler pick(const Form& form, Inst& in) {
     switch (form.type()) {
     case Type::f32: return form.has("ftz") ? &approx<Op, true, N> : &approx<Op, false, N>;
@@ -101,6 +120,7 @@ template <class Op, int N = 1> Handler pick(const Form& form, Inst& in) {
     case Type::f16: return &approx_half<Op, false>;
     case Type::bf16x2: in.sub = 1; [[fallthrough]];
     case Type::bf16: return &approx_half<Op, true>;
+    case Type::f64: return &approx_upper<Op>;
     default: return nullptr;
     }
 }
@@ -111,6 +131,7 @@ Handler pick_approx(const Form& form, Inst& in) {
     if (m == "ex2") return pick<Ex2>(form, in);
     if (m == "lg2") return pick<Lg2>(form, in);
     if (m == "rcp") return pick<Rcp>(form, in);
+    if (m == "rsqrt" && form.type() == Type::f64 && !form.has("ftz")) return &rsqrt64;
     if (m == "rsqrt") return pick<Rsqrt>(form, in);
     if (m == "sqrt") return pick<Sqrt>(form, in);
     if (m == "sin") return pick<Sin>(form, in);

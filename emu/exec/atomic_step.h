@@ -43,6 +43,15 @@ template <class T> EMU_INLINE T step(Do op, T old, T a, T b) {
     return old;
 }
 
+// A half; a NaN loses against a number.
+template <bool BF> EMU_INLINE uint32_t step_half(Do op, uint32_t old, uint32_t a) {
+    const float x = widen<BF>(old), y = widen<BF>(a);
+    if (op == Do::add) return narrow<BF>(x + y);
+    if (x != x || y != y) return x == x ? old & 0xffff : y == y ? a & 0xffff : 0x7fffu;
+    const bool less = x < y || (x == y && (old & 0x8000)); // -0 is less than +0
+    return (op == Do::min) == less ? old & 0xffff : a & 0xffff;
+}
+
 template <size_t BYTES>
 using WordOf = std::conditional_t<BYTES == 8, uint64_t, std::conditional_t<BYTES == 4, uint32_t, uint16_t>>;
 

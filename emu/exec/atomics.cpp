@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// atom and red: 16 to 64 bits, integers and floats, shared and global. Lanes go one after the other; under a random
-// schedule they start at a seeded lane, since the card promises no order.
+// atom and red: 16 to 128 bits, integers, floats and vectors of them, shared and global. Lanes go one after the
+// other; under a random schedule they start at a seeded lane, since the card promises no order.
+#include <mutex>
+
 #include "atomic_step.h"
 #include "run.h"
 #include "space.h"
@@ -25,15 +27,26 @@ template <class T> T change(Cta& cta, uint8_t* at, Do op, T a, T b) {
     cta.changes += now != old;
     return bits_as<T>(old);
 }
-template <bool BF, bool PACKED> uint32_t add_halves(Cta& cta, uint8_t* at, uint32_t a) {
+template <bool BF, bool PACKED> uint32_t change_halves(Cta& cta, uint8_t* at, Do op, uint32_t a) {
     using Word = WordOf<PACKED ? 4 : 2>;
     Word now;
     const Word old = update<Word>(at, [&](Word seen) {
-        uint32_t sum = narrow<BF>(widen<BF>(seen) + widen<BF>(a));
-        if (PACKED) sum |= narrow<BF>(widen<BF>(uint32_t(seen) >> 16) + widen<BF>(a >> 16)) << 16;
-        return now = Word(sum);
+        uint32_t both = step_half<BF>(op, seen, a);
+        if (PACKED) both |= step_half<BF>(op, uint32_t(seen) >> 16, a >> 16) << 16;
+        return now = Word(both);
     });
     cta.changes += now != old;
+    return old;
+}
+// 16 bytes: one of them at a time, on all host threads.
+B128 change_wide(Cta& cta, uint8_t* at, bool swap, const B128& expected, const B128& value) {
+    static std::mutex one;
+    const std::lock_guard lock(one);
+    B128 old;
+    memcpy(&old, at, sizeof old);
+    if (swap && (old.lo != expected.lo || old.hi != expected.hi)) return old;
+    cta.changes += old.lo != value.lo || old.hi != value.hi;
+    memcpy(at, &value, sizeof value);
     return old;
 }
 
@@ -107,19 +120,64 @@ template <bool BF, bool PACKED> Flow atom_half(Warp& w, const Inst& in) {
     uint32_t a[32], old[32];
     memcpy(a, w.regs + size_t(in.r[at + 1]) * 32, sizeof a);
     if (!locations(w, addr, plan(in).space, PACKED ? 4 : 2,
-                   [&](unsigned l, uint8_t* q) { old[l] = add_halves<BF, PACKED>(*w.cta, q, a[l]); }))
+                   [&](unsigned l, uint8_t* q) { old[l] = change_halves<BF, PACKED>(*w.cta, q, plan(in).op, a[l]); }))
         return Flow::failed;
     if (at) map_active<uint32_t>(w, in.r[0], [&](int l) { return old[l]; });
     return Flow::next;
 }
-Flow red_vector(Warp& w, const Inst& in) { // red.global.add.v2/v4.f32
+// .v2, .v4 and .v8: each element for itself. E: what one is, as change and change_halves know it.
+struct FloatElement {
+    static constexpr unsigned BYTES = 4;
+    static uint32_t change(Cta& cta, uint8_t* at, Do op, uint32_t a) {
+        return bits_as<uint32_t>(EMU_LEVEL::change(cta, at, op, bits_as<float>(a), 0.0f));
+    }
+};
+template <bool BF, bool PACKED> struct HalfElement {
+    static constexpr unsigned BYTES = PACKED ? 4 : 2;
+    static uint32_t change(Cta& cta, uint8_t* at, Do op, uint32_t a) {
+        return change_halves<BF, PACKED>(cta, at, op, a);
+    }
+};
+template <class E> Flow atom_vector(Warp& w, const Inst& in) {
     alignas(64) uint64_t addr[32];
-    read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
-    unsigned vec = in.vec;
-    bool ok = locations(w, addr, Space::global, 4 * vec, [&](unsigned l, uint8_t* q) {
-        for (unsigned i = 0; i < vec; i++) change(*w.cta, q + 4 * i, Do::add, w.reg<float>(in.r[1 + i])[l], 0.0f);
+    const unsigned vec = in.vec, at = in.sub & 2 ? 0 : vec;
+    const uint16_t* r = operands_of(*w.kernel, in);
+    read_addresses(w, r[at], in.imm, in.sub & 1, addr);
+    if (in.sub & 4) note_fence(w);
+    uint32_t source[8][32];
+    for (unsigned i = 0; i < vec; i++) memcpy(source[i], w.reg<uint32_t>(r[at + 1 + i]), sizeof source[i]);
+    const bool ok = locations(w, addr, plan(in).space, E::BYTES * vec, [&](unsigned l, uint8_t* q) {
+        for (unsigned i = 0; i < vec; i++) {
+            const uint32_t old = E::change(*w.cta, q + E::BYTES * i, plan(in).op, source[i][l]);
+            if (at) w.reg<uint32_t>(r[i])[l] = old;
+        }
     });
+    if (ok && (in.sub & 8)) note_fence(w);
     return ok ? Flow::next : Flow::failed;
+}
+Flow atom_wide(Warp& w, const Inst& in) { // exch and cas of 16 bytes
+    alignas(64) uint64_t addr[32];
+    read_addresses(w, in.r[1], in.imm, in.sub & 1, addr);
+    if (in.sub & 4) note_fence(w);
+    const bool swap = plan(in).op == Do::cas;
+    B128 first[32], second[32], *to = w.reg<B128>(in.r[0]);
+    memcpy(first, w.reg<B128>(in.r[2]), sizeof first);
+    memcpy(second, w.reg<B128>(in.r[swap ? 3 : 2]), sizeof second);
+    const bool ok = locations(w, addr, plan(in).space, 16, [&](unsigned l, uint8_t* q) {
+        to[l] = change_wide(*w.cta, q, swap, first[l], second[l]);
+    });
+    if (ok && (in.sub & 8)) note_fence(w);
+    return ok ? Flow::next : Flow::failed;
+}
+Handler pick_vector(Type t) {
+    switch (t) {
+    case Type::f32: return &atom_vector<FloatElement>;
+    case Type::f16: return &atom_vector<HalfElement<false, false>>;
+    case Type::f16x2: return &atom_vector<HalfElement<false, true>>;
+    case Type::bf16: return &atom_vector<HalfElement<true, false>>;
+    case Type::bf16x2: return &atom_vector<HalfElement<true, true>>;
+    default: return nullptr;
+    }
 }
 } // namespace
 
@@ -132,7 +190,7 @@ Handler pick_atom(const Form& form, Inst& in) {
     in.target = uint32_t(what) | uint32_t(form.space) << 4;
     in.access = Inst::reads | Inst::writes | Inst::atomic;
     Type t = form.type();
-    if (in.vec > 1) return t == Type::f32 ? &red_vector : nullptr;
+    if (in.vec > 1) return unsigned(in.vec) * bytes_of(t) <= 16 ? pick_vector(t) : nullptr;
     bool bits = what == Do::exch || what == Do::and_ || what == Do::or_ || what == Do::xor_ || what == Do::cas;
     switch (t) {
     case Type::f16: return &atom_half<false, false>;
@@ -142,10 +200,11 @@ Handler pick_atom(const Form& form, Inst& in) {
     case Type::f32: return what == Do::add ? &atom<float> : what == Do::exch ? &atom<uint32_t> : nullptr;
     case Type::f64: return what == Do::add ? &atom<double> : what == Do::exch ? &atom<uint64_t> : nullptr;
     case Type::b16: return what == Do::cas ? &atom<uint16_t> : nullptr;
+    case Type::b128: return &atom_wide;
     case Type::b32: return bits ? &atom<uint32_t> : nullptr;
     case Type::b64: return bits ? &atom<uint64_t> : nullptr;
     case Type::s32: return what == Do::inc || what == Do::dec ? nullptr : &atom<int32_t>;
-    case Type::s64: return what == Do::inc || what == Do::dec ? nullptr : &atom<int64_t>;
+    case Type::s64: return what == Do::add || what == Do::inc || what == Do::dec ? nullptr : &atom<int64_t>;
     case Type::u32: return &atom<uint32_t>;
     case Type::u64: return what == Do::inc || what == Do::dec ? nullptr : &atom<uint64_t>;
     default: return nullptr;

@@ -18,18 +18,11 @@ template <class T, Do OP> void each(void* to, const void* from, uint32_t bytes) 
     }
 }
 
-// A NaN is less than nothing: min and max give the other one.
-template <bool BF, Do OP> uint16_t step_half(uint16_t old, uint16_t a) {
-    const float x = widen<BF>(old), y = widen<BF>(a);
-    if (OP != Do::add && x != x) return y == y ? a : uint16_t(0x7fff);
-    if (OP != Do::add && y != y) return old;
-    return uint16_t(narrow<BF>(step<float>(OP, x, y, y)));
-}
 template <bool BF, Do OP> void each_half(void* to, const void* from, uint32_t bytes) {
     for (uint32_t i = 0; i < bytes; i += 2) {
         uint16_t a;
         std::memcpy(&a, static_cast<const uint8_t*>(from) + i, sizeof a);
-        update<uint16_t>(static_cast<uint8_t*>(to) + i, [a](uint16_t old) { return step_half<BF, OP>(old, a); });
+        update<uint16_t>(static_cast<uint8_t*>(to) + i, [a](uint16_t old) { return uint16_t(step_half<BF>(OP, old, a)); });
     }
 }
 

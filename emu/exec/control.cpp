@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order and control: bra exit ret trap, bar and barrier, fences, and hints that change nothing a program can see.
+// Order and control: bra brx exit ret trap, bar and barrier, fences, and hints that change nothing a program can see.
+#include <cstdio>
+
 #include "lanes.h"
 #include "run.h"
 
@@ -7,6 +9,32 @@ namespace emu::EMU_LEVEL {
 namespace {
 
 Flow bra(Warp& w, const Inst& in) { return branch(w, in, w.mask); }
+// Extra::imm: where each index leads.
+Flow brx(Warp& w, const Inst& in) {
+    const auto& list = w.kernel->extras[in.extra].imm;
+    const uint32_t* index = w.reg<uint32_t>(in.r[0]);
+    uint32_t target[32] = {};
+    for (uint32_t m = w.mask; m; m &= m - 1) {
+        const int lane = __builtin_ctz(m);
+        if (index[lane] >= list.size())
+            return report(w, "bounds", lane,
+                          "the index is " + std::to_string(index[lane]) + "; its list has " +
+                              std::to_string(list.size()) + " labels");
+        target[lane] = uint32_t(list[index[lane]]);
+    }
+    return branch_each(w, in, target);
+}
+Flow nowhere(Warp& w, const Inst& in) {
+    const int lane = __builtin_ctz(w.mask);
+    char text[128];
+    std::snprintf(text, sizeof text, "calls 0x%llx, where no function of the text stands that could be meant",
+                  static_cast<unsigned long long>(w.reg<uint64_t>(in.r[0])[lane]));
+    return report(w, "bounds", lane, text);
+}
+Flow itself(Warp& w, const Inst&) {
+    return report(w, "limit", __builtin_ctz(w.mask),
+                  "calls a function from within itself through a register; the emulator does not run recursion");
+}
 Flow exit_(Warp& w, const Inst&) { return exit_lanes(w, w.mask); }
 Flow trap(Warp& w, const Inst&) { return report(w, "trap", __builtin_ctz(w.mask), "the kernel executed trap"); }
 std::string text_at(const Memory& memory, uint64_t address) {
@@ -48,18 +76,21 @@ template <bool SYNC, bool COUNT> Flow bar(Warp& w, const Inst& in) {
     uint32_t threads = COUNT ? first_lane(w, in.r[1]) : 0;
     return barrier(w, in, first_lane(w, in.r[0]), threads, SYNC, Reduce::none, 0);
 }
-Flow bar_red(Warp& w, const Inst& in) { // in.sub: how
-    uint32_t p = w.preds[in.r[2]];
+template <bool COUNT> Flow bar_red(Warp& w, const Inst& in) { // in.sub: how
+    uint32_t p = w.preds[in.r[COUNT ? 3 : 2]];
     if (in.flags & Inst::not_src) p = ~p;
-    return barrier(w, in, first_lane(w, in.r[1]), 0, true, Reduce(in.sub), p & w.mask);
+    const uint32_t threads = COUNT ? first_lane(w, in.r[2]) : 0;
+    return barrier(w, in, first_lane(w, in.r[1]), threads, true, Reduce(in.sub), p & w.mask);
 }
 } // namespace
 
 Handler pick_branch(const Form&, Inst&) { return &bra; }
 
+Handler pick_brx(const Form&, Inst&) { return &brx; }
+
 Handler pick_control(const Form& form, Inst&) {
     if (form.mnemonic == "trap") return &trap;
-    if (form.mnemonic == "call") return &assertion;
+    if (form.mnemonic == "call") return form.has("nowhere") ? &nowhere : form.has("itself") ? &itself : &assertion;
     return form.mnemonic == "brkpt" ? &nothing : &exit_;
 }
 
@@ -67,7 +98,7 @@ Handler pick_bar(const Form& form, Inst& in) {
     if (form.has("warp")) return &warp_sync;
     if (form.has("red")) {
         in.sub = uint8_t(form.has("popc") ? Reduce::popc : form.has("and") ? Reduce::all : Reduce::any);
-        return &bar_red;
+        return form.operands.size() > 3 ? &bar_red<true> : &bar_red<false>;
     }
     bool count = form.operands.size() > 1;
     if (form.has("arrive")) return &bar<false, true>;
@@ -76,6 +107,10 @@ Handler pick_bar(const Form& form, Inst& in) {
 
 Handler pick_fence(const Form& form, Inst&) {
     if (form.mnemonic == "membar" || form.mnemonic == "fence") return &fence;
+    if (form.mnemonic == "setmaxnreg") { // registers are the compiler's: only their number is looked at
+        const uint64_t registers = form.operands[0].value;
+        return registers >= 24 && registers <= 256 && registers % 8 == 0 ? &nothing : nullptr;
+    }
     return form.mnemonic == "createpolicy" ? &policy : &nothing;
 }
 

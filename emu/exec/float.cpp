@@ -4,6 +4,7 @@
 // NaN results are the card's (0x7fffffff, 0x7fff).
 #include <cmath>
 
+#include "../num/exact64.h"
 #include "half.h"
 
 namespace emu::EMU_LEVEL {
@@ -132,25 +133,49 @@ template <class Op, class Dir> Handler pick_f32(const Form& form, Inst& in) {
 
 // --- f64 ---
 EMU_INLINE double canonical64(double d) { return d == d ? d : bits_as<double>(0x7fffffffffffffffull); }
+constexpr num::Round ROUNDS[] = {num::Round::nearest_even, num::Round::zero, num::Round::down, num::Round::up};
+template <class Op> Flow directed_f64(Warp& w, const Inst& in) {
+    const double* a = w.reg<double>(in.r[1]);
+    const double* b = w.reg<double>(in.r[Op::N > 1 ? 2 : 1]);
+    const double* c = w.reg<double>(in.r[Op::N > 2 ? 3 : 1]);
+    const num::Round round = ROUNDS[in.sub];
+    return map_active<double>(w, in.r[0], [&](int l) { return canonical64(Op::directed(a[l], b[l], c[l], round)); });
+}
 struct Add64 {
+    static constexpr int N = 2;
+    static double directed(double a, double b, double, num::Round r) { return num::fma_f64(a, 1, b, r); }
     static EMU_INLINE double f(double a, double b) { return canonical64(a + b); }
 };
 struct Sub64 {
+    static constexpr int N = 2;
+    static double directed(double a, double b, double, num::Round r) { return num::fma_f64(a, 1, -b, r); }
     static EMU_INLINE double f(double a, double b) { return canonical64(a - b); }
 };
 struct Mul64 {
+    static constexpr int N = 2;
+    static double directed(double a, double b, double, num::Round r) {
+        return num::fma_f64(a, b, std::signbit(a) == std::signbit(b) ? 0.0 : -0.0, r);
+    }
     static EMU_INLINE double f(double a, double b) { return canonical64(a * b); }
 };
 struct Div64 {
+    static constexpr int N = 2;
+    static double directed(double a, double b, double, num::Round r) { return num::divide_f64(a, b, r); }
     static EMU_INLINE double f(double a, double b) { return canonical64(a / b); }
 };
 struct Fma64 {
+    static constexpr int N = 3;
+    static double directed(double a, double b, double c, num::Round r) { return num::fma_f64(a, b, c, r); }
     static EMU_INLINE double f(double a, double b, double c) { return canonical64(__builtin_fma(a, b, c)); }
 };
 struct Rcp64 {
+    static constexpr int N = 1;
+    static double directed(double a, double, double, num::Round r) { return num::divide_f64(1, a, r); }
     static EMU_INLINE double f(double a) { return canonical64(1.0 / a); }
 };
 struct Sqrt64 {
+    static constexpr int N = 1;
+    static double directed(double a, double, double, num::Round r) { return num::root_f64(a, r); }
     static EMU_INLINE double f(double a) { return canonical64(__builtin_sqrt(a)); }
 };
 
@@ -294,6 +319,13 @@ template <class T> Flow testp(Warp& w, const Inst& in) {
     return Flow::next;
 }
 int direction(const Form& form) { return form.has("rz") ? RZ : form.has("rm") ? RM : form.has("rp") ? RP : RN; }
+template <class Op> Handler pick_f64(const Form& form, Inst& in) {
+    in.sub = uint8_t(direction(form));
+    if (in.sub != RN) return &directed_f64<Op>;
+    if constexpr (Op::N == 1) return &unary<Op, double>;
+    else if constexpr (Op::N == 2) return &binary<Op, double>;
+    else return &ternary<Op, double>;
+}
 template <class Op, class Dir, class Half, class Wide> Handler arithmetic(const Form& form, Inst& in) {
     if (form.type() == Type::f32x2) {
         in.sub = uint8_t(direction(form) | (form.has("ftz") ? 4 : 0));
@@ -305,11 +337,7 @@ template <class Op, class Dir, class Half, class Wide> Handler arithmetic(const 
         return bf ? &mixed<Dir, Op::N, true> : &mixed<Dir, Op::N, false>;
     }
     if (form.type() == Type::f32) return pick_f32<Op, Dir>(form, in);
-    if (form.type() == Type::f64) {
-        if (form.has("rz") || form.has("rm") || form.has("rp")) return nullptr;
-        if constexpr (Op::N == 2) return &binary<Wide, double>;
-        else return &ternary<Wide, double>;
-    }
+    if (form.type() == Type::f64) return pick_f64<Wide>(form, in);
     return pick_half<Half>(form, in);
 }
 } // namespace
@@ -321,9 +349,9 @@ Handler pick_float2(const Form& form, Inst& in) {
     if (m == "sub") return arithmetic<SubOp, SubDir, HalfSub, Sub64>(form, in);
     if (m == "mul") return arithmetic<MulOp, MulDir, HalfMul, Mul64>(form, in);
     if (m == "fma" || m == "mad") return arithmetic<FmaOp, FmaDir, HalfFma, Fma64>(form, in);
-    if (m == "div") return wide ? &binary<Div64, double> : pick_f32<DivOp, DivDir>(form, in);
-    if (m == "rcp") return wide ? &unary<Rcp64, double> : pick_f32<RcpOp, RcpDir>(form, in);
-    if (m == "sqrt") return wide ? &unary<Sqrt64, double> : pick_f32<SqrtOp, SqrtDir>(form, in);
+    if (m == "div") return wide ? pick_f64<Div64>(form, in) : pick_f32<DivOp, DivDir>(form, in);
+    if (m == "rcp") return wide ? pick_f64<Rcp64>(form, in) : pick_f32<RcpOp, RcpDir>(form, in);
+    if (m == "sqrt") return wide ? pick_f64<Sqrt64>(form, in) : pick_f32<SqrtOp, SqrtDir>(form, in);
     if (m == "neg") return pick_sign<0>(form, in);
     if (m == "abs") return pick_sign<1>(form, in);
     if (m == "copysign") return wide ? &copysign_bits<uint64_t> : &copysign_bits<uint32_t>;

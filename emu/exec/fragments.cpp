@@ -74,6 +74,13 @@ bool makes_join(Warp& w) {
     }
     return true;
 }
+int32_t join_of_branch(Warp& w) {
+    const Fragment& f = w.frags[size_t(w.current)];
+    const uint32_t meet = w.info().reconverge;
+    const bool has_end = meet < w.kernel->code.size();
+    if (!has_end || (f.join >= 0 && w.joins[size_t(f.join)].pc == meet) || !makes_join(w)) return f.join;
+    return new_join(w, meet, f.mask, f.join);
+}
 } // namespace
 
 Flow branch(Warp& w, const Inst& in, uint32_t taken) {
@@ -89,11 +96,7 @@ Flow branch(Warp& w, const Inst& in, uint32_t taken) {
         return Flow::moved;
     }
     w.cta->counters->divergent_branches++;
-    uint32_t meet = w.info().reconverge;
-    int32_t join = f.join;
-    bool has_end = meet < w.kernel->code.size();
-    if (has_end && !(join >= 0 && w.joins[size_t(join)].pc == meet) && makes_join(w))
-        join = new_join(w, meet, f.mask, f.join);
+    const int32_t join = join_of_branch(w);
     Fragment other{Fragment::ready, in.target, taken, join, 0};
     f.pc = w.pc + 1;
     f.mask = stay;
@@ -101,6 +104,33 @@ Flow branch(Warp& w, const Inst& in, uint32_t taken) {
     bool swap = w.launch->options.merge == Merge::random && (next_random(w.rng) & 1);
     if (swap) std::swap(f, other);
     w.frags.push_back(other);
+    return Flow::moved;
+}
+
+Flow branch_each(Warp& w, const Inst& in, const uint32_t* target) {
+    Fragment ways[32]; // where lanes go, each of their own
+    size_t count = 0;
+    const size_t mine = size_t(w.current);
+    for (uint32_t left = w.frags[mine].mask; left; left &= left - 1) {
+        const uint32_t lane = uint32_t(__builtin_ctz(left)), to = w.mask >> lane & 1 ? target[lane] : w.pc + 1;
+        size_t i = 0;
+        while (i < count && ways[i].pc != to) i++;
+        if (i == count) ways[count++] = {Fragment::ready, to, 0, w.frags[mine].join, 0};
+        ways[i].mask |= 1u << lane;
+    }
+    if (in.flags & Inst::backward) note_loop(w, in);
+    if (count > 1) {
+        w.cta->counters->divergent_branches++;
+        const int32_t join = join_of_branch(w);
+        for (size_t i = 0; i < count; i++) ways[i].join = join;
+    }
+    if (w.launch->options.merge == Merge::random) std::swap(ways[0], ways[next_random(w.rng) % count]);
+    w.frags[mine] = ways[0];
+    w.frags.insert(w.frags.end(), ways + 1, ways + count);
+    if ((in.flags & Inst::backward) && w.frags.size() > 1) { // as in branch()
+        w.turn = uint32_t(mine) + 1;
+        w.current = -1;
+    }
     return Flow::moved;
 }
 

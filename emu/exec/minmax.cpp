@@ -79,14 +79,16 @@ template <bool MAX> Flow f64(Warp& w, const Inst& in) {
 template <bool MAX, bool BF> Flow half(Warp& w, const Inst& in) {
     const uint32_t* a = w.reg<uint32_t>(in.r[1]);
     const uint32_t* b = w.reg<uint32_t>(in.r[2]);
-    bool ftz = in.sub & 1, nan = in.sub & 2, packed = in.sub & 4;
+    bool ftz = in.sub & 1, nan = in.sub & 2, packed = in.sub & 4, magnitudes = in.sub & 8; // .xorsign.abs
     auto one = [&](uint32_t x, uint32_t y) {
         uint32_t exponent = BF ? 0x7f80 : 0x7c00;
+        const uint32_t sign = magnitudes ? (x ^ y) & 0x8000 : 0;
+        if (magnitudes) x &= 0x7fff, y &= 0x7fff;
         if (ftz && !(x & exponent)) x &= 0x8000;
         if (ftz && !(y & exponent)) y &= 0x8000;
         float r = nan ? choose<MAX, true>(widen<BF>(x), widen<BF>(y), 0x7fffffffu)
                       : choose<MAX, false>(widen<BF>(x), widen<BF>(y), 0x7fffffffu);
-        return narrow<BF>(r);
+        return narrow<BF>(r) | (r == r ? sign : 0);
     };
     return map_lanes<uint32_t>(w, in.r[0], [&](int l) {
         uint32_t r = one(a[l] & 0xffff, b[l] & 0xffff);
@@ -111,7 +113,7 @@ template <bool MAX> Handler pick(const Form& form, Inst& in) {
     if (t == Type::f64) return &f64<MAX>;
     if (is_float(t)) {
         bool packed = t == Type::f16x2 || t == Type::bf16x2, bf = t == Type::bf16 || t == Type::bf16x2;
-        in.sub = uint8_t((ftz ? 1 : 0) | (nan ? 2 : 0) | (packed ? 4 : 0));
+        in.sub = uint8_t((ftz ? 1 : 0) | (nan ? 2 : 0) | (packed ? 4 : 0) | (form.has("xorsign") ? 8 : 0));
         return bf ? &half<MAX, true> : &half<MAX, false>;
     }
     using Op = std::conditional_t<MAX, Max, Min>;

@@ -2,9 +2,8 @@
 // mma.sync of every kind. Called through the handlers that pick_mma chooses; always a whole warp. Which registers hold
 // what, and the arithmetic, is emu/num's: here is only what an instruction's words mean to it. Knows nothing of
 // scheduling.
-#include "handlers.h"
+#include "mma_words.h"
 
-#include "../num/mma.h"
 #include "run.h"
 
 namespace emu::EMU_LEVEL {
@@ -29,13 +28,6 @@ template <int K, MmaInput IN, MmaOutput OUT> Flow mma_tile(Warp& w, const Inst& 
 }
 
 // Extra::imm holds the kind, Inst::imm the model.
-constexpr size_t KIND_WORDS = (sizeof(MmaKind) + 7) / 8;
-MmaKind kind_of(const Warp& w, const Inst& in) {
-    MmaKind kind;
-    std::memcpy(static_cast<void*>(&kind), w.kernel->extras[in.extra].imm.data(), sizeof kind);
-    return kind;
-}
-
 constexpr uint32_t THREADS_OF_A = 2, THREADS_OF_B = 4;
 bool selects(const MmaKind& kind, uint32_t byte, uint32_t thread, uint32_t threads) {
     return byte % kind.blocks == 0 && byte < 4 && thread < threads;
@@ -56,7 +48,7 @@ bool read_scales(Warp& w, const MmaKind& kind, const uint16_t* r, num::MmaScales
 }
 
 Flow mma_any(Warp& w, const Inst& in) {
-    const MmaKind kind = kind_of(w, in);
+    const auto kind = kept<MmaKind>(w, in);
     const unsigned na = num::registers_of_a(kind), nb = num::registers_of_b(kind), nc = num::registers_of_c(kind);
     const uint16_t* r = operands_of(*w.kernel, in);
     const uint32_t *a[8], *b[4], *c[4];
@@ -70,26 +62,6 @@ Flow mma_any(Warp& w, const Inst& in) {
     if (scaled && !read_scales(w, kind, r, scales)) return Flow::failed;
     num::mma_any(kind, reinterpret_cast<const MmaModel*>(in.imm), a, b, c, d, scaled ? &scales : nullptr);
     return Flow::next;
-}
-
-bool input_of(Type type, MmaInput& input) {
-    switch (type) {
-    case Type::bf16: input = MmaInput::bf16; return true;
-    case Type::f16: input = MmaInput::f16; return true;
-    case Type::tf32: input = MmaInput::tf32; return true;
-    case Type::e4m3: input = MmaInput::e4m3; return true;
-    case Type::e5m2: input = MmaInput::e5m2; return true;
-    case Type::e2m3: input = MmaInput::e2m3; return true;
-    case Type::e3m2: input = MmaInput::e3m2; return true;
-    case Type::e2m1: input = MmaInput::e2m1; return true;
-    case Type::f64: input = MmaInput::f64; return true;
-    case Type::s8: input = MmaInput::s8; return true;
-    case Type::u8: input = MmaInput::u8; return true;
-    case Type::s4: input = MmaInput::s4; return true;
-    case Type::u4: input = MmaInput::u4; return true;
-    case Type::b1: input = MmaInput::b1; return true;
-    default: return false;
-    }
 }
 
 // m16n8k32
@@ -107,13 +79,11 @@ bool read_kind(const Form& form, MmaKind& kind) {
     const Type d = form.type(0);
     read_shape(form, kind);
     if (!input_of(form.type(1), kind.a) || !input_of(form.type(2), kind.b) || form.type(3) != d) return false;
-    kind.output = d == Type::f32   ? MmaOutput::f32
-                  : d == Type::f16 ? MmaOutput::f16
-                  : d == Type::s32 ? MmaOutput::s32
-                                   : MmaOutput::f64;
+    kind.output = output_of(d);
     kind.packed = form.has("kind::mxf4") || form.has("kind::mxf4nvf4");
     kind.saturate = form.has("satfinite");
     kind.both = form.has("and");
+    kind.round = round_of(form);
     if (!form.has("block_scale")) return true;
     kind.scale = form.has("ue4m3") ? MmaScale::ue4m3 : MmaScale::ue8m0;
     kind.blocks = kind.scale == MmaScale::ue4m3 ? 4 : kind.packed ? 2 : 1;
@@ -151,8 +121,7 @@ Handler pick_mma(const Form& form, Inst& in) {
     if (kind.scale != MmaScale::none && !selectors_fit(form, kind)) return nullptr;
     if (kind.a <= MmaInput::f16) return kind.a == kind.b && num::is_tile(*model) ? tile_of(kind) : nullptr;
     in.imm = reinterpret_cast<int64_t>(model);
-    form.more->imm.resize(KIND_WORDS);
-    std::memcpy(form.more->imm.data(), &kind, sizeof kind);
+    keep(form, kind);
     return mma_any;
 }
 

@@ -8,7 +8,8 @@
 namespace emu {
 
 // fragments.cpp
-Flow branch(Warp& w, const Inst& in, uint32_t taken); // lanes `taken` go to in.target, the others on
+Flow branch(Warp& w, const Inst& in, uint32_t taken);              // lanes `taken` go to in.target, the others on
+Flow branch_each(Warp& w, const Inst& in, const uint32_t* target); // each lane to its own
 Flow exit_lanes(Warp& w, uint32_t lanes);
 bool gather(Warp& w, const Inst& in, uint32_t lanes, uint32_t required); // false: parked until `required` is here
 void merge_at_join(Warp& w);

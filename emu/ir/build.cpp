@@ -144,9 +144,10 @@ void Builder::body(const text::Function& f, int scope, const text::Place* instea
 void Builder::resolve_labels() {
     for (uint32_t pc = 0; pc < kernel_.code.size(); pc++) {
         if (!row_of(kernel_.infos[pc]).is(trait::branch)) continue;
-        Inst& branch = kernel_.code[pc];
-        branch.target = labels_[branch.target];
-        if (branch.target <= pc) branch.flags |= Inst::backward;
+        each_target(pc, [&](uint32_t& target) {
+            target = labels_[target];
+            if (target <= pc) kernel_.code[pc].flags |= Inst::backward;
+        });
     }
 }
 

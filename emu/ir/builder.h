@@ -5,6 +5,7 @@
 
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "../text/ast.h"
 #include "module.h"
@@ -27,11 +28,20 @@ class Subroutines {
 public:
     explicit Subroutines(const text::Ast& ast);
     const text::Function* find(std::string_view name) const; // the one with a body, if there is one; nullptr: no such
-    static bool is_known(const text::Function& function);    // of the emulator: its places are not of the text
+    uint64_t address(std::string_view name) const;           // what a register holds to call it; 0: no such
+    bool table(std::string_view variable, std::vector<std::string_view>& names) const; // functions that it begins with
+    const std::vector<std::string_view>& taken() const { return taken_; } // functions whose address is anywhere
+    static bool is_known(const text::Function& function); // of the emulator: its places are not of the text
     size_t statements = 0, registers = 0;
 
 private:
+    void find_taken(const text::Ast& ast);
+    const text::Ast& ast_;
+    void take(std::string_view name);
     std::unordered_map<std::string_view, const text::Function*> by_name_;
+    std::unordered_map<std::string_view, uint64_t> addresses_;
+    std::vector<std::string_view> taken_;
+    std::unordered_set<std::string_view> is_taken_;
 };
 
 class Builder {
@@ -62,6 +72,15 @@ private:
     const Variable* find_var(std::string_view name) const;
     uint32_t find_label(std::string_view name, bool& found) const;
     void resolve_labels();
+    template <class F> void each_target(uint32_t pc, F f) { // of a branch
+        Inst& branch = kernel_.code[pc];
+        if (!branch.extra) return f(branch.target);
+        for (int64_t& target : kernel_.extras[branch.extra].imm) {
+            uint32_t to = uint32_t(target);
+            f(to);
+            target = to;
+        }
+    }
     void place_dynamic_shared();
     void finish_info();
     // decode.cpp
@@ -97,10 +116,13 @@ private:
     bool coordinates(const text::Operand& from, const OperandSpec& spec, const Form& form, Operand& to);
     bool base(const text::Operand& from, Space space, Operand& to);
     bool label(const text::Operand& from, Operand& to);
+    bool labels(const text::Operand& from, Operand& to);
     bool fits(Type reg, Type need, bool wider) const;
     // calls.cpp
     struct Call {
-        const text::Function* function = nullptr;
+        const text::Function* function = nullptr; // nullptr: indirect
+        text::Operand callee;                     // the register of an indirect call
+        std::string_view candidates;              // its prototype, list of targets, or table
         std::vector<text::Operand> results, arguments;
         int between = 0, own = 0; // scopes: where arguments are moved, and the function's
     };
@@ -115,6 +137,11 @@ private:
     bool bind(const text::Variable& formal, const text::Operand& argument, bool back, const Call& call);
     void pass(const text::Variable& formal, const text::Operand& argument, bool back, text::Place place);
     void call(const text::Instruction& in, text::Place place);
+    void expand(Call& call, text::Place place);
+    // indirect.cpp
+    void dispatch(const Call& call, text::Place place);
+    bool find_candidates(const Call& call, std::vector<const text::Function*>& out);
+    bool is_inside(const text::Function& function) const;
     const Variable* variable_of_call(const text::Instruction& in) const;
     static text::Instruction in_local_memory(const text::Instruction& in);
     // flow.cpp

@@ -2,68 +2,17 @@
 // Calls: the function's statements are decoded in the place of the call, with names of their own, so that branches,
 // checks and lines are those of any other code. Parameters in .param are the caller's variable itself, in the thread's
 // local memory; those in registers are moved.
-#include <algorithm>
-
+#include "calls.h"
 #include "../engine_limits.h"
-#include "builder.h"
 
 namespace emu {
 namespace {
 
-// What a text may declare and call without defining it; `call.assertfail` is decoded here alone.
-constexpr std::string_view KNOWN = R"(
-.version 1.0
-.target sm_10
-.func __assertfail(.reg .b64 message, .reg .b64 file, .reg .b32 line, .reg .b64 function, .reg .b64 size) {
-    call.assertfail message, file, line, function;
-}
-.func (.reg .b32 printed) vprintf(.reg .b64 format, .reg .b64 values) {
-    mov.b32 printed, 0;
-}
-)";
-const text::Ast& known() {
-    static const text::Ast ast = text::parse(KNOWN);
-    return ast;
-}
-
-// Names that no text can spell: where a function goes back to, where its call ends, a parameter as its caller sees it.
+// Names that no text can spell: where a function goes back to, a parameter as its caller sees it.
 constexpr const char* RETURN = "the return";
-constexpr const char* AFTER = "the call's end";
 std::string handle_of(const text::Variable& formal) { return "parameter " + std::string(formal.name); }
 
-text::Operand named(std::string_view id, text::Operand::Kind kind = text::Operand::name) {
-    text::Operand o;
-    o.kind = kind;
-    o.id = id;
-    return o;
-}
-text::Instruction branch_to(const char* label) {
-    text::Instruction in;
-    in.opcode = "bra";
-    in.operands.push_back(named(label));
-    return in;
-}
-
 } // namespace
-
-Subroutines::Subroutines(const text::Ast& ast) {
-    for (const text::Function& f : ast.subroutines) {
-        const text::Function*& kept = by_name_[f.name];
-        if (!kept || f.has_body) kept = &f;
-    }
-    for (const text::Function& f : known().subroutines)
-        if (auto it = by_name_.find(f.name); it != by_name_.end() && !it->second->has_body) it->second = &f;
-}
-
-const text::Function* Subroutines::find(std::string_view name) const {
-    const auto it = by_name_.find(name);
-    return it == by_name_.end() ? nullptr : it->second;
-}
-
-bool Subroutines::is_known(const text::Function& function) {
-    const auto& all = known().subroutines;
-    return &function >= all.data() && &function < all.data() + all.size();
-}
 
 int Builder::open_scope(int parent) {
     scopes_.push_back({parent, {}, {}, {}});
@@ -97,8 +46,14 @@ bool Builder::read_call(const text::Instruction& in, Call& to) {
     if (next == end || next->kind != text::Operand::name) return refuse("the name of a function is expected");
     const std::string_view name = (next++)->id;
     if (next != end && next->kind == text::Operand::list) to.arguments = (next++)->parts;
-    if (next != end || find_reg(name) >= 0)
-        return refuse("an indirect call, through " + text::quoted(name) + ", is not supported");
+    if (find_reg(name) >= 0) {
+        if (next == end || next->kind != text::Operand::name || next + 1 != end)
+            return refuse("a call through a register needs its prototype or its targets");
+        to.callee = named(name);
+        to.candidates = next->id;
+        return true;
+    }
+    if (next != end) return refuse("a call of " + text::quoted(name) + " has nothing behind its arguments");
     to.function = calls_.find(name);
     return to.function || refuse("the function " + text::quoted(name) + " is not declared");
 }
@@ -108,8 +63,7 @@ bool Builder::can_call(const Call& call) {
     const text::Function& f = *call.function;
     const std::string name = text::quoted(f.name);
     if (!f.has_body) return refuse(name + " has no body here; without one, __assertfail and vprintf alone are known");
-    if (std::find(inside_.begin(), inside_.end(), &f) != inside_.end())
-        return refuse(name + " is called from within itself; recursion is not supported");
+    if (is_inside(f)) return refuse(name + " is called from within itself; recursion is not supported");
     if (inside_.size() >= limits::NESTING)
         return refuse("more than " + std::to_string(limits::NESTING) + " calls inside each other, at " + name);
     if (f.params.size() != call.arguments.size() || f.results.size() != call.results.size())
@@ -188,23 +142,33 @@ void Builder::pass(const text::Variable& formal, const text::Operand& argument, 
 void Builder::call(const text::Instruction& in, text::Place place) {
     Call call;
     opcode_ = in.opcode;
-    if (!read_call(in, call) || !can_call(call)) return;
-    const text::Function& f = *call.function;
-    const int outer = scope_;
-    scope_ = call.between = open_scope(outer);
-    call.own = open_scope(-1);
-    promise_label(call.between, AFTER);
-    promise_label(call.own, RETURN);
-    for (size_t i = 0; i < f.params.size(); i++)
-        if (!bind(f.params[i], call.arguments[i], false, call)) return;
-    for (size_t i = 0; i < f.results.size(); i++)
-        if (!bind(f.results[i], call.results[i], true, call)) return;
+    if (!read_call(in, call)) return;
+    const int outer = scope_, around = scope_ = open_scope(outer);
+    promise_label(around, AFTER);
     if (!in.guard.empty()) {
         text::Instruction skip = branch_to(AFTER);
         skip.guard = in.guard;
         skip.guard_not = !in.guard_not;
         instruction(skip, place);
     }
+    if (call.function) expand(call, place);
+    else dispatch(call, place);
+    set_label(around, AFTER);
+    scope_ = outer;
+    scopes_.resize(size_t(around)); // labels have their places; nothing else will be looked up there
+}
+
+void Builder::expand(Call& call, text::Place place) {
+    if (!can_call(call)) return;
+    const text::Function& f = *call.function;
+    const int outer = scope_;
+    scope_ = call.between = open_scope(outer);
+    call.own = open_scope(-1);
+    promise_label(call.own, RETURN);
+    for (size_t i = 0; i < f.params.size(); i++)
+        if (!bind(f.params[i], call.arguments[i], false, call)) return;
+    for (size_t i = 0; i < f.results.size(); i++)
+        if (!bind(f.results[i], call.results[i], true, call)) return;
     for (size_t i = 0; i < f.params.size(); i++) pass(f.params[i], call.arguments[i], false, place);
     inside_.push_back(&f);
     body(f, call.own, Subroutines::is_known(f) ? &place : nullptr);
@@ -212,9 +176,8 @@ void Builder::call(const text::Instruction& in, text::Place place) {
     set_label(call.own, RETURN);
     scope_ = call.between;
     for (size_t i = 0; i < f.results.size(); i++) pass(f.results[i], call.results[i], true, place);
-    set_label(call.between, AFTER);
     scope_ = outer;
-    scopes_.resize(size_t(call.between)); // labels have their places; nothing else will be looked up there
+    scopes_.resize(size_t(call.between));
 }
 
 // The parameter of a call that it loads or stores, or nullptr. Those lie in the thread's local memory.

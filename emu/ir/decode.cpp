@@ -98,6 +98,10 @@ void Builder::push(const Operand& o, const OperandSpec& spec, Extra& all, InstIn
 }
 
 void Builder::flatten(const Operand& o, const OperandSpec& spec, Inst& inst, Extra& all, InstInfo& info) {
+    if (spec.shape == OperandSpec::labels) {
+        for (const Operand& part : o.parts) all.imm.push_back(int64_t(part.value));
+        return;
+    }
     if (o.kind == Operand::label) {
         inst.target = uint32_t(o.value);
         return;

@@ -62,7 +62,10 @@ void Builder::find_blocks() {
     leader[0] = leader[n] = true;
     for (uint32_t pc = 0; pc < n; pc++) {
         const InstInfo& info = kernel_.infos[pc];
-        if (is_branch(info)) leader[code[pc].target] = leader[pc + 1] = true;
+        if (is_branch(info)) {
+            leader[pc + 1] = true;
+            each_target(pc, [&](uint32_t& target) { leader[target] = true; });
+        }
         if (is_end(info) && code[pc].guard == 0) leader[pc + 1] = true;
     }
     block_of_.assign(n + 1, 0);
@@ -83,7 +86,7 @@ void Builder::find_blocks() {
         };
         bool guarded = code[last].guard != 0;
         if (is_branch(kernel_.infos[last])) {
-            edge(block_of_[code[last].target]);
+            each_target(last, [&](uint32_t& target) { edge(block_of_[target]); });
             if (guarded) edge(b + 1);
         } else if (is_end(kernel_.infos[last]) && !guarded) {
             edge(exit);

@@ -69,11 +69,15 @@ public:
         return problem.empty() && kept.space != Space::shared ? allocate(v, type, kept) : problem;
     }
     // Adds the address that an element names; all variables have theirs by now.
-    std::string link(const text::Variable& v, const text::Link& link, const Variable& g) {
+    std::string link(const text::Variable& v, const text::Link& link, const Variable& g, const Subroutines& calls) {
         const Type type = type_named(v.type);
         if (bytes_of(type) != 8 || is_float(type))
             return "an address has 64 bits, the elements of " + text::quoted(v.name) + " have the type " +
                    std::string(name_of(type));
+        if (const uint64_t function = calls.address(link.name)) {
+            memory_->write(g.address + link.element * 8, &function, 8);
+            return {};
+        }
         const auto to = module_.globals_by_name.find(link.name);
         if (to == module_.globals_by_name.end()) return text::quoted(link.name) + " is not declared";
         if (to->second->space == Space::shared)
@@ -138,9 +142,7 @@ LoadResult load(std::string_view ptx, const DeviceProfile& device, Memory* memor
     for (const Variable& g : module->globals) module->globals_by_name.emplace(g.name, &g);
     for (size_t i = 0; i < ast.globals.size() && errors.empty(); i++)
         for (const text::Link& link : ast.globals[i].links)
-            refuse(link.place, calls.find(link.name)
-                                   ? text::quoted(link.name) + " is a function: indirect calls are not supported"
-                                   : globals.link(ast.globals[i], link, module->globals[i]));
+            refuse(link.place, globals.link(ast.globals[i], link, module->globals[i], calls));
     for (const text::Function& f : ast.functions) {
         if (!errors.empty()) break;
         auto kernel = std::make_unique<Kernel>();

@@ -110,6 +110,12 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
         }
         const Variable* var = find_var(from.id);
         if (var && !spec.dst) return symbol(from, *var, need, to);
+        if (const uint64_t function = calls_.address(from.id); function && need == Type::u64 && !spec.dst) {
+            to.kind = emu::Operand::symbol;
+            to.type = need;
+            to.slot = constant(function, 2);
+            return true;
+        }
         return refuse(text::quoted(name) + " is not declared");
     }
     const VirtualReg& r = regs_[size_t(reg)];
@@ -242,6 +248,21 @@ bool Builder::label(const text::Operand& from, Operand& to) {
     return found || refuse("the label " + text::quoted(from.id) + " is not defined in this scope");
 }
 
+bool Builder::labels(const text::Operand& from, Operand& to) {
+    const auto& tables = inside_.empty() ? function_.tables : inside_.back()->tables;
+    const auto table = tables.find(from.id);
+    if (from.kind != text::Operand::name || table == tables.end() || table->second.kind != text::Table::branches)
+        return refuse("the name of a .branchtargets is expected");
+    to.kind = Operand::label;
+    for (std::string_view name : table->second.names) {
+        text::Operand one;
+        one.kind = text::Operand::name;
+        one.id = name;
+        if (!label(one, to.parts.emplace_back())) return false;
+    }
+    return true;
+}
+
 namespace {
 Type doubled(Type t) {
     switch (t) {
@@ -266,6 +287,7 @@ bool Builder::operand(const text::Operand& from, const OperandSpec& spec, const 
     switch (spec.shape) {
     case OperandSpec::address: return memory(from, spec, form, to);
     case OperandSpec::label: return label(from, to);
+    case OperandSpec::labels: return labels(from, to);
     case OperandSpec::predicate: return scalar(from, Type::pred, spec, to);
     case OperandSpec::immediate:
         if (from.kind != text::Operand::integer) return refuse("a constant is expected");

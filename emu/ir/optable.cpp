@@ -17,6 +17,7 @@ namespace {
 #define L2P "L2::64B|L2::128B|L2::256B"
 #define FP8 "e4m3|e5m2"
 #define FP864 "e4m3|e5m2|e3m2|e2m3|e2m1"
+#define W16 "m16n16k16|m8n32k16|m32n8k16"
 #define SEM "relaxed|acquire|release|acq_rel"
 #define SCOPE "cta|cluster|gpu|sys"
 #define DIMS "{1d|2d|3d|4d|5d}"
@@ -162,6 +163,7 @@ OperandSpec one_spec(std::string_view s) {
         s = "u32";
     }
     if (s == "L") spec.shape = OperandSpec::label;
+    else if (s == "L*") spec.shape = OperandSpec::labels;
     else if (s == "I") spec.shape = OperandSpec::immediate;
     else if (s == "P") spec.shape = OperandSpec::predicate;
     spec.type = s;

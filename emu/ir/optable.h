@@ -10,7 +10,19 @@ namespace emu {
 
 struct OperandSpec {
     bool dst = false, wider = false, optional = false, pair = false;
-    enum Shape : uint8_t { one, vec, xvec, parts, fixed, address, label, immediate, predicate, members } shape = one;
+    enum Shape : uint8_t {
+        one,
+        vec,
+        xvec,
+        parts,
+        fixed,
+        address,
+        label,
+        labels,
+        immediate,
+        predicate,
+        members
+    } shape = one;
     enum Where : uint8_t { named, shared, global, generic } where = named; // of an address; named: as the modifiers say
     enum Coordinates : uint8_t { none, box, rows } coordinates = none;     // of an address
     unsigned count = 1;                                                    // of fixed

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "format.h"
+
 namespace emu::num {
 
 enum class MmaInput : uint8_t { bf16, f16, tf32, e4m3, e5m2, e2m3, e3m2, e2m1, f64, s8, u8, s4, u4, b1 };
@@ -21,10 +23,11 @@ struct MmaKind {
     MmaInput a = MmaInput::bf16, b = MmaInput::bf16;
     MmaOutput output = MmaOutput::f32;
     MmaScale scale = MmaScale::none;
-    uint8_t blocks = 0;    // scales of a row of A or a column of B: 1, 2 or 4, each for k / blocks elements
-    bool packed = false;   // e2m1 in nibbles; else in bits 5..2 of a byte
-    bool saturate = false; // s32: clamped instead of wrapped
-    bool both = false;     // b1: and, not xor
+    uint8_t blocks = 0;                // scales of a row of A or a column of B: 1, 2 or 4, each for k / blocks elements
+    bool packed = false;               // e2m1 in nibbles; else in bits 5..2 of a byte
+    bool saturate = false;             // s32: clamped instead of wrapped
+    bool both = false;                 // b1: and, not xor
+    Round round = Round::nearest_even; // f64
 };
 unsigned bits_of(const MmaKind& kind, MmaInput input); // that an element takes in a register
 unsigned registers_of_a(const MmaKind& kind);          // 32-bit ones; f64: 64-bit ones

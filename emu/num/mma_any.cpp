@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "exact64.h"
 #include "mma_terms.h"
 #include "mma_tile.h"
 
@@ -119,9 +120,11 @@ void multiply_doubles(const MmaKind& kind, Planes a, Planes b, Planes c, PlanesO
     const unsigned halves = kind.rows / 8;
     each_output(kind, [&](unsigned row, unsigned column, unsigned reg, unsigned lane) {
         double sum = double_at(c[reg], lane);
-        for (unsigned k = 0; k < kind.k; ++k)
-            sum = std::fma(double_at(a[row / 8 + halves * (k / 4)], 4 * (row % 8) + k % 4),
-                           double_at(b[k / 4], 4 * column + k % 4), sum);
+        for (unsigned k = 0; k < kind.k; ++k) {
+            const double x = double_at(a[row / 8 + halves * (k / 4)], 4 * (row % 8) + k % 4);
+            const double y = double_at(b[k / 4], 4 * column + k % 4);
+            sum = kind.round == Round::nearest_even ? std::fma(x, y, sum) : fma_f64(x, y, sum, kind.round);
+        }
         out[row][column] = sum;
     });
     each_output(kind, [&](unsigned row, unsigned column, unsigned reg, unsigned lane) {

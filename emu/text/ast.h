@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace emu::text {
@@ -53,6 +54,13 @@ struct Instruction {
     std::vector<Operand> operands;
 };
 
+// .branchtargets and .calltargets: names; .callprototype: what is called takes and gives.
+struct Table {
+    enum Kind : uint8_t { branches, calls, prototype } kind = branches;
+    std::vector<std::string_view> names;
+    std::vector<Variable> params, results;
+};
+
 struct Item {
     enum Kind : uint8_t { instruction, label, variable, open, close } kind = instruction;
     Place place;
@@ -68,6 +76,7 @@ struct Function {
     std::vector<Item> items;
     std::vector<Instruction> instructions;
     std::vector<Variable> variables;
+    std::unordered_map<std::string_view, Table> tables;
     uint32_t maxntid[3] = {0, 0, 0}, reqntid[3] = {0, 0, 0}; // 0: not given
     uint32_t maxnreg = 0, minnctapersm = 0;
 };

@@ -214,6 +214,10 @@ private:
                 item.kind = Item::label;
                 item.name = take().text;
                 take();
+                if (is_table(peek().text)) {
+                    table(f, item);
+                    continue;
+                }
             } else {
                 item.index = uint32_t(f.instructions.size());
                 instruction(f);
@@ -221,6 +225,30 @@ private:
             statement();
             f.items.push_back(item);
         }
+    }
+    static bool is_table(std::string_view t) {
+        return t == ".branchtargets" || t == ".calltargets" || t == ".callprototype";
+    }
+    // name: .branchtargets a, b;  name: .calltargets f, g;  name: .callprototype (results) _ (parameters);
+    void table(Function& f, const Item& label) {
+        const std::string_view kind = take().text;
+        Table t;
+        t.kind = kind == ".branchtargets" ? Table::branches : kind == ".calltargets" ? Table::calls : Table::prototype;
+        if (t.kind == Table::prototype) {
+            parameters(false, t.results);
+            name();
+            parameters(false, t.params);
+            accept(".noreturn");
+        } else {
+            do {
+                statement();
+                t.names.push_back(name());
+            } while (ok() && accept(","));
+        }
+        expect(";");
+        statement();
+        if (ok() && !f.tables.emplace(label.name, std::move(t)).second)
+            fail(label.place, "the list " + quoted(label.name) + " is declared twice in its function");
     }
     void body_directive(Function& f) {
         std::string_view d = take().text;
@@ -236,10 +264,6 @@ private:
             for (int i = 0; i < 3 && peek().kind == Token::integer; i++) take();
         } else if (d == ".pragma") {
             take();
-            expect(";");
-        } else if (d == ".callprototype" ||
-                   d == ".calltargets") { // of indirect calls, which are refused where they are
-            while (ok() && !is(";") && peek().kind != Token::end) take();
             expect(";");
         } else {
             fail(quoted(d) + " is not supported");

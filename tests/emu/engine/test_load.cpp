@@ -87,8 +87,14 @@ void calls(void**) {
     wrong(one, "call (r1), f, (q);", "'q' is not declared");
     wrong(one, "call.sideways (r1), f, (r2);", "a call has no modifier but .uni");
     wrong(one, "call.assertfail d1, d1, r1, d1;", "a call has no modifier but .uni");
-    wrong(one, "call (r1), d1, (r2), f;", "<ptx>:6:1: 'call': an indirect call, through 'd1', is not supported");
-    wrong(one, "call d1;", "an indirect call, through 'd1', is not supported");
+    wrong(one, "call (r1), d1, (r2), f;", "<ptx>:6:1: 'call': 'f' is no prototype, list of targets or table");
+    wrong(one, "call d1;", "a call through a register needs its prototype or its targets");
+    wrong(one, "t: .calltargets f, g; call (r1), d1, (r2), t;", "the function 'g' is not declared");
+    wrong(one, "t: .calltargets f; call d1, (r2), t;", "'f' has 1 parameters and 1 results, not 1 and 0");
+    wrong(one, "t: .branchtargets L; call d1, (r2), t;", "'t' is no prototype, list of targets or table");
+    wrong(one, "t: .branchtargets L; brx.idx r1, t;", "the label 'L' is not defined in this scope");
+    wrong(one, "L: brx.idx r1, L;", "the name of a .branchtargets is expected");
+    wrong(one, "t: .calltargets f; t: .calltargets f;", "the list 't' is declared twice in its function");
     wrong(".func f { call f; }", "call.uni f;", "<ptx>:4:11: 'call': 'f' is called from within itself; recursion");
     wrong(".extern .func free(.param .b64 p);", "call free, (d1);", "<ptx>:6:1: 'call': 'free' has no body here");
     wrong(".func f {\nfrob;\n}", "call f; call f;", "<ptx>:5:1: the instruction 'frob' is not known\n");
@@ -106,7 +112,7 @@ void calls(void**) {
     wrong(".func (.param .b32 n) f(.param .b32 s) {}", ".param .b32 a; call (a), f, (a);", "'a' is given twice");
     wrong(".func f(.reg .b32 s<2>) {}", "", "a parameter is declared by its name");
     wrong(".func f {} .func f {}", "", "'f' is defined twice");
-    wrong(".func f {} .global .u64 p = f;", "", "<ptx>:4:29: 'f' is a function: indirect calls are not supported");
+    wrong(".func f {} .global .u32 p = f;", "", "<ptx>:4:29: an address has 64 bits, the elements of 'p'");
 }
 void bulk_copies(void**) {
     accepted("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [r1], [d1], r2, [r3], d2;");
