@@ -212,8 +212,9 @@ struct Cta {
     Dim3 id;
     uint64_t linear = 0;
     uint8_t* shared = nullptr;
-    uint32_t shared_end = 0;            // SHARED_BASE + static + dynamic bytes
-    uint32_t* shared_defined = nullptr; // 1 = defined. A byte with a copy in flight is not defined.
+    uint32_t shared_end = 0;                 // after static and dynamic shared memory, red zones included
+    const uint32_t* shared_inside = nullptr; // bits as below, 1 = of a variable; nullptr: all of it is of one
+    uint32_t* shared_defined = nullptr;      // 1 = defined. A byte with a copy in flight is not defined.
     Warp* warps = nullptr;
     uint32_t nwarps = 0;
     uint32_t threads = 0; // that exist
