@@ -51,6 +51,17 @@ bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, 
     return true;
 }
 
+// With cta.shared_inside. Accesses are aligned: none across a word of the bits.
+bool inside_variables(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes) {
+    const uint32_t want = (bytes >= 32 ? 0u : (1u << bytes)) - 1u;
+    uint32_t missing = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const uint32_t a = addr[__builtin_ctz(m)];
+        missing |= ~(cta.shared_inside[a >> 5] >> (a & 31)) & want;
+    }
+    return !missing;
+}
+
 uint32_t shared_undefined(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes) {
     uint32_t bad = 0;
     for (uint32_t m = mask; m; m &= m - 1) {

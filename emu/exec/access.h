@@ -9,6 +9,7 @@
 namespace emu {
 // exec/access.cpp: finds the lane at fault and reports it, or (undefined bytes) says which lanes they are.
 bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write);
+bool inside_variables(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
 uint32_t shared_undefined(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
 bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined);
 unsigned shared_wavefronts_slow(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes);
@@ -47,17 +48,6 @@ EMU_INLINE void count_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
     c.shared_conflicts += waves > least ? waves - least : 0;
 }
 
-// Are the bytes of all lanes marked? Aligned: never across a word of the bits.
-EMU_INLINE bool all_inside(const uint32_t* bits, const uint32_t* addr, uint32_t mask, unsigned bytes) {
-    const uint32_t want = (bytes >= 32 ? 0u : (1u << bytes)) - 1u;
-    uint32_t missing = 0;
-    for (uint32_t m = mask; m; m &= m - 1) {
-        const uint32_t a = addr[__builtin_ctz(m)];
-        missing |= ~(bits[a >> 5] >> (a & 31)) & want;
-    }
-    return !missing;
-}
-
 // False after a report. addr holds 32 addresses; lanes outside the mask may hold anything. The observer is not told.
 EMU_INLINE bool place_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write,
                              uint32_t* undefined) {
@@ -72,7 +62,7 @@ EMU_INLINE bool place_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
         bad |= on & wrong;
     }
     if (__builtin_expect(bad != 0, 0)) return shared_fault(w, addr, mask, bytes, write);
-    if (cta.shared_inside && !all_inside(cta.shared_inside, addr, mask, bytes))
+    if (cta.shared_inside && !inside_variables(cta, addr, mask, bytes))
         return shared_fault(w, addr, mask, bytes, write);
     if (write) cta.changes++;
     else if (o.check_undefined) {
