@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -189,6 +190,8 @@ public:
     virtual void fence(Warp&, uint32_t mask) { (void)mask; }
     virtual void lanes_exit(Warp&, uint32_t mask) { (void)mask; }
 };
+class GlobalRaces;                                                      // check/global_races.h
+std::shared_ptr<GlobalRaces> make_global_races(const Options& options); // nullptr: not asked for
 Observer* make_checker(Launch& launch); // emu/check: nullptr if nothing is to be checked
 
 struct BarrierState {
@@ -281,6 +284,7 @@ struct Launch {
     uint64_t rng_seed = 0;
     struct State; // exec/launch.cpp: mutex, reports, stop flag
     State* state = nullptr;
+    std::shared_ptr<GlobalRaces> races;
 };
 
 } // namespace emu

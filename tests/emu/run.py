@@ -66,7 +66,7 @@ def configs_of(folder, seeds):
         return ["", "sched=random,seed=3", "sched=starve_low"]
     if folder != "right":
         return [""]
-    out = ["", "merge=late", "sched=starve_low", "sched=starve_high", "async=early", "late_reads=1"]
+    out = ["", "merge=late", "sched=starve_low", "sched=starve_high", "async=early", "late_reads=1", "global_races=1"]
     for seed in range(1, seeds + 1):
         out.append(f"seed={seed},sched=random,merge=random,async=random,late_reads={seed % 2}")
     return out
