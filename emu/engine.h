@@ -60,6 +60,7 @@ struct Options {
     AsyncTiming async = AsyncTiming::late;
     bool late_reads = false; // ldmatrix and shared loads deliver when their registers are first used
     bool check_race = true;
+    bool global_races = false; // in global memory too, if check_race; such a launch has one host thread
     bool check_undefined = true;
     bool check_bounds = true; // bounds, alignment, address space: always checked, whatever this says
     bool fuzz_approx = false; // approximate functions err by a seeded amount up to their documented bound

@@ -10,8 +10,7 @@
 
 namespace emu {
 
-namespace {
-// Do two lanes of an ordinary store write the same bytes? Elements lie in registers of 4, 8 or 16 bytes a lane.
+// Elements lie in registers of 4, 8 or 16 bytes a lane.
 bool stores_equal(const Warp& w, const Inst& in, unsigned x, unsigned y) {
     const size_t lane_bytes = in.bytes == 16 ? 16 : store_register_bytes(in) == 8 ? 8 : 4;
     for (unsigned v = 0; v < in.vec; ++v) {
@@ -20,6 +19,8 @@ bool stores_equal(const Warp& w, const Inst& in, unsigned x, unsigned y) {
     }
     return true;
 }
+
+namespace {
 bool is_collective(const Inst& in) { return in.flags & Inst::aligned; }
 uint32_t same_address(uint32_t mask, const uint32_t* addr, unsigned lane) {
     uint32_t lanes = 0;
@@ -36,6 +37,8 @@ void Checker::cta_begin(Cta& cta) {
     order_.reset();
     shadow_.reset(cta.shared_end);
     for (auto& use : barriers_) use = {};
+    touched_ = false;
+    acquired_ = 0;
 }
 
 // --- messages ---
@@ -362,7 +365,6 @@ bool Checker::write_alike(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
 }
 
 void Checker::warp_sync(Warp& w, uint32_t lanes) { order_.sync_lanes(w.index, lanes, w.live); }
-void Checker::fence(Warp& w, uint32_t mask) { order_.fence(w.index, mask, w.live); }
 
 bool Checker::async_issue(Warp& w, const AsyncCopy& copy) {
     auto same = [&](unsigned x, unsigned y) {

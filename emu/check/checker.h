@@ -6,10 +6,14 @@
 #include <string>
 
 #include "../exec/warp.h"
+#include "global_races.h"
 #include "happens_before.h"
 #include "shadow.h"
 
 namespace emu {
+
+// Do two lanes of an ordinary store write the same bytes?
+bool stores_equal(const Warp& w, const Inst& in, unsigned x, unsigned y);
 
 class Checker final : public Observer {
 public:
@@ -31,6 +35,7 @@ public:
     void bulk_land(Cta& cta, uint32_t address, uint32_t bytes) override;
     void proxy_fence(Warp& w, uint32_t mask) override;
     void fence(Warp& w, uint32_t mask) override;
+    bool global_access(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) override;
 
 private:
     // One access of an instruction to one record: by a lane, or by several that do the same.
@@ -67,6 +72,12 @@ private:
     bool unpublished(const Access& a, const Record& r);
     bool in_proxy(const Record& r) const; // may a bulk copy read what was written last
     bool no_proxy_fence(const Access& a, const Record& r);
+    // global.cpp
+    bool is_ordered(const GlobalAccess& then, const GlobalAccess& now) const;
+    bool conflicts(const GlobalAccess& then, const GlobalAccess& now) const;
+    bool global_word(Warp& w, const GlobalAccess& now, bool write, bool same, uint64_t address);
+    bool global_race(Warp& w, const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote,
+                     uint64_t address);
     std::string line(const char* what, unsigned warp, uint32_t lanes, uint32_t pc, uint32_t address,
                      unsigned span) const;
 
@@ -79,7 +90,9 @@ private:
     HappensBefore order_;
     Shadow shadow_;
     BarrierUse barriers_[16];
-    bool objects_ = false; // this instruction touched a word where something was released
+    bool objects_ = false;  // this instruction touched a word where something was released
+    bool touched_ = false;  // global memory, since the last fence
+    uint64_t acquired_ = 0; // the moment of the launch at which this block acquired last
 };
 
 template <class F> bool Checker::each_record(Access a, uint32_t address, unsigned bytes, F f) {

@@ -7,6 +7,22 @@
 
 namespace emu {
 
+// Where bytes lie that are not all in one variable, beside the nearest; or nothing.
+static std::string stray_in_shared(const Cta& cta, uint32_t address, unsigned bytes) {
+    const SharedPlace* nearest = nullptr;
+    uint64_t least = UINT64_MAX;
+    for (const SharedPlace& p : cta.kernel->shared_places) {
+        const uint64_t end = p.bytes ? p.from + p.bytes : cta.shared_end;
+        if (address >= p.from && uint64_t(address) + bytes <= end) return {};
+        const uint64_t apart = address < p.from ? p.from - address : uint64_t(address) + bytes - end;
+        if (apart < least) nearest = &p, least = apart;
+    }
+    if (!nearest) return {};
+    return std::to_string(least) + (address < nearest->from ? " bytes before " : " bytes past the end of ") + "'" +
+           nearest->name + "' (" + std::to_string(nearest->bytes ? nearest->bytes : cta.shared_end - nearest->from) +
+           " bytes at 0x" + hex(nearest->from) + ")";
+}
+
 bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write) {
     uint32_t end = w.cta->shared_end;
     for (uint32_t m = mask; m; m &= m - 1) {
@@ -17,9 +33,14 @@ bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, 
                           "is not aligned to its " + std::to_string(bytes) + " bytes");
             return false;
         }
-        if (a >= SHARED_BASE && uint64_t(a) + bytes <= end) continue;
-        std::string size = std::to_string(end - SHARED_BASE) + " bytes of shared memory (0x" + hex(SHARED_BASE) +
-                           "..0x" + hex(end) + ")";
+        if (a >= SHARED_BASE && uint64_t(a) + bytes <= end) {
+            const std::string stray = stray_in_shared(*w.cta, a, bytes);
+            if (stray.empty()) continue;
+            report_access(w, "bounds", l, Space::shared, a, bytes, write, stray);
+            return false;
+        }
+        std::string size = std::to_string(w.kernel->static_smem + w.launch->dynamic_smem) +
+                           " bytes of shared memory (0x" + hex(SHARED_BASE) + "..0x" + hex(end) + ")";
         if (a < SHARED_BASE)
             report_access(w, "bounds", l, Space::shared, a, bytes, write, "lies before the block's " + size);
         else
@@ -28,6 +49,17 @@ bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, 
         return false;
     }
     return true;
+}
+
+// With cta.shared_inside. Accesses are aligned: none across a word of the bits.
+bool inside_variables(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes) {
+    const uint32_t want = (bytes >= 32 ? 0u : (1u << bytes)) - 1u;
+    uint32_t missing = 0;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const uint32_t a = addr[__builtin_ctz(m)];
+        missing |= ~(cta.shared_inside[a >> 5] >> (a & 31)) & want;
+    }
+    return !missing;
 }
 
 uint32_t shared_undefined(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes) {

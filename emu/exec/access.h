@@ -9,6 +9,7 @@
 namespace emu {
 // exec/access.cpp: finds the lane at fault and reports it, or (undefined bytes) says which lanes they are.
 bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write);
+bool inside_variables(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
 uint32_t shared_undefined(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
 bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined);
 unsigned shared_wavefronts_slow(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes);
@@ -61,6 +62,8 @@ EMU_INLINE bool place_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
         bad |= on & wrong;
     }
     if (__builtin_expect(bad != 0, 0)) return shared_fault(w, addr, mask, bytes, write);
+    if (cta.shared_inside && !inside_variables(cta, addr, mask, bytes))
+        return shared_fault(w, addr, mask, bytes, write);
     if (write) cta.changes++;
     else if (o.check_undefined) {
         uint32_t missing = 0;

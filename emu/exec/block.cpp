@@ -23,8 +23,8 @@ uint32_t warps_of(const Launch& l) { return (l.block.x * l.block.y * l.block.z +
 
 uint64_t Block::bytes(const Launch& l) {
     const Kernel& k = *l.kernel;
-    const uint64_t shared = SHARED_BASE + uint64_t(k.static_smem) + l.dynamic_smem;
-    return (words_of_warp(k) * 4 + uint64_t(k.local_bytes) * 32) * warps_of(l) + shared + shared / 8 +
+    const uint64_t shared = uint64_t(k.shared_end) + l.dynamic_smem;
+    return (words_of_warp(k) * 4 + uint64_t(k.local_bytes) * 32) * warps_of(l) + shared + shared / 4 +
            k.code.size() * 12;
 }
 
@@ -35,11 +35,12 @@ Block::Block(Launch& l) : launch(&l) {
     cta.threads = l.block.x * l.block.y * l.block.z;
     cta.nwarps = warps_of(l);
     cta.counters = &scalar_;
-    cta.shared_end = SHARED_BASE + k.static_smem + l.dynamic_smem;
+    cta.shared_end = k.shared_end + l.dynamic_smem;
     shared_.resize(round_up(cta.shared_end, 128) + 128);
     shared_defined_.resize(shared_.size() / 32 + 4);
     cta.shared = shared_.data();
     cta.shared_defined = shared_defined_.data();
+    mark_places();
     words_per_warp_ = words_of_warp(k);
     size_t words = words_per_warp_ * cta.nwarps;
     registers_.reset(static_cast<uint32_t*>(std::aligned_alloc(128, round_up(words * 4 + 128, 128))));
@@ -79,8 +80,24 @@ Block::~Block() {
     delete cta.observer;
 }
 
+// With one place alone, its ends are those of shared memory.
+void Block::mark_places() {
+    const std::vector<SharedPlace>& places = cta.kernel->shared_places;
+    if (places.size() < 2) return;
+    shared_inside_.resize(shared_defined_.size());
+    for (const SharedPlace& p : places) {
+        const uint32_t end = p.bytes ? p.from + p.bytes : cta.shared_end;
+        for (uint32_t a = p.from, next; a < end; a = next) {
+            next = std::min(end, (a | 31) + 1);
+            shared_inside_[a >> 5] |= uint32_t(((1ull << (next - a)) - 1) << (a & 31));
+        }
+    }
+    cta.shared_inside = shared_inside_.data();
+}
+
 void Block::fill_special(Warp& w, uint16_t slot, uint8_t which) {
     const Dim3 &b = launch->block, &g = launch->grid;
+    const Kernel& k = *launch->kernel;
     uint32_t* out = w.reg<uint32_t>(slot);
     for (uint32_t l = 0; l < 32; l++) {
         uint32_t t = w.index * 32 + l, v = 0;
@@ -107,7 +124,7 @@ void Block::fill_special(Warp& w, uint16_t slot, uint8_t which) {
         case Special::lanemask_lt: v = (1u << l) - 1; break;
         case Special::lanemask_ge: v = ~((1u << l) - 1); break;
         case Special::lanemask_gt: v = ~((2u << l) - 1); break;
-        case Special::total_smem_size: v = cta.shared_end - SHARED_BASE; break;
+        case Special::total_smem_size: v = k.static_smem + launch->dynamic_smem; break;
         case Special::dynamic_smem_size: v = launch->dynamic_smem; break;
         case Special::cluster_one: v = 1; break;
         case Special::gridid: w.reg<uint64_t>(slot)[l] = 1; continue;

@@ -32,6 +32,7 @@ public:
 private:
     Stop run_warp(Warp& w, uint64_t budget); // run.cpp
     int choose_warp();
+    void mark_places();
     void start_warp(Warp& w);
     void fill_special(Warp& w, uint16_t slot, uint8_t which);
     bool all_wait() const;
@@ -47,7 +48,7 @@ private:
     size_t words_per_warp_ = 0;
     std::vector<uint8_t> local_;
     std::vector<uint8_t> shared_;
-    std::vector<uint32_t> shared_defined_;
+    std::vector<uint32_t> shared_defined_, shared_inside_;
     std::vector<bool> blocked_;
     Counters scalar_;
     std::vector<uint32_t> counts; // executions of each instruction since the last fold

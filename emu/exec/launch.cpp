@@ -227,6 +227,7 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
     launch.params = static_cast<const uint8_t*>(request.params);
     launch.rng_seed = options.seed;
     launch.state = &state;
+    launch.races = make_global_races(options);
     uint64_t blocks = uint64_t(request.grid.x) * request.grid.y * request.grid.z;
     uint64_t threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     const uint64_t room = limits::LAUNCH_BYTES / Block::bytes(launch); // blocks whose state the host is asked to hold
@@ -238,7 +239,7 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
         return result;
     }
     state.places = int64_t(std::min(most_resident(request, device), room));
-    threads = std::min({threads, blocks, uint64_t(state.places)});
+    threads = std::min({launch.races ? 1 : threads, blocks, uint64_t(state.places)});
     state.allowance.open(options.limit, threads);
     state.idle.open(threads);
     work_together(launch, blocks, threads, result.counters);

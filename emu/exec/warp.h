@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -189,6 +190,8 @@ public:
     virtual void fence(Warp&, uint32_t mask) { (void)mask; }
     virtual void lanes_exit(Warp&, uint32_t mask) { (void)mask; }
 };
+class GlobalRaces;                                                      // check/global_races.h
+std::shared_ptr<GlobalRaces> make_global_races(const Options& options); // nullptr: not asked for
 Observer* make_checker(Launch& launch); // emu/check: nullptr if nothing is to be checked
 
 struct BarrierState {
@@ -212,8 +215,9 @@ struct Cta {
     Dim3 id;
     uint64_t linear = 0;
     uint8_t* shared = nullptr;
-    uint32_t shared_end = 0;            // SHARED_BASE + static + dynamic bytes
-    uint32_t* shared_defined = nullptr; // 1 = defined. A byte with a copy in flight is not defined.
+    uint32_t shared_end = 0;                 // after static and dynamic shared memory, red zones included
+    const uint32_t* shared_inside = nullptr; // bits as below, 1 = of a variable; nullptr: all of it is of one
+    uint32_t* shared_defined = nullptr;      // 1 = defined. A byte with a copy in flight is not defined.
     Warp* warps = nullptr;
     uint32_t nwarps = 0;
     uint32_t threads = 0; // that exist
@@ -280,6 +284,7 @@ struct Launch {
     uint64_t rng_seed = 0;
     struct State; // exec/launch.cpp: mutex, reports, stop flag
     State* state = nullptr;
+    std::shared_ptr<GlobalRaces> races;
 };
 
 } // namespace emu

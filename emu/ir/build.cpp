@@ -201,7 +201,7 @@ void Builder::declare(const text::Variable& v) {
     } else if (v.space == ".shared") {
         const auto [at, fresh] = shared_at_.emplace(&v, 0);
         if (fresh && !place(v, var, shared_bytes_, limits::SHARED_BYTES, "shared")) return;
-        if (fresh) at->second = var.address + SHARED_BASE;
+        if (fresh) at->second = keep_apart(var.name, var.address, var.bytes, var.align);
         var.address = at->second;
     } else if (v.space == ".local" || v.space == ".param") {
         var.of_call = v.space == ".param";
@@ -215,11 +215,25 @@ void Builder::declare(const text::Variable& v) {
         error(v.place, text::quoted(var.name) + " is declared twice in this scope");
 }
 
+// The address of a shared variable whose place on the card is `offset`. Nothing says where one variable lies beside
+// another, so here red zones lie between them; banks and swizzles see the same low bits as on the card.
+uint64_t Builder::keep_apart(const std::string& name, uint64_t offset, uint64_t bytes, uint32_t align) {
+    constexpr uint64_t ZONE = 1024;
+    if (!kernel_.shared_places.empty() && shared_apart_ < limits::SHARED_BYTES)
+        shared_apart_ = round_up(shared_apart_ + ZONE, std::max<uint64_t>(ZONE, align));
+    const uint64_t at = SHARED_BASE + shared_apart_ + offset;
+    kernel_.shared_places.push_back({name, uint32_t(at), uint32_t(bytes)});
+    return at;
+}
+
 // Dynamic shared memory follows the static one; its place is known only now.
 void Builder::place_dynamic_shared() {
     kernel_.static_smem = uint32_t(round_up(shared_bytes_, shared_dynamic_align_ ? shared_dynamic_align_ : 1));
     if (dynamic_uses_.empty() && !kernel_.uses_dynamic_smem) kernel_.static_smem = uint32_t(shared_bytes_);
-    uint64_t at = SHARED_BASE + kernel_.static_smem;
+    uint64_t at = SHARED_BASE + shared_apart_ + kernel_.static_smem;
+    if (kernel_.uses_dynamic_smem)
+        at = keep_apart("dynamic shared memory", kernel_.static_smem, 0, shared_dynamic_align_);
+    kernel_.shared_end = uint32_t(at);
     for (uint16_t reg : dynamic_uses_) regs_[reg].bits += at;
 }
 
@@ -246,7 +260,7 @@ void Builder::run() {
     for (auto& [name, v] : scopes_[0].vars) { // module-scope static shared variables
         if (v.bytes == 0) continue;
         shared_bytes_ = round_up(shared_bytes_, v.align);
-        v.address = SHARED_BASE + shared_bytes_;
+        v.address = keep_apart(name, shared_bytes_, v.bytes, v.align);
         shared_bytes_ += v.bytes;
     }
     if (shared_bytes_ > limits::SHARED_BYTES)

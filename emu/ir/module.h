@@ -214,6 +214,12 @@ struct Variable { // module- or kernel-scope storage
     bool argument = false; // such a one as its function sees it, which may not change it
 };
 
+// A static variable in a block's shared memory, or, the last one, its dynamic memory: bytes 0, known at launch.
+struct SharedPlace {
+    std::string name;
+    uint32_t from, bytes;
+};
+
 struct Const {
     uint16_t slot;
     uint8_t wide;
@@ -233,7 +239,9 @@ struct Kernel {
     uint32_t slots = 0;        // register file size, in slots of 32 x 4 bytes
     uint32_t preds = 2;        // 0 is true, 1 is false
     uint32_t local_bytes = 0;
-    uint32_t static_smem = 0;
+    uint32_t static_smem = 0; // as on the card; here there are red zones between variables:
+    uint32_t shared_end = 0;  // the address after all of them, where dynamic shared memory begins
+    std::vector<SharedPlace> shared_places;
     uint32_t req_threads = 0; // .reqntid product, 0: none
     bool uses_dynamic_smem = false;
     std::vector<Const> consts;

@@ -53,6 +53,7 @@ std::string one(std::string_view name, std::string_view value, Options& o) {
     if (name == "async") return say(choice(value, TIMINGS, o.async), "late, early or random");
     if (name == "late_reads") return say(flag(value, o.late_reads), "0 or 1");
     if (name == "race") return say(flag(value, o.check_race), "0 or 1");
+    if (name == "global_races") return say(flag(value, o.global_races), "0 or 1");
     if (name == "undefined") return say(flag(value, o.check_undefined), "0 or 1");
     if (name == "bounds") return say(value == "1", "1: bounds are always checked");
     if (name == "fuzz") return say(flag(value, o.fuzz_approx), "0 or 1");
@@ -64,8 +65,8 @@ std::string one(std::string_view name, std::string_view value, Options& o) {
         return say(good, "a number of host threads up to 1024, 0 for all cores");
     }
     return "'" + std::string(name) +
-           "' is not known; known: seed, sched, merge, async, late_reads, race, undefined, bounds, fuzz, limit, "
-           "warp_limit, threads, profile, report and clock";
+           "' is not known; known: seed, sched, merge, async, late_reads, race, global_races, undefined, bounds, fuzz, "
+           "limit, warp_limit, threads, profile, report and clock";
 }
 } // namespace
 

@@ -52,6 +52,7 @@ std::string replay(const Launch& launch) {
     if (o.merge != Merge::ipdom) text += std::string(",merge=") + MERGES[unsigned(o.merge) % 3];
     if (o.async != AsyncTiming::late) text += std::string(",async=") + TIMINGS[unsigned(o.async) % 3];
     if (o.fuzz_approx) text += ",fuzz=1";
+    if (o.global_races) text += ",global_races=1";
     return text + (o.late_reads ? ",late_reads=1" : "") + "\n";
 }
 

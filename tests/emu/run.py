@@ -5,6 +5,7 @@
     run.py [--driver emu|gpu|PATH] [--seeds N] [--json FILE] [FOLDER or FILE ...]
     run.py --witness            each file on the card and on the emulator; compares bits; writes WITNESS.json
     run.py --check-witness      lists files that changed since a card last ran them (a warning, never a failure)
+    run.py --counts [--write]   says docs/emulator.md how many defects and right kernels there are? makes it say so
 
 Defects and right kernels come first: if a planted fault goes unseen, nothing else is believed. A crash is one failed
 file. The last line is always `N passed, N failed`; the exit code is 0 if nothing failed.
@@ -16,6 +17,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +27,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDERS = ["defects", "right", "insn", "maps", "mma"]
 WITNESS = HERE / "WITNESS.json"
+PAGE = ROOT / "docs" / "emulator.md"
+COUNTED = "plants {} defects and holds {} right but tricky kernels"
+LEAST = (90, 100)
 CHUNK = 24  # files that one ptx-run process takes
 
 
@@ -66,7 +71,7 @@ def configs_of(folder, seeds):
         return ["", "sched=random,seed=3", "sched=starve_low"]
     if folder != "right":
         return [""]
-    out = ["", "merge=late", "sched=starve_low", "sched=starve_high", "async=early", "late_reads=1"]
+    out = ["", "merge=late", "sched=starve_low", "sched=starve_high", "async=early", "late_reads=1", "global_races=1"]
     for seed in range(1, seeds + 1):
         out.append(f"seed={seed},sched=random,merge=random,async=random,late_reads={seed % 2}")
     return out
@@ -234,6 +239,18 @@ def check_witness():
     print(f"{len(known) - stale} passed, 0 failed")
 
 
+def counts(write):
+    """What PAGE says of the folders of defects and of right kernels, against what they hold."""
+    held = tuple(len(list((HERE / folder).glob("*.ptx"))) for folder in FOLDERS[:2])
+    page, said = PAGE.read_text(), COUNTED.format(*held)
+    if any(count < least for count, least in zip(held, LEAST)):
+        sys.exit(f"run.py: it {said}: at least {LEAST[0]} and {LEAST[1]} are wanted")
+    if write:
+        PAGE.write_text(re.sub(COUNTED.format(r"\d+", r"\d+"), said, page))
+    elif said not in page:
+        sys.exit(f"{PAGE.relative_to(ROOT)} must say that tests/emu {said}: run.py --counts --write")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="folders or files (default: all)")
@@ -246,10 +263,14 @@ def main():
     parser.add_argument("--out", help="write the witness record here instead")
     parser.add_argument("--witness", action="store_true")
     parser.add_argument("--check-witness", action="store_true")
+    parser.add_argument("--counts", action="store_true")
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
     if args.check_witness:
         return check_witness() or 0
+    if args.counts:
+        return counts(args.write) or 0
     tool = find_tool(args.tool)
     if args.witness:
         return 1 if witness(args, tool) else 0

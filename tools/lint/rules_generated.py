@@ -40,6 +40,11 @@ def check_kernel_page():
     yield from ask("tools/ptxc", "page", "--check", *(["--results", str(results)] if results.exists() else []))
 
 
+@rule("planted", "docs/emulator.md says how many defects and right kernels tests/emu holds")
+def check_planted():
+    yield from ask("tests/emu/run.py", "--counts")
+
+
 def same_page(kind, page, command):
     """docs/<page>.md says what docs/<page>.json says."""
     found = tree.text(f"docs/{page}.md") if kind.PAGE.exists() else ""

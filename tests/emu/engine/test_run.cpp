@@ -197,6 +197,7 @@ void wrong_words(void**) {
         {"=3", "'' is not known", "seed"},
         {"late_reads=yes", "late_reads=yes", "0 or 1"},
         {"race=2", "race=2", "0 or 1"},
+        {"global_races=on", "global_races=on", "0 or 1"},
         {"fuzz=-1", "fuzz=-1", "0 or 1"},
         {"undefined=", "undefined=", "0 or 1"},
         {"bounds=0", "bounds=0", "always checked"},

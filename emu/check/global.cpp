@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Races in global memory, between blocks of a launch and between threads of a block. See README.md.
+#include <cstring>
+
+#include "../report/report.h"
+#include "checker.h"
+#include "global_races.h"
+
+namespace emu {
+
+std::shared_ptr<GlobalRaces> make_global_races(const Options& options) {
+    return options.check_race && options.global_races ? std::make_shared<GlobalRaces>() : nullptr;
+}
+
+namespace {
+// Does a store of this lane leave memory as it is?
+bool stores_what_is(const Warp& w, const Inst& in, unsigned lane, uint64_t address) {
+    if (!row_of(w.info()).is(trait::stores)) return false;
+    const size_t lane_bytes = in.bytes == 16 ? 16 : store_register_bytes(in) == 8 ? 8 : 4;
+    for (unsigned v = 0; v < in.vec; ++v)
+        if (std::memcmp(w.reg<uint8_t>(in.r[1 + v]) + lane * lane_bytes,
+                        reinterpret_cast<const uint8_t*>(address) + v * in.bytes, in.bytes))
+            return false;
+    return true;
+}
+// In the place of what was kept, or with it: lanes of one instruction that touch the same bytes.
+void keep(GlobalAccess& kept, const GlobalAccess& now) {
+    const uint32_t others = kept.together(now) && kept.bytes == now.bytes ? kept.lanes : 0;
+    kept = now;
+    kept.lanes |= others;
+}
+} // namespace
+
+void Checker::fence(Warp& w, uint32_t mask) {
+    order_.fence(w.index, mask, w.live);
+    if (!launch_.races) return;
+    if (touched_) launch_.races->release(cta_->linear); // else it has released all
+    touched_ = false;
+    acquired_ = launch_.races->acquire();
+}
+
+bool Checker::is_ordered(const GlobalAccess& then, const GlobalAccess& now) const {
+    if (then.block == now.block) {
+        if (then.copy || now.copy) return true; // the asynchronous engine's affair
+        const unsigned lane = unsigned(__builtin_ctz(now.lanes));
+        if (order_.before({then.moment, then.lanes, then.warp}, now.warp, lane)) return true;
+    }
+    return launch_.races->released(then.block, then.when, acquired_);
+}
+
+bool Checker::conflicts(const GlobalAccess& then, const GlobalAccess& now) const {
+    if (!(then.bytes & now.bytes)) return false;
+    if (then.block == now.block ? then.strong && now.strong : then.wide && now.wide) return false;
+    return !is_ordered(then, now);
+}
+
+bool Checker::global_race(Warp& w, const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote,
+                          uint64_t address) {
+    auto side = [&](const char* what, const GlobalAccess& a) {
+        return std::string("  ") + what + "  " + where(*cta_->kernel, a.pc) + "   block " + std::to_string(a.block) +
+               " warp " + std::to_string(a.warp) + " lane " + std::to_string(__builtin_ctz(a.lanes)) + "   global 0x" +
+               hex(address) + "\n";
+    };
+    std::string body = side(write ? "write" : "read ", now) + side(wrote ? "write" : "read ", then);
+    body += now.block == then.block
+                ? "  nothing orders these threads of one block\n"
+                : "  the blocks are not ordered: the earlier one has released nothing since, or the later one has "
+                  "acquired nothing after that\n";
+    report_raw(*cta_, "race", w.pc, body + "  " + launch_.memory->describe(address) + "\n" + replay(launch_));
+    return false;
+}
+
+// One word of one lane's access. `same`: a store that changes nothing.
+bool Checker::global_word(Warp& w, const GlobalAccess& now, bool write, bool same, uint64_t address) {
+    GlobalWord& word = launch_.races->at(address);
+    const Inst& in = w.kernel->code[w.pc];
+    const unsigned lane = unsigned(__builtin_ctz(now.lanes));
+    auto alike = [&](const GlobalAccess& then) { // lanes of one instruction that write the same
+        if (!then.together(now) || !row_of(w.info()).is(trait::stores)) return false;
+        for (uint32_t m = then.lanes; m; m &= m - 1)
+            if (!stores_equal(w, in, unsigned(__builtin_ctz(m)), lane)) return false;
+        return true;
+    };
+    const bool harmless = same || (write && alike(word.write));
+    if (!harmless && conflicts(word.write, now)) return global_race(w, now, write, word.write, true, address);
+    if (!write) {
+        GlobalAccess& kept = word.reads[word.reads[0].bytes && word.reads[0].block != now.block];
+        keep(kept, now);
+        return true;
+    }
+    for (GlobalAccess& then : word.reads) {
+        if (!same && conflicts(then, now)) return global_race(w, now, write, then, false, address);
+        if (!same && !now.strong) then = {};
+    }
+    if (!same) keep(word.write, now);
+    return true;
+}
+
+bool Checker::global_access(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) {
+    if (!launch_.races) return true;
+    const Inst& in = w.kernel->code[w.pc];
+    const bool atomic = in.access & Inst::atomic;
+    GlobalAccess now;
+    now.strong = in.order.strong();
+    now.wide = now.strong && in.order.scope != Scope::cta;
+    now.copy = row_of(w.info()).is(trait::copies);
+    if (now.strong && in.order.releases()) launch_.races->release(cta_->linear);
+    if (now.strong && (atomic || !write)) acquired_ = launch_.races->acquire();
+    touched_ = true;
+    now.when = launch_.races->now();
+    now.block = cta_->linear;
+    now.moment = order_.now(w.index);
+    now.pc = w.pc;
+    now.warp = uint8_t(w.index);
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const unsigned lane = unsigned(__builtin_ctz(m));
+        const bool same = write && stores_what_is(w, in, lane, addr[lane]);
+        now.lanes = now.copy ? w.mask : 1u << lane;
+        now.bytes = bytes < 4 ? uint8_t(((1u << bytes) - 1) << (addr[lane] & 3)) : 15;
+        for (uint64_t a = addr[lane] & ~3ull; a < addr[lane] + bytes; a += 4)
+            if (!global_word(w, now, write || atomic, same, a)) return false;
+    }
+    return true;
+}
+
+} // namespace emu
