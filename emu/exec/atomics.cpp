@@ -143,7 +143,6 @@ template <class E> Flow atom_vector(Warp& w, const Inst& in) {
     const unsigned vec = in.vec, at = in.sub & 2 ? 0 : vec;
     const uint16_t* r = operands_of(*w.kernel, in);
     read_addresses(w, r[at], in.imm, in.sub & 1, addr);
-    if (in.sub & 4) note_fence(w);
     uint32_t source[8][32];
     for (unsigned i = 0; i < vec; i++) memcpy(source[i], w.reg<uint32_t>(r[at + 1 + i]), sizeof source[i]);
     const bool ok = locations(w, addr, plan(in).space, E::BYTES * vec, [&](unsigned l, uint8_t* q) {
@@ -152,13 +151,11 @@ template <class E> Flow atom_vector(Warp& w, const Inst& in) {
             if (at) w.reg<uint32_t>(r[i])[l] = old;
         }
     });
-    if (ok && (in.sub & 8)) note_fence(w);
     return ok ? Flow::next : Flow::failed;
 }
 Flow atom_wide(Warp& w, const Inst& in) { // exch and cas of 16 bytes
     alignas(64) uint64_t addr[32];
     read_addresses(w, in.r[1], in.imm, in.sub & 1, addr);
-    if (in.sub & 4) note_fence(w);
     const bool swap = plan(in).op == Do::cas;
     B128 first[32], second[32], *to = w.reg<B128>(in.r[0]);
     memcpy(first, w.reg<B128>(in.r[2]), sizeof first);
@@ -166,7 +163,6 @@ Flow atom_wide(Warp& w, const Inst& in) { // exch and cas of 16 bytes
     const bool ok = locations(w, addr, plan(in).space, 16, [&](unsigned l, uint8_t* q) {
         to[l] = change_wide(*w.cta, q, swap, first[l], second[l]);
     });
-    if (ok && (in.sub & 8)) note_fence(w);
     return ok ? Flow::next : Flow::failed;
 }
 Handler pick_vector(Type t) {
