@@ -10,16 +10,17 @@
 namespace spark {
 namespace {
 
-constexpr uint32_t WARP = 32, ELEM = 2, PRODUCT = 16 * 8 * 16, COPY = 16, A_COPY = 7;
+// A product of tensor cores takes 32 bytes of k in the same time whatever the type.
+constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
 
 consteval uint32_t copies(uint32_t fetched) { return fetched / COPY / WARP * A_COPY; }
 
 // rows, columns: of d, a block; depth: of k, a step.
 consteval Tile tile_of(const kernels::gemm_kernel& k) {
     constexpr uint32_t FRAGMENT_LOAD = 512;
-    uint32_t products = k.TM * k.TN * k.TK / PRODUCT, fetched = (k.TM + k.TN) * k.TK * ELEM;
+    uint32_t products = k.TM * k.TN * k.TK * k.ELEM / PRODUCT, fetched = (k.TM + k.TN) * k.TK * k.ELEM;
     // Each warp reads the fragments of its own rows and columns.
-    uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * k.TK * ELEM;
+    uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * k.TK * k.ELEM;
     return {.rows = k.TM,
             .columns = k.TN,
             .depth = k.TK,
@@ -29,11 +30,11 @@ consteval Tile tile_of(const kernels::gemm_kernel& k) {
 }
 // The warps share k; fragments come straight into registers.
 consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
-    uint32_t depth = k.block / WARP * k.STEPS * 32, fetched = (k.TM + k.TN) * depth * ELEM;
-    uint32_t products = std::max(k.TN, 16u) * k.TM * depth / PRODUCT;
+    uint32_t bytes = k.block / WARP * k.STEPS * 64, fetched = (k.TM + k.TN) * bytes;
+    uint32_t products = std::max(k.TN, 16u) * k.TM * bytes / PRODUCT;
     return {.rows = k.TM,
             .columns = k.TN,
-            .depth = depth,
+            .depth = bytes / k.ELEM,
             .stages = 1,
             .syncs = 1,
             .step = {products, 0, fetched, products + copies(fetched)}};
@@ -44,7 +45,7 @@ consteval Tile tile_of(const kernels::gemm_plain_kernel& k) {
     return {.rows = ROWS,
             .columns = COLUMNS,
             .depth = DEPTH,
-            .step = {.fetched = (ROWS + COLUMNS) * DEPTH * ELEM, .issued = k.block / WARP * DEPTH * 9}};
+            .step = {.fetched = (ROWS + COLUMNS) * DEPTH * k.ELEM, .issued = k.block / WARP * DEPTH * 9}};
 }
 
 // What the kernels call the format of c and d.
