@@ -10,7 +10,8 @@
 namespace spark {
 namespace {
 
-// A product of tensor cores takes 32 bytes of k in the same time whatever the type.
+// A product of tensor cores takes 32 bytes of k in the same time whatever the type (of E4M3 not on 9.0, where it is two
+// products of halves and their conversion).
 constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
 
 consteval uint32_t copies(uint32_t fetched) { return fetched / COPY / WARP * A_COPY; }
@@ -76,6 +77,12 @@ kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
             kernels::gemm_flags{.d_dtype = dtype_code(p.d_dtype), .bias_f32 = p.bias_f32, .activation = p.activation},
         .group = group,
         .k_short = 0,
+        .a_scale = p.a_scales.data,
+        .b_scale = p.b_scales.data,
+        .a_scale_step = p.a_scales.step,
+        .b_scale_step = p.b_scales.step,
+        .a_scale_batch = p.a_scales.batch,
+        .b_scale_batch = p.b_scales.batch,
     };
 }
 
