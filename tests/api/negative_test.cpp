@@ -314,6 +314,13 @@ void scales(const spark_op_desc& d, uint32_t f) {
           [](spark_tensor& t) { t.quant.scale_bytes = 4 * uint64_t(t.shape[t.ndim - 2]) - 4; });
     codes("scales backwards", SPARK_ERR_INVALID_STRIDE, [](spark_tensor& t) { t.quant.scale_stride[t.ndim - 2] = -1; });
     codes("blocks that nothing reads", SPARK_ERR_INVALID_RESERVED, [](spark_tensor& t) { t.quant.block[0] = 1; });
+    for (uint32_t o = 0; o < d.num_fields; ++o) {
+        if (o == f || !(api::field(d, o).flags & SPARK_FIELD_OUT)) continue;
+        damaged(d, o, "data over scales", {SPARK_ERR_INVALID_OVERLAP}, [=](auto& e) {
+            put_codes(e);
+            e.tensor(f).quant.scale = e.tensor(o).data;
+        });
+    }
 }
 
 // What is multiplied along k alone.
