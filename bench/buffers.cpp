@@ -25,6 +25,7 @@ std::vector<uint32_t> noise(spark_dtype dtype) {
         if (dtype == SPARK_DTYPE_F32) w = (w & 0x807fffffu) | 0x3f000000u;
         if (dtype == SPARK_DTYPE_BF16) w = (w & BF16_KEPT) | BF16_PATTERN;
         if (dtype == SPARK_DTYPE_F16) w = (w & 0x83ff83ffu) | 0x38003800u;
+        if (dtype == SPARK_DTYPE_E4M3) w = (w & 0x87878787u) | 0x30303030u;
     }
     return words;
 }
@@ -34,7 +35,7 @@ spark_tensor packed(spark_dtype dtype, const std::vector<int64_t>& shape) {
     t.dtype = dtype;
     uint64_t elements = 1;
     for (int64_t size : shape) t.shape[t.ndim++] = size, elements *= static_cast<uint64_t>(size);
-    t.size_bytes = elements * (dtype == SPARK_DTYPE_F32 ? 4 : dtype == SPARK_DTYPE_U8 ? 1 : 2);
+    t.size_bytes = elements * spark_dtype_bits(dtype) / 8;
     return t;
 }
 

@@ -51,7 +51,9 @@ static void add_gemm(Rows& rows) {
         gemm(rows, m, 14336, 4096, SPARK_DTYPE_BF16, "tn");
         gemm(rows, m, 49152, 576, SPARK_DTYPE_BF16, "tn");
     }
-    gemm(rows, 32, 4096, 4096, SPARK_DTYPE_BF16, "tn"); // more than the kernels for few rows take
+    for (int64_t m : {1, 16, 128}) gemm(rows, m, 14336, 4096, SPARK_DTYPE_E4M3, "tn");
+    gemm(rows, 4096, 4096, 4096, SPARK_DTYPE_E4M3, "tn"); // on 9.0 of halves, so that it says nothing there
+    gemm(rows, 32, 4096, 4096, SPARK_DTYPE_BF16, "tn");   // more than the kernels for few rows take
 }
 
 static void add_norms(Rows& rows) {

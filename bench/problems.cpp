@@ -121,7 +121,7 @@ std::string row_shape(int64_t rows, int64_t n, spark_dtype dtype) {
     return "rows=" + std::to_string(rows) + " n=" + std::to_string(n) + " " + spark_dtype_name(dtype);
 }
 
-int64_t size_of(spark_dtype dtype) { return dtype == SPARK_DTYPE_F32 ? 4 : 2; }
+int64_t size_of(spark_dtype dtype) { return static_cast<int64_t>(spark_dtype_bits(dtype) / 8); }
 
 // Two halves [rows, n] of one packed tensor.
 std::pair<spark_tensor, spark_tensor> halves(Buffers& buffers, int64_t rows, int64_t n) {
@@ -134,17 +134,24 @@ std::pair<spark_tensor, spark_tensor> halves(Buffers& buffers, int64_t rows, int
 
 } // namespace
 
-// Few rows are a stream of b, which no cache holds; more are products.
+// Few rows are a stream of b, which no cache holds; more are products. Codes have a scale a row, and results of BF16.
 void gemm(Rows& rows, int64_t m, int64_t n, int64_t k, spark_dtype dtype, const std::string& layout) {
     const bool stream = m <= 32;
-    const auto tensor = [&](int64_t a, int64_t b) { return rows.buffers.random(dtype, {a, b}); };
+    const bool codes = dtype == SPARK_DTYPE_E4M3;
+    const auto tensor = [&](int64_t a, int64_t b) {
+        spark_tensor t = rows.buffers.random(dtype, {a, b});
+        if (codes) t.quant.scheme = SPARK_QUANT_PER_ROW, t.quant.scale_dtype = SPARK_DTYPE_F32;
+        if (codes) t.quant.scale = rows.buffers.random(SPARK_DTYPE_F32, {a}).data;
+        return t;
+    };
     const std::string shape = "m=" + std::to_string(m) + " n=" + std::to_string(n) + " k=" + std::to_string(k) + " " +
                               spark_dtype_name(dtype) + " " + layout;
-    add_row<spark_gemm_args>(rows, SPARK_OP_GEMM, shape, stream || rows.cold ? copies(uint64_t(n + m) * k * 2) : 1,
-                             stream ? "read" : "mma_bf16", stream ? Unit::bytes : Unit::flops, [&](spark_gemm_args& g) {
+    const size_t turns = stream || rows.cold ? copies(uint64_t(n + m) * k * size_of(dtype)) : 1;
+    add_row<spark_gemm_args>(rows, SPARK_OP_GEMM, shape, turns, stream ? "read" : "mma_bf16",
+                             stream ? Unit::bytes : Unit::flops, [&](spark_gemm_args& g) {
                                  g.a = layout == "tn" || layout == "nn" ? tensor(m, k) : transposed(tensor(k, m));
                                  g.b = layout == "tn" || layout == "tt" ? tensor(n, k) : transposed(tensor(k, n));
-                                 g.d = rows.buffers.result(dtype, {m, n});
+                                 g.d = rows.buffers.result(codes ? SPARK_DTYPE_BF16 : dtype, {m, n});
                              });
 }
 

@@ -242,7 +242,8 @@ void reserved(const spark_op_desc& d, uint32_t f) {
 
 // Rows of records: their format must be named and known, their bytes must be those of whole records of y's elements.
 void records(const spark_op_desc& d, uint32_t f) {
-    if (!(api::field(d, f).flags & SPARK_FIELD_QUANT)) return;
+    const spark_quant_form* form = spark_op_form(d.op, f, 0);
+    if (!form || form->scheme != SPARK_QUANT_RECORD) return;
     damaged(d, f, "quant absent", {SPARK_ERR_INVALID_VALUE},
             [=](auto& e) { std::memset(&e.tensor(f).quant, 0, sizeof(spark_quant)); });
     for (uint16_t format : {0, 2, 4, 9, 0xffff}) // GGML's Q4_0, the number that was Q4_2, Q8_1
@@ -262,6 +263,66 @@ void records(const spark_op_desc& d, uint32_t f) {
     };
     for (int64_t elements : {1, 31, 33, 48}) width(f + 1, 34, elements);
     for (int64_t bytes : {0, 17, 33, 35, 68}) width(f, bytes, 32);
+}
+
+// Codes with a scale a row in the place of numbers, wherever they may be. The scales lie where their codes do.
+void put_codes(api::Example& e) {
+    for (uint32_t g = 0; g < e.desc().num_fields; ++g) {
+        const spark_quant_form* form = spark_op_form(e.desc().op, g, 0);
+        if (!form || form->scheme == SPARK_QUANT_RECORD) continue;
+        spark_tensor& t = e.tensor(g);
+        t.dtype = static_cast<spark_dtype>(__builtin_ctzll(form->dtype_mask));
+        t.quant.scheme = SPARK_QUANT_PER_ROW;
+        t.quant.scale_dtype = SPARK_DTYPE_F32;
+        t.quant.scale = t.data;
+        t.size_bytes = 0;
+    }
+}
+
+void scales(const spark_op_desc& d, uint32_t f) {
+    const spark_quant_form* form = spark_op_form(d.op, f, 0);
+    if (!form || form->scheme == SPARK_QUANT_RECORD) return;
+    api::Arena arena(g_ctx);
+    api::Example right(d, arena);
+    put_codes(right);
+    expect(right, f, "codes with a scale a row", {SPARK_OK}, false);
+    const auto codes = [&](const char* what, spark_status wanted, const std::function<void(spark_tensor&)>& damage) {
+        damaged(d, f, what, {wanted}, [=](auto& e) { put_codes(e), damage(e.tensor(f)); });
+    };
+    const auto form_of = [&](const char* what, const std::function<void(spark_quant&)>& damage) {
+        codes(what, SPARK_ERR_UNSUPPORTED_DTYPE, [=](spark_tensor& t) { damage(t.quant); });
+    };
+    form_of("blocks", [](spark_quant& q) { q.scheme = SPARK_QUANT_BLOCK; });
+    form_of("scales of another dtype", [](spark_quant& q) { q.scale_dtype = SPARK_DTYPE_F16; });
+    form_of("scales without a dtype", [](spark_quant& q) { q.scale_dtype = SPARK_DTYPE_NONE; });
+    form_of("tiled scales", [](spark_quant& q) { q.scale_layout = SPARK_SCALE_TILED_128X4; });
+    form_of("zero points", [](spark_quant& q) { q.zero_dtype = SPARK_DTYPE_I8; });
+    form_of("a second factor", [](spark_quant& q) { q.global_scale = q.scale; });
+    codes("scales of numbers", SPARK_ERR_UNSUPPORTED_DTYPE, [](spark_tensor& t) { t.dtype = SPARK_DTYPE_BF16; });
+    codes("data of scales absent", SPARK_ERR_INVALID_NULL, [](spark_tensor& t) { t.quant.scale = 0; });
+    codes("data of scales off by 2", SPARK_ERR_INVALID_ALIGNMENT, [](spark_tensor& t) { t.quant.scale += 2; });
+    codes("a scale too few", SPARK_ERR_INVALID_BOUNDS,
+          [](spark_tensor& t) { t.quant.scale_bytes = 4 * uint64_t(t.shape[t.ndim - 2]) - 4; });
+    codes("scales backwards", SPARK_ERR_INVALID_STRIDE, [](spark_tensor& t) { t.quant.scale_stride[t.ndim - 2] = -1; });
+    codes("blocks that nothing reads", SPARK_ERR_INVALID_RESERVED, [](spark_tensor& t) { t.quant.block[0] = 1; });
+    for (uint32_t o = 0; o < d.num_fields; ++o) {
+        if (o == f || !(api::field(d, o).flags & SPARK_FIELD_OUT)) continue;
+        damaged(d, o, "data over scales", {SPARK_ERR_INVALID_OVERLAP}, [=](auto& e) {
+            put_codes(e);
+            e.tensor(f).quant.scale = e.tensor(o).data;
+        });
+    }
+}
+
+// What is multiplied along k alone.
+void codes_across(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_GEMM) return;
+    for (uint32_t f : {0u, 1u})
+        damaged(d, f, "codes with stride 1 along the rows", {SPARK_ERR_UNSUPPORTED_LAYOUT}, [=](auto& e) {
+            put_codes(e);
+            spark_tensor& t = e.tensor(f);
+            t.stride[t.ndim - 2] = 1, t.stride[t.ndim - 1] = t.shape[t.ndim - 2];
+        });
 }
 
 void scalar(const spark_op_desc& d, uint32_t f) {
@@ -325,8 +386,9 @@ void every_field_of_every_operator(void**) {
                 continue;
             }
             presence(d, f), dtypes(d, f), pairs(d, f), ranks(d, f), dimensions(d, f), agreement(d, f), strides(d, f);
-            addresses(d, f), reserved(d, f), records(d, f), needs(d, f);
+            addresses(d, f), reserved(d, f), records(d, f), scales(d, f), needs(d, f);
         }
+        codes_across(d);
     }
     print_message("%d damaged calls, each refused with a sentence\n", g_cases);
 }

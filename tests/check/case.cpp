@@ -76,6 +76,7 @@ spark_dtype dtype_of(ref::Type type) {
     case ref::Type::f32: return SPARK_DTYPE_F32;
     case ref::Type::f16: return SPARK_DTYPE_F16;
     case ref::Type::bf16: return SPARK_DTYPE_BF16;
+    case ref::Type::e4m3: return SPARK_DTYPE_E4M3;
     case ref::Type::i32: return SPARK_DTYPE_I32;
     case ref::Type::i64: return SPARK_DTYPE_I64;
     case ref::Type::u8: return SPARK_DTYPE_U8;
@@ -96,12 +97,23 @@ static void describe(Case& c, const Operand& operand) {
     tensor.size_bytes = static_cast<uint64_t>(operand.view.span()) * ref::size_of(operand.view.type);
 }
 
-Operand& Case::add(std::string field, size_t args_offset, View view, size_t misalign, bool output) {
-    // Padding between rows is a NaN in every format, so that a kernel that lets it into a result shows.
+// Padding between rows is a NaN in every format, so that a kernel that lets it into a result shows.
+static Storage storage_of(const std::string& field, const View& view, size_t misalign) {
     const size_t size = static_cast<size_t>(view.span()) * ref::size_of(view.type);
-    storages.push_back({field, std::vector<uint8_t>(size, 0xff), misalign});
+    return {field, std::vector<uint8_t>(size, 0xff), misalign};
+}
+
+Operand& Case::add(std::string field, size_t args_offset, View view, size_t misalign, bool output) {
+    storages.push_back(storage_of(field, view, misalign));
     operands.push_back({std::move(field), args_offset, storages.size() - 1, std::move(view), output, !output});
     describe(*this, operands.back());
+    return operands.back();
+}
+
+Operand& Case::add_bare(std::string field, size_t address_offset, View view) {
+    storages.push_back(storage_of(field, view, 0));
+    operands.push_back({std::move(field), address_offset, storages.size() - 1, std::move(view)});
+    operands.back().bare = true;
     return operands.back();
 }
 

@@ -51,6 +51,7 @@ struct Operand {
     bool output = false;
     bool input = true; // an output that is not an input is poisoned before the launch
     size_t offset = 0; // bytes from the start of the storage
+    bool bare = false; // scales: args_offset is where its address stands, and that is all of it
 
     size_t at(int64_t index) const; // the same, of the index-th element in row-major order
 };
@@ -77,6 +78,8 @@ struct Case {
     // Adds an input that lies `offset` bytes into the storage of an earlier input, which grows to hold it: one slice of
     // a packed tensor.
     Operand& add_slice(std::string field, size_t args_offset, View view, size_t of_operand, size_t offset);
+    // Adds an input without a descriptor, such as scales, whose address stands at `address_offset` of the args.
+    Operand& add_bare(std::string field, size_t address_offset, View view);
     Operand& add_in_place(std::string field, size_t args_offset, size_t of_operand);
     uint8_t* element(const Operand& operand, int64_t index);
     std::vector<double> values(const Operand& operand) const; // row-major, decoded

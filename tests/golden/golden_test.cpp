@@ -35,6 +35,9 @@ Type type_of(const golden::Tensor& tensor) {
     if (tensor.dtype == "F16") {
         return Type::f16;
     }
+    if (tensor.dtype == "F8_E4M3") {
+        return Type::e4m3;
+    }
     if (tensor.dtype == "I32") {
         return Type::i32;
     }
@@ -163,6 +166,8 @@ void check_gemm(const File& file, Check& check) {
     const auto k = static_cast<size_t>(file.tensor("a").shape[a_t ? 0 : 1]);
     const auto a = values_of(file, "a"), b = values_of(file, "b"), c = values_of(file, "c");
     const auto bias = values_of(file, "bias"), d = values_of(file, "d"), d64 = values_of(file, "d64");
+    const auto a_scale = values_of(file, "a_scale"), b_scale = values_of(file, "b_scale"); // none, one, or one a row
+    const auto scale = [](const auto& all, size_t row) { return all.empty() ? 1 : all[all.size() == 1 ? 0 : row]; };
     const double tolerance = std::stod(file.metadata("tolerance"));
     ref::Gemm op;
     op.alpha = args.at("alpha").number;
@@ -176,6 +181,7 @@ void check_gemm(const File& file, Check& check) {
                 b_row[l] = b[b_t ? l * n + j : j * k + l];
             }
             const size_t at = i * n + j;
+            op.scale = scale(a_scale, i) * scale(b_scale, j);
             const double value =
                 ref::gemm_element(op, a_row, b_row, c.empty() ? 0 : c[at], bias.empty() ? 0 : bias[j]).value;
             check.close(value, d64[at], tolerance, "d64", at);

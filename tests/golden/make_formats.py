@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of dequantize, cast and amax, where every result is exact before one rounding, and of
-softmax.
+"""Makes the golden vectors of dequantize, cast and amax, where every result is exact before one rounding, of softmax,
+and of gemm over codes of E4M3.
 
     python3 -m venv v && v/bin/pip install --require-hashes -r requirements/numpy.txt
     v/bin/python make_formats.py
 
 dequantize: NumPy in double precision, compared here with what the gguf package's own dequantize gives in FP32.
-cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. softmax:
-scipy.special in float64. Nothing of libspark is used. A file holds the records or elements `x` and the results: `y`
-(of softmax also in float64, `y64`) or, of cast, one for each type. Metadata as in make.py.
+cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. softmax: scipy.special in
+float64. gemm: ml_dtypes' float8_e4m3fn to float64, matmul, scales. Nothing of libspark is used. A file holds the
+records or elements `x` and the results: `y` (of softmax also in float64, `y64`) or, of cast, one for each type; those
+of gemm are as in make.py. Metadata as there.
 """
 import json
 import pathlib
@@ -25,7 +26,8 @@ LARGEST = 64 * 1024
 MADE_BY = {"dequantize": f"NumPy {np.__version__}, float64",
            "cast": f"NumPy {np.__version__}, ml_dtypes {ml_dtypes.__version__}",
            "amax": f"NumPy {np.__version__}",
-           "softmax": f"SciPy {scipy.__version__}, float64"}
+           "softmax": f"SciPy {scipy.__version__}, float64",
+           "gemm": f"NumPy {np.__version__}, float64, ml_dtypes {ml_dtypes.__version__}"}
 FORMATS = {"F32": (24, -126, 127), "F16": (11, -14, 15), "BF16": (8, -126, 127)}  # bits, least and largest exponent
 
 
@@ -181,8 +183,30 @@ def make_softmax():
              {"scale": scale, "log": log}, seed, 2.0**-44, why)
 
 
+# ---- gemm --------------------------------------------------------------------------------------------------------
+def make_gemm():
+    why = "sums are exact in double, of 96 products with 8 bits from 2^-18 to 2^18; two scales are rounded twice"
+    m, n, k = 23, 17, 96
+    for i, (name, rows_a, rows_b) in enumerate([("row_row", m, n), ("row_tensor", m, 1), ("tensor_none", 1, 0)]):
+        seed = 5300 + i
+        g = np.random.default_rng(seed)
+        codes = [np.where(c % 128 == 127, 0, c).astype(np.uint8) for c in (g.integers(0, 256, (r, k)) for r in (m, n))]
+        a, b = (c.view(ml_dtypes.float8_e4m3fn).astype(np.float64) for c in codes)
+        tensors = {"a": ("F8_E4M3", [m, k], codes[0].tobytes()), "b": ("F8_E4M3", [n, k], codes[1].tobytes())}
+        d = a @ b.T
+        for field, rows, turn in (("a_scale", rows_a, (-1, 1)), ("b_scale", rows_b, (1, -1))):
+            if rows:
+                scale = (2.0**-8 * (1 + g.random(rows))).astype(np.float32)
+                tensors[field] = ("F32", [rows], scale.tobytes())
+                d = d * scale.astype(np.float64).reshape(turn)
+        tensors |= {"d64": ("F64", [m, n], d.tobytes()), "d": ("BF16", [m, n], encode(once(d, "BF16"), "BF16"))}
+        args = {"alpha": 1.0, "beta": 0.0, "activation": "none", "a_transposed": False, "b_transposed": False}
+        save("gemm", f"e4m3_{name}", tensors, args, seed, float(4 * 2.0**-52 * np.abs(d).max()), why)
+
+
 if __name__ == "__main__":
     make_dequantize()
     make_cast()
     make_amax()
     make_softmax()
+    make_gemm()

@@ -28,6 +28,9 @@ std::vector<ref::Type> types_of(unsigned mask) {
     if (mask & F32) {
         types.push_back(ref::Type::f32);
     }
+    if (mask & E4M3) {
+        types.push_back(ref::Type::e4m3);
+    }
     return types;
 }
 

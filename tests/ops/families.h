@@ -17,8 +17,8 @@ void make_special(Case& c, const Operand& operand, Special special, int64_t row,
 // rows1 x rows0 rows of n elements; `pad` elements between rows, `pad1` more after each group of rows0 rows.
 View rows_view(ref::Type type, int64_t rows1, int64_t rows0, int64_t n, int64_t pad, int64_t pad1);
 
-// 2-byte and 4-byte element types by the bits of a table's `types` field.
-enum Types : unsigned { F32 = 1, F16 = 2, BF16 = 4, ALL = 7 };
+// Element types by the bits of a table's `types` field.
+enum Types : unsigned { F32 = 1, F16 = 2, BF16 = 4, ALL = 7, E4M3 = 8 };
 std::vector<ref::Type> types_of(unsigned mask);
 
 std::string dims_name(const std::vector<int64_t>& dims); // "512,512,64"

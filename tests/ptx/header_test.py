@@ -45,6 +45,17 @@ class Good(ScratchTree):
         self.assertFalse(first.deterministic)
         self.assertEqual(first.order, "k_by_32")
 
+    def test_each_for_line_has_the_variants_below_it(self):
+        path = self.plant("fill/fill.ptx", changed(HEADER, ("kernel   fill ", "kernel   fill_{T} "), (
+            "//! variant  plain   smem=0 regs=32\n",
+            "//! for      T f32 f16\n//! variant  plain   SIZE=4 smem=0 regs=32\n"
+            "//! for      T e4m3\n//! variant  plain   SIZE=1 smem=0 regs=32\n"
+            "//! variant  x4   SIZE=1 smem=0 regs=24\n")))
+        parsed = parse_file(path, self.root)
+        self.assertEqual([(v.name, v.axes, v.constants["SIZE"]) for v in parsed.variants],
+                         [("fill_f32__plain", {"T": "f32"}, 4), ("fill_f16__plain", {"T": "f16"}, 4),
+                          ("fill_e4m3__plain", {"T": "e4m3"}, 1), ("fill_e4m3__x4", {"T": "e4m3"}, 1)])
+
     def test_params_of_another_file(self):
         self.plant("fill/fill.ptx", HEADER)
         other = self.plant("fill/fill.wide.ptx", changed(HEADER, ("y:ptr value:f32", "@fill.ptx"), ("plain", "wide")))
@@ -111,6 +122,8 @@ class Bad(ScratchTree):
         self.refuse("{T} stands in only one of", ("kernel   fill ", "kernel   fill_{T} "))
         self.refuse("{T} stands in only one of", ("//! block", "//! for T f32\n//! block"))
         self.refuse("axis T needs distinct values", ("//! block", "//! for T f32 f32\n//! block"))
+        self.refuse("no variant stands below this 'for' line", ("kernel   fill ", "kernel   fill_{T} "),
+                    ("//! block", "//! for T f32\n//! block"), ("regs=32\n", "regs=32\n//! for T f16\n"))
 
     def test_params(self):
         self.refuse("param 'y:half': write name:type with type one of ptr u64", ("y:ptr", "y:half"))

@@ -17,6 +17,7 @@ size_t size_of(Type type) {
     case Type::f32:
     case Type::i32: return 4;
     case Type::i64: return 8;
+    case Type::e4m3:
     case Type::u8: return 1;
     }
     return 0;
@@ -27,6 +28,7 @@ const char* name_of(Type type) {
     case Type::f32: return "f32";
     case Type::f16: return "f16";
     case Type::bf16: return "bf16";
+    case Type::e4m3: return "e4m3";
     case Type::i32: return "i32";
     case Type::i64: return "i64";
     case Type::u8: return "u8";
@@ -38,6 +40,7 @@ Format format_of(Type type) {
     switch (type) {
     case Type::f16: return {5, 10};
     case Type::bf16: return {8, 7};
+    case Type::e4m3: return {4, 3, false};
     default: return {8, 23};
     }
 }
@@ -59,16 +62,19 @@ double rounded(Type type, double x) {
     if (is_integer(type)) {
         return std::trunc(x);
     }
-    if (x == 0 || !std::isfinite(x)) {
-        return x;
-    }
     const Format format = format_of(type);
+    constexpr double NaN = std::numeric_limits<double>::quiet_NaN();
+    if (x == 0 || !std::isfinite(x)) {
+        return std::isinf(x) && !format.has_infinity ? NaN : x;
+    }
     const int unit = ulp_exponent(format, x);
     const double r = std::ldexp(std::nearbyint(std::ldexp(x, -unit)), unit); // default mode: ties to even
     if (std::fabs(r) >= std::ldexp(1.0, format.max_exponent() + 1)) {
         return std::copysign(std::numeric_limits<double>::infinity(), x);
     }
-    return r;
+    // The largest fraction of the largest exponent is taken by NaN where there is no infinity.
+    const double nan_place = std::ldexp(2 - std::ldexp(1.0, -format.fraction_bits), format.max_exponent());
+    return !format.has_infinity && std::fabs(r) >= nan_place ? NaN : r;
 }
 
 uint64_t encode(Type type, double x) {
@@ -79,10 +85,10 @@ uint64_t encode(Type type, double x) {
     const Format format = format_of(type);
     const uint64_t fraction_mask = (uint64_t{1} << format.fraction_bits) - 1;
     const uint64_t top_exponent = ((uint64_t{1} << format.exponent_bits) - 1) << format.fraction_bits;
-    if (std::isnan(x)) {
+    const double r = rounded(type, x);
+    if (std::isnan(r)) {
         return top_exponent | fraction_mask;
     }
-    const double r = rounded(type, x);
     const uint64_t sign = uint64_t{std::signbit(r)} << (format.exponent_bits + format.fraction_bits);
     if (std::isinf(r)) {
         return sign | top_exponent;
@@ -109,8 +115,10 @@ double decode(Type type, uint64_t bits) {
     const uint64_t fraction = bits & ((uint64_t{1} << format.fraction_bits) - 1);
     const int field = static_cast<int>(bits >> format.fraction_bits) & ((1 << format.exponent_bits) - 1);
     const bool negative = (bits >> (format.exponent_bits + format.fraction_bits)) & 1;
+    const bool top = field == (1 << format.exponent_bits) - 1;
+    const bool ones = fraction == (uint64_t{1} << format.fraction_bits) - 1;
     double x;
-    if (field == (1 << format.exponent_bits) - 1) {
+    if (format.has_infinity ? top : top && ones) {
         x = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
     } else if (field == 0) {
         x = std::ldexp(static_cast<double>(fraction), format.min_exponent() - format.fraction_bits);

@@ -9,23 +9,26 @@
 
 namespace ref {
 
-enum class Type { f32, f16, bf16, i32, i64, u8 };
+enum class Type { f32, f16, bf16, e4m3, i32, i64, u8 };
 
 // The shape of a binary format: 1 sign bit, then exponent bits, then fraction bits.
 //   f32   s eeeeeeee fffffffffffffffffffffff      f16   s eeeee ffffffffff      bf16  s eeeeeeee fffffff
+//   e4m3  s eeee fff: no infinity; of the largest exponent only all ones is no number
 struct Format {
     int exponent_bits;
     int fraction_bits;
+    bool has_infinity = true;
     int bias() const { return (1 << (exponent_bits - 1)) - 1; }
     int min_exponent() const { return 1 - bias(); } // of the smallest normal number; subnormals share it
-    int max_exponent() const { return bias(); }
+    int max_exponent() const { return has_infinity ? bias() : bias() + 1; }
 };
 
 size_t size_of(Type type);
 const char* name_of(Type type);
 Format format_of(Type type); // floating types only
 
-// x rounded once, to nearest, ties to even; beyond the largest finite value: infinity. Integers: truncated.
+// x rounded once, to nearest, ties to even; beyond the largest finite value: infinity, or NaN where the format has no
+// infinity. Integers: truncated.
 double rounded(Type type, double x);
 
 // Bits of `x` after that rounding. A NaN becomes the positive one with all fraction bits set.

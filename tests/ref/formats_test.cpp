@@ -31,6 +31,14 @@ static void every_16_bit_pattern_survives(void**) {
     }
 }
 
+static void every_e4m3_pattern_survives(void**) {
+    for (uint32_t bits = 0; bits < 256; ++bits) {
+        const double x = ref::decode(Type::e4m3, bits);
+        assert_int_equal(std::isnan(x), bits % 128 == 127);
+        assert_int_equal(ref::encode(Type::e4m3, x), std::isnan(x) ? 0x7f : bits);
+    }
+}
+
 static void midpoints_go_to_even(void**) {
     for (Type type : {Type::f16, Type::bf16}) {
         const uint64_t infinity = type == Type::f16 ? 0x7c00 : 0x7f80;
@@ -75,6 +83,13 @@ static void known_values(void**) {
     assert_int_equal(ref::encode(Type::f16, std::ldexp(1.0, -25)), 0);
     assert_int_equal(ref::encode(Type::bf16, 3.14159265), 0x4049);
     assert_int_equal(ref::encode(Type::bf16, -0.0), 0x8000);
+    assert_int_equal(ref::encode(Type::e4m3, 448.0), 0x7e);
+    assert_int_equal(ref::encode(Type::e4m3, -464.0), 0xfe); // half a unit more, to even
+    assert_int_equal(ref::encode(Type::e4m3, 465.0), 0x7f);
+    assert_int_equal(ref::encode(Type::e4m3, INFINITY), 0x7f);
+    assert_int_equal(ref::encode(Type::e4m3, std::ldexp(1.0, -9)), 1);
+    assert_int_equal(ref::encode(Type::e4m3, std::ldexp(1.0, -10)), 0);
+    assert_true(ref::decode(Type::e4m3, 0x78) == 256.0);
     assert_int_equal(ref::encode(Type::i32, -1.0), 0xffffffffu);
     assert_true(ref::decode(Type::i64, static_cast<uint64_t>(-5)) == -5.0);
 }
@@ -82,6 +97,7 @@ static void known_values(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(every_16_bit_pattern_survives),
+        cmocka_unit_test(every_e4m3_pattern_survives),
         cmocka_unit_test(midpoints_go_to_even),
         cmocka_unit_test(f32_agrees_with_the_compiler),
         cmocka_unit_test(known_values),

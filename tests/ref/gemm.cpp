@@ -14,11 +14,11 @@ GemmElement gemm_element(const Gemm& op, std::span<const double> a, std::span<co
         sum += product;
         magnitude += std::fabs(product);
     }
-    double before = op.alpha * sum + bias;
+    double before = op.alpha * op.scale * sum + bias;
     if (op.beta != 0) {
         before += op.beta * c;
     }
-    return {activate(op.activation, before), before, magnitude};
+    return {activate(op.activation, before), before, std::fabs(op.scale) * magnitude};
 }
 
 } // namespace ref

@@ -15,6 +15,7 @@ from rules import BLOCK_SMEM, check_contract, check_way, ctas_per_sm
 KEYS = ("kernel", "for", "archs", "block", "params", "flags", "grid", "limits", "smem", "deterministic", "order",
         "variant")
 REQUIRED = ("kernel", "block", "params", "grid", "smem", "deterministic", "variant")
+REPEATED = ("for", "variant")
 RELATIONS = {"%": "multiple_of", "<=": "at_most", ">=": "at_least", "==": "equal"}
 MAX_VARIANTS = 8
 CPP_WORDS = set("""alignas alignof and asm auto bool break case catch char class const continue default delete do
@@ -57,7 +58,7 @@ class _Parser:
             self.entries.append((number, match[1], (match[2] or "").strip()))
         keys = [key for _, key, _ in self.entries]
         for line, key, text in self.entries:
-            if key != "variant" and keys.count(key) > 1:
+            if key not in REPEATED and keys.count(key) > 1:
                 first = next(l for l, k, _ in self.entries if k == key)
                 if line != first:
                     self.fail(line, f"'{key}' is given twice (first on line {first})")
@@ -73,8 +74,19 @@ class _Parser:
                 return line, text
         return self.last_line, ""
 
-    def axes(self):
-        line, text = self.one("for")
+    def groups(self):
+        """[(line, axes, its variants' lines)]: with several `for` lines each is of the variants below it."""
+        result, rows = [], [(line, text) for line, key, text in self.entries if key == "variant"]
+        lines = [(line, text) for line, key, text in self.entries if key == "for"] or [(self.last_line, "")]
+        for i, (line, text) in enumerate(lines):
+            first = 0 if i == 0 else line
+            end = lines[i + 1][0] if i + 1 < len(lines) else float("inf")
+            result.append((line, self.axes(line, text), [row for row in rows if first < row[0] < end]))
+            if not result[-1][2]:
+                self.fail(line, "no variant stands below this 'for' line and above the next")
+        return result
+
+    def axes(self, line, text):
         result = {}
         for part in filter(None, (p.split() for p in text.split(";"))):
             axis, values = part[0], part[1:]
@@ -242,24 +254,51 @@ class _Parser:
             self.fail(line, f"variant {way}: ctas_per_sm={declared} is declared, but only {fit} fit one SM ({reason})")
         return block, smem, regs, fit if declared is None else declared, declared is not None
 
+    def parsed(self, line, text):
+        """A variant's line, for each contract of its group: (line, way, constants, budget, limits, order)."""
+        way, constants, budgets = self.variant(line, text)
+        return (line, way, constants, self.budget(line, way, constants, budgets), self.limits(constants, line),
+                self.order(constants))
+
+    def name_variants(self, pattern, maths, axes, group):
+        """Adds the kernels of a group: every contract that its axes make, each with every variant."""
+        for (line, way, *_), (_, other, *_) in itertools.combinations(group, 2):
+            if way == other:
+                self.fail(line, f"variant {way} is given twice")
+        for combination in itertools.product(*axes.values()):
+            values = dict(zip(axes, combination))
+            contract, words = pattern, maths
+            for axis, value in values.items():
+                contract, words = contract.replace(f"{{{axis}}}", value), words.replace(f"{{{axis}}}", value)
+            problem = check_contract(contract)
+            if problem:
+                self.fail(self.one("kernel")[0], problem)
+            for line, way, constants, budget, limits, order in group:
+                for axis in set(values) & set(constants):
+                    self.fail(line, f"variant {way}: {axis} is an axis of the 'for' line already")
+                self.file.variants.append(Variant(self.file, line, contract, way, words, values, constants,
+                                                  *budget, limits, self.one("deterministic")[1] == "yes",
+                                                  order or f"{contract}__{way}"))
+
     def build(self):
         self.read()
         if self.findings:
             raise HeaderError(self.findings)
         self.file.archs = self.archs()
         self.file.params = self.params()
-        axes = self.axes()
+        groups = self.groups()
         name_line, name_text = self.one("kernel")
         pattern, _, maths = name_text.partition(" ")
         if not maths.strip():
             self.fail(name_line, "'kernel' needs the name and, after it, what it computes")
         used = set(re.findall(r"\{([^}]*)\}", pattern))
-        for axis in sorted(used ^ set(axes)):
-            self.fail(name_line, f"{{{axis}}} stands in only one of the kernel name and the 'for' line")
+        for _, axes, _ in groups:
+            for axis in sorted(used ^ set(axes)):
+                self.fail(name_line, f"{{{axis}}} stands in only one of the kernel name and the 'for' line")
         stem = self.path.name.split(".")[0]
         if not (pattern == stem or pattern.startswith(stem + "_")):
             self.fail(name_line, f"'{pattern}' does not start with the file's stem '{stem}'")
-        rows = [(line, text) for line, key, text in self.entries if key == "variant"]
+        rows = [row for _, _, found in groups for row in found]
         if len(rows) > MAX_VARIANTS:
             self.fail(rows[MAX_VARIANTS][0], f"{len(rows)} variants; a file has at most {MAX_VARIANTS}")
         det_line, det = self.one("deterministic")
@@ -267,30 +306,11 @@ class _Parser:
             self.fail(det_line, f"deterministic '{det}': yes or no")
         if self.findings:
             raise HeaderError(self.findings)
-        parsed = []
-        for line, text in rows:
-            way, constants, budgets = self.variant(line, text)
-            parsed.append((line, way, constants, self.budget(line, way, constants, budgets),
-                           self.limits(constants, line), self.order(constants)))
+        parsed = [[self.parsed(*row) for row in found] for _, _, found in groups]
         if self.file.params:
-            self.file.grid = self.grid(self.file.params, parsed)
-        for (line, way, *_), (_, other, *_) in itertools.combinations(parsed, 2):
-            if way == other:
-                self.fail(line, f"variant {way} is given twice")
-        for combination in itertools.product(*axes.values()):
-            values = dict(zip(axes, combination))
-            contract, words = pattern, maths.strip()
-            for axis, value in values.items():
-                contract, words = contract.replace(f"{{{axis}}}", value), words.replace(f"{{{axis}}}", value)
-            problem = check_contract(contract)
-            if problem:
-                self.fail(name_line, problem)
-            for line, way, constants, budget, limits, order in parsed:
-                for axis in set(values) & set(constants):
-                    self.fail(line, f"variant {way}: {axis} is an axis of the 'for' line already")
-                self.file.variants.append(Variant(self.file, line, contract, way, words, values, constants,
-                                                  *budget, limits, det == "yes",
-                                                  order or f"{contract}__{way}"))
+            self.file.grid = self.grid(self.file.params, [variant for group in parsed for variant in group])
+        for (_, axes, _), group in zip(groups, parsed):
+            self.name_variants(pattern, maths.strip(), axes, group)
         if self.findings:
             raise HeaderError(dict.fromkeys(self.findings))
         return self.file

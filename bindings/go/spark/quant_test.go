@@ -75,7 +75,7 @@ func TestScalesAreHeldLikeTheirTensor(t *testing.T) {
 	d := empty[float32](t, ctx, 64)
 	quantized := a.View(8, 8).Quantized(Quant{Scheme: QuantPerRow, Scale: scales.View(8, 1)})
 	call := Gemm{A: quantized, B: a.View(8, 8), D: d.View(8, 8)}
-	said := refused(t, call.Launch(stream), ErrInvalidReserved) // gemm takes none
+	said := refused(t, call.Launch(stream), ErrUnsupportedDtype) // F16 has none
 	if said.Field != "a" {
 		t.Errorf("the error is %#v", said)
 	}
@@ -86,12 +86,21 @@ func TestScalesAreHeldLikeTheirTensor(t *testing.T) {
 }
 
 func TestFormsAreTold(t *testing.T) {
+	codes := []string{"E4M3_TENSOR", "E4M3_ROW"}
+	told := map[string][]string{"dequantize.x": {"Q8_0", "Q4_1"}, "gemm.a": codes, "gemm.b": codes}
 	for _, op := range Ops() {
 		for _, field := range op.Fields {
-			if (op.Name == "dequantize" && field.Name == "x") != (len(field.Forms) > 0) {
+			var names []string
+			for _, form := range field.Forms {
+				names = append(names, form.Name)
+			}
+			if !reflect.DeepEqual(names, told[op.Name+"."+field.Name]) {
 				t.Errorf("%s.%s: %+v", op.Name, field.Name, field.Forms)
 			}
 			for i, form := range field.Forms {
+				if form.Scheme != QuantRecord {
+					continue
+				}
 				want := QuantForm{Name: []string{"Q8_0", "Q4_1"}[i], Doc: form.Doc, Scheme: QuantRecord, Dtypes: []Dtype{DtypeU8},
 					Layouts: form.Layouts, Record: []Record{RecordQ8_0, RecordQ4_1}[i], RecordBytes: []int{34, 20}[i],
 					RecordElements: 32}

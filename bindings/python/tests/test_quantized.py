@@ -129,8 +129,8 @@ class OfTheLibrary(OnDevice):
                 ("x: the array was freed", Quantized(self.data, self.freed(), form="q8_0"))):
             with self.subTest(wanted), self.assertRaisesRegex(ValueError, wanted):
                 ops.dequantize(value, y=self.y)
-        with self.assertRaisesRegex(TypeError, "gemm: a takes no quantised tensor"):
-            ops.gemm(Quantized(self.y, scale), self.y)
+        with self.assertRaisesRegex(TypeError, "gemm: c takes no quantised tensor"):
+            ops.gemm(self.y, self.y, c=Quantized(self.y, scale))
         with self.assertRaisesRegex(InvalidArgument, "records of Q4_1"):
             ops.dequantize(Records(self.data, "q4_1"), y=self.y)
 
@@ -138,6 +138,14 @@ class OfTheLibrary(OnDevice):
         array = DeviceArray.zeros(2, "f32", stream=self.stream)
         array.free()
         return array
+
+    def test_codes_are_multiplied(self):
+        a, b, d = self.zeros((2, 32), "e4m3"), self.zeros((3, 32), "e4m3"), self.zeros((2, 3), "f32")
+        for codes in (a, b):
+            codes.fill_bytes(0x38)  # 1
+        rows, whole = self.array(np.array([0.5, 2], "f4")), self.array(np.array([3], "f4"))
+        ops.gemm(Quantized(a, rows, form="e4m3_row"), Quantized(b, whole, form="e4m3_tensor"), d=d, stream=self.stream)
+        np.testing.assert_array_equal(d.numpy(), [[48] * 3, [192] * 3])
 
     def test_forms_are_those_of_the_library(self):
         forms = operators.operators()["dequantize"].fields["x"].forms

@@ -19,6 +19,17 @@ bool congruent(const View& a, const View& b) {
     return true;
 }
 
+// The scales of a tensor as one: bytes without gaps.
+View scales_of(const View& v) {
+    View scales{};
+    scales.ndim = 1, scales.elem_bits = 8;
+    scales.stride[0] = 1, scales.shape[0] = static_cast<int64_t>(v.quant.scale_bytes);
+    scales.data = v.quant.scale, scales.bytes = v.quant.scale_bytes;
+    return scales;
+}
+
+bool has_scales(const View& v) { return v.quant.form != nullptr && v.quant.scale != 0 && v.quant.scale_bytes != 0; }
+
 bool in_memory(const View& v) { return v.present && v.bytes != 0 && v.data != 0; }
 
 } // namespace
@@ -31,6 +42,13 @@ spark_status check_overlaps(const Bound& bound, Report& report) {
         for (uint32_t i = 0; i < fields.size(); ++i) {
             const View& other = bound.view[i];
             const bool earlier_output = (fields[i].flags & SPARK_FIELD_OUT) != 0 && i < o;
+            if (in_memory(other) && has_scales(other) && !disjoint(out, scales_of(other))) {
+                return report.fail_field(SPARK_ERR_INVALID_OVERLAP, o,
+                                         "%s at 0x%llx (%llu bytes) overlaps %s.quant.scale at 0x%llx (%llu bytes); "
+                                         "it must not",
+                                         fields[o].name, ull(out.data), ull(out.bytes), fields[i].name,
+                                         ull(other.quant.scale), ull(other.quant.scale_bytes));
+            }
             if (i == o || earlier_output || !in_memory(other) || disjoint(out, other)) continue;
             const bool alias = may_alias(fields[o], i);
             if (alias && congruent(out, other)) continue;

@@ -55,6 +55,25 @@ spark_status check_scalars(const Bound& bound, const spark_gemm_args& args, Repo
     return SPARK_OK;
 }
 
+// With K = 0 there are no codes, and no scales are read.
+GemmScales scales_of(const View& v) {
+    const QuantView& q = v.quant;
+    if (q.form == nullptr || v.count == 0) return {};
+    const uint32_t row = v.ndim - 2;
+    const bool batched = v.has_optional && q.blocks[0] > 1;
+    return {q.scale, q.blocks[row] > 1 ? q.stride[row] : 0, batched ? q.stride[0] : 0};
+}
+
+// Products of 8-bit elements exist for both along K alone.
+spark_status check_layout(const Bound& bound, const Operand& a, const Operand& b, Report& report) {
+    if (bound.view[A].dtype != SPARK_DTYPE_E4M3 || (a.along_k && b.along_k)) return SPARK_OK;
+    const uint32_t field = a.along_k ? B : A;
+    const View& v = bound.view[field];
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
+                             "%s.stride[%u] is %lld; 1 wanted, since E4M3 is multiplied along K alone",
+                             bound.spec->fields[field].name, v.ndim - 1, static_cast<long long>(v.last_stride(0)));
+}
+
 int64_t alignment(const View& v) {
     if (!v.present) return 256;
     int64_t bytes = batch_stride(v) * v.elem_bits / 8;
@@ -82,6 +101,7 @@ void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
     for (uint32_t field : {A, B, C, D, BIAS}) {
         bool read = v[field].present && (field != C || p.beta != 0);
         if (read) work.bytes += static_cast<uint64_t>(v[field].count) * v[field].elem_bits / 8;
+        if (v[field].present && v[field].quant.form != nullptr) work.bytes += v[field].quant.scale_bytes;
     }
 }
 
@@ -93,6 +113,7 @@ spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
     Operand a, b;
     if (spark_status s = operand(bound, A, a, report)) return s;
     if (spark_status s = operand(bound, B, b, report)) return s;
+    if (spark_status s = check_layout(bound, a, b, report)) return s;
     const View &c = bound.view[C], &d = bound.view[D], &bias = bound.view[BIAS];
     Gemm& p = work.as<Gemm>();
     p = {};
@@ -108,6 +129,8 @@ spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
     p.activation = args.activation;
     p.d_dtype = d.dtype;
     p.a_along = a.along_k, p.b_along = b.along_k;
+    p.elem = bound.view[A].elem_bits / 8;
+    p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {
@@ -122,7 +145,9 @@ spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
     constexpr Contract CONTRACTS[2][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
                                           {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"}};
     int layout = a.along_k ? (b.along_k ? 0 : 1) : (b.along_k ? 3 : 2);
-    work.contract = CONTRACTS[bound.view[A].dtype == SPARK_DTYPE_F16][layout];
+    constexpr Contract E4M3 = "gemm_e4m3_tn";
+    const uint32_t dtype = bound.view[A].dtype;
+    work.contract = dtype == SPARK_DTYPE_E4M3 ? E4M3 : CONTRACTS[dtype == SPARK_DTYPE_F16][layout];
     return SPARK_OK;
 }
 

@@ -10,16 +10,18 @@
 namespace spark {
 namespace {
 
-constexpr uint32_t WARP = 32, ELEM = 2, PRODUCT = 16 * 8 * 16, COPY = 16, A_COPY = 7;
+// A product of tensor cores takes 32 bytes of k in the same time whatever the type (of E4M3 not on 9.0, where it is two
+// products of halves and their conversion).
+constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
 
 consteval uint32_t copies(uint32_t fetched) { return fetched / COPY / WARP * A_COPY; }
 
 // rows, columns: of d, a block; depth: of k, a step.
 consteval Tile tile_of(const kernels::gemm_kernel& k) {
     constexpr uint32_t FRAGMENT_LOAD = 512;
-    uint32_t products = k.TM * k.TN * k.TK / PRODUCT, fetched = (k.TM + k.TN) * k.TK * ELEM;
+    uint32_t products = k.TM * k.TN * k.TK * k.ELEM / PRODUCT, fetched = (k.TM + k.TN) * k.TK * k.ELEM;
     // Each warp reads the fragments of its own rows and columns.
-    uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * k.TK * ELEM;
+    uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * k.TK * k.ELEM;
     return {.rows = k.TM,
             .columns = k.TN,
             .depth = k.TK,
@@ -29,11 +31,11 @@ consteval Tile tile_of(const kernels::gemm_kernel& k) {
 }
 // The warps share k; fragments come straight into registers.
 consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
-    uint32_t depth = k.block / WARP * k.STEPS * 32, fetched = (k.TM + k.TN) * depth * ELEM;
-    uint32_t products = std::max(k.TN, 16u) * k.TM * depth / PRODUCT;
+    uint32_t bytes = k.block / WARP * k.STEPS * 64, fetched = (k.TM + k.TN) * bytes;
+    uint32_t products = std::max(k.TN, 16u) * k.TM * bytes / PRODUCT;
     return {.rows = k.TM,
             .columns = k.TN,
-            .depth = depth,
+            .depth = bytes / k.ELEM,
             .stages = 1,
             .syncs = 1,
             .step = {products, 0, fetched, products + copies(fetched)}};
@@ -44,7 +46,7 @@ consteval Tile tile_of(const kernels::gemm_plain_kernel& k) {
     return {.rows = ROWS,
             .columns = COLUMNS,
             .depth = DEPTH,
-            .step = {.fetched = (ROWS + COLUMNS) * DEPTH * ELEM, .issued = k.block / WARP * DEPTH * 9}};
+            .step = {.fetched = (ROWS + COLUMNS) * DEPTH * k.ELEM, .issued = k.block / WARP * DEPTH * 9}};
 }
 
 // What the kernels call the format of c and d.
@@ -75,6 +77,12 @@ kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
             kernels::gemm_flags{.d_dtype = dtype_code(p.d_dtype), .bias_f32 = p.bias_f32, .activation = p.activation},
         .group = group,
         .k_short = 0,
+        .a_scale = p.a_scales.data,
+        .b_scale = p.b_scales.data,
+        .a_scale_step = p.a_scales.step,
+        .b_scale_step = p.b_scales.step,
+        .a_scale_batch = p.a_scales.batch,
+        .b_scale_batch = p.b_scales.batch,
     };
 }
 

@@ -6,6 +6,12 @@
 
 namespace spark {
 
+// Of an operand that is made of codes: where its scales are, F32. No address: the codes are numbers by themselves.
+struct GemmScales {
+    spark_devptr data;
+    int64_t step, batch; // scales from one row's to the next, from one batch's to the next; 0 = the same for all
+};
+
 // Strides are in elements. lda and ldb are the strides of the dimension that is not contiguous.
 struct Gemm {
     spark_devptr a, b, c, d, bias; // 0 = absent
@@ -17,6 +23,8 @@ struct Gemm {
     uint32_t d_dtype; // spark_dtype of c and d
     bool bias_f32;
     bool a_along, b_along; // k is contiguous
+    uint32_t elem;         // bytes of an element of a and b
+    GemmScales a_scales, b_scales;
     bool batch_invariant;
 };
 

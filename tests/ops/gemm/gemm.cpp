@@ -17,6 +17,7 @@ namespace {
 enum Layouts : unsigned { TN = 1, NN = 2, NT = 4, TT = 8, ALL_LAYOUTS = 15 };
 enum Broadcast : unsigned { A_SAME = 1, B_SAME = 2, C_SAME = 4, B_FLAT = 8 }; // stride 0; B_FLAT: no batch dimension
 enum class Bias { none, f32, same };
+enum class Scales { none, tensor, row }; // of e4m3 codes
 
 struct Shape {
     const char* name = "";
@@ -32,6 +33,9 @@ struct Shape {
     unsigned broadcast = 0;
     Special special = Special::none;
     bool special_in_b = false;
+    Scales a_scales = Scales::none, b_scales = Scales::none;
+    int64_t scale_step = 1; // from a row's to the next
+    bool powers = false;    // inputs and scales are powers of two, few and near enough that FP32 sums them exactly
     unsigned flags = 0;
     Tier tier = Tier::quick;
 };
@@ -73,10 +77,12 @@ struct Problem {
     ref::Gemm op;
     ref::Type out;
     size_t batch, m, n, k;
-    std::vector<double> a, b, c, bias;
+    std::vector<double> a, b, c, bias, a_scales, b_scales;
     bool b_has_batch;
+    bool exact;   // there is one right result
     bool sampled; // a product this large is checked in some rows; the others only for repeatability
 
+    bool is_scaled() const { return !a_scales.empty() || !b_scales.empty(); }
     bool row_is_checked(size_t row) const {
         return !sampled || row < 2 || row + 2 >= m || row % 61 == 0 || row % 128 == 127;
     }
@@ -89,6 +95,7 @@ struct Problem {
 //     a sum may be made of up to 8 parts, each of 32 products or more: one rounding more a part;
 //   either may lose a subnormal bit (2^-149) per step;
 //   epilogue: alpha, beta and bias are three operations, each u relative to the sum of the absolute terms;
+//   E4M3: 32 products a step on 12.x, which rounds less often; their scales are two more operations;
 //   activation: slope at most 1.13 (GELU; SiLU 1.10; ReLU 1), and 2^-20 |x| for exponentials and divisions that are
 //   approximate; the square of ReLU: (x + e)^2 - x^2, and its rounding.
 double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, bool tensor_cores) {
@@ -97,6 +104,7 @@ double error_of(const Problem& p, const ref::GemmElement& e, double c, double bi
     const double steps = tensor_cores ? std::ceil(k / 16) + 1 + std::min(std::floor(k / 32), 8.0) : k;
     double error = steps * ((tensor_cores ? 2 * u : u) * e.magnitude + 0x1p-148) * std::fabs(p.op.alpha);
     error += 3 * u * (std::fabs(p.op.alpha) * e.magnitude + std::fabs(p.op.beta * c) + std::fabs(bias));
+    error += p.is_scaled() ? 2 * u * std::fabs(p.op.alpha) * e.magnitude : 0;
     if (p.op.activation == ref::Activation::relu_squared) {
         return (2 * std::fabs(e.before) + error) * error + u * e.value;
     }
@@ -106,6 +114,11 @@ double error_of(const Problem& p, const ref::GemmElement& e, double c, double bi
     return error;
 }
 
+// Of a row of a or b; scales that are one for all have no others.
+double scale_of(const std::vector<double>& scales, size_t row) {
+    return scales.empty() ? 1 : scales.size() == 1 ? scales[0] : scales[row];
+}
+
 std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
     // A name that ends in a tile of three numbers (128x128x32) is a tensor-core kernel; others multiply and add.
     const size_t way = kernel.find("__");
@@ -113,6 +126,7 @@ std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
         way != std::string::npos && std::count(kernel.begin() + static_cast<long>(way), kernel.end(), 'x') >= 2;
     std::vector<Allowed> out;
     out.reserve(p.batch * p.m * p.n);
+    ref::Gemm op = p.op;
     for (size_t batch = 0; batch < p.batch; ++batch) {
         for (size_t m = 0; m < p.m; ++m) {
             const std::span<const double> a = std::span(p.a).subspan((batch * p.m + m) * p.k, p.k);
@@ -124,12 +138,57 @@ std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
                 const size_t b_row = (p.b_has_batch ? batch : 0) * p.n + n;
                 const double c = p.c.empty() || p.op.beta == 0 ? 0 : p.c[(batch * p.m + m) * p.n + n];
                 const double bias = p.bias.empty() ? 0 : p.bias[n];
-                const auto e = ref::gemm_element(p.op, a, std::span(p.b).subspan(b_row * p.k, p.k), c, bias);
-                out.push_back(allow(p.out, e.value, error_of(p, e, c, bias, tensor_cores)));
+                op.scale = scale_of(p.a_scales, batch * p.m + m) * scale_of(p.b_scales, b_row);
+                const auto e = ref::gemm_element(op, a, std::span(p.b).subspan(b_row * p.k, p.k), c, bias);
+                out.push_back(p.exact ? exactly(p.out, e.value)
+                                      : allow(p.out, e.value, error_of(p, e, c, bias, tensor_cores)));
             }
         }
     }
     return out;
+}
+
+// +-2^-3 .. 2^3 and zeros: sums of up to 2^17 products are exact.
+void fill_powers(Case& c, const Operand& operand, Random& random) {
+    for (int64_t i = 0; i < operand.view.count(); ++i) {
+        const double power = std::ldexp(random.chance(0.5) ? 1 : -1, static_cast<int>(random.between(-3, 3)));
+        ref::store(operand.view.type, random.chance(0.1) ? 0 : power, c.element(operand, i));
+    }
+}
+
+// Of the two NaNs of E4M3, which have no other bits.
+void make_nans_negative(Case& c, const Operand& operand, Random& random) {
+    for (int64_t i = 0; i < operand.view.count(); ++i) {
+        uint8_t* code = c.element(operand, i);
+        *code |= *code == 0x7f && random.chance(0.5) ? 0x80 : 0;
+    }
+}
+
+// Scales of the operand that was added last, and what its descriptor says of them.
+void add_scales(Case& c, const Shape& s, Scales scales, Random& random) {
+    if (scales == Scales::none) {
+        return;
+    }
+    const Operand codes = c.operands.back();
+    auto& quant = reinterpret_cast<spark_tensor*>(&c.args[codes.args_offset])->quant;
+    View view = packed(ref::Type::f32, {1});
+    if (scales == Scales::row) {
+        view = packed(ref::Type::f32, {codes.view.shape.begin(), codes.view.shape.end() - 1});
+        for (size_t d = 0; d < view.shape.size(); ++d) {
+            view.stride[d] *= s.scale_step;
+            quant.scale_stride[d] = s.scale_step == 1 ? 0 : view.stride[d];
+        }
+    }
+    quant.scheme = scales == Scales::row ? SPARK_QUANT_PER_ROW : SPARK_QUANT_PER_TENSOR;
+    quant.scale_dtype = SPARK_DTYPE_F32;
+    quant.scale_bytes = static_cast<uint64_t>(view.span()) * sizeof(float);
+    const size_t address = offsetof(spark_tensor, quant) + offsetof(spark_quant, scale);
+    const Operand added = c.add_bare(codes.field + ".scale", codes.args_offset + address, view);
+    for (int64_t i = 0; i < view.count(); ++i) {
+        const double power = std::ldexp(1, static_cast<int>(random.between(-5, 2)));
+        const double sign = random.chance(0.1) ? -1 : 1;
+        ref::store(ref::Type::f32, s.powers ? power : sign * power * (1 + random.unit()), c.element(added, i));
+    }
 }
 
 void add_operands(Case& c, const Shape& s, ref::Type type, ref::Type out, unsigned layout, Random& random) {
@@ -141,10 +200,19 @@ void add_operands(Case& c, const Shape& s, ref::Type type, ref::Type out, unsign
     a = s.broadcast & A_SAME ? same_for_all(a) : a;
     b = s.broadcast & B_SAME ? same_for_all(b) : s.broadcast & B_FLAT ? without_batch(b) : b;
 
-    fill(c, c.add("a", offsetof(Args, a), a, 16 + static_cast<size_t>(s.a_misalign) * in_size, false), random);
-    fill(c, c.add("b", offsetof(Args, b), b, 16 + static_cast<size_t>(s.b_misalign) * in_size, false), random);
-    const bool in_b = s.special_in_b;
-    make_special(c, c.operands[in_b ? 1 : 0], s.special, (in_b ? s.n : s.m) * 2 / 3, s.k, random);
+    const auto fill_in = [&](const Operand& operand, bool special, int64_t rows) {
+        s.powers ? fill_powers(c, operand, random) : fill(c, operand, random);
+        make_special(c, operand, special ? s.special : Special::none, rows * 2 / 3, s.k, random);
+        if (type == ref::Type::e4m3) {
+            make_nans_negative(c, operand, random);
+        }
+    };
+    fill_in(c.add("a", offsetof(Args, a), a, 16 + static_cast<size_t>(s.a_misalign) * in_size, false), !s.special_in_b,
+            s.m);
+    add_scales(c, s, s.a_scales, random);
+    fill_in(c.add("b", offsetof(Args, b), b, 16 + static_cast<size_t>(s.b_misalign) * in_size, false), s.special_in_b,
+            s.n);
+    add_scales(c, s, s.b_scales, random);
     if (s.bias != Bias::none) {
         const ref::Type bias_type = s.bias == Bias::f32 ? ref::Type::f32 : out;
         fill(c, c.add("bias", offsetof(Args, bias), packed(bias_type, {s.n}), 16, false), random);
@@ -189,12 +257,15 @@ Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const
     p->k = static_cast<size_t>(s.k);
     p->b_has_batch = !(s.broadcast & B_FLAT);
     p->sampled = s.batch * s.m * s.n * s.k > (int64_t{1} << 31);
+    p->exact = c.exact = s.powers;
     for (const Operand& operand : c.operands) {
         if (operand.field != "d") {
-            (operand.field == "a"   ? p->a
-             : operand.field == "b" ? p->b
-             : operand.field == "c" ? p->c
-                                    : p->bias) = c.values(operand);
+            (operand.field == "a"         ? p->a
+             : operand.field == "b"       ? p->b
+             : operand.field == "a.scale" ? p->a_scales
+             : operand.field == "b.scale" ? p->b_scales
+             : operand.field == "c"       ? p->c
+                                          : p->bias) = c.values(operand);
         }
     }
     c.expect = [p](size_t, const std::string& kernel) { return expect(*p, kernel); };
@@ -212,7 +283,7 @@ void expand(const Shape& s, const std::string& name, std::vector<Entry>& all) {
     for (unsigned layout : {TN, NN, NT, TT}) {
         for (ref::Type type : types_of(s.types)) {
             for (ref::Type out : types_of(s.outs)) {
-                if (s.layouts & layout) {
+                if (s.layouts & layout && (layout == TN || type != ref::Type::e4m3)) {
                     const std::string types = std::string(".") + ref::name_of(type) + "." + ref::name_of(out);
                     all.push_back(entry(s, type, out, layout, name + "." + name_of(layout) + types));
                 }
@@ -265,8 +336,17 @@ Entry random(uint64_t seed, int64_t index) {
     }
     s.special = r.chance(0.15) ? Special::nan_row : Special::none;
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
-    const auto type = r.pick(types_of(BF16 | F16));
-    const auto layout = r.pick<unsigned>({TN, TN, NN, NT, TT}); // one draw a line: arguments have no order
+    const auto half = r.pick(types_of(BF16 | F16));
+    const auto type = r.chance(0.06) ? ref::Type::e4m3 : half; // few: the emulator takes its time
+    const auto any_layout = r.pick<unsigned>({TN, TN, NN, NT, TT}); // one draw a line: arguments have no order
+    const auto layout = type == ref::Type::e4m3 ? TN : any_layout;
+    if (type == ref::Type::e4m3) {
+        s.a_scales = r.pick<Scales>({Scales::none, Scales::tensor, Scales::row, Scales::row});
+        s.b_scales = r.pick<Scales>({Scales::none, Scales::tensor, Scales::row, Scales::row});
+        s.scale_step = r.pick<int64_t>({1, 1, 3});
+        s.a_pad += r.chance(0.5) ? (16 - (s.k + s.a_pad) % 16) % 16 : 0; // for the kernels that ask for it
+        s.b_pad += r.chance(0.5) ? (16 - (s.k + s.b_pad) % 16) % 16 : 0;
+    }
     const auto out = r.pick(types_of(ALL));
     return entry(s, type, out, layout, name);
 }
