@@ -15,7 +15,7 @@ Expectation expectation_of(const Case& c, const std::string& kernel) {
     Expectation expected;
     for (size_t i = 0; i < c.operands.size(); ++i) {
         if (c.operands[i].output) {
-            expected[i] = c.expect(i, kernel);
+            expected[i] = c.expected(i, kernel);
         }
     }
     return expected;
