@@ -60,8 +60,9 @@ class Bench(unittest.TestCase):
             file.flush()
             code, said, text = bench("--shape", SHAPES[0], "--shapes", file.name)
         self.assertEqual(code, 0, said)
-        rows = [f"{row['name']} {row['shape']}" for row in json.loads(text)["rows"] if row["shape"]]
-        self.assertEqual(rows, SHAPES)
+        rows = json.loads(text)["rows"]
+        self.assertEqual([f"{row['name']} {row['shape']}" for row in rows if row["shape"]], SHAPES)
+        self.assertTrue(all((row["host_ns"] > 0) == bool(row["shape"]) for row in rows), "ceilings launch no operator")
 
     def test_other_shapes_are_refused(self):
         for shape, why in (("", "an operator is missing"), ("conv n=3", "there are no rows of conv"),

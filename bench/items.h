@@ -33,6 +33,8 @@ struct Item {
     Unit unit = Unit::bytes;
     double work = 0;                      // FLOPs or bytes of one run
     std::function<std::string()> explain; // spark_op_explain; empty for a ceiling
+    std::function<void()> query;          // spark_op_query: what a launch does before the driver; likewise
+    double host_ns = 0;                   // of one query, the least of many
     std::vector<Way> ways; // the library's choice, and behind it every other legal kernel where rivals are asked for
 };
 

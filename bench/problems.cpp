@@ -72,6 +72,11 @@ Item operator_item(const Rows& rows, std::string name, std::string shape, std::v
     item.name = std::move(name), item.shape = std::move(shape), item.ceiling = ceiling, item.unit = unit;
     item.work = static_cast<double>(unit == Unit::flops ? infos[0].flops : infos[0].bytes);
     item.explain = [ctx, first = args[0]] { return explained(ctx, &first.hdr); };
+    item.query = [ctx, first = args[0]] {
+        spark_op_info info{};
+        info.struct_size = sizeof info;
+        spark_op_query(ctx, &first.hdr, &info, nullptr);
+    };
     const auto shared = std::make_shared<std::vector<Args>>(std::move(args));
     for (const spark_op_info& info : infos) {
         Way way;

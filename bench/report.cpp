@@ -41,13 +41,14 @@ void print_table(const std::vector<Item>& items, const spark_device_info& device
     std::printf("%s, compute capability %u.%u, %u SMs, driver %u\n\n", device.name, device.cc_major, device.cc_minor,
                 device.sm_count, device.driver_version);
     const bool rivals = has_rivals(items);
-    std::printf("%-10s %-44s %-36s %10s %14s %19s%s\n", "row", "shape", "kernel", "us", "rate", "ceiling",
-                rivals ? "  best legal kernel" : "");
+    std::printf("%-10s %-44s %-36s %10s %8s %14s %19s%s\n", "row", "shape", "kernel", "us", "host ns", "rate",
+                "ceiling", rivals ? "  best legal kernel" : "");
     for (const Item& item : items) {
         const Way& way = item.ways[0];
         const bool flops = item.unit == Unit::flops;
-        std::printf("%-10s %-44s %-36s %10.2f %8.2f %s", item.name.c_str(), item.shape.c_str(), way.kernel.c_str(),
-                    way.median() * 1e3, rate(item) / 1e12, flops ? "TFLOPS" : "TB/s  ");
+        std::printf("%-10s %-44s %-36s %10.2f %8.0f %8.2f %s", item.name.c_str(), item.shape.c_str(),
+                    way.kernel.c_str(), way.median() * 1e3, item.host_ns, rate(item) / 1e12,
+                    flops ? "TFLOPS" : "TB/s  ");
         if (!item.ceiling.empty()) std::printf(" %5.1f %% of %-8s", 100 * fraction(item, items), item.ceiling.c_str());
         if (item.ways.size() > 1) {
             const Way& least = best(item);
@@ -88,9 +89,10 @@ bool write_json(const std::string& path, const std::vector<Item>& items, const s
         std::fprintf(
             file,
             "  {\"name\": \"%s\", \"shape\": \"%s\", \"kernel\": \"%s\", \"unit\": \"%s\", \"median_us\": %.4f, "
-            "\"least_us\": %.4f, \"most_us\": %.4f, \"rate\": %.6g, \"ceiling\": \"%s\", \"fraction\": %.4f%s}%s\n",
+            "\"least_us\": %.4f, \"most_us\": %.4f, \"host_ns\": %.0f, \"rate\": %.6g, \"ceiling\": \"%s\", "
+            "\"fraction\": %.4f%s}%s\n",
             item.name.c_str(), item.shape.c_str(), way.kernel.c_str(), item.unit == Unit::flops ? "FLOP/s" : "byte/s",
-            way.median() * 1e3, way.milliseconds.front() * 1e3, way.milliseconds.back() * 1e3, rate(item),
+            way.median() * 1e3, way.milliseconds.front() * 1e3, way.milliseconds.back() * 1e3, item.host_ns, rate(item),
             item.ceiling.c_str(), fraction(item, items), rivals_json(item).c_str(), i + 1 < items.size() ? "," : "");
     }
     std::fprintf(file, " ]}\n");

@@ -97,6 +97,14 @@ static void describe(Case& c, const Operand& operand) {
     tensor.size_bytes = static_cast<uint64_t>(operand.view.span()) * ref::size_of(operand.view.type);
 }
 
+const std::vector<Allowed>& Case::expected(size_t index, const std::string& kernel) const {
+    const auto [found, is_new] = expected_.try_emplace({index, kind ? kind(kernel) : kernel});
+    if (is_new) {
+        found->second = expect(index, kernel);
+    }
+    return found->second;
+}
+
 // Padding between rows is a NaN in every format, so that a kernel that lets it into a result shows.
 static Storage storage_of(const std::string& field, const View& view, size_t misalign) {
     const size_t size = static_cast<size_t>(view.span()) * ref::size_of(view.type);

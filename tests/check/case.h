@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace check {
@@ -67,6 +69,9 @@ struct Case {
     bool large = false; // too much work for the emulator
     // Allowed results of operand `index`, row-major, for a kernel of that name (its name may tell how it accumulates).
     std::function<std::vector<Allowed>(size_t index, const std::string& kernel)> expect;
+    // A word for all kernels that have the same allowed results, so that they are computed once; without it each kernel
+    // has its own.
+    std::function<std::string(const std::string& kernel)> kind;
     std::string note; // dims and flags in words, for reports
     // Calls that differ from this one in what must not matter to it, and kernels that must give its bits (or none).
     std::vector<Twin> twins;
@@ -81,8 +86,12 @@ struct Case {
     // Adds an input without a descriptor, such as scales, whose address stands at `address_offset` of the args.
     Operand& add_bare(std::string field, size_t address_offset, View view);
     Operand& add_in_place(std::string field, size_t args_offset, size_t of_operand);
+    const std::vector<Allowed>& expected(size_t index, const std::string& kernel) const; // what expect() has said
     uint8_t* element(const Operand& operand, int64_t index);
     std::vector<double> values(const Operand& operand) const; // row-major, decoded
+
+private:
+    mutable std::map<std::pair<size_t, std::string>, std::vector<Allowed>> expected_; // by operand and kind of kernel
 };
 // Another call, some of whose output elements are the case's, bit for bit: place(operand, index) says where element
 // `index` of output `operand` stands in it, -1 if nowhere.
@@ -101,6 +110,9 @@ template <class Args> Case make_case(std::string op, std::string name, uint32_t 
     c.as<Args>().hdr.op = number;
     return c;
 }
+
+// Case::kind where results do not depend on the kernel.
+inline std::string any_kernel(const std::string&) { return {}; }
 
 spark_dtype dtype_of(ref::Type type);
 

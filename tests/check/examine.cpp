@@ -15,7 +15,7 @@ Expectation expectation_of(const Case& c, const std::string& kernel) {
     Expectation expected;
     for (size_t i = 0; i < c.operands.size(); ++i) {
         if (c.operands[i].output) {
-            expected[i] = c.expect(i, kernel);
+            expected[i] = c.expected(i, kernel);
         }
     }
     return expected;
@@ -190,10 +190,12 @@ std::vector<Result> examine(const Entry& entry, const Options& options, Runner& 
         results.push_back(options.bench ? measure(c, kernels[i], options, runner)
                                         : run_kernel(c, kernels[i], i == 0, options, runner));
         results.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        results.back().spent = runner.spent();
     }
     if (!c.twins.empty() && runner.usable() && runner.computes() && !options.bench && !options.single &&
         options.plant.empty() && options.kernel == "*") {
         results.push_back(run_twins(c, kernels, runner));
+        results.back().spent = runner.spent();
     }
     return results;
 }

@@ -19,6 +19,7 @@ struct Result {
     bool exact = false;                   // the hash must be the same on every driver
     double seconds = 0;
     std::string measured = {}; // --bench
+    Spent spent = {};          // by this and other kernels
 };
 
 std::vector<Result> examine(const Entry& entry, const Options& options, Runner& runner);

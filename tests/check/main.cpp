@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // spark-check: lists the cases, has them examined in child processes, tells what failed and how to see it again.
+#include "check/budget.h"
 #include "check/pool.h"
 
 #include <unistd.h>
@@ -69,6 +70,10 @@ std::vector<std::unique_ptr<Entry>> list_entries(const Options& options) {
 class Report {
 public:
     explicit Report(const Options& options) : options_(options) {
+        if (const std::string error = options.budgets.empty() ? "" : budget_.read(options.budgets); !error.empty()) {
+            std::fprintf(stderr, "spark-check: %s\n", error.c_str());
+            std::exit(2);
+        }
         if (!options.json.empty()) {
             json_ = std::fopen(options.json.c_str(), "w");
             if (!json_) {
@@ -102,6 +107,7 @@ public:
         }
         for (const Result& r : results) {
             one(entry, r);
+            budget_.spend(entry.op, r.spent);
         }
         compare_kernels(entry, results);
     }
@@ -159,6 +165,11 @@ public:
         }
         if (skipped > 0) {
             std::printf("# %d skipped\n", skipped);
+        }
+        std::printf("%s", options_.verbose || !options_.budgets.empty() ? budget_.table().c_str() : "");
+        for (const std::string& sentence : budget_.exceeded()) {
+            ++failed;
+            std::printf("FAIL  %s\n", sentence.c_str());
         }
         if (options_.plant.empty() && same_bits_ + other_bits_ > 0) {
             std::printf("# kernels of one contract on one case: %d pairs bit-equal, %d differ within their bounds\n",
@@ -232,16 +243,19 @@ private:
             json_,
             "%s\n {\"op\": %s, \"case\": %s, \"kernel\": %s, \"driver\": %s, \"device\": %s, \"schedule\": %s, "
             "\"seed\": %llu, "
-            "\"status\": \"%s\", \"exact\": %s, \"hash\": \"%016llx\", \"seconds\": %.6f, \"measured\": %s, "
+            "\"status\": \"%s\", \"exact\": %s, \"hash\": \"%016llx\", \"seconds\": %.6f, "
+            "\"warp_instructions\": %llu, \"measured\": %s, "
             "\"faults\": [%s]}",
             first_ ? "" : ",", quoted(entry.op).c_str(), quoted(entry.name).c_str(), quoted(r.kernel).c_str(),
             quoted(driver_).c_str(), quoted(device_).c_str(), quoted(schedule_).c_str(),
             static_cast<unsigned long long>(options_.seed), STATUS[r.status], r.exact ? "true" : "false",
-            static_cast<unsigned long long>(r.hash), r.seconds, quoted(r.measured).c_str(), faults.c_str());
+            static_cast<unsigned long long>(r.hash), r.seconds, static_cast<unsigned long long>(Budget::sum(r.spent)),
+            quoted(r.measured).c_str(), faults.c_str());
         first_ = false;
     }
 
     const Options& options_;
+    Budget budget_;
     std::string driver_, schedule_, device_;
     std::map<std::string, std::vector<uint64_t>> hashes_;
     std::set<std::string> exact_;

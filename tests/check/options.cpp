@@ -36,6 +36,7 @@ what to do
   --repeats N    launches more of each kernel, which must give the same bits (default: 4 on a card); with --bench,
                  timed launches (default 20)
   --json F       write results to F                  --progress     show the case at work
+  --budgets F    fail where a contract costs the emulator more warp instructions than F says (tests/ops/budgets.toml)
   -v             one line per kernel                 --plant FAULT  put a fault into right results:
 )";
 
@@ -118,6 +119,8 @@ static bool set(Options& options, const std::string& name, const std::string& va
             return options.repeats >= 0;
         } else if (name == "--json") {
             options.json = value;
+        } else if (name == "--budgets") {
+            options.budgets = value;
         } else if (name == "--plant") {
             return set_plant(options, value);
         } else {

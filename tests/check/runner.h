@@ -6,6 +6,7 @@
 
 #include "check/case.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,6 +39,8 @@ struct Image {
     uint8_t* data() { return bytes.data() + front; }
 };
 
+using Spent = std::map<std::string, uint64_t>; // kernel -> warp instructions
+
 class Runner {
 public:
     virtual ~Runner() = default;
@@ -52,6 +55,7 @@ public:
                               uint64_t& flops, uint64_t& bytes) = 0;
     virtual bool real() const { return false; }    // a card: schedules differ from launch to launch
     virtual bool computes() const { return true; } // false: results are some that are right, not always the same
+    virtual Spent spent() { return {}; }           // since the last call, on the emulator
     virtual bool usable() const { return true; }   // false after an error that the device does not survive
 };
 

@@ -2,10 +2,8 @@
 // Runs cases through the library's public C API alone; which driver that means (emulator or card) is LIBSPARK_DRIVER's
 // word.
 // The emulator's reports are read through its own C functions where it is loaded, and turn a run into a failed one.
+#include "check/emulator.h"
 #include "check/runner.h"
-
-#include <dlfcn.h>
-#include <link.h>
 
 #include <algorithm>
 #include <cstring>
@@ -25,52 +23,6 @@ struct Error {
     }
 };
 
-// libspark-emu.so, if the library has opened it: found in the list of loaded objects, since its path is not ours to
-// know.
-struct EmulatorReports {
-    size_t (*count)() = nullptr;
-    size_t (*text)(size_t, char*, size_t) = nullptr;
-    void (*clear)() = nullptr;
-    void (*recover)() = nullptr;
-
-    EmulatorReports() {
-        std::string path;
-        dl_iterate_phdr(
-            [](dl_phdr_info* info, size_t, void* out) {
-                if (std::strstr(info->dlpi_name, "libspark-emu")) {
-                    *static_cast<std::string*>(out) = info->dlpi_name;
-                }
-                return 0;
-            },
-            &path);
-        void* library = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-        if (library) {
-            count = reinterpret_cast<size_t (*)()>(dlsym(library, "spark_emu_report_count"));
-            text = reinterpret_cast<size_t (*)(size_t, char*, size_t)>(dlsym(library, "spark_emu_report"));
-            clear = reinterpret_cast<void (*)()>(dlsym(library, "spark_emu_clear_reports"));
-            recover = reinterpret_cast<void (*)()>(dlsym(library, "spark_emu_recover"));
-        }
-    }
-    // All reports since the last call, and an emulator that works again. Refused images are told only where nothing
-    // else is
-    // and the run failed: the library offers machine code first and PTX next, and the emulator takes only the second.
-    std::string take(bool went_well) {
-        std::string refused, found;
-        for (size_t i = 0; count && text && i < count(); ++i) {
-            std::vector<char> buffer(16384);
-            text(i, buffer.data(), buffer.size());
-            (std::strstr(buffer.data(), "module refused") ? refused : found) += std::string("\n") + buffer.data();
-        }
-        if (clear) {
-            clear();
-        }
-        if (recover) {
-            recover();
-        }
-        return found.empty() && !went_well ? refused : found;
-    }
-};
-
 class LibraryRunner : public Runner {
 public:
     std::string open(bool offline) {
@@ -81,7 +33,7 @@ public:
         if (std::string s = e.say("spark_context_create", spark_context_create(&desc, &context_, &e.raw)); !s.empty()) {
             return s;
         }
-        reports_ = std::make_unique<EmulatorReports>();
+        emulator_ = std::make_unique<Emulator>();
         info_.struct_size = sizeof info_;
         if (std::string s = e.say("spark_context_device", spark_context_device(context_, &info_, &e.raw)); !s.empty()) {
             return s;
@@ -102,6 +54,7 @@ public:
     }
     bool usable() const override { return usable_; }
     bool real() const override { return !info_.emulated; }
+    Spent spent() override { return emulator_->spent(); }
 
     std::string kernels(const Case& c, std::vector<Choice>& out) override {
         std::vector<uint8_t> args = c.args;
@@ -173,14 +126,14 @@ public:
                 memory.error = "bytes behind the workspace were written";
             }
         }
-        const std::string reports = reports_->take(memory.error.empty());
+        const std::string reports = emulator_->take(memory.error.empty());
         if (memory.error.empty() && !reports.empty()) {
             memory.error = "the emulator reports:";
         }
         if (!reports.empty()) { // which say it all, and in full
             memory.error = memory.error.substr(0, memory.error.find('\n'));
         }
-        usable_ = memory.error.empty() || reports_->recover;
+        usable_ = memory.error.empty() || emulator_->recovers();
         return memory.error + reports;
     }
 
@@ -307,7 +260,7 @@ private:
     spark_context* context_ = nullptr;
     spark_stream stream_ = 0;
     spark_device_info info_{};
-    std::unique_ptr<EmulatorReports> reports_; // made once the driver is loaded
+    std::unique_ptr<Emulator> emulator_; // made once the driver is loaded
     bool usable_ = true;
 };
 

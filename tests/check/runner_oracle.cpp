@@ -47,7 +47,7 @@ public:
             if (!operand.output) {
                 continue;
             }
-            const std::vector<Allowed> expected = c.expect(index, kernel.name);
+            const std::vector<Allowed>& expected = c.expected(index, kernel.name);
             for (size_t i = 0; i < expected.size(); ++i) {
                 uint8_t* element = out[operand.storage].data() + operand.at(static_cast<int64_t>(i));
                 write(operand.view.type, expected[i], element);

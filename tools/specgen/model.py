@@ -135,6 +135,7 @@ class Family:
     title: str
     enums: list
     ops: list
+    facts: list  # what kernels' limits may name
 
 
 def parse_shape(text, where):
@@ -219,7 +220,7 @@ def load_families(root):
         if raw["family"] != path.parent.name:
             raise SpecError(f"{path}: family '{raw['family']}' must be the folder's name")
         ops = [load_op(o, raw["family"], path.relative_to(root), enums) for o in raw["op"]]
-        families.append(Family(raw["family"], raw["title"], raw.get("enum", []), ops))
+        families.append(Family(raw["family"], raw["title"], raw.get("enum", []), ops, raw.get("facts", [])))
     numbers = [o.number for fam in families for o in fam.ops]
     if len(set(numbers)) != len(numbers):
         raise SpecError(f"operator numbers are not unique: {sorted(numbers)}")

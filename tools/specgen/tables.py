@@ -84,13 +84,24 @@ def camel(name):
     return "".join(word.capitalize() for word in name.split("_"))
 
 
+def facts(family):
+    """The facts of a family's problems: their numbers, and their names as limits have them."""
+    if not family.facts:
+        return ""
+    prefix = family.name.upper()
+    numbers = ", ".join(f"{prefix}_{fact.upper()}" for fact in [*family.facts, "facts"])
+    names = ", ".join(quoted(fact) for fact in family.facts)
+    return (f"\nenum {family.name.title()}Fact : uint32_t {{ {numbers} }};\n"
+            f"constexpr const char* {prefix}_FACT_NAMES[] = {{{names}}};\n")
+
+
 def fields(family):
-    """The number of each field: what View, fail_field and reflection count by."""
+    """The number of each field: what View, fail_field and reflection count by; and the facts."""
     text = HEAD + "#pragma once\n\n#include <cstdint>\n\nnamespace spark {\n"
     for op in family.ops:
         names = ", ".join(f.name.upper() for f in op.fields if f.kind != "reserved" or op.fields[-1] is not f)
         text += f"\nnamespace {op.name}_field {{\nenum : uint32_t {{ {names} }};\n}}\n"
-    return text + "\n} // namespace spark\n"
+    return text + facts(family) + "\n} // namespace spark\n"
 
 
 def op_reflection(op, enums, first_size):

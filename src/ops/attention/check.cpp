@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/divide.h"
-#include "ops/attention/fields.h"
 #include "ops/attention/problem.h"
 
 namespace spark {

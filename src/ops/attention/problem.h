@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checked attention problem, and the facts that kernels' limits and table rows may name.
+// The checked attention problem.
 #pragma once
 
+#include "ops/attention/fields.h"
 #include "ops/operator.h"
 
 namespace spark {
@@ -24,29 +25,6 @@ struct Attention {
     bool f16, causal, batch_invariant;
     bool packed_k; // a list says where the keys of a sequence begin
 };
-
-// Facts. group: query heads of a key/value head, 0 where they do not divide evenly. rows = seqs * h * sq.
-// NAME_align: the largest power of two, at most 256, that divides the address and all strides in bytes.
-enum AttentionFact : uint32_t {
-    ATTENTION_SQ,
-    ATTENTION_SK,
-    ATTENTION_D,
-    ATTENTION_H,
-    ATTENTION_HKV,
-    ATTENTION_GROUP,
-    ATTENTION_SEQS,
-    ATTENTION_ROWS,
-    ATTENTION_S,
-    ATTENTION_T,
-    ATTENTION_Q_ALIGN,
-    ATTENTION_K_ALIGN,
-    ATTENTION_V_ALIGN,
-    ATTENTION_O_ALIGN,
-    ATTENTION_FACTS
-};
-constexpr const char* ATTENTION_FACT_NAMES[] = {"sq",   "sk", "d", "h",       "hkv",     "group",   "seqs",
-                                                "rows", "s",  "t", "q_align", "k_align", "v_align", "o_align"};
-static_assert(std::size(ATTENTION_FACT_NAMES) == ATTENTION_FACTS);
 
 // How a row's kernel cuts the problem.
 struct AttentionCut {

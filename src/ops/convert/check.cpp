@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "ops/common/rows.h"
-#include "ops/convert/fields.h"
 #include "ops/convert/problem.h"
 
 namespace spark {
@@ -61,10 +60,10 @@ spark_status check_cast(const Bound& bound, Work& work, Report&) {
         p.x_stride[d] = there ? rows.stride[X][from] : d == 0;
         p.y_stride[d] = there ? rows.stride[Y][from] : d == 0;
     }
-    work.facts[CAST_RUN] = p.x_stride[0] == 1 && p.y_stride[0] == 1 ? p.size[0] : 1;
-    work.facts[CAST_INDEX_BITS] = p.count <= UINT32_MAX ? 32 : 64;
-    work.facts[CAST_X_ALIGN] = alignment(x, p.x_stride, p.dims);
-    work.facts[CAST_Y_ALIGN] = alignment(y, p.y_stride, p.dims);
+    work.facts[CONVERT_RUN] = p.x_stride[0] == 1 && p.y_stride[0] == 1 ? p.size[0] : 1;
+    work.facts[CONVERT_INDEX_BITS] = p.count <= UINT32_MAX ? 32 : 64;
+    work.facts[CONVERT_X_ALIGN] = alignment(x, p.x_stride, p.dims);
+    work.facts[CONVERT_Y_ALIGN] = alignment(y, p.y_stride, p.dims);
     return SPARK_OK;
 }
 

@@ -40,13 +40,13 @@ void plan(const Work& work, const Row&, const kernels::cast_kernel& kernel, Plan
 }
 
 constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(CAST_FACT_NAMES, __VA_ARGS__)
+#define ROW(...) SPARK_ROW(CONVERT_FACT_NAMES, __VA_ARGS__)
 #include "ops/convert/table.inc"
 #undef ROW
 });
 
 } // namespace
 
-extern const Operator CAST = {SPARK_OP_CAST, ROWS, CAST_FACT_NAMES, check_cast, nullptr};
+extern const Operator CAST = {SPARK_OP_CAST, ROWS, CONVERT_FACT_NAMES, check_cast, nullptr};
 
 } // namespace spark

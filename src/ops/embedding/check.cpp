@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ops/common/rows.h"
-#include "ops/embedding/fields.h"
 #include "ops/embedding/problem.h"
 
 namespace spark {
@@ -46,12 +45,12 @@ spark_status check_embedding(const Bound& bound, Work& work, Report& report) {
     p.elem_bytes = static_cast<uint32_t>(elem_bytes);
     work.empty = y.count == 0;
 
-    int64_t facts[EMB_FACTS] = {p.width,
-                                p.rows,
-                                p.count,
-                                p.width * elem_bytes,
-                                row_alignment(table, p.table_stride, elem_bytes),
-                                row_alignment(y, p.y_stride, elem_bytes)};
+    int64_t facts[EMBEDDING_FACTS] = {p.width,
+                                      p.rows,
+                                      p.count,
+                                      p.width * elem_bytes,
+                                      row_alignment(table, p.table_stride, elem_bytes),
+                                      row_alignment(y, p.y_stride, elem_bytes)};
     memcpy(work.facts, facts, sizeof facts);
     work.bytes = ids.bytes + 2 * static_cast<uint64_t>(y.count) * static_cast<uint64_t>(elem_bytes);
     constexpr Contract B16 = "embedding_b16", B32 = "embedding_b32";

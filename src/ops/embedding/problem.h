@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checked table lookup, and the facts that kernels' limits and table rows may name.
+// The checked table lookup.
 #pragma once
 
+#include "ops/embedding/fields.h"
 #include "ops/operator.h"
 
 namespace spark {
@@ -13,19 +14,6 @@ struct Embedding {
     uint32_t elem_bytes;
     bool ids64, zero_invalid;
 };
-
-// NAME_align: the largest power of two, at most 256, that divides the address and the row stride in bytes.
-enum EmbeddingFact : uint32_t {
-    EMB_WIDTH,
-    EMB_ROWS,
-    EMB_COUNT,
-    EMB_ROW_BYTES,
-    EMB_TABLE_ALIGN,
-    EMB_Y_ALIGN,
-    EMB_FACTS
-};
-constexpr const char* EMBEDDING_FACT_NAMES[] = {"width", "rows", "count", "row_bytes", "table_align", "y_align"};
-static_assert(std::size(EMBEDDING_FACT_NAMES) == EMB_FACTS);
 
 spark_status check_embedding(const Bound& bound, Work& work, Report& report);
 

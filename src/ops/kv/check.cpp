@@ -2,7 +2,6 @@
 // spark_kv_append_args -> KvAppend. Everything that can be refused is in the description; here heads are folded.
 #include <algorithm>
 
-#include "ops/kv/fields.h"
 #include "ops/kv/problem.h"
 
 namespace spark {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/norm/fields.h"
 #include "ops/norm/problem.h"
 
 namespace spark {

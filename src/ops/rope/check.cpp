@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "ops/common/rows.h"
-#include "ops/rope/fields.h"
 #include "ops/rope/problem.h"
 #include "ops/rope/ratio.h"
 

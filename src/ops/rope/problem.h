@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checked rotation, and the facts that kernels' limits and table rows may name.
+// The checked rotation.
 #pragma once
 
 #include "ops/operator.h"
+#include "ops/rope/fields.h"
 
 namespace spark {
 
@@ -22,11 +23,6 @@ struct Rope {
     uint32_t flags;
     bool positions64, table_f32, in_place;
 };
-
-// NAME_align: the largest power of two, at most 256, that divides the address and the strides in bytes.
-enum RopeFact : uint32_t { ROPE_TOKENS, ROPE_HEADS, ROPE_WIDTH, ROPE_PAIRS, ROPE_X_ALIGN, ROPE_Y_ALIGN, ROPE_FACTS };
-constexpr const char* ROPE_FACT_NAMES[] = {"tokens", "heads", "width", "pairs", "x_align", "y_align"};
-static_assert(std::size(ROPE_FACT_NAMES) == ROPE_FACTS);
 
 spark_status check_rope(const Bound& bound, Work& work, Report& report);
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/sampling/fields.h"
 #include "ops/sampling/problem.h"
 
 namespace spark {
@@ -59,9 +58,9 @@ spark_status check_sample(const Bound& bound, Work& work, Report& report) {
     work.empty = p.rows == 0;
 
     int64_t row_bytes = p.stride * elem_bytes;
-    work.facts[SAMPLE_N] = p.n;
-    work.facts[SAMPLE_ROWS] = p.rows;
-    work.facts[SAMPLE_LOGITS_ALIGN] =
+    work.facts[SAMPLING_N] = p.n;
+    work.facts[SAMPLING_ROWS] = p.rows;
+    work.facts[SAMPLING_LOGITS_ALIGN] =
         row_bytes == 0 ? logits.alignment() : std::min(logits.alignment(), row_bytes & -row_bytes);
     work.bytes = static_cast<uint64_t>(p.rows) * static_cast<uint64_t>(p.n * elem_bytes + 4);
     constexpr Contract SAMPLE[] = {"sample_bf16", "sample_f16", "sample_f32"};

@@ -69,8 +69,8 @@ void plan(const Work& work, const Row&, const kernels::argmax_kernel& kernel, co
 }
 
 constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(SAMPLE_FACT_NAMES, __VA_ARGS__)
-#define ROW_THEN(...) SPARK_ROW_THEN(SAMPLE_FACT_NAMES, __VA_ARGS__)
+#define ROW(...) SPARK_ROW(SAMPLING_FACT_NAMES, __VA_ARGS__)
+#define ROW_THEN(...) SPARK_ROW_THEN(SAMPLING_FACT_NAMES, __VA_ARGS__)
 #include "ops/sampling/table.inc"
 #undef ROW
 #undef ROW_THEN
@@ -78,6 +78,6 @@ constexpr auto ROWS = make_table({
 
 } // namespace
 
-extern const Operator SAMPLE = {SPARK_OP_SAMPLE, ROWS, SAMPLE_FACT_NAMES, check_sample, nullptr};
+extern const Operator SAMPLE = {SPARK_OP_SAMPLE, ROWS, SAMPLING_FACT_NAMES, check_sample, nullptr};
 
 } // namespace spark

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checked choice of tokens, and the facts that kernels' limits and table rows may name.
+// The checked choice of tokens.
 #pragma once
 
 #include "ops/operator.h"
+#include "ops/sampling/fields.h"
 
 namespace spark {
 
@@ -15,11 +16,6 @@ struct Sample {
     float temperature, top_p, min_p;
     int32_t top_k;
 };
-
-// logits_align: the largest power of two, at most 256, that divides the address and the row stride in bytes.
-enum SampleFact : uint32_t { SAMPLE_N, SAMPLE_ROWS, SAMPLE_LOGITS_ALIGN, SAMPLE_FACTS };
-constexpr const char* SAMPLE_FACT_NAMES[] = {"n", "rows", "logits_align"};
-static_assert(std::size(SAMPLE_FACT_NAMES) == SAMPLE_FACTS);
 
 spark_status check_sample(const Bound& bound, Work& work, Report& report);
 

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "ops/common/rows.h"
-#include "ops/softmax/fields.h"
 #include "ops/softmax/problem.h"
 
 namespace spark {

@@ -136,6 +136,7 @@ Case build(const Shape& s, ref::Type type, ref::Type id_type, const std::string&
         fields.push_back(operand.field);
     }
     // The case is copied without its expectation: it holds the table.
+    c.kind = any_kernel;
     c.expect = [before = c, ids, s, fields](size_t index, const std::string&) {
         return expect(before, ids, s, fields[index]);
     };

@@ -119,11 +119,13 @@ double scale_of(const std::vector<double>& scales, size_t row) {
     return scales.empty() ? 1 : scales.size() == 1 ? scales[0] : scales[row];
 }
 
-std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
-    // A name that ends in a tile of three numbers (128x128x32) is a tensor-core kernel; others multiply and add.
+// A name that ends in a tile of three numbers (128x128x32) is a tensor-core kernel; others multiply and add.
+bool has_tensor_cores(const std::string& kernel) {
     const size_t way = kernel.find("__");
-    const bool tensor_cores =
-        way != std::string::npos && std::count(kernel.begin() + static_cast<long>(way), kernel.end(), 'x') >= 2;
+    return way != std::string::npos && std::count(kernel.begin() + static_cast<long>(way), kernel.end(), 'x') >= 2;
+}
+
+std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
     std::vector<Allowed> out;
     out.reserve(p.batch * p.m * p.n);
     ref::Gemm op = p.op;
@@ -268,7 +270,10 @@ Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const
                                           : p->bias) = c.values(operand);
         }
     }
-    c.expect = [p](size_t, const std::string& kernel) { return expect(*p, kernel); };
+    c.kind = [](const std::string& kernel) {
+        return has_tensor_cores(kernel) ? "tensor cores" : "products one by one";
+    };
+    c.expect = [p](size_t, const std::string& kernel) { return expect(*p, has_tensor_cores(kernel)); };
     return c;
 }
 

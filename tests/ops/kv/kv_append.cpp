@@ -166,6 +166,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
         fields.push_back(operand.field);
     }
     // The case is copied without its expectation: it holds the tokens.
+    c.kind = any_kernel;
     c.expect = [before = c, places, fields](size_t index, const std::string&) {
         return expect(before, places, fields[index]);
     };

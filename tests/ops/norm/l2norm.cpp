@@ -53,6 +53,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     add_result(c, "y", offsetof(Args, y), s, type, s.in_place, 0);
     c.as<Args>().eps = s.eps;
     finish(c, s);
+    c.kind = any_kernel;
     c.expect = [x = values_of(c, "x"), op = ref::L2norm{.type = type, .eps = s.eps},
                 n = static_cast<size_t>(s.n)](size_t, const std::string&) {
         std::vector<Allowed> out;

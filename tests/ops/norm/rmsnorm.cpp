@@ -91,6 +91,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     op.round_before_weight = s.flags & BEFORE;
     op.normalize_rounded = s.flags & ROUNDED;
     const size_t y = residual + s.residual; // the operand of that number; the next is residual_out
+    c.kind = any_kernel;
     c.expect = [in = Inputs{values_of(c, "x"), values_of(c, "weight"), values_of(c, "residual")}, op, y,
                 n = static_cast<size_t>(s.n)](size_t index, const std::string&) {
         std::vector<Allowed> out;

@@ -154,6 +154,7 @@ Case build(const Shape& s, unsigned op, spark_op number, ref::Type type, const s
     c.large = s.tier == Tier::card;
     c.note = "rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) + ", N " + std::to_string(s.n) +
              (op == SUM ? "" : ", activation " + std::to_string(s.kind));
+    c.kind = any_kernel;
     c.expect = [=, x = c.values(c.operands[0]), z = c.values(c.operands[op == ACT ? 0 : 1])](size_t,
                                                                                              const std::string&) {
         std::vector<Allowed> out;

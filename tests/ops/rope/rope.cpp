@@ -205,6 +205,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     for (const Operand& operand : c.operands) {
         fields.push_back(operand.field);
     }
+    c.kind = any_kernel;
     c.expect = [in = std::move(in), fields](size_t index, const std::string&) { return expect(in, fields[index]); };
     return c;
 }

@@ -30,6 +30,7 @@ struct Shape {
     Lists lists = Lists::none;
     bool seeds = false, offsets = false; // as lists
     bool unsigned_seeds = false, zero_seed = false;
+    unsigned later = 0; // types of the long tier: from the first read on, all types go the same way
     Tier tier = Tier::quick;
 };
 
@@ -198,8 +199,12 @@ Entry entry(const Shape& s, ref::Type type, const std::string& name) {
 
 void named(std::vector<Entry>& out) {
     for (const Shape& s : SHAPES) {
+        const std::vector<ref::Type> later = types_of(s.later);
         for (ref::Type type : types_of(s.types)) {
             out.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
+            if (std::ranges::count(later, type) != 0) {
+                out.back().tier = std::max(s.tier, Tier::longer);
+            }
         }
     }
 }

@@ -143,6 +143,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     c.large = s.tier == Tier::card;
     c.note = "rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) + ", N " + std::to_string(s.n) +
              (s.log ? ", log" : "");
+    c.kind = any_kernel;
     c.expect = [x = std::move(x), s, type](size_t, const std::string&) {
         std::vector<Allowed> out;
         const auto n = static_cast<size_t>(s.n);
