@@ -96,11 +96,16 @@ static void describe(Case& c, const Operand& operand) {
     tensor.size_bytes = static_cast<uint64_t>(operand.view.span()) * ref::size_of(operand.view.type);
 }
 
-Operand& Case::add(std::string field, size_t args_offset, View view, size_t misalign, bool output) {
+Operand& Case::add_array(std::string field, size_t address_offset, View view, size_t misalign, bool output) {
     // Padding between rows is a NaN in every format, so that a kernel that lets it into a result shows.
     const size_t size = static_cast<size_t>(view.span()) * ref::size_of(view.type);
     storages.push_back({field, std::vector<uint8_t>(size, 0xff), misalign});
-    operands.push_back({std::move(field), args_offset, storages.size() - 1, std::move(view), output, !output});
+    operands.push_back({std::move(field), address_offset, storages.size() - 1, std::move(view), output, !output});
+    return operands.back();
+}
+
+Operand& Case::add(std::string field, size_t args_offset, View view, size_t misalign, bool output) {
+    add_array(std::move(field), args_offset, std::move(view), misalign, output);
     describe(*this, operands.back());
     return operands.back();
 }

@@ -45,7 +45,7 @@ struct Storage {
 // A tensor argument: where its descriptor stands in the args struct, where its data lies.
 struct Operand {
     std::string field;
-    size_t args_offset = 0;
+    size_t args_offset = 0; // an address stands there, alone or as the first member of a descriptor
     size_t storage = 0;
     View view;
     bool output = false;
@@ -74,6 +74,8 @@ struct Case {
     template <class Args> Args& as() { return *reinterpret_cast<Args*>(args.data()); }
     // Adds a tensor with its own storage, or in the storage of an earlier operand (in place).
     Operand& add(std::string field, size_t args_offset, View view, size_t misalign, bool output);
+    // Adds an array whose address alone stands in the arguments: the scales of a quantised tensor.
+    Operand& add_array(std::string field, size_t address_offset, View view, size_t misalign, bool output);
     // Adds an input that lies `offset` bytes into the storage of an earlier input, which grows to hold it: one slice of
     // a packed tensor.
     Operand& add_slice(std::string field, size_t args_offset, View view, size_t of_operand, size_t offset);

@@ -8,6 +8,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 namespace check {
@@ -107,7 +108,7 @@ public:
         std::vector<uint8_t> args = c.args;
         for (const Operand& operand : c.operands) { // host only: any address with the right low bits will do
             const uint64_t base = 0x100000000000u + (uint64_t{operand.storage} << 40);
-            tensor_of(args, operand).data = base + c.storages[operand.storage].misalign + operand.offset;
+            address_of(args, operand) = base + c.storages[operand.storage].misalign + operand.offset;
         }
         const auto* head = reinterpret_cast<const spark_args*>(args.data());
         Error e;
@@ -145,7 +146,7 @@ public:
             // An empty tensor is not an absent one, with address 0 as little as with another.
             const bool nowhere = options.tight && operand.view.count() == 0;
             const spark_devptr data = bases[operand.storage] + out[operand.storage].front + operand.offset;
-            tensor_of(args, operand).data = nowhere ? 0 : data;
+            address_of(args, operand) = nowhere ? 0 : data;
         }
         std::vector<uint8_t> guard(kernel.workspace ? GUARD : 0, GUARD_BYTE);
         spark_exec exec{};
@@ -187,8 +188,8 @@ public:
     std::string explain(const Case& c) override {
         std::vector<uint8_t> args = c.args;
         for (const Operand& operand : c.operands) {
-            tensor_of(args, operand).data = 0x100000000000u + (uint64_t{operand.storage} << 40) +
-                                            c.storages[operand.storage].misalign + operand.offset;
+            address_of(args, operand) = 0x100000000000u + (uint64_t{operand.storage} << 40) +
+                                        c.storages[operand.storage].misalign + operand.offset;
         }
         Error e;
         std::vector<char> text(65536);
@@ -203,8 +204,9 @@ public:
                       uint64_t& bytes) override;
 
 private:
-    static spark_tensor& tensor_of(std::vector<uint8_t>& args, const Operand& operand) {
-        return *reinterpret_cast<spark_tensor*>(&args[operand.args_offset]);
+    static spark_devptr& address_of(std::vector<uint8_t>& args, const Operand& operand) {
+        static_assert(offsetof(spark_tensor, data) == 0);
+        return *reinterpret_cast<spark_devptr*>(&args[operand.args_offset]);
     }
 
     // Device memory of one run; the first failing call is kept and later ones are not made.
@@ -327,7 +329,7 @@ std::vector<std::vector<uint8_t>> LibraryRunner::copies_of(const Case& c, Memory
             memory.upload(bases.back(), image.bytes);
         }
         for (const Operand& operand : c.operands) {
-            tensor_of(one, operand).data = bases[operand.storage] + images[operand.storage].front + operand.offset;
+            address_of(one, operand) = bases[operand.storage] + images[operand.storage].front + operand.offset;
         }
     }
     return args;

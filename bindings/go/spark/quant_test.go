@@ -88,10 +88,17 @@ func TestScalesAreHeldLikeTheirTensor(t *testing.T) {
 func TestFormsAreTold(t *testing.T) {
 	for _, op := range Ops() {
 		for _, field := range op.Fields {
-			if (op.Name == "dequantize" && field.Name == "x") != (len(field.Forms) > 0) {
+			quantised := op.Name == "dequantize" && field.Name == "x" || op.Name == "quantize" && field.Name == "y"
+			if quantised != (len(field.Forms) > 0) {
 				t.Errorf("%s.%s: %+v", op.Name, field.Name, field.Forms)
 			}
 			for i, form := range field.Forms {
+				if form.Scheme != QuantRecord {
+					if !strings.HasPrefix(form.Name, "E4M3") || !reflect.DeepEqual(form.ScaleDtypes, []Dtype{DtypeF32}) {
+						t.Errorf("form %+v", form)
+					}
+					continue
+				}
 				want := QuantForm{Name: []string{"Q8_0", "Q4_1"}[i], Doc: form.Doc, Scheme: QuantRecord, Dtypes: []Dtype{DtypeU8},
 					Layouts: form.Layouts, Record: []Record{RecordQ8_0, RecordQ4_1}[i], RecordBytes: []int{34, 20}[i],
 					RecordElements: 32}
