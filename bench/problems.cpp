@@ -290,6 +290,24 @@ void amax(Rows& rows, int64_t count, int64_t n, spark_dtype dtype) {
                              });
 }
 
+// To E4M3 with a scale for all, for a row, or for 128 neighbours.
+void quantize(Rows& rows, int64_t count, int64_t n, spark_dtype dtype, spark_quant_scheme scheme) {
+    const int64_t scales = scheme == SPARK_QUANT_BLOCK ? (n + 127) / 128 : 1;
+    const char* form = scheme == SPARK_QUANT_BLOCK     ? " E4M3_1X128"
+                       : scheme == SPARK_QUANT_PER_ROW ? " E4M3_ROW"
+                                                       : " E4M3_TENSOR";
+    add_row<spark_quantize_args>(rows, SPARK_OP_QUANTIZE, row_shape(count, n, dtype) + form,
+                                 copies(uint64_t(count) * n * (size_of(dtype) + 1)), "copy", Unit::bytes,
+                                 [&](spark_quantize_args& q) {
+                                     q.x = rows.buffers.random(dtype, {count, n});
+                                     q.y = rows.buffers.random(SPARK_DTYPE_U8, {count, n});
+                                     q.y.dtype = SPARK_DTYPE_E4M3;
+                                     q.y.quant.scheme = scheme, q.y.quant.scale_dtype = SPARK_DTYPE_F32;
+                                     if (scheme == SPARK_QUANT_BLOCK) q.y.quant.block[0] = 1, q.y.quant.block[1] = 128;
+                                     q.y.quant.scale = rows.buffers.random(SPARK_DTYPE_F32, {count, scales}).data;
+                                 });
+}
+
 // Records of random bits: NaN scales among them cost what others cost.
 void dequantize(Rows& rows, int64_t count, int64_t n, spark_record format, spark_dtype dtype) {
     const int64_t bytes = n / 32 * (format == SPARK_RECORD_Q8_0 ? 34 : 20);

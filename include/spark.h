@@ -619,6 +619,7 @@ typedef enum spark_op {
     SPARK_OP_CAST = 16,
     SPARK_OP_DEQUANTIZE = 17,
     SPARK_OP_AMAX = 18,
+    SPARK_OP_QUANTIZE = 19,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -632,6 +633,16 @@ typedef enum spark_activation_kind {
     SPARK_ACTIVATION_RELU_SQUARED = 5, /* max(x, 0)^2 */
     SPARK_ACTIVATION_FORCE32 = 0x7fffffff
 } spark_activation_kind;
+
+/* How quantize makes a scale of a block's amax. Those but USUAL are not here yet, and refused by name. */
+typedef enum spark_scale_rule {
+    SPARK_SCALE_RULE_USUAL = 0,         /* amax / 448 for E4M3 with F32 scales */
+    SPARK_SCALE_RULE_FLOOR = 1,         /* 2^(floor(log2(amax)) - 8), as OCP's MX formats say it */
+    SPARK_SCALE_RULE_RCEIL = 2,         /* the power of two that is no less than amax / 448 */
+    SPARK_SCALE_RULE_EVEN = 3,          /* 2^(floor(log2(amax rounded to the element's bits)) - 8) */
+    SPARK_SCALE_RULE_FOUR_OVER_SIX = 4, /* of amax / 6 and amax / 4 the one with the smaller error, for E2M1 */
+    SPARK_SCALE_RULE_FORCE32 = 0x7fffffff
+} spark_scale_rule;
 
 /* Bits of hdr.given in gemm: the field counts even where it is 0. */
 typedef enum spark_gemm_given {
@@ -1264,24 +1275,28 @@ typedef struct spark_cast_args {
 SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *args, const spark_exec *exec,
                                   spark_error *err);
 
-/* The numbers of quantised records, as GGUF files hold them, in a floating-point type.
+/* The numbers of a quantised tensor, or of records as GGUF files hold them, in a floating-point type.
  *
+ * E4M3 with scales  scale (F32), q (E4M3)          y[i] = round(scale * q[i])
  * Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
  * Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
  *                   q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
  *
+ * x is E4M3 with x.quant one of the forms below and N = R, or U8 and records. Either way:
+ * round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
+ * infinity. What has a NaN scale is NaN.
  * A record holds 32 elements of a row, so that N is a multiple of 32 and R = N / 32 * 34 or N / 32 * 20 bytes.
  * x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
- * round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
- * infinity. A NaN scale makes its record NaN. Records may begin at any byte; the row strides of x, in bytes, and of y
- * are free as long as the leading dimensions of each collapse to at most two with one stride each.
- * All kernels give the same bits, and each number's follow from its record alone: SPARK_FLAG_BATCH_INVARIANT, over
- * any strides and alignment, changes nothing.
+ * Records may begin at any byte; the row strides of x, of its scales and of y are free as long as the leading
+ * dimensions collapse to at most two with one stride each.
+ * All kernels give the same bits, and each number's follow from itself and its scale, or its record, alone:
+ * SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
  * A problem with a zero dimension succeeds and launches nothing.
  */
 typedef struct spark_dequantize_args {
     spark_args hdr;
-    /* [..., R], U8, quant Q8_0 Q4_1. Rows of records, in bytes. */
+    /* [..., R], U8 E4M3, quant Q8_0 Q4_1 E4M3_TENSOR E4M3_ROW E4M3_1X128. Rows of records, in bytes, or of E4M3 with
+       scales. */
     spark_tensor x;
     /* output, [..., N], F32 F16 BF16. The numbers. */
     spark_tensor y;
@@ -1313,6 +1328,41 @@ typedef struct spark_amax_args {
 /* Launches amax: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_amax(spark_context *ctx, const spark_amax_args *args, const spark_exec *exec,
                                   spark_error *err);
+
+/* A tensor in a quantised format, and the scales that belong to it.
+ *
+ * scale = max(max |x[i]|, amax_floor) / 448      over the i that share the scale
+ * y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
+ *
+ * y.quant is one of the forms below, and tells where the scales are written: that is a second output, whose scales may
+ * stand in any place of their own. With E4M3_TENSOR the scale follows from amax, which the operator amax gives, and is
+ * written; without amax the scale is given, and read.
+ * Each step is one operation of FP32, to nearest even: a quotient is rounded to F32, then to E4M3, to nearest even.
+ * sat() takes what is beyond 448, and infinity, to 448. NaN is 0x7F; the scale of a block with a NaN is NaN, and so is
+ * all that it belongs to. The scale of a block with an infinity is infinity: finite numbers become 0 and the infinite
+ * ones NaN. A block of zeros has the scale amax_floor / 448, and zeros. amax_floor is 0 or more; DeepSeek's act_quant
+ * takes 1e-4. All kernels give the same bits, and each number's follow from its block alone:
+ * SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
+ * The row strides of x, y and the scales are free as long as the leading dimensions collapse to at most two with one
+ * stride each. A problem with a zero dimension succeeds and launches nothing.
+ */
+typedef struct spark_quantize_args {
+    spark_args hdr;
+    /* [..., N], F32 F16 BF16. The numbers. */
+    spark_tensor x;
+    /* output, [..., N], E4M3, quant E4M3_TENSOR E4M3_ROW E4M3_1X128. The same, quantised; its scales are an output
+       too. */
+    spark_tensor y;
+    /* optional, [1], F32. E4M3_TENSOR: the amax that the scale follows from; absent: the scale is read. */
+    spark_tensor amax;
+    /* The least amax that a scale is made of. */
+    float amax_floor;
+    /* spark_scale_rule. How scales are made. */
+    uint32_t rule;
+} spark_quantize_args;
+/* Launches quantize: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_quantize(spark_context *ctx, const spark_quantize_args *args, const spark_exec *exec,
+                                      spark_error *err);
 
 /* specgen end */
 

@@ -94,11 +94,14 @@ private: // set_...() marks them as given
 /// Copies a tensor to another type, another layout, or both.
 using cast = operation<spark_cast_args, SPARK_OP_CAST>;
 
-/// The numbers of quantised records, as GGUF files hold them, in a floating-point type.
+/// The numbers of a quantised tensor, or of records as GGUF files hold them, in a floating-point type.
 using dequantize = operation<spark_dequantize_args, SPARK_OP_DEQUANTIZE>;
 
 /// The largest magnitude of each row, and of all of them.
 using amax = operation<spark_amax_args, SPARK_OP_AMAX>;
+
+/// A tensor in a quantised format, and the scales that belong to it.
+using quantize = operation<spark_quantize_args, SPARK_OP_QUANTIZE>;
 
 } // namespace spark::ops
 

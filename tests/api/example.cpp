@@ -113,6 +113,24 @@ void Example::fill(uint32_t index, Arena& arena, const Options& options) {
     tensor.size_bytes = (static_cast<uint64_t>(elements) * spark_dtype_bits(static_cast<spark_dtype>(dtype)) + 7) / 8;
     allocated_[index] = tensor.size_bytes;
     tensor.data = arena.take(tensor.size_bytes);
+    if (form && form->scheme != SPARK_QUANT_RECORD) add_scales(tensor, *form, arena);
+}
+
+// Packed, of the first dtype that the form allows.
+void Example::add_scales(spark_tensor& tensor, const spark_quant_form& form, Arena& arena) {
+    const uint32_t first = tensor.ndim - form.num_blocks;
+    spark_quant& quant = tensor.quant;
+    quant.scheme = static_cast<spark_quant_scheme>(form.scheme);
+    quant.scale_dtype = static_cast<spark_dtype>(__builtin_ctzll(form.scale_dtype_mask));
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < tensor.ndim; ++d) {
+        uint16_t block = 0;
+        if (form.scheme == SPARK_QUANT_PER_ROW) block = d + 1 < tensor.ndim;
+        if (form.scheme == SPARK_QUANT_BLOCK) block = quant.block[d] = d < first ? 1 : form.block[d - first];
+        if (block != 0) count *= static_cast<uint64_t>((tensor.shape[d] + block - 1) / block);
+    }
+    quant.scale_bytes = count * spark_dtype_bits(quant.scale_dtype) / 8;
+    quant.scale = arena.take(quant.scale_bytes);
 }
 
 namespace {

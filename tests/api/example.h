@@ -66,6 +66,7 @@ public:
 
 private:
     void fill(uint32_t field, Arena& arena, const Options& options);
+    static void add_scales(spark_tensor& tensor, const spark_quant_form& form, Arena& arena);
 
     const spark_op_desc* desc_;
     std::vector<std::byte> bytes_;

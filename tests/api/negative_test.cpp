@@ -229,15 +229,73 @@ void addresses(const spark_op_desc& d, uint32_t f) {
     }
 }
 
+// Whether the example has scales there.
+bool has_scales(const spark_op_desc& d, uint32_t f) {
+    api::Arena arena(g_ctx);
+    api::Example right(d, arena);
+    return api::field(d, f).kind == SPARK_KIND_TENSOR && right.tensor(f).quant.scale != 0;
+}
+
 void reserved(const spark_op_desc& d, uint32_t f) {
     const Wanted wrong = {SPARK_ERR_INVALID_RESERVED};
     damaged(d, f, "flags", wrong, [=](auto& e) { e.tensor(f).flags = 1; });
     damaged(d, f, "reserved", wrong, [=](auto& e) { e.tensor(f).reserved = 1; });
     // Where a quant is read, the example has one that is right, and no member of it may be another.
     const Wanted quant = {SPARK_ERR_INVALID_RESERVED, SPARK_ERR_UNSUPPORTED_DTYPE, SPARK_ERR_INVALID_VALUE};
+    if (has_scales(d, f)) return;
     for (size_t byte = 0; byte < sizeof(spark_quant); byte += 2)
         damaged(d, f, "quant set where there is none", quant,
                 [=](auto& e) { reinterpret_cast<unsigned char*>(&e.tensor(f).quant)[byte] = 1; });
+}
+
+// Scales beside a tensor: their form, their memory, and that no two of an output share a place.
+void scales(const spark_op_desc& d, uint32_t f) {
+    if (!has_scales(d, f)) return;
+    const auto quant = [=](const char* what, const Wanted& wanted, const std::function<void(spark_quant&)>& damage) {
+        damaged(d, f, what, wanted, [=](auto& e) { damage(e.tensor(f).quant); });
+    };
+    quant("quant absent", {SPARK_ERR_INVALID_VALUE}, [](auto& q) { q = {}; });
+    quant("no such scheme", {SPARK_ERR_UNSUPPORTED_DTYPE}, [](auto& q) { q.scheme = SPARK_QUANT_SCHEME_FORCE32; });
+    quant("scales of another dtype", {SPARK_ERR_UNSUPPORTED_DTYPE}, [](auto& q) { q.scale_dtype = SPARK_DTYPE_F64; });
+    quant("a record", {SPARK_ERR_INVALID_RESERVED}, [](auto& q) { q.record = 1; });
+    quant("blocks of no form", {SPARK_ERR_UNSUPPORTED_DTYPE}, [](auto& q) {
+        q.scheme = SPARK_QUANT_BLOCK;
+        q.block[0] = 3;
+    });
+    quant("data of the scales 0", {SPARK_ERR_INVALID_NULL}, [](auto& q) { q.scale = 0; });
+    quant("scales misaligned", {SPARK_ERR_INVALID_ALIGNMENT}, [](auto& q) { q.scale += 1; });
+    quant("scale_bytes one short", {SPARK_ERR_INVALID_BOUNDS}, [](auto& q) { q.scale_bytes -= 1; });
+    quant("a negative stride", {SPARK_ERR_INVALID_STRIDE}, [](auto& q) { q.scale_stride[0] = -1; });
+    if (!(api::field(d, f).flags & SPARK_FIELD_OUT)) return;
+    quant("rows of scales on top of each other", {SPARK_ERR_INVALID_STRIDE}, [](auto& q) {
+        q.scheme = SPARK_QUANT_PER_ROW;
+        q.scale_stride[1] = 1;
+    });
+    for (uint32_t g = 0; g < d.num_fields; ++g) {
+        if (api::field(d, g).kind != SPARK_KIND_TENSOR) continue;
+        damaged(d, f, "data of the scales on another tensor", {SPARK_ERR_INVALID_OVERLAP},
+                [=](auto& e) { e.tensor(f).quant.scale = e.tensor(g).data; });
+    }
+}
+
+// What quantize refuses of its own.
+void quantize(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_QUANTIZE) return;
+    const auto wrong = [&](const char* name, const Wanted& wanted,
+                           const std::function<void(spark_quantize_args&)>& damage) {
+        uint32_t f = 0;
+        while (std::strcmp(api::field(d, f).name, name) != 0) ++f;
+        damaged(d, f, "a wrong value", wanted,
+                [=](auto& e) { damage(*reinterpret_cast<spark_quantize_args*>(e.head())); });
+    };
+    for (float least : {-1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+        wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { a.amax_floor = least; });
+    for (spark_scale_rule rule : {SPARK_SCALE_RULE_FLOOR, SPARK_SCALE_RULE_FOUR_OVER_SIX})
+        wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { a.rule = rule; });
+    wrong("amax", {SPARK_ERR_INVALID_VALUE}, [](auto& a) {
+        a.y.quant.scheme = SPARK_QUANT_PER_ROW;
+        a.y.quant.scale_bytes = 0;
+    });
 }
 
 // Rows of records: their format must be named and known, their bytes must be those of whole records of y's elements.
@@ -279,18 +337,18 @@ void put_codes(api::Example& e) {
     }
 }
 
-void scales(const spark_op_desc& d, uint32_t f) {
+void codes(const spark_op_desc& d, uint32_t f) {
     const spark_quant_form* form = spark_op_form(d.op, f, 0);
-    if (!form || form->scheme == SPARK_QUANT_RECORD) return;
+    if (!form || form->scheme == SPARK_QUANT_RECORD || has_scales(d, f)) return;
     api::Arena arena(g_ctx);
     api::Example right(d, arena);
     put_codes(right);
     expect(right, f, "codes with a scale a row", {SPARK_OK}, false);
-    const auto codes = [&](const char* what, spark_status wanted, const std::function<void(spark_tensor&)>& damage) {
+    const auto wrong = [&](const char* what, spark_status wanted, const std::function<void(spark_tensor&)>& damage) {
         damaged(d, f, what, {wanted}, [=](auto& e) { put_codes(e), damage(e.tensor(f)); });
     };
     const auto form_of = [&](const char* what, const std::function<void(spark_quant&)>& damage) {
-        codes(what, SPARK_ERR_UNSUPPORTED_DTYPE, [=](spark_tensor& t) { damage(t.quant); });
+        wrong(what, SPARK_ERR_UNSUPPORTED_DTYPE, [=](spark_tensor& t) { damage(t.quant); });
     };
     form_of("blocks", [](spark_quant& q) { q.scheme = SPARK_QUANT_BLOCK; });
     form_of("scales of another dtype", [](spark_quant& q) { q.scale_dtype = SPARK_DTYPE_F16; });
@@ -298,16 +356,16 @@ void scales(const spark_op_desc& d, uint32_t f) {
     form_of("tiled scales", [](spark_quant& q) { q.scale_layout = SPARK_SCALE_TILED_128X4; });
     form_of("zero points", [](spark_quant& q) { q.zero_dtype = SPARK_DTYPE_I8; });
     form_of("a second factor", [](spark_quant& q) { q.global_scale = q.scale; });
-    codes("scales of numbers", SPARK_ERR_UNSUPPORTED_DTYPE, [](spark_tensor& t) { t.dtype = SPARK_DTYPE_BF16; });
-    codes("data of scales absent", SPARK_ERR_INVALID_NULL, [](spark_tensor& t) { t.quant.scale = 0; });
-    codes("data of scales off by 2", SPARK_ERR_INVALID_ALIGNMENT, [](spark_tensor& t) { t.quant.scale += 2; });
-    codes("a scale too few", SPARK_ERR_INVALID_BOUNDS,
+    wrong("scales of numbers", SPARK_ERR_UNSUPPORTED_DTYPE, [](spark_tensor& t) { t.dtype = SPARK_DTYPE_BF16; });
+    wrong("data of scales absent", SPARK_ERR_INVALID_NULL, [](spark_tensor& t) { t.quant.scale = 0; });
+    wrong("data of scales off by 2", SPARK_ERR_INVALID_ALIGNMENT, [](spark_tensor& t) { t.quant.scale += 2; });
+    wrong("a scale too few", SPARK_ERR_INVALID_BOUNDS,
           [](spark_tensor& t) { t.quant.scale_bytes = 4 * uint64_t(t.shape[t.ndim - 2]) - 4; });
-    codes("scales backwards", SPARK_ERR_INVALID_STRIDE, [](spark_tensor& t) { t.quant.scale_stride[t.ndim - 2] = -1; });
-    codes("blocks that nothing reads", SPARK_ERR_INVALID_RESERVED, [](spark_tensor& t) { t.quant.block[0] = 1; });
+    wrong("scales backwards", SPARK_ERR_INVALID_STRIDE, [](spark_tensor& t) { t.quant.scale_stride[t.ndim - 2] = -1; });
+    wrong("blocks that nothing reads", SPARK_ERR_INVALID_RESERVED, [](spark_tensor& t) { t.quant.block[0] = 1; });
     for (uint32_t o = 0; o < d.num_fields; ++o) {
         if (o == f || !(api::field(d, o).flags & SPARK_FIELD_OUT)) continue;
-        damaged(d, o, "data over scales", {SPARK_ERR_INVALID_OVERLAP}, [=](auto& e) {
+        damaged(d, f, "data over scales", {SPARK_ERR_INVALID_OVERLAP}, [=](auto& e) {
             put_codes(e);
             e.tensor(f).quant.scale = e.tensor(o).data;
         });
@@ -379,14 +437,14 @@ void head(const spark_op_desc& d) {
 void every_field_of_every_operator(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
-        head(d);
+        head(d), quantize(d);
         for (uint32_t f = 0; f < d.num_fields; ++f) {
             if (api::field(d, f).kind != SPARK_KIND_TENSOR) {
                 scalar(d, f);
                 continue;
             }
             presence(d, f), dtypes(d, f), pairs(d, f), ranks(d, f), dimensions(d, f), agreement(d, f), strides(d, f);
-            addresses(d, f), reserved(d, f), records(d, f), scales(d, f), needs(d, f);
+            addresses(d, f), reserved(d, f), records(d, f), scales(d, f), codes(d, f), needs(d, f);
         }
         codes_across(d);
     }

@@ -105,23 +105,17 @@ const std::vector<Allowed>& Case::expected(size_t index, const std::string& kern
     return found->second;
 }
 
-// Padding between rows is a NaN in every format, so that a kernel that lets it into a result shows.
-static Storage storage_of(const std::string& field, const View& view, size_t misalign) {
+Operand& Case::add_array(std::string field, size_t address_offset, View view, size_t misalign, bool output) {
+    // Padding between rows is a NaN in every format, so that a kernel that lets it into a result shows.
     const size_t size = static_cast<size_t>(view.span()) * ref::size_of(view.type);
-    return {field, std::vector<uint8_t>(size, 0xff), misalign};
-}
-
-Operand& Case::add(std::string field, size_t args_offset, View view, size_t misalign, bool output) {
-    storages.push_back(storage_of(field, view, misalign));
-    operands.push_back({std::move(field), args_offset, storages.size() - 1, std::move(view), output, !output});
-    describe(*this, operands.back());
+    storages.push_back({field, std::vector<uint8_t>(size, 0xff), misalign});
+    operands.push_back({std::move(field), address_offset, storages.size() - 1, std::move(view), output, !output});
     return operands.back();
 }
 
-Operand& Case::add_bare(std::string field, size_t address_offset, View view) {
-    storages.push_back(storage_of(field, view, 0));
-    operands.push_back({std::move(field), address_offset, storages.size() - 1, std::move(view)});
-    operands.back().bare = true;
+Operand& Case::add(std::string field, size_t args_offset, View view, size_t misalign, bool output) {
+    add_array(std::move(field), args_offset, std::move(view), misalign, output);
+    describe(*this, operands.back());
     return operands.back();
 }
 

@@ -47,13 +47,12 @@ struct Storage {
 // A tensor argument: where its descriptor stands in the args struct, where its data lies.
 struct Operand {
     std::string field;
-    size_t args_offset = 0;
+    size_t args_offset = 0; // an address stands there, alone or as the first member of a descriptor
     size_t storage = 0;
     View view;
     bool output = false;
     bool input = true; // an output that is not an input is poisoned before the launch
     size_t offset = 0; // bytes from the start of the storage
-    bool bare = false; // scales: args_offset is where its address stands, and that is all of it
 
     size_t at(int64_t index) const; // the same, of the index-th element in row-major order
 };
@@ -80,11 +79,11 @@ struct Case {
     template <class Args> Args& as() { return *reinterpret_cast<Args*>(args.data()); }
     // Adds a tensor with its own storage, or in the storage of an earlier operand (in place).
     Operand& add(std::string field, size_t args_offset, View view, size_t misalign, bool output);
+    // Adds an array whose address alone stands in the arguments: the scales of a quantised tensor.
+    Operand& add_array(std::string field, size_t address_offset, View view, size_t misalign, bool output);
     // Adds an input that lies `offset` bytes into the storage of an earlier input, which grows to hold it: one slice of
     // a packed tensor.
     Operand& add_slice(std::string field, size_t args_offset, View view, size_t of_operand, size_t offset);
-    // Adds an input without a descriptor, such as scales, whose address stands at `address_offset` of the args.
-    Operand& add_bare(std::string field, size_t address_offset, View view);
     Operand& add_in_place(std::string field, size_t args_offset, size_t of_operand);
     const std::vector<Allowed>& expected(size_t index, const std::string& kernel) const; // what expect() has said
     uint8_t* element(const Operand& operand, int64_t index);

@@ -6,6 +6,7 @@
 #include "check/runner.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 namespace check {
@@ -157,8 +158,8 @@ public:
 
 private:
     static spark_devptr& address_of(std::vector<uint8_t>& args, const Operand& operand) {
-        const size_t at = operand.args_offset + (operand.bare ? 0 : offsetof(spark_tensor, data));
-        return *reinterpret_cast<spark_devptr*>(&args[at]);
+        static_assert(offsetof(spark_tensor, data) == 0);
+        return *reinterpret_cast<spark_devptr*>(&args[operand.args_offset]);
     }
 
     // Device memory of one run; the first failing call is kept and later ones are not made.

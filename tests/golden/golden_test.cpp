@@ -11,6 +11,7 @@
 #include "ref/l2norm.h"
 #include "ref/layernorm.h"
 #include "ref/pointwise.h"
+#include "ref/quantize.h"
 #include "ref/rmsnorm.h"
 #include "ref/sample.h"
 #include "ref/softmax.h"
@@ -304,6 +305,27 @@ void check_amax(const File& file, Check& check) {
     }
 }
 
+void check_quantize(const File& file, Check& check) {
+    const Json args = Json::parse(file.metadata("args"));
+    const auto block = static_cast<size_t>(args.at("block").number), n = static_cast<size_t>(file.tensor("x").shape[1]);
+    const auto x = values_of(file, "x"), scales = values_of(file, "scales");
+    const auto y = file.tensor("y").bytes;
+    for (size_t first = 0, i = 0; first < x.size(); ++i) {
+        const size_t count = std::min(block, n - first % n);
+        const std::span<const double> part = std::span(x).subspan(first, count);
+        const double scale = args.at("given").boolean ? scales[i] : ref::scale_of(ref::amax(part), 0);
+        if (!(std::isnan(scale) && std::isnan(scales[i]))) {
+            check.same(scale, scales[i], "scales", i);
+        }
+        std::vector<uint8_t> got(count);
+        ref::quantize_block(part, scale, got);
+        for (size_t e = 0; e < count; ++e) {
+            check.same(got[e], y[first + e], "y", first + e);
+        }
+        first += count;
+    }
+}
+
 void check_softmax(const File& file, Check& check) {
     const Json args = Json::parse(file.metadata("args"));
     const auto n = static_cast<size_t>(file.tensor("x").shape[1]);
@@ -370,6 +392,7 @@ constexpr Operator OPERATORS[] = {
     {"dequantize", check_dequantize},
     {"cast", check_cast},
     {"amax", check_amax},
+    {"quantize", check_quantize},
     {"sample", check_sample},
     {"activation", check_activation},
     {"glu", check_glu},

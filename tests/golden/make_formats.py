@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of dequantize, cast and amax, where every result is exact before one rounding, of softmax,
-and of gemm over codes of E4M3.
+"""Makes the golden vectors of dequantize, cast and amax, where every result is exact before one rounding, of quantize,
+of softmax, and of gemm over codes of E4M3.
 
     python3 -m venv v && v/bin/pip install --require-hashes -r requirements/numpy.txt
     v/bin/python make_formats.py
 
 dequantize: NumPy in double precision, compared here with what the gguf package's own dequantize gives in FP32.
-cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. softmax: scipy.special in
-float64. gemm: ml_dtypes' float8_e4m3fn to float64, matmul, scales. Nothing of libspark is used. A file holds the
-records or elements `x` and the results: `y` (of softmax also in float64, `y64`) or, of cast, one for each type; those
-of gemm are as in make.py. Metadata as there.
+cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. quantize: float32 of NumPy,
+then ml_dtypes. softmax: scipy.special in float64. gemm: ml_dtypes' float8_e4m3fn to float64, matmul, scales. Nothing of
+libspark is used. A file holds the records or elements `x` and the results: `y` (of softmax also in float64, `y64`) or,
+of cast, one for each type; those of gemm are as in make.py. Metadata as there.
 """
 import json
 import pathlib
@@ -26,6 +26,7 @@ LARGEST = 64 * 1024
 MADE_BY = {"dequantize": f"NumPy {np.__version__}, float64",
            "cast": f"NumPy {np.__version__}, ml_dtypes {ml_dtypes.__version__}",
            "amax": f"NumPy {np.__version__}",
+           "quantize": f"NumPy {np.__version__}, float32, ml_dtypes {ml_dtypes.__version__}",
            "softmax": f"SciPy {scipy.__version__}, float64",
            "gemm": f"NumPy {np.__version__}, float64, ml_dtypes {ml_dtypes.__version__}"}
 FORMATS = {"F32": (24, -126, 127), "F16": (11, -14, 15), "BF16": (8, -126, 127)}  # bits, least and largest exponent
@@ -160,6 +161,36 @@ def make_amax():
              {}, seed)
 
 
+# ---- quantize ----------------------------------------------------------------------------------------------------
+def e4m3(values):
+    """float32 to nearest even; what is beyond 448 becomes 448, where ml_dtypes gives NaN."""
+    bits = np.clip(values, -448, 448).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
+    return np.where(np.isnan(values), 127, bits)
+
+
+def make_quantize():
+    rows, n = 6, 300
+    for i, dtype in enumerate(FORMATS):
+        seed = 5400 + i
+        g = np.random.default_rng(seed)
+        x = once(np.ldexp(g.normal(size=(rows, n)), g.integers(-9, 9, (rows, n))), dtype)
+        x[1], x[2, 140], x[3, 5], x[4, 200:] = 0, np.nan, np.inf, once(np.ldexp(x[4, 200:], -14), dtype)
+        values, largest = x.astype(np.float32), np.float32(448)
+        for name, block, given in (("tensor", 0, 0.0625), ("row", n, None), ("1x128", 128, None)):
+            y, scales = np.zeros((rows, n), np.uint8), []
+            for first in range(0, n, block or n):
+                part = values[:, first : first + (block or n)]
+                with np.errstate(all="ignore"):
+                    scale = np.float32(given) if given else np.max(np.abs(part), axis=1, keepdims=True) / largest
+                    y[:, first : first + (block or n)] = e4m3(part / np.where(scale == 0, np.float32(np.inf), scale))
+                scales.append(np.broadcast_to(scale, (rows, 1)))
+            scales = np.concatenate(scales, axis=1)
+            save("quantize", f"{name}_{dtype.lower()}",
+                 {"x": (dtype, [rows, n], encode(x, dtype)), "y": ("U8", [rows, n], y.tobytes()),
+                  "scales": ("F32", list(scales.shape), scales.astype("<f4").tobytes())},
+                 {"block": block or n, "given": bool(given)}, seed)
+
+
 # ---- softmax -----------------------------------------------------------------------------------------------------
 def make_softmax():
     why = "double against double: 300 terms, an exponential and a logarithm, relative to y or to 1"
@@ -208,5 +239,6 @@ if __name__ == "__main__":
     make_dequantize()
     make_cast()
     make_amax()
+    make_quantize()
     make_softmax()
     make_gemm()

@@ -24,4 +24,5 @@ var everyOp = []struct {
 	{"cast", 16, Cast{}},
 	{"dequantize", 17, Dequantize{}},
 	{"amax", 18, Amax{}},
+	{"quantize", 19, Quantize{}},
 }

@@ -11,23 +11,63 @@ import (
 	"unsafe"
 )
 
-// Dequantize calls the operator dequantize. The numbers of quantised records, as GGUF files hold them, in a
-// floating-point type.
+// ScaleRule: how quantize makes a scale of a block's amax. Those but USUAL are not here yet, and refused by name.
+type ScaleRule uint32
+
+const (
+	// amax / 448 for E4M3 with F32 scales
+	ScaleRuleUsual ScaleRule = 0
+
+	// 2^(floor(log2(amax)) - 8), as OCP's MX formats say it
+	ScaleRuleFloor ScaleRule = 1
+
+	// the power of two that is no less than amax / 448
+	ScaleRuleRceil ScaleRule = 2
+
+	// 2^(floor(log2(amax rounded to the element's bits)) - 8)
+	ScaleRuleEven ScaleRule = 3
+
+	// of amax / 6 and amax / 4 the one with the smaller error, for E2M1
+	ScaleRuleFourOverSix ScaleRule = 4
+)
+
+// String gives the name in the C header, or the number.
+func (k ScaleRule) String() string {
+	switch k {
+	case ScaleRuleUsual:
+		return "USUAL"
+	case ScaleRuleFloor:
+		return "FLOOR"
+	case ScaleRuleRceil:
+		return "RCEIL"
+	case ScaleRuleEven:
+		return "EVEN"
+	case ScaleRuleFourOverSix:
+		return "FOUR_OVER_SIX"
+	}
+	return unnamed("ScaleRule", uint32(k))
+}
+
+// Dequantize calls the operator dequantize. The numbers of a quantised tensor, or of records as GGUF files hold
+// them, in a floating-point type.
 //
+//	E4M3 with scales  scale (F32), q (E4M3)          y[i] = round(scale * q[i])
 //	Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
 //	Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
 //	                  q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
 //
+//	x is E4M3 with x.quant one of the forms below and N = R, or U8 and records. Either way:
+//	round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
+//	infinity. What has a NaN scale is NaN.
 //	A record holds 32 elements of a row, so that N is a multiple of 32 and R = N / 32 * 34 or N / 32 * 20 bytes.
 //	x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
-//	round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
-//	infinity. A NaN scale makes its record NaN. Records may begin at any byte; the row strides of x, in bytes, and of y
-//	are free as long as the leading dimensions of each collapse to at most two with one stride each.
-//	All kernels give the same bits, and each number's follow from its record alone: SPARK_FLAG_BATCH_INVARIANT, over
-//	any strides and alignment, changes nothing.
+//	Records may begin at any byte; the row strides of x, of its scales and of y are free as long as the leading
+//	dimensions collapse to at most two with one stride each.
+//	All kernels give the same bits, and each number's follow from itself and its scale, or its record, alone:
+//	SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
 //	A problem with a zero dimension succeeds and launches nothing.
 type Dequantize struct {
-	// [..., R], U8. Rows of records, in bytes.
+	// [..., R], U8 E4M3. Rows of records, in bytes, or of E4M3 with scales.
 	X Tensor
 
 	// Output, [..., N], F32 F16 BF16. The numbers.
@@ -155,5 +195,92 @@ func (o Amax) Kernels(ctx *Context) ([]OpInfo, error) {
 
 // KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
 func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
+}
+
+// Quantize calls the operator quantize. A tensor in a quantised format, and the scales that belong to it.
+//
+//	scale = max(max |x[i]|, amax_floor) / 448      over the i that share the scale
+//	y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
+//
+//	y.quant is one of the forms below, and tells where the scales are written: that is a second output, whose scales may
+//	stand in any place of their own. With E4M3_TENSOR the scale follows from amax, which the operator amax gives, and is
+//	written; without amax the scale is given, and read.
+//	Each step is one operation of FP32, to nearest even: a quotient is rounded to F32, then to E4M3, to nearest even.
+//	sat() takes what is beyond 448, and infinity, to 448. NaN is 0x7F; the scale of a block with a NaN is NaN, and so is
+//	all that it belongs to. The scale of a block with an infinity is infinity: finite numbers become 0 and the infinite
+//	ones NaN. A block of zeros has the scale amax_floor / 448, and zeros. amax_floor is 0 or more; DeepSeek's act_quant
+//	takes 1e-4. All kernels give the same bits, and each number's follow from its block alone:
+//	SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
+//	The row strides of x, y and the scales are free as long as the leading dimensions collapse to at most two with one
+//	stride each. A problem with a zero dimension succeeds and launches nothing.
+type Quantize struct {
+	// [..., N], F32 F16 BF16. The numbers.
+	X Tensor
+
+	// Output, [..., N], E4M3. The same, quantised; its scales are an output too.
+	Y Tensor
+
+	// Optional, [1], F32. E4M3_TENSOR: the amax that the scale follows from; absent: the scale is read.
+	Amax Tensor
+
+	// The least amax that a scale is made of.
+	AmaxFloor float32
+
+	// How scales are made.
+	Rule ScaleRule
+
+	// Same inputs, same device: same bits, every time.
+	Deterministic bool
+
+	// A token's bits follow from its own inputs alone: see the operator's page.
+	BatchInvariant bool
+
+	// Memory for intermediate results; Query says how much.
+	Workspace *Workspace
+
+	// One of Kernels, instead of the library's choice (0).
+	KernelID uint64
+}
+
+func (o *Quantize) call() *call {
+	c := newCall(C.SPARK_OP_QUANTIZE, unsafe.Sizeof(C.spark_quantize_args{}))
+	args := (*C.spark_quantize_args)(c.args())
+	c.tensor(&args.x, "x", &o.X)
+	c.tensor(&args.y, "y", &o.Y)
+	c.tensor(&args.amax, "amax", &o.Amax)
+	args.amax_floor = C.float(o.AmaxFloor)
+	args.rule = C.uint32_t(o.Rule)
+	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
+	return c
+}
+
+// Query checks the arguments and says what a launch would do.
+func (o Quantize) Query(ctx *Context) (OpInfo, error) {
+	return o.call().query(ctx)
+}
+
+// Prepare does what Query does, and loads the code that the launch will need.
+func (o Quantize) Prepare(ctx *Context) (OpInfo, error) {
+	return o.call().prepare(ctx)
+}
+
+// Launch enqueues the work. It never allocates device memory or waits, but for code that is not loaded yet.
+func (o Quantize) Launch(stream *Stream) error {
+	return o.call().launch(stream)
+}
+
+// Explain gives one line for each kernel: the first limit that it fails, or why it is chosen.
+func (o Quantize) Explain(ctx *Context) (string, error) {
+	return o.call().explain(ctx)
+}
+
+// Kernels lists every kernel that is legal for these arguments, the preferred one first.
+func (o Quantize) Kernels(ctx *Context) ([]OpInfo, error) {
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o Quantize) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 	return o.call().kernels(ctx, workspace)
 }

@@ -53,6 +53,7 @@ var opCases = map[string]func(t *testing.T, ctx *Context, stream *Stream){
 	"cast":       castCase,
 	"dequantize": dequantizeCase,
 	"amax":       amaxCase,
+	"quantize":   quantizeCase,
 }
 
 func TestOperators(t *testing.T) {
@@ -213,6 +214,17 @@ func castCase(t *testing.T, ctx *Context, stream *Stream) {
 	y := empty[float32](t, ctx, 6)
 	transposed := x.Strided(0, []int{3, 2}, []int{1, 3})
 	near(t, do(t, stream, Cast{X: transposed, Y: y.View(3, 2)}, y), 1, 4, 2, 5, 3, 6)
+}
+
+func quantizeCase(t *testing.T, ctx *Context, stream *Stream) {
+	x := put(t, stream, bf16(448, -1, 0.3, 7, 0, -14)...)
+	y, scales := empty[E4M3](t, ctx, 6), empty[float32](t, ctx, 2)
+	rows := Quant{Scheme: QuantPerRow, Scale: scales.View(2)}
+	call := Quantize{X: x.View(2, 3), Y: y.View(2, 3).Quantized(rows)}
+	near(t, do(t, stream, call, scales), 1, 1.0/32)
+	back := empty[float32](t, ctx, 6)
+	inverse := Dequantize{X: y.View(2, 3).Quantized(rows), Y: back.View(2, 3)}
+	near(t, do(t, stream, inverse, back), 448, -1, 0.3125, 7, 0, -14)
 }
 
 func amaxCase(t *testing.T, ctx *Context, stream *Stream) {

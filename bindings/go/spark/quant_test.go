@@ -86,8 +86,9 @@ func TestScalesAreHeldLikeTheirTensor(t *testing.T) {
 }
 
 func TestFormsAreTold(t *testing.T) {
-	codes := []string{"E4M3_TENSOR", "E4M3_ROW"}
-	told := map[string][]string{"dequantize.x": {"Q8_0", "Q4_1"}, "gemm.a": codes, "gemm.b": codes}
+	codes := []string{"E4M3_TENSOR", "E4M3_ROW", "E4M3_1X128"}
+	told := map[string][]string{"dequantize.x": append([]string{"Q8_0", "Q4_1"}, codes...), "gemm.a": codes[:2],
+		"gemm.b": codes[:2], "quantize.y": codes}
 	for _, op := range Ops() {
 		for _, field := range op.Fields {
 			var names []string
@@ -99,6 +100,9 @@ func TestFormsAreTold(t *testing.T) {
 			}
 			for i, form := range field.Forms {
 				if form.Scheme != QuantRecord {
+					if !strings.HasPrefix(form.Name, "E4M3") || !reflect.DeepEqual(form.ScaleDtypes, []Dtype{DtypeF32}) {
+						t.Errorf("form %+v", form)
+					}
 					continue
 				}
 				want := QuantForm{Name: []string{"Q8_0", "Q4_1"}[i], Doc: form.Doc, Scheme: QuantRecord, Dtypes: []Dtype{DtypeU8},

@@ -37,6 +37,19 @@ def written(value, forms=FORMS):
     return types.SimpleNamespace(**{name: found if len(found) > 1 else found[0] for name, found in told.items()})
 
 
+class Operators(OnDevice):
+    def test_there_and_back(self):
+        x = self.array(np.array([[448, -1, 0.3, 7], [0, -14, 1, 2]], "f4"), "bf16")
+        y, scales = DeviceArray.empty((2, 4), "e4m3", stream=self.stream), self.zeros((2,), "f32")
+        ops.quantize(x, y=Quantized(y, scales, form="e4m3_row"))
+        self.assertEqual(scales.numpy().tolist(), [1, 0.03125])
+        back = DeviceArray.empty((2, 4), "f32", stream=self.stream)
+        ops.dequantize(Quantized(y, scales, form="e4m3_row"), y=back)
+        self.assertEqual(back.numpy().tolist(), [[448, -1, 0.3125, 7], [0, -14, 1, 2]])
+        with self.assertRaisesRegex(NotImplementedError, "rule is RCEIL"):
+            ops.quantize(x, y=Quantized(y, scales, form="e4m3_row"), rule="rceil")
+
+
 class Structure(unittest.TestCase):
     def test_one_scale(self):
         for scale in (TensorSpec(1, "f32", address=64), TensorSpec((1, 1), "f32", address=64)):
@@ -150,10 +163,11 @@ class OfTheLibrary(OnDevice):
     def test_forms_are_those_of_the_library(self):
         forms = operators.operators()["dequantize"].fields["x"].forms
         self.assertEqual([(form.name, form.record, form.dtypes) for form in forms],
-                         [("Q8_0", 8, (Dtype.U8,)), ("Q4_1", 3, (Dtype.U8,))])
+                         [("Q8_0", 8, (Dtype.U8,)), ("Q4_1", 3, (Dtype.U8,)), ("E4M3_TENSOR", 0, (Dtype.E4M3,)),
+                          ("E4M3_ROW", 0, (Dtype.E4M3,)), ("E4M3_1X128", 0, (Dtype.E4M3,))])
         form = sparkc.spark_op_form(ops.dequantize.number, 0, 0)
         self.assertEqual((form.block, form.record_bytes, form.record_elements), ((0,) * 6, 34, 32))
-        self.assertIsNone(sparkc.spark_op_form(ops.dequantize.number, 0, 2))
+        self.assertIsNone(sparkc.spark_op_form(ops.dequantize.number, 0, len(forms)))
 
 
 if __name__ == "__main__":

@@ -34,21 +34,21 @@ bool disjoint(const View& a, const View& b) {
     return shift >= wide_a && shift + wide_b <= common;
 }
 
-uint32_t overlapping_dim(const View& v, int64_t& reach) {
+uint32_t overlapping_dim(const int64_t* shape, const int64_t* stride, uint32_t ndim, int64_t& reach) {
     uint32_t done = 0;
     reach = 0;
-    for (uint32_t step = 0; step < v.ndim; ++step) {
-        uint32_t best = v.ndim;
-        for (uint32_t d = 0; d < v.ndim; ++d) {
-            bool open = v.shape[d] > 1 && (done >> d & 1) == 0;
-            if (open && (best == v.ndim || v.stride[d] < v.stride[best])) best = d;
+    for (uint32_t step = 0; step < ndim; ++step) {
+        uint32_t best = ndim;
+        for (uint32_t d = 0; d < ndim; ++d) {
+            bool open = shape[d] > 1 && (done >> d & 1) == 0;
+            if (open && (best == ndim || stride[d] < stride[best])) best = d;
         }
-        if (best == v.ndim) return best;
-        if (v.stride[best] <= reach) return best;
-        reach += v.stride[best] * (v.shape[best] - 1);
+        if (best == ndim) return best;
+        if (stride[best] <= reach) return best;
+        reach += stride[best] * (shape[best] - 1);
         done |= 1u << best;
     }
-    return v.ndim;
+    return ndim;
 }
 
 } // namespace spark

@@ -22,7 +22,8 @@ public:
     QuantValidator(const OpSpec& spec, uint32_t field, const spark_tensor& t, bool at_launch, QuantView& out,
                    Report& report)
         : forms_(spec.forms[field]), name_(spec.fields[field].name), op_(spec.desc->name), field_(field), t_(t),
-          q_(t.quant), at_launch_(at_launch), out_(out), report_(report) {}
+          q_(t.quant), written_((spec.fields[field].flags & SPARK_FIELD_OUT) != 0), at_launch_(at_launch), out_(out),
+          report_(report) {}
 
     spark_status run() {
         out_.form = nullptr;
@@ -49,7 +50,7 @@ private:
     uint32_t field_;
     const spark_tensor& t_;
     const spark_quant& q_;
-    bool at_launch_;
+    bool written_, at_launch_;
     QuantView& out_;
     Report& report_;
 
@@ -151,6 +152,7 @@ private:
             bool inside = tiled && (d == out_.tile_rows || d == out_.tile_columns);
             if (spark_status s = step(d, inside, packed, next, reach)) return s;
         }
+        if (spark_status s = written_ ? apart() : SPARK_OK) return s;
         if (reach > MOST_SCALES) {
             return report_.fail_field(SPARK_ERR_INVALID_STRIDE, field_,
                                       "%s.quant.scale_stride reaches beyond 2^58 scales", name_);
@@ -161,6 +163,17 @@ private:
         out_.scale_bytes = (count * dtype_info(out_.scale_dtype).bits + 7) / 8;
         out_.zero_bytes = (count * dtype_info(out_.zero_dtype).bits + 7) / 8;
         return globals(empty);
+    }
+
+    // Scales that are written have a place each.
+    spark_status apart() {
+        int64_t reach = 0;
+        uint32_t d = overlapping_dim(out_.blocks, out_.stride, t_.ndim, reach);
+        if (d == t_.ndim || out_.layout == SPARK_SCALE_TILED_128X4) return SPARK_OK;
+        return report_.fail_field(SPARK_ERR_INVALID_STRIDE, field_,
+                                  "%s.quant.scale_stride[%u] is %lld; more than %lld wanted, or scales of this output "
+                                  "overlap",
+                                  name_, d, static_cast<long long>(out_.stride[d]), static_cast<long long>(reach));
     }
 
     spark_status tile() {

@@ -24,4 +24,8 @@ struct QuantView {
 spark_status validate_quant(const OpSpec& spec, uint32_t field, const spark_tensor& t, bool at_launch, QuantView& out,
                             Report& report);
 
+// The first dimension, in order of stride, that does not step over all that the smaller ones reach (elements from
+// the start, in `reach`); ndim if no two elements can coincide.
+uint32_t overlapping_dim(const int64_t* shape, const int64_t* stride, uint32_t ndim, int64_t& reach);
+
 } // namespace spark

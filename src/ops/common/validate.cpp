@@ -363,7 +363,7 @@ private:
     spark_status self_overlap(uint32_t i) {
         const View& v = out_.view[i];
         int64_t reach = 0;
-        uint32_t d = overlapping_dim(v, reach);
+        uint32_t d = overlapping_dim(v.shape, v.stride, v.ndim, reach);
         if (d == v.ndim) return SPARK_OK;
         return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i,
                                   "%s.stride[%u] is %lld; more than %lld wanted, or elements of this output overlap",

@@ -28,6 +28,54 @@ void plan(const Work& work, const Row&, const kernels::dequantize_kernel& kernel
     calls.add(kernel, params, ceil_div(units, int64_t{kernel.block} * kernel.STEP));
 }
 
+// Kernels that read and write 128 elements four times a warp.
+constexpr int64_t A_WARP = 512;
+
+void plan(const Work& work, const Row&, const kernels::dequantize_scaled_kernel& kernel, Plan& calls) {
+    const Scaled& p = work.as<Scaled>();
+    calls.add(kernel, {
+                          .x = p.x.data,
+                          .y = p.y.data,
+                          .scale = p.scale.data,
+                          .x_stride0 = p.x.inner,
+                          .x_stride1 = p.x.outer,
+                          .y_stride0 = p.y.inner,
+                          .y_stride1 = p.y.outer,
+                          .scale_stride0 = p.scale.inner,
+                          .scale_stride1 = p.scale.outer,
+                          .scale_step = p.step,
+                          .n = p.n,
+                          .rows0 = p.rows0,
+                          .rows1 = p.rows1,
+                          .part = A_WARP,
+                          .parts = ceil_div(p.n, A_WARP),
+                      });
+}
+
+// A row whose scale follows from all of it is a warp's; others are cut.
+void plan(const Work& work, const Row&, const kernels::quantize_kernel& kernel, Plan& calls) {
+    const Scaled& p = work.as<Scaled>();
+    calls.add(kernel, {
+                          .x = p.x.data,
+                          .y = p.y.data,
+                          .scale = p.scale.data,
+                          .amax = p.amax,
+                          .x_stride0 = p.x.inner,
+                          .x_stride1 = p.x.outer,
+                          .y_stride0 = p.y.inner,
+                          .y_stride1 = p.y.outer,
+                          .scale_stride0 = p.scale.inner,
+                          .scale_stride1 = p.scale.outer,
+                          .scale_step = p.step,
+                          .n = p.n,
+                          .rows0 = p.rows0,
+                          .rows1 = p.rows1,
+                          .part = p.whole_rows ? p.n : A_WARP,
+                          .parts = p.whole_rows ? 1 : ceil_div(p.n, A_WARP),
+                          .amax_floor = p.amax_floor,
+                      });
+}
+
 // How many warps share a row of n numbers where there are `rows` of them: from the shapes alone, as the workspace is.
 int64_t parts_of(int64_t n, int64_t rows) {
     constexpr int64_t A_PART = 4096, ENOUGH = 4096;
@@ -84,6 +132,7 @@ constexpr auto ROWS = make_table({
 } // namespace
 
 extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, ROWS, QUANT_FACT_NAMES, check_dequantize, nullptr};
+extern const Operator QUANTIZE = {SPARK_OP_QUANTIZE, ROWS, QUANT_FACT_NAMES, check_quantize, nullptr};
 extern const Operator AMAX = {SPARK_OP_AMAX, ROWS, QUANT_FACT_NAMES, check_amax, nullptr};
 
 } // namespace spark

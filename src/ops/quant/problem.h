@@ -19,6 +19,15 @@ enum QuantFact : uint32_t { QUANT_N, QUANT_ROWS, QUANT_X_ALIGN, QUANT_Y_ALIGN, Q
 constexpr const char* QUANT_FACT_NAMES[] = {"n", "rows", "x_align", "y_align"};
 static_assert(std::size(QUANT_FACT_NAMES) == QUANT_FACTS);
 
+// The same rows; scale: of each block of a row, `step` scales apart. amax: of all, or 0; quantize alone reads it.
+struct Scaled {
+    RowTensor x, y, scale;
+    spark_devptr amax;
+    int64_t step, n, rows1, rows0;
+    float amax_floor;
+    bool whole_rows; // a scale belongs to a row
+};
+
 // y[r1, r0] = amax of row (r1, r0) of x, of n elements; y is packed. all: of all of them, or 0.
 struct Amax {
     RowTensor x;
@@ -27,6 +36,7 @@ struct Amax {
 };
 
 spark_status check_dequantize(const Bound& bound, Work& work, Report& report);
+spark_status check_quantize(const Bound& bound, Work& work, Report& report);
 spark_status check_amax(const Bound& bound, Work& work, Report& report);
 
 } // namespace spark

@@ -185,7 +185,7 @@ void add_scales(Case& c, const Shape& s, Scales scales, Random& random) {
     quant.scale_dtype = SPARK_DTYPE_F32;
     quant.scale_bytes = static_cast<uint64_t>(view.span()) * sizeof(float);
     const size_t address = offsetof(spark_tensor, quant) + offsetof(spark_quant, scale);
-    const Operand added = c.add_bare(codes.field + ".scale", codes.args_offset + address, view);
+    const Operand added = c.add_array(codes.field + ".scale", codes.args_offset + address, view, 0, false);
     for (int64_t i = 0; i < view.count(); ++i) {
         const double power = std::ldexp(1, static_cast<int>(random.between(-5, 2)));
         const double sign = random.chance(0.1) ? -1 : 1;

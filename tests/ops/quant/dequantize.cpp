@@ -4,7 +4,7 @@
 // oracle: there is one right result, bit for bit, but for the bits of a NaN.
 #include "ref/dequantize.h"
 
-#include "ops/families.h"
+#include "ops/quant/scaled.h"
 
 #include <algorithm>
 #include <cmath>
@@ -152,11 +152,15 @@ void named(std::vector<Entry>& out) {
     for (const Shape& s : SHAPES) {
         entries(s, s.name, out);
     }
+    dequantize_scaled(out);
 }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
     Random r(seed, "dequantize." + name);
+    if (index % 2 != 0) {
+        return random_dequantize_scaled(r, name);
+    }
     Shape s;
     s.rows1 = r.chance(0.3) ? r.between(2, 4) : 1;
     s.rows0 = r.between(1, 9);

@@ -804,6 +804,7 @@ pub const SPARK_OP_SOFTMAX: spark_op = 15;
 pub const SPARK_OP_CAST: spark_op = 16;
 pub const SPARK_OP_DEQUANTIZE: spark_op = 17;
 pub const SPARK_OP_AMAX: spark_op = 18;
+pub const SPARK_OP_QUANTIZE: spark_op = 19;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -814,6 +815,13 @@ pub const SPARK_ACTIVATION_RELU: spark_activation_kind = 4;
 pub const SPARK_ACTIVATION_RELU_SQUARED: spark_activation_kind = 5;
 pub const SPARK_ACTIVATION_FORCE32: spark_activation_kind = 2147483647;
 pub type spark_activation_kind = ::std::os::raw::c_uint;
+pub const SPARK_SCALE_RULE_USUAL: spark_scale_rule = 0;
+pub const SPARK_SCALE_RULE_FLOOR: spark_scale_rule = 1;
+pub const SPARK_SCALE_RULE_RCEIL: spark_scale_rule = 2;
+pub const SPARK_SCALE_RULE_EVEN: spark_scale_rule = 3;
+pub const SPARK_SCALE_RULE_FOUR_OVER_SIX: spark_scale_rule = 4;
+pub const SPARK_SCALE_RULE_FORCE32: spark_scale_rule = 2147483647;
+pub type spark_scale_rule = ::std::os::raw::c_uint;
 pub const SPARK_GEMM_GIVEN_ALPHA: spark_gemm_given = 1;
 pub const SPARK_GEMM_GIVEN_FORCE32: spark_gemm_given = 2147483647;
 pub type spark_gemm_given = ::std::os::raw::c_uint;
@@ -1296,6 +1304,33 @@ extern "C" {
     pub fn spark_amax(
         ctx: *mut spark_context,
         args: *const spark_amax_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_quantize_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub y: spark_tensor,
+    pub amax: spark_tensor,
+    pub amax_floor: f32,
+    pub rule: u32,
+}
+impl Default for spark_quantize_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_quantize(
+        ctx: *mut spark_context,
+        args: *const spark_quantize_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

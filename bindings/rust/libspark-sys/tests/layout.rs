@@ -443,6 +443,18 @@ fn spark_amax_args_layout() {
 }
 
 #[test]
+fn spark_quantize_args_layout() {
+    layout!(spark_quantize_args, 800,
+        hdr 0, 24;
+        x 24, 256;
+        y 280, 256;
+        amax 536, 256;
+        amax_floor 792, 4;
+        rule 796, 4;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -579,6 +591,7 @@ fn values() {
     assert_eq!(SPARK_OP_CAST, 16);
     assert_eq!(SPARK_OP_DEQUANTIZE, 17);
     assert_eq!(SPARK_OP_AMAX, 18);
+    assert_eq!(SPARK_OP_QUANTIZE, 19);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);
@@ -587,6 +600,12 @@ fn values() {
     assert_eq!(SPARK_ACTIVATION_RELU, 4);
     assert_eq!(SPARK_ACTIVATION_RELU_SQUARED, 5);
     assert_eq!(SPARK_ACTIVATION_FORCE32, 2147483647);
+    assert_eq!(SPARK_SCALE_RULE_USUAL, 0);
+    assert_eq!(SPARK_SCALE_RULE_FLOOR, 1);
+    assert_eq!(SPARK_SCALE_RULE_RCEIL, 2);
+    assert_eq!(SPARK_SCALE_RULE_EVEN, 3);
+    assert_eq!(SPARK_SCALE_RULE_FOUR_OVER_SIX, 4);
+    assert_eq!(SPARK_SCALE_RULE_FORCE32, 2147483647);
     assert_eq!(SPARK_GEMM_GIVEN_ALPHA, 1);
     assert_eq!(SPARK_GEMM_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_ATTENTION_CAUSAL, 256);

@@ -21,7 +21,7 @@ pub use gemm::Gemm;
 pub use kv::KvAppend;
 pub use norm::{L2norm, Layernorm, Rmsnorm};
 pub use pointwise::{Activation, ActivationKind, Add, Glu};
-pub use quant::{Amax, Dequantize};
+pub use quant::{Amax, Dequantize, Quantize, ScaleRule};
 pub use rope::Rope;
 pub use sampling::Sample;
 pub use softmax::Softmax;
@@ -44,4 +44,5 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("cast", 16),
     ("dequantize", 17),
     ("amax", 18),
+    ("quantize", 19),
 ];

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of quantize: from a row of quantize.inc (or a random one) to arguments, memory and right results.
+// Called by spark-check through families.cpp; results come from tests/ref. There is one right result, bit for bit, but
+// for the bits of a scale that is NaN.
+#include "ref/quantize.h"
+
+#include "ops/quant/scaled.h"
+#include "ref/amax.h"
+
+#include <cmath>
+#include <cstddef>
+
+namespace check {
+namespace {
+
+struct Shape {
+    const char* name = "";
+    int64_t rows1 = 1, rows0 = 1, n = 1;
+    int64_t x_pad = 0, x_pad1 = 0, y_pad = 0, y_pad1 = 0; // elements between rows, and after each group of rows0 rows
+    int64_t x_misalign = 0, y_misalign = 0;               // elements off the 16-byte boundary
+    bool scale_columns = false;
+    int64_t scale_pad = 0;
+    unsigned forms = ALL_FORMS, types = ALL;
+    float amax_floor = 0;
+    bool given = false; // the scale, of TENSOR
+    float scale = 1;
+    bool ties = false, any_bits = false; // numbers between two of E4M3 under that scale; random bits
+    Special special = Special::none;
+    Tier tier = Tier::quick;
+};
+
+const Shape SHAPES[] = {
+#include "ops/quant/quantize.inc"
+};
+
+void fill_x(Case& c, const Shape& s, Random& random) {
+    const Operand& x = c.operands[0];
+    fill(c, x, random);
+    for (int64_t i = 0; i < x.view.count(); ++i) {
+        if (s.any_bits) {
+            ref::store_bits(x.view.type, random.next() & (ref::size_of(x.view.type) == 2 ? 0xffffu : 0xffffffffu),
+                            c.element(x, i));
+        } else if (s.ties) {
+            const auto code = static_cast<uint8_t>(random.below(0x7e));
+            const double middle = (ref::of_e4m3(code) + ref::of_e4m3(code + 1)) / 2;
+            ref::store(x.view.type, middle * static_cast<double>(s.scale) * (random.chance(0.5) ? 1 : -1),
+                       c.element(x, i));
+        }
+    }
+    for (int64_t row = 0; row < s.rows1 * s.rows0; row += 2) {
+        make_special(c, x, s.special, row, s.n, random);
+    }
+}
+
+// What quantize makes of x: numbers and scales, row-major.
+struct Results {
+    std::vector<uint8_t> y;
+    std::vector<double> scales;
+};
+
+Results results_of(const Shape& s, const Scales& place, Forms form, std::span<const double> x) {
+    Results out{std::vector<uint8_t>(x.size()), std::vector<double>(static_cast<size_t>(view_of(place, form).count()))};
+    for (size_t first = 0, end; first < x.size(); first = end) {
+        const int64_t number = scale_number(place, form, static_cast<int64_t>(first));
+        for (end = first; end < x.size() && scale_number(place, form, static_cast<int64_t>(end)) == number;) {
+            ++end;
+        }
+        const std::span<const double> block = x.subspan(first, end - first);
+        double& scale = out.scales[static_cast<size_t>(number)];
+        scale =
+            s.given ? static_cast<double>(s.scale) : ref::scale_of(ref::amax(block), static_cast<double>(s.amax_floor));
+        ref::quantize_block(block, scale, std::span(out.y).subspan(first, end - first));
+    }
+    return out;
+}
+
+Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, uint64_t seed) {
+    using Args = spark_quantize_args;
+    Case c = make_case<Args>("quantize", name, SPARK_OP_QUANTIZE);
+    Random random(seed, name);
+    const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad};
+    const View scales = view_of(place, form);
+    c.add("x", offsetof(Args, x), rows_view(type, s.rows1, s.rows0, s.n, s.x_pad, s.x_pad1),
+          static_cast<size_t>(16 + s.x_misalign * static_cast<int64_t>(ref::size_of(type))), false);
+    c.add("y", offsetof(Args, y), rows_view(ref::Type::u8, s.rows1, s.rows0, s.n, s.y_pad, s.y_pad1),
+          static_cast<size_t>(16 + s.y_misalign), true);
+    describe(c.as<Args>().y, form, scales);
+    c.add_array("y.quant.scale", offsetof(Args, y.quant.scale), scales, 4, !s.given);
+    c.as<Args>().amax_floor = s.amax_floor;
+    fill_x(c, s, random);
+    const std::vector<double> x = c.values(c.operands[0]);
+    Results right = results_of(s, place, form, x);
+    if (s.given) {
+        ref::store(ref::Type::f32, static_cast<double>(s.scale), c.element(c.operands[2], 0));
+    } else if (form == TENSOR) {
+        c.add("amax", offsetof(Args, amax), packed(ref::Type::f32, {1}), 4, false);
+        ref::store(ref::Type::f32, ref::amax(x), c.element(c.operands[3], 0));
+    }
+    c.exact = true;
+    c.large = s.tier == Tier::card;
+    c.note = std::string("E4M3, a scale for each ") + name_of(form) + ", rows " + std::to_string(s.rows1) + "x" +
+             std::to_string(s.rows0) + ", N " + std::to_string(s.n);
+    c.expect = [right = std::move(right), empty = x.empty()](size_t operand, const std::string&) {
+        std::vector<Allowed> out;
+        if (operand == 1) {
+            for (uint8_t bits : right.y) {
+                out.push_back({Allowed::bits, 0, 0, bits});
+            }
+        } else {
+            for (double scale : right.scales) {
+                out.push_back(empty ? Allowed{Allowed::unchanged} : exactly(ref::Type::f32, scale));
+            }
+        }
+        return out;
+    };
+    return c;
+}
+
+Entry entry(const Shape& s, Forms form, ref::Type type, const std::string& name) {
+    return {"quantize", name, s.tier, [=](uint64_t seed) { return build(s, form, type, name, seed); }};
+}
+
+void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
+    for (Forms form : forms_of(s.forms)) {
+        for (ref::Type type : types_of(s.types)) {
+            out.push_back(entry(s, form, type, name + "." + name_of(form) + "." + ref::name_of(type)));
+        }
+    }
+}
+
+void named(std::vector<Entry>& out) {
+    for (const Shape& s : SHAPES) {
+        entries(s, s.name, out);
+    }
+}
+
+Entry random(uint64_t seed, int64_t index) {
+    const std::string name = "random_" + std::to_string(index);
+    Random r(seed, "quantize." + name);
+    Shape s;
+    s.rows1 = r.chance(0.3) ? r.between(2, 3) : 1;
+    s.rows0 = r.between(1, 6);
+    s.n = r.chance(0.5) ? 4 * r.between(1, 160) : r.between(1, 600);
+    s.x_pad = r.chance(0.3) ? r.pick<int64_t>({1, 4, 8, 32}) : 0;
+    s.x_pad1 = r.chance(0.3) ? r.pick<int64_t>({1, 8, 64}) : 0;
+    s.y_pad = r.chance(0.3) ? r.pick<int64_t>({1, 4, 16}) : 0;
+    s.x_misalign = r.chance(0.2) ? r.between(1, 7) : 0;
+    s.y_misalign = r.chance(0.2) ? r.between(1, 7) : 0;
+    s.scale_columns = r.chance(0.3);
+    s.amax_floor = r.chance(0.3) ? 1e-4f : 0;
+    s.special = static_cast<Special>(r.between(0, static_cast<int64_t>(Special::huge_row)));
+    s.any_bits = r.chance(0.1);
+    const Forms form = r.pick(forms_of(ALL_FORMS));
+    s.given = form == TENSOR && r.chance(0.3);
+    s.scale = static_cast<float>(r.normal());
+    return entry(s, form, r.pick(types_of(ALL)), name);
+}
+
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
+    if (dims.size() == 2) {
+        entries({.rows0 = dims[0], .n = dims[1]}, dims_name(dims), out);
+    }
+}
+
+} // namespace
+
+extern const Family QUANTIZE{"quantize", named, random, sized, "rows,N"};
+
+} // namespace check

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors with scales beside them, and the cases of dequantize that read such. The definition rounds once, and so does
+// the oracle: there is one right result, bit for bit, but for the bits of a NaN.
+#include "ops/quant/scaled.h"
+
+#include "ref/quantize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace check {
+
+std::vector<Forms> forms_of(unsigned mask) {
+    std::vector<Forms> forms;
+    for (Forms form : {TENSOR, ROW, B128}) {
+        if (mask & form) {
+            forms.push_back(form);
+        }
+    }
+    return forms;
+}
+
+const char* name_of(Forms form) { return form == TENSOR ? "tensor" : form == ROW ? "row" : "1x128"; }
+
+int64_t block_of(Forms form, int64_t n) { return form == B128 ? 128 : std::max<int64_t>(n, 1); }
+
+View view_of(const Scales& s, Forms form) {
+    if (form == TENSOR) {
+        return packed(ref::Type::f32, {1});
+    }
+    const int64_t block = block_of(form, s.n), blocks = (s.n + block - 1) / block;
+    if (!s.columns) {
+        return rows_view(ref::Type::f32, s.rows1, s.rows0, blocks, s.pad, 0);
+    }
+    View view{ref::Type::f32, {s.rows1, s.rows0, blocks}, {s.rows0 * blocks + s.pad, 1, s.rows0}};
+    if (s.rows1 == 1) {
+        view.shape.erase(view.shape.begin());
+        view.stride.erase(view.stride.begin());
+    }
+    return view;
+}
+
+int64_t scale_number(const Scales& s, Forms form, int64_t index) {
+    if (form == TENSOR) {
+        return 0;
+    }
+    const int64_t block = block_of(form, s.n), blocks = (s.n + block - 1) / block;
+    return index / s.n * blocks + index % s.n / block;
+}
+
+void describe(spark_tensor& tensor, Forms form, const View& scales) {
+    tensor.dtype = SPARK_DTYPE_E4M3;
+    tensor.quant.scheme = form == TENSOR ? SPARK_QUANT_PER_TENSOR
+                          : form == ROW  ? SPARK_QUANT_PER_ROW
+                                         : SPARK_QUANT_BLOCK;
+    tensor.quant.scale_dtype = SPARK_DTYPE_F32;
+    tensor.quant.scale_bytes = static_cast<uint64_t>(scales.span()) * sizeof(float);
+    for (uint32_t d = 0; d < tensor.ndim && form != TENSOR; ++d) {
+        tensor.quant.scale_stride[d] = scales.stride[d];
+        tensor.quant.block[d] = form == ROW ? 0 : d + 1 < tensor.ndim ? 1 : 128;
+    }
+}
+
+namespace {
+
+enum class Strange { none, nan, inf, zero, subnormal, huge, midpoint };
+
+struct Shape {
+    const char* name = "";
+    int64_t rows1 = 1, rows0 = 1, n = 1;
+    int64_t x_pad = 0, y_pad = 0;           // elements between rows
+    int64_t x_misalign = 0, y_misalign = 0; // elements off the 16-byte boundary
+    bool scale_columns = false;
+    int64_t scale_pad = 0;
+    Strange strange = Strange::none; // half of the scales
+    unsigned forms = ALL_FORMS, types = ALL;
+    Tier tier = Tier::quick;
+};
+
+const Shape SHAPES[] = {
+#include "ops/quant/dequantize_scaled.inc"
+};
+
+// midpoint: a number of E4M3 times the scale is just beside a midpoint of bf16, which FP32 cannot tell from it.
+double scale_for(Strange strange, Random& random) {
+    const double sign = random.chance(0.5) ? 1 : -1;
+    switch (strange) {
+    case Strange::nan: return std::nan("");
+    case Strange::inf: return sign * std::numeric_limits<double>::infinity();
+    case Strange::zero: return sign * 0.0;
+    case Strange::subnormal: return sign * std::ldexp(random.unit(), -127 - static_cast<int>(random.below(20)));
+    case Strange::huge: return sign * std::ldexp(1 + random.unit(), static_cast<int>(random.between(110, 127)));
+    case Strange::midpoint: {
+        const double middle = 1 + static_cast<double>(2 * random.below(128) + 1) * 0x1p-8;
+        return sign * middle / (static_cast<double>(random.between(9, 15)) / 8);
+    }
+    default: return random.normal();
+    }
+}
+
+Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, uint64_t seed) {
+    using Args = spark_dequantize_args;
+    Case c = make_case<Args>("dequantize", name, SPARK_OP_DEQUANTIZE);
+    Random random(seed, name);
+    const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad};
+    const View scales = view_of(place, form);
+    c.add("x", offsetof(Args, x), rows_view(ref::Type::u8, s.rows1, s.rows0, s.n, s.x_pad, 0),
+          static_cast<size_t>(16 + s.x_misalign), false);
+    describe(c.as<Args>().x, form, scales);
+    c.add("y", offsetof(Args, y), rows_view(type, s.rows1, s.rows0, s.n, s.y_pad, 0),
+          static_cast<size_t>(16 + s.y_misalign * static_cast<int64_t>(ref::size_of(type))), true);
+    c.add_array("x.quant.scale", offsetof(Args, x.quant.scale), scales, 4, false);
+    for (int64_t i = 0; i < scales.count(); ++i) {
+        ref::store(ref::Type::f32, scale_for(random.chance(0.5) ? s.strange : Strange::none, random),
+                   c.element(c.operands[2], i));
+    }
+    const std::vector<double> factors = c.values(c.operands[2]);
+    std::vector<double> exact;
+    for (int64_t i = 0; i < c.operands[0].view.count(); ++i) {
+        const auto bits = static_cast<uint8_t>(random.next());
+        *c.element(c.operands[0], i) = bits;
+        exact.push_back(ref::of_e4m3(bits) * factors[static_cast<size_t>(scale_number(place, form, i))]);
+    }
+    c.exact = true;
+    c.large = s.tier == Tier::card;
+    c.note = std::string("E4M3, a scale for each ") + name_of(form) + ", rows " + std::to_string(s.rows1) + "x" +
+             std::to_string(s.rows0) + ", N " + std::to_string(s.n);
+    c.expect = [exact = std::move(exact), type](size_t, const std::string&) {
+        std::vector<Allowed> out;
+        for (double value : exact) {
+            out.push_back(exactly(type, value));
+        }
+        return out;
+    };
+    return c;
+}
+
+Entry entry(const Shape& s, Forms form, ref::Type type, const std::string& name) {
+    return {"dequantize", name, s.tier, [=](uint64_t seed) { return build(s, form, type, name, seed); }};
+}
+
+} // namespace
+
+void dequantize_scaled(std::vector<Entry>& out) {
+    for (const Shape& s : SHAPES) {
+        for (Forms form : forms_of(s.forms)) {
+            for (ref::Type type : types_of(s.types)) {
+                out.push_back(entry(s, form, type,
+                                    std::string("e4m3_") + s.name + "." + name_of(form) + "." + ref::name_of(type)));
+            }
+        }
+    }
+}
+
+Entry random_dequantize_scaled(Random& r, const std::string& name) {
+    Shape s;
+    s.rows1 = r.chance(0.3) ? r.between(2, 3) : 1;
+    s.rows0 = r.between(1, 6);
+    s.n = r.chance(0.5) ? 4 * r.between(1, 160) : r.between(1, 600);
+    s.x_pad = r.chance(0.3) ? r.pick<int64_t>({1, 4, 16}) : 0;
+    s.y_pad = r.chance(0.3) ? r.pick<int64_t>({1, 4, 16}) : 0;
+    s.x_misalign = r.chance(0.2) ? r.between(1, 15) : 0;
+    s.y_misalign = r.chance(0.2) ? r.between(1, 7) : 0;
+    s.scale_columns = r.chance(0.3);
+    s.scale_pad = s.rows1 == 1 && r.chance(0.3) ? r.between(1, 5) : 0;
+    s.strange = static_cast<Strange>(r.between(0, static_cast<int64_t>(Strange::midpoint)));
+    const Forms form = r.pick(forms_of(ALL_FORMS));
+    return entry(s, form, r.pick(types_of(ALL)), name);
+}
+
+} // namespace check

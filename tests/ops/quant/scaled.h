@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cases of quantize and of its inverse share: forms of a tensor with scales beside it, where the scales stand,
+// and the inverse's own cases.
+#pragma once
+
+#include "check/random.h"
+#include "ops/families.h"
+
+namespace check {
+
+enum Forms : unsigned { TENSOR = 1, ROW = 2, B128 = 4, ALL_FORMS = 7 };
+std::vector<Forms> forms_of(unsigned mask);
+const char* name_of(Forms form);
+
+// Elements of a row that share a scale.
+int64_t block_of(Forms form, int64_t n);
+
+// rows1 x rows0 rows of scales of n elements; columns: those of a column are neighbours; pad: scales between rows.
+struct Scales {
+    int64_t rows1 = 1, rows0 = 1, n = 1;
+    bool columns = false;
+    int64_t pad = 0;
+};
+View view_of(const Scales& s, Forms form);
+
+// The number of the scale that element `index`, row-major, of such rows has, row-major.
+int64_t scale_number(const Scales& s, Forms form, int64_t index);
+
+// What `tensor`, E4M3, says of its scales, but for their address.
+void describe(spark_tensor& tensor, Forms form, const View& scales);
+
+void dequantize_scaled(std::vector<Entry>& out);
+Entry random_dequantize_scaled(Random& r, const std::string& name);
+
+} // namespace check

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Oracle of quantize, and of its inverse: one block of numbers that share a scale, from the definition. Where the
+// definition names an operation of FP32, that operation is done in double precision and rounded once to F32.
+//   scale = max(amax, amax_floor) / 448;  q = sat(x / scale), x / infinity where the scale is 0;  y = scale * q
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace ref {
+
+// The nearest number of E4M3, ties to the even one; beyond 448, and infinity, 448; 0x7f for NaN. And the reverse.
+uint8_t to_e4m3(double x);
+double of_e4m3(uint8_t bits);
+
+double scale_of(double amax, double amax_floor);
+void quantize_block(std::span<const double> x, double scale, std::span<uint8_t> y);
+
+} // namespace ref
