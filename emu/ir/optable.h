@@ -24,6 +24,7 @@ struct OperandSpec {
         members
     } shape = one;
     enum Where : uint8_t { named, shared, global, generic } where = named; // of an address; named: as the modifiers say
+    bool is_policy() const { return optional && type == "b64"; }           // is there if and only if .L2::cache_hint is
     bool coordinates = false;                                              // of an address
     unsigned count = 1;                                                    // of fixed
     std::string_view type;                                                 // "T" "U" "V" "W" or a name
