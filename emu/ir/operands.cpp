@@ -125,7 +125,8 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
             return immediate(constant, need, to);
         const Variable* var = find_var(from.id);
         if (var && !spec.dst) return symbol(from, *var, need, to);
-        if (const uint64_t function = calls_.address(from.id); function && need == Type::u64 && !spec.dst) {
+        const bool wide = bytes_of(need) == 8 && !is_float(need);
+        if (const uint64_t function = calls_.address(from.id); function && wide && !spec.dst) {
             to.kind = emu::Operand::symbol;
             to.type = need;
             to.slot = constant(function, 2);
