@@ -19,20 +19,30 @@ bool congruent(const View& a, const View& b) {
     return true;
 }
 
-// The scales of a tensor as one: bytes without gaps.
-View scales_of(const View& v) {
-    View scales{};
-    scales.ndim = 1, scales.elem_bits = 8;
-    scales.stride[0] = 1, scales.shape[0] = static_cast<int64_t>(v.quant.scale_bytes);
-    scales.data = v.quant.scale, scales.bytes = v.quant.scale_bytes;
-    return scales;
-}
-
-bool has_scales(const View& v) { return v.quant.form != nullptr && v.quant.scale != 0 && v.quant.scale_bytes != 0; }
-
 bool in_memory(const View& v) { return v.present && v.bytes != 0 && v.data != 0; }
 
 } // namespace
+
+View memory_of_scales(const View& v) {
+    View scales{};
+    if (v.quant.form == nullptr || v.quant.scale == 0) return scales;
+    scales.present = true;
+    scales.ndim = 1, scales.elem_bits = 8;
+    scales.data = v.quant.scale, scales.bytes = v.quant.scale_bytes;
+    scales.shape[0] = scales.count = static_cast<int64_t>(scales.bytes);
+    scales.stride[0] = 1;
+    return scales;
+}
+
+static spark_status apart_from_scales(const Bound& bound, uint32_t o, uint32_t i, Report& report) {
+    const View &out = bound.view[o], scales = memory_of_scales(bound.view[i]);
+    if (scales.bytes == 0 || disjoint(out, scales)) return SPARK_OK;
+    std::span<const spark_field> fields = bound.spec->fields;
+    return report.fail_field(SPARK_ERR_INVALID_OVERLAP, o,
+                             "%s at 0x%llx (%llu bytes) overlaps %s.quant.scale at 0x%llx (%llu bytes); it must not",
+                             fields[o].name, ull(out.data), ull(out.bytes), fields[i].name, ull(scales.data),
+                             ull(scales.bytes));
+}
 
 spark_status check_overlaps(const Bound& bound, Report& report) {
     std::span<const spark_field> fields = bound.spec->fields;
@@ -42,12 +52,8 @@ spark_status check_overlaps(const Bound& bound, Report& report) {
         for (uint32_t i = 0; i < fields.size(); ++i) {
             const View& other = bound.view[i];
             const bool earlier_output = (fields[i].flags & SPARK_FIELD_OUT) != 0 && i < o;
-            if (in_memory(other) && has_scales(other) && !disjoint(out, scales_of(other))) {
-                return report.fail_field(SPARK_ERR_INVALID_OVERLAP, o,
-                                         "%s at 0x%llx (%llu bytes) overlaps %s.quant.scale at 0x%llx (%llu bytes); "
-                                         "it must not",
-                                         fields[o].name, ull(out.data), ull(out.bytes), fields[i].name,
-                                         ull(other.quant.scale), ull(other.quant.scale_bytes));
+            if (in_memory(other) && other.quant.form != nullptr) {
+                if (spark_status s = apart_from_scales(bound, o, i, report)) return s;
             }
             if (i == o || earlier_output || !in_memory(other) || disjoint(out, other)) continue;
             const bool alias = may_alias(fields[o], i);

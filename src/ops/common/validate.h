@@ -68,6 +68,9 @@ spark_status check_overlaps(const Bound& bound, Report& report);
 // layouts that it cannot prove apart.
 bool disjoint(const View& a, const View& b);
 
+// Where the scales of a present tensor stand, as one of bytes without gaps: bytes is 0 if there are none.
+View memory_of_scales(const View& v);
+
 // The first dimension, in order of stride, that does not step over all that the smaller ones reach (elements from
 // the start, in `reach`); v.ndim if no two elements can coincide.
 uint32_t overlapping_dim(const View& v, int64_t& reach);
