@@ -158,7 +158,10 @@ std::string address(const OperandSpec& spec, const Form& form, Registers& regist
 }
 
 std::string constant(const OpRow& row) {
-    if (row.mnemonic == "discard" || row.mnemonic == "applypriority") return "128";
+    const bool edits = row.grammar.starts_with("^replace"); // of a tensor map: a place, or a value
+    if (edits) return "0";
+    for (const char* of_line_or_map : {"discard", "applypriority", "tensormap", "fence"})
+        if (row.mnemonic == of_line_or_map) return "128";
     if (row.mnemonic == "setmaxnreg") return "40";
     if (row.mnemonic == "pmevent") return "3";
     return "16";
