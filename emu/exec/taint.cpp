@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Undefined registers, lane by lane. Only runs while some register is undefined; reports where such a value is used for
 // an address, a predicate that decides something, a store or a matrix product.
+#include "peers.h"
 #include "run.h"
 
 namespace emu {
@@ -69,7 +70,8 @@ void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const ui
         for (unsigned i = 0; i < vec; i++) {
             uint64_t a = addr[l] + uint64_t(i) * bytes;
             bool is_shared = shared || a < WINDOW_BYTES; // a generic address of shared memory has lost its window
-            bool good = is_shared ? w.cta->shared_is_defined(uint32_t(a), bytes) : memory.is_defined(a, bytes);
+            bool good = is_shared ? block_of(*w.own, a)->shared_is_defined(uint32_t(a % PEER_BYTES), bytes)
+                                  : memory.is_defined(a, bytes);
             if (!good) w.set_undefined(in.r[i], 1u << l);
         }
     }

@@ -63,6 +63,7 @@ private:
     uint32_t find_label(std::string_view name, bool& found) const;
     void resolve_labels();
     void place_dynamic_shared();
+    void check_cluster();
     void finish_info();
     // decode.cpp
     struct Choice { // what a spelling may mean
@@ -77,7 +78,7 @@ private:
     const Choice& choices(const std::string& opcode);
     const Choice::Row* choose_row(const Choice& choice, const text::Instruction& in);
     bool resembles(const text::Operand& from, const OperandSpec& spec) const;
-    bool allowed(const OpRow& row);
+    bool allowed(const OpRow& row, const Form& form);
     bool decode(const text::Instruction& in, const Choice::Row& choice, Inst& inst, InstInfo& info);
     void flatten(const Operand& o, const OperandSpec& spec, Inst& inst, Extra& all, InstInfo& info);
     void push(const Operand& o, const OperandSpec& spec, Extra& all, InstInfo& info);

@@ -72,11 +72,14 @@ const Builder::Choice::Row* Builder::choose_row(const Choice& choice, const text
     return nullptr;
 }
 
-bool Builder::allowed(const OpRow& row) {
-    if (ast_.version < unsigned(row.ptx_min))
-        return refuse("needs .version " + std::to_string(row.ptx_min / 10) + "." + std::to_string(row.ptx_min % 10));
-    if (target_ < unsigned(row.target_min))
-        return refuse("needs .target sm_" + std::to_string(row.target_min) + " or later");
+bool Builder::allowed(const OpRow& row, const Form& form) {
+    constexpr int CLUSTER_PTX = 78, CLUSTER_TARGET = 90; // of every address of another block
+    const bool cluster = form.space == Space::cluster;
+    const int version = std::max(row.ptx_min, cluster ? CLUSTER_PTX : 0);
+    const int target = std::max(row.target_min, cluster ? CLUSTER_TARGET : 0);
+    if (ast_.version < unsigned(version))
+        return refuse("needs .version " + std::to_string(version / 10) + "." + std::to_string(version % 10));
+    if (target_ < unsigned(target)) return refuse("needs .target sm_" + std::to_string(target) + " or later");
     if (row.is(trait::specific) && ast_.target.back() != 'a' && ast_.target.back() != 'f')
         return refuse("needs a target of one architecture or family, such as sm_" + std::to_string(row.target_min) +
                       "f");
@@ -129,7 +132,7 @@ bool Builder::decode(const text::Instruction& in, const Choice::Row& choice, Ins
     form.more = &all;
     form.chip = unsigned(module_.device->cc_major);
     read_modifiers(row, form);
-    if (!allowed(row) || !operands(in, row, form)) return false;
+    if (!allowed(row, form) || !operands(in, row, form)) return false;
     const auto specs = operand_specs(row);
     for (size_t i = 0; i < form.operands.size(); i++) flatten(form.operands[i], specs[i], inst, all, info);
     for (auto o = form.operands.rbegin(); o != form.operands.rend(); ++o)
