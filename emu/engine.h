@@ -46,6 +46,9 @@ inline uint32_t blocks_per_sm(const DeviceProfile& card, uint32_t threads, uint6
     return uint32_t(
         std::min({uint64_t(card.max_ctas_per_sm), uint64_t(card.max_warps_per_sm / ((threads + 31) / 32)), by_smem}));
 }
+// The most blocks of a cluster: on every card, and on this one if the kernel says that it may depend on it.
+constexpr uint32_t PORTABLE_CLUSTER = 8;
+inline uint32_t largest_cluster(const DeviceProfile& card) { return card.cc_major < 12 ? 16 : PORTABLE_CLUSTER; }
 const DeviceProfile* find_profile(std::string_view key); // nullptr: no such profile
 std::vector<const DeviceProfile*> all_profiles();
 
@@ -110,8 +113,11 @@ struct KernelInfo {
     std::vector<ParamInfo> params;
     uint32_t param_bytes = 0;
     uint32_t static_smem = 0;
-    uint32_t max_threads = 1024; // from .maxntid / .reqntid
-    uint32_t declared_regs = 0;  // widest live set is not computed; number of 32-bit virtual registers
+    uint32_t max_threads = 1024;    // from .maxntid / .reqntid
+    uint32_t declared_regs = 0;     // widest live set is not computed; number of 32-bit virtual registers
+    Dim3 required_cluster{0, 0, 0}; // from .reqnctapercluster; 0: none
+    uint32_t max_cluster = 0;       // from .maxclusterrank; 0: none
+    bool explicit_cluster = false;  // .explicitcluster
 };
 
 struct LoadResult {
@@ -132,6 +138,8 @@ struct LaunchRequest {
     uint32_t dynamic_smem = 0;
     const void* params = nullptr; // packed as the kernel's .param list says
     size_t param_bytes = 0;
+    Dim3 cluster;                  // blocks that see each other's shared memory; the grid's widths are multiples
+    bool explicit_cluster = false; // somebody said how large it is
 };
 struct LaunchResult {
     std::vector<Report> reports; // empty: the run was clean

@@ -34,6 +34,7 @@ constexpr uint64_t LOCAL_BYTES = 512u << 10;  // .local of a thread, as on a car
 constexpr uint64_t PARAMETER_BYTES = 32764;   // of a kernel, as on a card
 constexpr uint64_t ALIGNMENT = 65536;         // of a variable
 constexpr uint64_t BLOCK_THREADS = 1024;      // of .maxntid and .reqntid in each direction, and of a block
+constexpr uint64_t CLUSTER_BLOCKS = 16;       // of .reqnctapercluster: what the largest card has
 
 // --- a launch ---
 constexpr uint64_t LAUNCH_BYTES = 2ull << 30; // registers, shared and local memory of the blocks that run at once

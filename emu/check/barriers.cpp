@@ -26,12 +26,12 @@ bool Checker::barrier_arrive(Warp& w, unsigned id, bool sync, uint32_t threads) 
     }
     if (!use.warps) use.threads = threads, use.pc = w.pc, use.first_warp = uint8_t(w.index);
     use.warps |= bit;
-    order_.arrive(w.index, w.mask, w.live, id & 15, !sync);
+    order_.arrive(w.agent, w.mask, w.live, id & 15, !sync);
     return true;
 }
 
 bool Checker::barrier_release(Cta&, unsigned id, uint32_t sync_warps, uint32_t) {
-    order_.release(id & 15, sync_warps);
+    order_.release(cta_->rank, id & 15, sync_warps);
     barriers_[id & 15] = {};
     return true;
 }

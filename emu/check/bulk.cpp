@@ -32,9 +32,9 @@ bool Checker::in_proxy(const Record& r) const {
 
 bool Checker::no_proxy_fence(const Access& a, const Record& r) {
     std::string body = line("read ", a.agent(), a.lanes, a.warp.pc, a.address, a.span);
-    body += line("write", r.write_warp, r.write_lanes, r.write_pc, a.address, a.span);
+    body += line("write", r.write().agent, r.write_lanes, r.write_pc, a.address, a.span);
     body += "  a bulk copy reads what ordinary stores wrote: they need a fence.proxy.async in between\n";
-    report_raw(*cta_, "async", a.warp.pc, body + replay(launch_));
+    report_raw(*a.warp.own, "async", a.warp.pc, body + replay(launch_));
     return false;
 }
 
@@ -44,6 +44,6 @@ void Checker::bulk_land(Cta&, uint32_t address, uint32_t bytes) {
         each_record({cta_->warps[0], 1, at, 16, false, false, false}, at, 16, land);
 }
 
-void Checker::proxy_fence(Warp& w, uint32_t mask) { order_.fence_proxy(w.index, mask); }
+void Checker::proxy_fence(Warp& w, uint32_t mask) { order_.fence_proxy(w.agent, mask); }
 
 } // namespace emu

@@ -22,68 +22,76 @@ bool stores_equal(const Warp& w, const Inst& in, unsigned x, unsigned y) {
 
 namespace {
 bool is_collective(const Inst& in) { return in.flags & Inst::aligned; }
-uint32_t same_address(uint32_t mask, const uint32_t* addr, unsigned lane) {
-    uint32_t lanes = 0;
-    for (uint32_t m = mask; m; m &= m - 1)
-        if (addr[__builtin_ctz(m)] == addr[lane]) lanes |= m & -m;
-    return lanes;
-}
 } // namespace
 
-Observer* make_checker(Launch& launch) { return launch.options.check_race ? new Checker(launch) : nullptr; }
+Observer* make_checker(Launch& launch, Observer* first) {
+    return launch.options.check_race ? new Checker(launch, static_cast<const Checker*>(first)) : nullptr;
+}
 
 void Checker::cta_begin(Cta& cta) {
     cta_ = &cta;
-    order_.reset();
+    if (cta.rank == 0) order_.reset(unsigned(cta.cluster->blocks.size()));
+    agents_ = order_.agents();
     shadow_.reset(cta.shared_end);
     for (auto& use : barriers_) use = {};
     touched_ = false;
     acquired_ = 0;
+    visits_.assign(cta.cluster->blocks.size() > 1 ? cta.cluster->blocks.size() * WARPS : 0, {});
+    exits_.clear();
+    announced_ = 0;
+    ended_ = false;
 }
 
 // --- messages ---
 
-std::string Checker::line(const char* what, unsigned warp, uint32_t lanes, uint32_t pc, uint32_t address,
+std::string Checker::who(unsigned agent) const {
+    const std::string warp = "warp " + std::to_string(agent % WARPS);
+    return cta_->cluster->blocks.size() > 1 ? "block " + std::to_string(agent / WARPS) + " " + warp : warp;
+}
+
+std::string Checker::line(const char* what, unsigned agent, uint32_t lanes, uint32_t pc, uint32_t address,
                           unsigned span) const {
-    char text[96], who[48];
-    if (lanes & (lanes - 1)) std::snprintf(who, sizeof who, "warp %u lanes 0x%x", warp, lanes);
-    else std::snprintf(who, sizeof who, "warp %u lane %d", warp, __builtin_ctz(lanes));
-    std::snprintf(text, sizeof text, "   %s   shared 0x%x..0x%x\n", who, address, address + span - 1);
-    return std::string("  ") + what + "  " + where(*cta_->kernel, pc) + text;
+    char text[96], which[48];
+    if (lanes & (lanes - 1)) std::snprintf(which, sizeof which, "lanes 0x%x", lanes);
+    else std::snprintf(which, sizeof which, "lane %d", __builtin_ctz(lanes));
+    std::snprintf(text, sizeof text, " %s   shared 0x%x..0x%x", which, address, address + span - 1);
+    const bool foreign = agent / WARPS != cta_->rank;
+    return std::string("  ") + what + "  " + where(*cta_->kernel, pc) + "   " + who(agent) + text +
+           (foreign ? " of block " + std::to_string(cta_->rank) : "") + "\n";
 }
 
 bool Checker::race(const Access& a, const char* now, const char* then, const Event& e, uint32_t pc) {
     std::string body = line(now, a.agent(), a.lanes, a.warp.pc, a.address, a.span);
     body += line(then, e.agent, e.lanes, pc, a.address, a.span);
     if (e.agent != a.agent())
-        body += "  nothing orders them: warp " + std::to_string(a.agent()) + " has seen warp " +
-                std::to_string(e.agent) + " up to its moment " + std::to_string(order_.known(a.agent()).all[e.agent]) +
-                ", the earlier access came at " + std::to_string(e.moment) + "; " +
-                std::to_string(cta_->barrier_epoch) + " barriers of the block are complete\n";
+        body += "  nothing orders them: " + who(a.agent()) + " has seen " + who(e.agent) + " up to its moment " +
+                std::to_string(order_.known(a.agent()).all(e.agent)) + ", the earlier access came at " +
+                std::to_string(e.moment) + "; " + std::to_string(cta_->barrier_epoch) +
+                " barriers of the block are complete\n";
     else if (e.moment == 0) body += "  two lanes of one instruction write different values there\n";
     else
         body +=
             "  lanes of one warp are ordered by bar.warp.sync, or a barrier of the block, and there was none between\n";
-    report_raw(*cta_, "race", a.warp.pc, body + replay(launch_));
+    report_raw(*a.warp.own, "race", a.warp.pc, body + replay(launch_));
     return false;
 }
 
 bool Checker::in_flight(const Access& a, const Record& r, const char* now) {
     std::string body = line(now, a.agent(), a.lanes, a.warp.pc, a.address, a.span);
-    body += line("copy ", r.write_warp, r.write_lanes, r.write_pc, a.address, a.span);
+    body += line("copy ", r.write().agent, r.write_lanes, r.write_pc, a.address, a.span);
     body += r.flags & Record::bulk
                 ? "  the bulk copy is still in flight: nobody has seen the phase of its mbarrier complete\n"
                 : "  the asynchronous copy is still in flight: no wait_group of its thread covers it yet\n";
-    report_raw(*cta_, "async", a.warp.pc, body + replay(launch_));
+    report_raw(*a.warp.own, "async", a.warp.pc, body + replay(launch_));
     return false;
 }
 
 bool Checker::unpublished(const Access& a, const Record& r) {
     std::string body = line("read ", a.agent(), a.lanes, a.warp.pc, a.address, a.span);
-    body += line("copy ", r.write_warp, r.write_lanes, r.write_pc, a.address, a.span);
+    body += line("copy ", r.write().agent, r.write_lanes, r.write_pc, a.address, a.span);
     body += "  after a wait_group the bytes are visible to the thread that issued the copy; "
             "others need a barrier after that wait\n";
-    report_raw(*cta_, "async", a.warp.pc, body + replay(launch_));
+    report_raw(*a.warp.own, "async", a.warp.pc, body + replay(launch_));
     return false;
 }
 
@@ -92,7 +100,7 @@ bool Checker::unpublished(const Access& a, const Record& r) {
 // Is the event over for all lanes of the access? A lane that took part in it reads what it wrote itself.
 bool Checker::is_before(const Access& a, const Event& e, bool collective, bool reads) const {
     if (e.agent != a.agent()) return order_.before(e, a.agent(), a.lane());
-    if (e.moment <= order_.known(e.agent).all[e.agent]) return true;
+    if (e.moment <= order_.known(e.agent).all(e.agent)) return true;
     const bool own = !collective && !a.collective;
     if (own && reads && (e.lanes & a.lanes) == a.lanes) return true;
     if (!own && (e.lanes & a.lanes)) return false; // who took part in something collective counts for none of its bytes
@@ -105,7 +113,7 @@ bool Checker::check_entries(const Access& a, const Record& r, bool reads) {
     for (const Reads* q = &r.reads; q && q->warps; q = q->next ? &shadow_.more(q->next) : nullptr) {
         if ((reads && !q->wrote) || (q->strong && a.strong)) continue;
         for (uint32_t m = q->warps; m; m &= m - 1) {
-            const Event e{q->moment, q->lanes, uint8_t(__builtin_ctz(m))};
+            const Event e = q->event(unsigned(__builtin_ctz(m)));
             if (!is_before(a, e, false, reads))
                 return race(a,
                             reads      ? "read "
@@ -132,14 +140,14 @@ bool Checker::joins_entry(Record& r, const Reads& reads) {
 
 // Keeps what is not over for this access, and adds `reads`.
 void Checker::note(const Access& a, Record& r, Reads reads) {
-    Reads kept[2 * AGENTS];
+    Reads kept[2 * WARPS];
     unsigned count = 0;
     bool added = false;
     const bool by_read = reads.warps && !reads.wrote; // stands for earlier reads, but not for writes
     for (const Reads* q = &r.reads; q && q->warps; q = q->next ? &shadow_.more(q->next) : nullptr) {
         Reads left = *q;
         for (uint32_t m = q->warps; m; m &= m - 1)
-            if (!(q->wrote && by_read) && is_before(a, {q->moment, q->lanes, uint8_t(__builtin_ctz(m))}, false, false))
+            if (!(q->wrote && by_read) && is_before(a, q->event(unsigned(__builtin_ctz(m))), false, false))
                 left.warps &= ~(m & -m);
         if (!left.warps) continue;
         if (!added && left.like(reads) && (left.lanes == reads.lanes || left.warps == reads.warps)) {
@@ -148,7 +156,7 @@ void Checker::note(const Access& a, Record& r, Reads reads) {
             left.pc = reads.pc;
             added = true;
         }
-        if (count < 2 * AGENTS - 1) kept[count++] = left;
+        if (count < 2 * WARPS - 1) kept[count++] = left;
     }
     shadow_.forget_reads(r);
     if (!added && reads.warps) kept[count++] = reads;
@@ -172,8 +180,10 @@ bool Checker::read_record(const Access& a, Record& r) {
         return race(a, "read ", r.flags & Record::atomic ? "atomic" : "write", r.write(), r.write_pc);
     }
     if (!check_entries(a, r, true)) return false;
-    const Reads now{order_.now(a.agent()), 1u << a.agent(), a.lanes, a.warp.pc, 0, a.strong, false};
+    const Reads now{order_.now(a.agent()),    1u << a.warp.index, a.lanes, a.warp.pc, 0, a.strong, false,
+                    uint8_t(a.warp.own->rank)};
     if (!joins_entry(r, now)) note(a, r, now);
+    if (is_foreign(a.warp)) r.flags |= Record::foreign;
     return true;
 }
 
@@ -186,27 +196,31 @@ bool Checker::write_record(const Access& a, Record& r) {
         return race(a, now, r.flags & Record::atomic ? "atomic" : "write", r.write(), r.write_pc);
     if (!check_entries(a, r, false)) return false;
     if (!a.strong) shadow_.forget_reads(r);
-    else if (!over) note(a, r, Reads{r.write_moment, 1u << r.write_warp, r.write_lanes, r.write_pc, 0, true, true});
+    else if (!over)
+        note(a, r, {r.write_moment, 1u << r.write_warp, r.write_lanes, r.write_pc, 0, true, true, r.write_block});
     else if (r.reads.warps) note(a, r, Reads{});
     r.write_moment = order_.now(a.agent());
     r.write_lanes = a.lanes;
     r.write_pc = a.warp.pc;
-    r.write_warp = uint8_t(a.agent());
-    r.flags = uint8_t((r.flags & Record::object) | (a.strong ? Record::strong : 0) | (a.atomic ? Record::atomic : 0) |
-                      (a.collective ? Record::collective : 0));
+    r.write_warp = uint8_t(a.warp.index);
+    r.write_block = uint8_t(a.warp.own->rank);
+    const bool foreign = is_foreign(a.warp) || ((r.flags & Record::foreign) && has_foreign(r));
+    r.flags = uint8_t((a.strong ? Record::strong : 0) | (a.atomic ? Record::atomic : 0) |
+                      (a.collective ? Record::collective : 0) | (foreign ? Record::foreign : 0));
     return true;
 }
 
-// --- the everyday case: all is ordered, nothing in flight, nobody else reads meanwhile ---
+// --- the everyday case: within a block, all is ordered, nothing in flight, nobody else reads meanwhile ---
 
 struct Checker::Quick {
-    const std::array<Moment, AGENTS>& known;
+    static constexpr unsigned SLOW = Record::split | Record::in_flight | Record::collective | Record::foreign;
+    const Past::Warps& known;
     Moment now, least; // least: up to it every warp's accesses are known
     uint32_t pc, bit;
     uint8_t agent;
 
     bool read(Record& r, uint32_t lane, uint32_t lanes) const { // lane 0: no lane reads what it wrote itself
-        if (r.flags & (Record::split | Record::in_flight | Record::collective)) return false;
+        if (r.flags & SLOW) return false;
         if (r.write_moment > known[r.write_warp] && !(r.write_warp == agent && r.write_lanes == lane)) return false;
         Reads& q = r.reads;
         if (q.strong) return false;
@@ -219,7 +233,7 @@ struct Checker::Quick {
     }
     // By one lane; `strong`, flags of a strong access, also by lanes that have all written it last, as strongly.
     bool write(Record& r, uint32_t lanes, uint8_t strong) const {
-        if (r.flags & (Record::split | Record::in_flight | Record::collective)) return false;
+        if (r.flags & SLOW) return false;
         const bool mine = r.write_warp == agent && r.write_lanes == lanes;
         const bool alone = !(lanes & (lanes - 1)) || (strong && (r.flags & Record::strong));
         if (r.write_moment > known[r.write_warp] && !(mine && alone)) return false;
@@ -228,7 +242,7 @@ struct Checker::Quick {
         r.write_lanes = lanes;
         r.write_pc = pc;
         r.write_warp = agent;
-        r.flags = uint8_t((r.flags & Record::object) | strong);
+        r.flags = strong;
         r.reads.warps = 0;
         return true;
     }
@@ -241,9 +255,10 @@ private:
 };
 
 Checker::Quick Checker::quick(const Warp& w) const {
-    const auto& known = order_.known(w.index).all;
-    return {known, order_.now(w.index), *std::min_element(known.begin(), known.begin() + cta_->nwarps),
-            w.pc,  1u << w.index,       uint8_t(w.index)};
+    const HappensBefore::Agent& agent = agents_[w.agent];
+    const Past::Warps& known = agent.known.of(cta_->rank);
+    return {known, agent.now,     *std::min_element(known.begin(), known.begin() + cta_->nwarps),
+            w.pc,  1u << w.index, uint8_t(w.index)};
 }
 
 // --- instructions ---
@@ -257,6 +272,7 @@ void Checker::merge(uint32_t address, unsigned bytes) {
 }
 
 bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    if (is_foreign(w)) return foreign_read(w, mask, addr, bytes);
     const Inst& in = w.kernel->code[w.pc];
     const bool strong = in.order.strong(), collective = is_collective(in);
     const Quick q = quick(w);
@@ -270,7 +286,7 @@ bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
         if (!strong && bytes == 16 && q.read(shadow_.coarse(a), own, lanes)) continue;
         if (!strong && bytes == 4 && q.read(shadow_.word(a), own, lanes)) continue;
         auto read = [&](const Access& x, Record& r) {
-            objects_ |= (r.flags & Record::object) != 0;
+            objects_ |= r.object;
             return (!strong && q.read(r, own, lanes)) || read_record(x, r);
         };
         if (!each_record({w, lanes, a, bytes, strong, false, collective}, a, bytes, read)) return false;
@@ -280,6 +296,7 @@ bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
 }
 
 bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool meet, bool atomic) {
+    if (is_foreign(w)) return foreign_write(w, mask, addr, bytes, atomic);
     const Inst& in = w.kernel->code[w.pc];
     const bool strong = in.order.strong(), collective = is_collective(in);
     const uint8_t flags = uint8_t((strong ? Record::strong : 0) | (atomic ? Record::atomic : 0));
@@ -291,12 +308,12 @@ bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned b
         const uint32_t lanes = collective ? w.mask : meet ? same_address(m, addr, lane) : m & -m;
         m &= collective ? m - 1 : ~lanes;
         auto write = [&](const Access& x, Record& r) {
-            objects_ |= (r.flags & Record::object) != 0;
+            objects_ |= r.object;
             return (!collective && q.write(r, lanes, flags)) || write_record(x, r);
         };
         Record* const one = bytes == 16 ? &shadow_.coarse(a) : bytes == 4 ? &shadow_.word(a) : nullptr;
         if (one && !collective && q.write(*one, lanes, flags)) {
-            objects_ |= (one->flags & Record::object) != 0;
+            objects_ |= one->object;
             continue;
         }
         if (!each_record({w, lanes, a, bytes, strong, atomic, collective}, a, bytes, write)) return false;
@@ -323,16 +340,17 @@ bool Checker::shared_atomic(Warp& w, uint32_t mask, const uint32_t* addr, unsign
 
 void Checker::synchronise(Warp& w, uint32_t mask, const uint32_t* addr, bool reads, bool writes) {
     const Order order = w.kernel->code[w.pc].order;
-    const bool releases = writes && (order.releases() || order_.has_fenced(w.index));
+    const unsigned agent = w.agent;
+    const bool releases = writes && (order.releases() || agents_[agent].has_fenced), wide = is_wide(order);
     if (!releases && !objects_) return; // nothing to hand over
     for (uint32_t m = mask; m; m &= m - 1) {
         const unsigned lane = unsigned(__builtin_ctz(m));
-        const uint32_t name = addr[lane] & ~3u;
-        Record& r = shadow_.word(name);
-        if (reads && (r.flags & Record::object)) order_.read(w.index, lane, name, order.acquires());
-        if (writes && order_.write(w.index, lane, name, order.releases())) r.flags |= Record::object;
+        const uint32_t name = name_of(addr[lane] & ~3u);
+        Record& r = shadow_.word(addr[lane] & ~3u);
+        if (reads && r.object) order_.read(agent, lane, name, order.acquires(), wide);
+        if (writes && order_.write(agent, lane, name, order.releases(), wide)) r.object = true;
     }
-    if (writes && order.releases()) order_.step(w.index);
+    if (writes && order.releases()) order_.step(agent);
 }
 
 // Everyday stores are told apart by their low bits alone. Accesses are aligned, so that only equal addresses meet.
@@ -358,13 +376,13 @@ bool Checker::write_alike(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
             const unsigned y = unsigned(__builtin_ctz(rest));
             if (addr[x] != addr[y] || writes_the_same(x, y)) continue;
             return race(Access{w, 1u << y, addr[y], bytes, false, false, false}, "write", "write",
-                        Event{0, 1u << x, uint8_t(w.index)}, w.pc);
+                        Event{0, 1u << x, uint16_t(w.agent)}, w.pc);
         }
     }
     return true;
 }
 
-void Checker::warp_sync(Warp& w, uint32_t lanes) { order_.sync_lanes(w.index, lanes, w.live); }
+void Checker::warp_sync(Warp& w, uint32_t lanes) { order_.sync_lanes(w.agent, lanes, w.live); }
 
 bool Checker::async_issue(Warp& w, const AsyncCopy& copy) {
     auto same = [&](unsigned x, unsigned y) {
@@ -386,7 +404,7 @@ template <class F> void Checker::each_landed(uint32_t address, unsigned bytes, F
 
 // What an mbarrier tells was released when the copy was bound to it: the copy counts from its issue.
 void Checker::async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes, bool waited) {
-    const Moment now = order_.now(warp);
+    const Moment now = order_.now(cta_->rank * WARPS + warp);
     for (uint32_t m = mask; m; m &= m - 1)
         each_landed(dst[__builtin_ctz(m)], bytes, [&](Record& r) {
             r.flags = uint8_t((r.flags & ~Record::in_flight) | Record::copied);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The listener of one block. Made by make_checker for each host thread, told of every event by the executor,
-// reports through report_raw. Changes nothing of what it watches.
+// The listener of one block; those of a cluster share what orders its threads. Made by make_checker for each host
+// thread, told of every event by the executor, reports through report_raw. Changes nothing of what it watches.
 #pragma once
 
 #include <string>
@@ -17,8 +17,11 @@ bool stores_equal(const Warp& w, const Inst& in, unsigned x, unsigned y);
 
 class Checker final : public Observer {
 public:
-    explicit Checker(Launch& launch) : launch_(launch) {}
+    Checker(Launch& launch, const Checker* first)
+        : launch_(launch), shared_order_(first ? first->shared_order_ : std::make_shared<HappensBefore>()),
+          order_(*shared_order_) {}
     void cta_begin(Cta& cta) override;
+    bool cta_end(Cta& cta) override;
     bool shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) override;
     bool shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) override;
     bool shared_atomic(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) override;
@@ -36,8 +39,17 @@ public:
     void proxy_fence(Warp& w, uint32_t mask) override;
     void fence(Warp& w, uint32_t mask) override;
     bool global_access(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) override;
+    void lanes_exit(Warp& w, uint32_t mask) override;
+    void cluster_arrive(Warp& w, uint32_t lanes, bool release) override;
+    void cluster_complete() override { order_.cluster_complete(); }
+    void cluster_pass(Warp& w, uint32_t lanes) override;
 
 private:
+    uint32_t name_of(uint32_t address) const {
+        return cta_->rank * PEER_BYTES + address;
+    } // of a synchronisation object
+    static bool is_wide(Order order) { return order.scope != Scope::cta; }
+    bool is_foreign(const Warp& w) const { return w.own != cta_; }
     // One access of an instruction to one record: by a lane, or by several that do the same.
     struct Access {
         Warp& warp;
@@ -47,12 +59,13 @@ private:
         bool strong, atomic;
         bool collective; // ldmatrix, stmatrix: the bytes are other lanes' than the one that names the row
         unsigned lane() const { return unsigned(__builtin_ctz(lanes)); }
-        unsigned agent() const { return warp.index; }
+        unsigned agent() const { return warp.agent; }
     };
     struct Quick; // what the everyday case of one instruction is compared with
     Quick quick(const Warp& w) const;
-    bool read_record(const Access& a, Record& r);
-    bool write_record(const Access& a, Record& r);
+    // Kept out of the loops over lanes, which seldom need them.
+    __attribute__((noinline)) bool read_record(const Access& a, Record& r);
+    __attribute__((noinline)) bool write_record(const Access& a, Record& r);
     bool is_before(const Access& a, const Event& e, bool collective, bool reads) const;
     bool joins_entry(Record& r, const Reads& reads);
     void note(const Access& a, Record& r, Reads reads); // beside the others that are not over
@@ -61,6 +74,12 @@ private:
     template <class F> void each_landed(uint32_t address, unsigned bytes, F f);
     bool write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool meet, bool atomic);
     void merge(uint32_t address, unsigned bytes);
+    static uint32_t same_address(uint32_t mask, const uint32_t* addr, unsigned lane) {
+        uint32_t lanes = 0;
+        for (uint32_t m = mask; m; m &= m - 1)
+            if (addr[__builtin_ctz(m)] == addr[lane]) lanes |= m & -m;
+        return lanes;
+    }
     static bool meets(uint32_t mask, const uint32_t* addr, unsigned bytes);
     template <class F>
     bool write_alike(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F writes_the_same);
@@ -73,13 +92,27 @@ private:
     bool in_proxy(const Record& r) const; // may a bulk copy read what was written last
     bool no_proxy_fence(const Access& a, const Record& r);
     // global.cpp
+    void global_fence();
     bool is_ordered(const GlobalAccess& then, const GlobalAccess& now) const;
     bool conflicts(const GlobalAccess& then, const GlobalAccess& now) const;
     bool global_word(Warp& w, const GlobalAccess& now, bool write, bool same, uint64_t address);
     bool global_race(Warp& w, const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote,
                      uint64_t address);
-    std::string line(const char* what, unsigned warp, uint32_t lanes, uint32_t pc, uint32_t address,
+    std::string line(const char* what, unsigned agent, uint32_t lanes, uint32_t pc, uint32_t address,
                      unsigned span) const;
+    std::string who(unsigned agent) const;
+
+    // cluster.cpp
+    bool enter(Warp& w, uint32_t mask, const uint32_t* addr); // an access by another block
+    bool foreign_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes);
+    bool foreign_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool atomic);
+    bool has_foreign(const Record& r);
+    bool not_there(Cta& block, uint32_t pc, const std::string& line, const char* what);
+    struct Visit { // the last accesses of a warp of another block
+        Event event;
+        uint32_t pc = 0, address = 0;
+        uint64_t announced = 0; // Checker::announced_ of that block then
+    };
 
     struct BarrierUse {
         uint32_t threads = 0, warps = 0, pc = 0;
@@ -87,9 +120,15 @@ private:
     };
     Launch& launch_;
     Cta* cta_ = nullptr;
-    HappensBefore order_;
+    std::shared_ptr<HappensBefore> shared_order_;
+    HappensBefore& order_;                         // *shared_order_
+    const HappensBefore::Agent* agents_ = nullptr; // its agents
     Shadow shadow_;
     BarrierUse barriers_[16];
+    std::vector<Visit> visits_; // by agent
+    Past exits_;                // what this block's threads knew when they exited
+    uint64_t announced_ = 0;    // strong accesses of this block to global memory: others may know by them that it runs
+    bool ended_ = false;
     bool objects_ = false;  // this instruction touched a word where something was released
     bool touched_ = false;  // global memory, since the last fence
     uint64_t acquired_ = 0; // the moment of the launch at which this block acquired last

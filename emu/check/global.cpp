@@ -32,7 +32,11 @@ void keep(GlobalAccess& kept, const GlobalAccess& now) {
 } // namespace
 
 void Checker::fence(Warp& w, uint32_t mask) {
-    order_.fence(w.index, mask, w.live);
+    order_.fence(w.agent, mask, w.live, is_wide(w.kernel->code[w.pc].order));
+    global_fence();
+}
+
+void Checker::global_fence() {
     if (!launch_.races) return;
     if (touched_) launch_.races->release(cta_->linear); // else it has released all
     touched_ = false;
@@ -58,8 +62,8 @@ bool Checker::global_race(Warp& w, const GlobalAccess& now, bool write, const Gl
                           uint64_t address) {
     auto side = [&](const char* what, const GlobalAccess& a) {
         return std::string("  ") + what + "  " + where(*cta_->kernel, a.pc) + "   block " + std::to_string(a.block) +
-               " warp " + std::to_string(a.warp) + " lane " + std::to_string(__builtin_ctz(a.lanes)) + "   global 0x" +
-               hex(address) + "\n";
+               " warp " + std::to_string(a.warp % WARPS) + " lane " + std::to_string(__builtin_ctz(a.lanes)) +
+               "   global 0x" + hex(address) + "\n";
     };
     std::string body = side(write ? "write" : "read ", now) + side(wrote ? "write" : "read ", then);
     body += now.block == then.block
@@ -97,9 +101,10 @@ bool Checker::global_word(Warp& w, const GlobalAccess& now, bool write, bool sam
 }
 
 bool Checker::global_access(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) {
-    if (!launch_.races) return true;
     const Inst& in = w.kernel->code[w.pc];
     const bool atomic = in.access & Inst::atomic;
+    announced_ += (write || atomic) && in.order.strong();
+    if (!launch_.races) return true;
     GlobalAccess now;
     now.strong = in.order.strong();
     now.wide = now.strong && in.order.scope != Scope::cta;
@@ -109,9 +114,9 @@ bool Checker::global_access(Warp& w, uint32_t mask, const uint64_t* addr, unsign
     touched_ = true;
     now.when = launch_.races->now();
     now.block = cta_->linear;
-    now.moment = order_.now(w.index);
+    now.moment = order_.now(w.agent);
     now.pc = w.pc;
-    now.warp = uint8_t(w.index);
+    now.warp = uint16_t(w.agent);
     for (uint32_t m = mask; m; m &= m - 1) {
         const unsigned lane = unsigned(__builtin_ctz(m));
         const bool same = write && stores_what_is(w, in, lane, addr[lane]);

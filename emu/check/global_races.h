@@ -20,7 +20,7 @@ struct GlobalAccess {
     Moment moment = 0; // on the clock of its warp
     uint32_t lanes = 0;
     uint32_t pc = 0;
-    uint8_t warp = 0;
+    uint16_t warp = 0;   // in the cluster
     uint8_t bytes = 0;   // of the word, a bit each; 0: no access
     bool strong = false; // among threads of a block
     bool wide = false;   // among blocks too

@@ -10,22 +10,29 @@ template <class F> void each_lane(uint32_t lanes, F f) {
 }
 } // namespace
 
-void HappensBefore::reset() {
+void HappensBefore::reset(unsigned blocks) {
+    blocks_ = blocks;
+    agents_.resize(size_t(blocks) * WARPS);
+    barriers_.resize(size_t(blocks) * BARRIERS);
     for (Agent& a : agents_) {
-        a.now = 1;
-        for (Past* past : {&a.known, &a.acquired, &a.seen, &a.fenced}) past->clear();
-        a.acquirers = a.seers = 0;
-        a.fence.fill(0);
+        a.now = blocks > 1 ? START + 1 : 1;
+        a.known.clear();
+        a.known.of(blocks - 1);
+        a.acquired.clear();
+        a.acquirers = 0;
+        for (Seen& seen : a.seen) seen.past.clear(), seen.lanes = 0;
+        for (Fenced& fenced : a.fenced) fenced.known.clear(), fenced.at.fill(0);
         a.apart = a.has_fenced = false;
     }
     for (Past& b : barriers_) b.clear();
+    for (Past* past : {&arriving_, &complete_, &proxied_}) past->clear();
+    after_cluster_ = 0;
     objects_.clear();
-    proxied_.clear();
 }
 
 bool HappensBefore::before(const Event& e, unsigned agent, unsigned lane) const {
     const Agent& a = agents_[agent];
-    if (e.moment <= a.known.all[e.agent]) return true;
+    if (e.moment <= a.known.all(e.agent)) return true;
     if (e.agent != agent) return a.known.has(e) || ((a.acquirers >> lane & 1) && a.acquired.has(e));
     const uint32_t others = e.lanes & ~(1u << lane);
     if (!others) return true;
@@ -33,6 +40,17 @@ bool HappensBefore::before(const Event& e, unsigned agent, unsigned lane) const 
     bool all = true;
     each_lane(others, [&](unsigned l) { all &= (*a.rows)[lane][l] >= e.moment; });
     return all;
+}
+
+bool HappensBefore::knows_start(unsigned agent, unsigned lane, unsigned block) const {
+    const Agent& a = agents_[agent];
+    return a.known.knows_block(block) || ((a.acquirers >> lane & 1) && a.acquired.knows_block(block));
+}
+
+void HappensBefore::add_known(unsigned agent, uint32_t lanes, Past& to) const {
+    const Agent& a = agents_[agent];
+    to.add(a.known);
+    if (a.acquirers & lanes) to.add(a.acquired);
 }
 
 HappensBefore::Rows& HappensBefore::rows_of(Agent& a) {
@@ -48,12 +66,12 @@ void HappensBefore::learn(unsigned agent, uint32_t lanes, const Past& past) {
     Agent& a = agents_[agent];
     a.acquired.add(past);
     a.acquirers |= lanes;
-    bool own = past.all[agent] > a.known.all[agent];
+    bool own = past.all(agent) > a.known.all(agent);
     for (const Event& e : past.lanes()) own |= e.agent == agent;
     if (!own) return;
     Rows& rows = rows_of(a);
     each_lane(lanes, [&](unsigned l) {
-        for (Moment& m : rows[l]) m = std::max(m, past.all[agent]);
+        for (Moment& m : rows[l]) m = std::max(m, past.all(agent));
         for (const Event& e : past.lanes())
             if (e.agent == agent) each_lane(e.lanes, [&](unsigned x) { rows[l][x] = std::max(rows[l][x], e.moment); });
     });
@@ -61,22 +79,23 @@ void HappensBefore::learn(unsigned agent, uint32_t lanes, const Past& past) {
 
 // What these lanes have done, and what they know of the other lanes of their warp.
 void HappensBefore::add_own(const Agent& a, unsigned agent, uint32_t lanes, Past& to) const {
-    to.add(Event{a.now, lanes, uint8_t(agent)});
+    to.add(Event{a.now, lanes, uint16_t(agent)});
     if (!a.apart) return;
     each_lane(lanes, [&](unsigned l) {
         for (unsigned x = 0; x < 32; ++x)
-            if ((*a.rows)[l][x]) to.add(Event{(*a.rows)[l][x], 1u << x, uint8_t(agent)});
+            if ((*a.rows)[l][x]) to.add(Event{(*a.rows)[l][x], 1u << x, uint16_t(agent)});
     });
 }
 
 void HappensBefore::sync_lanes(unsigned agent, uint32_t lanes, uint32_t live) {
     Agent& a = agents_[agent];
-    if (a.seers & lanes) a.seers |= lanes;
+    for (Seen& seen : a.seen)
+        if (seen.lanes & lanes) seen.lanes |= lanes;
     if ((lanes & live) == live) {
         if (a.acquirers) a.known.add(a.acquired);
         a.acquirers = 0;
         a.acquired.clear();
-        a.known.all[agent] = a.now;
+        a.known.all(agent) = a.now;
         a.apart = false;
     } else {
         if (a.acquirers & lanes) a.acquirers |= lanes;
@@ -91,85 +110,142 @@ void HappensBefore::sync_lanes(unsigned agent, uint32_t lanes, uint32_t live) {
     ++a.now;
 }
 
+// What those who arrive at a barrier hand over.
+void HappensBefore::add_arrival(unsigned agent, uint32_t lanes, uint32_t live, Past& to) {
+    const Agent& a = agents_[agent];
+    add_known(agent, lanes, to);
+    if ((lanes & live) == live) to.all(agent) = std::max(to.all(agent), a.now);
+    else add_own(a, agent, lanes, to);
+}
+
 void HappensBefore::arrive(unsigned agent, uint32_t lanes, uint32_t live, unsigned barrier, bool goes_on) {
-    Agent& a = agents_[agent];
-    Past& all = barriers_[barrier];
-    all.add(a.known);
-    if (a.acquirers & lanes) all.add(a.acquired);
-    if ((lanes & live) == live) all.all[agent] = std::max(all.all[agent], a.now);
-    else add_own(a, agent, lanes, all);
-    if (goes_on) ++a.now;
+    add_arrival(agent, lanes, live, barriers_[agent / WARPS * BARRIERS + barrier]);
+    if (goes_on) ++agents_[agent].now;
 }
 
 // Clocks of warps that leave a barrier are made equal, so that "all read in the same interval" is one number.
-void HappensBefore::release(unsigned barrier, uint32_t waiters) {
-    Past& all = barriers_[barrier];
-    Moment next = *std::max_element(all.all.begin(), all.all.end());
-    each_lane(waiters, [&](unsigned w) { next = std::max(next, agents_[w].now); });
+void HappensBefore::release(unsigned block, unsigned barrier, uint32_t waiters) {
+    Past& all = barriers_[block * BARRIERS + barrier];
+    const unsigned first = block * WARPS;
+    const Past::Warps& mine = all.of(block);
+    Moment next = *std::max_element(mine.begin(), mine.end());
+    each_lane(waiters, [&](unsigned w) { next = std::max(next, agents_[first + w].now); });
     each_lane(waiters, [&](unsigned w) {
-        Agent& a = agents_[w];
+        Agent& a = agents_[first + w];
         if (a.acquirers) a.known.add(a.acquired);
         a.acquired.clear();
         a.acquirers = 0;
         a.known.add(all);
-        a.known.all[w] = a.now;
+        a.known.all(first + w) = a.now;
         a.apart = false;
         a.now = next + 1;
     });
     all.clear();
 }
 
-void HappensBefore::fence(unsigned agent, uint32_t lanes, uint32_t live) {
+void HappensBefore::fence(unsigned agent, uint32_t lanes, uint32_t live, bool wide) {
     Agent& a = agents_[agent];
-    if (a.seers & lanes) {
-        learn(agent, lanes, a.seen);
-        if ((lanes & live) == live) a.seen.clear(), a.seers = 0;
+    for (Seen& seen : a.seen) {
+        if (!(seen.lanes & lanes) || (&seen == &a.seen[1] && !wide)) continue;
+        learn(agent, lanes, seen.past);
+        if ((lanes & live) == live) seen.past.clear(), seen.lanes = 0;
     }
     a.has_fenced = true;
-    a.fenced = a.known;
-    if (a.acquirers & lanes) a.fenced.add(a.acquired);
+    Fenced& now = a.fenced[0];
+    now.known = a.known;
+    if (a.acquirers & lanes) now.known.add(a.acquired);
     if (a.apart)
         each_lane(lanes, [&](unsigned l) {
             for (unsigned x = 0; x < 32; ++x)
-                if (x != l && (*a.rows)[l][x]) a.fenced.add(Event{(*a.rows)[l][x], 1u << x, uint8_t(agent)});
+                if (x != l && (*a.rows)[l][x]) now.known.add(Event{(*a.rows)[l][x], 1u << x, uint16_t(agent)});
         });
-    each_lane(lanes, [&](unsigned l) { a.fence[l] = a.now; });
+    each_lane(lanes, [&](unsigned l) { now.at[l] = a.now; });
+    if (wide && blocks_ > 1) {
+        a.fenced[1].known = now.known;
+        each_lane(lanes, [&](unsigned l) { a.fenced[1].at[l] = a.now; });
+    }
     ++a.now;
 }
 
 void HappensBefore::fence_proxy(unsigned agent, uint32_t lanes) {
     Agent& a = agents_[agent];
-    proxied_.add(a.known);
-    if (a.acquirers & lanes) proxied_.add(a.acquired);
+    add_known(agent, lanes, proxied_);
     add_own(a, agent, lanes, proxied_);
     ++a.now;
 }
 
-void HappensBefore::read(unsigned agent, unsigned lane, uint32_t name, bool acquire) {
-    const auto object = objects_.find(name);
-    if (object == objects_.end()) return;
-    if (acquire) return learn(agent, 1u << lane, object->second);
-    agents_[agent].seen.add(object->second);
-    agents_[agent].seers |= 1u << lane;
+void HappensBefore::cluster_arrive(unsigned agent, uint32_t lanes, uint32_t live, bool release) {
+    Moment& told = arriving_.all(agent);
+    told = std::max(told, START);
+    if (!release) return;
+    add_arrival(agent, lanes, live, arriving_);
+    ++agents_[agent].now;
 }
 
-bool HappensBefore::write(unsigned agent, unsigned lane, uint32_t name, bool release) {
+void HappensBefore::cluster_complete() {
+    std::swap(arriving_, complete_);
+    arriving_.clear();
+    for (const Agent& a : agents_) after_cluster_ = std::max(after_cluster_, a.now);
+}
+
+// Clocks are made equal as in release().
+void HappensBefore::cluster_pass(unsigned agent, uint32_t lanes, uint32_t live) {
     Agent& a = agents_[agent];
-    if (!release && !a.fence[lane]) return false;
-    Past& object = objects_[name];
+    if ((lanes & live) == live) a.known.add(complete_);
+    else learn(agent, lanes, complete_);
+    a.now = std::max(a.now, after_cluster_);
+}
+
+void HappensBefore::read(unsigned agent, unsigned lane, uint32_t name, bool acquire, bool wide) {
+    Agent& a = agents_[agent];
+    for (unsigned block = 0; block < blocks_; ++block)
+        for (const bool for_all : {false, true}) {
+            const bool other = block != agent / WARPS;
+            if ((for_all && blocks_ == 1) || (other && !(wide && for_all))) continue;
+            const auto found = objects_.find(object(name, block, for_all));
+            if (found == objects_.end()) continue;
+            if (acquire) {
+                learn(agent, 1u << lane, found->second);
+            } else {
+                a.seen[other].past.add(found->second);
+                a.seen[other].lanes |= 1u << lane;
+            }
+        }
+}
+
+// What the lane's last fence made ready. Lanes that fenced too, before a bar.warp.sync that this one has seen, count.
+void HappensBefore::add_fenced(const Agent& a, unsigned agent, unsigned lane, bool wide, Past& to) const {
+    const Fenced& fenced = a.fenced[wide];
+    to.add(fenced.known);
+    for (unsigned l = 0; l < 32; ++l) {
+        const Moment known = l == lane ? fenced.at[l] : std::min(fenced.at[l], a.known.all(agent));
+        if (known) to.add(Event{known, 1u << l, uint16_t(agent)});
+    }
+}
+
+bool HappensBefore::write(unsigned agent, unsigned lane, uint32_t name, bool release, bool wide) {
+    const Agent& a = agents_[agent];
+    if (!release && !a.fenced[0].at[lane]) return false;
+    wide &= blocks_ > 1;
+    const unsigned block = agent / WARPS;
     if (release) {
-        object.add(a.known);
-        if (a.acquirers >> lane & 1) object.add(a.acquired);
-        add_own(a, agent, 1u << lane, object);
+        Past& to = objects_[object(name, block, wide)];
+        add_known(agent, 1u << lane, to);
+        add_own(a, agent, 1u << lane, to);
         return true;
     }
-    object.add(a.fenced);
-    // Lanes that fenced too, before a bar.warp.sync that this one has seen.
-    for (unsigned l = 0; l < 32; ++l) {
-        const Moment known = l == lane ? a.fence[l] : std::min(a.fence[l], a.known.all[agent]);
-        if (known) object.add(Event{known, 1u << l, uint8_t(agent)});
-    }
+    add_fenced(a, agent, lane, false, objects_[object(name, block, false)]);
+    if (wide && a.fenced[1].at[lane]) add_fenced(a, agent, lane, true, objects_[object(name, block, true)]);
     return true;
+}
+
+void HappensBefore::complete_phase(uint32_t name) {
+    for (unsigned block = 0; block < blocks_; ++block)
+        for (const bool for_all : {false, true})
+            if (const auto found = objects_.find(object(name, block, for_all)); found != objects_.end()) {
+                const Past past = found->second;
+                objects_[object(completed(name), block, for_all)] = past;
+            }
 }
 
 } // namespace emu

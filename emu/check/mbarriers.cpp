@@ -8,24 +8,26 @@ namespace emu {
 
 bool Checker::mbarrier_change(Warp& w, uint32_t mask, const uint32_t* addr) {
     if (!write_all(w, mask, addr, 8, meets(mask, addr, 8), true)) return false;
-    const bool releases = w.kernel->code[w.pc].order.releases();
+    const Order order = w.kernel->code[w.pc].order;
+    const unsigned agent = w.agent;
     for (uint32_t m = mask; m; m &= m - 1) {
         const unsigned lane = unsigned(__builtin_ctz(m));
-        order_.write(w.index, lane, addr[lane], releases);
+        order_.write(agent, lane, name_of(addr[lane]), order.releases(), is_wide(order));
     }
-    if (releases) order_.step(w.index);
+    if (order.releases()) order_.step(agent);
     return true;
 }
 
 bool Checker::mbarrier_test(Warp& w, uint32_t mask, const uint32_t* addr, uint32_t passed) {
     if (!shared_read(w, mask, addr, 8)) return false;
+    const Order order = w.kernel->code[w.pc].order;
     for (uint32_t m = passed; m; m &= m - 1) {
         const unsigned lane = unsigned(__builtin_ctz(m));
-        order_.read(w.index, lane, HappensBefore::completed(addr[lane]), w.kernel->code[w.pc].order.acquires());
+        order_.read(w.agent, lane, HappensBefore::completed(name_of(addr[lane])), order.acquires(), is_wide(order));
     }
     return true;
 }
 
-void Checker::mbarrier_complete(Cta&, uint32_t address) { order_.complete_phase(address); }
+void Checker::mbarrier_complete(Cta&, uint32_t address) { order_.complete_phase(name_of(address)); }
 
 } // namespace emu

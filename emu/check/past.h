@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets of past accesses, the currency of happens-before. An agent is whoever makes accesses under one clock: here a
-// warp, whose lanes are told apart. Knows no memory and no instructions.
+// warp, whose lanes are told apart; those of a cluster's block of rank r begin with r * WARPS. Knows no memory and no
+// instructions.
 #pragma once
 
 #include <algorithm>
@@ -10,32 +11,51 @@
 
 namespace emu {
 
-constexpr unsigned AGENTS = 32; // warps of a block
-using Moment = uint32_t;        // of an agent's clock; 0: before everything
+constexpr unsigned WARPS = 32; // of a block
+using Moment = uint32_t;       // of an agent's clock; 0: before everything
 
 // Who made an access, and when. Several lanes: they made it together.
 struct Event {
     Moment moment = 0;
     uint32_t lanes = 0;
-    uint8_t agent = 0;
+    uint16_t agent = 0;
 };
 
 // Of each agent every lane's accesses up to a moment, and of some lanes more.
 class Past {
 public:
-    std::array<Moment, AGENTS> all{};
+    using Warps = std::array<Moment, WARPS>;
+    // What is known of all lanes of a block's warps.
+    const Warps& of(unsigned block) const {
+        return block == 0 ? first_ : block <= rest_.size() ? rest_[block - 1] : NONE;
+    }
+    Warps& of(unsigned block) {
+        if (block == 0) return first_;
+        if (block > rest_.size()) rest_.resize(block);
+        return rest_[block - 1];
+    }
+    Moment all(unsigned agent) const { return of(agent / WARPS)[agent % WARPS]; }
+    Moment& all(unsigned agent) { return of(agent / WARPS)[agent % WARPS]; }
+    bool knows_block(unsigned block) const {
+        const Warps& warps = of(block);
+        const auto in_block = [&](const Event& e) { return e.agent / WARPS == block; };
+        return std::any_of(warps.begin(), warps.end(), [](Moment m) { return m != 0; }) ||
+               std::any_of(lanes_.begin(), lanes_.end(), in_block);
+    }
 
     void clear() {
-        all.fill(0);
+        first_.fill(0);
+        for (Warps& warps : rest_) warps.fill(0);
         lanes_.clear();
     }
     void add(const Past& other) {
-        for (unsigned a = 0; a < AGENTS; ++a) all[a] = std::max(all[a], other.all[a]);
+        add(first_, other.first_);
+        for (unsigned b = 1; b <= other.rest_.size(); ++b) add(of(b), other.of(b));
         if (!lanes_.empty()) forget_known();
         for (const Event& e : other.lanes_) add(e);
     }
     void add(const Event& e) {
-        if (e.moment <= all[e.agent]) return;
+        if (e.moment <= all(e.agent)) return;
         for (Event& have : lanes_)
             if (have.agent == e.agent && have.moment == e.moment) {
                 have.lanes |= e.lanes;
@@ -48,7 +68,7 @@ public:
         lanes_.push_back(e);
     }
     bool has(const Event& e) const {
-        if (e.moment <= all[e.agent]) return true;
+        if (e.moment <= all(e.agent)) return true;
         uint32_t left = e.lanes;
         for (const Event& have : lanes_)
             if (have.agent == e.agent && have.moment >= e.moment) left &= ~have.lanes;
@@ -57,9 +77,15 @@ public:
     const std::vector<Event>& lanes() const { return lanes_; }
 
 private:
-    void forget_known() {
-        std::erase_if(lanes_, [&](const Event& e) { return e.moment <= all[e.agent]; });
+    static void add(Warps& to, const Warps& from) {
+        for (unsigned w = 0; w < WARPS; ++w) to[w] = std::max(to[w], from[w]);
     }
+    void forget_known() {
+        std::erase_if(lanes_, [&](const Event& e) { return e.moment <= all(e.agent); });
+    }
+    static constexpr Warps NONE{};
+    Warps first_{};           // of the block of rank 0: the only one where there are no clusters
+    std::vector<Warps> rest_; // of the others, as far as something is known
     std::vector<Event> lanes_;
 };
 

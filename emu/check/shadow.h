@@ -19,28 +19,33 @@ struct Reads {
     uint32_t pc = 0;
     uint32_t next = 0; // more of them, in Shadow::more(); 0: none
     bool strong = false, wrote = false;
-    bool like(const Reads& o) const { return moment == o.moment && strong == o.strong && wrote == o.wrote; }
+    uint8_t block = 0; // of the warps
+    bool like(const Reads& o) const {
+        return moment == o.moment && block == o.block && strong == o.strong && wrote == o.wrote;
+    }
+    Event event(unsigned warp) const { return {moment, lanes, uint16_t(block * WARPS + warp)}; }
 };
 
 struct Record {
     Moment write_moment = 0; // 0: never written
     uint32_t write_lanes = 0;
     uint32_t write_pc = 0;
-    uint8_t write_warp = 0;
+    uint8_t write_warp = 0, write_block = 0;
     enum Flag : uint8_t {
         split = 1,       // smaller records tell more
         in_flight = 2,   // a copy that nobody waited for
         copied = 4,      // by a copy
         strong = 8,      // by an atomic, or a volatile, relaxed or release store
         atomic = 16,     // by an atomic
-        object = 32,     // something was released here
+        foreign = 32,    // the last write, or a read since, is another block's of the cluster
         collective = 64, // by all lanes of a warp together: none of them has made all of it
         bulk = 128       // by a bulk copy
     };
     uint8_t flags = 0;
+    bool object = false; // something was released here
     Reads reads;
 
-    Event write() const { return {write_moment, write_lanes, write_warp}; }
+    Event write() const { return {write_moment, write_lanes, uint16_t(write_block * WARPS + write_warp)}; }
 };
 
 class Shadow {
@@ -104,11 +109,12 @@ private:
         whole.reads.next = 0;
     }
     void merge(Record& whole, Record* parts) {
-        uint8_t object = whole.flags & Record::object;
-        for (unsigned i = 0; i < 4; ++i) object |= parts[i].flags & Record::object;
+        bool object = whole.object;
+        for (unsigned i = 0; i < 4; ++i) object |= parts[i].object;
         for (unsigned i = 1; i < 4; ++i) forget_reads(parts[i]);
         whole = parts[0];
-        whole.flags = uint8_t((whole.flags & ~Record::split) | object);
+        whole.flags &= uint8_t(~Record::split);
+        whole.object = object;
     }
 
     std::vector<Record> coarse_, words_, bytes_;

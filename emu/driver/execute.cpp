@@ -18,6 +18,8 @@ Outcome run_kernel(const KernelWork& work, const ExecuteSetting& setting) {
     request.kernel = work.function->kernel;
     request.grid = work.grid;
     request.block = work.block;
+    request.cluster = work.cluster;
+    request.explicit_cluster = work.explicit_cluster;
     request.dynamic_smem = work.dynamic_smem;
     request.params = work.params.data();
     request.param_bytes = work.params.size();

@@ -12,6 +12,18 @@ namespace emu::driver {
 
 int max_threads_of(const Function& function) { return static_cast<int>(std::min(function.info->max_threads, 1024u)); }
 
+Dim3 required_cluster(const Function& function) {
+    if (function.info->required_cluster.x) return function.info->required_cluster;
+    const int(&set)[3] = function.attributes->required_cluster;
+    return {static_cast<uint32_t>(set[0]), static_cast<uint32_t>(set[1]), static_cast<uint32_t>(set[2])};
+}
+
+uint32_t most_of_cluster(const Function& function) {
+    const uint32_t most =
+        function.attributes->nonportable_cluster ? largest_cluster(*state().profile) : PORTABLE_CLUSTER;
+    return function.info->max_cluster ? std::min(most, function.info->max_cluster) : most;
+}
+
 int registers_of(const Function& function) {
     const uint32_t warps = (static_cast<uint32_t>(max_threads_of(function)) + 31) / 32;
     const uint32_t fits = state().profile->regs_per_sm / (warps * 32) / 8 * 8;
@@ -30,15 +42,15 @@ CUresult get_attribute(const Function& function, CUfunction_attribute attribute,
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = profile.cc_major * 10 + profile.cc_minor; break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = a.max_dynamic_smem; break;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = a.carveout; break;
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: *value = a.cluster_must_be_set; break;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: *value = function.info->explicit_cluster; break;
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: *value = a.nonportable_cluster; break;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: *value = a.cluster_policy; break;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: *value = 0; break;
+    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: *value = static_cast<int>(required_cluster(function).x); break;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: *value = static_cast<int>(required_cluster(function).y); break;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: *value = static_cast<int>(required_cluster(function).z); break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
@@ -57,6 +69,13 @@ CUresult set_attribute(const Function& function, CUfunction_attribute attribute,
         a.carveout = value;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: a.nonportable_cluster = value; return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+        if (function.info->required_cluster.x) return CUDA_ERROR_NOT_PERMITTED; // the text says it
+        if (value < 0) return CUDA_ERROR_INVALID_VALUE;
+        a.required_cluster[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = value;
+        return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: a.cluster_policy = value; return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
     }

@@ -17,5 +17,7 @@ int registers_of(const Function& function);
 int max_threads_of(const Function& function);
 // Blocks of this shape that fit on one multiprocessor at once.
 int resident_blocks(const Function& function, uint32_t block_threads, size_t dynamic_smem);
+Dim3 required_cluster(const Function& function);    // 0: none
+uint32_t most_of_cluster(const Function& function); // blocks
 
 } // namespace emu::driver

@@ -111,7 +111,7 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraph
                                  const CUDA_KERNEL_NODE_PARAMS* params) {
     ENTER(cuGraphAddKernelNode_v2, NEED_CONTEXT);
     KernelWork work;
-    if (CUresult refusal = kernel_node_work(params, work)) return refusal;
+    if (CUresult refusal = kernel_node_work(params, {0, 0, 0}, work)) return refusal;
     return add(node, graph, deps, count, std::move(work));
 }
 

@@ -10,7 +10,7 @@ using namespace emu::driver;
 
 namespace emu::driver {
 
-CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS* p, KernelWork& out) {
+CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS* p, const Dim3& cluster, KernelWork& out) {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     const CUfunction function = p->func ? p->func : reinterpret_cast<CUfunction>(p->kern);
     const std::shared_ptr<Context> context = p->ctx ? state().contexts.find(p->ctx) : current_context();
@@ -20,7 +20,8 @@ CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS* p, KernelWork& out) {
                            p->sharedMemBytes,
                            p->kernelParams,
                            p->extra,
-                           false},
+                           false,
+                           cluster},
                           context, out);
 }
 
@@ -162,7 +163,9 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec handle, CUgraphNode node,
     for (ExecNode& own : exec->nodes) {
         if (own.origin != node || !std::holds_alternative<KernelWork>(own.work)) continue;
         KernelWork work;
-        if (CUresult refusal = kernel_node_work(params, work)) return refusal;
+        const auto& old = std::get<KernelWork>(own.work); // the node's attributes stay
+        const emu::Dim3 cluster = old.explicit_cluster ? old.cluster : emu::Dim3{0, 0, 0};
+        if (CUresult refusal = kernel_node_work(params, cluster, work)) return refusal;
         own.work = std::move(work);
         return CUDA_SUCCESS;
     }

@@ -5,6 +5,7 @@
 #include "emu/driver/call.h"
 #include "emu/driver/function.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace emu;
@@ -49,6 +50,22 @@ CUresult gather_params(const LaunchArguments& a, const KernelInfo& info, std::ve
     return CUDA_SUCCESS;
 }
 
+// How large the launch's clusters are. What is wrong with that has one error, whatever it is.
+CUresult choose_cluster(const LaunchArguments& a, const Function& function, KernelWork& out) {
+    const Dim3 required = required_cluster(function), said = a.cluster.x ? a.cluster : required;
+    if (said.x && !(said.y && said.z)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    const bool differs = said.x != required.x || said.y != required.y || said.z != required.z;
+    if (required.x && differs) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    out.explicit_cluster = said.x != 0;
+    if (!said.x) return function.info->explicit_cluster ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+    const uint64_t most = most_of_cluster(function);
+    if (std::max({said.x, said.y, said.z}) > most || uint64_t{said.x} * said.y * said.z > most)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (a.grid.x % said.x || a.grid.y % said.y || a.grid.z % said.z) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    out.cluster = said;
+    return CUDA_SUCCESS;
+}
+
 } // namespace
 
 CUresult prepare_launch(const LaunchArguments& a, const std::shared_ptr<Context>& context, KernelWork& out) {
@@ -58,6 +75,7 @@ CUresult prepare_launch(const LaunchArguments& a, const std::shared_ptr<Context>
     if (!function->is_kernel && function->context.lock() != context) return CUDA_ERROR_INVALID_HANDLE;
     if (!good_shape(a.grid, a.block, *function)) return CUDA_ERROR_INVALID_VALUE;
     if (a.dynamic_smem > static_cast<unsigned>(function->attributes->max_dynamic_smem)) return CUDA_ERROR_INVALID_VALUE;
+    if (CUresult refused = choose_cluster(a, *function, out)) return refused;
     if (CUresult refused = gather_params(a, *function->info, out.params)) return refused;
     if (a.cooperative) {
         const uint32_t threads = a.block.x * a.block.y * a.block.z;
@@ -89,9 +107,8 @@ CUresult read_attribute(const CUlaunchAttribute& attribute, LaunchArguments& arg
     switch (attribute.id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: arguments.cooperative = value.cooperative != 0; return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        if (value.clusterDim.x == 1 && value.clusterDim.y == 1 && value.clusterDim.z == 1) return CUDA_SUCCESS;
-        remark("clusters of more than one block are not implemented");
-        return CUDA_ERROR_NOT_SUPPORTED;
+        arguments.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+        return value.clusterDim.x && value.clusterDim.y && value.clusterDim.z ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         return value.priority <= LEAST_PRIORITY && value.priority >= GREATEST_PRIORITY ? CUDA_SUCCESS
                                                                                        : CUDA_ERROR_INVALID_VALUE;
@@ -114,33 +131,40 @@ CUresult read_attribute(const CUlaunchAttribute& attribute, LaunchArguments& arg
 }
 
 } // namespace
+
+CUresult read_attributes(const CUlaunchConfig& config, LaunchArguments& arguments) {
+    if (config.numAttrs && !config.attrs) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < config.numAttrs; i++)
+        if (CUresult refusal = read_attribute(config.attrs[i], arguments)) return refusal;
+    return CUDA_SUCCESS;
+}
 } // namespace emu::driver
 
 CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                         unsigned bz, unsigned smem, CUstream stream, void** params, void** extra) {
     ENTER(cuLaunchKernel, NEED_INIT);
-    return launch(lock, {function, {gx, gy, gz}, {bx, by, bz}, smem, params, extra, false}, stream);
+    return launch(lock, {function, {gx, gy, gz}, {bx, by, bz}, smem, params, extra, false, {0, 0, 0}}, stream);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction function, void** params, void** extra) {
     ENTER(cuLaunchKernelEx, NEED_INIT);
-    if (!c || (c->numAttrs && !c->attrs)) return CUDA_ERROR_INVALID_VALUE;
+    if (!c) return CUDA_ERROR_INVALID_VALUE;
     LaunchArguments arguments{function,
                               {c->gridDimX, c->gridDimY, c->gridDimZ},
                               {c->blockDimX, c->blockDimY, c->blockDimZ},
                               c->sharedMemBytes,
                               params,
                               extra,
-                              false};
-    for (unsigned i = 0; i < c->numAttrs; i++)
-        if (CUresult refusal = read_attribute(c->attrs[i], arguments)) return refusal;
+                              false,
+                              {0, 0, 0}};
+    if (CUresult refusal = read_attributes(*c, arguments)) return refusal;
     return launch(lock, arguments, c->hStream);
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned smem, CUstream stream, void** params) {
     ENTER(cuLaunchCooperativeKernel, NEED_INIT);
-    return launch(lock, {function, {gx, gy, gz}, {bx, by, bz}, smem, params, nullptr, true}, stream);
+    return launch(lock, {function, {gx, gy, gz}, {bx, by, bz}, smem, params, nullptr, true, {0, 0, 0}}, stream);
 }
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* user_data) {

@@ -4,6 +4,7 @@
 // the answers are never higher than a card's.
 #include "emu/driver/call.h"
 #include "emu/driver/function.h"
+#include "emu/driver/launch.h"
 
 #include <algorithm>
 
@@ -36,6 +37,13 @@ CUresult active_blocks(int* blocks, CUfunction handle, int block, size_t smem) {
     if (!blocks || block <= 0) return CUDA_ERROR_INVALID_VALUE;
     *blocks = resident_blocks(*function, static_cast<uint32_t>(block), smem);
     return CUDA_SUCCESS;
+}
+
+// Blocks of this shape that the whole card takes. How its multiprocessors are grouped, which bounds clusters further,
+// is not known.
+int blocks_of_card(const Function& function, const CUlaunchConfig& c) {
+    const uint32_t threads = c.blockDimX * c.blockDimY * c.blockDimZ;
+    return resident_blocks(function, threads, c.sharedMemBytes) * static_cast<int>(state().profile->sm_count);
 }
 
 } // namespace
@@ -81,5 +89,31 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction handl
     const uint32_t share = s.profile->smem_per_sm / static_cast<uint32_t>(blocks) / emu::SMEM_UNIT * emu::SMEM_UNIT;
     const uint32_t usable = std::min(share - s.profile->smem_reserved, s.profile->smem_optin);
     *bytes = usable - std::min(usable, function->info->static_smem);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction handle, const CUlaunchConfig* config) {
+    ENTER(cuOccupancyMaxActiveClusters, NEED_CONTEXT);
+    const std::shared_ptr<Function> function = s.functions.find(handle);
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    if (!clusters || !config) return CUDA_ERROR_INVALID_VALUE;
+    LaunchArguments arguments;
+    if (CUresult refusal = read_attributes(*config, arguments)) return refusal;
+    const emu::Dim3 required = required_cluster(*function),
+                    cluster = arguments.cluster.x ? arguments.cluster : required;
+    const uint64_t size = std::max<uint64_t>(1, uint64_t{cluster.x} * cluster.y * cluster.z);
+    if (size > most_of_cluster(*function)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    *clusters = blocks_of_card(*function, *config) / static_cast<int>(size);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxPotentialClusterSize(int* blocks, CUfunction handle, const CUlaunchConfig* config) {
+    ENTER(cuOccupancyMaxPotentialClusterSize, NEED_CONTEXT);
+    const std::shared_ptr<Function> function = s.functions.find(handle);
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    if (!blocks || !config) return CUDA_ERROR_INVALID_VALUE;
+    const emu::Dim3 required = required_cluster(*function);
+    *blocks = required.x ? static_cast<int>(required.x * required.y * required.z)
+                         : std::min(static_cast<int>(most_of_cluster(*function)), blocks_of_card(*function, *config));
     return CUDA_SUCCESS;
 }

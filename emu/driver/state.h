@@ -81,8 +81,8 @@ struct Library {
 struct FunctionAttributes {
     int max_dynamic_smem = 0; // set from the image
     int carveout = -1;
-    int cluster_must_be_set = 0;
     int nonportable_cluster = 0;
+    int required_cluster[3] = {0, 0, 0}; // set at run time; 0: not
     int cluster_policy = 0;
 };
 

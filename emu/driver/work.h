@@ -23,7 +23,8 @@ struct GraphExec;
 
 struct KernelWork {
     std::shared_ptr<Function> function;
-    Dim3 grid, block;
+    Dim3 grid, block, cluster;
+    bool explicit_cluster = false; // somebody said how large they are
     uint32_t dynamic_smem = 0;
     std::vector<std::byte> params; // packed as the kernel's .param list says
     bool cooperative = false;

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "../report/report.h"
+#include "peers.h"
 #include "run.h"
 
 namespace emu {
@@ -23,11 +24,23 @@ static std::string stray_in_shared(const Cta& cta, uint32_t address, unsigned by
            " bytes at 0x" + hex(nearest->from) + ")";
 }
 
+bool no_such_block(Warp& w, int lane, uint64_t address, unsigned bytes, bool write) {
+    report_access(w, "bounds", lane, Space::shared, address, bytes, write,
+                  "is in no block of the cluster, which has " + std::to_string(w.own->cluster->blocks.size()));
+    return false;
+}
+
 bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write) {
     uint32_t end = w.cta->shared_end;
     for (uint32_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctz(m);
         uint32_t a = addr[l];
+        if (a >= PEER_BYTES && w.cta->cluster->blocks.size() > 1 && block_of(*w.cta, a)) {
+            report_access(w, "space", l, Space::shared, a, bytes, write,
+                          "lies in block " + std::to_string(block_of(*w.cta, a)->rank) +
+                              " of the cluster: the instruction reaches its own block alone");
+            return false;
+        }
         if (a & (bytes - 1)) {
             report_access(w, "misaligned", l, Space::shared, a, bytes, write,
                           "is not aligned to its " + std::to_string(bytes) + " bytes");

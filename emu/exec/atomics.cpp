@@ -12,8 +12,8 @@ namespace {
 
 // An atomic that leaves the value as it is (a lock that is taken, a flag that is only read) has changed nothing: a warp
 // that spins on it waits.
-template <class T> T change(Cta& cta, uint8_t* at, Do op, T a, T b) {
-    if (at >= cta.shared && at < cta.shared + cta.shared_end) { // nobody else runs this block
+template <class T> T change(Cta& cta, uint8_t* at, bool shared, Do op, T a, T b) {
+    if (shared) { // nobody else runs this cluster
         T old;
         memcpy(&old, at, sizeof old);
         const T now = step(op, old, a, b);
@@ -59,25 +59,33 @@ template <class F> void in_order(Warp& w, uint32_t mask, F f) {
     }
 }
 
-// Checks a read and a write of each lane's location, then hands over pointers. False after a report.
+// Checks a read and a write of locations in the shared memory of one block. False after a report.
+bool shared_locations(Warp& w, const uint64_t* addr, uint32_t lanes, unsigned bytes, uint8_t** at) {
+    uint32_t a[32], undefined = 0;
+    for (int l = 0; l < 32; l++) a[l] = uint32_t(addr[l]);
+    if (!place_shared(w, a, lanes, bytes, false, &undefined)) return false; // one atomic, not a read and a write
+    if (w.cta->observer && !w.cta->observer->shared_atomic(w, lanes, a, bytes)) return false;
+    for (uint32_t m = lanes; m; m &= m - 1) at[__builtin_ctz(m)] = w.cta->shared + a[__builtin_ctz(m)];
+    return !undefined || taint_atomic(w, undefined, Space::shared, addr, bytes);
+}
+// The same in any space, then hands over pointers.
 template <class F> bool locations(Warp& w, uint64_t* addr, Space space, unsigned bytes, F f) {
     Counters& c = *w.cta->counters;
-    uint32_t shared = space == Space::shared   ? w.mask
-                      : space == Space::global ? 0
-                                               : lanes_in(addr, SHARED_WINDOW, WINDOW_BYTES) & w.mask;
+    uint32_t shared = space == Space::shared    ? w.mask
+                      : space == Space::global  ? 0
+                      : space == Space::cluster ? w.mask
+                                                : lanes_in(addr, SHARED_WINDOW, WINDOW_BYTES) & w.mask;
     uint32_t global = w.mask & ~shared, undefined = 0;
     uint8_t* at[32];
     c.atomics += unsigned(__builtin_popcount(w.mask));
-    if (shared) {
-        uint32_t a[32];
-        for (int l = 0; l < 32; l++) a[l] = uint32_t(addr[l]);
-        Observer* observer = w.cta->observer;
-        w.cta->observer = nullptr; // it hears of one atomic, not of a read and a write
-        bool ok = check_shared(w, a, shared, bytes, false, &undefined);
-        w.cta->observer = observer;
-        if (!ok || (observer && !observer->shared_atomic(w, shared, a, bytes))) return false;
-        for (uint32_t m = shared; m; m &= m - 1) at[__builtin_ctz(m)] = w.cta->shared + a[__builtin_ctz(m)];
-        if (undefined) return taint_atomic(w, undefined, Space::shared, addr, bytes);
+    if (space == Space::shared) {
+        if (!shared_locations(w, addr, shared, bytes, at)) return false;
+    } else if (shared) {
+        const auto one = [&](uint32_t lanes, const uint64_t* there) {
+            return shared_locations(w, there, lanes, bytes, at);
+        };
+        for (uint32_t m = shared; m; m &= m - 1) addr[__builtin_ctz(m)] &= WINDOW_BYTES - 1;
+        if (!each_block(w, addr, shared, bytes, true, one)) return false;
     }
     if (global) {
         if (!check_global(w, addr, global, bytes, false, &undefined)) return false;
@@ -86,7 +94,7 @@ template <class F> bool locations(Warp& w, uint64_t* addr, Space space, unsigned
         for (uint32_t m = global; m; m &= m - 1)
             at[__builtin_ctz(m)] = reinterpret_cast<uint8_t*>(addr[__builtin_ctz(m)]);
     }
-    in_order(w, w.mask, [&](unsigned l) { f(l, at[l]); });
+    in_order(w, w.mask, [&](unsigned l) { f(l, at[l], shared >> l & 1); });
     return true;
 }
 
@@ -108,7 +116,7 @@ template <class T> Flow atom(Warp& w, const Inst& in) {
     const void* pb = p.op == Do::cas ? w.regs + size_t(in.r[at + 2]) * 32 : pa;
     for (int l = 0; l < 32; l++) a[l] = get<T>(pa, l), b[l] = get<T>(pb, l);
     if (!locations(w, addr, p.space, sizeof(T),
-                   [&](unsigned l, uint8_t* q) { old[l] = change(*w.cta, q, p.op, a[l], b[l]); }))
+                   [&](unsigned l, uint8_t* q, bool s) { old[l] = change(*w.cta, q, s, p.op, a[l], b[l]); }))
         return Flow::failed;
     if (at) map_active<T>(w, in.r[0], [&](int l) { return old[l]; });
     return Flow::next;
@@ -119,8 +127,9 @@ template <bool BF, bool PACKED> Flow atom_half(Warp& w, const Inst& in) {
     read_addresses(w, in.r[at], in.imm, in.sub & 1, addr);
     uint32_t a[32], old[32];
     memcpy(a, w.regs + size_t(in.r[at + 1]) * 32, sizeof a);
-    if (!locations(w, addr, plan(in).space, PACKED ? 4 : 2,
-                   [&](unsigned l, uint8_t* q) { old[l] = change_halves<BF, PACKED>(*w.cta, q, plan(in).op, a[l]); }))
+    if (!locations(w, addr, plan(in).space, PACKED ? 4 : 2, [&](unsigned l, uint8_t* q, bool) {
+            old[l] = change_halves<BF, PACKED>(*w.cta, q, plan(in).op, a[l]);
+        }))
         return Flow::failed;
     if (at) map_active<uint32_t>(w, in.r[0], [&](int l) { return old[l]; });
     return Flow::next;
@@ -128,13 +137,13 @@ template <bool BF, bool PACKED> Flow atom_half(Warp& w, const Inst& in) {
 // .v2, .v4 and .v8: each element for itself. E: what one is, as change and change_halves know it.
 struct FloatElement {
     static constexpr unsigned BYTES = 4;
-    static uint32_t change(Cta& cta, uint8_t* at, Do op, uint32_t a) {
-        return bits_as<uint32_t>(EMU_LEVEL::change(cta, at, op, bits_as<float>(a), 0.0f));
+    static uint32_t change(Cta& cta, uint8_t* at, bool shared, Do op, uint32_t a) {
+        return bits_as<uint32_t>(EMU_LEVEL::change(cta, at, shared, op, bits_as<float>(a), 0.0f));
     }
 };
 template <bool BF, bool PACKED> struct HalfElement {
     static constexpr unsigned BYTES = PACKED ? 4 : 2;
-    static uint32_t change(Cta& cta, uint8_t* at, Do op, uint32_t a) {
+    static uint32_t change(Cta& cta, uint8_t* at, bool, Do op, uint32_t a) {
         return change_halves<BF, PACKED>(cta, at, op, a);
     }
 };
@@ -145,9 +154,9 @@ template <class E> Flow atom_vector(Warp& w, const Inst& in) {
     read_addresses(w, r[at], in.imm, in.sub & 1, addr);
     uint32_t source[8][32];
     for (unsigned i = 0; i < vec; i++) memcpy(source[i], w.reg<uint32_t>(r[at + 1 + i]), sizeof source[i]);
-    const bool ok = locations(w, addr, plan(in).space, E::BYTES * vec, [&](unsigned l, uint8_t* q) {
+    const bool ok = locations(w, addr, plan(in).space, E::BYTES * vec, [&](unsigned l, uint8_t* q, bool shared) {
         for (unsigned i = 0; i < vec; i++) {
-            const uint32_t old = E::change(*w.cta, q + E::BYTES * i, plan(in).op, source[i][l]);
+            const uint32_t old = E::change(*w.cta, q + E::BYTES * i, shared, plan(in).op, source[i][l]);
             if (at) w.reg<uint32_t>(r[i])[l] = old;
         }
     });
@@ -160,7 +169,7 @@ Flow atom_wide(Warp& w, const Inst& in) { // exch and cas of 16 bytes
     B128 first[32], second[32], *to = w.reg<B128>(in.r[0]);
     memcpy(first, w.reg<B128>(in.r[2]), sizeof first);
     memcpy(second, w.reg<B128>(in.r[swap ? 3 : 2]), sizeof second);
-    const bool ok = locations(w, addr, plan(in).space, 16, [&](unsigned l, uint8_t* q) {
+    const bool ok = locations(w, addr, plan(in).space, 16, [&](unsigned l, uint8_t* q, bool) {
         to[l] = change_wide(*w.cta, q, swap, first[l], second[l]);
     });
     return ok ? Flow::next : Flow::failed;

@@ -28,10 +28,11 @@ uint64_t Block::bytes(const Launch& l) {
            k.code.size() * 12;
 }
 
-Block::Block(Launch& l) : launch(&l) {
+Block::Block(Launch& l, Cluster& cluster, Observer* first) : launch(&l) {
     const Kernel& k = *l.kernel;
     cta.launch = &l;
     cta.kernel = &k;
+    cta.cluster = &cluster;
     cta.threads = l.block.x * l.block.y * l.block.z;
     cta.nwarps = warps_of(l);
     cta.counters = &scalar_;
@@ -57,7 +58,7 @@ Block::Block(Launch& l) : launch(&l) {
         w.local = local_.data() + size_t(k.local_bytes) * 32 * i;
         w.frags.reserve(96); // never moves while a handler holds one
         w.index = i;
-        w.cta = &cta;
+        w.own = w.cta = &cta;
         w.launch = &l;
         w.kernel = &k;
         for (const Const& c : k.consts)
@@ -71,7 +72,7 @@ Block::Block(Launch& l) : launch(&l) {
     total_counts_.resize(k.code.size());
     bool copies = false;
     for (const InstInfo& info : k.infos) copies |= row_of(info).is(trait::copies);
-    cta.observer = make_checker(l);
+    cta.observer = make_checker(l, first);
     if (copies) cta.async = make_async(cta);
 }
 
@@ -96,8 +97,9 @@ void Block::mark_places() {
 }
 
 void Block::fill_special(Warp& w, uint16_t slot, uint8_t which) {
-    const Dim3 &b = launch->block, &g = launch->grid;
+    const Dim3 &b = launch->block, &g = launch->grid, &c = launch->cluster;
     const Kernel& k = *launch->kernel;
+    const Cluster& cluster = *cta.cluster;
     uint32_t* out = w.reg<uint32_t>(slot);
     for (uint32_t l = 0; l < 32; l++) {
         uint32_t t = w.index * 32 + l, v = 0;
@@ -126,9 +128,22 @@ void Block::fill_special(Warp& w, uint16_t slot, uint8_t which) {
         case Special::lanemask_gt: v = ~((2u << l) - 1); break;
         case Special::total_smem_size: v = k.static_smem + launch->dynamic_smem; break;
         case Special::dynamic_smem_size: v = launch->dynamic_smem; break;
-        case Special::cluster_one: v = 1; break;
+        case Special::clusterid_x: v = cluster.id.x; break;
+        case Special::clusterid_y: v = cluster.id.y; break;
+        case Special::clusterid_z: v = cluster.id.z; break;
+        case Special::nclusterid_x: v = g.x / c.x; break;
+        case Special::nclusterid_y: v = g.y / c.y; break;
+        case Special::nclusterid_z: v = g.z / c.z; break;
+        case Special::cluster_ctaid_x: v = cta.id.x % c.x; break;
+        case Special::cluster_ctaid_y: v = cta.id.y % c.y; break;
+        case Special::cluster_ctaid_z: v = cta.id.z % c.z; break;
+        case Special::cluster_nctaid_x: v = c.x; break;
+        case Special::cluster_nctaid_y: v = c.y; break;
+        case Special::cluster_nctaid_z: v = c.z; break;
+        case Special::cluster_ctarank: v = cta.rank; break;
+        case Special::cluster_nctarank: v = c.x * c.y * c.z; break;
         case Special::gridid: w.reg<uint64_t>(slot)[l] = 1; continue;
-        default: break; // clocks are read by mov; cluster_zero is 0
+        default: break; // clocks are read by mov
         }
         if (is_clock(Special(which))) continue;
         out[l] = v;
@@ -146,6 +161,7 @@ void Block::start_warp(Warp& w) {
     w.current = 0;
     w.turn = 0;
     w.carry = 0;
+    w.cluster_came = w.cluster_passed = 0;
     w.executed = 0;
     w.has_origin = false;
     w.loops.changes = UINT64_MAX;
@@ -157,13 +173,18 @@ void Block::start_warp(Warp& w) {
     w.partly.clear();
     if (launch->options.check_undefined)
         for (uint16_t n : k.maybe_undefined) w.set_undefined(n, FULL);
-    for (const SpecialReg& s : k.specials) fill_special(w, s.slot, s.which);
+    for (const SpecialReg& s : k.specials) {
+        if (Special(s.which) != Special::is_explicit_cluster) fill_special(w, s.slot, s.which);
+        else w.preds[s.slot] = launch->explicit_cluster ? FULL : 0;
+    }
 }
 
-void Block::begin(uint64_t linear) {
+void Block::begin(Dim3 id, uint32_t rank) {
     const Dim3& g = launch->grid;
+    const uint64_t linear = id.x + uint64_t(g.x) * (id.y + uint64_t(g.y) * id.z);
     cta.linear = linear;
-    cta.id = {uint32_t(linear % g.x), uint32_t(linear / g.x % g.y), uint32_t(linear / g.x / g.y)};
+    cta.id = id;
+    cta.rank = rank;
     cta.live_threads = cta.threads;
     cta.barrier_epoch = 0;
     cta.executed = 0;
@@ -173,7 +194,10 @@ void Block::begin(uint64_t linear) {
     cta.mbarriers.clear();
     std::fill(shared_defined_.begin(), shared_defined_.end(), launch->options.check_undefined ? 0 : FULL);
     std::fill(shared_.begin(), shared_.end(), 0xcb); // what nobody wrote is not zero
-    for (Warp& w : warps_) start_warp(w);
+    for (Warp& w : warps_) {
+        w.agent = rank * 32 + w.index;
+        start_warp(w);
+    }
     std::fill(blocked_.begin(), blocked_.end(), false);
     next_warp_ = 0;
     starved_ = 0;
@@ -212,7 +236,7 @@ void Block::report_deadlock() {
     for (Warp& w : warps_) {
         text += describe_waits(w);
         for (const Fragment& f : w.frags) {
-            if (f.state == Fragment::at_barrier) {
+            if (f.state == Fragment::at_barrier || f.state == Fragment::at_cluster) {
                 if (kind[1] == 'e') pc = f.pc - 1;
             } else {
                 const InstInfo& info = w.kernel->infos[f.pc];
@@ -224,14 +248,22 @@ void Block::report_deadlock() {
     report_raw(cta, kind, pc, "  no warp can go on\n" + text + replay(*launch));
 }
 
-void Block::report_waiting(const char* kind, const std::string& what) {
-    std::string text;
+uint32_t Block::describe(std::string& text) {
     uint32_t pc = 0;
     for (Warp& w : warps_) {
         text += describe_waits(w);
+        for (const Fragment& f : w.frags)
+            if (f.state == Fragment::at_cluster) pc = f.pc - 1;
         if (const uint32_t at = watching_pc(w); at < w.kernel->code.size()) pc = at;
     }
-    report_raw(cta, kind, pc, "  " + what + "\n" + text + replay(*launch));
+    return pc;
+}
+
+bool Block::waits_for_cluster() const {
+    for (const Warp& w : warps_)
+        for (const Fragment& f : w.frags)
+            if (f.state == Fragment::at_cluster) return true;
+    return false;
 }
 
 bool Block::all_wait() const { return std::all_of(warps_.begin(), warps_.end(), waits); }
@@ -267,6 +299,7 @@ Stop Block::run(uint64_t budget) {
             stop = Stop::finished;
             for (const Warp& w : warps_)
                 if (!w.finished()) stop = Stop::failed;
+            if (stop == Stop::failed && cta.cluster->blocks.size() > 1 && waits_for_cluster()) stop = Stop::blocked;
             if (stop == Stop::failed) report_deadlock();
             break;
         }
@@ -287,7 +320,7 @@ Stop Block::run(uint64_t budget) {
     fold_counts();
     if (stop == Stop::finished) {
         if (cta.async && !async_cta_end(cta.async, cta)) stop = Stop::failed;
-        if (cta.observer) cta.observer->cta_end(cta);
+        if (cta.observer && !cta.observer->cta_end(cta)) stop = Stop::failed;
     }
     return stop;
 }

@@ -10,21 +10,22 @@
 
 namespace emu {
 
-// waiting: every warp waits, and some of them in loops that another block can end.
+// blocked: every warp waits for something that only the cluster's other blocks can bring. waiting: every warp waits,
+// and some of them in loops that another block can end.
 enum class Stop : uint8_t { blocked, turn_over, waiting, finished, failed };
 
 class Block {
 public:
-    explicit Block(Launch& launch);
+    Block(Launch& launch, Cluster& cluster, Observer* first); // first: of the cluster's first block
     ~Block();
     static uint64_t bytes(const Launch& launch); // that one takes of the host
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
-    void begin(uint64_t linear); // takes up block number `linear`
-    Stop run(uint64_t budget);   // until it ends, or exactly `budget` warp instructions
-    void report_launch_limit();  // about the warp that ran longest and could go on
-    void report_waiting(const char* kind, const std::string& what); // each warp's wait
-    void add_to(Counters& total) const;                             // everything since the object was made
+    void begin(Dim3 id, uint32_t rank);   // takes up a block of the grid
+    Stop run(uint64_t budget);            // until it ends, or exactly `budget` warp instructions
+    void report_launch_limit();           // about the warp that ran longest and could go on
+    uint32_t describe(std::string& text); // adds each warp's wait; one of their places
+    void add_to(Counters& total) const;   // everything since the object was made
 
     Cta cta;
     Launch* launch;
@@ -36,6 +37,7 @@ private:
     void start_warp(Warp& w);
     void fill_special(Warp& w, uint16_t slot, uint8_t which);
     bool all_wait() const;
+    bool waits_for_cluster() const;
     void report_deadlock();
     void report_limit(Warp& w, const std::string& which);
     uint64_t quantum();

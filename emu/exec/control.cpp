@@ -105,6 +105,13 @@ Handler pick_bar(const Form& form, Inst& in) {
     return count ? &bar<true, true> : &bar<true, false>;
 }
 
+// Registers are not counted here, so that any number suffices; but for what is none.
+Handler pick_setmaxnreg(const Form& form, Inst&) {
+    constexpr uint64_t LEAST = 24, MOST = 256, UNIT = 8;
+    const uint64_t registers = form.operands[0].value;
+    return registers < LEAST || registers > MOST || registers % UNIT ? nullptr : &nothing;
+}
+
 Handler pick_fence(const Form& form, Inst&) {
     if (form.mnemonic == "membar" || form.mnemonic == "fence") return &fence;
     if (form.mnemonic == "setmaxnreg") { // registers are the compiler's: only their number is looked at

@@ -162,6 +162,7 @@ Flow exit_lanes(Warp& w, uint32_t lanes) {
     w.live &= ~lanes;
     w.cta->changes++;
     w.cta->live_threads -= uint32_t(__builtin_popcount(lanes));
+    cluster_exit(w, lanes);
     for (Fragment& p : w.frags)
         if (p.state == Fragment::at_sync) p.state = Fragment::ready; // fewer lanes to wait for: look again
     return barriers_after_exit(*w.cta) ? Flow::moved : Flow::failed;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// run(): checks the launch against kernel and device, spreads the blocks over host threads, gathers reports and
-// counters.
-// A block that runs long (it may wait for another one) is set aside and takes turns with the next ones.
+// run(): checks the launch against kernel and device, spreads the clusters over host threads, gathers reports and
+// counters. Where there are none, each block is a cluster. One that runs long (it may wait for another one) is set
+// aside and takes turns with the next ones.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -11,7 +11,7 @@
 
 #include "../engine_limits.h"
 #include "../report/report.h"
-#include "block.h"
+#include "cluster.h"
 
 namespace emu {
 
@@ -44,6 +44,23 @@ Report refusal(const Kernel& kernel, const char* kind, const std::string& what) 
     return r;
 }
 
+uint64_t product(const Dim3& d) { return uint64_t(d.x) * d.y * d.z; }
+
+std::string cluster_problem(const LaunchRequest& q, const DeviceProfile& device) {
+    const KernelInfo& info = q.kernel->info;
+    const Dim3 &c = q.cluster, &need = info.required_cluster;
+    const uint64_t blocks = product(c);
+    const std::string found = "the cluster has " + std::to_string(c.x) + " x " + std::to_string(c.y) + " x " +
+                              std::to_string(c.z) + " blocks; ";
+    const uint32_t most =
+        info.max_cluster ? std::min(info.max_cluster, largest_cluster(device)) : largest_cluster(device);
+    if (std::max({c.x, c.y, c.z}) > most || blocks > most) return found + std::to_string(most) + " is the most";
+    if (!blocks || q.grid.x % c.x || q.grid.y % c.y || q.grid.z % c.z) return found + "the grid is no multiple of it";
+    if (need.x && (c.x != need.x || c.y != need.y || c.z != need.z))
+        return found + ".reqnctapercluster asks for others";
+    return info.explicit_cluster && !q.explicit_cluster ? ".explicitcluster, and the launch says no cluster" : "";
+}
+
 // What is wrong with the launch itself, or nothing.
 std::string launch_problem(const LaunchRequest& q, const DeviceProfile& device, const char*& kind) {
     const Kernel& k = *q.kernel;
@@ -55,7 +72,7 @@ std::string launch_problem(const LaunchRequest& q, const DeviceProfile& device, 
     if (q.grid.x > INT32_MAX || q.grid.y > UINT16_MAX || q.grid.z > UINT16_MAX)
         return "the grid is " + std::to_string(q.grid.x) + " x " + std::to_string(q.grid.y) + " x " +
                std::to_string(q.grid.z) + " blocks; 2147483647 x 65535 x 65535 is the most";
-    uint64_t threads = uint64_t(q.block.x) * q.block.y * q.block.z;
+    const uint64_t threads = product(q.block);
     if (!threads || !q.grid.x || !q.grid.y || !q.grid.z) return "a dimension of the grid or the block is 0";
     if (threads > 1024) return "the block has " + std::to_string(threads) + " threads; 1024 is the most";
     if (threads > k.info.max_threads)
@@ -67,6 +84,7 @@ std::string launch_problem(const LaunchRequest& q, const DeviceProfile& device, 
     if (q.param_bytes != k.info.param_bytes)
         return std::to_string(q.param_bytes) + " bytes of parameters were given; the kernel takes " +
                std::to_string(k.info.param_bytes);
+    if (std::string problem = cluster_problem(q, device); !problem.empty()) return problem;
     kind = "smem-budget";
     uint64_t smem = uint64_t(k.static_smem) + q.dynamic_smem;
     if (smem > device.smem_optin)
@@ -75,21 +93,25 @@ std::string launch_problem(const LaunchRequest& q, const DeviceProfile& device, 
     return {};
 }
 
-// How many blocks the card would run together, but for their registers, which only its compiler knows.
+// How many blocks the card would run together, whole clusters of them, but for their registers, which only its compiler
+// knows.
 uint64_t most_resident(const LaunchRequest& q, const DeviceProfile& device) {
     const uint64_t smem = uint64_t(q.kernel->static_smem) + q.dynamic_smem;
-    return uint64_t(device.sm_count) * std::max(1u, blocks_per_sm(device, q.block.x * q.block.y * q.block.z, smem));
+    const uint64_t blocks =
+        device.sm_count * uint64_t(std::max(1u, blocks_per_sm(device, uint32_t(product(q.block)), smem)));
+    return std::max<uint64_t>(1, blocks / product(q.cluster)) * product(q.cluster);
 }
 
-Block& longest(const std::vector<std::unique_ptr<Block>>& running) {
-    auto shorter = [](const auto& a, const auto& b) { return a->cta.executed < b->cta.executed; };
+ClusterRun& longest(const std::vector<std::unique_ptr<ClusterRun>>& running) {
+    auto shorter = [](const auto& a, const auto& b) { return a->executed() < b->executed(); };
     return **std::max_element(running.begin(), running.end(), shorter);
 }
 
-// The blocks of one host thread, in turns: a block that runs long, or waits for others, is set aside and goes on later.
+// The clusters of one host thread, in turns: one that runs long, or waits for others, is set aside and goes on later.
 class Worker {
 public:
-    Worker(Launch& launch, uint64_t blocks) : launch_(launch), blocks_(blocks) {}
+    Worker(Launch& launch, uint64_t clusters)
+        : launch_(launch), clusters_(clusters), blocks_(int64_t(product(launch.cluster))) {}
     ~Worker() { launch_.state->idle.thread_ends(); }
     void work() {
         while (!launch_.state->stop.load(std::memory_order_relaxed)) {
@@ -103,39 +125,39 @@ public:
         }
     }
     void add_to(Counters& counters) const {
-        for (auto& b : running_) b->add_to(counters);
-        for (auto& b : idle_) b->add_to(counters);
+        for (auto& c : running_) c->add_to(counters);
+        for (auto& c : idle_) c->add_to(counters);
     }
 
 private:
-    // Blocks that only run long get company at the end of a round, and not without end; those that wait, at once.
+    // Those that only run long get company at the end of a round, and not without end; those that wait, at once.
     bool may_start() const {
-        if (!more_ || launch_.state->places.load(std::memory_order_relaxed) <= 0) return false;
+        if (!more_ || launch_.state->places.load(std::memory_order_relaxed) < blocks_) return false;
         return waiting_ >= running_.size() || (turn_ == 0 && running_.size() < MANY);
     }
     void start() {
         Launch::State& state = *launch_.state;
-        if (state.places.fetch_sub(1) <= 0) {
-            state.places.fetch_add(1);
+        if (state.places.fetch_sub(blocks_) < blocks_) {
+            state.places.fetch_add(blocks_);
             return;
         }
-        const uint64_t next = state.next_block.fetch_add(1);
-        more_ = next < blocks_;
+        const uint64_t next = state.next_cluster.fetch_add(1);
+        more_ = next < clusters_;
         if (!more_) return;
-        if (idle_.empty()) idle_.push_back(std::make_unique<Block>(launch_));
+        if (idle_.empty()) idle_.push_back(std::make_unique<ClusterRun>(launch_));
         idle_.back()->begin(next);
         running_.push_back(std::move(idle_.back()));
         idle_.pop_back();
         turn_ = running_.size() - 1;
     }
-    bool run_one(Block& block) { // false after a report
+    bool run_one(ClusterRun& cluster) { // false after a report
         Launch::State& state = *launch_.state;
-        const uint64_t before = block.cta.executed, changes = block.cta.changes;
+        const uint64_t before = cluster.executed(), changes = cluster.changes();
         Allowance::Turn allowed(state.allowance);
-        const Stop stop = block.run(allowed.length());
-        const bool spent = allowed.end(block.cta.executed - before);
-        const bool changed = block.cta.changes != changes;
-        if (stop == Stop::finished) state.places.fetch_add(1);
+        const Stop stop = cluster.run(allowed.length());
+        const bool spent = allowed.end(cluster.executed() - before);
+        const bool changed = cluster.changes() != changes;
+        if (stop == Stop::finished) state.places.fetch_add(blocks_);
         if (changed) state.idle.change();
         if (stop == Stop::failed) return false;
         if (stop != Stop::finished && spent && !state.stop.exchange(true)) longest(running_).report_launch_limit();
@@ -150,34 +172,35 @@ private:
         }
         return true;
     }
-    // No block that runs will ever go on.
+    // No cluster that runs will ever go on.
     void stuck() {
         Launch::State& state = *launch_.state;
         if (state.stop.exchange(true)) return;
-        const uint64_t started = std::min(state.next_block.load(), blocks_);
-        if (started == blocks_)
+        const uint64_t started = std::min(state.next_cluster.load(), clusters_);
+        if (started == clusters_)
             running_.front()->report_waiting("livelock", "every warp that can run goes round a loop, and nothing will "
                                                          "change what it waits for");
         else
-            running_.front()->report_waiting("deadlock",
-                                             std::to_string(blocks_ - started) +
-                                                 " blocks of the grid never start: " + std::to_string(running_.size()) +
-                                                 " run together here, and all of them wait");
+            running_.front()->report_waiting("deadlock", std::to_string((clusters_ - started) * uint64_t(blocks_)) +
+                                                             " blocks of the grid never start: " +
+                                                             std::to_string(running_.size() * size_t(blocks_)) +
+                                                             " run together here, and all of them wait");
     }
 
     static constexpr size_t MANY = 64;
     Launch& launch_;
-    const uint64_t blocks_;
-    std::vector<std::unique_ptr<Block>> running_, idle_;
-    size_t turn_ = 0, waiting_ = 0; // waiting_: turns without a change in which a block was seen to wait
+    const uint64_t clusters_;
+    const int64_t blocks_; // of a cluster
+    std::vector<std::unique_ptr<ClusterRun>> running_, idle_;
+    size_t turn_ = 0, waiting_ = 0; // waiting_: turns without a change in which a cluster was seen to wait
     uint64_t since_ = 0;            // the moment of memory before the first of them
     bool more_ = true;
 };
 
 // The same, for a thread that nobody else watches.
-void work_or_stop(Launch& launch, uint64_t blocks, Counters& counters) {
+void work_or_stop(Launch& launch, uint64_t clusters, Counters& counters) {
     try {
-        Worker worker(launch, blocks);
+        Worker worker(launch, clusters);
         worker.work();
         worker.add_to(counters);
     } catch (const std::bad_alloc&) {
@@ -188,19 +211,19 @@ void work_or_stop(Launch& launch, uint64_t blocks, Counters& counters) {
     }
 }
 
-// Blocks on as many host threads as can be had, this one included.
-void work_together(Launch& launch, uint64_t blocks, uint64_t threads, Counters& total) {
+// Clusters on as many host threads as can be had, this one included.
+void work_together(Launch& launch, uint64_t clusters, uint64_t threads, Counters& total) {
     std::vector<Counters> counters(threads);
     std::vector<std::thread> pool;
     pool.reserve(threads);
     try {
         while (pool.size() + 1 < threads)
-            pool.emplace_back([&, t = pool.size() + 1] { work_or_stop(launch, blocks, counters[t]); });
+            pool.emplace_back([&, t = pool.size() + 1] { work_or_stop(launch, clusters, counters[t]); });
     } catch (const std::system_error&) {
-        // the system gives no more threads: those that there are take all blocks
+        // the system gives no more threads: those that there are take all clusters
         for (uint64_t missing = pool.size() + 1; missing < threads; ++missing) launch.state->idle.thread_ends();
     }
-    work_or_stop(launch, blocks, counters[0]);
+    work_or_stop(launch, clusters, counters[0]);
     for (std::thread& t : pool) t.join();
     for (const Counters& c : counters) total.add(c);
 }
@@ -223,26 +246,30 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
     launch.options = options;
     launch.grid = request.grid;
     launch.block = request.block;
+    launch.cluster = request.cluster;
+    launch.explicit_cluster = request.explicit_cluster;
     launch.dynamic_smem = request.dynamic_smem;
     launch.params = static_cast<const uint8_t*>(request.params);
     launch.rng_seed = options.seed;
     launch.state = &state;
     launch.races = make_global_races(options);
-    uint64_t blocks = uint64_t(request.grid.x) * request.grid.y * request.grid.z;
+    const uint64_t of_cluster = product(request.cluster), clusters = product(request.grid) / of_cluster;
     uint64_t threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-    const uint64_t room = limits::LAUNCH_BYTES / Block::bytes(launch); // blocks whose state the host is asked to hold
+    // clusters whose state the host is asked to hold
+    const uint64_t room = limits::LAUNCH_BYTES / (Block::bytes(launch) * of_cluster);
     if (room == 0) {
-        problem = "a block's registers and memory take " + std::to_string(Block::bytes(launch)) + " bytes; " +
+        problem = (of_cluster > 1 ? "a cluster's" : "a block's") + std::string(" registers and memory take ") +
+                  std::to_string(Block::bytes(launch) * of_cluster) + " bytes; " +
                   std::to_string(limits::LAUNCH_BYTES) + " is the most";
         result.reports.push_back(refusal(*request.kernel, "limit", problem));
         result.completed = false;
         return result;
     }
-    state.places = int64_t(std::min(most_resident(request, device), room));
-    threads = std::min({launch.races ? 1 : threads, blocks, uint64_t(state.places)});
+    state.places = int64_t(std::min(most_resident(request, device), room * of_cluster));
+    threads = std::min({launch.races ? 1 : threads, clusters, uint64_t(state.places) / of_cluster});
     state.allowance.open(options.limit, threads);
     state.idle.open(threads);
-    work_together(launch, blocks, threads, result.counters);
+    work_together(launch, clusters, threads, result.counters);
     result.reports = std::move(state.reports);
     result.completed = result.reports.empty();
     return result;

@@ -13,8 +13,7 @@ namespace {
 enum How : uint8_t { WIDE = 1, DROP = 2, NO_COMPLETE = 4, EXPECT = 8, PARITY = 16, NO_INC = 32, COMES = 64 };
 
 // Where the lanes' mbarriers lie in shared memory. False after a report.
-bool places(Warp& w, const Inst& in, unsigned slot, bool write, uint32_t* at) {
-    alignas(64) uint64_t addr[32];
+bool addresses(Warp& w, const Inst& in, unsigned slot, bool write, uint64_t* addr) {
     read_addresses(w, in.r[slot], in.imm, in.sub & WIDE, addr);
     const uint64_t window = Space(in.target) == Space::generic ? SHARED_WINDOW : 0;
     for (uint32_t m = w.mask; m; m &= m - 1) {
@@ -23,10 +22,18 @@ bool places(Warp& w, const Inst& in, unsigned slot, bool write, uint32_t* at) {
             report_access(w, "space", l, Space::generic, addr[l], 8, write, "an mbarrier lies in shared memory");
             return false;
         }
-        at[l] = uint32_t(addr[l] - window);
+        addr[l] -= window;
     }
+    return true;
+}
+bool place(Warp& w, const uint64_t* addr, bool write, uint32_t* at) {
     uint32_t undefined = 0; // told better by mbarrier_at
+    for (int l = 0; l < 32; l++) at[l] = uint32_t(addr[l]);
     return place_shared(w, at, w.mask, 8, write, &undefined);
+}
+bool places(Warp& w, const Inst& in, unsigned slot, bool write, uint32_t* at) {
+    alignas(64) uint64_t addr[32];
+    return addresses(w, in, slot, write, addr) && place(w, addr, write, at);
 }
 
 // f(lane, mbarrier) for each lane, which returns what is wrong, or nothing.
@@ -41,16 +48,23 @@ template <class F> Flow each_mbarrier(Warp& w, const uint32_t* at, F f) {
     return Flow::next;
 }
 
-// The same for instructions that change it.
-template <class F> Flow change_each(Warp& w, const Inst& in, unsigned slot, F f) {
+// The same for instructions that change it, all in one block.
+template <class F> Flow change_here(Warp& w, const uint64_t* addr, F f) {
     uint32_t at[32];
-    if (!places(w, in, slot, true, at)) return Flow::failed;
+    if (!place(w, addr, true, at)) return Flow::failed;
     if (w.cta->observer && !w.cta->observer->mbarrier_change(w, w.mask, at)) return Flow::failed;
     return each_mbarrier(w, at, [&](int l, Mbarrier& b) {
         std::string problem = f(l, b);
         if (problem.empty()) mbarrier_changed(*w.cta, b);
         return problem;
     });
+}
+template <class F> Flow change_each(Warp& w, const Inst& in, unsigned slot, F f) {
+    alignas(64) uint64_t addr[32];
+    if (!addresses(w, in, slot, true, addr)) return Flow::failed;
+    if (Space(in.target) != Space::cluster) return change_here(w, addr, f);
+    const auto here = [&](uint32_t, const uint64_t* at) { return change_here(w, at, f) == Flow::next; };
+    return each_block(w, addr, w.mask, 8, true, here) ? Flow::next : Flow::failed;
 }
 
 Flow init(Warp& w, const Inst& in) {
@@ -168,6 +182,7 @@ Handler pick_mbarrier(const Form& form, Inst& in) {
         return &test_wait;
     }
     if (arrives) {
+        if (form.space == Space::cluster && form.operands[0].kind != Operand::sink) return nullptr; // it has no state
         if (form.has("arrive_drop")) in.sub |= DROP;
         if (form.has("noComplete")) in.sub |= NO_COMPLETE;
         if (form.has("expect_tx")) in.sub |= EXPECT;

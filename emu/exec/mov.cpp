@@ -86,14 +86,17 @@ template <class T> Flow add_window(Warp& w, const Inst& in) {
 }
 Flow isspacep(Warp& w, const Inst& in) {
     const uint64_t* a = w.reg<uint64_t>(in.r[1]);
-    uint64_t base = uint64_t(in.imm), bytes = WINDOW_BYTES;
-    if (in.imm == 0) bytes = SHARED_WINDOW; // global: below all windows
+    const uint64_t base = uint64_t(in.imm);
+    const uint64_t bytes = Space(in.target) == Space::shared ? PEER_BYTES
+                           : base                            ? WINDOW_BYTES
+                                                             : SHARED_WINDOW; // global
     set_pred(w, in.r[0], test_lanes([&](int l) { return a[l] - base < bytes; }));
     return Flow::next;
 }
 uint64_t window(const Form& form) {
     switch (form.space) {
-    case Space::shared: return SHARED_WINDOW;
+    case Space::shared:
+    case Space::cluster: return SHARED_WINDOW;
     case Space::local: return LOCAL_WINDOW;
     case Space::param: return PARAM_WINDOW;
     default: return 0;
@@ -120,6 +123,7 @@ Handler pick_mov(const Form& form, Inst& in) {
 Handler pick_cvta(const Form& form, Inst& in) {
     uint64_t base = window(form);
     in.imm = int64_t(base);
+    in.target = uint32_t(form.space);
     if (form.mnemonic == "isspacep") return &isspacep;
     if (form.mnemonic != "cvta") return nullptr;
     if (bytes_of(form.type()) == 4) return nullptr; // generic addresses have 64 bits

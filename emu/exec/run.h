@@ -26,6 +26,11 @@ Flow barrier(Warp& w, const Inst& in, unsigned id, uint32_t threads, bool sync, 
 bool barrier_complete(Cta& cta, unsigned id); // releases it if all have come; false after a report
 bool barriers_after_exit(Cta& cta);
 
+// cluster_barrier.cpp
+Flow cluster_arrive(Warp& w, bool release);
+Flow cluster_wait(Warp& w);
+void cluster_exit(Warp& w, uint32_t lanes);
+
 // taint.cpp: the slow path, only while some register is undefined
 bool taint_before(Warp& w, const Inst& in, uint32_t lanes); // false after a report
 bool taint_guard(Warp& w, const Inst& in, uint32_t lanes);

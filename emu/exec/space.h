@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a lane's address leads: the four address spaces behind one loop, used by loads, stores and atomics.
+// Where a lane's address leads: the address spaces behind one loop, used by loads, stores and atomics.
 // Generic addresses are split by window, one space at a time.
 #pragma once
 
 #include "access.h"
 #include "lanes.h"
+#include "peers.h"
 
 namespace emu::EMU_LEVEL {
 
@@ -108,12 +109,25 @@ template <class F> bool visit_local(Warp& w, const uint64_t* addr, uint32_t mask
     }
     return true;
 }
+// The shared memory of any block of the cluster, one request for each block.
+template <bool WRITE, class F>
+bool visit_cluster(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined, F f) {
+    *undefined = 0;
+    if (w.own->cluster->blocks.size() == 1) return visit_shared<WRITE>(w, addr, mask, bytes, undefined, f);
+    return each_block(w, addr, mask, bytes, WRITE, [&](uint32_t lanes, const uint64_t* at) {
+        uint32_t some = 0;
+        if (!visit_shared<WRITE>(w, at, lanes, bytes, &some, f)) return false;
+        *undefined |= some;
+        return true;
+    });
+}
 // Any space, decided at run time; a generic access is split by window, each part one request.
 template <bool WRITE, class F>
 bool visit_any(Warp& w, Space space, uint64_t* addr, unsigned bytes, uint32_t* undefined, F f) {
     if (space == Space::shared) return visit_shared<WRITE>(w, addr, w.mask, bytes, undefined, f);
     if (space == Space::global || space == Space::constant)
         return visit_global<WRITE>(w, addr, w.mask, bytes, undefined, f);
+    if (space == Space::cluster) return visit_cluster<WRITE>(w, addr, w.mask, bytes, undefined, f);
     if (space == Space::local) return visit_local(w, addr, w.mask, bytes, WRITE, f);
     uint32_t left = w.mask, none = 0;
     *undefined = 0;
@@ -126,7 +140,7 @@ bool visit_any(Warp& w, Space space, uint64_t* addr, unsigned bytes, uint32_t* u
     if (!(shared | local)) return true;
     for (uint32_t m = shared | local; m; m &= m - 1) addr[__builtin_ctz(m)] &= WINDOW_BYTES - 1;
     none = 0;
-    if (shared && !visit_shared<WRITE>(w, addr, shared, bytes, &none, f)) return false;
+    if (shared && !visit_cluster<WRITE>(w, addr, shared, bytes, &none, f)) return false;
     *undefined |= none;
     return !local || visit_local(w, addr, local, bytes, WRITE, f);
 }

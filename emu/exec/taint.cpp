@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "../report/report.h"
+#include "peers.h"
 #include "run.h"
 
 namespace emu {
@@ -291,7 +292,9 @@ void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const ui
                 const uint64_t a = addr[l] + uint64_t(i) * bytes + b;
                 const bool is_shared =
                     shared || a < WINDOW_BYTES; // a generic address of shared memory has lost its window
-                if (is_shared ? w.cta->shared_is_defined(uint32_t(a), 1) : memory.is_defined(a, 1)) continue;
+                if (is_shared ? block_of(*w.own, a)->shared_is_defined(uint32_t(a % PEER_BYTES), 1)
+                              : memory.is_defined(a, 1))
+                    continue;
                 const bool extends = sign && b + 1 == bytes && b < 8;
                 (b < 8 ? bits.low : bits.high)[l] |= (extends ? UINT64_MAX : 0xffull) << (b % 8 * 8);
             }

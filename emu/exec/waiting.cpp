@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "../report/report.h"
+#include "peers.h"
 #include "run.h"
 
 namespace emu {
@@ -70,6 +71,12 @@ std::string at_barrier(const Warp& w, const Fragment& f) {
            std::to_string(b.all ? w.cta->live_threads : b.expected) + " threads have come\n";
 }
 
+std::string at_cluster(const Warp& w) {
+    const Cluster& c = *w.own->cluster;
+    return "the cluster's barrier, " + std::to_string(c.arrived) + " of " + std::to_string(c.live_threads) +
+           " threads have come\n";
+}
+
 // An mbarrier that a looping lane tests; its address is the first operand after the predicate.
 std::string awaited(const Warp& w, uint32_t pc, int lane) {
     const Inst& in = w.kernel->code[pc];
@@ -86,12 +93,15 @@ std::string watched(const Warp& w, uint32_t pc, int lane) {
     const uint16_t slot = in.access & Inst::atomic ? in.r[in.sub & 2 ? 0 : 1] : in.r[in.nregs - 1];
     uint64_t a = in.sub & 1 ? w.reg<uint64_t>(slot)[lane] + uint64_t(in.imm)
                             : uint32_t(w.reg<uint32_t>(slot)[lane] + uint32_t(in.imm));
-    const bool shared = Space(in.target >> 4) == Space::shared || a - SHARED_WINDOW < WINDOW_BYTES;
+    const auto space = Space(in.target >> 4);
+    const bool shared = space == Space::shared || space == Space::cluster || a - SHARED_WINDOW < WINDOW_BYTES;
     std::string text = std::string("watches ") + (shared ? "shared" : "global") + " 0x";
     const uint8_t* at = nullptr;
     if (shared) {
         a &= WINDOW_BYTES - 1;
-        if (a >= SHARED_BASE && a + 4 <= w.cta->shared_end) at = w.cta->shared + a;
+        const Cta* const block = block_of(*w.own, a);
+        const uint64_t inside = a % PEER_BYTES;
+        if (block && inside >= SHARED_BASE && inside + 4 <= block->shared_end) at = block->shared + inside;
     } else if (const Allocation* in_memory = w.launch->memory->lookup(a); in_memory && a + 4 <= in_memory->end()) {
         at = reinterpret_cast<const uint8_t*>(a);
     }
@@ -185,6 +195,7 @@ std::string describe_waits(const Warp& w) {
         if (j.arrived) text += lanes_at(w, j.arrived, j.pc) + "wait for the other lanes of the branch\n";
     for (const Fragment& f : w.frags) {
         if (f.state == Fragment::at_barrier) text += lanes_at(w, f.mask, f.pc - 1) + at_barrier(w, f);
+        else if (f.state == Fragment::at_cluster) text += lanes_at(w, f.mask, f.pc - 1) + at_cluster(w);
         else if (f.state == Fragment::at_sync)
             text += lanes_at(w, f.mask, f.pc) + w.kernel->infos[f.pc].text + " needs lanes that never come\n";
         else text += lanes_at(w, f.mask, f.pc) + in_loop(w, f);

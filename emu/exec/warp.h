@@ -37,7 +37,7 @@ struct Join {
 };
 // A set of lanes of one warp with one pc. Lanes that wait at a join are no fragment: the Join has them.
 struct Fragment {
-    enum State : uint8_t { ready, at_sync, at_barrier } state = ready;
+    enum State : uint8_t { ready, at_sync, at_barrier, at_cluster } state = ready;
     uint32_t pc = 0;
     uint32_t mask = 0;
     int32_t join = -1;
@@ -83,10 +83,14 @@ struct alignas(64) Warp {
     uint32_t live = 0;                                 // lanes that have not exited
     uint32_t existing = 0;                             // lanes that the block has
     uint32_t index = 0;                                // warp in block
-    Cta* cta = nullptr;
+    uint32_t agent = 0;                                // the same in the cluster: 32 numbers for each block
+    Cta* own = nullptr;                                // its block
+    Cta* cta = nullptr; // the block whose shared memory an instruction works on: its own, but inside AtBlock
     Launch* launch = nullptr;
     const Kernel* kernel = nullptr;
-    uint8_t* local = nullptr; // 32 x kernel.local_bytes
+    uint32_t cluster_came = 0;   // lanes that arrived at the cluster's barrier and have not waited: of this phase,
+    uint32_t cluster_passed = 0; // and of one that is complete
+    uint8_t* local = nullptr;    // 32 x kernel.local_bytes
     std::vector<Fragment> frags;
     std::vector<Join> joins;
     int32_t current = -1; // running fragment
@@ -124,7 +128,7 @@ class Observer {
 public:
     virtual ~Observer() = default;
     virtual void cta_begin(Cta&) {}
-    virtual void cta_end(Cta&) {}
+    virtual bool cta_end(Cta&) { return true; }
     // `bytes` contiguous bytes at addr[l] for each lane of mask: one call for one instruction, before it happens.
     virtual bool shared_read(Warp&, uint32_t mask, const uint32_t* addr, unsigned bytes) {
         (void)mask, (void)addr, (void)bytes;
@@ -188,11 +192,16 @@ public:
         return true;
     }
     virtual void fence(Warp&, uint32_t mask) { (void)mask; }
+    // The cluster's barrier: lanes arrive, its phase completes (told to one of the blocks), lanes go on from it.
+    virtual void cluster_arrive(Warp&, uint32_t lanes, bool release) { (void)lanes, (void)release; }
+    virtual void cluster_complete() {}
+    virtual void cluster_pass(Warp&, uint32_t lanes) { (void)lanes; }
     virtual void lanes_exit(Warp&, uint32_t mask) { (void)mask; }
 };
 class GlobalRaces;                                                      // check/global_races.h
 std::shared_ptr<GlobalRaces> make_global_races(const Options& options); // nullptr: not asked for
-Observer* make_checker(Launch& launch); // emu/check: nullptr if nothing is to be checked
+// emu/check: nullptr if nothing is to be checked. `first`: what it gave for the first block of the same cluster.
+Observer* make_checker(Launch& launch, Observer* first);
 
 struct BarrierState {
     uint32_t arrived = 0;  // threads
@@ -208,12 +217,21 @@ struct Conflicts {
     uint32_t apart[32];
 };
 
+// The blocks that see each other's shared memory, by rank. A launch without clusters has clusters of one block.
+struct Cluster {
+    Dim3 id; // of the cluster in the grid
+    std::vector<Cta*> blocks;
+    uint32_t arrived = 0, live_threads = 0; // at its barrier; in all of its blocks
+};
+
 // One block. Shared memory is one array indexed by shared address; shared_defined has bit (a & 31) of word a >> 5.
 struct Cta {
     Launch* launch = nullptr;
     const Kernel* kernel = nullptr;
     Dim3 id;
     uint64_t linear = 0;
+    Cluster* cluster = nullptr;
+    uint32_t rank = 0; // in the cluster
     uint8_t* shared = nullptr;
     uint32_t shared_end = 0;                 // after static and dynamic shared memory, red zones included
     const uint32_t* shared_inside = nullptr; // bits as below, 1 = of a variable; nullptr: all of it is of one
@@ -278,7 +296,8 @@ struct Launch {
     const Kernel* kernel = nullptr;
     const DeviceProfile* device = nullptr;
     Options options;
-    Dim3 grid, block;
+    Dim3 grid, block, cluster;
+    bool explicit_cluster = false;
     uint32_t dynamic_smem = 0;
     const uint8_t* params = nullptr;
     uint64_t rng_seed = 0;

@@ -237,6 +237,20 @@ void Builder::place_dynamic_shared() {
     for (uint16_t reg : dynamic_uses_) regs_[reg].bits += at;
 }
 
+// What the kernel says of its clusters.
+void Builder::check_cluster() {
+    if (!function_.cluster_place.line) return;
+    const uint32_t(&size)[3] = function_.reqnctapercluster;
+    const uint32_t blocks = size[0] * size[1] * size[2];
+    if (ast_.version < 78 || target_ < 90)
+        error(function_.cluster_place, "clusters need .version 7.8 and .target sm_90 or later");
+    if (blocks && function_.maxclusterrank)
+        error(function_.cluster_place, ".reqnctapercluster and .maxclusterrank exclude each other");
+    if (blocks > limits::CLUSTER_BLOCKS)
+        error(function_.cluster_place, "a cluster of " + std::to_string(blocks) + " blocks; " +
+                                           std::to_string(limits::CLUSTER_BLOCKS) + " is the most");
+}
+
 void Builder::finish_info() {
     KernelInfo& info = kernel_.info;
     info.name = function_.name;
@@ -245,6 +259,10 @@ void Builder::finish_info() {
     kernel_.req_threads = product(function_.reqntid);
     uint32_t most = kernel_.req_threads ? kernel_.req_threads : product(function_.maxntid);
     info.max_threads = most ? most : 1024;
+    const uint32_t(&cluster)[3] = function_.reqnctapercluster;
+    info.required_cluster = {cluster[0], cluster[1], cluster[2]};
+    info.max_cluster = function_.maxclusterrank;
+    info.explicit_cluster = function_.explicitcluster;
     for (const VirtualReg& r : regs_)
         if (r.kind == VirtualReg::declared) info.declared_regs += r.wide;
 }
@@ -268,6 +286,7 @@ void Builder::run() {
                                           std::to_string(limits::SHARED_BYTES) + " is the most");
     module_shared_ = scopes_[0].vars;
     parameters();
+    check_cluster();
     body(function_, 0, nullptr);
     scope_ = 0;
     text::Instruction end; // a kernel may end without ret

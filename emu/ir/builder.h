@@ -83,6 +83,7 @@ private:
     }
     void place_dynamic_shared();
     uint64_t keep_apart(const std::string& name, uint64_t offset, uint64_t bytes, uint32_t align);
+    void check_cluster();
     void finish_info();
     // decode.cpp
     struct Choice { // what a spelling may mean

@@ -95,10 +95,13 @@ const Builder::Choice::Row* Builder::choose_row(const Choice& choice, const text
 }
 
 bool Builder::allowed(const OpRow& row, const Form& form) {
-    if (ast_.version < unsigned(row.ptx_min))
-        return refuse("needs .version " + std::to_string(row.ptx_min / 10) + "." + std::to_string(row.ptx_min % 10));
-    if (target_ < unsigned(row.target_min))
-        return refuse("needs .target sm_" + std::to_string(row.target_min) + " or later");
+    constexpr unsigned CLUSTER_PTX = 78, CLUSTER_TARGET = 90; // of every address of another block
+    const bool cluster = form.space == Space::cluster;
+    const unsigned version = std::max(unsigned(row.ptx_min), cluster ? CLUSTER_PTX : 0);
+    const unsigned target = std::max(unsigned(row.target_min), cluster ? CLUSTER_TARGET : 0);
+    if (ast_.version < version)
+        return refuse("needs .version " + std::to_string(version / 10) + "." + std::to_string(version % 10));
+    if (target_ < target) return refuse("needs .target sm_" + std::to_string(target) + " or later");
     constexpr unsigned WIDEST = 16, WIDER_TARGET = 100; // bytes that a lane loads or stores on every target
     if (bytes_of(form.type(0)) * form.vec > WIDEST && target_ < WIDER_TARGET)
         return refuse("accesses of more than 16 bytes need .target sm_100 or later");

@@ -9,9 +9,10 @@ template <class T> struct Word {
     std::string_view name;
     T meaning;
 };
-constexpr Word<Space> SPACES[] = {{"global", Space::global}, {"shared", Space::shared}, {"shared::cta", Space::shared},
-                                  {"local", Space::local},   {"param", Space::param},   {"param::entry", Space::param},
-                                  {"const", Space::constant}};
+constexpr Word<Space> SPACES[] = {{"global", Space::global},      {"shared", Space::shared},
+                                  {"shared::cta", Space::shared}, {"shared::cluster", Space::cluster},
+                                  {"local", Space::local},        {"param", Space::param},
+                                  {"param::entry", Space::param}, {"const", Space::constant}};
 constexpr Word<Semantics> SEMANTICS[] = {{"weak", Semantics::weak},       {"relaxed", Semantics::relaxed},
                                          {"acquire", Semantics::acquire}, {"release", Semantics::release},
                                          {"acq_rel", Semantics::acq_rel}, {"sc", Semantics::sc},
@@ -42,7 +43,9 @@ bool is_space(std::string_view word) { return find(SPACES, word) != nullptr; }
 
 void read_modifiers(const OpRow& row, Form& form) {
     form.order.semantics = default_semantics(row);
-    form.order.scope = row.is(trait::gpu_scope) ? Scope::gpu : Scope::cta;
+    form.order.scope = row.is(trait::gpu_scope)       ? Scope::gpu
+                       : row.is(trait::cluster_scope) ? Scope::cluster
+                                                      : Scope::cta;
     bool scoped = false;
     std::string_view before;
     for (std::string_view word : form.mods) {

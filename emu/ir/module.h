@@ -76,8 +76,11 @@ bool is_signed(Type type);
 std::string_view name_of(Type type);
 Type type_named(std::string_view name); // Type::none: no such type
 
-enum class Space : uint8_t { generic, global, shared, local, param, constant };
+enum class Space : uint8_t { generic, global, shared, local, param, constant, cluster }; // cluster: shared::cluster
 constexpr uint32_t SHARED_BASE = 1024; // first usable shared address (the card keeps 1 KiB too); 0 is never valid
+// A block's own shared memory lies below, in both shared spaces; that of the cluster's block of rank r in (r + 1) times
+// this. What mapa gives for the own block is the own address.
+constexpr uint32_t PEER_BYTES = 1u << 24;
 
 // How undefined registers travel through an instruction (see Warp::undef).
 enum class Taint : uint8_t {
@@ -294,12 +297,13 @@ enum Bits : uint32_t {
     specific = 1 << 16,  // needs a target of one architecture or family: sm_120a, sm_120f
     cancels = 1 << 17,   // of a register with itself: 0, whatever it holds
     // What undefined bits of a source reach; without one of these, all bits of the results.
-    bitwise = 1 << 18,  // a bit of a result is made of one bit of each source; sources that choose which reach all
-    upward = 1 << 19,   // the same bit and those above it
-    halves = 1 << 20,   // the same 16 bits
-    words = 1 << 21,    // the same 32 bits
-    combines = 1 << 22, // a comparison, unless its predicate decides; with bitwise
-    stores = 1 << 23,   // to shared memory also what is undefined: then the bytes are
+    bitwise = 1 << 18,       // a bit of a result is made of one bit of each source; sources that choose which reach all
+    upward = 1 << 19,        // the same bit and those above it
+    halves = 1 << 20,        // the same 16 bits
+    words = 1 << 21,         // the same 32 bits
+    combines = 1 << 22,      // a comparison, unless its predicate decides; with bitwise
+    stores = 1 << 23,        // to shared memory also what is undefined: then the bytes are
+    cluster_scope = 1 << 24, // as gpu_scope
 };
 constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
 } // namespace trait

@@ -110,11 +110,12 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
         for (const SpecialName& s : SPECIALS) {
             if (s.name != from.id) continue;
             if (spec.dst) return refuse(text::quoted(name) + " cannot be written");
-            Type type = s.wide ? Type::u64 : Type::u32;
+            const Type type = s.type;
             if (!fits(type, need, false)) return refuse(text::quoted(name) + " is a " + std::string(name_of(type)));
             auto [it, fresh] = specials_.emplace(s.which, uint16_t(0));
             if (fresh)
-                it->second = add_reg({name, type, uint8_t(s.wide ? 2 : 1), VirtualReg::special, uint64_t(s.which)});
+                it->second = add_reg({name, type, uint8_t(type == Type::pred ? 0 : bytes_of(type) / 4),
+                                      VirtualReg::special, uint64_t(s.which)});
             to.kind = emu::Operand::special;
             to.type = type;
             to.slot = it->second;
@@ -243,8 +244,9 @@ bool Builder::base(const text::Operand& from, Space space, Operand& to) {
     to.type = wide ? Type::u64 : Type::u32;
     to.slot = constant(0, wide ? 2 : 1);
     if (!var) return true;
-    bool same = var->of_call ? space == Space::local
-                             : var->space == space || (var->space == Space::global && space == Space::generic);
+    const bool same = var->of_call ? space == Space::local
+                                   : var->space == space || (var->space == Space::global && space == Space::generic) ||
+                                         (var->space == Space::shared && space == Space::cluster);
     if (!same) return refuse(text::quoted(var->name) + " is not in that address space");
     if (var->space == Space::shared && var->bytes == 0) { // dynamic: its place is known later
         kernel_.uses_dynamic_smem = true;

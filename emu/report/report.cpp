@@ -34,7 +34,8 @@ std::string place(const Warp& w, const char* verb, int lane) {
 
 const char* name_of(Space space) {
     switch (space) {
-    case Space::shared: return "shared";
+    case Space::shared:
+    case Space::cluster: return "shared";
     case Space::local: return "local";
     case Space::param: return "param";
     default: return "global";
@@ -72,15 +73,16 @@ void report_raw(Cta& cta, const char* kind, uint32_t pc, const std::string& body
 }
 
 Flow report(Warp& w, const char* kind, int lane, const std::string& what) {
-    report_raw(*w.cta, kind, w.pc, place(w, "at", lane) + "\n  " + what + "\n" + replay(*w.launch));
+    report_raw(*w.own, kind, w.pc, place(w, "at", lane) + "\n  " + what + "\n" + replay(*w.launch));
     return Flow::failed;
 }
 
 Flow report_access(Warp& w, const char* kind, int lane, Space space, uint64_t address, unsigned bytes, bool write,
                    const std::string& what) {
-    std::string text = place(w, write ? "store" : "load", lane) + "   " + name_of(space) + " 0x" + hex(address) +
+    const std::string peer = w.cta == w.own ? "" : " of block " + std::to_string(w.cta->rank) + " of the cluster";
+    std::string text = place(w, write ? "store" : "load", lane) + "   " + name_of(space) + " 0x" + hex(address) + peer +
                        "   " + std::to_string(bytes) + " bytes\n  " + what + "\n" + replay(*w.launch);
-    report_raw(*w.cta, kind, w.pc, text);
+    report_raw(*w.own, kind, w.pc, text);
     return Flow::failed;
 }
 

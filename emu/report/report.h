@@ -18,7 +18,7 @@ struct Launch::State {
     std::mutex mutex;
     std::vector<Report> reports;
     std::atomic<bool> stop{false};
-    std::atomic<uint64_t> next_block{0};
+    std::atomic<uint64_t> next_cluster{0};
     Allowance allowance;
     Idle idle;
     std::atomic<int64_t> places{1}; // blocks that the card would take on besides those that run

@@ -79,6 +79,9 @@ struct Function {
     std::unordered_map<std::string_view, Table> tables;
     uint32_t maxntid[3] = {0, 0, 0}, reqntid[3] = {0, 0, 0}; // 0: not given
     uint32_t maxnreg = 0, minnctapersm = 0;
+    Place cluster_place;                                           // of the first directive about clusters
+    uint32_t reqnctapercluster[3] = {0, 0, 0}, maxclusterrank = 0; // 0: not given
+    bool explicitcluster = false;
 };
 
 struct Ast {

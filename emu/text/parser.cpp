@@ -138,16 +138,30 @@ private:
     }
 
     // --- functions ---
-    void bounds(uint32_t (&out)[3]) {
+    void bounds(const char* what, uint32_t most, uint32_t (&out)[3]) {
         for (int i = 0; i < 3; i++) {
             const Place place = peek().place;
             const bool given = i == 0 || accept(",");
-            out[i] = given ? uint32_t(number(expression(), place, "a block's width", 1, limits::BLOCK_THREADS)) : 1;
+            out[i] = given ? uint32_t(number(expression(), place, what, 1, most)) : 1;
         }
     }
     uint32_t count(std::string_view directive) {
         const Place place = peek().place;
         return uint32_t(number(expression(), place, std::string(directive), 1, UINT32_MAX));
+    }
+    // A directive of a kernel. False: it is none.
+    bool directive(std::string_view d, Place place, Function& f) {
+        const bool of_clusters = d == ".reqnctapercluster" || d == ".maxclusterrank" || d == ".explicitcluster";
+        if (of_clusters && !f.cluster_place.line) f.cluster_place = place;
+        if (d == ".maxntid") bounds("a block's width", limits::BLOCK_THREADS, f.maxntid);
+        else if (d == ".reqntid") bounds("a block's width", limits::BLOCK_THREADS, f.reqntid);
+        else if (d == ".reqnctapercluster") bounds("a cluster's width", limits::CLUSTER_BLOCKS, f.reqnctapercluster);
+        else if (d == ".maxclusterrank") f.maxclusterrank = count(d);
+        else if (d == ".explicitcluster") f.explicitcluster = true;
+        else if (d == ".maxnreg") f.maxnreg = count(d);
+        else if (d == ".minnctapersm") f.minnctapersm = count(d);
+        else return d == ".noreturn";
+        return true;
     }
     // (.param .b32 a, .param .b64 b), or nothing; a .func may have .reg as well.
     void parameters(bool is_entry, std::vector<Variable>& out) {
@@ -175,15 +189,14 @@ private:
         f.name = name();
         parameters(is_entry, f.params);
         while (ok() && peek().kind == Token::dotted) {
+            const Place place = peek().place;
             std::string_view d = take().text;
-            if (d == ".maxntid") bounds(f.maxntid);
-            else if (d == ".reqntid") bounds(f.reqntid);
-            else if (d == ".maxnreg") f.maxnreg = count(d);
-            else if (d == ".minnctapersm") f.minnctapersm = count(d);
-            else if (d == ".pragma") {
+            if (d == ".pragma") {
                 take();
                 accept(";");
-            } else if (d != ".noreturn") return fail(quoted(d) + " is not known here");
+            } else if (!directive(d, place, f)) {
+                return fail(quoted(d) + " is not known here");
+            }
         }
         f.has_body = !accept(";");
         if (f.has_body) {

@@ -37,4 +37,19 @@ inline constexpr const char* TEST_PTX =
     "  ld.param.u64 o, [out]; add.u64 o, o, 2; mov.u32 v, 1;\n"
     "  st.global.u32 [o], v;\n  ret;\n}\n"
     ".visible .entry nothing()\n{\n  ret;\n}\n";
+
+// Of each block of a grid in x: out[block] = 1000 * is the cluster explicit + 10 * its width + the rank. `pairs` needs
+// clusters of two, `some` any that the launch names, `few` four blocks at most.
+#define CLUSTER_KERNEL(name, directive)                                                                            \
+    ".visible .entry " name "(.param .u64 out)\n" directive "\n{\n"                                                 \
+    "  .reg .pred p; .reg .b32 c, n, r, e; .reg .b64 o, w;\n"                                                      \
+    "  ld.param.u64 o, [out]; mov.u32 c, %ctaid.x; mov.u32 n, %cluster_nctaid.x; mov.u32 r, %cluster_ctarank;\n"   \
+    "  mov.pred p, %is_explicit_cluster; selp.u32 e, 1000, 0, p; mad.lo.u32 r, n, 10, r; add.u32 r, r, e;\n"       \
+    "  mul.wide.u32 w, c, 4; add.u64 o, o, w; st.global.u32 [o], r;\n  ret;\n}\n"
+inline constexpr const char* CLUSTER_PTX =
+    ".version 7.8\n.target sm_90\n.address_size 64\n"
+    CLUSTER_KERNEL("any", "")
+    CLUSTER_KERNEL("pairs", ".reqnctapercluster 2, 1, 1")
+    CLUSTER_KERNEL("some", ".explicitcluster")
+    CLUSTER_KERNEL("few", ".maxclusterrank 4");
 // clang-format on

@@ -51,6 +51,14 @@ LoadResult load_module(std::string_view ptx, const DeviceProfile&, Memory*) {
     add("beyond", {{"out", 0, 8, 8}, {"far", 8, 8, 8}}, 1024);
     add("odd", {{"out", 0, 8, 8}}, 1024);
     add("nothing", {}, 1024);
+    for (const char* name : {"any", "pairs", "some", "few"}) {
+        add(name, {{"out", 0, 8, 8}}, 1024);
+        if (module->kernels.empty()) continue;
+        KernelInfo& info = module->kernels.back()->info;
+        if (info.name == "pairs") info.required_cluster = {2, 1, 1};
+        info.explicit_cluster = info.name == "some";
+        info.max_cluster = info.name == "few" ? 4 : 0;
+    }
     return {module, ""};
 }
 
@@ -78,6 +86,14 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
         return result;
     };
     if (name == "nothing") return result;
+    if (name == "any" || name == "pairs" || name == "some" || name == "few") {
+        const uint32_t width = request.cluster.x, said = request.explicit_cluster ? 1000 : 0;
+        for (uint32_t block = 0; block < request.grid.x; block++) {
+            const uint32_t value = said + 10 * width + block % width;
+            memory.write(p.out + 4 * block, &value, 4);
+        }
+        return result;
+    }
     if (name == "odd") return fail("misaligned", p.out + 2);
     uint64_t far;
     memcpy(&far, &p.first, 8);

@@ -156,9 +156,6 @@ static void launches_from_a_buffer_and_with_attributes(void**) {
     assert_int_equal(read_one(), 34);
     config.gridDimX = 1000000;
     FAILS(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, cuLaunchKernelEx(&config, fx.set, params, nullptr));
-    attributes[1].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attributes[1].value.clusterDim = {2, 1, 1};
-    FAILS(CUDA_ERROR_NOT_SUPPORTED, cuLaunchKernelEx(&config, fx.set, params, nullptr));
     int blocks = 0;
     OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fx.set, 512, 0));
     assert_int_equal(blocks, 3); // 48 warps

@@ -41,7 +41,7 @@ struct Run {
 
     // `threads` input words 0, 1, 2, ... and as many output words.
     void go(const std::string& text, uint32_t threads, const std::string& options = "", uint32_t smem = 0,
-            uint32_t blocks = 1) {
+            uint32_t blocks = 1, uint32_t cluster = 1) {
         emu::LoadResult loaded = emu::load_module(text, PROFILE, &memory);
         log = loaded.log;
         if (!loaded.module) return;
@@ -55,14 +55,15 @@ struct Run {
         request.kernel = emu::kernels_of(*loaded.module)[0];
         request.grid = {blocks, 1, 1};
         request.block = {threads, 1, 1};
+        request.cluster = {cluster, 1, 1};
         request.dynamic_smem = smem;
         request.params = params;
         request.param_bytes = sizeof params;
         emu::Options o;
         assert_string_equal(emu::parse_options(options, o).c_str(), "");
         result = emu::run(memory, request, PROFILE, o);
-        words.resize(threads);
-        memory.read(words.data(), out, threads * 4);
+        words.resize(threads * (cluster > 1 ? blocks : 1));
+        memory.read(words.data(), out, words.size() * 4);
     }
     std::string kind() const { return result.reports.empty() ? "" : result.reports[0].kind; }
     std::string text() const { return result.reports.empty() ? log : result.reports[0].text; }

@@ -4,11 +4,12 @@
 
 namespace {
 
-void refused(const std::string& body, const char* sentence) {
-    emu::LoadResult r = emu::load_module(kernel(body), PROFILE);
+void refused_text(const std::string& text, const char* sentence) {
+    emu::LoadResult r = emu::load_module(text, PROFILE);
     assert_null(r.module.get());
     if (r.log.find(sentence) == std::string::npos) fail_msg("'%s' is not in:\n%s", sentence, r.log.c_str());
 }
+void refused(const std::string& body, const char* sentence) { refused_text(kernel(body), sentence); }
 
 void refusals(void**) {
     refused("multimem.red.relaxed.sys.global.add.f32 [d1], f1;", "is not known: memory of several cards");
@@ -71,7 +72,6 @@ void mbarriers(void**) {
     accepted("mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p1, [r1+8], 0, 1000;");
     accepted("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [r1];");
     accepted("fence.mbarrier_init.release.cluster;");
-    refused("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r1];", "not known"); // of another block
     refused("mbarrier.test_wait.shared.b64 p1, [r1], d1, 1000;", "3 operands");
 }
 // `functions` begin on line 4, the body of the kernel on the line after them.
@@ -115,6 +115,45 @@ void calls(void**) {
     wrong(".func f(.reg .b32 s<2>) {}", "", "a parameter is declared by its name");
     wrong(".func f {} .func f {}", "", "'f' is defined twice");
     wrong(".func f {} .global .u32 p = f;", "", "<ptx>:4:29: an address has 64 bits, the elements of 'p'");
+}
+void clusters(void**) {
+    accepted("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r1];");
+    accepted("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [r1], 16;");
+    refused("mbarrier.arrive.shared::cluster.b64 d1, [r1];", "cannot run"); // another block's has no state here
+    refused("mbarrier.try_wait.parity.shared::cluster.b64 p1, [r1], 0;", "not known");
+    accepted("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;");
+    refused("barrier.cluster.wait.relaxed;", "not known");
+    accepted("mapa.shared::cluster.u32 r1, smem, 1; mapa.u64 d1, d2, r1; getctarank.shared::cluster.u32 r2, r1;");
+    refused("mapa.u32 r1, r2, 1;", "cannot run"); // a generic address has 64 bits
+    accepted("ld.shared::cluster.u32 r1, [smem+4]; atom.shared::cluster.add.u32 r1, [r2], 1;");
+    accepted("mov.pred p1, %is_explicit_cluster; mov.u32 r1, %cluster_ctaid.z;");
+    refused("mov.u32 r1, %is_explicit_cluster;", "is a pred");
+    accepted("griddepcontrol.wait; griddepcontrol.launch_dependents;");
+    accepted("setmaxnreg.inc.sync.aligned.u32 232; setmaxnreg.dec.sync.aligned.u32 24;");
+    for (const char* wrong : {"16", "28", "264"})
+        refused("setmaxnreg.inc.sync.aligned.u32 " + std::string(wrong) + ";", "cannot run");
+    const auto old = [](const char* target, const char* body, const char* sentence) {
+        refused_text(".version 8.0\n.target " + std::string(target) +
+                         "\n.address_size 64\n.entry k() { .reg .b32 r<2>;\n" + body + " }",
+                     sentence);
+    };
+    old("sm_80", "ld.shared::cluster.u32 r1, [r0];", "needs .target sm_90");
+    old("sm_80", "barrier.cluster.wait;", "needs .target sm_90");
+    old("sm_80", "griddepcontrol.wait;", "needs .target sm_90");
+    old("sm_90", "setmaxnreg.inc.sync.aligned.u32 232;", "one architecture or family");
+}
+void cluster_directives(void**) {
+    const auto entry = [](const char* directives) { return std::string(".entry k() ") + directives + " { ret; }"; };
+    const auto good = [&](const char* directives) {
+        assert_string_equal(emu::load_module(".version 8.0\n.target sm_90\n" + entry(directives), PROFILE).log.c_str(),
+                            "");
+    };
+    good(".reqnctapercluster 2, 2 .explicitcluster");
+    good(".explicitcluster .maxclusterrank 8");
+    refused_module(entry(".reqnctapercluster 2 .maxclusterrank 8"), "exclude each other");
+    refused_module(entry(".reqnctapercluster 4, 4, 2"), "a cluster of 32 blocks; 16 is the most");
+    refused_module(entry(".reqnctapercluster 17"), "a cluster's width is 17; it is 1 to 16");
+    refused_text(".version 8.0\n.target sm_80\n" + entry(".explicitcluster"), "clusters need .version 7.8");
 }
 void bulk_copies(void**) {
     accepted("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [r1], [d1], r2, [r3], d2;");
@@ -202,6 +241,8 @@ int main() {
                                 cmocka_unit_test(mbarriers),
                                 cmocka_unit_test(bulk_copies),
                                 cmocka_unit_test(tensor_copies),
-                                cmocka_unit_test(debug_information)};
+                                cmocka_unit_test(debug_information),
+                                cmocka_unit_test(clusters),
+                                cmocka_unit_test(cluster_directives)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -21,6 +21,18 @@ using Result = int;
 using Device = int;
 using Ptr = unsigned long long;
 
+// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+    int id, pad = 0;
+    unsigned value[16] = {};
+};
+struct LaunchConfig {
+    unsigned grid[3], block[3], smem;
+    void* stream;
+    const LaunchAttribute* attributes;
+    unsigned count;
+};
+
 struct Driver {
     void* library = nullptr;
     bool emulator = false;
@@ -45,6 +57,7 @@ struct Driver {
                      void**);
     Result (*encode_tiled)(void*, unsigned, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*,
                            const uint32_t*, unsigned, unsigned, unsigned, unsigned) = nullptr; // drivers from 12.0
+    Result (*launch_with)(const struct LaunchConfig*, void*, void**, void**) = nullptr;        // since driver 11.6
     // Only the emulator has these.
     int (*configure)(const char*) = nullptr;
     size_t (*report_count)() = nullptr;
@@ -80,6 +93,7 @@ void Driver::open(const std::string& path) {
     find(to_host, "cuMemcpyDtoH_v2");
     find(launch, "cuLaunchKernel");
     find(encode_tiled, "cuTensorMapEncodeTiled", false);
+    find(launch_with, "cuLaunchKernelEx", false);
     find(configure, "spark_emu_configure", false);
     find(report_count, "spark_emu_report_count", false);
     find(report, "spark_emu_report", false);
@@ -180,6 +194,14 @@ struct Session {
         b.host.bytes.assign(bytes, bytes + sizeof bytes);
         return r;
     }
+    Result launch(void* function, void** params) {
+        const unsigned *g = spec.grid, *b = spec.block, *c = spec.cluster;
+        if (!c[0]) return d.launch(function, g[0], g[1], g[2], b[0], b[1], b[2], spec.smem, nullptr, params, nullptr);
+        if (!d.launch_with) throw std::string("the driver has no cuLaunchKernelEx");
+        const LaunchAttribute cluster{4, 0, {c[0], c[1], c[2]}}; // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        const LaunchConfig config{{g[0], g[1], g[2]}, {b[0], b[1], b[2]}, spec.smem, nullptr, &cluster, 1};
+        return d.launch_with(&config, function, params, nullptr);
+    }
     Result go(std::string& what) {
         std::vector<void*> params;
         memory.reserve(spec.buffers.size());
@@ -207,9 +229,7 @@ struct Session {
         if (spec.smem > 48 * 1024)
             if (Result r = d.function_set(function, 8, int(spec.smem))) return what = "cuFuncSetAttribute", r;
         for (unsigned n = 0; n < spec.launches; ++n) {
-            if (Result r = d.launch(function, spec.grid[0], spec.grid[1], spec.grid[2], spec.block[0], spec.block[1],
-                                    spec.block[2], spec.smem, nullptr, params.data(), nullptr))
-                return what = "cuLaunchKernel", r;
+            if (Result r = launch(function, params.data())) return what = "the launch", r;
             if (Result r = d.ctx_sync()) return what = "cuCtxSynchronize", r;
         }
         for (size_t k = 0; k < spec.buffers.size(); ++k) {

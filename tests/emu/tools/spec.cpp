@@ -54,11 +54,12 @@ static void read_line(Spec& spec, const std::string& line) {
     rest = trim(rest);
     std::istringstream more(rest);
     if (word == "kernel") spec.kernel = rest;
-    else if (word == "grid" || word == "block" || word == "smem" || word == "launches") {
+    else if (word == "grid" || word == "block" || word == "cluster" || word == "smem" || word == "launches") {
         std::istringstream all(line);
         while (all >> word) {
             if (word == "grid") read_dim(all, spec.grid);
             else if (word == "block") read_dim(all, spec.block);
+            else if (word == "cluster") read_dim(all, spec.cluster);
             else if (word == "smem") all >> spec.smem;
             else if (word == "launches") all >> spec.launches;
             else throw "unknown word " + word;

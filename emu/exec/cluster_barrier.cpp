@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// barrier.cluster: one barrier of all threads of a cluster that have not exited. Each arrives, then waits.
+#include "run.h"
+
+namespace emu {
+namespace {
+Flow misuse(Warp& w, uint32_t lanes, const char* what) { return report(w, "barrier", __builtin_ctz(lanes), what); }
+
+void let_go(Warp& w) {
+    w.cluster_passed |= w.cluster_came;
+    w.cluster_came = 0;
+    for (Fragment& f : w.frags) {
+        if (f.state != Fragment::at_cluster) continue;
+        f.state = Fragment::ready;
+        w.cluster_passed &= ~f.mask;
+        if (w.own->observer) w.own->observer->cluster_pass(w, f.mask);
+    }
+}
+
+void complete(Cluster& cluster) {
+    if (!cluster.arrived || cluster.arrived < cluster.live_threads) return;
+    cluster.arrived = 0;
+    if (Observer* any = cluster.blocks[0]->observer) any->cluster_complete();
+    for (Cta* block : cluster.blocks) {
+        block->changes++;
+        for (uint32_t i = 0; i < block->nwarps; i++) let_go(block->warps[i]);
+    }
+}
+} // namespace
+
+Flow cluster_arrive(Warp& w, bool release) {
+    if (const uint32_t again = w.mask & (w.cluster_came | w.cluster_passed))
+        return misuse(w, again, "this lane arrives at the cluster's barrier again and has not waited in between");
+    if (w.own->observer) w.own->observer->cluster_arrive(w, w.mask, release);
+    w.cluster_came |= w.mask;
+    w.own->cluster->arrived += uint32_t(__builtin_popcount(w.mask));
+    complete(*w.own->cluster);
+    return Flow::next;
+}
+
+Flow cluster_wait(Warp& w) {
+    if (const uint32_t never = w.mask & ~(w.cluster_came | w.cluster_passed))
+        return misuse(w, never, "this lane waits at the cluster's barrier and has not arrived there");
+    w.own->counters->barrier_waits++;
+    if (const uint32_t now = w.mask & w.cluster_passed) {
+        w.cluster_passed &= ~now;
+        if (w.own->observer) w.own->observer->cluster_pass(w, now);
+    }
+    const uint32_t waiting = w.mask & w.cluster_came;
+    if (!waiting) return Flow::next;
+    Fragment& f = w.frags[size_t(w.current)];
+    if (const uint32_t rest = f.mask & ~waiting) w.frags.push_back({Fragment::ready, w.pc + 1, rest, f.join, 0});
+    Fragment& parked = w.frags[size_t(w.current)];
+    parked.mask = waiting;
+    parked.state = Fragment::at_cluster;
+    parked.pc = w.pc + 1;
+    w.current = -1;
+    return Flow::moved;
+}
+
+// Threads that have exited are waited for no longer.
+void cluster_exit(Warp& w, uint32_t lanes) {
+    Cluster& cluster = *w.own->cluster;
+    cluster.live_threads -= uint32_t(__builtin_popcount(lanes));
+    cluster.arrived -= uint32_t(__builtin_popcount(lanes & w.cluster_came));
+    w.cluster_came &= ~lanes;
+    w.cluster_passed &= ~lanes;
+    complete(cluster);
+}
+
+} // namespace emu
