@@ -22,7 +22,8 @@ template <bool BF, Do OP> void each_half(void* to, const void* from, uint32_t by
     for (uint32_t i = 0; i < bytes; i += 2) {
         uint16_t a;
         std::memcpy(&a, static_cast<const uint8_t*>(from) + i, sizeof a);
-        update<uint16_t>(static_cast<uint8_t*>(to) + i, [a](uint16_t old) { return uint16_t(step_half<BF>(OP, old, a)); });
+        update<uint16_t>(static_cast<uint8_t*>(to) + i,
+                         [a](uint16_t old) { return uint16_t(step_half<BF>(OP, old, a)); });
     }
 }
 

@@ -342,7 +342,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.special = r.chance(0.15) ? Special::nan_row : Special::none;
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     const auto half = r.pick(types_of(BF16 | F16));
-    const auto type = r.chance(0.06) ? ref::Type::e4m3 : half; // few: the emulator takes its time
+    const auto type = r.chance(0.06) ? ref::Type::e4m3 : half;      // few: the emulator takes its time
     const auto any_layout = r.pick<unsigned>({TN, TN, NN, NT, TT}); // one draw a line: arguments have no order
     const auto layout = type == ref::Type::e4m3 ? TN : any_layout;
     if (type == ref::Type::e4m3) {
