@@ -53,14 +53,20 @@ spark_status check_workspace(const spark_exec& exec, uint64_t needed, const Boun
                            ull(exec.workspace), ull(needed));
     }
     const View workspace = workspace_view(exec, needed);
+    const auto apart = [&](uint32_t i, const char* part, const View& v) {
+        if (v.bytes == 0 || disjoint(workspace, v)) return SPARK_OK;
+        return report.fail_field(SPARK_ERR_INVALID_OVERLAP, i,
+                                 "%s%s at 0x%llx (%llu bytes) overlaps exec.workspace at 0x%llx (%llu bytes needed); "
+                                 "it must not",
+                                 bound.spec->fields[i].name, part, ull(v.data), ull(v.bytes), ull(workspace.data),
+                                 ull(needed));
+    };
     for (uint32_t i = 0; i < bound.spec->desc->num_fields; ++i) {
         const View& v = bound.view[i];
-        if (!v.present || v.bytes == 0 || disjoint(workspace, v)) continue;
-        return report.fail_field(SPARK_ERR_INVALID_OVERLAP, i,
-                                 "%s at 0x%llx (%llu bytes) overlaps exec.workspace at 0x%llx (%llu bytes needed); it "
-                                 "must not",
-                                 bound.spec->fields[i].name, ull(v.data), ull(v.bytes), ull(workspace.data),
-                                 ull(needed));
+        if (!v.present) continue;
+        if (spark_status s = apart(i, "", v)) return s;
+        if (v.quant.form == nullptr) continue;
+        if (spark_status s = apart(i, ".quant.scale", memory_of_scales(v))) return s;
     }
     return SPARK_OK;
 }

@@ -252,6 +252,29 @@ void resize(api::Example& e, api::Arena& arena, uint32_t f, std::vector<int64_t>
     t.data = arena.take(t.size_bytes);
 }
 
+// Of codes the scales count too.
+void workspace_apart_from_scales(spark_context* ctx, api::Example& gemm, api::Arena& arena) {
+    for (uint32_t f : {0u, 1u}) {
+        spark_tensor& t = gemm.tensor(f);
+        t.dtype = SPARK_DTYPE_E4M3;
+        t.quant.scheme = SPARK_QUANT_PER_TENSOR, t.quant.scale_dtype = SPARK_DTYPE_F32;
+        t.quant.scale = arena.take(sizeof(float));
+    }
+    spark_op_info info{};
+    info.struct_size = sizeof info;
+    spark_error err = fresh_error();
+    assert_int_equal(spark_op_query(ctx, gemm.head(), &info, &err), SPARK_OK);
+    spark_exec exec{};
+    exec.struct_size = sizeof exec;
+    exec.workspace = arena.take(info.workspace_size + 16), exec.workspace_size = info.workspace_size;
+    gemm.tensor(1).quant.scale = exec.workspace + (info.workspace_size - 1) / 4 * 4;
+    refused(spark_op_launch(ctx, gemm.head(), &exec, &err), SPARK_ERR_INVALID_OVERLAP, err, "scales in the workspace");
+    if (!std::strstr(err.message, "b.quant.scale") || err.field != 1) fail_msg("\"%s\"", err.message);
+    gemm.tensor(1).quant.scale = exec.workspace + (info.workspace_size + 3) / 4 * 4;
+    assert_int_equal(spark_op_launch(ctx, gemm.head(), &exec, &err), SPARK_OK);
+    assert_int_equal(spark_stream_synchronize(ctx, 0, nullptr), SPARK_OK);
+}
+
 void workspaces(void**) {
     spark_context* ctx = api::make_context();
     {
@@ -262,6 +285,7 @@ void workspaces(void**) {
         for (uint32_t f = 0; f < 5; ++f) resize(gemm, arena, f, shapes[f]);
         reinterpret_cast<spark_gemm_args*>(gemm.head())->beta = 1;
         workspace_apart(ctx, gemm, arena);
+        workspace_apart_from_scales(ctx, gemm, arena);
     }
     {
         api::Arena arena(ctx);

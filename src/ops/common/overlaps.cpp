@@ -79,6 +79,17 @@ spark_status check_beside(const Bound& bound, Report& report) {
 
 } // namespace
 
+View memory_of_scales(const View& v) {
+    View scales{};
+    if (v.quant.form == nullptr || v.quant.scale == 0) return scales;
+    scales.present = true;
+    scales.ndim = 1, scales.elem_bits = 8;
+    scales.data = v.quant.scale, scales.bytes = v.quant.scale_bytes;
+    scales.shape[0] = scales.count = static_cast<int64_t>(scales.bytes);
+    scales.stride[0] = 1;
+    return scales;
+}
+
 spark_status check_overlaps(const Bound& bound, Report& report) {
     std::span<const spark_field> fields = bound.spec->fields;
     for (uint32_t o = 0; o < fields.size(); ++o) {

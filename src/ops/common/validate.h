@@ -68,4 +68,7 @@ spark_status check_overlaps(const Bound& bound, Report& report);
 // layouts that it cannot prove apart.
 bool disjoint(const View& a, const View& b);
 
+// Where the scales of a present tensor stand, as one of bytes without gaps: bytes is 0 if there are none.
+View memory_of_scales(const View& v);
+
 } // namespace spark
