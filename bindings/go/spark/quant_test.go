@@ -100,7 +100,7 @@ func TestFormsAreTold(t *testing.T) {
 			}
 			for i, form := range field.Forms {
 				if form.Scheme != QuantRecord {
-					if !strings.HasPrefix(form.Name, "E4M3") || !reflect.DeepEqual(form.ScaleDtypes, []Dtype{DtypeF32}) {
+					if !reflect.DeepEqual(form.Dtypes, []Dtype{DtypeE4M3}) || len(form.ScaleDtypes) != 1 {
 						t.Errorf("form %+v", form)
 					}
 					continue
