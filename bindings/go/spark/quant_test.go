@@ -86,7 +86,7 @@ func TestScalesAreHeldLikeTheirTensor(t *testing.T) {
 }
 
 func TestFormsAreTold(t *testing.T) {
-	codes := []string{"E4M3_TENSOR", "E4M3_ROW", "E4M3_1X128"}
+	codes := []string{"E4M3_TENSOR", "E4M3_ROW", "E4M3_1X128", "MXFP8"}
 	told := map[string][]string{"dequantize.x": append([]string{"Q8_0", "Q4_1"}, codes...), "gemm.a": codes[:2],
 		"gemm.b": codes[:2], "quantize.y": codes}
 	for _, op := range Ops() {
