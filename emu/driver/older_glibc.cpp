@@ -38,10 +38,6 @@ int look_into(dl_phdr_info* object, size_t, void* data) {
 
 extern "C" {
 
-double oldest_log2(double);
-__asm__(".symver oldest_log2, log2@GLIBC_" SPARK_OLDEST_GLIBC);
-double log2(double x) noexcept { return oldest_log2(x); } // 2.29 has a second one, which sets no errno
-
 char __libc_single_threaded = 0; // never true of the emulator, whose blocks run on many threads
 
 #if __GLIBC_PREREQ(2, 35)

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Approximate functions: computed in double precision and rounded to nearest, which is within every documented bound.
 // With Options::fuzz_approx each result errs by a seeded amount up to that bound, so that nothing relies on luck.
-#include <cmath>
-
+#include "elementary.h"
 #include "half.h"
 
 namespace emu::EMU_LEVEL {
 namespace {
 
-// 2^x for |x| <= 2000: a Taylor series of the fraction's half range, about 1e-15.
-EMU_INLINE double exp2_double(double x) {
-    double shifted = x + 0x1.8p52, n = shifted - 0x1.8p52, t = (x - n) * 0.6931471805599453094;
-    double p = 1.0 / 39916800;
-    const double c[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
-                        1.0 / 24,      1.0 / 6,      0.5,         1,          1};
-    for (double k : c) p = p * t + k;
-    uint64_t scale = (bits_as<uint64_t>(shifted) + 1023) << 52; // n sits in the low bits of `shifted`
-    return p * bits_as<double>(scale);
-}
 struct Ex2 { // relative bound, absolute bound
     static constexpr double REL = 0x1p-22, ABS = 0;
     static EMU_INLINE double f(double a, double) {
@@ -27,7 +16,7 @@ struct Ex2 { // relative bound, absolute bound
 };
 struct Lg2 {
     static constexpr double REL = 0x1p-22, ABS = 0;
-    static EMU_INLINE double f(double a, double) { return std::log2(a); }
+    static EMU_INLINE double f(double a, double) { return log2_double(a); }
 };
 struct Rcp {
     static constexpr double REL = 0x1p-23, ABS = 0;
@@ -43,15 +32,15 @@ struct Sqrt {
 };
 struct Sin {
     static constexpr double REL = 0, ABS = 0x1.6p-21;
-    static EMU_INLINE double f(double a, double) { return std::sin(a); }
+    static EMU_INLINE double f(double a, double) { return sine_double(a, 0); }
 };
 struct Cos {
     static constexpr double REL = 0, ABS = 0x1.6p-21;
-    static EMU_INLINE double f(double a, double) { return std::cos(a); }
+    static EMU_INLINE double f(double a, double) { return sine_double(a, 1); }
 };
 struct Tanh {
     static constexpr double REL = 0x1p-11, ABS = 0;
-    static EMU_INLINE double f(double a, double) { return std::tanh(a); }
+    static EMU_INLINE double f(double a, double) { return tanh_double(a); }
 };
 struct Div {
     static constexpr double REL = 0x1p-22, ABS = 0;

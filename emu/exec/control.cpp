@@ -111,6 +111,7 @@ Handler pick_fence(const Form& form, Inst&) {
         const uint64_t registers = form.operands[0].value;
         return registers >= 24 && registers <= 256 && registers % 8 == 0 ? &nothing : nullptr;
     }
+    if (form.mnemonic == "pmevent" && !form.has("mask") && form.operands[0].value > 15) return nullptr;
     return form.mnemonic == "createpolicy" ? &policy : &nothing;
 }
 

@@ -352,6 +352,12 @@ bool known(Type type) {
     return is_pair(type) || format_of(type) || (!is_float(type) && type != Type::pred && bytes_of(type) <= 8);
 }
 
+// Does one integer type hold all values of another? Then there is nothing to clamp.
+bool holds(Type to, Type from) {
+    const unsigned wide = bytes_of(to), narrow = bytes_of(from);
+    return is_signed(to) ? wide >= narrow + !is_signed(from) : !is_signed(from) && wide >= narrow;
+}
+
 } // namespace
 
 Handler pick_cvt(const Form& form, Inst& in) {
@@ -362,6 +368,8 @@ Handler pick_cvt(const Form& form, Inst& in) {
     if (form.types.size() < 2 || !known(spec.to) || !known(spec.from) || form.operands.empty()) return nullptr;
     bool rounded = false;
     if (!read_modifiers(form, spec, rounded)) return nullptr;
+    const bool integers = !is_float(spec.to) && !is_float(spec.from);
+    if (spec.saturate && integers && !form.has("pack") && holds(spec.to, spec.from)) return nullptr;
     const unsigned held = unsigned(bytes_of(form.operands[0].type)) * 8;
     spec.register_bits = uint8_t(held ? held : bytes_of(spec.to) * 8);
     std::memcpy(&in.imm, &spec, sizeof spec);

@@ -56,11 +56,17 @@ template <class Op, bool FTZ, bool SAT> Flow nearest(Warp& w, const Inst& in) {
 // --- f32, directed ---
 enum Rounding : uint8_t { RN, RZ, RM, RP };
 
+// The next float above, or below; below infinity the largest.
+EMU_INLINE float next_float(float f, bool above) {
+    const uint32_t u = bits_as<uint32_t>(f), magnitude = u & 0x7fffffffu;
+    if (magnitude == 0) return bits_as<float>(above ? 1u : 0x80000001u);
+    return bits_as<float>((f > 0) == above ? u + 1 : u - 1);
+}
 // f is the nearest float; `rest` has the sign of (exact - f).
 EMU_INLINE float directed(float f, double rest, int mode) {
     if (rest == 0 || rest != rest) return f;
-    if (mode == RP || (mode == RZ && f < 0)) return rest > 0 ? std::nextafterf(f, INFINITY) : f;
-    if (mode == RM || (mode == RZ && f > 0)) return rest < 0 ? std::nextafterf(f, -INFINITY) : f;
+    if (mode == RP || (mode == RZ && f < 0)) return rest > 0 ? next_float(f, true) : f;
+    if (mode == RM || (mode == RZ && f > 0)) return rest < 0 ? next_float(f, false) : f;
     return f;
 }
 EMU_INLINE float round_sum(double s, double e, int mode) {

@@ -121,9 +121,10 @@ Handler pick_ld(const Form& form, Inst& in) {
     if (form.space != Space::param && form.space != Space::local && form.space != Space::constant)
         in.access = Inst::reads;
     in.target = (bytes & 15) | uint32_t(form.space) << 4; // 16 bytes: 0, for load128 alone
-    bool wide_space = form.space == Space::global || form.space == Space::generic;
+    bool wide_space = (form.space == Space::global || form.space == Space::generic) && form.mnemonic != "ldu";
     if (form.has("L2::evict_normal") || form.has("L2::evict_first") || form.has("L2::evict_last"))
         if (unsigned(in.bytes) * vec != 32) return nullptr;
+    if (vec == 8 && in.bytes != 4) return nullptr;
     if (unsigned(in.bytes) * vec > (wide_space ? 32u : 16u)) return nullptr;
     if (form.type() == Type::b128) return vec == 1 && form.space != Space::param ? &load128 : nullptr;
     for (const Operand& part : form.operands[0].parts)

@@ -52,17 +52,17 @@ EMU_INLINE uint32_t combined(uint32_t r, uint32_t c, int how) {
     return how == COMBINE_AND ? r & c : how == COMBINE_OR ? r | c : how == COMBINE_XOR ? r ^ c : r;
 }
 
-// Writes p and q (q: the complement of the comparison).
+// A comparison, combined with the instruction's predicate, its operand `at`, if it has one.
+EMU_INLINE uint32_t with_predicate(const Warp& w, const Inst& in, uint32_t bits, unsigned at) {
+    if (!(in.sub & 3)) return bits;
+    const uint32_t c = w.preds[in.r[at]];
+    return combined(bits, in.flags & Inst::not_src ? ~c : c, in.sub & 3);
+}
+// Writes p and q (q: of the complement of the comparison).
 EMU_INLINE Flow finish(Warp& w, const Inst& in, uint32_t bits) {
-    uint32_t no = ~bits;
-    if (in.sub & 3) {
-        uint32_t c = w.preds[in.r[4]];
-        if (in.flags & Inst::not_src) c = ~c;
-        bits = combined(bits, c, in.sub & 3);
-        no = combined(no, c, in.sub & 3);
-    }
-    set_pred(w, in.r[1], no);
-    set_pred(w, in.r[0], bits);
+    const uint32_t p = with_predicate(w, in, bits, 4), q = with_predicate(w, in, ~bits, 4);
+    set_pred(w, in.r[1], q);
+    set_pred(w, in.r[0], p);
     return Flow::next;
 }
 template <int C, class T> Flow setp(Warp& w, const Inst& in) {
@@ -91,12 +91,14 @@ EMU_INLINE uint32_t compare_halves(const Warp& w, const Inst& in, uint16_t x, ui
 template <bool BF> Flow setp_packed(Warp& w, const Inst& in) {
     const uint32_t low = compare_halves<BF>(w, in, in.r[2], in.r[3], 0);
     const uint32_t high = compare_halves<BF>(w, in, in.r[2], in.r[3], 16);
-    set_pred(w, in.r[0], low);
-    set_pred(w, in.r[1], high);
+    const uint32_t p = with_predicate(w, in, low, 4), q = with_predicate(w, in, high, 4);
+    set_pred(w, in.r[0], p);
+    set_pred(w, in.r[1], q);
     return Flow::next;
 }
-template <bool BF> Flow setp_half(Warp& w, const Inst& in) {
-    return finish(w, in, compare_halves<BF>(w, in, in.r[2], in.r[3], 0));
+template <bool BF> Flow setp_half(Warp& w, const Inst& in) { // has no q
+    set_pred(w, in.r[0], with_predicate(w, in, compare_halves<BF>(w, in, in.r[1], in.r[2], 0), 3));
+    return Flow::next;
 }
 template <class T> Flow setp_any(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[2]) * 32;
@@ -110,12 +112,7 @@ template <class T> Flow setp_any(Warp& w, const Inst& in) {
                       return compare_any(c, x, y);
                   }));
 }
-// set: in.target is what true is. With a predicate, the comparison is combined with it first.
-EMU_INLINE uint32_t with_predicate(const Warp& w, const Inst& in, uint32_t bits) {
-    if (!(in.sub & 3)) return bits;
-    const uint32_t c = w.preds[in.r[3]];
-    return combined(bits, in.flags & Inst::not_src ? ~c : c, in.sub & 3);
-}
+// set: in.target is what true is.
 template <class T> Flow set_value(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
     const void* b = w.regs + size_t(in.r[2]) * 32;
@@ -127,12 +124,13 @@ template <class T> Flow set_value(Warp& w, const Inst& in) {
                                              if constexpr (std::is_same_v<T, float>)
                                                  if (ftz) x = flush(x), y = flush(y);
                                              return compare_any(c, x, y);
-                                         }));
+                                         }),
+                                         3);
     return map_lanes<uint32_t>(w, in.r[0], [&](int l) { return bits >> l & 1 ? yes : 0u; });
 }
 template <bool BF, bool PACKED> Flow set_half(Warp& w, const Inst& in) {
-    const uint32_t low = with_predicate(w, in, compare_halves<BF>(w, in, in.r[1], in.r[2], 0));
-    const uint32_t high = PACKED ? with_predicate(w, in, compare_halves<BF>(w, in, in.r[1], in.r[2], 16)) : 0;
+    const uint32_t low = with_predicate(w, in, compare_halves<BF>(w, in, in.r[1], in.r[2], 0), 3);
+    const uint32_t high = PACKED ? with_predicate(w, in, compare_halves<BF>(w, in, in.r[1], in.r[2], 16), 3) : 0;
     const uint32_t yes = in.target;
     return map_lanes<uint32_t>(w, in.r[0],
                                [&](int l) { return (low >> l & 1 ? yes : 0u) | (high >> l & 1 ? yes << 16 : 0u); });

@@ -79,6 +79,7 @@ Handler pick_st(const Form& form, Inst& in) {
     bool wide_space = form.space == Space::global || form.space == Space::generic;
     if (form.has("L2::evict_normal") || form.has("L2::evict_first") || form.has("L2::evict_last"))
         if (unsigned(in.bytes) * vec != 32) return nullptr;
+    if (vec == 8 && in.bytes != 4) return nullptr;
     if (unsigned(in.bytes) * vec > (wide_space ? 32u : 16u)) return nullptr;
     if (form.type() == Type::b128) return vec == 1 ? &store128 : nullptr;
     if (bytes == in.bytes && (form.space == Space::shared || form.space == Space::global)) {

@@ -97,7 +97,7 @@ private:
     const Choice& choices(const std::string& opcode);
     const Choice::Row* choose_row(const Choice& choice, const text::Instruction& in);
     bool resembles(const text::Operand& from, const OperandSpec& spec) const;
-    bool allowed(const OpRow& row);
+    bool allowed(const OpRow& row, const Form& form);
     bool decode(const text::Instruction& in, const Choice::Row& choice, Inst& inst, InstInfo& info);
     void flatten(const Operand& o, const OperandSpec& spec, Inst& inst, Extra& all, InstInfo& info);
     void push(const Operand& o, const OperandSpec& spec, Extra& all, InstInfo& info);

@@ -6,6 +6,27 @@
 #include "builder.h"
 
 namespace emu {
+namespace {
+// Why instructions of the ISA have no row.
+struct Missing {
+    std::string_view names, why;
+};
+constexpr Missing MISSING[] = {
+    {" multimem ", "memory of several cards is not modelled"},
+    {" tex tld4 txq suld sust sured suq istypep ", "textures and surfaces are not modelled"},
+    {" alloca stacksave stackrestore ", "the stack of a thread is not modelled"},
+    {" wgmma tcgen05 ", "no 12.x has it"},
+    {" vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 "
+     "vavrg4 vabsdiff4 vmin4 vmax4 vset4 ",
+     "video instructions are not run"},
+};
+std::string why_missing(std::string_view mnemonic) {
+    const std::string name = " " + std::string(mnemonic) + " ";
+    for (const Missing& missing : MISSING)
+        if (missing.names.find(name) != std::string_view::npos) return ": " + std::string(missing.why);
+    return {};
+}
+} // namespace
 
 bool Builder::refuse(const std::string& what) {
     error(place_, "'" + opcode_ + "': " + what);
@@ -62,7 +83,8 @@ const Builder::Choice::Row* Builder::choose_row(const Choice& choice, const text
     if (!choice.rows.empty()) return &choice.rows[0]; // whose complaint says what is expected
     const auto rows = op_rows_named(choice.mnemonic);
     if (rows.empty()) {
-        error(place_, "the instruction " + text::quoted(choice.mnemonic) + " is not known");
+        error(place_,
+              "the instruction " + text::quoted(choice.mnemonic) + " is not known" + why_missing(choice.mnemonic));
         return nullptr;
     }
     std::string known;
@@ -72,11 +94,14 @@ const Builder::Choice::Row* Builder::choose_row(const Choice& choice, const text
     return nullptr;
 }
 
-bool Builder::allowed(const OpRow& row) {
+bool Builder::allowed(const OpRow& row, const Form& form) {
     if (ast_.version < unsigned(row.ptx_min))
         return refuse("needs .version " + std::to_string(row.ptx_min / 10) + "." + std::to_string(row.ptx_min % 10));
     if (target_ < unsigned(row.target_min))
         return refuse("needs .target sm_" + std::to_string(row.target_min) + " or later");
+    constexpr unsigned WIDEST = 16, WIDER_TARGET = 100; // bytes that a lane loads or stores on every target
+    if (bytes_of(form.type(0)) * form.vec > WIDEST && target_ < WIDER_TARGET)
+        return refuse("accesses of more than 16 bytes need .target sm_100 or later");
     if (row.is(trait::specific) && ast_.target.back() != 'a' && ast_.target.back() != 'f')
         return refuse("needs a target of one architecture or family, such as sm_" + std::to_string(row.target_min) +
                       "f");
@@ -141,7 +166,7 @@ bool Builder::decode(const text::Instruction& in, const Choice::Row& choice, Ins
     form.more = &all;
     form.chip = unsigned(module_.device->cc_major);
     read_modifiers(row, form);
-    if (!allowed(row) || !operands(in, row, form)) return false;
+    if (!allowed(row, form) || !operands(in, row, form)) return false;
     info.op = uint32_t(&row - op_rows().data());
     const auto specs = operand_specs(row);
     for (size_t i = 0; i < form.operands.size(); i++) flatten(form.operands[i], specs[i], inst, all, info);

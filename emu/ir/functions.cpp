@@ -72,7 +72,7 @@ void Subroutines::find_taken(const text::Ast& ast) {
     for (const auto* functions : {&ast.functions, &ast.subroutines})
         for (const text::Function& f : *functions)
             for (const text::Instruction& in : f.instructions)
-                if (in.opcode.starts_with("mov."))
+                if (!in.opcode.starts_with("call"))
                     for (const text::Operand& o : in.operands) take(o.id);
 }
 

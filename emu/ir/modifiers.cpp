@@ -10,7 +10,8 @@ template <class T> struct Word {
     T meaning;
 };
 constexpr Word<Space> SPACES[] = {{"global", Space::global}, {"shared", Space::shared}, {"shared::cta", Space::shared},
-                                  {"local", Space::local},   {"param", Space::param},   {"const", Space::constant}};
+                                  {"local", Space::local},   {"param", Space::param},   {"param::entry", Space::param},
+                                  {"const", Space::constant}};
 constexpr Word<Semantics> SEMANTICS[] = {{"weak", Semantics::weak},       {"relaxed", Semantics::relaxed},
                                          {"acquire", Semantics::acquire}, {"release", Semantics::release},
                                          {"acq_rel", Semantics::acq_rel}, {"sc", Semantics::sc},

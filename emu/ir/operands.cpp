@@ -73,6 +73,25 @@ bool Builder::symbol(const text::Operand& from, const Variable& var, Type need, 
     return true;
 }
 
+namespace {
+// Names of numbers. What the system keeps of shared memory lies before a block's own; no text may touch it.
+bool known_constant(std::string_view name, text::Operand& to) {
+    static constexpr std::pair<std::string_view, uint64_t> KNOWN[] = {{"WARP_SZ", 32},
+                                                                      {"%reserved_smem_offset_begin", 0},
+                                                                      {"%reserved_smem_offset_end", SHARED_BASE},
+                                                                      {"%reserved_smem_offset_cap", SHARED_BASE},
+                                                                      {"%reserved_smem_offset_0", 0},
+                                                                      {"%reserved_smem_offset_1", 0}};
+    for (const auto& [known, value] : KNOWN) {
+        if (known != name) continue;
+        to.kind = text::Operand::integer;
+        to.value = value;
+        return true;
+    }
+    return false;
+}
+} // namespace
+
 bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& spec, Operand& to) {
     using text::Operand;
     if (from.kind == Operand::sink) {
@@ -102,15 +121,12 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
             to.value = uint64_t(s.which);
             return true;
         }
-        if (from.id == "WARP_SZ") {
-            text::Operand size;
-            size.kind = Operand::integer;
-            size.value = 32;
-            return immediate(size, need, to);
-        }
+        if (text::Operand constant; !spec.dst && known_constant(from.id, constant))
+            return immediate(constant, need, to);
         const Variable* var = find_var(from.id);
         if (var && !spec.dst) return symbol(from, *var, need, to);
-        if (const uint64_t function = calls_.address(from.id); function && need == Type::u64 && !spec.dst) {
+        const bool wide = bytes_of(need) == 8 && !is_float(need);
+        if (const uint64_t function = calls_.address(from.id); function && wide && !spec.dst) {
             to.kind = emu::Operand::symbol;
             to.type = need;
             to.slot = constant(function, 2);
@@ -304,14 +320,20 @@ bool Builder::operand(const text::Operand& from, const OperandSpec& spec, const 
 
 bool Builder::operands(const text::Instruction& in, const OpRow& row, Form& form) {
     const auto specs = operand_specs(row);
-    size_t least = 0;
-    for (const OperandSpec& s : specs) least += !s.optional;
-    if (in.operands.size() < least || in.operands.size() > specs.size())
-        return refuse("takes " + std::to_string(least) + (least == specs.size() ? "" : " or more") + " operands, not " +
+    size_t least = 0, most = specs.size();
+    const bool hint = form.has("L2::cache_hint");
+    for (const OperandSpec& s : specs) {
+        least += !s.optional || (s.is_policy() && hint);
+        most -= s.is_policy() && !hint;
+    }
+    if (in.operands.size() < least || in.operands.size() > most)
+        return refuse("takes " + std::to_string(least) + (least == most ? "" : " or more") + " operands, not " +
                       std::to_string(in.operands.size()));
     form.operands.resize(in.operands.size());
-    for (size_t i = 0; i < in.operands.size(); i++)
-        if (!operand(in.operands[i], specs[i], form, form.operands[i])) return false;
+    for (size_t i = 0; i < in.operands.size(); i++) {
+        const bool policy = hint && i + 1 == in.operands.size() && specs.back().is_policy(); // others may be missing
+        if (!operand(in.operands[i], policy ? specs.back() : specs[i], form, form.operands[i])) return false;
+    }
     return true;
 }
 

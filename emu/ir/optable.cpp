@@ -8,9 +8,9 @@ namespace emu {
 namespace {
 
 #define INTS "u16|s16|u32|s32|u64|s64"
-#define CMPS "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan"
-#define CVTI "u8|s8|u16|s16|u32|s32|u64|s64"
-#define CVTS "u8|s8|u16|s16|u32|s32|u64|s64|f16|bf16|f32|f64"
+#define FLOATCMP "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan"
+#define WIDEINTT "u16|s16|u32|s32|u64|s64"
+#define INTT "u8|s8|u16|s16|u32|s32|u64|s64"
 #define MEMT "b8|u8|s8|b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64|b128"
 #define L1 "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate"
 #define L2E "L2::evict_normal|L2::evict_first|L2::evict_last"
@@ -19,6 +19,8 @@ namespace {
 #define FP864 "e4m3|e5m2|e3m2|e2m3|e2m1"
 #define W16 "m16n16k16|m8n32k16|m32n8k16"
 #define SEM "relaxed|acquire|release|acq_rel"
+#define RELEASE "release.cta|release.cluster|relaxed.cta|relaxed.cluster"
+#define ACQUIRE "acquire.cta|acquire.cluster|relaxed.cta|relaxed.cluster"
 #define SCOPE "cta|cluster|gpu|sys"
 #define DIMS "{1d|2d|3d|4d|5d}"
 

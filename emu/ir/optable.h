@@ -25,6 +25,7 @@ struct OperandSpec {
     } shape = one;
     enum Where : uint8_t { named, shared, global, generic } where = named; // of an address; named: as the modifiers say
     enum Coordinates : uint8_t { none, box, rows } coordinates = none;     // of an address
+    bool is_policy() const { return optional && type == "b64"; }           // is there if and only if .L2::cache_hint is
     unsigned count = 1;                                                    // of fixed
     std::string_view type;                                                 // "T" "U" "V" "W" or a name
 };

@@ -226,6 +226,29 @@ private:
             f.items.push_back(item);
         }
     }
+    // .loc file line column, function_name label + offset, inlined_at file line column: read and left out.
+    void location() {
+        auto place = [&] {
+            for (int i = 0; i < 3 && peek().kind == Token::integer; i++) take();
+        };
+        place();
+        while (ok() && accept(",")) {
+            const std::string_view what = name();
+            if (what == "inlined_at") place();
+            else if (what != "function_name") fail(quoted(what) + " is not known in a .loc");
+            else if (name(); accept("+")) primary();
+        }
+    }
+    // .section name { ... }: what debuggers read.
+    void section() {
+        take();
+        expect("{");
+        while (ok() && !is("}")) {
+            if (peek().kind == Token::end) return fail("the section has no closing brace");
+            take();
+        }
+        expect("}");
+    }
     static bool is_table(std::string_view t) {
         return t == ".branchtargets" || t == ".calltargets" || t == ".callprototype";
     }
@@ -261,7 +284,7 @@ private:
             for (size_t i = from; i < f.variables.size(); i++)
                 f.items.push_back({Item::variable, f.variables[i].place, {}, uint32_t(i)});
         } else if (d == ".loc") {
-            for (int i = 0; i < 3 && peek().kind == Token::integer; i++) take();
+            location();
         } else if (d == ".pragma") {
             take();
             expect(";");
@@ -338,6 +361,8 @@ private:
             expect(";");
             if (ast_.globals.size() > limits::VARIABLES)
                 fail("the text has more than " + std::to_string(limits::VARIABLES) + " variables at module scope");
+        } else if (d == ".section") {
+            section();
         } else if (d == ".file") {
             while (ok() && (peek().kind == Token::integer || peek().kind == Token::string || is(","))) take();
         } else {

@@ -11,6 +11,8 @@ void refused(const std::string& body, const char* sentence) {
 }
 
 void refusals(void**) {
+    refused("multimem.red.relaxed.sys.global.add.f32 [d1], f1;", "is not known: memory of several cards");
+    refused("vadd4.u32.u32.u32 r1, r1, r2, r3;", "'vadd4' is not known: video instructions are not run");
     refused("frob.u32 r1, r2;", "<ptx>:9:1: the instruction 'frob' is not known");
     refused("add.sideways.u32 r1, r1, r2;", "this combination of modifiers is not known");
     refused("add.u32 r1, r1, d1;", "'d1' has the type b64, u32 is needed");
@@ -148,6 +150,17 @@ void tensor_copies(void**) {
     refused("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [d1+8, {r1}], [r5];", "nothing can be added");
     refused("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [d1, {r1, r2}], [r5];", "{} with 1 registers");
 }
+void debug_information(void**) {
+    const std::string body = ".loc 1 4 2, function_name INFO, inlined_at 1 3 1\nadd.u32 r1, r1, 1;\n"
+                             ".loc 1 5 1, function_name INFO+7, inlined_at 1 3 1\nadd.u32 r1, r1, 1;";
+    const std::string section =
+        ".file 1 \"a.cu\"\n.section .debug_info { .b8 1, 2\nINFO: .b64 INFO+4\n.b32 .debug_line }";
+    assert_string_equal(emu::load_module(kernel(body) + section, PROFILE).log.c_str(), "");
+    const std::string open = emu::load_module(kernel("") + ".section .debug_info { .b8 1", PROFILE).log;
+    assert_non_null(strstr(open.c_str(), "the section has no closing brace"));
+    const std::string other = emu::load_module(kernel(".loc 1 4 2, elsewhere 3"), PROFILE).log;
+    assert_non_null(strstr(other.c_str(), "'elsewhere' is not known in a .loc"));
+}
 void line_markers(void**) {
     emu::LoadResult r = emu::load_module(kernel("# 41 \"gemm.ptx\" 2\nfrob.u32 r1, r2;"), PROFILE);
     assert_non_null(strstr(r.log.c_str(), "gemm.ptx:41:1: the instruction 'frob'"));
@@ -181,6 +194,7 @@ int main() {
         cmocka_unit_test(refusals),       cmocka_unit_test(line_markers),      cmocka_unit_test(targets),
         cmocka_unit_test(modifier_order), cmocka_unit_test(coordinates),       cmocka_unit_test(constants),
         cmocka_unit_test(calls),          cmocka_unit_test(initial_addresses), cmocka_unit_test(info),
-        cmocka_unit_test(mbarriers),      cmocka_unit_test(bulk_copies),       cmocka_unit_test(tensor_copies)};
+        cmocka_unit_test(mbarriers),      cmocka_unit_test(bulk_copies),       cmocka_unit_test(tensor_copies),
+        cmocka_unit_test(debug_information)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
