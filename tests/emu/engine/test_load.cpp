@@ -190,11 +190,18 @@ void info(void**) {
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(refusals),       cmocka_unit_test(line_markers),      cmocka_unit_test(targets),
-        cmocka_unit_test(modifier_order), cmocka_unit_test(coordinates),       cmocka_unit_test(constants),
-        cmocka_unit_test(calls),          cmocka_unit_test(initial_addresses), cmocka_unit_test(info),
-        cmocka_unit_test(mbarriers),      cmocka_unit_test(bulk_copies),       cmocka_unit_test(tensor_copies),
-        cmocka_unit_test(debug_information)};
+    const CMUnitTest tests[] = {cmocka_unit_test(refusals),
+                                cmocka_unit_test(line_markers),
+                                cmocka_unit_test(targets),
+                                cmocka_unit_test(modifier_order),
+                                cmocka_unit_test(coordinates),
+                                cmocka_unit_test(constants),
+                                cmocka_unit_test(calls),
+                                cmocka_unit_test(initial_addresses),
+                                cmocka_unit_test(info),
+                                cmocka_unit_test(mbarriers),
+                                cmocka_unit_test(bulk_copies),
+                                cmocka_unit_test(tensor_copies),
+                                cmocka_unit_test(debug_information)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
