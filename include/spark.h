@@ -634,9 +634,9 @@ typedef enum spark_activation_kind {
     SPARK_ACTIVATION_FORCE32 = 0x7fffffff
 } spark_activation_kind;
 
-/* How quantize makes a scale of a block's amax. Those but USUAL are not here yet, and refused by name. */
+/* How quantize makes a scale of a block's amax. What a format has no kernel for yet is refused by name. */
 typedef enum spark_scale_rule {
-    SPARK_SCALE_RULE_USUAL = 0,         /* amax / 448 for E4M3 with F32 scales */
+    SPARK_SCALE_RULE_USUAL = 0,         /* amax / 448 for E4M3 with F32 scales, FLOOR for MXFP8 */
     SPARK_SCALE_RULE_FLOOR = 1,         /* 2^(floor(log2(amax)) - 8), as OCP's MX formats say it */
     SPARK_SCALE_RULE_RCEIL = 2,         /* the power of two that is no less than amax / 448 */
     SPARK_SCALE_RULE_EVEN = 3,          /* 2^(floor(log2(amax rounded to the element's bits)) - 8) */
@@ -1277,7 +1277,7 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
 
 /* The numbers of a quantised tensor, or of records as GGUF files hold them, in a floating-point type.
  *
- * E4M3 with scales  scale (F32), q (E4M3)          y[i] = round(scale * q[i])
+ * E4M3 with scales  scale (F32, UE8M0), q (E4M3)   y[i] = round(scale * q[i])
  * Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
  * Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
  *                   q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
@@ -1295,8 +1295,8 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  */
 typedef struct spark_dequantize_args {
     spark_args hdr;
-    /* [..., R], U8 E4M3, quant Q8_0 Q4_1 E4M3_TENSOR E4M3_ROW E4M3_1X128. Rows of records, in bytes, or of E4M3 with
-       scales. */
+    /* [..., R], U8 E4M3, quant Q8_0 Q4_1 E4M3_TENSOR E4M3_ROW E4M3_1X128 MXFP8. Rows of records, in bytes, or of E4M3
+       with scales. */
     spark_tensor x;
     /* output, [..., N], F32 F16 BF16. The numbers. */
     spark_tensor y;
@@ -1332,6 +1332,7 @@ SPARK_API spark_status spark_amax(spark_context *ctx, const spark_amax_args *arg
 /* A tensor in a quantised format, and the scales that belong to it.
  *
  * scale = max(max |x[i]|, amax_floor) / 448      over the i that share the scale
+ *       = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on
  * y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
  *
  * y.quant is one of the forms below, and tells where the scales are written: that is a second output, whose scales may
@@ -1341,7 +1342,9 @@ SPARK_API spark_status spark_amax(spark_context *ctx, const spark_amax_args *arg
  * sat() takes what is beyond 448, and infinity, to 448. NaN is 0x7F; the scale of a block with a NaN is NaN, and so is
  * all that it belongs to. The scale of a block with an infinity is infinity: finite numbers become 0 and the infinite
  * ones NaN. A block of zeros has the scale amax_floor / 448, and zeros. amax_floor is 0 or more; DeepSeek's act_quant
- * takes 1e-4. All kernels give the same bits, and each number's follow from its block alone:
+ * takes 1e-4. MXFP8: amax_floor is 0; infinity counts as 2^128, so that it becomes 448; a block with a NaN has the
+ * scale 0xFF; a block of zeros has the scale 2^-127.
+ * All kernels give the same bits, and each number's follow from its block alone:
  * SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
  * The row strides of x, y and the scales are free as long as the leading dimensions collapse to at most two with one
  * stride each. A problem with a zero dimension succeeds and launches nothing.
@@ -1350,8 +1353,8 @@ typedef struct spark_quantize_args {
     spark_args hdr;
     /* [..., N], F32 F16 BF16. The numbers. */
     spark_tensor x;
-    /* output, [..., N], E4M3, quant E4M3_TENSOR E4M3_ROW E4M3_1X128. The same, quantised; its scales are an output
-       too. */
+    /* output, [..., N], E4M3, quant E4M3_TENSOR E4M3_ROW E4M3_1X128 MXFP8. The same, quantised; its scales are an
+       output too. */
     spark_tensor y;
     /* optional, [1], F32. E4M3_TENSOR: the amax that the scale follows from; absent: the scale is read. */
     spark_tensor amax;

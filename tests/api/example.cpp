@@ -113,7 +113,8 @@ void Example::fill(uint32_t index, Arena& arena, const Options& options) {
     tensor.size_bytes = (static_cast<uint64_t>(elements) * spark_dtype_bits(static_cast<spark_dtype>(dtype)) + 7) / 8;
     allocated_[index] = tensor.size_bytes;
     tensor.data = arena.take(tensor.size_bytes);
-    if (form && form->scheme != SPARK_QUANT_RECORD) add_scales(tensor, *form, arena);
+    const bool has_form = form && (form->dtype_mask >> dtype & 1) != 0; // else these are numbers
+    if (has_form && form->scheme != SPARK_QUANT_RECORD) add_scales(tensor, *form, arena);
 }
 
 // Packed, of the first dtype that the form allows.

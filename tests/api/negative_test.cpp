@@ -292,6 +292,13 @@ void quantize(const spark_op_desc& d) {
         wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { a.amax_floor = least; });
     for (spark_scale_rule rule : {SPARK_SCALE_RULE_FLOOR, SPARK_SCALE_RULE_FOUR_OVER_SIX})
         wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { a.rule = rule; });
+    const auto mxfp8 = [](auto& a) {
+        a.amax = {};
+        a.y.quant.scheme = SPARK_QUANT_BLOCK, a.y.quant.scale_dtype = SPARK_DTYPE_UE8M0, a.y.quant.scale_bytes = 0;
+        for (uint32_t dim = 0; dim < a.y.ndim; ++dim) a.y.quant.block[dim] = dim + 1 < a.y.ndim ? 1 : 32;
+    };
+    wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { mxfp8(a), a.amax_floor = 1e-4f; });
+    wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { mxfp8(a), a.rule = SPARK_SCALE_RULE_RCEIL; });
     wrong("amax", {SPARK_ERR_INVALID_VALUE}, [](auto& a) {
         a.y.quant.scheme = SPARK_QUANT_PER_ROW;
         a.y.quant.scale_bytes = 0;

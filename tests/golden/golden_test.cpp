@@ -308,17 +308,22 @@ void check_amax(const File& file, Check& check) {
 void check_quantize(const File& file, Check& check) {
     const Json args = Json::parse(file.metadata("args"));
     const auto block = static_cast<size_t>(args.at("block").number), n = static_cast<size_t>(file.tensor("x").shape[1]);
-    const auto x = values_of(file, "x"), scales = values_of(file, "scales");
-    const auto y = file.tensor("y").bytes;
+    const bool mx = file.tensor("scales").dtype == "U8";
+    const auto x = values_of(file, "x");
+    const auto bytes = file.tensor("scales").bytes, y = file.tensor("y").bytes;
+    const auto scales = mx ? std::vector<double>(bytes.begin(), bytes.end()) : values_of(file, "scales");
     for (size_t first = 0, i = 0; first < x.size(); ++i) {
         const size_t count = std::min(block, n - first % n);
         const std::span<const double> part = std::span(x).subspan(first, count);
-        const double scale = args.at("given").boolean ? scales[i] : ref::scale_of(ref::amax(part), 0);
+        const double amax = ref::amax(part);
+        const double scale = args.at("given").boolean ? scales[i]
+                             : mx                     ? ref::mx_scale_of(amax)
+                                                      : ref::scale_of(amax, 0);
         if (!(std::isnan(scale) && std::isnan(scales[i]))) {
             check.same(scale, scales[i], "scales", i);
         }
         std::vector<uint8_t> got(count);
-        ref::quantize_block(part, scale, got);
+        ref::quantize_block(part, mx ? ref::of_ue8m0(bytes[i]) : scale, got);
         for (size_t e = 0; e < count; ++e) {
             check.same(got[e], y[first + e], "y", first + e);
         }

@@ -191,6 +191,24 @@ def make_quantize():
                  {"block": block or n, "given": bool(given)}, seed)
 
 
+def make_mxfp8():
+    for i, dtype in enumerate(FORMATS):
+        seed = 5420 + i
+        g = np.random.default_rng(seed)
+        x = once(np.ldexp(g.normal(size=(48, 32)), g.integers(-30, 9, (48, 1))), dtype)
+        x[1], x[2, 14], x[3, 5], x[4] = 0, np.nan, np.inf, once(np.ldexp(x[4], FORMATS[dtype][1]), dtype)
+        amax = np.max(np.abs(x), axis=1, keepdims=True)
+        exponent = np.maximum(np.where(np.isinf(amax), 129, np.frexp(amax)[1]) - 9, -127)
+        exponent = np.where(amax == 0, -127, exponent)
+        with np.errstate(invalid="ignore"):
+            y = e4m3(np.ldexp(x, -exponent).astype(np.float32)).astype(np.uint8)
+        scales = np.where(np.isnan(amax), 255, exponent + 127).astype(np.uint8)
+        y = np.where(scales == 255, 127, y).astype(np.uint8)
+        save("quantize", f"mxfp8_{dtype.lower()}",
+             {"x": (dtype, [48, 32], encode(x, dtype)), "y": ("U8", [48, 32], y.tobytes()),
+              "scales": ("U8", [48, 1], scales.tobytes())}, {"block": 32, "given": False}, seed)
+
+
 # ---- softmax -----------------------------------------------------------------------------------------------------
 def make_softmax():
     why = "double against double: 300 terms, an exponential and a logarithm, relative to y or to 1"
@@ -240,5 +258,6 @@ if __name__ == "__main__":
     make_cast()
     make_amax()
     make_quantize()
+    make_mxfp8()
     make_softmax()
     make_gemm()

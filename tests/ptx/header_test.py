@@ -1,14 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
 # The grammar of //! blocks: what is read from a good one, and the exact words for each way to get it wrong.
 # Run by CTest as ptx.header. Needs no compiler.
+import contextlib
+import io
 import unittest
 
 from support import BODY, HEADER, ScratchTree, changed
 
 import rules
+import scaffold
 import table
 from header import parse_file, parse_tree
 from kernel_file import HeaderError
+
+
+class Started(ScratchTree):
+    """Files that `ptxc new` starts."""
+
+    def started(self, name):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            return scaffold.run(self.root, name, None), said.getvalue()
+
+    def test_the_first_file_of_a_contract(self):
+        self.assertEqual(self.started("fill/fill_f32")[0], 0)
+        self.assertEqual([v.name for v in parse_file(self.root / "fill/fill_f32.ptx", self.root).variants],
+                         ["fill_f32__plain"])
+
+    def test_another_algorithm_takes_the_firsts_header(self):
+        self.plant("sum/sum.ptx", """//! kernel   sum_{T}   s = sum x
+//! for      T bf16 f16
+//! block    32*WARPS
+//! params   x:ptr s:ptr
+//!          n:i64 flags:u32
+//! flags    wide:0
+//! grid     ceil(n,BLOCK)
+//! limits   n%VEC x_align>=2
+//!          s_align>=4
+//! smem     0
+//! deterministic yes
+//! variant  x8      VEC=8 WARPS=4   smem=0 regs=40
+//! variant  plain   VEC=1 WARPS=8   smem=0 regs=32
+""")
+        self.assertEqual(self.started("sum/sum.tree"), (0, "ptx/sum/sum.tree.ptx   sum_bf16__tree\nnext: write its "
+                         "header and body, then a row in src/ops/sum/table.inc (docs/adding-a-kernel.md)\n"))
+        first, second = (parse_file(self.root / f"sum/sum{word}.ptx", self.root) for word in ("", ".tree"))
+        self.assertEqual([v.name for v in second.variants], ["sum_bf16__tree", "sum_f16__tree"])
+        self.assertEqual(second.variants[0].limits, first.variants[0].limits)
+        self.assertEqual(second.variants[0].params, first.variants[0].params)
+
+    def test_what_cannot_be_started(self):
+        self.assertEqual(self.started("sum/sum.tree"), (1, "there is no sum.ptx beside which sum.tree.ptx could stand: "
+                                                           "start that first\n"))
+        self.assertIn("carries 'fast'", self.started("sum/sum.fast")[1])
+        self.assertEqual(self.started("sum/sum_f32")[0], 0)
+        self.assertIn("another algorithm for sum_f32 is sum_f32.WORD.ptx", self.started("sum/sum_f32")[1])
 
 
 class Good(ScratchTree):

@@ -48,6 +48,16 @@ double scale_of(double amax, double amax_floor) {
     return rounded(Type::f32, most / of_e4m3(LARGEST));
 }
 
+uint8_t mx_scale_of(double amax) {
+    if (std::isnan(amax)) {
+        return 0xff;
+    }
+    const int exponent = amax == 0 ? -127 : std::isinf(amax) ? 128 : std::ilogb(amax);
+    return static_cast<uint8_t>(std::max(exponent - 8, -127) + 127);
+}
+
+double of_ue8m0(uint8_t bits) { return bits == 0xff ? std::nan("") : std::ldexp(1.0, bits - 127); }
+
 void quantize_block(std::span<const double> x, double scale, std::span<uint8_t> y) {
     const double by = scale == 0 ? std::numeric_limits<double>::infinity() : scale;
     for (size_t i = 0; i < x.size(); ++i) {

@@ -14,6 +14,10 @@ uint8_t to_e4m3(double x);
 double of_e4m3(uint8_t bits);
 
 double scale_of(double amax, double amax_floor);
+
+// MXFP8: 2^(floor(log2(amax)) - 8), from 2^-127 on; infinity counts as 2^128; 0xff for NaN. And the reverse.
+uint8_t mx_scale_of(double amax);
+double of_ue8m0(uint8_t bits);
 void quantize_block(std::span<const double> x, double scale, std::span<uint8_t> y);
 
 } // namespace ref

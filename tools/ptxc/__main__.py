@@ -142,7 +142,8 @@ def parser(name):
     sub.add_argument("--similar", action="store_true", help="also name pairs of kernel files that share most lines")
     compiler(sub)
     sub = command("new", cmd_new, "start a kernel file")
-    sub.add_argument("name", help="the contract, such as gemm_bf16_tn, or family/contract")
+    sub.add_argument("name", help="the contract, such as gemm_bf16_tn, or family/contract; "
+                                     "family/contract.WORD is another algorithm for it")
     sub.add_argument("--family", help="the folder (default: the first word of the name)")
     return top
 

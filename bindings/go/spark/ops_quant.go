@@ -11,11 +11,11 @@ import (
 	"unsafe"
 )
 
-// ScaleRule: how quantize makes a scale of a block's amax. Those but USUAL are not here yet, and refused by name.
+// ScaleRule: how quantize makes a scale of a block's amax. What a format has no kernel for yet is refused by name.
 type ScaleRule uint32
 
 const (
-	// amax / 448 for E4M3 with F32 scales
+	// amax / 448 for E4M3 with F32 scales, FLOOR for MXFP8
 	ScaleRuleUsual ScaleRule = 0
 
 	// 2^(floor(log2(amax)) - 8), as OCP's MX formats say it
@@ -51,7 +51,7 @@ func (k ScaleRule) String() string {
 // Dequantize calls the operator dequantize. The numbers of a quantised tensor, or of records as GGUF files hold
 // them, in a floating-point type.
 //
-//	E4M3 with scales  scale (F32), q (E4M3)          y[i] = round(scale * q[i])
+//	E4M3 with scales  scale (F32, UE8M0), q (E4M3)   y[i] = round(scale * q[i])
 //	Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
 //	Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
 //	                  q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
@@ -201,6 +201,7 @@ func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 // Quantize calls the operator quantize. A tensor in a quantised format, and the scales that belong to it.
 //
 //	scale = max(max |x[i]|, amax_floor) / 448      over the i that share the scale
+//	      = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on
 //	y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
 //
 //	y.quant is one of the forms below, and tells where the scales are written: that is a second output, whose scales may
@@ -210,7 +211,9 @@ func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 //	sat() takes what is beyond 448, and infinity, to 448. NaN is 0x7F; the scale of a block with a NaN is NaN, and so is
 //	all that it belongs to. The scale of a block with an infinity is infinity: finite numbers become 0 and the infinite
 //	ones NaN. A block of zeros has the scale amax_floor / 448, and zeros. amax_floor is 0 or more; DeepSeek's act_quant
-//	takes 1e-4. All kernels give the same bits, and each number's follow from its block alone:
+//	takes 1e-4. MXFP8: amax_floor is 0; infinity counts as 2^128, so that it becomes 448; a block with a NaN has the
+//	scale 0xFF; a block of zeros has the scale 2^-127.
+//	All kernels give the same bits, and each number's follow from its block alone:
 //	SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
 //	The row strides of x, y and the scales are free as long as the leading dimensions collapse to at most two with one
 //	stride each. A problem with a zero dimension succeeds and launches nothing.

@@ -164,7 +164,8 @@ class OfTheLibrary(OnDevice):
         forms = operators.operators()["dequantize"].fields["x"].forms
         self.assertEqual([(form.name, form.record, form.dtypes) for form in forms],
                          [("Q8_0", 8, (Dtype.U8,)), ("Q4_1", 3, (Dtype.U8,)), ("E4M3_TENSOR", 0, (Dtype.E4M3,)),
-                          ("E4M3_ROW", 0, (Dtype.E4M3,)), ("E4M3_1X128", 0, (Dtype.E4M3,))])
+                          ("E4M3_ROW", 0, (Dtype.E4M3,)), ("E4M3_1X128", 0, (Dtype.E4M3,)),
+                          ("MXFP8", 0, (Dtype.E4M3,))])
         form = sparkc.spark_op_form(ops.dequantize.number, 0, 0)
         self.assertEqual((form.block, form.record_bytes, form.record_elements), ((0,) * 6, 34, 32))
         self.assertIsNone(sparkc.spark_op_form(ops.dequantize.number, 0, len(forms)))

@@ -39,6 +39,8 @@ const Format& format_of(uint32_t record) {
     __builtin_unreachable(); // the forms of op.toml are these
 }
 
+bool is_mx(const QuantView& quant) { return quant.scale_dtype == SPARK_DTYPE_UE8M0; }
+
 // Where the scale of a block stands, as a tensor of rows of scales. One scale for many rows has the stride 0.
 View scales_of(const View& v) {
     View scales = v;
@@ -85,6 +87,7 @@ void put_facts(const Bound& bound, uint32_t x, uint32_t y, const Scaled& p, Work
 spark_status check_scaled_dequantize(const Bound& bound, Work& work, Report& report) {
     using namespace dequantize_field;
     constexpr Contracts E4M3 = {"dequantize_e4m3_bf16", "dequantize_e4m3_f16", "dequantize_e4m3_f32"};
+    constexpr Contracts MXFP8 = {"dequantize_mxfp8_bf16", "dequantize_mxfp8_f16", "dequantize_mxfp8_f32"};
     const View &x = bound.view[X], &y = bound.view[Y];
     if (x.last(0) != y.last(0)) {
         return report.fail_field(SPARK_ERR_INVALID_SHAPE, X,
@@ -94,7 +97,7 @@ spark_status check_scaled_dequantize(const Bound& bound, Work& work, Report& rep
     Scaled& p = work.as<Scaled>();
     p = {};
     work.empty = y.count == 0;
-    work.contract = E4M3.of(y.dtype);
+    work.contract = (is_mx(x.quant) ? MXFP8 : E4M3).of(y.dtype);
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, X, p, report)) return s;
     put_facts(bound, X, Y, p, work);
     return SPARK_OK;
@@ -152,6 +155,7 @@ spark_status check_quantize(const Bound& bound, Work& work, Report& report) {
     constexpr Contracts TENSOR = {"quantize_tensor_bf16", "quantize_tensor_f16", "quantize_tensor_f32"};
     constexpr Contracts ROW = {"quantize_row_bf16", "quantize_row_f16", "quantize_row_f32"};
     constexpr Contracts BLOCK = {"quantize_b128_bf16", "quantize_b128_f16", "quantize_b128_f32"};
+    constexpr Contracts MXFP8 = {"quantize_mxfp8_bf16", "quantize_mxfp8_f16", "quantize_mxfp8_f32"};
     constexpr const char* RULES[] = {"USUAL", "FLOOR", "RCEIL", "EVEN", "FOUR_OVER_SIX"};
     const auto& args = bound.arguments<spark_quantize_args>();
     const View &x = bound.view[X], &y = bound.view[Y], &amax = bound.view[AMAX];
@@ -160,13 +164,14 @@ spark_status check_quantize(const Bound& bound, Work& work, Report& report) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, Y,
                                  "y.quant.scheme is 0; that of a form that spark_op_form lists wanted");
     }
-    if (args.rule != SPARK_SCALE_RULE_USUAL) {
+    const bool mx = is_mx(y.quant);
+    if (args.rule != SPARK_SCALE_RULE_USUAL && !(mx && args.rule == SPARK_SCALE_RULE_FLOOR)) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE, "rule is %s, which %s does not do; USUAL wanted",
                                  RULES[args.rule], form->name);
     }
-    if (!(args.amax_floor >= 0) || std::isinf(args.amax_floor)) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX_FLOOR, "amax_floor is %g; a finite number from 0 wanted",
-                                 static_cast<double>(args.amax_floor));
+    if (!(args.amax_floor >= 0) || std::isinf(args.amax_floor) || (mx && args.amax_floor != 0)) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX_FLOOR, "amax_floor is %g; %s wanted",
+                                 static_cast<double>(args.amax_floor), mx ? "0" : "a finite number from 0");
     }
     if (amax.present && form->scheme != SPARK_QUANT_PER_TENSOR) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX,
@@ -179,6 +184,7 @@ spark_status check_quantize(const Bound& bound, Work& work, Report& report) {
     const uint32_t scheme = form->scheme;
     const Contracts& contracts = scheme == SPARK_QUANT_PER_TENSOR ? TENSOR
                                  : scheme == SPARK_QUANT_PER_ROW  ? ROW
+                                 : mx                             ? MXFP8
                                                                   : BLOCK;
     work.contract = contracts.of(x.dtype);
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, Y, p, report)) return s;

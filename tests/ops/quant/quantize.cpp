@@ -67,9 +67,10 @@ Results results_of(const Shape& s, const Scales& place, Forms form, std::span<co
         }
         const std::span<const double> block = x.subspan(first, end - first);
         double& scale = out.scales[static_cast<size_t>(number)];
-        scale =
-            s.given ? static_cast<double>(s.scale) : ref::scale_of(ref::amax(block), static_cast<double>(s.amax_floor));
-        ref::quantize_block(block, scale, std::span(out.y).subspan(first, end - first));
+        scale = s.given         ? static_cast<double>(s.scale)
+                : form == MXFP8 ? ref::mx_scale_of(ref::amax(block))
+                                : ref::scale_of(ref::amax(block), static_cast<double>(s.amax_floor));
+        ref::quantize_block(block, number_of(form, scale), std::span(out.y).subspan(first, end - first));
     }
     return out;
 }
@@ -86,7 +87,8 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
           static_cast<size_t>(16 + s.y_misalign), true);
     describe(c.as<Args>().y, form, scales);
     c.add_array("y.quant.scale", offsetof(Args, y.quant.scale), scales, 4, !s.given);
-    c.as<Args>().amax_floor = s.amax_floor;
+    c.as<Args>().amax_floor = form == MXFP8 ? 0 : s.amax_floor;
+    c.as<Args>().rule = form == MXFP8 && s.n % 8 == 0 ? SPARK_SCALE_RULE_FLOOR : SPARK_SCALE_RULE_USUAL;
     fill_x(c, s, random);
     const std::vector<double> x = c.values(c.operands[0]);
     Results right = results_of(s, place, form, x);
@@ -100,7 +102,7 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
     c.large = s.tier == Tier::card;
     c.note = std::string("E4M3, a scale for each ") + name_of(form) + ", rows " + std::to_string(s.rows1) + "x" +
              std::to_string(s.rows0) + ", N " + std::to_string(s.n);
-    c.expect = [right = std::move(right), empty = x.empty()](size_t operand, const std::string&) {
+    c.expect = [right = std::move(right), empty = x.empty(), type = scales.type](size_t operand, const std::string&) {
         std::vector<Allowed> out;
         if (operand == 1) {
             for (uint8_t bits : right.y) {
@@ -108,7 +110,9 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
             }
         } else {
             for (double scale : right.scales) {
-                out.push_back(empty ? Allowed{Allowed::unchanged} : exactly(ref::Type::f32, scale));
+                out.push_back(empty                   ? Allowed{Allowed::unchanged}
+                              : type == ref::Type::u8 ? Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(scale)}
+                                                      : exactly(type, scale));
             }
         }
         return out;

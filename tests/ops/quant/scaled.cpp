@@ -14,7 +14,7 @@ namespace check {
 
 std::vector<Forms> forms_of(unsigned mask) {
     std::vector<Forms> forms;
-    for (Forms form : {TENSOR, ROW, B128}) {
+    for (Forms form : {TENSOR, ROW, B128, MXFP8}) {
         if (mask & form) {
             forms.push_back(form);
         }
@@ -22,9 +22,17 @@ std::vector<Forms> forms_of(unsigned mask) {
     return forms;
 }
 
-const char* name_of(Forms form) { return form == TENSOR ? "tensor" : form == ROW ? "row" : "1x128"; }
+const char* name_of(Forms form) {
+    return form == TENSOR ? "tensor" : form == ROW ? "row" : form == B128 ? "1x128" : "mxfp8";
+}
 
-int64_t block_of(Forms form, int64_t n) { return form == B128 ? 128 : std::max<int64_t>(n, 1); }
+static ref::Type scale_type(Forms form) { return form == MXFP8 ? ref::Type::u8 : ref::Type::f32; }
+
+double number_of(Forms form, double stored) {
+    return form == MXFP8 ? ref::of_ue8m0(static_cast<uint8_t>(stored)) : stored;
+}
+
+int64_t block_of(Forms form, int64_t n) { return form == B128 ? 128 : form == MXFP8 ? 32 : std::max<int64_t>(n, 1); }
 
 View view_of(const Scales& s, Forms form) {
     if (form == TENSOR) {
@@ -32,9 +40,9 @@ View view_of(const Scales& s, Forms form) {
     }
     const int64_t block = block_of(form, s.n), blocks = (s.n + block - 1) / block;
     if (!s.columns) {
-        return rows_view(ref::Type::f32, s.rows1, s.rows0, blocks, s.pad, 0);
+        return rows_view(scale_type(form), s.rows1, s.rows0, blocks, s.pad, 0);
     }
-    View view{ref::Type::f32, {s.rows1, s.rows0, blocks}, {s.rows0 * blocks + s.pad, 1, s.rows0}};
+    View view{scale_type(form), {s.rows1, s.rows0, blocks}, {s.rows0 * blocks + s.pad, 1, s.rows0}};
     if (s.rows1 == 1) {
         view.shape.erase(view.shape.begin());
         view.stride.erase(view.stride.begin());
@@ -55,11 +63,11 @@ void describe(spark_tensor& tensor, Forms form, const View& scales) {
     tensor.quant.scheme = form == TENSOR ? SPARK_QUANT_PER_TENSOR
                           : form == ROW  ? SPARK_QUANT_PER_ROW
                                          : SPARK_QUANT_BLOCK;
-    tensor.quant.scale_dtype = SPARK_DTYPE_F32;
-    tensor.quant.scale_bytes = static_cast<uint64_t>(scales.span()) * sizeof(float);
+    tensor.quant.scale_dtype = form == MXFP8 ? SPARK_DTYPE_UE8M0 : SPARK_DTYPE_F32;
+    tensor.quant.scale_bytes = static_cast<uint64_t>(scales.span()) * ref::size_of(scales.type);
     for (uint32_t d = 0; d < tensor.ndim && form != TENSOR; ++d) {
         tensor.quant.scale_stride[d] = scales.stride[d];
-        tensor.quant.block[d] = form == ROW ? 0 : d + 1 < tensor.ndim ? 1 : 128;
+        tensor.quant.block[d] = form == ROW ? 0 : d + 1 < tensor.ndim ? 1 : static_cast<uint16_t>(block_of(form, 0));
     }
 }
 
@@ -113,7 +121,8 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
           static_cast<size_t>(16 + s.y_misalign * static_cast<int64_t>(ref::size_of(type))), true);
     c.add_array("x.quant.scale", offsetof(Args, x.quant.scale), scales, 4, false);
     for (int64_t i = 0; i < scales.count(); ++i) {
-        ref::store(ref::Type::f32, scale_for(random.chance(0.5) ? s.strange : Strange::none, random),
+        const double scale = scale_for(random.chance(0.5) ? s.strange : Strange::none, random);
+        ref::store(scales.type, form == MXFP8 ? ref::mx_scale_of(std::fabs(scale)) : scale,
                    c.element(c.operands[2], i));
     }
     const std::vector<double> factors = c.values(c.operands[2]);
@@ -121,7 +130,8 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
     for (int64_t i = 0; i < c.operands[0].view.count(); ++i) {
         const auto bits = static_cast<uint8_t>(random.next());
         *c.element(c.operands[0], i) = bits;
-        exact.push_back(ref::of_e4m3(bits) * factors[static_cast<size_t>(scale_number(place, form, i))]);
+        exact.push_back(ref::of_e4m3(bits) *
+                        number_of(form, factors[static_cast<size_t>(scale_number(place, form, i))]));
     }
     c.exact = true;
     c.large = s.tier == Tier::card;

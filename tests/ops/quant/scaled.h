@@ -8,7 +8,7 @@
 
 namespace check {
 
-enum Forms : unsigned { TENSOR = 1, ROW = 2, B128 = 4, ALL_FORMS = 7 };
+enum Forms : unsigned { TENSOR = 1, ROW = 2, B128 = 4, MXFP8 = 8, ALL_FORMS = 15 };
 std::vector<Forms> forms_of(unsigned mask);
 const char* name_of(Forms form);
 
@@ -25,6 +25,9 @@ View view_of(const Scales& s, Forms form);
 
 // The number of the scale that element `index`, row-major, of such rows has, row-major.
 int64_t scale_number(const Scales& s, Forms form, int64_t index);
+
+// The number that a scale, as it is stored, stands for.
+double number_of(Forms form, double stored);
 
 // What `tensor`, E4M3, says of its scales, but for their address.
 void describe(spark_tensor& tensor, Forms form, const View& scales);
