@@ -231,13 +231,14 @@ void wrong_words(void**) {
 }
 // Who comes when to a word of the first block: by the seed alone, whatever host threads there are.
 void cluster_turns(void**) {
-    const std::string body = "mov.u32 r1, smem; mov.u32 r2, %cluster_ctarank; or.b32 r3, r0, r2; setp.eq.u32 p1, r3, 0;\n"
-                             "@p1 st.shared.u32 [r1], 0; barrier.cluster.arrive; barrier.cluster.wait;\n"
-                             "mapa.shared::cluster.u32 r4, r1, 0; mov.u32 r6, 40;\n"
-                             "again: atom.shared::cluster.add.u32 r5, [r4], 1; sub.u32 r6, r6, 1; setp.ne.u32 p2, r6, 0;\n"
-                             "@p2 bra again; barrier.cluster.arrive; barrier.cluster.wait;\n"
-                             "mov.u32 r7, %ctaid.x; mul.lo.u32 r7, r7, 256; mul.wide.u32 d5, r7, 1; add.u64 d3, d3, d5;\n"
-                             "st.global.u32 [d3], r5;";
+    const std::string body =
+        "mov.u32 r1, smem; mov.u32 r2, %cluster_ctarank; or.b32 r3, r0, r2;\n"
+        "setp.eq.u32 p1, r3, 0; @p1 st.shared.u32 [r1], 0; barrier.cluster.arrive; barrier.cluster.wait;\n"
+        "mapa.shared::cluster.u32 r4, r1, 0; mov.u32 r6, 40;\n"
+        "again: atom.shared::cluster.add.u32 r5, [r4], 1; sub.u32 r6, r6, 1;\n"
+        "setp.ne.u32 p2, r6, 0; @p2 bra again; barrier.cluster.arrive; barrier.cluster.wait;\n"
+        "mov.u32 r7, %ctaid.x; mul.lo.u32 r7, r7, 256; mul.wide.u32 d5, r7, 1;\n"
+        "add.u64 d3, d3, d5; st.global.u32 [d3], r5;";
     const auto order = [&](const std::string& options) {
         Run run;
         run.go(kernel(body), 64, "sched=random," + options, 16, 8, 4);
