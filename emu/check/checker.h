@@ -45,9 +45,8 @@ public:
     void cluster_pass(Warp& w, uint32_t lanes) override;
 
 private:
-    uint32_t name_of(uint32_t address) const {
-        return cta_->rank * PEER_BYTES + address;
-    } // of a synchronisation object
+    // The synchronisation object at an address.
+    uint32_t name_of(uint32_t address) const { return cta_->rank * PEER_BYTES + address; }
     static bool is_wide(Order order) { return order.scope != Scope::cta; }
     bool is_foreign(const Warp& w) const { return w.own != cta_; }
     // One access of an instruction to one record: by a lane, or by several that do the same.
@@ -63,9 +62,8 @@ private:
     };
     struct Quick; // what the everyday case of one instruction is compared with
     Quick quick(const Warp& w) const;
-    // Kept out of the loops over lanes, which seldom need them.
-    __attribute__((noinline)) bool read_record(const Access& a, Record& r);
-    __attribute__((noinline)) bool write_record(const Access& a, Record& r);
+    bool read_record(const Access& a, Record& r);
+    bool write_record(const Access& a, Record& r);
     bool is_before(const Access& a, const Event& e, bool collective, bool reads) const;
     bool joins_entry(Record& r, const Reads& reads);
     void note(const Access& a, Record& r, Reads reads); // beside the others that are not over

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks of one cluster, run by one host thread in turns: to launch.cpp they are one thing that runs, waits and
-// ends. A cluster of one block is that block. Also the barrier of all threads of a cluster (cluster_barrier.cpp).
+// ends. A cluster of one block is that block.
 #pragma once
 
 #include "block.h"
