@@ -183,8 +183,9 @@ private:
 
 // Lanes in which the predicate alone makes the result of a comparison that is combined with it.
 uint32_t decided(const Warp& w, const Inst& in) {
-    const uint32_t p = w.preds[in.r[4]] ^ (in.flags & Inst::not_src ? FULL : 0);
-    const uint32_t known = ~w.undef[w.kernel->slots + in.r[4]];
+    const uint16_t number = in.r[in.nregs - 1]; // the last operand
+    const uint32_t p = w.preds[number] ^ (in.flags & Inst::not_src ? FULL : 0);
+    const uint32_t known = ~w.undef[w.kernel->slots + number];
     return known & ((in.sub & 3) == COMBINE_AND ? ~p : (in.sub & 3) == COMBINE_OR ? p : 0);
 }
 
