@@ -38,19 +38,19 @@ def bench(*words, **environment):
 
 class Bench(unittest.TestCase):
     def test_a_bad_choice_is_told(self):
-        code, said, text = bench("--rivals", "--only", "rmsnorm", LIBSPARK_KERNEL="*__plain")
+        code, said, text = bench("--rivals", "--only", "rmsnorm", LIBSPARK_KERNEL="*__generic")
         row = next(row for row in json.loads(text)["rows"] if row["name"] == "rmsnorm")
-        self.assertEqual((code, row["kernel"], row["beaten"]), (BEATEN, "norm_bf16__plain", True), said)
+        self.assertEqual((code, row["kernel"], row["beaten"]), (BEATEN, "norm_bf16__generic", True), said)
         self.assertNotEqual(row["best"], row["kernel"])
         self.assertLess(row["best_us"], row["median_us"])
-        told = re.search(r"the library chooses norm_bf16__plain, (\S+) us; (\S+) takes (\S+)", said)
+        told = re.search(r"the library chooses norm_bf16__generic, (\S+) us; (\S+) takes (\S+)", said)
         self.assertTrue(told, said)
         self.assertEqual(told[2], row["best"])
         for text, exact in ((told[1], row["median_us"]), (told[3], row["best_us"])):
             self.assertAlmostEqual(float(text), exact, delta=0.0051)  # two decimals, of a number that has four
 
     def test_without_rivals_nothing_is_said_of_them(self):
-        code, said, text = bench("--only", "rmsnorm", LIBSPARK_KERNEL="*__plain")
+        code, said, text = bench("--only", "rmsnorm", LIBSPARK_KERNEL="*__generic")
         self.assertEqual(code, 0, said)
         self.assertFalse(any("best" in row or "beaten" in row for row in json.loads(text)["rows"]))
 

@@ -6,7 +6,7 @@
 namespace emu {
 namespace {
 
-void write_result(Warp& w, const Fragment& f, const BarrierState& b) {
+void write_result(Warp& w, const WarpSplit& f, const BarrierState& b) {
     const Inst& in = w.kernel->code[f.pc - 1];
     switch (Reduce(in.sub)) {
     case Reduce::none: return;
@@ -27,9 +27,9 @@ bool release(Cta& cta, unsigned id) {
     cta.changes++;
     for (uint32_t i = 0; i < cta.nwarps; i++) {
         Warp& w = cta.warps[i];
-        for (Fragment& f : w.frags) {
-            if (f.state != Fragment::at_barrier || f.barrier != id) continue;
-            f.state = Fragment::ready;
+        for (WarpSplit& f : w.frags) {
+            if (f.state != WarpSplit::at_barrier || f.barrier != id) continue;
+            f.state = WarpSplit::ready;
             write_result(w, f, b);
         }
     }
@@ -85,13 +85,13 @@ Flow barrier(Warp& w, const Inst& in, unsigned id, uint32_t threads, bool sync, 
     if (cta.observer && !cta.observer->barrier_arrive(w, id, sync, threads)) return Flow::failed;
     if (sync) {
         cta.counters->barrier_waits++;
-        Fragment& f = w.frags[size_t(w.current)];
+        WarpSplit& f = w.frags[size_t(w.current)];
         if (f.mask != w.mask) { // lanes whose guard is false go on
-            w.frags.push_back({Fragment::ready, w.pc + 1, f.mask & ~w.mask, f.join, 0});
+            w.frags.push_back({WarpSplit::ready, w.pc + 1, f.mask & ~w.mask, f.join, 0});
         }
-        Fragment& waiting = w.frags[size_t(w.current)];
+        WarpSplit& waiting = w.frags[size_t(w.current)];
         waiting.mask = w.mask;
-        waiting.state = Fragment::at_barrier;
+        waiting.state = WarpSplit::at_barrier;
         waiting.barrier = id;
         waiting.pc = w.pc + 1;
         w.current = -1;

@@ -155,7 +155,7 @@ void Block::start_warp(Warp& w) {
     uint32_t first = w.index * 32, lanes = std::min(32u, cta.threads - first);
     w.existing = w.live = lanes == 32 ? FULL : (1u << lanes) - 1;
     w.frags.clear();
-    w.frags.push_back({Fragment::ready, 0, w.live, -1, 0});
+    w.frags.push_back({WarpSplit::ready, 0, w.live, -1, 0});
     w.joins.clear();
     w.pending.clear();
     w.current = 0;
@@ -235,8 +235,8 @@ void Block::report_deadlock() {
     const char* kind = "deadlock";
     for (Warp& w : warps_) {
         text += describe_waits(w);
-        for (const Fragment& f : w.frags) {
-            if (f.state == Fragment::at_barrier || f.state == Fragment::at_cluster) {
+        for (const WarpSplit& f : w.frags) {
+            if (f.state == WarpSplit::at_barrier || f.state == WarpSplit::at_cluster) {
                 if (kind[1] == 'e') pc = f.pc - 1;
             } else {
                 const InstInfo& info = w.kernel->infos[f.pc];
@@ -252,8 +252,8 @@ uint32_t Block::describe(std::string& text) {
     uint32_t pc = 0;
     for (Warp& w : warps_) {
         text += describe_waits(w);
-        for (const Fragment& f : w.frags)
-            if (f.state == Fragment::at_cluster) pc = f.pc - 1;
+        for (const WarpSplit& f : w.frags)
+            if (f.state == WarpSplit::at_cluster) pc = f.pc - 1;
         if (const uint32_t at = watching_pc(w); at < w.kernel->code.size()) pc = at;
     }
     return pc;
@@ -261,8 +261,8 @@ uint32_t Block::describe(std::string& text) {
 
 bool Block::waits_for_cluster() const {
     for (const Warp& w : warps_)
-        for (const Fragment& f : w.frags)
-            if (f.state == Fragment::at_cluster) return true;
+        for (const WarpSplit& f : w.frags)
+            if (f.state == WarpSplit::at_cluster) return true;
     return false;
 }
 

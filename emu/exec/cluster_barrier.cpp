@@ -9,9 +9,9 @@ Flow misuse(Warp& w, uint32_t lanes, const char* what) { return report(w, "barri
 void let_go(Warp& w) {
     w.cluster_passed |= w.cluster_came;
     w.cluster_came = 0;
-    for (Fragment& f : w.frags) {
-        if (f.state != Fragment::at_cluster) continue;
-        f.state = Fragment::ready;
+    for (WarpSplit& f : w.frags) {
+        if (f.state != WarpSplit::at_cluster) continue;
+        f.state = WarpSplit::ready;
         w.cluster_passed &= ~f.mask;
         if (w.own->observer) w.own->observer->cluster_pass(w, f.mask);
     }
@@ -48,11 +48,11 @@ Flow cluster_wait(Warp& w) {
     }
     const uint32_t waiting = w.mask & w.cluster_came;
     if (!waiting) return Flow::next;
-    Fragment& f = w.frags[size_t(w.current)];
-    if (const uint32_t rest = f.mask & ~waiting) w.frags.push_back({Fragment::ready, w.pc + 1, rest, f.join, 0});
-    Fragment& parked = w.frags[size_t(w.current)];
+    WarpSplit& f = w.frags[size_t(w.current)];
+    if (const uint32_t rest = f.mask & ~waiting) w.frags.push_back({WarpSplit::ready, w.pc + 1, rest, f.join, 0});
+    WarpSplit& parked = w.frags[size_t(w.current)];
     parked.mask = waiting;
-    parked.state = Fragment::at_cluster;
+    parked.state = WarpSplit::at_cluster;
     parked.pc = w.pc + 1;
     w.current = -1;
     return Flow::moved;

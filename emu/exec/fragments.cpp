@@ -41,7 +41,7 @@ void leave_join(Warp& w, int32_t j, uint32_t lanes) {
     join.expected &= ~lanes;
     join.arrived &= ~lanes;
     if (join.arrived != join.expected) return;
-    if (join.expected) w.frags.push_back({Fragment::ready, join.pc, join.arrived, join.parent, 0});
+    if (join.expected) w.frags.push_back({WarpSplit::ready, join.pc, join.arrived, join.parent, 0});
     join = {};
 }
 
@@ -53,15 +53,15 @@ int depth_of(const Warp& w, int32_t j) {
 
 // Two fragments become one: both must belong to the same join, so the deeper ones leave theirs first.
 void unite(Warp& w, size_t into, size_t from) {
-    Fragment a = w.frags[into], b = w.frags[from];
+    WarpSplit a = w.frags[into], b = w.frags[from];
     while (a.join != b.join) {
-        Fragment& deeper = depth_of(w, a.join) >= depth_of(w, b.join) ? a : b;
+        WarpSplit& deeper = depth_of(w, a.join) >= depth_of(w, b.join) ? a : b;
         int32_t j = deeper.join;
         deeper.join = w.joins[size_t(j)].parent;
         leave_join(w, j, deeper.mask);
     }
     a.mask |= b.mask;
-    a.state = Fragment::ready;
+    a.state = WarpSplit::ready;
     w.frags[into] = a;
     remove_fragment(w, int32_t(from));
 }
@@ -75,7 +75,7 @@ bool makes_join(Warp& w) {
     return true;
 }
 int32_t join_of_branch(Warp& w) {
-    const Fragment& f = w.frags[size_t(w.current)];
+    const WarpSplit& f = w.frags[size_t(w.current)];
     const uint32_t meet = w.info().reconverge;
     const bool has_end = meet < w.kernel->code.size();
     if (!has_end || (f.join >= 0 && w.joins[size_t(f.join)].pc == meet) || !makes_join(w)) return f.join;
@@ -85,7 +85,7 @@ int32_t join_of_branch(Warp& w) {
 
 Flow branch(Warp& w, const Inst& in, uint32_t taken) {
     if (in.flags & Inst::backward) note_loop(w, in);
-    Fragment& f = w.frags[size_t(w.current)];
+    WarpSplit& f = w.frags[size_t(w.current)];
     uint32_t stay = f.mask & ~taken;
     if (!stay) {
         f.pc = in.target;
@@ -97,7 +97,7 @@ Flow branch(Warp& w, const Inst& in, uint32_t taken) {
     }
     w.cta->counters->divergent_branches++;
     const int32_t join = join_of_branch(w);
-    Fragment other{Fragment::ready, in.target, taken, join, 0};
+    WarpSplit other{WarpSplit::ready, in.target, taken, join, 0};
     f.pc = w.pc + 1;
     f.mask = stay;
     f.join = join;
@@ -108,14 +108,14 @@ Flow branch(Warp& w, const Inst& in, uint32_t taken) {
 }
 
 Flow branch_each(Warp& w, const Inst& in, const uint32_t* target) {
-    Fragment ways[32]; // where lanes go, each of their own
+    WarpSplit ways[32]; // where lanes go, each of their own
     size_t count = 0;
     const size_t mine = size_t(w.current);
     for (uint32_t left = w.frags[mine].mask; left; left &= left - 1) {
         const uint32_t lane = uint32_t(__builtin_ctz(left)), to = w.mask >> lane & 1 ? target[lane] : w.pc + 1;
         size_t i = 0;
         while (i < count && ways[i].pc != to) i++;
-        if (i == count) ways[count++] = {Fragment::ready, to, 0, w.frags[mine].join, 0};
+        if (i == count) ways[count++] = {WarpSplit::ready, to, 0, w.frags[mine].join, 0};
         ways[i].mask |= 1u << lane;
     }
     if (in.flags & Inst::backward) note_loop(w, in);
@@ -135,7 +135,7 @@ Flow branch_each(Warp& w, const Inst& in, const uint32_t* target) {
 }
 
 void merge_at_join(Warp& w) {
-    Fragment& f = w.frags[size_t(w.current)];
+    WarpSplit& f = w.frags[size_t(w.current)];
     Join& join = w.joins[size_t(f.join)];
     join.arrived |= f.mask;
     if (join.arrived == join.expected) {
@@ -149,7 +149,7 @@ void merge_at_join(Warp& w) {
 
 Flow exit_lanes(Warp& w, uint32_t lanes) {
     if (w.cta->observer) w.cta->observer->lanes_exit(w, lanes);
-    Fragment f = w.frags[size_t(w.current)];
+    WarpSplit f = w.frags[size_t(w.current)];
     f.mask &= ~lanes;
     f.pc = w.pc + 1;
     w.frags[size_t(w.current)] = f;
@@ -163,28 +163,28 @@ Flow exit_lanes(Warp& w, uint32_t lanes) {
     w.cta->changes++;
     w.cta->live_threads -= uint32_t(__builtin_popcount(lanes));
     cluster_exit(w, lanes);
-    for (Fragment& p : w.frags)
-        if (p.state == Fragment::at_sync) p.state = Fragment::ready; // fewer lanes to wait for: look again
+    for (WarpSplit& p : w.frags)
+        if (p.state == WarpSplit::at_sync) p.state = WarpSplit::ready; // fewer lanes to wait for: look again
     return barriers_after_exit(*w.cta) ? Flow::moved : Flow::failed;
 }
 
 bool gather(Warp& w, const Inst& in, uint32_t lanes, uint32_t required) {
     (void)in;
     uint32_t pc = w.pc;
-    Fragment f = w.frags[size_t(w.current)];
+    WarpSplit f = w.frags[size_t(w.current)];
     if (lanes != f.mask) { // lanes whose guard is false go on
-        Fragment rest{Fragment::ready, pc + 1, f.mask & ~lanes, f.join, 0};
+        WarpSplit rest{WarpSplit::ready, pc + 1, f.mask & ~lanes, f.join, 0};
         w.frags.push_back(rest);
     }
     f.mask = lanes;
     f.pc = pc;
-    f.state = Fragment::at_sync;
+    f.state = WarpSplit::at_sync;
     w.frags[size_t(w.current)] = f;
     size_t mine = size_t(w.current);
     w.current = -1;
     for (size_t i = 0; i < w.frags.size(); i++) {
-        const Fragment& p = w.frags[i];
-        if (i == mine || p.state != Fragment::at_sync || p.pc != pc || !(p.mask & required)) continue;
+        const WarpSplit& p = w.frags[i];
+        if (i == mine || p.state != WarpSplit::at_sync || p.pc != pc || !(p.mask & required)) continue;
         unite(w, std::min(i, mine), std::max(i, mine));
         break;
     }
@@ -197,7 +197,7 @@ bool choose_fragment(Warp& w) {
     size_t from = w.launch->options.merge == Merge::random && n > 1 ? next_random(w.rng) : w.turn;
     for (size_t i = 0; i < n; i++) {
         size_t k = (from + i) % n;
-        if (w.frags[k].state != Fragment::ready) continue;
+        if (w.frags[k].state != WarpSplit::ready) continue;
         w.current = int32_t(k);
         return true;
     }

@@ -136,7 +136,7 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
     Stop stop = Stop::blocked;
     uint32_t* const executed = counts.data();
     while (w.current >= 0 || choose_fragment(w)) {
-        Fragment& f = w.frags[size_t(w.current)];
+        WarpSplit& f = w.frags[size_t(w.current)];
         uint32_t pc = f.pc;
         const uint32_t lanes = f.mask, join_pc = f.join >= 0 ? w.joins[size_t(f.join)].pc : UINT32_MAX;
         for (;;) {
@@ -188,7 +188,7 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
             }
             if (flow == Flow::moved) {
                 if (w.current >= 0 && w.frags.size() == 1 && w.frags[0].mask == lanes && &f == &w.frags[0] &&
-                    f.state == Fragment::ready) { // a branch that all lanes took
+                    f.state == WarpSplit::ready) { // a branch that all lanes took
                     pc = f.pc;
                     continue;
                 }

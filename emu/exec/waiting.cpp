@@ -35,7 +35,7 @@ bool same_state(Warp& w) {
     Loops& s = w.loops;
     if (s.state[s.differs] != w.regs[s.differs] || s.frags != w.frags) return false;
     uint32_t runnable = 0;
-    for (const Fragment& f : w.frags) runnable |= f.state == Fragment::ready ? f.mask : 0;
+    for (const WarpSplit& f : w.frags) runnable |= f.state == WarpSplit::ready ? f.mask : 0;
     if (runnable & ~s.ran) return false;
     if (!std::memcmp(s.state.data(), w.regs, s.state.size() * 4)) return true;
     while (s.state[s.differs] == w.regs[s.differs]) s.differs = (s.differs + 1) % s.state.size();
@@ -54,7 +54,7 @@ bool reads_others(const Kernel& k, uint32_t branch) { return reading_pc(k, branc
 void leave_joins(Warp& w) {
     for (Join& join : w.joins) {
         if (!join.arrived) continue;
-        w.frags.push_back({Fragment::ready, join.pc, join.arrived, join.parent, 0});
+        w.frags.push_back({WarpSplit::ready, join.pc, join.arrived, join.parent, 0});
         join.expected &= ~join.arrived;
         join.arrived = 0;
         w.loops.changes = UINT64_MAX; // what follows is counted from here
@@ -65,7 +65,7 @@ std::string lanes_at(const Warp& w, uint32_t lanes, uint32_t pc) {
     return "  warp " + std::to_string(w.index) + " lanes 0x" + hex(lanes) + " at " + where(*w.kernel, pc) + ": ";
 }
 
-std::string at_barrier(const Warp& w, const Fragment& f) {
+std::string at_barrier(const Warp& w, const WarpSplit& f) {
     const BarrierState& b = w.cta->barriers[f.barrier];
     return "barrier " + std::to_string(f.barrier) + ", " + std::to_string(b.arrived) + " of " +
            std::to_string(b.all ? w.cta->live_threads : b.expected) + " threads have come\n";
@@ -112,14 +112,14 @@ std::string watched(const Warp& w, uint32_t pc, int lane) {
 }
 
 // The branch that closes the loop in which these lanes are, or code size.
-uint32_t loop_of(const Warp& w, const Fragment& f) {
+uint32_t loop_of(const Warp& w, const WarpSplit& f) {
     const std::vector<Inst>& code = w.kernel->code;
     for (uint32_t pc = f.pc; pc < code.size(); pc++)
         if ((code[pc].flags & Inst::backward) && code[pc].target <= f.pc) return pc;
     return uint32_t(code.size());
 }
 
-uint32_t watching_pc(const Warp& w, const Fragment& f) {
+uint32_t watching_pc(const Warp& w, const WarpSplit& f) {
     const Kernel& k = *w.kernel;
     const uint32_t branch = loop_of(w, f), none = uint32_t(k.code.size());
     if (branch == none) return none;
@@ -128,7 +128,7 @@ uint32_t watching_pc(const Warp& w, const Fragment& f) {
     return any < none ? any : branch;
 }
 
-std::string in_loop(const Warp& w, const Fragment& f) {
+std::string in_loop(const Warp& w, const WarpSplit& f) {
     const uint32_t pc = watching_pc(w, f);
     if (pc == w.kernel->code.size()) return "can go on\n";
     const uint32_t branch = loop_of(w, f);
@@ -165,8 +165,8 @@ void note_loop(Warp& w, const Inst&) {
 }
 
 bool can_go_on(const Warp& w) {
-    for (const Fragment& f : w.frags)
-        if (f.state == Fragment::ready) return true;
+    for (const WarpSplit& f : w.frags)
+        if (f.state == WarpSplit::ready) return true;
     return false;
 }
 
@@ -174,8 +174,8 @@ bool can_go_on(const Warp& w) {
 bool waits(const Warp& w) { return !can_go_on(w) || (w.loops.laps >= 2 && w.loops.changes == w.cta->changes); }
 
 bool spins_long(const Warp& w) {
-    for (const Fragment& f : w.frags) {
-        const uint32_t branch = f.state == Fragment::ready ? loop_of(w, f) : uint32_t(w.kernel->code.size());
+    for (const WarpSplit& f : w.frags) {
+        const uint32_t branch = f.state == WarpSplit::ready ? loop_of(w, f) : uint32_t(w.kernel->code.size());
         if (branch < w.kernel->code.size() && w.loops.count >= LONG_LOOP && reads_others(*w.kernel, branch))
             return true;
     }
@@ -183,8 +183,8 @@ bool spins_long(const Warp& w) {
 }
 
 uint32_t watching_pc(const Warp& w) {
-    for (const Fragment& f : w.frags)
-        if (f.state == Fragment::ready)
+    for (const WarpSplit& f : w.frags)
+        if (f.state == WarpSplit::ready)
             if (const uint32_t pc = watching_pc(w, f); pc < w.kernel->code.size()) return pc;
     return uint32_t(w.kernel->code.size());
 }
@@ -193,10 +193,10 @@ std::string describe_waits(const Warp& w) {
     std::string text;
     for (const Join& j : w.joins)
         if (j.arrived) text += lanes_at(w, j.arrived, j.pc) + "wait for the other lanes of the branch\n";
-    for (const Fragment& f : w.frags) {
-        if (f.state == Fragment::at_barrier) text += lanes_at(w, f.mask, f.pc - 1) + at_barrier(w, f);
-        else if (f.state == Fragment::at_cluster) text += lanes_at(w, f.mask, f.pc - 1) + at_cluster(w);
-        else if (f.state == Fragment::at_sync)
+    for (const WarpSplit& f : w.frags) {
+        if (f.state == WarpSplit::at_barrier) text += lanes_at(w, f.mask, f.pc - 1) + at_barrier(w, f);
+        else if (f.state == WarpSplit::at_cluster) text += lanes_at(w, f.mask, f.pc - 1) + at_cluster(w);
+        else if (f.state == WarpSplit::at_sync)
             text += lanes_at(w, f.mask, f.pc) + w.kernel->infos[f.pc].text + " needs lanes that never come\n";
         else text += lanes_at(w, f.mask, f.pc) + in_loop(w, f);
     }

@@ -36,13 +36,13 @@ struct Join {
     int32_t parent = -1;
 };
 // A set of lanes of one warp with one pc. Lanes that wait at a join are no fragment: the Join has them.
-struct Fragment {
+struct WarpSplit {
     enum State : uint8_t { ready, at_sync, at_barrier, at_cluster } state = ready;
     uint32_t pc = 0;
     uint32_t mask = 0;
     int32_t join = -1;
     uint32_t barrier = 0; // at_barrier: which one
-    bool operator==(const Fragment&) const = default;
+    bool operator==(const WarpSplit&) const = default;
 };
 // How a warp goes round its loops, to see that it does so for ever: registers, predicates and fragments that come again
 // while memory stays as it is will come again until another thread changes memory (exec/waiting.cpp).
@@ -55,7 +55,7 @@ struct Loops {
     uint32_t laps = 0;             // how often that state came again in this turn of the block
     size_t differs = 0;            // the word of the state that differed last: looked at first
     std::vector<uint32_t> state;
-    std::vector<Fragment> frags;
+    std::vector<WarpSplit> frags;
 };
 // A shared load that waits for the first use of its registers (Options::late_reads).
 struct PendingLoad {
@@ -91,7 +91,7 @@ struct alignas(64) Warp {
     uint32_t cluster_came = 0;   // lanes that arrived at the cluster's barrier and have not waited: of this phase,
     uint32_t cluster_passed = 0; // and of one that is complete
     uint8_t* local = nullptr;    // 32 x kernel.local_bytes
-    std::vector<Fragment> frags;
+    std::vector<WarpSplit> frags;
     std::vector<Join> joins;
     int32_t current = -1; // running fragment
     uint32_t turn = 0;    // where the search for the next fragment starts

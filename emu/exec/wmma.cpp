@@ -26,7 +26,7 @@ struct Shape {
 
 // A matrix in registers and in memory. Its indices, first and second: row and k of A, column and k of B, row and column
 // of C; of the product that is computed.
-struct Fragment {
+struct WarpSplit {
     uint8_t bits = 32;         // of an element in memory
     uint8_t held = 32;         // what a register holds of a line: 32 or 64 bits of A and B, an element of a wide C
     uint8_t per_lane = 1;      // elements of a line next to each other in a lane; b1: words of 32
@@ -55,7 +55,7 @@ struct Product {
 // --- loads and stores ---
 
 // The place of element `e` of a register, in bits from the start of the matrix.
-uint64_t place_of(const Fragment& f, unsigned reg, unsigned lane, unsigned e, uint64_t stride) {
+uint64_t place_of(const WarpSplit& f, unsigned reg, unsigned lane, unsigned e, uint64_t stride) {
     const unsigned tile = reg / f.each, in_tile = reg % f.each, beside = f.per_lane / f.elements();
     const unsigned j = in_tile / beside, part = e + in_tile % beside, halves = f.rows / 8u;
     const uint64_t first = f.first_step * tile + lane / 4 + 8 * (j % halves);
@@ -69,7 +69,7 @@ uint64_t place_of(const Fragment& f, unsigned reg, unsigned lane, unsigned e, ui
 struct Where {
     uint64_t base = 0, stride = 0;
 };
-bool find(Warp& w, const Inst& in, const Fragment& f, unsigned address, unsigned stride, Where& where) {
+bool find(Warp& w, const Inst& in, const WarpSplit& f, unsigned address, unsigned stride, Where& where) {
     uint64_t bases[32];
     read_addresses(w, in.r[address], in.imm, f.wide, bases);
     const uint32_t* strides = f.strided ? w.reg<uint32_t>(in.r[stride]) : nullptr;
@@ -87,7 +87,7 @@ bool find(Warp& w, const Inst& in, const Fragment& f, unsigned address, unsigned
     return false;
 }
 
-void copy_registers(Warp& w, const Inst& in, const Fragment& f) {
+void copy_registers(Warp& w, const Inst& in, const WarpSplit& f) {
     for (unsigned i = f.registers; i < f.all_registers; ++i) {
         const uint16_t from = in.r[i % f.registers], to = in.r[i];
         std::memcpy(w.reg<uint32_t>(to), w.reg<uint32_t>(from), 128);
@@ -97,7 +97,7 @@ void copy_registers(Warp& w, const Inst& in, const Fragment& f) {
 }
 
 Flow wmma_load(Warp& w, const Inst& in) {
-    const Fragment f = kept<Fragment>(w, in);
+    const WarpSplit f = kept<WarpSplit>(w, in);
     Where where;
     if (!find(w, in, f, f.all_registers, f.all_registers + 1u, where)) return Flow::failed;
     const unsigned accesses = f.whole() ? 1 : f.elements(), bits = f.held / accesses;
@@ -127,7 +127,7 @@ Flow wmma_load(Warp& w, const Inst& in) {
 }
 
 Flow wmma_store(Warp& w, const Inst& in) {
-    const Fragment f = kept<Fragment>(w, in);
+    const WarpSplit f = kept<WarpSplit>(w, in);
     Where where;
     if (!find(w, in, f, 0, 1u + f.all_registers, where)) return Flow::failed;
     const unsigned accesses = f.whole() ? 1 : f.elements(), bits = f.held / accesses;
@@ -216,10 +216,10 @@ void read_shape(const Form& form, Shape& shape) {
     shape.column_tiles = uint8_t(columns / 8);
 }
 
-Fragment fragment_of_input(const Shape& shape, bool is_a) {
+WarpSplit fragment_of_input(const Shape& shape, bool is_a) {
     const bool rows = is_a != shape.swapped;
     const MmaKind& kind = shape.kind;
-    Fragment f;
+    WarpSplit f;
     f.bits = kind.a == MmaInput::b1 ? 1 : uint8_t(num::bits_of(kind, kind.a));
     f.held = kind.a == MmaInput::f64 ? 64 : 32;
     f.per_lane = uint8_t(f.elements());
@@ -230,9 +230,9 @@ Fragment fragment_of_input(const Shape& shape, bool is_a) {
     return f;
 }
 
-Fragment fragment_of_sum(const Shape& shape) {
+WarpSplit fragment_of_sum(const Shape& shape) {
     const MmaKind& kind = shape.kind;
-    Fragment f;
+    WarpSplit f;
     f.bits = kind.output == MmaOutput::f16 ? 16 : kind.output == MmaOutput::f64 ? 64 : 32;
     f.held = kind.output == MmaOutput::f64 ? 64 : 32;
     f.per_lane = 2;
@@ -251,7 +251,7 @@ Handler pick_access(const Form& form, Inst& in) {
     if (!input) shape.kind.output = output_of(form.type());
     else if (!input_of(form.type(), shape.kind.a)) return nullptr;
     shape.kind.b = shape.kind.a;
-    Fragment f = input ? fragment_of_input(shape, form.has("a")) : fragment_of_sum(shape);
+    WarpSplit f = input ? fragment_of_input(shape, form.has("a")) : fragment_of_sum(shape);
     const Operand& address = form.operands[store ? 0 : 1];
     f.all_registers = uint8_t(form.operands[store ? 1 : 0].parts.size());
     // Of A and of a C that is not transposed lines are rows.

@@ -198,7 +198,7 @@ struct Form {
     Type type(unsigned i = 0) const { return i < types.size() ? types[i] : Type::none; }
 };
 // A family's choice: looks at the form, may set in.imm/sub/target/flags, returns the handler specialised for it,
-// or nullptr (refused at load: "no such combination"). One set for each build of the exec room (plain, AVX2, AVX-512).
+// or nullptr (refused at load: "no such combination"). One set for each build of exec (plain, AVX2, AVX-512).
 using Pick = Handler (*)(const Form& form, Inst& in);
 
 struct Param {

@@ -38,7 +38,7 @@ View workspace_view(const spark_exec& exec, uint64_t needed) {
     return v;
 }
 
-spark_status check_workspace(const spark_exec& exec, uint64_t needed, const Bound& bound, Report& report) {
+spark_status check_workspace(const spark_exec& exec, uint64_t needed, const ValidatedArgs& bound, Report& report) {
     if (needed == 0) return SPARK_OK;
     if (exec.workspace_size < needed) {
         return report.fail(SPARK_ERR_WORKSPACE_TOO_SMALL, "exec.workspace_size is %llu; %llu wanted, %llu more",
@@ -74,7 +74,7 @@ spark_status check_workspace(const spark_exec& exec, uint64_t needed, const Boun
 // While it lives, the emulator's findings name the tensors of the call. On a GPU it does nothing.
 class Named {
 public:
-    Named(const Driver& d, const Bound& bound, const spark_exec& exec, uint64_t workspace) : driver_(d) {
+    Named(const Driver& d, const ValidatedArgs& bound, const spark_exec& exec, uint64_t workspace) : driver_(d) {
         if (driver_.name_memory != nullptr) say(bound, exec, workspace);
     }
     ~Named() {
@@ -85,7 +85,7 @@ public:
 
 private:
     // Apart, so that its array is no part of every launch's stack.
-    [[gnu::noinline]] void say(const Bound& bound, const spark_exec& exec, uint64_t workspace) {
+    [[gnu::noinline]] void say(const ValidatedArgs& bound, const spark_exec& exec, uint64_t workspace) {
         NamedRange ranges[MAX_FIELDS + 1];
         size_t count = 0;
         for (uint32_t i = 0; i < bound.spec->desc->num_fields; ++i) {

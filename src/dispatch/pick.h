@@ -22,8 +22,8 @@ struct Request {
     std::span<const char* const> fact_names;
     const int64_t* facts;
     const Target* target;
-    void (*load)(const Work& work, const Row& row, Load& load); // of a legal row; nullptr: all rows cost the same
-    const Work* work;
+    void (*load)(const CheckedOp& work, const Row& row, Load& load); // of a legal row; nullptr: all rows cost the same
+    const CheckedOp* work;
     uint64_t bytes;       // of memory, that every load has at least
     bool deterministic;   // only kernels that promise it
     bool batch_invariant; // only kernels whose order of sums is their own, and all of one order

@@ -20,12 +20,12 @@
 namespace spark {
 
 struct Row;
-struct Work; // an operator's checked problem (ops/operator.h); only passed on here
-struct Plan; // what a call enqueues (runtime/launch.h); likewise
+struct CheckedOp; // an operator's checked problem (ops/operator.h); only passed on here
+struct Plan;      // what a call enqueues (runtime/launch.h); likewise
 
 // Adds the launches of the work, the row's kernel first. Runs for queries too: what it sets but addresses must follow
 // from the declared shapes alone.
-using PlanFor = void(const Work& work, const Row& row, Plan& plan);
+using PlanFor = void(const CheckedOp& work, const Row& row, Plan& plan);
 
 constexpr uint32_t MAX_FACTS = 32;
 constexpr uint32_t MAX_LIMITS = 24;
@@ -123,11 +123,13 @@ consteval Row make_row(const Kernel& kernel, const char* because, std::span<cons
 // family's, does not compile.
 #define SPARK_ROW(facts, name, because)                             \
     make_row(kernels::name, because, facts, tile_of(kernels::name), \
-             [](const Work& work, const Row& row, Plan& calls) { plan(work, row, kernels::name, calls); }),
-#define SPARK_ROW_THEN(facts, name, next, because)                                                                   \
-    make_row(                                                                                                        \
-        kernels::name, because, facts, tile_of(kernels::name),                                                       \
-        [](const Work& work, const Row& row, Plan& calls) { plan(work, row, kernels::name, kernels::next, calls); }, \
+             [](const CheckedOp& work, const Row& row, Plan& calls) { plan(work, row, kernels::name, calls); }),
+#define SPARK_ROW_THEN(facts, name, next, because)                \
+    make_row(                                                     \
+        kernels::name, because, facts, tile_of(kernels::name),    \
+        [](const CheckedOp& work, const Row& row, Plan& calls) {  \
+            plan(work, row, kernels::name, kernels::next, calls); \
+        },                                                        \
         kernels::next),
 
 // The rows of a table, found by their contract: each says how many of its own follow.

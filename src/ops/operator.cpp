@@ -20,7 +20,7 @@ constexpr const Operator* OPERATORS[] = {
 #undef OPERATOR
 };
 
-// Nothing was legal: say which kernels there are and why the last of them, the plain one, refused.
+// Nothing was legal: say which kernels there are and why the last of them, the generic one, refused.
 spark_status nothing_fits(const Call& call, Report& report) {
     const Row* asked = nullptr;
     for (const Row& row : call.request.rows) {
@@ -60,7 +60,7 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
     if (spark_status s = read_args(args, call.args, spec, report)) return s;
     if (spark_status s = validate(*spec, call.args, at_launch, call.bound, report)) return s;
     call.op = find_operator(spec->desc->op);
-    Work& work = call.work;
+    CheckedOp& work = call.work;
     work.target = &ctx.target;
     work.empty = false;
     work.flops = work.bytes = 0;

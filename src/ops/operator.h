@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a family gives for each of its operators, and the path every call takes:
 //
-//   spark_args --read, validate--> Bound --check--> Work --pick--> Row --plan--> Plan
+//   spark_args --read, validate--> ValidatedArgs --check--> CheckedOp --pick--> Row --plan--> Plan
 //
 // Called by api/op.cpp. The families' files know their own problem; this file knows none.
 #pragma once
@@ -22,7 +22,7 @@ struct Contract {
 };
 
 // A checked problem, ready for the choice of a kernel.
-struct Work {
+struct CheckedOp {
     const Target* target; // the device. The one thing here that check finds filled
     Contract contract;
     bool empty;               // nothing to launch
@@ -45,9 +45,9 @@ struct Operator {
     uint32_t op;
     std::span<const Row> rows;
     std::span<const char* const> fact_names;
-    spark_status (*check)(const Bound& bound, Work& work, Report& report);
+    spark_status (*check)(const ValidatedArgs& bound, CheckedOp& work, Report& report);
     // What those launches would do, for the choice among rows; nullptr: the first legal row is taken.
-    void (*load)(const Work& work, const Row& row, Load& load);
+    void (*load)(const CheckedOp& work, const Row& row, Load& load);
 };
 
 const Operator* find_operator(uint32_t op);
@@ -56,8 +56,8 @@ const Operator* find_operator(uint32_t op);
 struct Call {
     alignas(16) std::byte args[MAX_ARGS_SIZE];
     const Operator* op;
-    Bound bound;
-    Work work;
+    ValidatedArgs bound;
+    CheckedOp work;
     Request request;
     const Row* row; // nullptr if the work is empty
 };

@@ -127,13 +127,13 @@ enum class Special { none, nan_row, inf_row, denormal_row, zero_row, huge_row };
 
 // A family of cases: its named situations, random ones, and plain ones of given dimensions (none if their number is
 // wrong).
-struct Family {
+struct OpCases {
     const char* op;
     void (*named)(std::vector<Entry>& out);
     Entry (*random)(uint64_t seed, int64_t index);
     void (*sized)(const std::vector<int64_t>& dims, std::vector<Entry>& out);
     const char* dims = ""; // what the dimensions are, as "rows,N"
 };
-const std::vector<Family>& families(); // tests/ops/families.cpp
+const std::vector<OpCases>& families(); // tests/ops/families.cpp
 
 } // namespace check

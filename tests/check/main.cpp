@@ -39,7 +39,7 @@ std::vector<std::unique_ptr<Entry>> list_entries(const Options& options) {
             chosen.push_back(std::make_unique<Entry>(std::move(entry)));
         }
     };
-    for (const Family& family : families()) {
+    for (const OpCases& family : families()) {
         if (!matches(options.op, family.op)) {
             continue;
         }

@@ -138,7 +138,7 @@ static void print_help() {
         std::printf("                   %-17s %s\n", plant.name, plant.what);
     }
     std::printf("operators, and the dimensions that --shape takes\n");
-    for (const Family& family : families()) {
+    for (const OpCases& family : families()) {
         std::printf("  %-14s %s\n", family.op, family.dims);
     }
 }

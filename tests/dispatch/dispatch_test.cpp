@@ -146,13 +146,13 @@ constexpr Kernel kernel(const char* name, uint64_t id, uint32_t index, uint64_t 
 constexpr Kernel LARGE = kernel("gemm_test__large", 1, 0, ONE, true),
                  SMALL = kernel("gemm_test__small", 2, 1, ONE, true);
 constexpr Kernel SPLIT = kernel("gemm_test__split", 3, 2, 0, true),
-                 PLAIN = kernel("gemm_test__plain", 4, 3, OTHER, false);
-constexpr Kernel MERGE = kernel("gemm_test_merge__plain", 5, 4, OTHER, false);
+                 GENERIC = kernel("gemm_test__generic", 4, 3, OTHER, false);
+constexpr Kernel MERGE = kernel("gemm_test_merge__generic", 5, 4, OTHER, false);
 constexpr Tile TILE{};
-void plan_test(const Work&, const Row&, Plan&) {}
+void plan_test(const CheckedOp&, const Row&, Plan&) {}
 constexpr auto ROWS = make_table(
     {make_row(LARGE, "large", FACTS, TILE, plan_test), make_row(SMALL, "small", FACTS, TILE, plan_test),
-     make_row(SPLIT, "split", FACTS, TILE, plan_test, MERGE), make_row(PLAIN, "plain", FACTS, TILE, plan_test)});
+     make_row(SPLIT, "split", FACTS, TILE, plan_test, MERGE), make_row(GENERIC, "generic", FACTS, TILE, plan_test)});
 static_assert(ROWS[2].then[0] == &MERGE && ROWS[2].then[1] == nullptr && ROWS[0].then[0] == nullptr);
 constexpr uint8_t RESIDENT[] = {1, 1, 1, 1};
 
@@ -160,7 +160,7 @@ constexpr uint8_t RESIDENT[] = {1, 1, 1, 1};
 int64_t steps[4];
 int loads;
 
-void load_test(const Work& work, const Row& row, Load& load);
+void load_test(const CheckedOp& work, const Row& row, Load& load);
 
 struct Question {
     Target target = GB10;
@@ -169,7 +169,7 @@ struct Question {
 
     Question() {
         target.resident = RESIDENT;
-        request = {ROWS,  FACTS,   facts, &target, load_test, reinterpret_cast<const Work*>(this), 0, false,
+        request = {ROWS,  FACTS,   facts, &target, load_test, reinterpret_cast<const CheckedOp*>(this), 0, false,
                    false, nullptr, 0,     0,       nullptr};
     }
     std::string answer() const {
@@ -178,7 +178,7 @@ struct Question {
     }
 };
 
-void load_test(const Work& work, const Row& row, Load& load) {
+void load_test(const CheckedOp& work, const Row& row, Load& load) {
     ++loads;
     load = A_LOAD;
     load.bytes = std::max(load.bytes, reinterpret_cast<const Question&>(work).request.bytes);
@@ -186,8 +186,8 @@ void load_test(const Work& work, const Row& row, Load& load) {
     load.steps = load.longest = steps[row.kernel->index];
 }
 
-void set_steps(int64_t large, int64_t small, int64_t split, int64_t plain) {
-    steps[0] = large, steps[1] = small, steps[2] = split, steps[3] = plain;
+void set_steps(int64_t large, int64_t small, int64_t split, int64_t generic) {
+    steps[0] = large, steps[1] = small, steps[2] = split, steps[3] = generic;
 }
 
 void the_cheapest_legal_row_is_taken_and_the_table_breaks_ties(void**) {
@@ -198,7 +198,7 @@ void the_cheapest_legal_row_is_taken_and_the_table_breaks_ties(void**) {
     assert_string_equal(q.answer().c_str(), "large");
     q.facts[1] = 63; // an illegal row is not taken, whatever it costs
     set_steps(1, 1, 1, 1000);
-    assert_string_equal(q.answer().c_str(), "plain");
+    assert_string_equal(q.answer().c_str(), "generic");
     q.request.load = nullptr, q.facts[1] = 64;
     assert_string_equal(q.answer().c_str(), "large");
 }
@@ -243,7 +243,7 @@ void limits_that_rows_share_hold_for_each(void**) {
         return k;
     };
     static constexpr Kernel KERNELS[] = {few(LARGE, SHARED[0]), few(SMALL, SHARED[1]), few(SPLIT, SHARED[2]),
-                                         few(PLAIN, SHARED[3])};
+                                         few(GENERIC, SHARED[3])};
     static constexpr auto TABLE = make_table(
         {make_row(KERNELS[0], "", FACTS, TILE, plan_test), make_row(KERNELS[1], "", FACTS, TILE, plan_test),
          make_row(KERNELS[2], "", FACTS, TILE, plan_test), make_row(KERNELS[3], "", FACTS, TILE, plan_test)});
@@ -255,7 +255,7 @@ void limits_that_rows_share_hold_for_each(void**) {
             const char* first = k % 8 == 0 && k >= 16 && m <= 8    ? "large"
                                 : k % 8 == 0 && k >= 16 && m == 16 ? "small"
                                 : k % 8 == 0 && k >= 8 && m <= 32  ? "split"
-                                : k % 3 == 0 && k >= 8 && m <= 32  ? "plain"
+                                : k % 3 == 0 && k >= 8 && m <= 32  ? "generic"
                                                                    : "none";
             assert_string_equal(q.answer().c_str(), first);
         }
@@ -273,22 +273,22 @@ std::string ranking(const Request& request) {
 void kernels_are_ranked_by_cost_behind_the_choice(void**) {
     Question q;
     set_steps(40, 30, 20, 100);
-    assert_string_equal(ranking(q.request).c_str(), "split small large plain ");
+    assert_string_equal(ranking(q.request).c_str(), "split small large generic ");
     set_steps(40, 40, 60, 40);
-    assert_string_equal(ranking(q.request).c_str(), "large small plain split ");
+    assert_string_equal(ranking(q.request).c_str(), "large small generic split ");
     q.request.batch_invariant = true; // of another order, but for who asks for it by its id
     set_steps(40, 30, 20, 10);
-    assert_string_equal(ranking(q.request).c_str(), "small plain large ");
+    assert_string_equal(ranking(q.request).c_str(), "small generic large ");
     q.request.batch_invariant = false, q.request.pattern = "*__large";
-    assert_string_equal(ranking(q.request).c_str(), "large plain split small ");
+    assert_string_equal(ranking(q.request).c_str(), "large generic split small ");
     q.facts[1] = 63, q.request.pattern = nullptr;
-    assert_string_equal(ranking(q.request).c_str(), "plain ");
+    assert_string_equal(ranking(q.request).c_str(), "generic ");
 }
 
 void flags_pattern_and_id_come_before_cost(void**) {
     Question q;
     set_steps(40, 30, 20, 10);
-    assert_string_equal(q.answer().c_str(), "plain");
+    assert_string_equal(q.answer().c_str(), "generic");
     q.request.pattern = "*__[ls]*";
     assert_string_equal(q.answer().c_str(), "split");
     q.request.deterministic = true;
@@ -299,7 +299,7 @@ void flags_pattern_and_id_come_before_cost(void**) {
     q.request.kernel_id = 3; // not deterministic
     assert_string_equal(q.answer().c_str(), "none");
     assert_true(!can_run(q.request, ROWS[2]));
-    q.request.kernel_id = 0, q.request.deterministic = false, q.request.pattern = "*__plain";
+    q.request.kernel_id = 0, q.request.deterministic = false, q.request.pattern = "*__generic";
     assert_true(can_run(q.request, ROWS[2])); // by its id
 }
 
@@ -311,7 +311,7 @@ void batch_invariance_is_free_among_kernels_of_one_order(void**) {
     set_steps(30, 40, 1, 1);
     assert_string_equal(q.answer().c_str(), "large");
     q.facts[1] = 63;
-    assert_string_equal(q.answer().c_str(), "plain");
+    assert_string_equal(q.answer().c_str(), "generic");
 }
 
 void explain_tells_costs_and_reasons(void**) {
@@ -328,7 +328,7 @@ void explain_tells_costs_and_reasons(void**) {
     text.assign(explain(q.request, nullptr, 0) + 1, 0);
     explain(q.request, text.data(), text.size());
     assert_true(says("k is 63; the kernel needs k%8"));
-    assert_true(says("* gemm_test__plain "));
+    assert_true(says("* gemm_test__generic "));
     char small[8] = "1234567";
     assert_int_equal(explain(q.request, small, 4), text.size() - 1); // what did not fit is counted, and not written
     assert_int_equal(small[4], '5');

@@ -67,7 +67,7 @@ class File(unittest.TestCase):
         self.assertIn("not in the tuning file", self.explained(self.file)[0][1])
 
     def test_bench_writes_what_beat_the_choice(self):
-        ran = bench("--only", "rmsnorm", "--tune", self.file, LIBSPARK_KERNEL="*__plain")
+        ran = bench("--only", "rmsnorm", "--tune", self.file, LIBSPARK_KERNEL="*__generic")
         lines = self.file.read_text().splitlines()
         self.assertEqual(lines[:3], self.head())
         beaten = ran.stderr.count("the library chooses")
@@ -76,7 +76,7 @@ class File(unittest.TestCase):
 
     def test_bench_tunes_for_given_shapes(self):
         shape = "rmsnorm rows=16 n=1024 BF16"
-        ran = bench("--shape", shape, "--shape", shape, "--tune", self.file, LIBSPARK_KERNEL="*__plain")
+        ran = bench("--shape", shape, "--shape", shape, "--tune", self.file, LIBSPARK_KERNEL="*__generic")
         lines = self.file.read_text().splitlines()
         self.assertEqual(lines[:3], self.head())
         self.assertEqual(len(lines), 3 + ("the library chooses" in ran.stderr), "one entry for both")
@@ -87,7 +87,7 @@ class File(unittest.TestCase):
         for place, change, word in ((1, "library 9.9.9 0", "library"), (2, "chip 12.0, 1 SMs, Another", "chip")):
             lines = self.head()
             lines[place] = change
-            self.write(lines + ["0123456789abcdef gemm_bf16_tn__plain"])
+            self.write(lines + ["0123456789abcdef gemm_bf16_tn__generic"])
             texts, said = self.explained(self.file)
             self.assertIn("no tuning file", texts[0])
             self.assertIn(f"is for another {word} and is left out", said)

@@ -30,7 +30,7 @@ constexpr Kernel kernel(const char* name, uint32_t index, uint64_t order, bool l
 constexpr Kernel FIRST = kernel("gemm_test__first", 0, 1, false), SMALL = kernel("gemm_test__small", 1, 1, true),
                  SPLIT = kernel("gemm_test__split", 2, 0, false), OTHER = kernel("gemm_test__other", 3, 2, false);
 constexpr Tile TILE{};
-void plan_test(const Work&, const Row&, Plan&) {}
+void plan_test(const CheckedOp&, const Row&, Plan&) {}
 constexpr auto ROWS =
     make_table({make_row(FIRST, "", FACTS, TILE, plan_test), make_row(SMALL, "", FACTS, TILE, plan_test),
                 make_row(SPLIT, "", FACTS, TILE, plan_test), make_row(OTHER, "", FACTS, TILE, plan_test)});

@@ -8,8 +8,8 @@
 
 namespace check {
 
-const std::vector<Family>& families() {
-    static const std::vector<Family> all = {
+const std::vector<OpCases>& families() {
+    static const std::vector<OpCases> all = {
 #define OPERATOR(name) name,
 #include "ops/operators.inc"
 #undef OPERATOR

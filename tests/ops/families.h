@@ -23,8 +23,8 @@ std::vector<ref::Type> types_of(unsigned mask);
 
 std::string dims_name(const std::vector<int64_t>& dims); // "512,512,64"
 
-// One Family for every operator of the library: without its cases an operator does not link.
-#define OPERATOR(name) extern const Family name;
+// One OpCases for every operator of the library: without its cases an operator does not link.
+#define OPERATOR(name) extern const OpCases name;
 #include "ops/operators.inc"
 #undef OPERATOR
 

@@ -78,8 +78,8 @@ struct Tensor {
 };
 
 // Every tensor is whole, one sequence; causal, no parts.
-spark::kernels::attention_plain_params params_of(int64_t d, double scale) {
-    spark::kernels::attention_plain_params p = {};
+spark::kernels::attention_generic_params params_of(int64_t d, double scale) {
+    spark::kernels::attention_generic_params p = {};
     p.q_token = p.o_token = HEADS * d;
     p.k_token = p.v_token = KV_HEADS * d;
     p.q_head = p.k_head = p.v_head = p.o_head = d;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# tools/lint: the rules of the house, each checked by one function in rules_*.py. Called by `tools/spark lint`.
+# tools/lint: the rules of the repository, each checked by one function in rules_*.py. Called by `tools/spark lint`.
 # Standard library only. Exceptions are in exceptions.toml, by name, with a reason; one that nothing needs is a finding.
 import argparse
 import fnmatch
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import tree
 import rules_text
-import rules_house    # noqa: F401  imported for the rules it registers
+import rules_repository    # noqa: F401  imported for the rules it registers
 import rules_generated    # noqa: F401
 import wheels
 
@@ -62,7 +62,7 @@ def show(records):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="tools/spark lint", description="Checks the rules of the house.")
+    parser = argparse.ArgumentParser(prog="tools/spark lint", description="Checks the rules of the repository.")
     parser.add_argument("--json", metavar="FILE", help="also write the result to FILE as JSON")
     parser.add_argument("--only", metavar="RULE", action="append", help="this rule only; may be given again")
     parser.add_argument("--list", action="store_true", help="print the rules")

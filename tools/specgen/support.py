@@ -18,7 +18,7 @@ SUPPORT = """
 ## What runs where
 
 By the type of the tensor in the second column, the compute capabilities that the operator has kernels for, each with a
-plain kernel that takes every shape. 12.1 runs the code of 12.0. 9.0 is for testing: a card of that kind witnesses the
+generic kernel that takes every shape. 12.1 runs the code of 12.0. 9.0 is for testing: a card of that kind witnesses the
 arithmetic. Types of the other tensors: the operator's page.
 
 """

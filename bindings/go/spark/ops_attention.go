@@ -49,7 +49,7 @@ import (
 //	max_seqlen_k, other heads, and the values of other rows, NaN among them. That holds for calls of one element
 //	type and one D on one kind of chip with one release, that have fewer than 2^31 rows (sequences * queries *
 //	heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either all addresses and
-//	strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the plain kernel is
+//	strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the generic kernel is
 //	taken, whose bits are others. The exception said above stays: a NaN or an infinity in v of a key that CAUSAL
 //	hides may reach a row. exec.kernel_id may ask for a kernel that adds in another order: then it must be the same
 //	in all calls. The flag costs workspace once there is room for more than 1024 keys: sums in FP32 of each element
@@ -58,7 +58,7 @@ import (
 //	Where q has no elements, or there is no sequence, the call succeeds and launches nothing.
 type Attention struct {
 	// [B, S, H, D], BF16 F16. Queries. D is a multiple of 8 up to 256 for the kernels on tensor cores, 1 to 256 for
-	// the plain one.
+	// the generic one.
 	Q Tensor
 
 	// [P, T, G, D], as q. Keys.

@@ -15,7 +15,7 @@ using namespace attention_field;
 long long ll(int64_t value) { return static_cast<long long>(value); }
 
 // A tensor's strides; `packed` if a list of first tokens numbers its tokens over the first two dimensions together.
-spark_status tensor(const Bound& bound, uint32_t field, bool packed, AttentionTensor& out, Report& report) {
+spark_status tensor(const ValidatedArgs& bound, uint32_t field, bool packed, AttentionTensor& out, Report& report) {
     const View& v = bound.view[field];
     out = {};
     if (!v.present) return SPARK_OK;
@@ -42,7 +42,7 @@ int64_t alignment(const View& v) {
     return bytes;
 }
 
-spark_status count_sequences(const Bound& bound, int64_t& seqs, Report& report) {
+spark_status count_sequences(const ValidatedArgs& bound, int64_t& seqs, Report& report) {
     const View* v = bound.view;
     seqs = v[Q].shape[0];
     for (uint32_t field : {CU_SEQLENS_Q, CU_SEQLENS_K}) {
@@ -93,7 +93,7 @@ uint64_t visible_pairs(const Attention& p) {
     return rows * (sk - rows) + rows * (rows + 1) / 2;
 }
 
-void fill_facts(const Bound& bound, const Attention& p, Work& work) {
+void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work) {
     const View* v = bound.view;
     int64_t facts[ATTENTION_FACTS] = {p.sq,
                                       p.sk,
@@ -118,7 +118,7 @@ void fill_facts(const Bound& bound, const Attention& p, Work& work) {
 
 } // namespace
 
-spark_status check_attention(const Bound& bound, Work& work, Report& report) {
+spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_attention_args>();
     const View *v = bound.view, &q = v[Q], &k = v[K];
     Attention& p = work.as<Attention>();

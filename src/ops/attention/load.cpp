@@ -14,7 +14,7 @@ constexpr int64_t MOST_PARTS = 256; // of a part whose length is free; of such p
 
 // Where few queries meet many keys, blocks share the keys of a unit: in as many parts as one wave has room for, or,
 // where their length is fixed, in all of them, unless the units fill a wave.
-int64_t count_parts(const Work& work, const Row& row, int64_t units) {
+int64_t count_parts(const CheckedOp& work, const Row& row, int64_t units) {
     const Attention& p = work.as<Attention>();
     int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index];
     int64_t parts = row.tile.part == 0 ? std::min({quotient(slots, units), ceil_shift(p.sk, LEAST_KEYS), MOST_PARTS})
@@ -32,14 +32,14 @@ int64_t mean_keys(const Attention& p, int64_t rows) {
 
 } // namespace
 
-AttentionCut cut_attention(const Work& work, const Row& row) {
+AttentionCut cut_attention(const CheckedOp& work, const Row& row) {
     const Attention& p = work.as<Attention>();
     if (!row.tile.splits) return {p.seqs * p.h * ceil_shift(p.sq, row.tile.rows), 0, 1};
     int64_t tiles = ceil_shift(p.sq * p.group, row.tile.rows), units = p.seqs * p.hkv * tiles;
     return {units, tiles, count_parts(work, row, units)};
 }
 
-void load_attention(const Work& work, const Row& row, Load& load) {
+void load_attention(const CheckedOp& work, const Row& row, Load& load) {
     const Attention& p = work.as<Attention>();
     const Tile& tile = row.tile;
     AttentionCut cut = cut_attention(work, row);

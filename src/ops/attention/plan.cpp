@@ -47,14 +47,14 @@ consteval Tile tile_of(const kernels::attention_split_kernel& k) {
             .step = step_of(k.ROWS, keys, k.D, 2 * keys * k.D * ELEM + queries)};
 }
 // A warp a query, a key at a time.
-consteval Tile tile_of(const kernels::attention_plain_kernel&) {
+consteval Tile tile_of(const kernels::attention_generic_kernel&) {
     constexpr uint32_t QUERIES = 64;
     return {.rows = QUERIES, .depth = 1, .stages = 1, .step = {.issued = QUERIES * 50}};
 }
 
 constexpr float LOG2_E = 1.44269504f;
 
-kernels::attention_plain_params params_of(const Attention& p) {
+kernels::attention_generic_params params_of(const Attention& p) {
     return {
         .q = p.q.data,
         .k = p.k.data,
@@ -87,7 +87,7 @@ kernels::attention_plain_params params_of(const Attention& p) {
         .hkv = static_cast<uint32_t>(p.hkv),
         .d = static_cast<uint32_t>(p.d),
         .scale = std::max(p.scale * LOG2_E, SMALLEST_SCALE),
-        .flags = kernels::attention_plain_flags{.causal = p.causal},
+        .flags = kernels::attention_generic_flags{.causal = p.causal},
         .group = static_cast<uint32_t>(p.group),
         .sums = 0,
         .states = 0,
@@ -100,7 +100,7 @@ kernels::attention_plain_params params_of(const Attention& p) {
 
 // The second launch, of one of the kernels attention_merge: it puts the parts of each row together.
 template <class Merge>
-void add_merge(const Attention& p, const Merge& merge, const kernels::attention_plain_params& parts, int64_t width,
+void add_merge(const Attention& p, const Merge& merge, const kernels::attention_generic_params& parts, int64_t width,
                Plan& calls) {
     const kernels::attention_merge_params params = {
         .o = parts.o,
@@ -134,7 +134,7 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
 }
 
 // The workspace holds two tables: `rows` rows of `width` sums, then their states.
-void put_tables(int64_t rows, int64_t width, kernels::attention_plain_params& params, Plan& calls) {
+void put_tables(int64_t rows, int64_t width, kernels::attention_generic_params& params, Plan& calls) {
     params.sums = calls.workspace;
     params.states = calls.workspace + static_cast<uint64_t>(rows * width) * sizeof(float);
     calls.workspace_size = static_cast<uint64_t>(rows * (width + 2)) * sizeof(float);
@@ -142,7 +142,7 @@ void put_tables(int64_t rows, int64_t width, kernels::attention_plain_params& pa
 
 // What each of `blocks` blocks that make several parts keeps between them: RUNNING_BYTES of ptx/lib/tile/fold.ptxh.
 template <class Of>
-void put_running(int64_t blocks, const Of& kernel, kernels::attention_plain_params& params, Plan& calls) {
+void put_running(int64_t blocks, const Of& kernel, kernels::attention_generic_params& params, Plan& calls) {
     int64_t pairs = kernel.MF * (4 * kernel.KS + 2);
     params.sums = calls.workspace;
     calls.workspace_size = static_cast<uint64_t>(blocks * pairs * kernel.block) * 2 * sizeof(float);
@@ -150,13 +150,13 @@ void put_running(int64_t blocks, const Of& kernel, kernels::attention_plain_para
 
 // Parts as long as the device wants them.
 void put_parts(const Attention&, const kernels::attention_split_kernel& kernel, const AttentionCut& cut,
-               kernels::attention_plain_params& params, Plan& calls) {
+               kernels::attention_generic_params& params, Plan& calls) {
     if (cut.parts > 1) put_tables(cut.units * cut.parts * kernel.ROWS, kernel.D, params, calls);
 }
 
 // Parts at fixed keys, each with a slot of its own, whatever block makes it.
 void put_parts(const Attention& p, const kernels::attention_parts_kernel& kernel, const AttentionCut& cut,
-               kernels::attention_plain_params& params, Plan& calls) {
+               kernels::attention_generic_params& params, Plan& calls) {
     if (cut.parts == 1) {
         if (p.t > kernel.PART) put_running(cut.units, kernel, params, calls);
         return;
@@ -170,10 +170,10 @@ void put_parts(const Attention& p, const kernels::attention_parts_kernel& kernel
 
 // A block makes a part of the keys of a unit: the rows of some queries and the heads that share a key head.
 template <class Of, class Merge>
-void plan(const Work& work, const Row& row, const Of& kernel, const Merge& merge, Plan& calls) {
+void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Merge& merge, Plan& calls) {
     const Attention& p = work.as<Attention>();
     AttentionCut cut = cut_attention(work, row);
-    kernels::attention_plain_params params = params_of(p);
+    kernels::attention_generic_params params = params_of(p);
     params.parts = static_cast<uint32_t>(cut.parts);
     params.blocks = static_cast<uint32_t>(cut.tiles);
     put_parts(p, kernel, cut, params, calls);
@@ -182,15 +182,15 @@ void plan(const Work& work, const Row& row, const Of& kernel, const Merge& merge
 }
 
 // A block makes some queries of one head.
-void plan(const Work& work, const Row& row, const kernels::attention_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
-    kernels::attention_plain_params params = params_of(p);
+    kernels::attention_generic_params params = params_of(p);
     if (p.batch_invariant && kernel.PART != 0 && p.t > kernel.PART) {
         put_running(cut_attention(work, row).units, kernel, params, calls);
     }
     calls.add(kernel, params);
 }
-void plan(const Work& work, const Row&, const kernels::attention_plain_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_kernel& kernel, Plan& calls) {
     calls.add(kernel, params_of(work.as<Attention>()));
 }
 

@@ -32,9 +32,9 @@ struct AttentionCut {
     int64_t tiles; // of them, of one key head; 0 where keys are not cut
     int64_t parts; // of the keys of each unit
 };
-AttentionCut cut_attention(const Work& work, const Row& row);
-void load_attention(const Work& work, const Row& row, Load& load);
+AttentionCut cut_attention(const CheckedOp& work, const Row& row);
+void load_attention(const CheckedOp& work, const Row& row, Load& load);
 
-spark_status check_attention(const Bound& bound, Work& work, Report& report);
+spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report& report);
 
 } // namespace spark

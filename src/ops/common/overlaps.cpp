@@ -33,7 +33,7 @@ struct Beside {
 };
 constexpr uint32_t MOST_BESIDE = 3 * MAX_FIELDS;
 
-uint32_t all_beside(const Bound& bound, Beside* list) {
+uint32_t all_beside(const ValidatedArgs& bound, Beside* list) {
     std::span<const spark_field> fields = bound.spec->fields;
     uint32_t count = 0;
     for (uint32_t i = 0; i < fields.size(); ++i) {
@@ -51,7 +51,7 @@ uint32_t all_beside(const Bound& bound, Beside* list) {
     return count;
 }
 
-spark_status fail(const Bound& bound, Report& report, const Beside& b, uint32_t other, const char* part) {
+spark_status fail(const ValidatedArgs& bound, Report& report, const Beside& b, uint32_t other, const char* part) {
     const spark_field* fields = bound.spec->fields.data();
     return report.fail_field(SPARK_ERR_INVALID_OVERLAP, b.field,
                              "%s.quant.%s at 0x%llx (%llu bytes) overlaps %s%s; it must not", fields[b.field].name,
@@ -59,7 +59,7 @@ spark_status fail(const Bound& bound, Report& report, const Beside& b, uint32_t 
 }
 
 // Scales that are written lie apart from everything, those that are read from every output.
-spark_status check_beside(const Bound& bound, Report& report) {
+spark_status check_beside(const ValidatedArgs& bound, Report& report) {
     Beside list[MOST_BESIDE];
     const uint32_t count = all_beside(bound, list);
     for (uint32_t i = 0; i < count; ++i) {
@@ -90,7 +90,7 @@ View memory_of_scales(const View& v) {
     return scales;
 }
 
-spark_status check_overlaps(const Bound& bound, Report& report) {
+spark_status check_overlaps(const ValidatedArgs& bound, Report& report) {
     std::span<const spark_field> fields = bound.spec->fields;
     for (uint32_t o = 0; o < fields.size(); ++o) {
         const View& out = bound.view[o];

@@ -32,7 +32,7 @@ inline int64_t row_blocks(const Row& row, int64_t rows) {
     return std::min<int64_t>(ceil_div(rows, row.tile.rows), INT32_MAX);
 }
 
-inline void load_rows(const Work& work, const Row& row, int64_t rows, int64_t n, Load& load) {
+inline void load_rows(const CheckedOp& work, const Row& row, int64_t rows, int64_t n, Load& load) {
     load.blocks = row_blocks(row, rows);
     load.steps = row.tile.columns == 0 ? 1 : 2 * ceil_div(n, row.tile.columns);
     load.longest = load.steps;

@@ -34,7 +34,7 @@ int64_t row_alignment(const View& v, const RowTensor& rows) {
     return std::min({v.alignment(), low_bit(rows.outer * bytes), low_bit(rows.inner * bytes)});
 }
 
-spark_status fold_to_two(const Bound& bound, std::span<const uint32_t> fields, RowSet& out, Report& report) {
+spark_status fold_to_two(const ValidatedArgs& bound, std::span<const uint32_t> fields, RowSet& out, Report& report) {
     const View* views[MAX_ROW_TENSORS];
     uint32_t count = static_cast<uint32_t>(fields.size());
     for (uint32_t i = 0; i < count; ++i) views[i] = &bound.view[fields[i]];

@@ -44,7 +44,7 @@ struct RowSet {
 
 // Folds all dimensions but the last of the given fields to two row dimensions, or says which field prevents it. The
 // fields are present and not empty; x, the first, is the one that others are compared with.
-spark_status fold_to_two(const Bound& bound, std::span<const uint32_t> fields, RowSet& out, Report& report);
+spark_status fold_to_two(const ValidatedArgs& bound, std::span<const uint32_t> fields, RowSet& out, Report& report);
 
 // Rows without a gap between them, in every tensor, become one row: its width may be anything where theirs was odd.
 // width: elements of a row, one number for each tensor.

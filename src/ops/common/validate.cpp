@@ -25,7 +25,7 @@ unsigned long long ull(uint64_t value) { return static_cast<unsigned long long>(
 
 class Validator {
 public:
-    Validator(const OpSpec& spec, std::byte* args, bool at_launch, Bound& out, Report& report)
+    Validator(const OpSpec& spec, std::byte* args, bool at_launch, ValidatedArgs& out, Report& report)
         : spec_(spec), fields_(spec.fields.data()), args_(args), at_launch_(at_launch), out_(out), report_(report) {}
 
     spark_status run() {
@@ -47,7 +47,7 @@ private:
     const spark_field* fields_;
     std::byte* args_;
     bool at_launch_;
-    Bound& out_;
+    ValidatedArgs& out_;
     Report& report_;
     uint32_t symbol_owner_[MAX_SYMBOLS], symbol_dim_[MAX_SYMBOLS];
     uint32_t rest_owner_ = NO_FIELD;
@@ -406,7 +406,7 @@ int64_t View::alignment() const {
     return static_cast<int64_t>(bits & -bits);
 }
 
-spark_status validate(const OpSpec& spec, std::byte* args, bool at_launch, Bound& out, Report& report) {
+spark_status validate(const OpSpec& spec, std::byte* args, bool at_launch, ValidatedArgs& out, Report& report) {
     return Validator(spec, args, at_launch, out, report).run();
 }
 

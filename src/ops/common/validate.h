@@ -2,7 +2,7 @@
 // The generic validator: everything that follows from an operator's description alone, for every operator.
 // Called by ops/operator.cpp before the operator's own check. Knows no operator by name.
 //
-//   caller's struct --read_args--> copy of known size --validate--> Bound { views of the tensors, sizes by letter }
+//   caller's struct --read_args--> copy of known size --validate--> ValidatedArgs { views, sizes by letter }
 #pragma once
 
 #include "ops/common/quant.h"
@@ -33,7 +33,7 @@ struct View {
     int64_t alignment() const;
 };
 
-struct Bound {
+struct ValidatedArgs {
     const OpSpec* spec;
     const std::byte* args; // the copy; scalars that are left to their default hold it, where it is a number
     uint32_t flags;
@@ -59,10 +59,10 @@ struct Arguments {
 spark_status read_args(const Arguments& args, std::byte* to, const OpSpec*& spec, Report& report);
 
 // Checks every field of the copy, in struct order, then pairs of fields; writes the defaults that are numbers into it.
-spark_status validate(const OpSpec& spec, std::byte* args, bool at_launch, Bound& out, Report& report);
+spark_status validate(const OpSpec& spec, std::byte* args, bool at_launch, ValidatedArgs& out, Report& report);
 
 // That no output shares memory with another tensor, but where it may and both are the same. Views are sound.
-spark_status check_overlaps(const Bound& bound, Report& report);
+spark_status check_overlaps(const ValidatedArgs& bound, Report& report);
 
 // True if no byte of one is a byte of the other. Both are present and not empty. May answer false for interleaved
 // layouts that it cannot prove apart.

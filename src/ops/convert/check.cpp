@@ -41,7 +41,7 @@ Contract contract_of(uint32_t from, uint32_t to) {
 
 } // namespace
 
-spark_status check_cast(const Bound& bound, Work& work, Report&) {
+spark_status check_cast(const ValidatedArgs& bound, CheckedOp& work, Report&) {
     View x = bound.view[X], y = bound.view[Y];
     work.empty = y.count == 0;
     work.contract = contract_of(x.dtype, y.dtype);

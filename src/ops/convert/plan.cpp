@@ -11,7 +11,7 @@ namespace {
 consteval Tile tile_of(const Kernel&) { return {}; }
 
 // A unit to a thread: PER neighbours of the innermost dimension.
-void plan(const Work& work, const Row&, const kernels::cast_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row&, const kernels::cast_kernel& kernel, Plan& calls) {
     const Cast& p = work.as<Cast>();
     int64_t per = kernel.PER;
     calls.add(kernel, {

@@ -16,6 +16,6 @@ struct Cast {
     int64_t size[SPARK_MAX_NDIM], x_stride[SPARK_MAX_NDIM], y_stride[SPARK_MAX_NDIM];
 };
 
-spark_status check_cast(const Bound& bound, Work& work, Report& report);
+spark_status check_cast(const ValidatedArgs& bound, CheckedOp& work, Report& report);
 
 } // namespace spark

@@ -17,7 +17,7 @@ int64_t row_alignment(const View& v, int64_t stride, int64_t elem_bytes) {
 
 } // namespace
 
-spark_status check_embedding(const Bound& bound, Work& work, Report& report) {
+spark_status check_embedding(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const View &table = bound.view[TABLE], &ids = bound.view[IDS], &y = bound.view[Y],
                &invalid = bound.view[INVALID_COUNT];
     Embedding& p = work.as<Embedding>();

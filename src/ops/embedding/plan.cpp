@@ -14,7 +14,7 @@ consteval Tile tile_of(const Kernel&) { return {}; }
 constexpr int64_t UNITS_PER_STEP = 128;
 
 // A warp to an id, over x; columns over y, in units of VEC bytes or of one element.
-void plan(const Work& work, const Row&, const kernels::embedding_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row&, const kernels::embedding_kernel& kernel, Plan& calls) {
     const Embedding& p = work.as<Embedding>();
     int64_t units = kernel.VEC > 1 ? p.width * p.elem_bytes / kernel.VEC : p.width;
     const kernels::embedding_params params = {

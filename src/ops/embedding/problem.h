@@ -15,6 +15,6 @@ struct Embedding {
     bool ids64, zero_invalid;
 };
 
-spark_status check_embedding(const Bound& bound, Work& work, Report& report);
+spark_status check_embedding(const ValidatedArgs& bound, CheckedOp& work, Report& report);
 
 } // namespace spark

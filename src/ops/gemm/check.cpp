@@ -23,7 +23,7 @@ struct Operand {
 int64_t batch_stride(const View& v) { return v.has_optional && v.shape[0] > 1 ? v.stride[0] : 0; }
 
 // a or b: rows are M or N, columns K. A dimension of one element has no stride of its own.
-spark_status operand(const Bound& bound, uint32_t field, Operand& out, Report& report) {
+spark_status operand(const ValidatedArgs& bound, uint32_t field, Operand& out, Report& report) {
     const View& v = bound.view[field];
     int64_t rows = v.last(1), k = v.last(0), along_rows = v.last_stride(1), along_k = v.last_stride(0);
     out.batch_stride = batch_stride(v);
@@ -43,7 +43,7 @@ spark_status operand(const Bound& bound, uint32_t field, Operand& out, Report& r
 
 int64_t row_stride(const View& v) { return v.last(1) > 1 ? v.last_stride(1) : v.last(0); }
 
-spark_status check_scalars(const Bound& bound, const spark_gemm_args& args, Report& report) {
+spark_status check_scalars(const ValidatedArgs& bound, const spark_gemm_args& args, Report& report) {
     if (!std::isfinite(args.alpha)) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, ALPHA, "alpha is %g; a finite number wanted",
                                  static_cast<double>(args.alpha));
@@ -65,7 +65,7 @@ GemmScales scales_of(const View& v) {
 }
 
 // Products of 8-bit elements exist for both along K alone.
-spark_status check_layout(const Bound& bound, const Operand& a, const Operand& b, Report& report) {
+spark_status check_layout(const ValidatedArgs& bound, const Operand& a, const Operand& b, Report& report) {
     if (bound.view[A].dtype != SPARK_DTYPE_E4M3 || (a.along_k && b.along_k)) return SPARK_OK;
     const uint32_t field = a.along_k ? B : A;
     const View& v = bound.view[field];
@@ -80,7 +80,7 @@ int64_t alignment(const View& v) {
     return bytes == 0 ? v.alignment() : std::min(v.alignment(), bytes & -bytes);
 }
 
-void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
+void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
     const View* v = bound.view;
     int64_t facts[GEMM_FACTS] = {p.m,
                                  p.n,
@@ -107,7 +107,7 @@ void fill_facts(const Bound& bound, const Gemm& p, Work& work) {
 
 } // namespace
 
-spark_status check_gemm(const Bound& bound, Work& work, Report& report) {
+spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_gemm_args>();
     if (spark_status s = check_scalars(bound, args, report)) return s;
     Operand a, b;

@@ -13,13 +13,13 @@ namespace {
 constexpr int64_t MOST_PARTS = kernels::gemm_merge__8x256.PARTS;
 
 // Blocks that the device holds at a time.
-int64_t slots_of(const Work& work, const Row& row) {
+int64_t slots_of(const CheckedOp& work, const Row& row) {
     return int64_t{work.target->sms} * work.target->resident[row.kernel->index];
 }
 
 // Sections of so many tile rows are walked column by column. b comes from memory once a section where L2 cannot hold
 // it.
-uint64_t memory_bytes(const Work& work, const Gemm& p, const Row& row) {
+uint64_t memory_bytes(const CheckedOp& work, const Gemm& p, const Row& row) {
     if (quotient(work.bytes, static_cast<uint64_t>(p.batch)) <= work.target->l2_bytes) return work.bytes;
     auto sections = static_cast<uint64_t>(ceil_div(ceil_shift(p.m, row.tile.rows), gemm_group(work, row)));
     uint64_t of_b = p.elem * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) * static_cast<uint64_t>(p.batch);
@@ -36,7 +36,7 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     load.merged = cut.parts > 1 ? static_cast<uint64_t>(cut.parts * p.m * p.n) * 2 * sizeof(float) : 0;
 }
 
-void load_whole(const Work& work, const Row& row, const GemmCut& whole, Load& load) {
+void load_whole(const CheckedOp& work, const Row& row, const GemmCut& whole, Load& load) {
     const Gemm& p = work.as<Gemm>();
     const Tile& tile = row.tile;
     load_cut(p, row, whole, load);
@@ -54,7 +54,7 @@ void load_whole(const Work& work, const Row& row, const GemmCut& whole, Load& lo
 }
 
 // The cut whose parts of k fill the device; the whole where there is none.
-GemmCut in_parts(const Work& work, const Row& row, const GemmCut& whole) {
+GemmCut in_parts(const CheckedOp& work, const Row& row, const GemmCut& whole) {
     const Gemm& p = work.as<Gemm>();
     const int64_t slots = slots_of(work, row);
     GemmCut cut = whole;
@@ -67,7 +67,7 @@ GemmCut in_parts(const Work& work, const Row& row, const GemmCut& whole) {
 }
 
 // The whole or its parts, whichever costs less, and what it does.
-GemmCut cut_and_load(const Work& work, const Row& row, Load& load) {
+GemmCut cut_and_load(const CheckedOp& work, const Row& row, Load& load) {
     const Gemm& p = work.as<Gemm>();
     const GemmCut whole = {ceil_shift(p.n, row.tile.columns) * ceil_shift(p.m, row.tile.rows), p.k, 1};
     load_whole(work, row, whole, load);
@@ -89,16 +89,16 @@ GemmCut cut_and_load(const Work& work, const Row& row, Load& load) {
 } // namespace
 
 // A square of c and d is what a wave reads least for: rows of tiles by columns, in elements.
-uint32_t gemm_group(const Work& work, const Row& row) {
+uint32_t gemm_group(const CheckedOp& work, const Row& row) {
     int64_t square = slots_of(work, row) * row.tile.columns >> std::countr_zero(row.tile.rows);
     return 1u << (static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(square, 1)))) / 2);
 }
 
-GemmCut cut_gemm(const Work& work, const Row& row) {
+GemmCut cut_gemm(const CheckedOp& work, const Row& row) {
     Load ignored;
     return cut_and_load(work, row, ignored);
 }
 
-void load_gemm(const Work& work, const Row& row, Load& load) { cut_and_load(work, row, load); }
+void load_gemm(const CheckedOp& work, const Row& row, Load& load) { cut_and_load(work, row, load); }
 
 } // namespace spark

@@ -41,7 +41,7 @@ consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
             .step = {products, 0, fetched, products + copies(fetched)}};
 }
 // A thread an element of d.
-consteval Tile tile_of(const kernels::gemm_plain_kernel& k) {
+consteval Tile tile_of(const kernels::gemm_generic_kernel& k) {
     constexpr uint32_t ROWS = 8, COLUMNS = 32, DEPTH = 8;
     return {.rows = ROWS,
             .columns = COLUMNS,
@@ -108,12 +108,13 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     calls.add(merge, merged);
 }
 
-template <class Of> void plan(const Work& work, const Row& row, const Of& kernel, Plan& calls) {
+template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
     calls.add(kernel, params_of(work.as<Gemm>(), gemm_group(work, row)));
 }
 
 template <class Of>
-void plan(const Work& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge, Plan& calls) {
+void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
+          Plan& calls) {
     GemmCut cut = cut_gemm(work, row);
     if (cut.parts == 1) return plan(work, row, kernel, calls);
     plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);

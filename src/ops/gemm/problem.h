@@ -55,11 +55,11 @@ struct GemmCut {
     int64_t part;  // elements of k that a block adds; all of them where there is one part
     int64_t parts; // of k
 };
-GemmCut cut_gemm(const Work& work, const Row& row);
+GemmCut cut_gemm(const CheckedOp& work, const Row& row);
 // Rows of tiles walked together, so that they share columns of b in L2.
-uint32_t gemm_group(const Work& work, const Row& row);
-void load_gemm(const Work& work, const Row& row, Load& load);
+uint32_t gemm_group(const CheckedOp& work, const Row& row);
+void load_gemm(const CheckedOp& work, const Row& row, Load& load);
 
-spark_status check_gemm(const Bound& bound, Work& work, Report& report);
+spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& report);
 
 } // namespace spark

@@ -37,7 +37,7 @@ void fold_heads(KvAppend& p) {
 
 } // namespace
 
-spark_status check_kv_append(const Bound& bound, Work& work, Report&) {
+spark_status check_kv_append(const ValidatedArgs& bound, CheckedOp& work, Report&) {
     const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE],
                &positions = bound.view[POSITIONS], &batch = bound.view[BATCH];
     KvAppend& p = work.as<KvAppend>();

@@ -14,7 +14,7 @@ consteval Tile tile_of(const Kernel&) { return {}; }
 constexpr int64_t UNITS_PER_STEP = 64;
 
 // A warp to a token, over x; units of VEC bytes or of one element over y.
-void plan(const Work& work, const Row&, const kernels::kv_append_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row&, const kernels::kv_append_kernel& kernel, Plan& calls) {
     const KvAppend& p = work.as<KvAppend>();
     int64_t units = kernel.VEC > 1 ? p.width * p.elem_bytes / kernel.VEC : p.width;
     const kernels::kv_append_params params = {

@@ -37,7 +37,7 @@ constexpr RowField ROWS[] = {{X, &RowNorm::x, NORM_X_ALIGN},
                              {RESIDUAL_OUT, &RowNorm::residual_out, NORM_RESIDUAL_OUT_ALIGN}};
 } // namespace layer
 
-spark_status fill_rows(const Bound& bound, std::span<const RowField> fields, RowNorm& p, int64_t* facts,
+spark_status fill_rows(const ValidatedArgs& bound, std::span<const RowField> fields, RowNorm& p, int64_t* facts,
                        Report& report) {
     uint32_t numbers[MAX_ROW_TENSORS];
     const RowField* present[MAX_ROW_TENSORS];
@@ -56,8 +56,8 @@ spark_status fill_rows(const Bound& bound, std::span<const RowField> fields, Row
 }
 
 // What all have: rows of x, eps, the facts, and the contract, which x's dtype decides.
-spark_status fill_common(const Bound& bound, std::span<const RowField> fields, float eps, uint32_t eps_field,
-                         Work& work, Report& report) {
+spark_status fill_common(const ValidatedArgs& bound, std::span<const RowField> fields, float eps, uint32_t eps_field,
+                         CheckedOp& work, Report& report) {
     if (!std::isfinite(eps) || eps < 0) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, eps_field, "eps is %g; finite and 0 or more wanted",
                                  static_cast<double>(eps));
@@ -94,7 +94,7 @@ float one_over(int64_t n) { return static_cast<float>(1.0 / static_cast<double>(
 
 } // namespace
 
-spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report) {
+spark_status check_rmsnorm(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace rms;
     const auto& args = bound.arguments<spark_rmsnorm_args>();
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
@@ -105,7 +105,7 @@ spark_status check_rmsnorm(const Bound& bound, Work& work, Report& report) {
     return SPARK_OK;
 }
 
-spark_status check_layernorm(const Bound& bound, Work& work, Report& report) {
+spark_status check_layernorm(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace layer;
     const auto& args = bound.arguments<spark_layernorm_args>();
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
@@ -118,7 +118,7 @@ spark_status check_layernorm(const Bound& bound, Work& work, Report& report) {
     return SPARK_OK;
 }
 
-spark_status check_l2norm(const Bound& bound, Work& work, Report& report) {
+spark_status check_l2norm(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace l2;
     const auto& args = bound.arguments<spark_l2norm_args>();
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;

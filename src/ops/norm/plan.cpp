@@ -9,7 +9,7 @@ namespace {
 
 template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(kernel); }
 
-template <class Of> void plan(const Work& work, const Row&, const Of& kernel, Plan& calls) {
+template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kernel, Plan& calls) {
     const RowNorm& p = work.as<RowNorm>();
     const auto asks = [&](uint32_t flag) { return uint32_t{(p.flags & flag) != 0}; };
     calls.add(kernel, {
@@ -41,7 +41,7 @@ template <class Of> void plan(const Work& work, const Row&, const Of& kernel, Pl
                       });
 }
 
-void load(const Work& work, const Row& row, Load& load) {
+void load(const CheckedOp& work, const Row& row, Load& load) {
     const RowNorm& p = work.as<RowNorm>();
     load_rows(work, row, p.rows0 * p.rows1, p.n, load);
 }

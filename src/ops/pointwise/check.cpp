@@ -12,8 +12,8 @@ namespace {
 constexpr uint32_t ONE_INPUT[] = {0, 1}, TWO_INPUTS[] = {0, 1, 2};
 
 // One contract for each dtype, in the order BF16, F16, F32.
-spark_status fill(const Bound& bound, std::span<const uint32_t> fields, const Contract (&contracts)[3],
-                  uint32_t activation, Work& work, Report& report) {
+spark_status fill(const ValidatedArgs& bound, std::span<const uint32_t> fields, const Contract (&contracts)[3],
+                  uint32_t activation, CheckedOp& work, Report& report) {
     const View& x = bound.view[0];
     uint32_t count = static_cast<uint32_t>(fields.size());
     Pointwise& p = work.as<Pointwise>();
@@ -49,19 +49,19 @@ uint64_t flops_of(uint32_t activation) { return activation == SPARK_ACTIVATION_N
 
 } // namespace
 
-spark_status check_activation(const Bound& bound, Work& work, Report& report) {
+spark_status check_activation(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_activation_args>();
     work.flops = flops_of(args.activation) * static_cast<uint64_t>(bound.view[0].count);
     return fill(bound, ONE_INPUT, ACT, args.activation, work, report);
 }
 
-spark_status check_glu(const Bound& bound, Work& work, Report& report) {
+spark_status check_glu(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_glu_args>();
     work.flops = (flops_of(args.activation) + 1) * static_cast<uint64_t>(bound.view[0].count);
     return fill(bound, TWO_INPUTS, GLU, args.activation, work, report);
 }
 
-spark_status check_add(const Bound& bound, Work& work, Report& report) {
+spark_status check_add(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     work.flops = static_cast<uint64_t>(bound.view[0].count);
     return fill(bound, TWO_INPUTS, ADD, SPARK_ACTIVATION_NONE, work, report);
 }

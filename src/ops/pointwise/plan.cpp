@@ -15,7 +15,7 @@ constexpr int64_t MANY_WAVES = 4, MOST_WAVES = 16;
 
 consteval Tile tile_of(const Kernel&) { return {}; }
 
-void plan(const Work& work, const Row&, const kernels::pointwise_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& kernel, Plan& calls) {
     const Pointwise& p = work.as<Pointwise>();
     int64_t per_unit = kernel.STEP == 1 ? 1 : p.per_chunk;
     int64_t units = ceil_div(p.n, per_unit) * p.rows0 * p.rows1, blocks = ceil_div(units, kernel.block);

@@ -50,7 +50,8 @@ View scales_of(const View& v) {
 }
 
 // Rows of x and y, and of the scales beside one of them.
-spark_status fold_scaled(const Bound& bound, uint32_t x, uint32_t y, uint32_t quantised, Scaled& p, Report& report) {
+spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uint32_t quantised, Scaled& p,
+                         Report& report) {
     const View scales = scales_of(bound.view[quantised]);
     const View* views[] = {&bound.view[x], &bound.view[y], &scales};
     const uint32_t leading = scales.ndim - 1, bad = first_unfoldable(views, leading, 2);
@@ -73,7 +74,7 @@ spark_status fold_scaled(const Bound& bound, uint32_t x, uint32_t y, uint32_t qu
     return SPARK_OK;
 }
 
-void put_facts(const Bound& bound, uint32_t x, uint32_t y, const Scaled& p, Work& work) {
+void put_facts(const ValidatedArgs& bound, uint32_t x, uint32_t y, const Scaled& p, CheckedOp& work) {
     const View &from = bound.view[x], &to = bound.view[y];
     work.facts[QUANT_N] = p.n;
     work.facts[QUANT_ROWS] = p.rows0 * p.rows1;
@@ -84,7 +85,7 @@ void put_facts(const Bound& bound, uint32_t x, uint32_t y, const Scaled& p, Work
     work.bytes = static_cast<uint64_t>(to.count) * (from.elem_bits + to.elem_bits) / 8 + quant.scale_bytes;
 }
 
-spark_status check_scaled_dequantize(const Bound& bound, Work& work, Report& report) {
+spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace dequantize_field;
     constexpr Contracts E4M3 = {"dequantize_e4m3_bf16", "dequantize_e4m3_f16", "dequantize_e4m3_f32"};
     constexpr Contracts MXFP8 = {"dequantize_mxfp8_bf16", "dequantize_mxfp8_f16", "dequantize_mxfp8_f32"};
@@ -105,7 +106,7 @@ spark_status check_scaled_dequantize(const Bound& bound, Work& work, Report& rep
 
 } // namespace
 
-spark_status check_dequantize(const Bound& bound, Work& work, Report& report) {
+spark_status check_dequantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace dequantize_field;
     constexpr uint32_t FIELDS[] = {X, Y};
     const View &x = bound.view[X], &y = bound.view[Y];
@@ -150,7 +151,7 @@ spark_status check_dequantize(const Bound& bound, Work& work, Report& report) {
     return SPARK_OK;
 }
 
-spark_status check_quantize(const Bound& bound, Work& work, Report& report) {
+spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace quantize_field;
     constexpr Contracts TENSOR = {"quantize_tensor_bf16", "quantize_tensor_f16", "quantize_tensor_f32"};
     constexpr Contracts ROW = {"quantize_row_bf16", "quantize_row_f16", "quantize_row_f32"};
@@ -195,7 +196,7 @@ spark_status check_quantize(const Bound& bound, Work& work, Report& report) {
     return SPARK_OK;
 }
 
-spark_status check_amax(const Bound& bound, Work& work, Report& report) {
+spark_status check_amax(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace amax_field;
     constexpr uint32_t FIELDS[] = {X};
     const View &x = bound.view[X], &all = bound.view[ALL];

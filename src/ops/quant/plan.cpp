@@ -11,7 +11,7 @@ namespace {
 consteval Tile tile_of(const Kernel&) { return {}; }
 
 // Steps of a row over x, rows over y. A thread takes STEP units a step, of VEC bytes or of one element.
-void plan(const Work& work, const Row&, const kernels::dequantize_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row&, const kernels::dequantize_kernel& kernel, Plan& calls) {
     const Dequantize& p = work.as<Dequantize>();
     int64_t units = kernel.VEC > 1 ? p.n * p.elem_bytes / kernel.VEC : p.n;
     const kernels::dequantize_params params = {
@@ -31,7 +31,7 @@ void plan(const Work& work, const Row&, const kernels::dequantize_kernel& kernel
 // Kernels that read and write 128 elements four times a warp.
 constexpr int64_t A_WARP = 512;
 
-void plan(const Work& work, const Row&, const kernels::dequantize_scaled_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_kernel& kernel, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
     calls.add(kernel, {
                           .x = p.x.data,
@@ -53,7 +53,7 @@ void plan(const Work& work, const Row&, const kernels::dequantize_scaled_kernel&
 }
 
 // A row whose scale follows from all of it is a warp's; others are cut.
-void plan(const Work& work, const Row&, const kernels::quantize_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row&, const kernels::quantize_kernel& kernel, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
     calls.add(kernel, {
                           .x = p.x.data,
@@ -114,7 +114,7 @@ void reduce(const Amax& p, spark_devptr to, const kernels::amax_kernel& kernel, 
 }
 
 // All of them from the rows' own. Either the rows are cut or what they give is, never both: three launches at most.
-void plan(const Work& work, const Row&, const kernels::amax_kernel& kernel, const kernels::amax_kernel& then,
+void plan(const CheckedOp& work, const Row&, const kernels::amax_kernel& kernel, const kernels::amax_kernel& then,
           Plan& calls) {
     const Amax& p = work.as<Amax>();
     reduce(p, p.y, kernel, then, calls);

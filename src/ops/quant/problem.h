@@ -35,8 +35,8 @@ struct Amax {
     int64_t n, rows1, rows0;
 };
 
-spark_status check_dequantize(const Bound& bound, Work& work, Report& report);
-spark_status check_quantize(const Bound& bound, Work& work, Report& report);
-spark_status check_amax(const Bound& bound, Work& work, Report& report);
+spark_status check_dequantize(const ValidatedArgs& bound, CheckedOp& work, Report& report);
+spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report& report);
+spark_status check_amax(const ValidatedArgs& bound, CheckedOp& work, Report& report);
 
 } // namespace spark

@@ -17,7 +17,7 @@ int64_t alignment(const View& v, const HeadTensor& t) {
     return std::min({v.alignment(), low_bit(t.outer * bytes), low_bit(t.inner * bytes), low_bit(t.head * bytes)});
 }
 
-spark_status fill_pairs(const Bound& bound, Rope& p, Report& report) {
+spark_status fill_pairs(const ValidatedArgs& bound, Rope& p, Report& report) {
     const auto& args = bound.arguments<spark_rope_args>();
     const View &table = bound.view[TABLE], &x = bound.view[X];
     bool told = !bound.is_default(ROTARY_DIM);
@@ -49,7 +49,7 @@ spark_status fill_pairs(const Bound& bound, Rope& p, Report& report) {
     return SPARK_OK;
 }
 
-spark_status fill_tokens(const Bound& bound, Rope& p, Report& report) {
+spark_status fill_tokens(const ValidatedArgs& bound, Rope& p, Report& report) {
     const View *views[] = {&bound.view[X], &bound.view[Y]}, &x = *views[0];
     constexpr uint32_t FIELDS[] = {X, Y};
     uint32_t leading = x.ndim - 2, bad = first_unfoldable(views, leading, 2);
@@ -72,7 +72,7 @@ spark_status fill_tokens(const Bound& bound, Rope& p, Report& report) {
 
 } // namespace
 
-spark_status check_rope(const Bound& bound, Work& work, Report& report) {
+spark_status check_rope(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const View &positions = bound.view[POSITIONS], &table = bound.view[TABLE], &x = bound.view[X], &y = bound.view[Y];
     Rope& p = work.as<Rope>();
     p = {};

@@ -16,24 +16,24 @@ consteval Tile tile_of(const kernels::rope_kernel& kernel) {
     constexpr uint32_t A_CHUNK = 80;
     return {.rows = kernel.block / kernel.HALF, .syncs = 1, .step = {.issued = kernel.block / WARP * A_CHUNK}};
 }
-consteval Tile tile_of(const kernels::rope_plain_kernel& kernel) {
+consteval Tile tile_of(const kernels::rope_generic_kernel& kernel) {
     constexpr uint32_t A_PAIR = 16;
     return {.step = {.issued = kernel.block / WARP * A_PAIR}};
 }
 
-constexpr int64_t CHUNK = 8; // pairs that a thread turns at a time, or one in the plain kernel
+constexpr int64_t CHUNK = 8; // pairs that a thread turns at a time, or one in the generic kernel
 
 int64_t tokens_of(const Rope& p) { return p.tokens0 * p.tokens1; }
 int64_t rest_of(const Rope& p) { return p.in_place ? 0 : p.width - 2 * p.pairs; } // elements that are only copied
 
-// A block does block / HALF tokens at a time; the plain kernel, without HALF, a pair or a copied element a thread.
+// A block does block / HALF tokens at a time; the generic kernel, without HALF, a pair or a copied element a thread.
 int64_t blocks_of(const Rope& p, const Row& row) {
     int64_t units = row.tile.rows != 0 ? tokens_of(p) : tokens_of(p) * (p.pairs + rest_of(p));
     int64_t blocks = ceil_div(units, row.tile.rows != 0 ? row.tile.rows : row.kernel->block);
     return std::clamp<int64_t>(blocks, 1, INT32_MAX);
 }
 
-template <class Of> void plan(const Work& work, const Row&, const Of& kernel, Plan& calls) {
+template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kernel, Plan& calls) {
     const Rope& p = work.as<Rope>();
     calls.add(kernel, {
                           .positions = p.positions,
@@ -62,7 +62,7 @@ template <class Of> void plan(const Work& work, const Row&, const Of& kernel, Pl
 }
 
 // Threads go round the heads of a block's tokens, a unit of eight pairs or of one at a time; each angle is made once.
-void load(const Work& work, const Row& row, Load& load) {
+void load(const CheckedOp& work, const Row& row, Load& load) {
     const Rope& p = work.as<Rope>();
     int64_t units = row.tile.rows != 0 ? row.tile.rows * p.heads * ceil_div(p.pairs + rest_of(p) / 2, CHUNK) : 0;
     load.blocks = blocks_of(p, row);

@@ -13,7 +13,7 @@ using namespace sample_field;
 
 constexpr int64_t LONGEST = 1 << 23; // sums of weights of 2^40 stay below 2^63
 
-spark_devptr address(const Bound& bound, uint32_t field) {
+spark_devptr address(const ValidatedArgs& bound, uint32_t field) {
     return bound.view[field].present ? bound.view[field].data : 0;
 }
 
@@ -33,7 +33,7 @@ spark_status check_settings(const spark_sample_args& args, Report& report) {
 
 } // namespace
 
-spark_status check_sample(const Bound& bound, Work& work, Report& report) {
+spark_status check_sample(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_sample_args>();
     const View& logits = bound.view[LOGITS];
     Sample& p = work.as<Sample>();

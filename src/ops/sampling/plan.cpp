@@ -12,7 +12,7 @@ namespace {
 consteval Tile tile_of(const Kernel&) { return {}; }
 
 // A block a row.
-void plan(const Work& work, const Row&, const kernels::sample_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row&, const kernels::sample_kernel& kernel, Plan& calls) {
     const Sample& p = work.as<Sample>();
     const kernels::sample_params params = {
         .logits = p.logits,
@@ -40,8 +40,8 @@ void plan(const Work& work, const Row&, const kernels::sample_kernel& kernel, Pl
 // the parts. The largest of a row is the same however it is cut.
 constexpr int64_t PART_UNITS = 1024, WARPS = 8;
 
-void plan(const Work& work, const Row&, const kernels::argmax_kernel& kernel, const kernels::argmax_merge_kernel& merge,
-          Plan& calls) {
+void plan(const CheckedOp& work, const Row&, const kernels::argmax_kernel& kernel,
+          const kernels::argmax_merge_kernel& merge, Plan& calls) {
     const Sample& p = work.as<Sample>();
     const int64_t sms = work.target->sms;
     int64_t parts = std::clamp<int64_t>(std::min(p.units / PART_UNITS, sms / p.rows), 1, sms);

@@ -17,6 +17,6 @@ struct Sample {
     int32_t top_k;
 };
 
-spark_status check_sample(const Bound& bound, Work& work, Report& report);
+spark_status check_sample(const ValidatedArgs& bound, CheckedOp& work, Report& report);
 
 } // namespace spark

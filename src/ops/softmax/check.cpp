@@ -13,7 +13,7 @@ constexpr uint32_t FIELDS[] = {X, Y};
 
 } // namespace
 
-spark_status check_softmax(const Bound& bound, Work& work, Report& report) {
+spark_status check_softmax(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_softmax_args>();
     if (!(std::fabs(args.scale) <= 0x1p126f)) { // so that it stays finite when the base changes to 2
         return report.fail_field(SPARK_ERR_INVALID_VALUE, SCALE, "scale is %g; at most 2^126 in magnitude wanted",

@@ -16,7 +16,7 @@ constexpr float HALF = 0.5f, LEAST_SCALE = 0x1p-60f, LITTLE = 0x1p-64f;
 
 template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(kernel); }
 
-template <class Of> void plan(const Work& work, const Row&, const Of& kernel, Plan& calls) {
+template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kernel, Plan& calls) {
     const Softmax& p = work.as<Softmax>();
     const float prefactor = std::copysign(std::fabs(p.scale) < LEAST_SCALE ? LITTLE : HALF, p.scale);
     calls.add(kernel, {
@@ -35,7 +35,7 @@ template <class Of> void plan(const Work& work, const Row&, const Of& kernel, Pl
                       });
 }
 
-void load(const Work& work, const Row& row, Load& load) {
+void load(const CheckedOp& work, const Row& row, Load& load) {
     const Softmax& p = work.as<Softmax>();
     load_rows(work, row, p.rows0 * p.rows1, p.n, load);
 }

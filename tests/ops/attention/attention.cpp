@@ -259,7 +259,7 @@ private:
     const bool tensor_;
 };
 
-bool has_tensor_cores(const std::string& kernel) { return kernel.find("__plain") == std::string::npos; }
+bool has_tensor_cores(const std::string& kernel) { return kernel.find("__generic") == std::string::npos; }
 
 } // namespace
 
@@ -288,7 +288,7 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, u
     }
     // Both outputs come from the same rows: what is asked for second is there already.
     const auto last = std::make_shared<std::pair<bool, std::unique_ptr<Expected>>>();
-    c.kind = [](const std::string& kernel) { return has_tensor_cores(kernel) ? "tensor cores" : "plain"; };
+    c.kind = [](const std::string& kernel) { return has_tensor_cores(kernel) ? "tensor cores" : "generic"; };
     c.expect = [p, fields, last](size_t index, const std::string& kernel) {
         const bool tensor_cores = has_tensor_cores(kernel);
         if (!last->second || last->first != tensor_cores) {
@@ -338,7 +338,8 @@ Entry random(uint64_t seed, int64_t index) {
     s.seqs = r.between(1, 3);
     s.hkv = r.pick<int64_t>({1, 1, 2, 3});
     s.h = r.chance(0.85) ? s.hkv * r.pick<int64_t>({1, 2, 3, 4, 7}) : r.between(1, 5);
-    s.sq = r.chance(0.4) ? r.between(1, 8) : r.between(1, r.chance(0.2) ? 140 : 40); // few are large: the plain kernel
+    s.sq =
+        r.chance(0.4) ? r.between(1, 8) : r.between(1, r.chance(0.2) ? 140 : 40); // few are large: the generic kernel
     s.sk = r.chance(0.3) ? s.sq : r.chance(0.05) ? 0 : r.between(1, r.chance(0.3) ? 200 : 70); // takes long on these
     s.d = r.chance(0.3)   ? r.pick<int64_t>({64, 96, 128, 256})
           : r.chance(0.8) ? 8 * r.between(4, 32)
@@ -374,6 +375,6 @@ Entry random(uint64_t seed, int64_t index) {
 
 } // namespace
 
-extern const Family ATTENTION{"attention", named, random, sized, "sequences,queries,keys,H,G,D"};
+extern const OpCases ATTENTION{"attention", named, random, sized, "sequences,queries,keys,H,G,D"};
 
 } // namespace check

@@ -144,6 +144,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family CAST{"cast", named, random, sized, "sizes, up to six"};
+extern const OpCases CAST{"cast", named, random, sized, "sizes, up to six"};
 
 } // namespace check

@@ -192,6 +192,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family EMBEDDING{"embedding", named, random, sized, "V,D,ids"};
+extern const OpCases EMBEDDING{"embedding", named, random, sized, "V,D,ids"};
 
 } // namespace check

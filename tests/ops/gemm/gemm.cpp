@@ -358,6 +358,6 @@ Entry random(uint64_t seed, int64_t index) {
 
 } // namespace
 
-extern const Family GEMM{"gemm", named, random, sized, "M,N,K"};
+extern const OpCases GEMM{"gemm", named, random, sized, "M,N,K"};
 
 } // namespace check

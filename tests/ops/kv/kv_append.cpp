@@ -220,6 +220,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family KV_APPEND{"kv_append", named, random, sized, "T,H,D,S"};
+extern const OpCases KV_APPEND{"kv_append", named, random, sized, "T,H,D,S"};
 
 } // namespace check

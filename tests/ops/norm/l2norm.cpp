@@ -81,6 +81,6 @@ Entry random(uint64_t seed, int64_t index) {
 
 } // namespace
 
-extern const Family L2NORM{"l2norm", named, random, sized, "rows,N"};
+extern const OpCases L2NORM{"l2norm", named, random, sized, "rows,N"};
 
 } // namespace check

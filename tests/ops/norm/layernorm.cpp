@@ -145,6 +145,6 @@ Entry random(uint64_t seed, int64_t index) {
 
 } // namespace
 
-extern const Family LAYERNORM{"layernorm", named, random, sized, "rows,N"};
+extern const OpCases LAYERNORM{"layernorm", named, random, sized, "rows,N"};
 
 } // namespace check

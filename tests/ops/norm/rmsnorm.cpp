@@ -124,6 +124,6 @@ Entry random(uint64_t seed, int64_t index) {
 
 } // namespace
 
-extern const Family RMSNORM{"rmsnorm", named, random, sized, "rows,N"};
+extern const OpCases RMSNORM{"rmsnorm", named, random, sized, "rows,N"};
 
 } // namespace check

@@ -228,8 +228,8 @@ template <unsigned OP> void sized(const std::vector<int64_t>& dims, std::vector<
 
 } // namespace
 
-extern const Family ACTIVATION{"activation", named<ACT>, random<ACT>, sized<ACT>, "rows,N"};
-extern const Family GLU{"glu", named<SWIGLU>, random<SWIGLU>, sized<SWIGLU>, "rows,N"};
-extern const Family ADD{"add", named<SUM>, random<SUM>, sized<SUM>, "rows,N"};
+extern const OpCases ACTIVATION{"activation", named<ACT>, random<ACT>, sized<ACT>, "rows,N"};
+extern const OpCases GLU{"glu", named<SWIGLU>, random<SWIGLU>, sized<SWIGLU>, "rows,N"};
+extern const OpCases ADD{"add", named<SUM>, random<SUM>, sized<SUM>, "rows,N"};
 
 } // namespace check

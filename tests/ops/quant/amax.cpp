@@ -101,6 +101,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family AMAX{"amax", named, random, sized, "rows,N"};
+extern const OpCases AMAX{"amax", named, random, sized, "rows,N"};
 
 } // namespace check

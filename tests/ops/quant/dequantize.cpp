@@ -184,6 +184,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family DEQUANTIZE{"dequantize", named, random, sized, "rows,N (a multiple of 32)"};
+extern const OpCases DEQUANTIZE{"dequantize", named, random, sized, "rows,N (a multiple of 32)"};
 
 } // namespace check

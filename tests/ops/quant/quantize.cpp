@@ -168,6 +168,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family QUANTIZE{"quantize", named, random, sized, "rows,N"};
+extern const OpCases QUANTIZE{"quantize", named, random, sized, "rows,N"};
 
 } // namespace check

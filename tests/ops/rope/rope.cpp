@@ -266,6 +266,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family ROPE{"rope", named, random, sized, "tokens,H,D"};
+extern const OpCases ROPE{"rope", named, random, sized, "tokens,H,D"};
 
 } // namespace check

@@ -243,6 +243,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family SAMPLE{"sample", named, random, sized, "rows,V"};
+extern const OpCases SAMPLE{"sample", named, random, sized, "rows,V"};
 
 } // namespace check

@@ -199,6 +199,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 
 } // namespace
 
-extern const Family SOFTMAX{"softmax", named, random, sized, "rows,N"};
+extern const OpCases SOFTMAX{"softmax", named, random, sized, "rows,N"};
 
 } // namespace check

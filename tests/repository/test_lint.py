@@ -12,7 +12,7 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools" / "lint"), str(ROOT / "tools" / "sparklib")]
 import tree  # noqa: E402
-import rules_house  # noqa: E402,F401
+import rules_repository  # noqa: E402,F401
 import rules_text  # noqa: E402,F401
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
@@ -38,7 +38,7 @@ PLANTED = {
     "driver": [("src/ops/gemm/a.cpp", SPDX + "int f() { return cuInit(0); }\n", "cuInit")],
     "paths": [("docs/a.md", "see /ho" + "me/someone/notes\n", "one machine")],
     "hosts": [("docs/b.md", "from htt" + "ps://files.example.com/x\n", "files.example.com")],
-    "rooms": [("src/core/e.h", SPDX + '#include "runtime/driver.h"\n', "stands after"),
+    "modules": [("src/core/e.h", SPDX + '#include "runtime/driver.h"\n', "stands after"),
               ("src/api/a.cpp", SPDX + '#include "emu/engine.h"\n', "includes emu/engine.h")],
     "readme": [("emu/a.md", "x\n", "no README.md"), ("bench/README.md", "x\n" * 26, "26 lines")],
     "links": [("docs/c.md", "[x](none.md) and [y](#nowhere)\n", "no such heading"),

@@ -50,11 +50,11 @@ def check_hosts():
         for number, line in enumerate(tree.lines(name), 1):
             for host in re.findall(r"https?://([\w.-]+)", line):
                 if host.lower() not in HOSTS:
-                    yield Finding(name, number, f"an address at {host}; HOSTS in rules_house.py lists what may be")
+                    yield Finding(name, number, f"an address at {host}; HOSTS in rules_repository.py lists what may be")
 
 
-# Who may include whom inside src/: a room sees itself and what stands before it.
-ROOMS = {
+# Who may include whom inside src/: a module sees itself and what stands before it.
+MODULES = {
     "core": (),
     "runtime": ("core", "dispatch/kernel.h", "dispatch/cost.h", "dispatch/tuning.h"),
     "dispatch": ("core",),
@@ -63,11 +63,11 @@ ROOMS = {
 }
 
 
-@rule("rooms", "a room of src/ includes only what stands before it, and nothing of emu/ or tests/")
-def check_rooms():
+@rule("modules", "a module of src/ includes only what stands before it, and nothing of emu/ or tests/")
+def check_modules():
     for name in tree.matching("src/*/*"):
-        room = PurePosixPath(name).parts[1]
-        if room not in ROOMS:
+        module = PurePosixPath(name).parts[1]
+        if module not in MODULES:
             continue
         for number, line in enumerate(tree.lines(name), 1):
             found = re.match(r'\s*#\s*include\s+"([\w./-]+)"', line)
@@ -77,12 +77,12 @@ def check_rooms():
             first = target.split("/")[0]
             if first in ("emu", "tests"):
                 yield Finding(name, number, f"src/ includes {found[1]}")
-            elif first in ROOMS and first != room and not target.startswith(ROOMS[room]):
-                yield Finding(name, number, f"{room}/ includes {target}, which stands after it")
+            elif first in MODULES and first != module and not target.startswith(MODULES[module]):
+                yield Finding(name, number, f"{module}/ includes {target}, which stands after it")
 
 
 # The same inside emu/: text -> ir -> exec <-> mem, num; check listens to exec; driver stands on the engine's interface.
-EMU_ROOMS = {
+EMU_MODULES = {
     "text": ("engine_limits.h",),
     "mem": (),
     "num": (),
@@ -96,17 +96,17 @@ EMU_ROOMS = {
 }
 
 
-@rule("emu", "a room of emu/ includes only what it stands on")
+@rule("emu", "a module of emu/ includes only what it stands on")
 def check_emu():
     for name in tree.matching("emu/*/*"):
-        room = PurePosixPath(name).parts[1]
+        module = PurePosixPath(name).parts[1]
         for number, line in enumerate(tree.lines(name), 1):
             found = re.match(r'\s*#\s*include\s+"([\w./-]+)"', line)
             if not found or str(PurePosixPath(name).parent / found[1]) in tree.files():
                 continue
             target = found[1].removeprefix("emu/").removeprefix("../")
-            if target.split("/")[0] not in (room, *EMU_ROOMS.get(room, ())):
-                yield Finding(name, number, f"{room}/ includes {target}, on which it does not stand")
+            if target.split("/")[0] not in (module, *EMU_MODULES.get(module, ())):
+                yield Finding(name, number, f"{module}/ includes {target}, on which it does not stand")
 
 
 @rule("readme", "each folder has a README.md of at most 25 lines")

@@ -19,19 +19,19 @@ spec = importlib.util.spec_from_file_location("card_run", ROOT / "tests" / "card
 card = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(card)
 
-KERNELS = {"rope": {"rope__plain": {"passed": 30, "failed": 1}, "(nothing to launch)": {"passed": 2}}}
+KERNELS = {"rope": {"rope__generic": {"passed": 30, "failed": 1}, "(nothing to launch)": {"passed": 2}}}
 
 
 def run_of(device, emulated=False):
     return {"device": f"{device}, compute capability 12.0", "driver": 13000, "driver_release": "580.1",
             "emulated": emulated, "phases": {
                 "cases": {"kernels": KERNELS, "tier": "card", "random": 40, "seed": 1, "failed": 1,
-                          "failures": ["rope/odd rope__plain on gpu: wrong"]},
+                          "failures": ["rope/odd rope__generic on gpu: wrong"]},
                 "both": {"operators": {"rope": {"equal": 7, "within_bounds": 2, "alone": 0}}, "failed": 0},
                 "api": {"programs": {"api-launch": {"passed": 4, "failed": 0, "skipped": 0}}, "failed": 0},
-                "repeats": {"kernels": {"rope": {"rope__plain": {"passed": 1}}}, "launches": 200, "failed": 0,
+                "repeats": {"kernels": {"rope": {"rope__generic": {"passed": 1}}}, "launches": 200, "failed": 0,
                             "failures": []},
-                "memcheck": {"kernels": {"rope": {"rope__plain": "clean", "rope__v4": "over the limit"}}, "failed": 0,
+                "memcheck": {"kernels": {"rope": {"rope__generic": "clean", "rope__v4": "over the limit"}}, "failed": 0,
                              "failures": []},
                 "racecheck": {"skipped": "no compute-sanitizer on this machine"},
                 "languages": {"programs": ["c", "go"], "logits": "12ab", "failed": 0, "failures": []},
@@ -47,7 +47,7 @@ class Checked(unittest.TestCase):
         self.changed = ""
         answers = {"status": lambda: self.changed, "rev-parse": lambda: "0123456789"}
         for name, value in (("RECORD", self.folder / "checked.json"), ("PAGE", self.folder / "checked.md"),
-                            ("all_kernels", lambda: ["rope__plain", "rope__v4"])):
+                            ("all_kernels", lambda: ["rope__generic", "rope__v4"])):
             self.put(checked, name, value)
         self.put(record, "git", lambda word, *rest: answers[word]())
 
@@ -72,7 +72,7 @@ class Checked(unittest.TestCase):
         self.assertIn("3 of 64 logits equal, the others off by at most 0.25.", page)
         self.assertIn("Racecheck: no compute-sanitizer on this machine.", page)
         self.assertIn("no case of this run reached: `rope__v4`.", page)
-        self.assertIn("Failures: 1. The first of them:\n\n- cases: `rope/odd rope__plain on gpu: wrong`", page)
+        self.assertIn("Failures: 1. The first of them:\n\n- cases: `rope/odd rope__generic on gpu: wrong`", page)
         self.assertEqual(page, checked.page(checked.load()))
 
     def test_a_card_has_one_entry_the_newest(self):
@@ -90,7 +90,7 @@ class Checked(unittest.TestCase):
         self.assertFalse(checked.RECORD.exists())
 
 
-def result(case, seconds=0.1, kernel="rope__plain", status="passed"):
+def result(case, seconds=0.1, kernel="rope__generic", status="passed"):
     return {"op": "rope", "case": case, "kernel": kernel, "driver": "gpu", "status": status, "seconds": seconds,
             "faults": [] if status == "passed" else ["wrong"]}
 
@@ -128,7 +128,7 @@ class Card(unittest.TestCase):
 
     def test_results_are_counted_by_operator_and_kernel(self):
         counted = card.counts([result("a"), result("b"), result("c", status="failed")])
-        self.assertEqual(counted, {"rope": {"rope__plain": {"failed": 1, "passed": 2}}})
+        self.assertEqual(counted, {"rope": {"rope__generic": {"failed": 1, "passed": 2}}})
         found = card.failures([result("c", status="failed")], ["spark-check --op rope: not done within 9 s"])
         self.assertEqual(found["failed"], 2)
-        self.assertEqual(found["failures"][0], "rope/c rope__plain on gpu: wrong")
+        self.assertEqual(found["failures"][0], "rope/c rope__generic on gpu: wrong")
