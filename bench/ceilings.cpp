@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <stdexcept>
 
 extern "C" const char spark_bench_ceilings_ptx[]; // ceilings.S
 
@@ -86,7 +87,9 @@ Ceilings::~Ceilings() {
 }
 
 void Ceilings::launch(void* function, uint32_t grid, uint32_t block, void** params, uint64_t stream) const {
-    driver.launch(function, grid, 1, 1, block, 1, 1, 0, reinterpret_cast<void*>(stream), params, nullptr);
+    const int said =
+        driver.launch(function, grid, 1, 1, block, 1, 1, 0, reinterpret_cast<void*>(stream), params, nullptr);
+    if (said) throw std::runtime_error("a ceiling loop could not be launched: CUDA error " + std::to_string(said));
 }
 
 void Ceilings::mma_bf16(uint64_t stream) const {

@@ -6,6 +6,7 @@
 #include "shapes.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace bench {
 
@@ -31,10 +32,17 @@ std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool
         i.ways.emplace_back().run = std::move(run);
         return i;
     };
-    return {item("mma_bf16", Unit::flops, ceilings.mma_flops(), [&](spark_stream s) { ceilings.mma_bf16(s); }),
+    const auto native = [=](spark_stream s) { // the driver knows nothing of the library's handles
+        uint64_t stream = 0;
+        if (spark_stream_native(ctx, s, &stream, nullptr) != SPARK_OK) throw std::runtime_error("the stream is gone");
+        return stream;
+    };
+    return {item("mma_bf16", Unit::flops, ceilings.mma_flops(),
+                 [&ceilings, native](spark_stream s) { ceilings.mma_bf16(native(s)); }),
             item("copy", Unit::bytes, 2.0 * static_cast<double>(from.size_bytes), // read and written
                  [=](spark_stream s) { spark_mem_copy(ctx, to.data, from.data, from.size_bytes, s, nullptr); }),
-            item("read", Unit::bytes, ceilings.read_bytes(), [&](spark_stream s) { ceilings.read(s); })};
+            item("read", Unit::bytes, ceilings.read_bytes(),
+                 [&ceilings, native](spark_stream s) { ceilings.read(native(s)); })};
 }
 
 static void add_gemm(Rows& rows) {
