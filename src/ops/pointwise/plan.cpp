@@ -9,9 +9,9 @@
 namespace spark {
 namespace {
 
-// A unit a thread up to so many waves of blocks on this device; then two, the most that a thread asks for at once; and
-// from MOST_WAVES on blocks step.
-constexpr int64_t MANY_WAVES = 4, MOST_WAVES = 16;
+// A unit a thread up to so many blocks an SM of this device; then two, the most that a thread asks for at once; and
+// from MOST_AN_SM on blocks step, since each block divides before its first unit.
+constexpr int64_t MANY_AN_SM = 16, MOST_AN_SM = 64;
 
 consteval Tile tile_of(const Kernel&) { return {}; }
 
@@ -19,7 +19,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& ke
     const Pointwise& p = work.as<Pointwise>();
     int64_t per_unit = kernel.STEP == 1 ? 1 : p.per_chunk;
     int64_t units = ceil_div(p.n, per_unit) * p.rows0 * p.rows1, blocks = ceil_div(units, kernel.block);
-    int64_t wave = int64_t{work.target->sms} * work.target->resident[kernel.index];
+    int64_t sms = work.target->sms;
     const kernels::pointwise_params params = {
         .x = p.x.data,
         .z = p.z.data,
@@ -36,7 +36,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& ke
         .activation = p.activation,
         .flags = kernels::pointwise_flags{.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0},
     };
-    calls.add(kernel, params, std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_WAVES * wave), MOST_WAVES * wave));
+    calls.add(kernel, params, std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_AN_SM * sms), MOST_AN_SM * sms));
 }
 
 constexpr auto ROWS = make_table({
