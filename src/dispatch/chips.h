@@ -2,6 +2,7 @@
 // chips.inc as tables, for cost.cpp and for row.h, which finds a contract's fit while compiling.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -51,10 +52,14 @@ inline constexpr Fit FITS[] = {
 #undef CHIP
 };
 
-// The same where a chip has published rates and nothing was measured: its units work at these rates.
+// The same where a chip has published rates and nothing was measured: its units work at these rates, and are not hidden
+// quite, so that of kernels that all wait for memory the one with the least other work is taken.
 inline constexpr auto UNMEASURED_FITS = [] {
     auto fits = std::to_array(FITS);
-    for (Fit& fit : fits) fit.products = fit.shared = fit.fetched = fit.memory = detail::WHOLE;
+    for (Fit& fit : fits) {
+        fit.products = fit.shared = fit.fetched = fit.memory = detail::WHOLE;
+        fit.exposed = std::max(fit.exposed, detail::WHOLE / 32);
+    }
     return fits;
 }();
 static_assert(UNMEASURED_FITS.back().contract.empty());

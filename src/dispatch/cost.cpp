@@ -119,8 +119,4 @@ int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Load
     return cost(target, fit, resident, find_pace(target, fit, load), load);
 }
 
-int64_t least_cost(const Target& target, const Fit& fit, uint64_t bytes) {
-    return plus(in_ps(target, memory_ticks(target, fit, bytes)), target.launch);
-}
-
 } // namespace spark

@@ -73,9 +73,6 @@ struct Pace {
 };
 Pace find_pace(const Target& target, const Fit& fit, const Load& load);
 
-// What a launch costs at least that reads and writes so many bytes of memory.
-int64_t least_cost(const Target& target, const Fit& fit, uint64_t bytes);
-
 // Never less than 0; INT64_MAX where it does not fit. More blocks, steps or bytes never cost less.
 int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace& pace, const Load& load);
 int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Load& load);

@@ -49,13 +49,6 @@ const Row* tuned_row(const Request& request, uint64_t order) {
     return nullptr;
 }
 
-// No row costs less: where one costs as much, those behind it need not be looked at.
-int64_t floor_of(const Request& request) {
-    if (request.load == nullptr || request.rows.empty()) return 0;
-    const Target& target = *request.target;
-    return least_cost(target, target.fits[request.rows[0].fit], request.bytes);
-}
-
 // The order that all calls of this kind take, whatever their batch; 0 = any.
 uint64_t order_of(const Request& request) {
     if (!request.batch_invariant) return 0;
@@ -100,12 +93,10 @@ const Row* pick(const Request& request) {
     uint64_t order = order_of(request);
     if (const Row* row = tuned_row(request, order)) return row;
     Holding holding = 0;
-    const int64_t enough = floor_of(request);
     for (const Row& row : request.rows) {
         if (judge_as(request, row, order, holding).kind != Verdict::legal) continue;
         int64_t found = price(request, row);
         if (cheapest == nullptr || found < least) cheapest = &row, least = found;
-        if (least <= enough) break;
     }
     return cheapest;
 }

@@ -24,7 +24,6 @@ struct Request {
     const Target* target;
     void (*load)(const CheckedOp& work, const Row& row, Load& load); // of a legal row; nullptr: all rows cost the same
     const CheckedOp* work;
-    uint64_t bytes;       // of memory, that every load has at least
     bool deterministic;   // only kernels that promise it
     bool batch_invariant; // only kernels whose order of sums is their own, and all of one order
     const char* pattern;  // LIBSPARK_KERNEL, or nullptr

@@ -73,7 +73,6 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
                     work.target,
                     call.op->load,
                     &work,
-                    work.bytes,
                     (call.bound.flags & SPARK_FLAG_DETERMINISTIC) != 0,
                     (call.bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0,
                     pattern,

@@ -57,7 +57,12 @@ void load_attention(const CheckedOp& work, const Row& row, Load& load) {
     load.stages = tile.stages, load.syncs = tile.syncs;
     load.written = tile.rows * tile.columns * static_cast<uint32_t>(sizeof(float));
     load.step = tile.step;
-    if (tile.part == 0 || !tile.splits) return;
+    if (!tile.splits) return;
+    if (tile.part == 0) { // rows that a tile holds, on average
+        load.written = static_cast<uint32_t>(ceil_div(p.sq * p.group, std::max<int64_t>(cut.tiles, 1))) * tile.columns *
+                       static_cast<uint32_t>(sizeof(float));
+        return;
+    }
     // Warps without rows only wait.
     auto rows = static_cast<uint32_t>(std::min<int64_t>(ceil_shift(p.sq * p.group, 16) * 16, tile.rows));
     for (uint32_t* count : {&load.step.products, &load.step.shared, &load.step.issued, &load.written}) {

@@ -41,6 +41,7 @@ inline void load_rows(const CheckedOp& work, const Row& row, int64_t rows, int64
     load.stages = row.tile.stages, load.syncs = row.tile.syncs, load.written = 0;
     load.step = row.tile.step;
     uint64_t a_block = quotient(work.bytes, static_cast<uint64_t>(std::max<int64_t>(load.blocks, 1)));
+    if (row.tile.columns != 0) a_block += a_block / 2; // the second walk reads again what the first has read
     uint64_t a_step = quotient(a_block, static_cast<uint64_t>(std::max<int64_t>(load.steps, 1)));
     load.step.fetched = static_cast<uint32_t>(std::min<uint64_t>(a_step, UINT32_MAX));
 }
