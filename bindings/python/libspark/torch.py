@@ -161,11 +161,18 @@ def can_make(operator: Operator) -> bool:
     return all(dim.isdigit() or dim in letters for name in operator.outputs for dim in operator.fields[name].dims)
 
 
+def can_say(operator: Operator) -> bool:
+    """Whether its outputs can be tensors of PyTorch, which carry no scales."""
+    fields = [operator.fields[name] for name in operator.outputs]
+    return not any(field.forms and set(field.dtypes) <= {dtype for form in field.forms for dtype in form.dtypes}
+                   for field in fields)
+
+
 def register() -> List[str]:
     """All operators in both forms, as far as they have them."""
     gradients.define_refusal(_library)
     names = []
-    for operator in operators().values():
+    for operator in filter(can_say, operators().values()):
         forms = [False] if can_make(operator) else []
         for form in [*forms, True] if operator.outputs else [False]:
             one = Registration(operator, form)

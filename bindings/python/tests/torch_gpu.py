@@ -57,6 +57,7 @@ class Fakes(unittest.TestCase):
         self.assertIn("Tensor(a!) k_cache", str(torch.ops.libspark.kv_append.default._schema))
         self.assertIn("Tensor(a!) y", str(torch.ops.libspark.dequantize_out.default._schema))
         self.assertNotIn("dequantize", libspark.torch.__all__, "its shape does not follow from its input")
+        self.assertFalse({"quantize", "quantize_out"} & set(libspark.torch.__all__), "scales have no place in a tensor")
 
     def test_shapes_and_dtypes_without_numbers(self):
         with FakeTensorMode():

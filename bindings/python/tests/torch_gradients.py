@@ -69,27 +69,27 @@ class Gradients(unittest.TestCase):
                         self.refused(operator.name, one.float().sum().backward)
 
     def test_no_gradient_is_given_in_part(self):
-        loss = (self.x * 3).sum() + lib.rmsnorm(self.x * 2, self.w)[0].sum()
+        loss = (self.x * 3).sum() + lib.rmsnorm(self.x * 2, self.w, eps=1e-5)[0].sum()
         self.refused("rmsnorm", loss.backward)
         self.assertIsNone(self.x.grad)
         for create in (False, True):
-            y = lib.rmsnorm(self.x, self.w)[0].sum()
+            y = lib.rmsnorm(self.x, self.w, eps=1e-5)[0].sum()
             self.refused("rmsnorm", lambda: torch.autograd.grad(y, self.w, create_graph=create, allow_unused=True))
 
     def test_where_nothing_is_recorded_nothing_is_attached(self):
         for quiet in (torch.no_grad, torch.inference_mode):
             with quiet():
                 out = torch.zeros_like(self.x)
-                lib.rmsnorm_out(self.x, self.w, y=out)
-                for one in (lib.rmsnorm(self.x, self.w)[0], out):
+                lib.rmsnorm_out(self.x, self.w, y=out, eps=1e-5)
+                for one in (lib.rmsnorm(self.x, self.w, eps=1e-5)[0], out):
                     self.assertFalse(one.requires_grad)
-        for one in (lib.rmsnorm(self.x.detach(), self.w.detach())[0], lib.sample(self.x)):
+        for one in (lib.rmsnorm(self.x.detach(), self.w.detach(), eps=1e-5)[0], lib.sample(self.x)):
             self.assertFalse(one.requires_grad)
 
     def test_what_is_written_into_refuses_too(self):
         whole = torch.zeros(3, 2, 64, device=DEVICE)
         for out in (torch.zeros_like(self.x.detach()), whole[1], self.x * 2):
-            lib.rmsnorm_out(self.x, self.w, y=out)
+            lib.rmsnorm_out(self.x, self.w, y=out, eps=1e-5)
             self.assertTrue(out.requires_grad)
             self.refused("rmsnorm_out", out.sum().backward)
         self.refused("rmsnorm_out", whole.sum().backward)
@@ -109,17 +109,17 @@ class Gradients(unittest.TestCase):
         for leaf in (weights(2, 64), weights(4, 64)[:2]):
             before = leaf.detach().clone()
             with self.assertRaisesRegex(RuntimeError, "libspark.rmsnorm_out would write into a leaf"):
-                lib.rmsnorm_out(self.x.detach() * 5, y=leaf)
+                lib.rmsnorm_out(self.x.detach() * 5, y=leaf, eps=1e-5)
             self.assertTrue(torch.equal(leaf, before))
             with torch.no_grad():
-                lib.rmsnorm_out(self.x * 5, y=leaf)
+                lib.rmsnorm_out(self.x * 5, y=leaf, eps=1e-5)
             self.assertTrue(leaf.requires_grad and leaf.grad_fn is None or leaf._is_view())
 
     def test_what_another_backward_needs_is_not_overwritten_in_silence(self):
         kept = self.x.exp()
         loss = kept.sum()
         with torch.no_grad():
-            lib.rmsnorm_out(self.x, y=kept)
+            lib.rmsnorm_out(self.x, y=kept, eps=1e-5)
         with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
             loss.backward()
 
@@ -127,13 +127,13 @@ class Gradients(unittest.TestCase):
         with forward_ad.dual_level():
             dual = forward_ad.make_dual(self.x.detach(), torch.ones_like(self.x))
             with self.assertRaisesRegex(NotImplementedError, r"^libspark\.rmsnorm has no derivative in forward mode"):
-                lib.rmsnorm(dual)
-            self.assertFalse(lib.rmsnorm(self.x.detach())[0].requires_grad)
+                lib.rmsnorm(dual, eps=1e-5)
+            self.assertFalse(lib.rmsnorm(self.x.detach(), eps=1e-5)[0].requires_grad)
 
     def test_compiled(self):
         def step(x, w):
             out = torch.empty_like(x)
-            lib.rmsnorm_out(x, w, y=out)
+            lib.rmsnorm_out(x, w, y=out, eps=1e-5)
             return (lib.activation(out * 2) * w).sum() + x.sum()
         for backend in ("eager", "aot_eager", *(["inductor"] if CUDA else [])):
             with self.subTest(backend):
@@ -149,7 +149,7 @@ class Gradients(unittest.TestCase):
 
     def test_compiled_into_what_is_given(self):
         def step(x, w, out):
-            lib.rmsnorm_out(x, w, y=out)
+            lib.rmsnorm_out(x, w, y=out, eps=1e-5)
             return out * 2
         for backend in ("eager", "aot_eager"):
             with self.subTest(backend):
