@@ -118,6 +118,8 @@ uint64_t float_to_float(uint64_t bits, const Spec& spec) {
         const uint64_t mantissa = bits & ((1ull << from.mantissa_bits) - 1);
         return uint64_t((bits & from.sign_bit()) != 0) << 63 | 0x7ff8ull << 48 | mantissa << (52 - from.mantissa_bits);
     }
+    if (parts.kind == Parts::Kind::nan && spec.from == Type::f64 && spec.to == Type::f32 && !spec.saturate)
+        return bits >> 63 << 31 | 0x7fc00000 | (bits >> 29 & 0x3fffff); // and its upper part narrowing
     const bool small = parts.significand && !(parts.significand >> from.mantissa_bits);
     if (spec.flush && spec.from == Type::f32 && small) parts.significand = 0;
     num::EncodeHow how{spec.round, bool(spec.finite), bool(spec.relu), spec.flush && spec.to == Type::f32};

@@ -138,51 +138,58 @@ template <class Op, class Dir> Handler pick_f32(const Form& form, Inst& in) {
 }
 
 // --- f64 ---
-EMU_INLINE double canonical64(double d) { return d == d ? d : bits_as<double>(0x7fffffffffffffffull); }
 constexpr num::Round ROUNDS[] = {num::Round::nearest_even, num::Round::zero, num::Round::down, num::Round::up};
 template <class Op> Flow directed_f64(Warp& w, const Inst& in) {
     const double* a = w.reg<double>(in.r[1]);
     const double* b = w.reg<double>(in.r[Op::N > 1 ? 2 : 1]);
     const double* c = w.reg<double>(in.r[Op::N > 2 ? 3 : 1]);
     const num::Round round = ROUNDS[in.sub];
-    return map_active<double>(w, in.r[0], [&](int l) { return canonical64(Op::directed(a[l], b[l], c[l], round)); });
+    return map_active<double>(
+        w, in.r[0], [&](int l) { return Op::settled(Op::directed(a[l], b[l], c[l], round), a[l], b[l], c[l]); });
 }
 struct Add64 {
     static constexpr int N = 2;
     static double directed(double a, double b, double, num::Round r) { return num::fma_f64(a, 1, b, r); }
-    static EMU_INLINE double f(double a, double b) { return canonical64(a + b); }
+    static EMU_INLINE double settled(double r, double a, double b, double) { return with_payload(r, b, a); }
+    static EMU_INLINE double f(double a, double b) { return settled(a + b, a, b, 0); }
 };
 struct Sub64 {
     static constexpr int N = 2;
     static double directed(double a, double b, double, num::Round r) { return num::fma_f64(a, 1, -b, r); }
-    static EMU_INLINE double f(double a, double b) { return canonical64(a - b); }
+    static EMU_INLINE double settled(double r, double a, double b, double) { return with_payload(r, b, a); }
+    static EMU_INLINE double f(double a, double b) { return settled(a - b, a, b, 0); }
 };
 struct Mul64 {
     static constexpr int N = 2;
     static double directed(double a, double b, double, num::Round r) {
         return num::fma_f64(a, b, std::signbit(a) == std::signbit(b) ? 0.0 : -0.0, r);
     }
-    static EMU_INLINE double f(double a, double b) { return canonical64(a * b); }
+    static EMU_INLINE double settled(double r, double a, double b, double) { return with_payload(r, b, a); }
+    static EMU_INLINE double f(double a, double b) { return settled(a * b, a, b, 0); }
 };
 struct Div64 {
     static constexpr int N = 2;
     static double directed(double a, double b, double, num::Round r) { return num::divide_f64(a, b, r); }
-    static EMU_INLINE double f(double a, double b) { return canonical64(a / b); }
+    static EMU_INLINE double settled(double r, double a, double b, double) { return with_payload(r, a, b); }
+    static EMU_INLINE double f(double a, double b) { return settled(a / b, a, b, 0); }
 };
 struct Fma64 {
     static constexpr int N = 3;
     static double directed(double a, double b, double c, num::Round r) { return num::fma_f64(a, b, c, r); }
-    static EMU_INLINE double f(double a, double b, double c) { return canonical64(__builtin_fma(a, b, c)); }
+    static EMU_INLINE double settled(double r, double a, double b, double c) { return with_payload(r, b, c, a); }
+    static EMU_INLINE double f(double a, double b, double c) { return settled(__builtin_fma(a, b, c), a, b, c); }
 };
 struct Rcp64 {
     static constexpr int N = 1;
     static double directed(double a, double, double, num::Round r) { return num::divide_f64(1, a, r); }
-    static EMU_INLINE double f(double a) { return canonical64(1.0 / a); }
+    static EMU_INLINE double settled(double r, double a, double, double) { return with_payload(r, a, a); }
+    static EMU_INLINE double f(double a) { return settled(1.0 / a, a, 0, 0); }
 };
 struct Sqrt64 {
     static constexpr int N = 1;
     static double directed(double a, double, double, num::Round r) { return num::root_f64(a, r); }
-    static EMU_INLINE double f(double a) { return canonical64(__builtin_sqrt(a)); }
+    static EMU_INLINE double settled(double r, double a, double, double) { return with_payload(r, a, a); }
+    static EMU_INLINE double f(double a) { return settled(__builtin_sqrt(a), a, 0, 0); }
 };
 
 // --- f16 and bf16: add, sub, mul are right through f32 (24 >= 2p + 2 bits); fma rounds once, through odd rounding ---
@@ -281,12 +288,18 @@ template <class T, int OP> Flow sign_bits(Warp& w, const Inst& in) { // 0 neg, 1
     T mask = T(in.imm);
     return map_lanes<T>(w, in.r[0], [&](int l) { return OP == 0 ? T(get<T>(a, l) ^ mask) : T(get<T>(a, l) & ~mask); });
 }
-// f32 goes through the adder: a NaN comes out as the canonical one (witnessed on sm_90).
+// f32 and f64 go through the adder: a NaN comes out as the canonical one, and of f64 as it was, quiet.
 template <int OP, bool FTZ> Flow sign_f32(Warp& w, const Inst& in) {
     const float* a = w.reg<float>(in.r[1]);
     return map_lanes<float>(w, in.r[0], [&](int l) {
         const float x = FTZ ? flush(a[l]) : a[l];
         return canonical(OP == 0 ? -x : __builtin_fabsf(x));
+    });
+}
+template <int OP> Flow sign_f64(Warp& w, const Inst& in) {
+    const double* a = w.reg<double>(in.r[1]);
+    return map_lanes<double>(w, in.r[0], [&](int l) {
+        return a[l] != a[l] ? payload(a[l]) : OP == 0 ? -a[l] : __builtin_fabs(a[l]);
     });
 }
 template <int OP> Handler pick_sign(const Form& form, Inst& in) {
@@ -296,7 +309,7 @@ template <int OP> Handler pick_sign(const Form& form, Inst& in) {
     case Type::bf16x2: in.imm = 0x80008000; return &sign_bits<uint32_t, OP>;
     case Type::f16:
     case Type::bf16: in.imm = 0x8000; return &sign_bits<uint16_t, OP>;
-    case Type::f64: in.imm = INT64_MIN; return &sign_bits<uint64_t, OP>;
+    case Type::f64: return &sign_f64<OP>;
     default: return nullptr;
     }
 }

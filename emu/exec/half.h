@@ -54,6 +54,15 @@ EMU_INLINE float flush(float f) { // subnormals to zero of the same sign
     uint32_t u = bits_as<uint32_t>(f);
     return bits_as<float>(u & 0x7f800000u ? u : u & 0x80000000u);
 }
+// f64 keeps the payload of an operand that is NaN, made quiet, and its sign: of the first of these that is one. An
+// invalid operation makes the default. Which operand comes first is what an H200 does.
+EMU_INLINE double payload(double d) { return bits_as<double>(bits_as<uint64_t>(d) | 1ull << 51); }
+EMU_INLINE double with_payload(double r, double first, double second, double third) {
+    if (r == r) return r;
+    const double nan = first != first ? first : second != second ? second : third;
+    return nan != nan ? payload(nan) : bits_as<double>(0xfff8000000000000ull);
+}
+EMU_INLINE double with_payload(double r, double first, double second) { return with_payload(r, first, second, second); }
 EMU_INLINE float canonical(float f) { return f == f ? f : bits_as<float>(0x7fffffffu); }
 EMU_INLINE float clamp01(float f) { return f > 0 ? (f < 1 ? f : 1.0f) : 0.0f; } // NaN becomes 0
 

@@ -74,7 +74,9 @@ template <bool MAX> Flow f32_general(Warp& w, const Inst& in) { // three inputs,
 template <bool MAX> Flow f64(Warp& w, const Inst& in) {
     const double* a = w.reg<double>(in.r[1]);
     const double* b = w.reg<double>(in.r[2]);
-    return map_lanes<double>(w, in.r[0], [&](int l) { return choose<MAX, false>(a[l], b[l], 0x7fffffffffffffffull); });
+    return map_lanes<double>(w, in.r[0], [&](int l) {
+        return with_payload(choose<MAX, false>(a[l], b[l], 0x7fffffffffffffffull), b[l], a[l]);
+    });
 }
 template <bool MAX, bool BF> Flow half(Warp& w, const Inst& in) {
     const uint32_t* a = w.reg<uint32_t>(in.r[1]);

@@ -167,6 +167,7 @@ private:
     std::vector<VirtualReg> regs_;
     std::map<std::pair<uint64_t, unsigned>, uint16_t> constants_;
     std::map<Special, uint16_t> specials_;
+    bool takes_special_ = false; // the instruction at hand
     std::vector<Scope> scopes_;
     int scope_ = 0;
     std::vector<uint32_t> labels_;              // the instruction that each stands before

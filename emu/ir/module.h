@@ -304,6 +304,7 @@ enum Bits : uint32_t {
     combines = 1 << 22,      // a comparison, unless its predicate decides; with bitwise
     stores = 1 << 23,        // to shared memory also what is undefined: then the bytes are
     cluster_scope = 1 << 24, // as gpu_scope
+    special = 1 << 25,       // a source may be a special register
 };
 constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
 } // namespace trait

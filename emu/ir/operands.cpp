@@ -110,6 +110,7 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
         for (const SpecialName& s : SPECIALS) {
             if (s.name != from.id) continue;
             if (spec.dst) return refuse(text::quoted(name) + " cannot be written");
+            if (!takes_special_) return refuse(text::quoted(name) + " is read by mov, or cvt between integers");
             const Type type = s.type;
             if (!fits(type, need, false)) return refuse(text::quoted(name) + " is a " + std::string(name_of(type)));
             auto [it, fresh] = specials_.emplace(s.which, uint16_t(0));
@@ -321,6 +322,7 @@ bool Builder::operand(const text::Operand& from, const OperandSpec& spec, const 
 }
 
 bool Builder::operands(const text::Instruction& in, const OpRow& row, Form& form) {
+    takes_special_ = row.is(trait::special);
     const auto specs = operand_specs(row);
     size_t least = 0, most = specs.size();
     const bool hint = form.has("L2::cache_hint");

@@ -244,6 +244,7 @@ struct Session {
 };
 
 bool card_fits(const Driver& d, const std::string& needs) {
+    if (needs.empty()) return true;
     const int number = std::atoi(needs.c_str() + (needs.rfind("sm_", 0) == 0 ? 3 : 0));
     if (!std::isdigit((unsigned char)needs.back())) return d.major == number / 10; // sm_90a, sm_120f
     return d.major * 10 + d.minor >= number;

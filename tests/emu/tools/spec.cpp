@@ -123,6 +123,8 @@ Spec read_spec(const std::string& path) {
     }
     for (Fault& f : spec.faults)
         if (f.lines.empty()) f.lines = marked;
+    if (const size_t at = spec.text.find("\n.target "); spec.needs.empty() && at != std::string::npos)
+        spec.needs = trim(spec.text.substr(at + 9, spec.text.find_first_of(",\n", at + 9) - at - 9));
     if (spec.kernel.empty()) {
         const size_t at = spec.text.find(".entry ");
         if (at == std::string::npos && spec.faults.empty()) throw path + ": no .entry";

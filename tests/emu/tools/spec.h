@@ -30,7 +30,7 @@ struct Fault {
     std::vector<int> lines; // any of them; empty: any line
 };
 struct Spec {
-    std::string path, text, kernel, options, needs = "sm_80";
+    std::string path, text, kernel, options, needs;
     unsigned grid[3] = {1, 1, 1}, block[3] = {32, 1, 1}, cluster[3] = {0, 1, 1}, smem = 0,
              launches = 1;       // cluster 0: none
     std::vector<Buffer> buffers; // in the order of the kernel's parameters
