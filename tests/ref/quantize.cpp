@@ -104,4 +104,11 @@ void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, s
     }
 }
 
+int64_t place_in_tiles(int64_t row, int64_t column, int64_t columns) {
+    const int64_t tile = row / 128 * ((columns + 3) / 4) + column / 4;
+    return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + column % 4;
+}
+
+int64_t size_of_tiles(int64_t rows, int64_t columns) { return (rows + 127) / 128 * ((columns + 3) / 4) * 512; }
+
 } // namespace ref

@@ -33,4 +33,9 @@ uint8_t nv_scale_of(double amax, double whole);
 double of_ue4m3(uint8_t bits);
 void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y);
 
+// SPARK_SCALE_TILED_128X4: how many scales stand before that of block `column` of row `row`, with `columns` in a row;
+// and how many places there are for `rows` rows.
+int64_t place_in_tiles(int64_t row, int64_t column, int64_t columns);
+int64_t size_of_tiles(int64_t rows, int64_t columns);
+
 } // namespace ref

@@ -112,9 +112,10 @@ spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uin
     if (bad < std::size(views)) {
         const uint32_t field = bad == 0 ? x : bad == 1 ? y : quantised;
         return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
-                                 "the leading dimensions of %s%s do not fold to two row dimensions%s; strides of a "
-                                 "packed tensor, or of one slice of it, wanted",
+                                 "the leading dimensions of %s%s do not fold to %s%s; strides of a packed tensor, or "
+                                 "of one slice of it, wanted",
                                  bound.spec->fields[field].name, bad == 2 ? ".quant.scale" : "",
+                                 tiled ? "one before those of tiles" : "two row dimensions",
                                  bad == 0 ? "" : " together with those of x");
     }
     const Rows rows = fold_rows(views, leading);

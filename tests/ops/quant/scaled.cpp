@@ -54,7 +54,7 @@ View view_of(const Scales& s, Forms form) {
     }
     const int64_t blocks = up(s.n, block_of(form, s.n));
     if (in_tiles(s, form)) {
-        const int64_t area = up(s.rows0, 128) * up(blocks, 4) * 512;
+        const int64_t area = ref::size_of_tiles(s.rows0, blocks);
         return {ref::Type::u8, {s.rows1, area}, {area + s.pad, 1}};
     }
     if (!s.columns) {
@@ -76,9 +76,8 @@ int64_t scale_number(const Scales& s, Forms form, int64_t index) {
     if (!in_tiles(s, form)) {
         return index / s.n * blocks + k;
     }
-    const int64_t m = index / s.n % s.rows0, area = up(s.rows0, 128) * up(blocks, 4) * 512;
-    return index / s.n / s.rows0 * area + (m / 128 * up(blocks, 4) + k / 4) * 512 + m % 32 * 16 + m % 128 / 32 * 4 +
-           k % 4;
+    return index / s.n / s.rows0 * ref::size_of_tiles(s.rows0, blocks) +
+           ref::place_in_tiles(index / s.n % s.rows0, k, blocks);
 }
 
 int64_t code_bytes(Forms form, int64_t n) { return form == NVFP4 ? up(n, 2) : n; }

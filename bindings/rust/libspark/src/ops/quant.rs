@@ -34,7 +34,7 @@ operator! {
     /// round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
     /// infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the highest bit of a scale is
     /// not looked at; rows of E2M1 begin on whole bytes, so that their strides are even; the last block of a row may be
-    /// shorter. Scales in TILED_128X4 have their tiles along the last two dimensions.
+    /// shorter. Scales in TILED_128X4 have their tiles along the last two dimensions; those before them collapse to one.
     /// A record holds 32 elements of a row, so that N is a multiple of 32 and R = N / 32 * 34 or N / 32 * 20 bytes.
     /// x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
     /// Records may begin at any byte; the row strides of x, of its scales and of y are free as long as the leading
@@ -120,8 +120,8 @@ operator! {
     /// block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale 448 if
     /// global_scale is finite; a block of zeros has the scale 0; rows begin on whole bytes, so that the strides of y are
     /// even, and where N is odd, the other half of a row's last byte is 0. A last block may be shorter.
-    /// TILED_128X4: tiles along the last two dimensions. What fills up the last tiles, in rows and in columns, is written as
-    /// bytes of 0.
+    /// TILED_128X4: tiles along the last two dimensions; those before them collapse to one. What fills up the last tiles, in
+    /// rows and in columns, is written as bytes of 0.
     /// All kernels give the same bits, and each number's follow from its block and the scale of all alone:
     /// SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
     /// The row strides of x, y and the scales are free as long as the leading dimensions collapse to at most two with one
