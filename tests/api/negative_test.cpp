@@ -325,6 +325,9 @@ void quantize(const spark_op_desc& d) {
     wrong("y", {SPARK_ERR_UNSUPPORTED_LAYOUT}, [=](auto& a) {
         mxfp8(a), a.y.quant.scale_layout = SPARK_SCALE_TILED_128X4, a.y.quant.tile[0] = 1, a.y.quant.tile[1] = 0;
     });
+    wrong("y", {SPARK_ERR_INVALID_STRIDE}, [=](auto& a) { // matrices of one tile each, on top of each other
+        mxfp8(a), a.y.quant.scale_layout = SPARK_SCALE_TILED_128X4, a.y.quant.scale_stride[0] = 511;
+    });
 }
 
 // Rows of records: their format must be named and known, their bytes must be those of whole records of y's elements.

@@ -62,6 +62,17 @@ class Operators(OnDevice):
             wanted = [numbers[0].tolist(), [-6, 0.5, 0, 6] * 8]
             np.testing.assert_allclose(back.numpy(), wanted, rtol=2**-20)
 
+    def test_the_scale_of_all_in_a_graph(self):
+        x, y = self.zeros((2, 32), "f32"), DeviceArray.empty((2, 32), "e4m3", stream=self.stream)
+        scale = self.zeros((1,), "f32")
+        call = ops.quantize.prepare(x, y=Quantized(y, scale, form="e4m3_tensor"), own_amax=True)
+        with self.stream.capture() as graph:
+            call()
+        for most in (448, 56):
+            x.copy_from(self.array(np.linspace(-most, 1, 64, dtype="f4").reshape(2, 32)))
+            graph.launch()
+            self.assertEqual(scale.numpy(self.stream).tolist(), [most / 448])
+
 
 class Structure(unittest.TestCase):
     def test_one_scale(self):
