@@ -113,8 +113,11 @@ static void add_tables_and_samples(Rows& rows) {
     cast(rows, 4096, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, true);
     for (spark_record format : {SPARK_RECORD_Q8_0, SPARK_RECORD_Q4_1})
         for (spark_dtype dtype : {SPARK_DTYPE_BF16, SPARK_DTYPE_F32}) dequantize(rows, 14336, 4096, format, dtype);
-    for (spark_quant_scheme scheme : {SPARK_QUANT_PER_TENSOR, SPARK_QUANT_PER_ROW, SPARK_QUANT_BLOCK})
-        quantize(rows, 14336, 4096, SPARK_DTYPE_BF16, scheme);
+    for (const char* form : {"E4M3_TENSOR", "E4M3_ROW", "E4M3_1X128", "MXFP8", "MXFP8 tiled", "NVFP4", "NVFP4 tiled"}) {
+        quantize(rows, 14336, 4096, SPARK_DTYPE_BF16, form);
+        dequantize_scaled(rows, 14336, 4096, SPARK_DTYPE_BF16, form);
+    }
+    for (const char* form : {"E4M3_TENSOR", "NVFP4"}) quantize(rows, 14336, 4096, SPARK_DTYPE_BF16, form, true);
     amax(rows, 14336, 4096, SPARK_DTYPE_BF16);
     amax(rows, 1, 14336 * 4096, SPARK_DTYPE_BF16);
     for (int64_t vocabulary : {49152, 128256, 262144}) {

@@ -290,22 +290,79 @@ void amax(Rows& rows, int64_t count, int64_t n, spark_dtype dtype) {
                              });
 }
 
-// To E4M3 with a scale for all, for a row, or for 128 neighbours.
-void quantize(Rows& rows, int64_t count, int64_t n, spark_dtype dtype, spark_quant_scheme scheme) {
-    const int64_t scales = scheme == SPARK_QUANT_BLOCK ? (n + 127) / 128 : 1;
-    const char* form = scheme == SPARK_QUANT_BLOCK     ? " E4M3_1X128"
-                       : scheme == SPARK_QUANT_PER_ROW ? " E4M3_ROW"
-                                                       : " E4M3_TENSOR";
-    add_row<spark_quantize_args>(rows, SPARK_OP_QUANTIZE, row_shape(count, n, dtype) + form,
-                                 copies(uint64_t(count) * n * (size_of(dtype) + 1)), "copy", Unit::bytes,
-                                 [&](spark_quantize_args& q) {
-                                     q.x = rows.buffers.random(dtype, {count, n});
-                                     q.y = rows.buffers.random(SPARK_DTYPE_U8, {count, n});
-                                     q.y.dtype = SPARK_DTYPE_E4M3;
-                                     q.y.quant.scheme = scheme, q.y.quant.scale_dtype = SPARK_DTYPE_F32;
-                                     if (scheme == SPARK_QUANT_BLOCK) q.y.quant.block[0] = 1, q.y.quant.block[1] = 128;
-                                     q.y.quant.scale = rows.buffers.random(SPARK_DTYPE_F32, {count, scales}).data;
-                                 });
+// What a form of scales is called, and how a tensor says it.
+struct ScaledForm {
+    const char* name;
+    spark_dtype dtype;
+    spark_quant_scheme scheme;
+    spark_dtype scale;
+    int64_t block; // 0: as the scheme says
+    bool tiled;
+};
+constexpr ScaledForm SCALED_FORMS[] = {
+    {"E4M3_TENSOR", SPARK_DTYPE_E4M3, SPARK_QUANT_PER_TENSOR, SPARK_DTYPE_F32, 0, false},
+    {"E4M3_ROW", SPARK_DTYPE_E4M3, SPARK_QUANT_PER_ROW, SPARK_DTYPE_F32, 0, false},
+    {"E4M3_1X128", SPARK_DTYPE_E4M3, SPARK_QUANT_BLOCK, SPARK_DTYPE_F32, 128, false},
+    {"MXFP8", SPARK_DTYPE_E4M3, SPARK_QUANT_BLOCK, SPARK_DTYPE_UE8M0, 32, false},
+    {"MXFP8 tiled", SPARK_DTYPE_E4M3, SPARK_QUANT_BLOCK, SPARK_DTYPE_UE8M0, 32, true},
+    {"NVFP4", SPARK_DTYPE_E2M1, SPARK_QUANT_BLOCK, SPARK_DTYPE_UE4M3, 16, false},
+    {"NVFP4 tiled", SPARK_DTYPE_E2M1, SPARK_QUANT_BLOCK, SPARK_DTYPE_UE4M3, 16, true},
+};
+
+// Bytes of the codes and scales of count rows of n.
+uint64_t scaled_bytes(const ScaledForm& form, int64_t count, int64_t n) {
+    const uint64_t codes = uint64_t(count) * n / (form.dtype == SPARK_DTYPE_E2M1 ? 2 : 1);
+    return codes + (form.block != 0 ? uint64_t(count) * n / form.block * size_of(form.scale) : 0);
+}
+
+// Codes, scales, as many as whole tiles have, and the scale of all, if the form has one.
+spark_tensor scaled(Rows& rows, const ScaledForm& form, int64_t count, int64_t n) {
+    const bool halves = form.dtype == SPARK_DTYPE_E2M1;
+    spark_tensor t = rows.buffers.random(SPARK_DTYPE_U8, {count, halves ? (n + 1) / 2 : n});
+    t.dtype = form.dtype, t.shape[1] = n;
+    for (int64_t& stride : t.stride) stride = 0;
+    t.quant.scheme = form.scheme, t.quant.scale_dtype = form.scale;
+    if (form.block != 0) t.quant.block[0] = 1, t.quant.block[1] = static_cast<uint16_t>(form.block);
+    if (form.tiled) t.quant.scale_layout = SPARK_SCALE_TILED_128X4;
+    const int64_t scales = form.block != 0 ? (n + form.block - 1) / form.block : 1;
+    t.quant.scale = rows.buffers
+                        .random(form.scale == SPARK_DTYPE_F32 ? SPARK_DTYPE_F32 : SPARK_DTYPE_U8,
+                                {(count + 127) / 128 * 128, (scales + 3) / 4 * 4})
+                        .data;
+    if (halves) t.quant.global_scale = rows.buffers.random(SPARK_DTYPE_F32, {1}).data;
+    return t;
+}
+
+const ScaledForm* find_scaled_form(const std::string& name) {
+    for (const ScaledForm& form : SCALED_FORMS) {
+        if (name == form.name) return &form;
+    }
+    throw std::runtime_error("no form " + name);
+}
+
+// own_amax: the scale of all is made of x's, which is read twice.
+void quantize(Rows& rows, int64_t count, int64_t n, spark_dtype dtype, const std::string& name, bool own_amax) {
+    const ScaledForm& form = *find_scaled_form(name);
+    const uint64_t read = uint64_t(count) * n * size_of(dtype) * (own_amax ? 2 : 1);
+    add_row<spark_quantize_args>(
+        rows, SPARK_OP_QUANTIZE, row_shape(count, n, dtype) + " " + name + (own_amax ? " own-amax" : ""),
+        copies(read + scaled_bytes(form, count, n)), "copy", Unit::bytes, [&](spark_quantize_args& q) {
+            q.x = rows.buffers.random(dtype, {count, n});
+            q.y = scaled(rows, form, count, n);
+            if (own_amax) q.hdr.flags |= SPARK_QUANTIZE_OWN_AMAX;
+        });
+}
+
+void dequantize_scaled(Rows& rows, int64_t count, int64_t n, spark_dtype dtype, const std::string& name) {
+    const ScaledForm& form = *find_scaled_form(name);
+    add_row<spark_dequantize_args>(rows, SPARK_OP_DEQUANTIZE,
+                                   "rows=" + std::to_string(count) + " n=" + std::to_string(n) + " " + name + " to " +
+                                       spark_dtype_name(dtype),
+                                   copies(uint64_t(count) * n * size_of(dtype) + scaled_bytes(form, count, n)), "copy",
+                                   Unit::bytes, [&](spark_dequantize_args& d) {
+                                       d.x = scaled(rows, form, count, n);
+                                       d.y = rows.buffers.random(dtype, {count, n});
+                                   });
 }
 
 // Records of random bits: NaN scales among them cost what others cost.

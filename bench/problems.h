@@ -29,7 +29,8 @@ void rope(Rows& rows, int64_t tokens, int64_t heads, int64_t d, spark_dtype dtyp
 void pointwise(Rows& rows, int64_t count, int64_t n, spark_activation_kind kind, int inputs, bool packed = false);
 void embedding(Rows& rows, int64_t tokens, int64_t vocabulary, int64_t width);
 void cast(Rows& rows, int64_t count, int64_t n, spark_dtype from, spark_dtype to, bool transpose);
-void quantize(Rows& rows, int64_t count, int64_t n, spark_dtype dtype, spark_quant_scheme scheme);
+void quantize(Rows& rows, int64_t count, int64_t n, spark_dtype dtype, const std::string& form, bool own_amax = false);
+void dequantize_scaled(Rows& rows, int64_t count, int64_t n, spark_dtype dtype, const std::string& form);
 void amax(Rows& rows, int64_t count, int64_t n, spark_dtype dtype);
 void dequantize(Rows& rows, int64_t count, int64_t n, spark_record format, spark_dtype dtype);
 // Greedy where k and p are 0.

@@ -148,6 +148,23 @@ spark_dtype next_dtype(Words& words) {
     words.refuse(name + " is not BF16, F16 or F32");
 }
 
+// "NVFP4 tiled"; "" if there is no such word.
+std::string scaled_form(Words& words) {
+    for (const char* form : {"E4M3_TENSOR", "E4M3_ROW", "E4M3_1X128", "MXFP8", "NVFP4"})
+        if (words.take(form)) return std::string(form) + (words.take("tiled") ? " tiled" : "");
+    return "";
+}
+
+void add_quantize(Rows& rows, Words& words) {
+    const int64_t count = words.number("rows"), n = words.number("n");
+    const std::string form = scaled_form(words);
+    if (form.empty()) words.refuse("a form of scales, such as NVFP4, is missing");
+    const spark_dtype dtype = words.dtype();
+    const bool own_amax = words.take("own-amax");
+    words.end();
+    quantize(rows, count, n, dtype, form, own_amax);
+}
+
 void add_conversion(Rows& rows, Words& words, const std::string& op) {
     const int64_t count = words.number("rows"), n = words.number("n");
     const bool transpose = op == "cast" && words.take("transposed");
@@ -156,6 +173,11 @@ void add_conversion(Rows& rows, Words& words, const std::string& op) {
         const spark_dtype from = next_dtype(words), to = next_dtype(words);
         words.end();
         return cast(rows, count, n, from, to, transpose);
+    }
+    if (const std::string form = scaled_form(words); !form.empty()) {
+        const spark_dtype dtype = words.dtype();
+        words.end();
+        return dequantize_scaled(rows, count, n, dtype, form);
     }
     const std::string format = words.one_of({"Q8_0", "Q4_1"});
     const spark_dtype dtype = words.dtype();
@@ -189,6 +211,7 @@ void add_shape(Rows& rows, const std::string& text) {
     else if (op == "embedding") add_embedding(rows, words);
     else if (op == "rope") add_rope(rows, words);
     else if (is({"cast", "dequantize"})) add_conversion(rows, words, op);
+    else if (op == "quantize") add_quantize(rows, words);
     else if (op == "sample") add_sample(rows, words);
     else words.refuse("there are no rows of " + op);
 }

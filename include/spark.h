@@ -636,7 +636,7 @@ typedef enum spark_activation_kind {
 
 /* How quantize makes a scale of a block's amax. What a format has no kernel for yet is refused by name. */
 typedef enum spark_scale_rule {
-    SPARK_SCALE_RULE_USUAL = 0,         /* amax / 448 for E4M3 with F32 scales, FLOOR for MXFP8 */
+    SPARK_SCALE_RULE_USUAL = 0,         /* amax / 448 for E4M3 with F32 scales, FLOOR for MXFP8, amax / 6 for NVFP4 */
     SPARK_SCALE_RULE_FLOOR = 1,         /* 2^(floor(log2(amax)) - 8), as OCP's MX formats say it */
     SPARK_SCALE_RULE_RCEIL = 2,         /* the power of two that is no less than amax / 448 */
     SPARK_SCALE_RULE_EVEN = 3,          /* 2^(floor(log2(amax rounded to the element's bits)) - 8) */
@@ -1278,13 +1278,16 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
 /* The numbers of a quantised tensor, or of records as GGUF files hold them, in a floating-point type.
  *
  * E4M3 with scales  scale (F32, UE8M0), q (E4M3)   y[i] = round(scale * q[i])
+ * NVFP4             scale (UE4M3), q (E2M1)        y[i] = round(global_scale * scale * q[i])
  * Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
  * Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
  *                   q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
  *
- * x is E4M3 with x.quant one of the forms below and N = R, or U8 and records. Either way:
+ * x is E4M3 or E2M1 with x.quant one of the forms below and N = R, or U8 and records. Either way:
  * round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
- * infinity. What has a NaN scale is NaN.
+ * infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the highest bit of a scale is
+ * not looked at; rows of E2M1 begin on whole bytes, so that their strides are even; the last block of a row may be
+ * shorter. Scales in TILED_128X4 have their tiles along the last two dimensions; those before them collapse to one.
  * A record holds 32 elements of a row, so that N is a multiple of 32 and R = N / 32 * 34 or N / 32 * 20 bytes.
  * x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
  * Records may begin at any byte; the row strides of x, of its scales and of y are free as long as the leading
@@ -1295,8 +1298,8 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  */
 typedef struct spark_dequantize_args {
     spark_args hdr;
-    /* [..., R], U8 E4M3, quant Q8_0 Q4_1 E4M3_TENSOR E4M3_ROW E4M3_1X128 MXFP8. Rows of records, in bytes, or of E4M3
-       with scales. */
+    /* [..., R], U8 E4M3 E2M1, quant Q8_0 Q4_1 E4M3_TENSOR E4M3_ROW E4M3_1X128 MXFP8 NVFP4. Rows of records, in bytes,
+       or of E4M3 or E2M1 with scales. */
     spark_tensor x;
     /* output, [..., N], F32 F16 BF16. The numbers. */
     spark_tensor y;
@@ -1329,22 +1332,37 @@ typedef struct spark_amax_args {
 SPARK_API spark_status spark_amax(spark_context *ctx, const spark_amax_args *args, const spark_exec *exec,
                                   spark_error *err);
 
+/* Flags of quantize, beside spark_flag. */
+typedef enum spark_quantize_flag {
+    SPARK_QUANTIZE_OWN_AMAX = 256, /* the scale of all is made of the amax of x */
+    SPARK_QUANTIZE_FLAG_FORCE32 = 0x7fffffff
+} spark_quantize_flag;
+
 /* A tensor in a quantised format, and the scales that belong to it.
  *
  * scale = max(max |x[i]|, amax_floor) / 448      over the i that share the scale
  *       = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on
+ *       = |sat(max |x[i]| / (6 * global_scale))| NVFP4, global_scale = amax of all / 2688, given, or 1
  * y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
+ *       = sat(x[i] / (scale * global_scale))     NVFP4, and likewise
  *
  * y.quant is one of the forms below, and tells where the scales are written: that is a second output, whose scales may
- * stand in any place of their own. With E4M3_TENSOR the scale follows from amax, which the operator amax gives, and is
- * written; without amax the scale is given, and read.
- * Each step is one operation of FP32, to nearest even: a quotient is rounded to F32, then to E4M3, to nearest even.
- * sat() takes what is beyond 448, and infinity, to 448. NaN is 0x7F; the scale of a block with a NaN is NaN, and so is
- * all that it belongs to. The scale of a block with an infinity is infinity: finite numbers become 0 and the infinite
- * ones NaN. A block of zeros has the scale amax_floor / 448, and zeros. amax_floor is 0 or more; DeepSeek's act_quant
- * takes 1e-4. MXFP8: amax_floor is 0; infinity counts as 2^128, so that it becomes 448; a block with a NaN has the
- * scale 0xFF; a block of zeros has the scale 2^-127.
- * All kernels give the same bits, and each number's follow from its block alone:
+ * stand in any place of their own. The scale of all, E4M3_TENSOR's and NVFP4's global_scale, is made of an amax and
+ * written: of the field amax, which the operator amax gives, or with OWN_AMAX of that of x, in this call, which then
+ * has more launches and a workspace. With neither it is given, and read; an absent global_scale is 1.
+ * Each step is one operation of FP32, to nearest even: a quotient is rounded to F32, then to the format, to nearest
+ * even; so are the products 6 * global_scale, in whose place infinity stands if it is 0, and scale * global_scale.
+ * sat() takes what is beyond the format's largest number (448 of E4M3 and UE4M3, 6 of E2M1), and infinity, to that. NaN
+ * is 0x7F, and 6 in E2M1, which has none; the scale of a block with a NaN is NaN, and so is all that it belongs to.
+ * E4M3: the scale of a block with an infinity is infinity: finite numbers become 0 and the infinite ones NaN. A block
+ * of zeros has the scale amax_floor / 448, and zeros. amax_floor is 0 or more; DeepSeek's act_quant takes 1e-4.
+ * MXFP8: amax_floor is 0; infinity counts as 2^128, so that it becomes 448; a block with a NaN has the scale 0xFF; a
+ * block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale 448 if
+ * global_scale is finite; a block of zeros has the scale 0; rows begin on whole bytes, so that the strides of y are
+ * even, and where N is odd, the other half of a row's last byte is 0. A last block may be shorter.
+ * TILED_128X4: tiles along the last two dimensions; those before them collapse to one. What fills up the last tiles, in
+ * rows and in columns, is written as bytes of 0.
+ * All kernels give the same bits, and each number's follow from its block and the scale of all alone:
  * SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
  * The row strides of x, y and the scales are free as long as the leading dimensions collapse to at most two with one
  * stride each. A problem with a zero dimension succeeds and launches nothing.
@@ -1353,10 +1371,11 @@ typedef struct spark_quantize_args {
     spark_args hdr;
     /* [..., N], F32 F16 BF16. The numbers. */
     spark_tensor x;
-    /* output, [..., N], E4M3, quant E4M3_TENSOR E4M3_ROW E4M3_1X128 MXFP8. The same, quantised; its scales are an
-       output too. */
+    /* output, [..., N], E4M3 E2M1, quant E4M3_TENSOR E4M3_ROW E4M3_1X128 MXFP8 NVFP4. The same, quantised; its scales
+       are an output too. */
     spark_tensor y;
-    /* optional, [1], F32. E4M3_TENSOR: the amax that the scale follows from; absent: the scale is read. */
+    /* optional, [1], F32. The amax that the scale of all is made of; absent: that scale is read, or made with
+       OWN_AMAX. */
     spark_tensor amax;
     /* The least amax that a scale is made of. */
     float amax_floor;

@@ -9,7 +9,7 @@
 //   ROW_THEN(gemm_bf16_tn__8x32x512, gemm_merge__8x256, "few rows")
 //            kernel                  then               because
 //
-// The second is launched after the first where the plan says so.
+// The second is launched too where the plan says so; ROW_THEN_TWO names two of them.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ struct Row;
 struct CheckedOp; // an operator's checked problem (ops/operator.h); only passed on here
 struct Plan;      // what a call enqueues (runtime/launch.h); likewise
 
-// Adds the launches of the work, the row's kernel first. Runs for queries too: what it sets but addresses must follow
-// from the declared shapes alone.
+// Adds the launches of the work, the row's kernel among them. Runs for queries too: what it sets but addresses must
+// follow from the declared shapes alone.
 using PlanFor = void(const CheckedOp& work, const Row& row, Plan& plan);
 
 constexpr uint32_t MAX_FACTS = 32;
@@ -56,7 +56,7 @@ struct Row {
     static constexpr uint32_t MAX_THEN = 2;
 
     const Kernel* kernel;
-    const Kernel* then[MAX_THEN]; // that the plan may launch after it, in this order; nullptr: no more
+    const Kernel* then[MAX_THEN]; // that the plan may launch too; nullptr: no more
     PlanFor* plan;
     uint64_t contract; // hash of the name left of "__"
     uint16_t count;    // rows of this contract from here on; those of a contract stand together
@@ -98,7 +98,7 @@ consteval void number_conditions(std::span<Row> rows) {
 
 } // namespace detail
 
-// then: the kernels that the plan may launch after it.
+// then: the kernels that the plan may launch too.
 template <class... Then>
 consteval Row make_row(const Kernel& kernel, const char* because, std::span<const char* const> facts, const Tile& tile,
                        PlanFor* plan, const Then&... then) {
@@ -131,6 +131,13 @@ consteval Row make_row(const Kernel& kernel, const char* because, std::span<cons
             plan(work, row, kernels::name, kernels::next, calls); \
         },                                                        \
         kernels::next),
+#define SPARK_ROW_THEN_TWO(facts, name, next, last, because)                     \
+    make_row(                                                                    \
+        kernels::name, because, facts, tile_of(kernels::name),                   \
+        [](const CheckedOp& work, const Row& row, Plan& calls) {                 \
+            plan(work, row, kernels::name, kernels::next, kernels::last, calls); \
+        },                                                                       \
+        kernels::next, kernels::last),
 
 // The rows of a table, found by their contract: each says how many of its own follow.
 template <size_t N> consteval std::array<Row, N> make_table(const Row (&rows)[N]) {

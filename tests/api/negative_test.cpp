@@ -282,11 +282,11 @@ void scales(const spark_op_desc& d, uint32_t f) {
 void quantize(const spark_op_desc& d) {
     if (d.op != SPARK_OP_QUANTIZE) return;
     const auto wrong = [&](const char* name, const Wanted& wanted,
-                           const std::function<void(spark_quantize_args&)>& damage) {
+                           const std::function<void(spark_quantize_args&)>& damage,
+                           const char* what = "a wrong value") {
         uint32_t f = 0;
         while (std::strcmp(api::field(d, f).name, name) != 0) ++f;
-        damaged(d, f, "a wrong value", wanted,
-                [=](auto& e) { damage(*reinterpret_cast<spark_quantize_args*>(e.head())); });
+        damaged(d, f, what, wanted, [=](auto& e) { damage(*reinterpret_cast<spark_quantize_args*>(e.head())); });
     };
     for (float least : {-1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
         wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { a.amax_floor = least; });
@@ -302,6 +302,31 @@ void quantize(const spark_op_desc& d) {
     wrong("amax", {SPARK_ERR_INVALID_VALUE}, [](auto& a) {
         a.y.quant.scheme = SPARK_QUANT_PER_ROW;
         a.y.quant.scale_bytes = 0;
+    });
+    wrong("y", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { mxfp8(a), a.hdr.flags |= SPARK_QUANTIZE_OWN_AMAX; });
+    wrong("amax", {SPARK_ERR_INVALID_VALUE}, [](auto& a) { a.hdr.flags |= SPARK_QUANTIZE_OWN_AMAX; });
+    const auto nvfp4 = [=](auto& a) {
+        mxfp8(a);
+        a.y.dtype = SPARK_DTYPE_E2M1, a.y.quant.scale_dtype = SPARK_DTYPE_UE4M3, a.y.quant.block[a.y.ndim - 1] = 16;
+        for (int64_t& stride : a.y.stride) stride = 0;
+    };
+    wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { nvfp4(a), a.amax_floor = 1e-4f; });
+    wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { nvfp4(a), a.rule = SPARK_SCALE_RULE_FOUR_OVER_SIX; });
+    wrong(
+        "y", {SPARK_ERR_INVALID_NULL}, [=](auto& a) { nvfp4(a), a.hdr.flags |= SPARK_QUANTIZE_OWN_AMAX; },
+        "data of the scale of all 0");
+    wrong("y", {SPARK_ERR_UNSUPPORTED_LAYOUT},
+          [=](auto& a) { nvfp4(a), a.y.quant.global_scale = a.y.quant.scale + 4096, a.y.quant.global_stride = 1; });
+    wrong("y", {SPARK_ERR_UNSUPPORTED_LAYOUT}, [=](auto& a) {
+        nvfp4(a), a.y.stride[a.y.ndim - 1] = 1;
+        int64_t odd = a.y.shape[a.y.ndim - 1] | 1;
+        for (uint32_t dim = a.y.ndim - 1; dim-- > 0; odd *= a.y.shape[dim]) a.y.stride[dim] = odd;
+    });
+    wrong("y", {SPARK_ERR_UNSUPPORTED_LAYOUT}, [=](auto& a) {
+        mxfp8(a), a.y.quant.scale_layout = SPARK_SCALE_TILED_128X4, a.y.quant.tile[0] = 1, a.y.quant.tile[1] = 0;
+    });
+    wrong("y", {SPARK_ERR_INVALID_STRIDE}, [=](auto& a) { // matrices of one tile each, on top of each other
+        mxfp8(a), a.y.quant.scale_layout = SPARK_SCALE_TILED_128X4, a.y.quant.scale_stride[0] = 511;
     });
 }
 

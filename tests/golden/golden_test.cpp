@@ -305,7 +305,47 @@ void check_amax(const File& file, Check& check) {
     }
 }
 
+// The scale of all, those of blocks and where they stand in tiles, codes, and the numbers that they stand for.
+void check_nvfp4(const File& file, Check& check) {
+    const auto x = values_of(file, "x");
+    const auto scales = file.tensor("scales").bytes, tiles = file.tensor("tiles").bytes, y = file.tensor("y").bytes;
+    const auto n = static_cast<size_t>(file.tensor("x").shape[1]);
+    const int64_t columns = file.tensor("scales").shape[1], rows = file.tensor("scales").shape[0];
+    const double whole = values_of(file, "whole")[0];
+    if (!Json::parse(file.metadata("args")).at("given").boolean) {
+        check.same(ref::nv_whole_of(ref::amax(x)), whole, "whole", 0);
+    }
+    std::vector<uint8_t> found(static_cast<size_t>(ref::size_of_tiles(rows, columns))), codes(x.size());
+    for (size_t first = 0, i = 0; first < x.size(); ++i) {
+        const size_t count = std::min<size_t>(16, n - first % n);
+        const std::span<const double> part = std::span(x).subspan(first, count);
+        const uint8_t scale = ref::nv_scale_of(ref::amax(part), whole);
+        check.same(scale, scales[i], "scales", i);
+        const auto block = static_cast<int64_t>(i);
+        found[static_cast<size_t>(ref::place_in_tiles(block / columns, block % columns, columns))] = scale;
+        ref::quantize_nv_block(std::span(x).subspan(first, count), scale, whole,
+                               std::span(codes).subspan(first, count));
+        for (size_t e = first; e < first + count; ++e) {
+            check.same(codes[e], y[e / 2] >> e % 2 * 4 & 15, "y", e);
+            const double back = ref::of_e2m1(codes[e]) * ref::of_ue4m3(scale) * whole;
+            for (const char* name : {"back_f32", "back_f16", "back_bf16"}) {
+                const double want = values_of(file, name)[e], got = ref::rounded(type_of(file.tensor(name)), back);
+                if (!(std::isnan(got) && std::isnan(want))) {
+                    check.same(got, want, name, e);
+                }
+            }
+        }
+        first += count;
+    }
+    for (size_t i = 0; i < found.size(); ++i) {
+        check.same(found[i], tiles[i], "tiles", i);
+    }
+}
+
 void check_quantize(const File& file, Check& check) {
+    if (file.has("whole")) {
+        return check_nvfp4(file, check);
+    }
     const Json args = Json::parse(file.metadata("args"));
     const auto block = static_cast<size_t>(args.at("block").number), n = static_cast<size_t>(file.tensor("x").shape[1]);
     const bool mx = file.tensor("scales").dtype == "U8";

@@ -7,10 +7,11 @@ of softmax, and of gemm over codes of E4M3.
     v/bin/python make_formats.py
 
 dequantize: NumPy in double precision, compared here with what the gguf package's own dequantize gives in FP32.
-cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. quantize: float32 of NumPy,
-then ml_dtypes. softmax: scipy.special in float64. gemm: ml_dtypes' float8_e4m3fn to float64, matmul, scales. Nothing of
-libspark is used. A file holds the records or elements `x` and the results: `y` (of softmax also in float64, `y64`) or,
-of cast, one for each type; those of gemm are as in make.py. Metadata as there.
+cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. quantize: float32 of
+NumPy, then ml_dtypes, whose NVFP4 files hold the scales in tiles and the numbers read back too. softmax:
+scipy.special in float64. gemm: ml_dtypes' float8_e4m3fn to float64, matmul, scales. Nothing of libspark is used. A
+file holds the records or elements `x` and the results: `y` (of softmax also in float64, `y64`) or, of cast, one for
+each type; those of gemm are as in make.py. Metadata as there.
 """
 import json
 import pathlib
@@ -209,6 +210,56 @@ def make_mxfp8():
               "scales": ("U8", [48, 1], scales.tobytes())}, {"block": 32, "given": False}, seed)
 
 
+# ---- NVFP4 -------------------------------------------------------------------------------------------------------
+def e2m1(values):
+    """float32 to nearest even; what is beyond 6 becomes 6, and so does NaN."""
+    bits = np.clip(values, -6, 6).astype(ml_dtypes.float4_e2m1fn).view(np.uint8)
+    return np.where(np.isnan(values), 7, bits)
+
+
+def tiles(scales):
+    """Scales in tiles of 128 rows by 4, by reshaping: 32 groups of 4 rows that are 32 apart."""
+    rows, columns = (-size % by for size, by in zip(scales.shape, (128, 4)))
+    padded = np.pad(scales, ((0, rows), (0, columns)))
+    squares = padded.reshape(padded.shape[0] // 128, 128, -1, 4).transpose(0, 2, 1, 3)
+    return squares.reshape(-1, 4, 32, 4).transpose(0, 2, 1, 3).reshape(-1)
+
+
+def divisor(values):
+    return np.where(values == 0, np.float32(np.inf), values)
+
+
+def make_nvfp4():
+    rows, n = 6, 100
+    for i, (dtype, given) in enumerate((dtype, given) for dtype in FORMATS for given in (False, True)):
+        seed = 5440 + i
+        g = np.random.default_rng(seed)
+        x = once(np.ldexp(g.normal(size=(rows, n)), g.integers(-9, 3, (rows, n))), dtype)
+        x[1], x[4, 50:] = 0, once(np.ldexp(x[4, 50:], -14), dtype)
+        x[5, 16:32] = once(x[5, 16:32] * 2.0**-13, dtype)  # a scale below the smallest
+        if given:
+            x[2, 40], x[3, 5] = np.nan, -np.inf
+        values = np.pad(x.astype(np.float32), ((0, 0), (0, -n % 16)))
+        with np.errstate(all="ignore"):
+            whole = np.float32(0.0078) if given else np.max(np.abs(values)) / np.float32(448 * 6)
+            blocks = values.reshape(rows, -1, 16)
+            scales = e4m3(np.max(np.abs(blocks), axis=2) / divisor(np.float32(6) * whole)).astype(np.uint8)
+            factors = scales.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+            codes = e2m1(blocks / divisor(factors * whole)[:, :, None]).astype(np.uint8)
+            numbers = codes.view(ml_dtypes.float4_e2m1fn).astype(np.float64) * factors.astype(np.float64)[:, :, None]
+            back = (numbers * np.float64(whole)).reshape(rows, -1)[:, :n]
+        codes = codes.reshape(rows, -1)[:, :n]
+        packed = (codes[:, ::2] | codes[:, 1::2] << 4).astype(np.uint8)
+        in_tiles = tiles(scales)
+        tensors = {"x": (dtype, [rows, n], encode(x, dtype)), "y": ("U8", list(packed.shape), packed.tobytes()),
+                   "scales": ("U8", list(scales.shape), scales.tobytes()),
+                   "tiles": ("U8", [in_tiles.size], in_tiles.tobytes()),
+                   "whole": ("F32", [1], np.array([whole], "<f4").tobytes())}
+        with np.errstate(all="ignore"):
+            tensors |= {f"back_{name.lower()}": (name, [rows, n], encode(once(back, name), name)) for name in FORMATS}
+        save("quantize", f"nvfp4_{'given_' if given else ''}{dtype.lower()}", tensors, {"given": given}, seed)
+
+
 # ---- softmax -----------------------------------------------------------------------------------------------------
 def make_softmax():
     why = "double against double: 300 terms, an exponential and a logarithm, relative to y or to 1"
@@ -259,5 +310,6 @@ if __name__ == "__main__":
     make_amax()
     make_quantize()
     make_mxfp8()
+    make_nvfp4()
     make_softmax()
     make_gemm()

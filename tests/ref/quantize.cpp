@@ -13,6 +13,13 @@ namespace {
 
 constexpr int LARGEST = 0x7e; // 448
 constexpr int NOT_A_NUMBER = 0x7f;
+constexpr int LARGEST_E2M1 = 7; // 6
+
+// What numbers are divided by, of F32.
+double divisor(double scale) {
+    const double rounded_scale = rounded(Type::f32, scale);
+    return rounded_scale == 0 ? std::numeric_limits<double>::infinity() : rounded_scale;
+}
 
 } // namespace
 
@@ -24,23 +31,39 @@ double of_e4m3(uint8_t bits) {
     return bits & 0x80 ? -value : value;
 }
 
-// The slow and obvious way: of all numbers the nearest one. Neighbours are an odd and an even pattern.
+double of_e2m1(uint8_t bits) {
+    const int magnitude = bits & 7, field = magnitude >> 1, fraction = magnitude & 1;
+    const double value = field == 0 ? fraction / 2.0 : std::ldexp(2 + fraction, field - 2);
+    return bits & 8 ? -value : value;
+}
+
+// The slow and obvious way: of all numbers from 0 to the largest one the nearest. Neighbours are an odd and an even
+// pattern.
+static int nearest(double magnitude, int largest, double (*of)(uint8_t)) {
+    if (magnitude >= of(static_cast<uint8_t>(largest))) {
+        return largest;
+    }
+    int best = 0;
+    while (of(static_cast<uint8_t>(best + 1)) <= magnitude) {
+        ++best;
+    }
+    const double below = magnitude - of(static_cast<uint8_t>(best));
+    const double above = of(static_cast<uint8_t>(best + 1)) - magnitude;
+    return best + (above < below || (above == below && best % 2 != 0));
+}
+
 uint8_t to_e4m3(double x) {
     if (std::isnan(x)) {
         return NOT_A_NUMBER;
     }
-    const double magnitude = std::fabs(x);
-    int best = LARGEST;
-    if (magnitude < of_e4m3(LARGEST)) {
-        best = 0;
-        while (of_e4m3(static_cast<uint8_t>(best + 1)) <= magnitude) {
-            ++best;
-        }
-        const double below = magnitude - of_e4m3(static_cast<uint8_t>(best));
-        const double above = of_e4m3(static_cast<uint8_t>(best + 1)) - magnitude;
-        best += above < below || (above == below && best % 2 != 0);
+    return static_cast<uint8_t>(nearest(std::fabs(x), LARGEST, of_e4m3) | (std::signbit(x) ? 0x80 : 0));
+}
+
+uint8_t to_e2m1(double x) {
+    if (std::isnan(x)) {
+        return LARGEST_E2M1;
     }
-    return static_cast<uint8_t>(best | (std::signbit(x) ? 0x80 : 0));
+    return static_cast<uint8_t>(nearest(std::fabs(x), LARGEST_E2M1, of_e2m1) | (std::signbit(x) ? 8 : 0));
 }
 
 double scale_of(double amax, double amax_floor) {
@@ -59,10 +82,33 @@ uint8_t mx_scale_of(double amax) {
 double of_ue8m0(uint8_t bits) { return bits == 0xff ? std::nan("") : std::ldexp(1.0, bits - 127); }
 
 void quantize_block(std::span<const double> x, double scale, std::span<uint8_t> y) {
-    const double by = scale == 0 ? std::numeric_limits<double>::infinity() : scale;
+    const double by = divisor(scale);
     for (size_t i = 0; i < x.size(); ++i) {
         y[i] = to_e4m3(rounded(Type::f32, x[i] / by));
     }
 }
+
+double nv_whole_of(double amax) { return rounded(Type::f32, amax / (of_e4m3(LARGEST) * of_e2m1(LARGEST_E2M1))); }
+
+uint8_t nv_scale_of(double amax, double whole) {
+    const double by = divisor(of_e2m1(LARGEST_E2M1) * whole);
+    return to_e4m3(std::fabs(rounded(Type::f32, amax / by)));
+}
+
+double of_ue4m3(uint8_t bits) { return of_e4m3(bits & 0x7f); }
+
+void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y) {
+    const double by = divisor(of_ue4m3(scale) * whole);
+    for (size_t i = 0; i < x.size(); ++i) {
+        y[i] = to_e2m1(rounded(Type::f32, x[i] / by));
+    }
+}
+
+int64_t place_in_tiles(int64_t row, int64_t column, int64_t columns) {
+    const int64_t tile = row / 128 * ((columns + 3) / 4) + column / 4;
+    return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + column % 4;
+}
+
+int64_t size_of_tiles(int64_t rows, int64_t columns) { return (rows + 127) / 128 * ((columns + 3) / 4) * 512; }
 
 } // namespace ref

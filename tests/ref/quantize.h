@@ -2,6 +2,8 @@
 // Oracle of quantize, and of its inverse: one block of numbers that share a scale, from the definition. Where the
 // definition names an operation of FP32, that operation is done in double precision and rounded once to F32.
 //   scale = max(amax, amax_floor) / 448;  q = sat(x / scale), x / infinity where the scale is 0;  y = scale * q
+// NVFP4, with a second scale for all, whole = amax of all / 2688:
+//   scale = |sat(amax / (6 * whole))|;  q = sat(x / (scale * whole));  y = whole * scale * q
 #pragma once
 
 #include <cstdint>
@@ -19,5 +21,21 @@ double scale_of(double amax, double amax_floor);
 uint8_t mx_scale_of(double amax);
 double of_ue8m0(uint8_t bits);
 void quantize_block(std::span<const double> x, double scale, std::span<uint8_t> y);
+
+// The same of E2M1, beyond 6, and infinity, 6; it has no NaN, which gives 6 too.
+uint8_t to_e2m1(double x);
+double of_e2m1(uint8_t bits);
+
+// NVFP4: the scale of all; that of a block, in UE4M3, 0x7f for NaN, and the number that such a byte is, whatever its
+// highest bit.
+double nv_whole_of(double amax);
+uint8_t nv_scale_of(double amax, double whole);
+double of_ue4m3(uint8_t bits);
+void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y);
+
+// SPARK_SCALE_TILED_128X4: how many scales stand before that of block `column` of row `row`, with `columns` in a row;
+// and how many places there are for `rows` rows.
+int64_t place_in_tiles(int64_t row, int64_t column, int64_t columns);
+int64_t size_of_tiles(int64_t rows, int64_t columns);
 
 } // namespace ref

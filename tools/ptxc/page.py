@@ -50,11 +50,12 @@ def table_rows(root, cc="cc"):
             if marker:
                 line = int(marker[1])
                 continue
-            for name, then in re.findall(r"\bROW(?:_THEN)?\(\s*([a-z0-9_]+)\s*,(?:\s*([a-z0-9_]+)\s*,)?", text):
+            for names in re.findall(r"\bROW(?:_THEN(?:_TWO)?)?\(((?:\s*[a-z0-9_]+\s*,)+)", text):
+                name, *then = names.replace(",", " ").split()
                 number += 1
                 result.setdefault(name, []).append((path.parent.name, number, path, line))
-                if then:
-                    result.setdefault(then, []).append((path.parent.name, "then", path, line))
+                for other in then:
+                    result.setdefault(other, []).append((path.parent.name, "then", path, line))
             line += 1
     return result if tables else None
 

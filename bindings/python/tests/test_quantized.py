@@ -49,6 +49,30 @@ class Operators(OnDevice):
         with self.assertRaisesRegex(NotImplementedError, "rule is RCEIL"):
             ops.quantize(x, y=Quantized(y, scales, form="e4m3_row"), rule="rceil")
 
+    def test_two_levels_of_scales(self):
+        numbers = np.array([[0, 0.5, 1, 1.5, 2, 3, 4, 6] * 4, [-6, 0.26, 0, 5.1] * 8], "f4")
+        x, y = self.array(numbers), DeviceArray.empty((2, 32), "e2m1", stream=self.stream)
+        whole, back = self.array(np.zeros(1, "f4")), DeviceArray.empty((2, 32), "f32", stream=self.stream)
+        for layout, count in (("linear", (2, 2)), ("tiled_128x4", 512)):
+            scales = DeviceArray.empty(count, "ue4m3", stream=self.stream)
+            value = Quantized(y, scales, layout=layout, global_scale=whole)
+            ops.quantize(x, y=value, own_amax=True)
+            self.assertEqual(whole.numpy().tolist(), [np.float32(6) / np.float32(2688)])
+            ops.dequantize(value, y=back)
+            wanted = [numbers[0].tolist(), [-6, 0.5, 0, 6] * 8]
+            np.testing.assert_allclose(back.numpy(), wanted, rtol=2**-20)
+
+    def test_the_scale_of_all_in_a_graph(self):
+        x, y = self.zeros((2, 32), "f32"), DeviceArray.empty((2, 32), "e4m3", stream=self.stream)
+        scale = self.zeros((1,), "f32")
+        call = ops.quantize.prepare(x, y=Quantized(y, scale, form="e4m3_tensor"), own_amax=True)
+        with self.stream.capture() as graph:
+            call()
+        for most in (448, 56):
+            x.copy_from(self.array(np.linspace(-most, 1, 64, dtype="f4").reshape(2, 32)))
+            graph.launch()
+            self.assertEqual(scale.numpy(self.stream).tolist(), [most / 448])
+
 
 class Structure(unittest.TestCase):
     def test_one_scale(self):
@@ -165,7 +189,7 @@ class OfTheLibrary(OnDevice):
         self.assertEqual([(form.name, form.record, form.dtypes) for form in forms],
                          [("Q8_0", 8, (Dtype.U8,)), ("Q4_1", 3, (Dtype.U8,)), ("E4M3_TENSOR", 0, (Dtype.E4M3,)),
                           ("E4M3_ROW", 0, (Dtype.E4M3,)), ("E4M3_1X128", 0, (Dtype.E4M3,)),
-                          ("MXFP8", 0, (Dtype.E4M3,))])
+                          ("MXFP8", 0, (Dtype.E4M3,)), ("NVFP4", 0, (Dtype.E2M1,))])
         form = sparkc.spark_op_form(ops.dequantize.number, 0, 0)
         self.assertEqual((form.block, form.record_bytes, form.record_elements), ((0,) * 6, 34, 32))
         self.assertIsNone(sparkc.spark_op_form(ops.dequantize.number, 0, len(forms)))

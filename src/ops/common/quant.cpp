@@ -2,6 +2,7 @@
 // Checks how a quantised tensor is scaled. One function per rule, as in validate.cpp.
 #include "ops/common/quant.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -167,13 +168,31 @@ private:
 
     // Scales that are written have a place each.
     spark_status apart() {
+        if (out_.layout == SPARK_SCALE_TILED_128X4) return tiles_apart();
         int64_t reach = 0;
         uint32_t d = overlapping_dim(out_.blocks, out_.stride, t_.ndim, reach);
-        if (d == t_.ndim || out_.layout == SPARK_SCALE_TILED_128X4) return SPARK_OK;
+        if (d == t_.ndim) return SPARK_OK;
         return report_.fail_field(SPARK_ERR_INVALID_STRIDE, field_,
                                   "%s.quant.scale_stride[%u] is %lld; more than %lld wanted, or scales of this output "
                                   "overlap",
                                   name_, d, static_cast<long long>(out_.stride[d]), static_cast<long long>(reach));
+    }
+
+    // The same of matrices in tiles: the places of whole ones, counted in their size.
+    spark_status tiles_apart() {
+        int64_t blocks[SPARK_MAX_NDIM], stride[SPARK_MAX_NDIM], reach = 0;
+        const int64_t area = std::max<int64_t>(tile_area(), 1);
+        for (uint32_t d = 0; d < t_.ndim; ++d) {
+            blocks[d] = d == out_.tile_rows || d == out_.tile_columns ? 1 : out_.blocks[d];
+            stride[d] = out_.stride[d] / area;
+        }
+        uint32_t d = overlapping_dim(blocks, stride, t_.ndim, reach);
+        if (d == t_.ndim) return SPARK_OK;
+        return report_.fail_field(SPARK_ERR_INVALID_STRIDE, field_,
+                                  "%s.quant.scale_stride[%u] is %lld; %lld or more wanted, or tiles of scales of this "
+                                  "output overlap",
+                                  name_, d, static_cast<long long>(out_.stride[d]),
+                                  static_cast<long long>((reach + 1) * area));
     }
 
     spark_status tile() {

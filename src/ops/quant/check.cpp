@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/divide.h"
 #include "ops/common/rows.h"
 #include "ops/quant/fields.h"
 #include "ops/quant/problem.h"
@@ -40,6 +41,9 @@ const Format& format_of(uint32_t record) {
 }
 
 bool is_mx(const QuantView& quant) { return quant.scale_dtype == SPARK_DTYPE_UE8M0; }
+bool is_nv(const QuantView& quant) { return quant.scale_dtype == SPARK_DTYPE_UE4M3; }
+
+constexpr int64_t TILE_ROWS = 128, TILE_COLUMNS = 4; // of SPARK_SCALE_TILED_128X4
 
 // Where the scale of a block stands, as a tensor of rows of scales. One scale for many rows has the stride 0.
 View scales_of(const View& v) {
@@ -49,28 +53,88 @@ View scales_of(const View& v) {
     return scales;
 }
 
+// In tiles, a matrix's rows stay what they are, whatever their strides: the dimensions before them fold to one.
+spark_status check_tiles(const ValidatedArgs& bound, uint32_t field, Report& report) {
+    const View& v = bound.view[field];
+    const QuantView& quant = v.quant;
+    if (quant.layout != SPARK_SCALE_TILED_128X4) return SPARK_OK;
+    if (quant.tile_rows + 2 == v.ndim && quant.tile_columns + 1 == v.ndim) return SPARK_OK;
+    return report.fail_field(
+        SPARK_ERR_UNSUPPORTED_LAYOUT, field, "%s.quant.tile is {%u, %u}; the last two dimensions wanted, {%u, %u}",
+        bound.spec->fields[field].name, quant.tile_rows, quant.tile_columns, v.ndim - 2, v.ndim - 1);
+}
+
+// Codes of half a byte: rows begin with a whole one.
+spark_status check_codes(const ValidatedArgs& bound, uint32_t field, Report& report) {
+    const View& v = bound.view[field];
+    for (uint32_t d = 0; d + 1 < v.ndim && v.elem_bits < 8; ++d) {
+        if (v.stride[d] % 2 == 0 || v.shape[d] < 2) continue;
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
+                                 "%s.stride[%u] is %lld; an even one wanted, so that rows begin on whole bytes",
+                                 bound.spec->fields[field].name, d, ll(v.stride[d]));
+    }
+    return SPARK_OK;
+}
+
+// One factor for all of them.
+spark_status check_global(const ValidatedArgs& bound, uint32_t field, Report& report) {
+    const View& v = bound.view[field];
+    if (v.quant.global_stride == 0 || v.shape[0] < 2) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
+                             "%s.quant.global_stride is %lld; 0 wanted: one global_scale for all",
+                             bound.spec->fields[field].name, ll(v.quant.global_stride));
+}
+
+int64_t wrapped(int64_t stride, uint64_t times) { return static_cast<int64_t>(static_cast<uint64_t>(stride) * times); }
+
+// From the row strides of the scales; strides that no row needs may wrap around.
+ScalePlaces places_of(const QuantView& quant, const RowTensor& rows, int64_t step, int64_t n_scaled) {
+    if (quant.layout != SPARK_SCALE_TILED_128X4) {
+        return {rows.data,        rows.outer, wrapped(rows.inner, 128), wrapped(rows.inner, 32), rows.inner,
+                wrapped(step, 4), step};
+    }
+    const int64_t tile = 128 * TILE_COLUMNS, tiles = n_scaled / (TILE_COLUMNS * quant.block[quant.tile_columns]);
+    return {rows.data, rows.outer, tile * tiles, TILE_COLUMNS, 4 * TILE_COLUMNS, tile, 1};
+}
+
 // Rows of x and y, and of the scales beside one of them.
 spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uint32_t quantised, Scaled& p,
                          Report& report) {
+    if (spark_status s = check_tiles(bound, quantised, report)) return s;
+    if (spark_status s = check_codes(bound, quantised, report)) return s;
+    if (spark_status s = check_global(bound, quantised, report)) return s;
+    const QuantView& quant = bound.view[quantised].quant;
+    const bool tiled = quant.layout == SPARK_SCALE_TILED_128X4;
     const View scales = scales_of(bound.view[quantised]);
     const View* views[] = {&bound.view[x], &bound.view[y], &scales};
-    const uint32_t leading = scales.ndim - 1, bad = first_unfoldable(views, leading, 2);
+    const uint32_t last = scales.ndim - 2, leading = tiled ? last : last + 1, most = tiled ? 1 : 2;
+    const uint32_t bad = first_unfoldable(views, leading, most);
     if (bad < std::size(views)) {
         const uint32_t field = bad == 0 ? x : bad == 1 ? y : quantised;
         return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
-                                 "the leading dimensions of %s%s do not fold to two row dimensions%s; strides of a "
-                                 "packed tensor, or of one slice of it, wanted",
+                                 "the leading dimensions of %s%s do not fold to %s%s; strides of a packed tensor, or "
+                                 "of one slice of it, wanted",
                                  bound.spec->fields[field].name, bad == 2 ? ".quant.scale" : "",
+                                 tiled ? "one before those of tiles" : "two row dimensions",
                                  bad == 0 ? "" : " together with those of x");
     }
     const Rows rows = fold_rows(views, leading);
-    p.rows0 = rows.dims > 0 ? rows.size[rows.dims - 1] : 1, p.rows1 = rows.dims > 1 ? rows.size[0] : 1;
-    RowTensor* tensors[] = {&p.x, &p.y, &p.scale};
+    const uint32_t outer = tiled ? 0 : 1;
+    p.rows1 = rows.dims > outer ? rows.size[0] : 1;
+    p.rows0 = tiled ? scales.shape[last] : rows.dims > 0 ? rows.size[rows.dims - 1] : 1;
+    RowTensor of_scales, *tensors[] = {&p.x, &p.y, &of_scales};
     for (size_t i = 0; i < std::size(views); ++i) {
-        *tensors[i] = {views[i]->data, rows.dims > 1 ? rows.stride[i][0] : 0,
-                       rows.dims > 0 ? rows.stride[i][rows.dims - 1] : 0};
+        *tensors[i] = {views[i]->data, rows.dims > outer ? rows.stride[i][0] : 0,
+                       tiled           ? views[i]->stride[last]
+                       : rows.dims > 0 ? rows.stride[i][rows.dims - 1]
+                                       : 0};
     }
-    p.n = scales.last(0), p.step = scales.last_stride(0);
+    p.n = scales.last(0);
+    const int64_t columns = TILE_COLUMNS * quant.block[scales.ndim - 1];
+    p.n_scaled = tiled ? ceil_div(p.n, columns) * columns : p.n;
+    p.rows_scaled = tiled ? ceil_div(p.rows0, TILE_ROWS) * TILE_ROWS : p.rows0;
+    p.scale = places_of(quant, of_scales, scales.last_stride(0), p.n_scaled);
+    p.per_byte = 8 / bound.view[quantised].elem_bits;
     return SPARK_OK;
 }
 
@@ -87,8 +151,7 @@ void put_facts(const ValidatedArgs& bound, uint32_t x, uint32_t y, const Scaled&
 
 spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace dequantize_field;
-    constexpr Contracts E4M3 = {"dequantize_e4m3_bf16", "dequantize_e4m3_f16", "dequantize_e4m3_f32"};
-    constexpr Contracts MXFP8 = {"dequantize_mxfp8_bf16", "dequantize_mxfp8_f16", "dequantize_mxfp8_f32"};
+    constexpr Contract E4M3 = {"dequantize_e4m3"}, MXFP8 = {"dequantize_mxfp8"}, NVFP4 = {"dequantize_nvfp4"};
     const View &x = bound.view[X], &y = bound.view[Y];
     if (x.last(0) != y.last(0)) {
         return report.fail_field(SPARK_ERR_INVALID_SHAPE, X,
@@ -98,9 +161,55 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     Scaled& p = work.as<Scaled>();
     p = {};
     work.empty = y.count == 0;
-    work.contract = (is_mx(x.quant) ? MXFP8 : E4M3).of(y.dtype);
+    work.contract = is_mx(x.quant) ? MXFP8 : is_nv(x.quant) ? NVFP4 : E4M3;
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, X, p, report)) return s;
+    p.whole = x.quant.global_scale, p.dtype = y.dtype;
     put_facts(bound, X, Y, p, work);
+    return SPARK_OK;
+}
+
+// How the scales of y are made of an amax.
+spark_status check_scale_rule(const ValidatedArgs& bound, const spark_quantize_args& args, Report& report) {
+    using namespace quantize_field;
+    constexpr const char* RULES[] = {"USUAL", "FLOOR", "RCEIL", "EVEN", "FOUR_OVER_SIX"};
+    const QuantView& quant = bound.view[Y].quant;
+    if (args.rule != SPARK_SCALE_RULE_USUAL && !(is_mx(quant) && args.rule == SPARK_SCALE_RULE_FLOOR)) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE, "rule is %s, which %s does not do; USUAL wanted",
+                                 RULES[args.rule], quant.form->name);
+    }
+    const bool floor = !is_mx(quant) && !is_nv(quant);
+    if (!(args.amax_floor >= 0) || std::isinf(args.amax_floor) || (!floor && args.amax_floor != 0)) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX_FLOOR, "amax_floor is %g; %s wanted",
+                                 static_cast<double>(args.amax_floor), floor ? "a finite number from 0" : "0");
+    }
+    return SPARK_OK;
+}
+
+// Where the amax comes from that the scale of all is made of, if there is such a scale, and where it goes.
+spark_status check_scale_of_all(const ValidatedArgs& bound, Report& report) {
+    using namespace quantize_field;
+    const QuantView& quant = bound.view[Y].quant;
+    const bool given = bound.view[AMAX].present, own = (bound.flags & SPARK_QUANTIZE_OWN_AMAX) != 0;
+    if (!given && !own) return SPARK_OK;
+    const bool of_all = quant.form->scheme == SPARK_QUANT_PER_TENSOR || is_nv(quant);
+    if (given && !of_all) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX,
+                                 "amax is given, but scales of %s follow from its own blocks; absent wanted",
+                                 quant.form->name);
+    }
+    if (!of_all) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, Y,
+                                 "y.quant is %s, whose scales follow from its own blocks; without OWN_AMAX wanted",
+                                 quant.form->name);
+    }
+    if (given && own) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX, "amax is given and OWN_AMAX set; one of them wanted");
+    }
+    if (is_nv(quant) && quant.global_scale == 0 && bound.at_launch) {
+        return report.fail_field(
+            SPARK_ERR_INVALID_NULL, Y,
+            "y.quant.global_scale is 0; a device address wanted, since the scale of all is written");
+    }
     return SPARK_OK;
 }
 
@@ -153,11 +262,8 @@ spark_status check_dequantize(const ValidatedArgs& bound, CheckedOp& work, Repor
 
 spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace quantize_field;
-    constexpr Contracts TENSOR = {"quantize_tensor_bf16", "quantize_tensor_f16", "quantize_tensor_f32"};
-    constexpr Contracts ROW = {"quantize_row_bf16", "quantize_row_f16", "quantize_row_f32"};
-    constexpr Contracts BLOCK = {"quantize_b128_bf16", "quantize_b128_f16", "quantize_b128_f32"};
-    constexpr Contracts MXFP8 = {"quantize_mxfp8_bf16", "quantize_mxfp8_f16", "quantize_mxfp8_f32"};
-    constexpr const char* RULES[] = {"USUAL", "FLOOR", "RCEIL", "EVEN", "FOUR_OVER_SIX"};
+    constexpr Contract TENSOR = {"quantize_tensor"}, ROW = {"quantize_row"}, BLOCK = {"quantize_b128"};
+    constexpr Contract MXFP8 = {"quantize_mxfp8"}, NVFP4 = {"quantize_nvfp4"};
     const auto& args = bound.arguments<spark_quantize_args>();
     const View &x = bound.view[X], &y = bound.view[Y], &amax = bound.view[AMAX];
     const spark_quant_form* form = y.quant.form;
@@ -165,33 +271,23 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
         return report.fail_field(SPARK_ERR_INVALID_VALUE, Y,
                                  "y.quant.scheme is 0; that of a form that spark_op_form lists wanted");
     }
-    const bool mx = is_mx(y.quant);
-    if (args.rule != SPARK_SCALE_RULE_USUAL && !(mx && args.rule == SPARK_SCALE_RULE_FLOOR)) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE, "rule is %s, which %s does not do; USUAL wanted",
-                                 RULES[args.rule], form->name);
-    }
-    if (!(args.amax_floor >= 0) || std::isinf(args.amax_floor) || (mx && args.amax_floor != 0)) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX_FLOOR, "amax_floor is %g; %s wanted",
-                                 static_cast<double>(args.amax_floor), mx ? "0" : "a finite number from 0");
-    }
-    if (amax.present && form->scheme != SPARK_QUANT_PER_TENSOR) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX,
-                                 "amax is given, but scales of %s follow from its own blocks; absent wanted",
-                                 form->name);
-    }
+    if (spark_status s = check_scale_rule(bound, args, report)) return s;
+    if (spark_status s = check_scale_of_all(bound, report)) return s;
     Scaled& p = work.as<Scaled>();
     p = {};
     work.empty = y.count == 0;
-    const uint32_t scheme = form->scheme;
-    const Contracts& contracts = scheme == SPARK_QUANT_PER_TENSOR ? TENSOR
-                                 : scheme == SPARK_QUANT_PER_ROW  ? ROW
-                                 : mx                             ? MXFP8
-                                                                  : BLOCK;
-    work.contract = contracts.of(x.dtype);
+    const bool of_all = form->scheme == SPARK_QUANT_PER_TENSOR;
+    work.contract = of_all                                ? TENSOR
+                    : form->scheme == SPARK_QUANT_PER_ROW ? ROW
+                    : is_mx(y.quant)                      ? MXFP8
+                    : is_nv(y.quant)                      ? NVFP4
+                                                          : BLOCK;
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, Y, p, report)) return s;
+    p.whole = of_all ? y.quant.scale : y.quant.global_scale;
     p.amax = amax.present ? amax.data : 0;
-    p.amax_floor = args.amax_floor;
-    p.whole_rows = scheme == SPARK_QUANT_PER_ROW;
+    p.own_amax = (bound.flags & SPARK_QUANTIZE_OWN_AMAX) != 0;
+    p.amax_floor = args.amax_floor, p.dtype = x.dtype;
+    p.whole_rows = form->scheme == SPARK_QUANT_PER_ROW;
     put_facts(bound, X, Y, p, work);
     return SPARK_OK;
 }
@@ -211,8 +307,8 @@ spark_status check_amax(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     work.facts[QUANT_ROWS] = p.rows0 * p.rows1;
     work.facts[QUANT_X_ALIGN] = row_alignment(x, p.x);
     work.facts[QUANT_Y_ALIGN] = bound.view[Y].alignment();
-    constexpr Contracts AMAX = {"amax_bf16", "amax_f16", "amax_f32"};
-    work.contract = AMAX.of(x.dtype);
+    p.dtype = x.dtype;
+    work.contract = {"amax"};
     work.bytes = static_cast<uint64_t>(x.count) * (x.elem_bits / 8) + bound.view[Y].bytes;
     return SPARK_OK;
 }

@@ -28,8 +28,11 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_kernel& k
     calls.add(kernel, params, ceil_div(units, int64_t{kernel.block} * kernel.STEP));
 }
 
-// Kernels that read and write 128 elements four times a warp.
-constexpr int64_t A_WARP = 512;
+bool is_f32(uint32_t dtype) { return dtype == SPARK_DTYPE_F32; }
+bool is_f16(uint32_t dtype) { return dtype == SPARK_DTYPE_F16; }
+
+// Of kernels that a warp reads and writes 128 elements with, CHUNKS times.
+template <class Of> int64_t part_of(const Of& kernel) { return 128 * int64_t{kernel.CHUNKS}; }
 
 void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_kernel& kernel, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
@@ -37,43 +40,59 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_ke
                           .x = p.x.data,
                           .y = p.y.data,
                           .scale = p.scale.data,
-                          .x_stride0 = p.x.inner,
-                          .x_stride1 = p.x.outer,
+                          .whole = p.whole,
+                          .x_stride0 = p.x.inner / p.per_byte,
+                          .x_stride1 = p.x.outer / p.per_byte,
                           .y_stride0 = p.y.inner,
                           .y_stride1 = p.y.outer,
-                          .scale_stride0 = p.scale.inner,
                           .scale_stride1 = p.scale.outer,
-                          .scale_step = p.step,
+                          .scale_tile = p.scale.tile,
+                          .scale_quarter = p.scale.quarter,
+                          .scale_row = p.scale.row,
+                          .scale_four = p.scale.four,
+                          .scale_step = p.scale.step,
                           .n = p.n,
                           .rows0 = p.rows0,
                           .rows1 = p.rows1,
-                          .part = A_WARP,
-                          .parts = ceil_div(p.n, A_WARP),
+                          .part = part_of(kernel),
+                          .parts = ceil_div(p.n, part_of(kernel)),
+                          .flags = kernels::dequantize_scaled_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
                       });
 }
 
 // A row whose scale follows from all of it is a warp's; others are cut.
-void plan(const CheckedOp& work, const Row&, const kernels::quantize_kernel& kernel, Plan& calls) {
-    const Scaled& p = work.as<Scaled>();
+void add(const Scaled& p, spark_devptr amax, uint32_t amaxes, const kernels::quantize_kernel& kernel, Plan& calls) {
     calls.add(kernel, {
                           .x = p.x.data,
                           .y = p.y.data,
                           .scale = p.scale.data,
-                          .amax = p.amax,
+                          .whole = p.whole,
+                          .amax = amax,
                           .x_stride0 = p.x.inner,
                           .x_stride1 = p.x.outer,
-                          .y_stride0 = p.y.inner,
-                          .y_stride1 = p.y.outer,
-                          .scale_stride0 = p.scale.inner,
+                          .y_stride0 = p.y.inner / p.per_byte,
+                          .y_stride1 = p.y.outer / p.per_byte,
                           .scale_stride1 = p.scale.outer,
-                          .scale_step = p.step,
+                          .scale_tile = p.scale.tile,
+                          .scale_quarter = p.scale.quarter,
+                          .scale_row = p.scale.row,
+                          .scale_four = p.scale.four,
+                          .scale_step = p.scale.step,
                           .n = p.n,
-                          .rows0 = p.rows0,
+                          .n_scaled = p.n_scaled,
+                          .rows0 = p.rows_scaled,
                           .rows1 = p.rows1,
-                          .part = p.whole_rows ? p.n : A_WARP,
-                          .parts = p.whole_rows ? 1 : ceil_div(p.n, A_WARP),
+                          .rows_there = p.rows0,
+                          .part = p.whole_rows ? p.n : part_of(kernel),
+                          .parts = p.whole_rows ? 1 : ceil_div(p.n_scaled, part_of(kernel)),
                           .amax_floor = p.amax_floor,
+                          .amaxes = amaxes,
+                          .flags = kernels::quantize_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
                       });
+}
+
+void plan(const CheckedOp& work, const Row&, const kernels::quantize_kernel& kernel, Plan& calls) {
+    add(work.as<Scaled>(), 0, 0, kernel, calls);
 }
 
 // How many warps share a row of n numbers where there are `rows` of them: from the shapes alone, as the workspace is.
@@ -94,12 +113,19 @@ void add(const Amax& p, spark_devptr to, int64_t parts, const kernels::amax_kern
                           .rows1 = p.rows1,
                           .part = parts == 1 ? p.n : ceil_div(ceil_div(p.n, parts), UNIT) * UNIT,
                           .parts = parts,
+                          .flags = kernels::amax_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
                       });
 }
 
 // rows x n numbers without gaps.
 Amax packed_rows(spark_devptr x, int64_t rows, int64_t n) {
-    return {.x = {.data = x, .outer = 0, .inner = n}, .y = 0, .all = 0, .n = n, .rows1 = 1, .rows0 = rows};
+    return {.x = {.data = x, .outer = 0, .inner = n},
+            .y = 0,
+            .all = 0,
+            .n = n,
+            .rows1 = 1,
+            .rows0 = rows,
+            .dtype = SPARK_DTYPE_F32};
 }
 
 // Rows that are long and few are cut into parts, whose numbers go to the workspace and from there to `to`; the largest
@@ -121,12 +147,46 @@ void plan(const CheckedOp& work, const Row&, const kernels::amax_kernel& kernel,
     if (p.all != 0) reduce(packed_rows(p.y, 1, p.rows0 * p.rows1), p.all, then, then, calls);
 }
 
+// The amax of all of x, as at most AMAXES numbers whose largest it is: where they are, and how many.
+struct Amaxes {
+    spark_devptr at;
+    uint32_t count;
+};
+Amaxes find_amax(const CheckedOp& work, const kernels::amax_kernel& wide, const kernels::amax_kernel& any,
+                 Plan& calls) {
+    constexpr int64_t AMAXES = 32; // that the kernel of quantize reads, one a lane
+    const Scaled& p = work.as<Scaled>();
+    RowSet rows{.rows1 = p.rows1, .rows0 = p.rows0, .tensor = {p.x}};
+    int64_t n = p.n;
+    join_rows(rows, {&n, 1});
+    const Amax x = {
+        .x = rows.tensor[0], .y = 0, .all = 0, .n = n, .rows1 = rows.rows1, .rows0 = rows.rows0, .dtype = p.dtype};
+    const int64_t count = rows.rows1 * rows.rows0, parts = parts_of(n, count), found = count * parts;
+    const bool fits = n % wide.STEP == 0 && work.facts[QUANT_X_ALIGN] >= wide.ALIGN;
+    add(x, calls.workspace, parts, fits ? wide : any, calls);
+    calls.workspace_size = static_cast<uint64_t>(found) * sizeof(float);
+    if (found <= AMAXES) return {calls.workspace, static_cast<uint32_t>(found)};
+    const spark_devptr at = calls.workspace + calls.workspace_size;
+    add(packed_rows(calls.workspace, 1, found), at, AMAXES, any, calls);
+    calls.workspace_size += AMAXES * sizeof(float);
+    return {at, AMAXES};
+}
+
+void plan(const CheckedOp& work, const Row&, const kernels::quantize_kernel& kernel, const kernels::amax_kernel& wide,
+          const kernels::amax_kernel& any, Plan& calls) {
+    const Scaled& p = work.as<Scaled>();
+    const Amaxes amax = p.own_amax ? find_amax(work, wide, any, calls) : Amaxes{p.amax, 1};
+    add(p, amax.at, amax.count, kernel, calls);
+}
+
 constexpr auto ROWS = make_table({
 #define ROW(...) SPARK_ROW(QUANT_FACT_NAMES, __VA_ARGS__)
 #define ROW_THEN(...) SPARK_ROW_THEN(QUANT_FACT_NAMES, __VA_ARGS__)
+#define ROW_THEN_TWO(...) SPARK_ROW_THEN_TWO(QUANT_FACT_NAMES, __VA_ARGS__)
 #include "ops/quant/table.inc"
 #undef ROW
 #undef ROW_THEN
+#undef ROW_THEN_TWO
 });
 
 } // namespace

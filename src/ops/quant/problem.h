@@ -19,13 +19,25 @@ enum QuantFact : uint32_t { QUANT_N, QUANT_ROWS, QUANT_X_ALIGN, QUANT_Y_ALIGN, Q
 constexpr const char* QUANT_FACT_NAMES[] = {"n", "rows", "x_align", "y_align"};
 static_assert(std::size(QUANT_FACT_NAMES) == QUANT_FACTS);
 
-// The same rows; scale: of each block of a row, `step` scales apart. amax: of all, or 0; quantize alone reads it.
+// The same rows. Where the scale of block b of row (r1, 128 t + 32 q + i) stands, in scales from the first one:
+// r1 * outer + t * tile + q * quarter + i * row + b / 4 * four + b % 4 * step.
+struct ScalePlaces {
+    spark_devptr data;
+    int64_t outer, tile, quarter, row, four, step;
+};
+
+// whole: the scale of all, or 0: E4M3's only one, NVFP4's second. amax: that it is made of, or 0.
 struct Scaled {
-    RowTensor x, y, scale;
-    spark_devptr amax;
-    int64_t step, n, rows1, rows0;
+    RowTensor x, y;
+    ScalePlaces scale;
+    spark_devptr whole, amax;
+    int64_t n, rows1, rows0;
+    int64_t n_scaled, rows_scaled; // with what fills up tiles of scales
     float amax_floor;
-    bool whole_rows; // a scale belongs to a row
+    uint32_t dtype;    // of the side that is not quantised
+    uint32_t per_byte; // codes of the other
+    bool whole_rows;   // a scale belongs to a row
+    bool own_amax;     // amax is still to be found, in x
 };
 
 // y[r1, r0] = amax of row (r1, r0) of x, of n elements; y is packed. all: of all of them, or 0.
@@ -33,6 +45,7 @@ struct Amax {
     RowTensor x;
     spark_devptr y, all;
     int64_t n, rows1, rows0;
+    uint32_t dtype;
 };
 
 spark_status check_dequantize(const ValidatedArgs& bound, CheckedOp& work, Report& report);

@@ -22,7 +22,9 @@ struct Shape {
     int64_t scale_pad = 0;
     unsigned forms = ALL_FORMS, types = ALL;
     float amax_floor = 0;
-    bool given = false; // the scale, of TENSOR
+    bool given = false, own = false; // the scale of all; or made of x's own amax
+    bool no_whole = false;           // NVFP4 without a scale of all
+    bool tiled = false;
     float scale = 1;
     bool ties = false, any_bits = false; // numbers between two of E4M3 under that scale; random bits
     Special special = Special::none;
@@ -33,7 +35,17 @@ const Shape SHAPES[] = {
 #include "ops/quant/quantize.inc"
 };
 
-void fill_x(Case& c, const Shape& s, Random& random) {
+// Between two numbers of the form: of E4M3, or of E2M1, beside a 6 that makes the block's own scale 1.
+double between(Forms form, int64_t place, Random& random) {
+    if (form == NVFP4 && place % 16 == 0) {
+        return 6;
+    }
+    const auto code = static_cast<uint8_t>(random.below(form == NVFP4 ? 7 : 0x7e));
+    const auto of = form == NVFP4 ? ref::of_e2m1 : ref::of_e4m3;
+    return (of(code) + of(static_cast<uint8_t>(code + 1))) / 2;
+}
+
+void fill_x(Case& c, const Shape& s, Forms form, Random& random) {
     const Operand& x = c.operands[0];
     fill(c, x, random);
     for (int64_t i = 0; i < x.view.count(); ++i) {
@@ -41,9 +53,8 @@ void fill_x(Case& c, const Shape& s, Random& random) {
             ref::store_bits(x.view.type, random.next() & (ref::size_of(x.view.type) == 2 ? 0xffffu : 0xffffffffu),
                             c.element(x, i));
         } else if (s.ties) {
-            const auto code = static_cast<uint8_t>(random.below(0x7e));
-            const double middle = (ref::of_e4m3(code) + ref::of_e4m3(code + 1)) / 2;
-            ref::store(x.view.type, middle * static_cast<double>(s.scale) * (random.chance(0.5) ? 1 : -1),
+            const double sign = random.chance(0.5) ? 1 : -1;
+            ref::store(x.view.type, between(form, i % s.n, random) * static_cast<double>(s.scale) * sign,
                        c.element(x, i));
         }
     }
@@ -52,25 +63,79 @@ void fill_x(Case& c, const Shape& s, Random& random) {
     }
 }
 
-// What quantize makes of x: numbers and scales, row-major.
+// What quantize makes of x: bytes of codes and scales, row-major, and the scale of all.
 struct Results {
     std::vector<uint8_t> y;
     std::vector<double> scales;
+    double whole;
 };
 
+double whole_of(const Shape& s, Forms form, std::span<const double> x) {
+    if (s.given) {
+        return static_cast<double>(s.scale);
+    }
+    return form == TENSOR                 ? ref::scale_of(ref::amax(x), static_cast<double>(s.amax_floor))
+           : form == NVFP4 && !s.no_whole ? ref::nv_whole_of(ref::amax(x))
+                                          : 1;
+}
+
+// One block of x; gives its scale as it is stored.
+double quantize_one(const Shape& s, Forms form, double whole, std::span<const double> block, std::span<uint8_t> codes) {
+    const double amax = ref::amax(block);
+    if (form == NVFP4) {
+        const uint8_t scale = ref::nv_scale_of(amax, whole);
+        ref::quantize_nv_block(block, scale, whole, codes);
+        return scale;
+    }
+    const double scale = form == TENSOR  ? whole
+                         : form == MXFP8 ? ref::mx_scale_of(amax)
+                                         : ref::scale_of(amax, static_cast<double>(s.amax_floor));
+    ref::quantize_block(block, number_of(form, scale), codes);
+    return scale;
+}
+
 Results results_of(const Shape& s, const Scales& place, Forms form, std::span<const double> x) {
-    Results out{std::vector<uint8_t>(x.size()), std::vector<double>(static_cast<size_t>(view_of(place, form).count()))};
+    const int64_t width = code_bytes(form, s.n), rows = s.rows1 * s.rows0;
+    Results out{std::vector<uint8_t>(static_cast<size_t>(rows * width)),
+                std::vector<double>(static_cast<size_t>(view_of(place, form).count())), whole_of(s, form, x)};
+    std::vector<uint8_t> codes(x.size());
     for (size_t first = 0, end; first < x.size(); first = end) {
         const int64_t number = scale_number(place, form, static_cast<int64_t>(first));
         for (end = first; end < x.size() && scale_number(place, form, static_cast<int64_t>(end)) == number;) {
             ++end;
         }
-        const std::span<const double> block = x.subspan(first, end - first);
-        double& scale = out.scales[static_cast<size_t>(number)];
-        scale = s.given         ? static_cast<double>(s.scale)
-                : form == MXFP8 ? ref::mx_scale_of(ref::amax(block))
-                                : ref::scale_of(ref::amax(block), static_cast<double>(s.amax_floor));
-        ref::quantize_block(block, number_of(form, scale), std::span(out.y).subspan(first, end - first));
+        out.scales[static_cast<size_t>(number)] = quantize_one(s, form, out.whole, x.subspan(first, end - first),
+                                                               std::span(codes).subspan(first, end - first));
+    }
+    for (int64_t i = 0; i < static_cast<int64_t>(codes.size()); ++i) {
+        put_code(form, &out.y[static_cast<size_t>(i / s.n * width)], i % s.n, codes[static_cast<size_t>(i)]);
+    }
+    return out;
+}
+
+// The scale of all, given or to be made, and the amax that it is made of.
+void add_whole(Case& c, const Shape& s, Forms form, double amax) {
+    using Args = spark_quantize_args;
+    const View one = packed(ref::Type::f32, {1});
+    if (form == NVFP4) {
+        c.add_array("y.quant.global_scale", offsetof(Args, y.quant.global_scale), one, 4, !s.given);
+    }
+    if (s.given) {
+        ref::store(ref::Type::f32, static_cast<double>(s.scale), c.element(c.operands.back(), 0));
+    } else if (s.own) {
+        c.as<Args>().hdr.flags |= SPARK_QUANTIZE_OWN_AMAX;
+    } else {
+        c.add("amax", offsetof(Args, amax), one, 4, false);
+        ref::store(ref::Type::f32, amax, c.element(c.operands.back(), 0));
+    }
+}
+
+std::vector<Allowed> allowed_scales(std::span<const double> scales, ref::Type type, bool empty) {
+    std::vector<Allowed> out;
+    for (double scale : scales) {
+        out.push_back(empty                   ? Allowed{Allowed::unchanged}
+                      : type == ref::Type::u8 ? Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(scale)}
+                                              : exactly(type, scale));
     }
     return out;
 }
@@ -79,41 +144,34 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
     using Args = spark_quantize_args;
     Case c = make_case<Args>("quantize", name, SPARK_OP_QUANTIZE);
     Random random(seed, name);
-    const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad};
+    const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad, s.tiled};
     const View scales = view_of(place, form);
     c.add("x", offsetof(Args, x), rows_view(type, s.rows1, s.rows0, s.n, s.x_pad, s.x_pad1),
           static_cast<size_t>(16 + s.x_misalign * static_cast<int64_t>(ref::size_of(type))), false);
-    c.add("y", offsetof(Args, y), rows_view(ref::Type::u8, s.rows1, s.rows0, s.n, s.y_pad, s.y_pad1),
+    c.add("y", offsetof(Args, y), rows_view(ref::Type::u8, s.rows1, s.rows0, code_bytes(form, s.n), s.y_pad, s.y_pad1),
           static_cast<size_t>(16 + s.y_misalign), true);
-    describe(c.as<Args>().y, form, scales);
-    c.add_array("y.quant.scale", offsetof(Args, y.quant.scale), scales, 4, !s.given);
-    c.as<Args>().amax_floor = form == MXFP8 ? 0 : s.amax_floor;
+    describe(c.as<Args>().y, form, place);
+    c.add_array("y.quant.scale", offsetof(Args, y.quant.scale), scales, 4, form != TENSOR || !s.given);
+    c.as<Args>().amax_floor = form == MXFP8 || form == NVFP4 ? 0 : s.amax_floor;
     c.as<Args>().rule = form == MXFP8 && s.n % 8 == 0 ? SPARK_SCALE_RULE_FLOOR : SPARK_SCALE_RULE_USUAL;
-    fill_x(c, s, random);
+    fill_x(c, s, form, random);
     const std::vector<double> x = c.values(c.operands[0]);
     Results right = results_of(s, place, form, x);
-    if (s.given) {
-        ref::store(ref::Type::f32, static_cast<double>(s.scale), c.element(c.operands[2], 0));
-    } else if (form == TENSOR) {
-        c.add("amax", offsetof(Args, amax), packed(ref::Type::f32, {1}), 4, false);
-        ref::store(ref::Type::f32, ref::amax(x), c.element(c.operands[3], 0));
+    if (form == TENSOR || (form == NVFP4 && !s.no_whole)) {
+        add_whole(c, s, form, ref::amax(x));
     }
     c.exact = true;
     c.large = s.tier == Tier::card;
-    c.note = std::string("E4M3, a scale for each ") + name_of(form) + ", rows " + std::to_string(s.rows1) + "x" +
-             std::to_string(s.rows0) + ", N " + std::to_string(s.n);
+    c.note = std::string(in_tiles(place, form) ? "scales in tiles, " : "") + "a scale for each " + name_of(form) +
+             ", rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) + ", N " + std::to_string(s.n);
     c.expect = [right = std::move(right), empty = x.empty(), type = scales.type](size_t operand, const std::string&) {
         std::vector<Allowed> out;
-        if (operand == 1) {
-            for (uint8_t bits : right.y) {
-                out.push_back({Allowed::bits, 0, 0, bits});
-            }
-        } else {
-            for (double scale : right.scales) {
-                out.push_back(empty                   ? Allowed{Allowed::unchanged}
-                              : type == ref::Type::u8 ? Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(scale)}
-                                                      : exactly(type, scale));
-            }
+        if (operand > 1) {
+            return allowed_scales(operand == 2 ? right.scales : std::vector<double>{right.whole},
+                                  operand == 2 ? type : ref::Type::f32, empty);
+        }
+        for (uint8_t bits : right.y) {
+            out.push_back({Allowed::bits, 0, 0, bits});
         }
         return out;
     };
@@ -155,7 +213,10 @@ Entry random(uint64_t seed, int64_t index) {
     s.special = static_cast<Special>(r.between(0, static_cast<int64_t>(Special::huge_row)));
     s.any_bits = r.chance(0.1);
     const Forms form = r.pick(forms_of(ALL_FORMS));
-    s.given = form == TENSOR && r.chance(0.3);
+    s.given = (form == TENSOR || form == NVFP4) && r.chance(0.3);
+    s.own = !s.given && r.chance(0.5);
+    s.tiled = r.chance(0.3);
+    s.no_whole = !s.given && r.chance(0.2);
     s.scale = static_cast<float>(r.normal());
     return entry(s, form, r.pick(types_of(ALL)), name);
 }

@@ -14,7 +14,7 @@ namespace check {
 
 std::vector<Forms> forms_of(unsigned mask) {
     std::vector<Forms> forms;
-    for (Forms form : {TENSOR, ROW, B128, MXFP8}) {
+    for (Forms form : {TENSOR, ROW, B128, MXFP8, NVFP4}) {
         if (mask & form) {
             forms.push_back(form);
         }
@@ -23,22 +23,40 @@ std::vector<Forms> forms_of(unsigned mask) {
 }
 
 const char* name_of(Forms form) {
-    return form == TENSOR ? "tensor" : form == ROW ? "row" : form == B128 ? "1x128" : "mxfp8";
+    switch (form) {
+    case TENSOR: return "tensor";
+    case ROW: return "row";
+    case B128: return "1x128";
+    case MXFP8: return "mxfp8";
+    default: return "nvfp4";
+    }
 }
 
-static ref::Type scale_type(Forms form) { return form == MXFP8 ? ref::Type::u8 : ref::Type::f32; }
+static bool in_bytes(Forms form) { return form == MXFP8 || form == NVFP4; }
+static ref::Type scale_type(Forms form) { return in_bytes(form) ? ref::Type::u8 : ref::Type::f32; }
+bool in_tiles(const Scales& s, Forms form) { return s.tiled && in_bytes(form); }
 
 double number_of(Forms form, double stored) {
-    return form == MXFP8 ? ref::of_ue8m0(static_cast<uint8_t>(stored)) : stored;
+    return form == MXFP8   ? ref::of_ue8m0(static_cast<uint8_t>(stored))
+           : form == NVFP4 ? ref::of_ue4m3(static_cast<uint8_t>(stored))
+                           : stored;
 }
 
-int64_t block_of(Forms form, int64_t n) { return form == B128 ? 128 : form == MXFP8 ? 32 : std::max<int64_t>(n, 1); }
+int64_t block_of(Forms form, int64_t n) {
+    return form == B128 ? 128 : form == MXFP8 ? 32 : form == NVFP4 ? 16 : std::max<int64_t>(n, 1);
+}
+
+static int64_t up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 View view_of(const Scales& s, Forms form) {
     if (form == TENSOR) {
         return packed(ref::Type::f32, {1});
     }
-    const int64_t block = block_of(form, s.n), blocks = (s.n + block - 1) / block;
+    const int64_t blocks = up(s.n, block_of(form, s.n));
+    if (in_tiles(s, form)) {
+        const int64_t area = ref::size_of_tiles(s.rows0, blocks);
+        return {ref::Type::u8, {s.rows1, area}, {area + s.pad, 1}};
+    }
     if (!s.columns) {
         return rows_view(scale_type(form), s.rows1, s.rows0, blocks, s.pad, 0);
     }
@@ -54,20 +72,48 @@ int64_t scale_number(const Scales& s, Forms form, int64_t index) {
     if (form == TENSOR) {
         return 0;
     }
-    const int64_t block = block_of(form, s.n), blocks = (s.n + block - 1) / block;
-    return index / s.n * blocks + index % s.n / block;
+    const int64_t blocks = up(s.n, block_of(form, s.n)), k = index % s.n / block_of(form, s.n);
+    if (!in_tiles(s, form)) {
+        return index / s.n * blocks + k;
+    }
+    return index / s.n / s.rows0 * ref::size_of_tiles(s.rows0, blocks) +
+           ref::place_in_tiles(index / s.n % s.rows0, k, blocks);
 }
 
-void describe(spark_tensor& tensor, Forms form, const View& scales) {
-    tensor.dtype = SPARK_DTYPE_E4M3;
+int64_t code_bytes(Forms form, int64_t n) { return form == NVFP4 ? up(n, 2) : n; }
+uint8_t code_at(Forms form, const uint8_t* row, int64_t i) {
+    return form == NVFP4 ? static_cast<uint8_t>(row[i / 2] >> i % 2 * 4 & 15) : row[i];
+}
+void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code) {
+    if (form == NVFP4) {
+        row[i / 2] = static_cast<uint8_t>(i % 2 == 0 ? code : row[i / 2] | code << 4);
+    } else {
+        row[i] = code;
+    }
+}
+
+void describe(spark_tensor& tensor, Forms form, const Scales& s) {
+    const View scales = view_of(s, form);
+    const uint32_t last = tensor.ndim - 1;
+    tensor.dtype = form == NVFP4 ? SPARK_DTYPE_E2M1 : SPARK_DTYPE_E4M3;
+    tensor.shape[last] = s.n;
+    for (uint32_t d = 0; d < last && form == NVFP4; ++d) {
+        tensor.stride[d] *= 2;
+    }
     tensor.quant.scheme = form == TENSOR ? SPARK_QUANT_PER_TENSOR
                           : form == ROW  ? SPARK_QUANT_PER_ROW
                                          : SPARK_QUANT_BLOCK;
-    tensor.quant.scale_dtype = form == MXFP8 ? SPARK_DTYPE_UE8M0 : SPARK_DTYPE_F32;
+    tensor.quant.scale_dtype = form == MXFP8 ? SPARK_DTYPE_UE8M0 : form == NVFP4 ? SPARK_DTYPE_UE4M3 : SPARK_DTYPE_F32;
     tensor.quant.scale_bytes = static_cast<uint64_t>(scales.span()) * ref::size_of(scales.type);
     for (uint32_t d = 0; d < tensor.ndim && form != TENSOR; ++d) {
-        tensor.quant.scale_stride[d] = scales.stride[d];
         tensor.quant.block[d] = form == ROW ? 0 : d + 1 < tensor.ndim ? 1 : static_cast<uint16_t>(block_of(form, 0));
+        if (!in_tiles(s, form)) {
+            tensor.quant.scale_stride[d] = scales.stride[d];
+        }
+    }
+    if (in_tiles(s, form)) {
+        tensor.quant.scale_layout = SPARK_SCALE_TILED_128X4;
+        tensor.quant.scale_stride[0] = s.rows1 > 1 ? scales.stride[0] : 0;
     }
 }
 
@@ -82,7 +128,8 @@ struct Shape {
     int64_t x_misalign = 0, y_misalign = 0; // elements off the 16-byte boundary
     bool scale_columns = false;
     int64_t scale_pad = 0;
-    Strange strange = Strange::none; // half of the scales
+    bool tiled = false, no_whole = false; // NVFP4 without a scale of all
+    Strange strange = Strange::none;      // half of the scales
     unsigned forms = ALL_FORMS, types = ALL;
     Tier tier = Tier::quick;
 };
@@ -112,31 +159,43 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
     using Args = spark_dequantize_args;
     Case c = make_case<Args>("dequantize", name, SPARK_OP_DEQUANTIZE);
     Random random(seed, name);
-    const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad};
+    const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad, s.tiled};
     const View scales = view_of(place, form);
-    c.add("x", offsetof(Args, x), rows_view(ref::Type::u8, s.rows1, s.rows0, s.n, s.x_pad, 0),
+    c.add("x", offsetof(Args, x), rows_view(ref::Type::u8, s.rows1, s.rows0, code_bytes(form, s.n), s.x_pad, 0),
           static_cast<size_t>(16 + s.x_misalign), false);
-    describe(c.as<Args>().x, form, scales);
+    describe(c.as<Args>().x, form, place);
     c.add("y", offsetof(Args, y), rows_view(type, s.rows1, s.rows0, s.n, s.y_pad, 0),
           static_cast<size_t>(16 + s.y_misalign * static_cast<int64_t>(ref::size_of(type))), true);
     c.add_array("x.quant.scale", offsetof(Args, x.quant.scale), scales, 4, false);
     for (int64_t i = 0; i < scales.count(); ++i) {
         const double scale = scale_for(random.chance(0.5) ? s.strange : Strange::none, random);
-        ref::store(scales.type, form == MXFP8 ? ref::mx_scale_of(std::fabs(scale)) : scale,
-                   c.element(c.operands[2], i));
+        const double stored = form == MXFP8   ? ref::mx_scale_of(std::fabs(scale))
+                              : form == NVFP4 ? ref::to_e4m3(scale) // the sign is not looked at
+                                              : scale;
+        ref::store(scales.type, stored, c.element(c.operands[2], i));
+    }
+    double whole = 1;
+    if (form == NVFP4 && !s.no_whole) {
+        c.add_array("x.quant.global_scale", offsetof(Args, x.quant.global_scale), packed(ref::Type::f32, {1}), 4,
+                    false);
+        whole = ref::rounded(ref::Type::f32, scale_for(random.chance(0.5) ? s.strange : Strange::none, random));
+        ref::store(ref::Type::f32, whole, c.element(c.operands[3], 0));
     }
     const std::vector<double> factors = c.values(c.operands[2]);
     std::vector<double> exact;
     for (int64_t i = 0; i < c.operands[0].view.count(); ++i) {
-        const auto bits = static_cast<uint8_t>(random.next());
-        *c.element(c.operands[0], i) = bits;
-        exact.push_back(ref::of_e4m3(bits) *
+        *c.element(c.operands[0], i) = static_cast<uint8_t>(random.next());
+    }
+    for (int64_t i = 0, width = code_bytes(form, s.n); i < c.operands[1].view.count(); ++i) {
+        const uint8_t code = code_at(form, c.element(c.operands[0], i / s.n * width), i % s.n);
+        exact.push_back((form == NVFP4 ? ref::of_e2m1(code) : ref::of_e4m3(code)) * whole *
                         number_of(form, factors[static_cast<size_t>(scale_number(place, form, i))]));
     }
     c.exact = true;
     c.large = s.tier == Tier::card;
-    c.note = std::string("E4M3, a scale for each ") + name_of(form) + ", rows " + std::to_string(s.rows1) + "x" +
-             std::to_string(s.rows0) + ", N " + std::to_string(s.n);
+    c.note = std::string(in_tiles(place, form) ? "scales in tiles, " : "") + "codes, a scale for each " +
+             name_of(form) + ", rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) + ", N " +
+             std::to_string(s.n);
     c.expect = [exact = std::move(exact), type](size_t, const std::string&) {
         std::vector<Allowed> out;
         for (double value : exact) {
@@ -158,7 +217,7 @@ void dequantize_scaled(std::vector<Entry>& out) {
         for (Forms form : forms_of(s.forms)) {
             for (ref::Type type : types_of(s.types)) {
                 out.push_back(entry(s, form, type,
-                                    std::string("e4m3_") + s.name + "." + name_of(form) + "." + ref::name_of(type)));
+                                    std::string("scaled_") + s.name + "." + name_of(form) + "." + ref::name_of(type)));
             }
         }
     }
@@ -175,6 +234,8 @@ Entry random_dequantize_scaled(Random& r, const std::string& name) {
     s.y_misalign = r.chance(0.2) ? r.between(1, 7) : 0;
     s.scale_columns = r.chance(0.3);
     s.scale_pad = s.rows1 == 1 && r.chance(0.3) ? r.between(1, 5) : 0;
+    s.tiled = r.chance(0.3);
+    s.no_whole = r.chance(0.2);
     s.strange = static_cast<Strange>(r.between(0, static_cast<int64_t>(Strange::midpoint)));
     const Forms form = r.pick(forms_of(ALL_FORMS));
     return entry(s, form, r.pick(types_of(ALL)), name);

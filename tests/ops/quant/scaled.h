@@ -8,7 +8,7 @@
 
 namespace check {
 
-enum Forms : unsigned { TENSOR = 1, ROW = 2, B128 = 4, MXFP8 = 8, ALL_FORMS = 15 };
+enum Forms : unsigned { TENSOR = 1, ROW = 2, B128 = 4, MXFP8 = 8, NVFP4 = 16, ALL_FORMS = 31 };
 std::vector<Forms> forms_of(unsigned mask);
 const char* name_of(Forms form);
 
@@ -16,21 +16,29 @@ const char* name_of(Forms form);
 int64_t block_of(Forms form, int64_t n);
 
 // rows1 x rows0 rows of scales of n elements; columns: those of a column are neighbours; pad: scales between rows.
+// tiled: in tiles of 128 x 4, of forms that have such; pad: scales between matrices.
 struct Scales {
     int64_t rows1 = 1, rows0 = 1, n = 1;
     bool columns = false;
     int64_t pad = 0;
+    bool tiled = false;
 };
+bool in_tiles(const Scales& s, Forms form);
 View view_of(const Scales& s, Forms form);
 
-// The number of the scale that element `index`, row-major, of such rows has, row-major.
+// The number of the scale that element `index`, row-major, of such rows has, row-major in that view.
 int64_t scale_number(const Scales& s, Forms form, int64_t index);
 
 // The number that a scale, as it is stored, stands for.
 double number_of(Forms form, double stored);
 
-// What `tensor`, E4M3, says of its scales, but for their address.
-void describe(spark_tensor& tensor, Forms form, const View& scales);
+// Bytes of n codes, and where code i of them stands: its byte, and its lowest bit there.
+int64_t code_bytes(Forms form, int64_t n);
+uint8_t code_at(Forms form, const uint8_t* row, int64_t i);
+void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code);
+
+// What `tensor`, until now of bytes, says of its codes and their scales, but for the scales' address.
+void describe(spark_tensor& tensor, Forms form, const Scales& s);
 
 void dequantize_scaled(std::vector<Entry>& out);
 Entry random_dequantize_scaled(Random& r, const std::string& name);

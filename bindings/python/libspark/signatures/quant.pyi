@@ -54,23 +54,23 @@ class _Quantize(Operator):
 
     @overload
     def __call__(self, x: Tensor, amax: Optional[Tensor] = None, *, y: None = None, amax_floor: float = 0,
-                 rule: ScaleRule = 0, deterministic: bool = False, batch_invariant: bool = False,
-                 stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                 rule: ScaleRule = 0, own_amax: bool = False, deterministic: bool = False,
+                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
                  workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> DeviceArray: ...
     @overload
     def __call__(self, x: Tensor, amax: Optional[Tensor] = None, *, y: Output, amax_floor: float = 0,
-                 rule: ScaleRule = 0, deterministic: bool = False, batch_invariant: bool = False,
-                 stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                 rule: ScaleRule = 0, own_amax: bool = False, deterministic: bool = False,
+                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
                  workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> Output: ...
     def prepare(self, x: Tensor, amax: Optional[Tensor] = None, *, y: Optional[Tensor] = None, amax_floor: float = 0,
-                rule: ScaleRule = 0, deterministic: bool = False, batch_invariant: bool = False,
-                stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                rule: ScaleRule = 0, own_amax: bool = False, deterministic: bool = False,
+                batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                 dtype: Optional[DtypeLike] = None) -> Call: ...
     def plan(self, x: Tensor, amax: Optional[Tensor] = None, *, y: Optional[Tensor] = None, amax_floor: float = 0,
-             rule: ScaleRule = 0, deterministic: bool = False, batch_invariant: bool = False,
+             rule: ScaleRule = 0, own_amax: bool = False, deterministic: bool = False, batch_invariant: bool = False,
              stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
              workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...

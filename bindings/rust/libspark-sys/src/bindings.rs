@@ -1308,6 +1308,9 @@ extern "C" {
         err: *mut spark_error,
     ) -> spark_status;
 }
+pub const SPARK_QUANTIZE_OWN_AMAX: spark_quantize_flag = 256;
+pub const SPARK_QUANTIZE_FLAG_FORCE32: spark_quantize_flag = 2147483647;
+pub type spark_quantize_flag = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct spark_quantize_args {

@@ -75,7 +75,8 @@ fn forms_are_told() {
     let operator = libspark::operators().find(|operator| operator.name() == "dequantize").unwrap();
     let forms: Vec<_> = operator.fields().flat_map(|field| field.forms().collect::<Vec<_>>()).collect();
     let (forms, scaled): (Vec<_>, Vec<_>) = forms.into_iter().partition(|form| form.scheme() == Scheme::RECORD);
-    assert!(scaled.iter().map(|form| form.name()).eq(["E4M3_TENSOR", "E4M3_ROW", "E4M3_1X128", "MXFP8"]));
+    assert!(scaled.iter().map(|form| form.name()).eq(["E4M3_TENSOR", "E4M3_ROW", "E4M3_1X128", "MXFP8", "NVFP4"]));
+    assert!(scaled.iter().all(|form| form.has_global_scale() == (form.name() == "NVFP4")));
     assert!(scaled.iter().all(|form| form.record().is_none() && form.scale_dtypes().count() == 1));
     let found: Vec<_> = forms.iter().map(|form| (form.name(), form.record().unwrap())).collect();
     assert_eq!(found, [("Q8_0", (Record::Q8_0, 34, 32)), ("Q4_1", (Record::Q4_1, 20, 32))]);
