@@ -33,7 +33,9 @@ template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool
             .part = k.PART,
             .step = step_of(rows, keys, k.D, 2 * keys * k.D * ELEM * warps + queries)};
 }
-consteval Tile tile_of(const kernels::attention_kernel& k) { return tile_of_rows(k, 64 * k.MF, false, k.HELD != 0); }
+consteval Tile tile_of(const kernels::attention_kernel& k) {
+    return tile_of_rows(k, 16 * k.W * k.MF, false, k.HELD != 0);
+}
 consteval Tile tile_of(const kernels::attention_parts_kernel& k) { return tile_of_rows(k, k.ROWS, true, false); }
 // A warp has keys of its own and all queries.
 consteval Tile tile_of(const kernels::attention_split_kernel& k) {
@@ -140,10 +142,11 @@ void put_tables(int64_t rows, int64_t width, kernels::attention_generic_params& 
     calls.workspace_size = static_cast<uint64_t>(rows * (width + 2)) * sizeof(float);
 }
 
-// What each of `blocks` blocks that make several parts keeps between them: RUNNING_BYTES of ptx/lib/tile/fold.ptxh.
+// What each of `blocks` blocks that make several parts keeps between them: RUNNING_BYTES of fold.ptxh in
+// ptx/lib/tile/attention.
 template <class Of>
 void put_running(int64_t blocks, const Of& kernel, kernels::attention_generic_params& params, Plan& calls) {
-    int64_t pairs = kernel.MF * (4 * kernel.KS + 2);
+    int64_t pairs = kernel.MF * (kernel.D / 4 + 2);
     params.sums = calls.workspace;
     calls.workspace_size = static_cast<uint64_t>(blocks * pairs * kernel.block) * 2 * sizeof(float);
 }
