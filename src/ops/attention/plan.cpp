@@ -85,11 +85,12 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .t = p.t,
         .sq = p.sq,
         .seqs = p.seqs,
+        .left = p.left,
+        .right = p.right,
         .h = static_cast<uint32_t>(p.h),
         .hkv = static_cast<uint32_t>(p.hkv),
         .d = static_cast<uint32_t>(p.d),
         .scale = std::max(p.scale * LOG2_E, SMALLEST_SCALE),
-        .flags = kernels::attention_generic_flags{.causal = p.causal},
         .group = static_cast<uint32_t>(p.group),
         .sums = 0,
         .states = 0,
@@ -121,6 +122,8 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .s = parts.s,
         .t = parts.t,
         .sq = parts.sq,
+        .left = parts.left,
+        .right = parts.right,
         .h = parts.h,
         .hkv = parts.hkv,
         .d = parts.d,
@@ -130,7 +133,6 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .parts = parts.parts,
         .pitch = parts.pitch,
         .slots = parts.slots,
-        .flags = parts.flags,
     };
     calls.add(merge, params, p.seqs * p.sq * p.h);
 }
