@@ -708,23 +708,29 @@ typedef enum spark_attention_flag {
 
 /* Bits of hdr.given in attention: the field counts even where it is 0. */
 typedef enum spark_attention_given {
-    SPARK_ATTENTION_GIVEN_SCALE = 1,        /* else 0 is 1 / sqrt(D) */
-    SPARK_ATTENTION_GIVEN_MAX_SEQLEN_Q = 2, /* else 0 is S, or with cu_seqlens_q the number of all tokens */
-    SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K = 4, /* else 0 is T, or with cu_seqlens_k the number of all tokens */
+    SPARK_ATTENTION_GIVEN_SCALE = 1,         /* else 0 is 1 / sqrt(D) */
+    SPARK_ATTENTION_GIVEN_MAX_SEQLEN_Q = 2,  /* else 0 is S, or with cu_seqlens_q the number of all tokens */
+    SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K = 4,  /* else 0 is T, or with cu_seqlens_k the number of all tokens */
+    SPARK_ATTENTION_GIVEN_WINDOW_LEFT = 8,   /* else 0 is -1 */
+    SPARK_ATTENTION_GIVEN_WINDOW_RIGHT = 16, /* else 0 is -1 */
     SPARK_ATTENTION_GIVEN_FORCE32 = 0x7fffffff
 } spark_attention_given;
 
-/* Scaled dot-product attention, forward: dense or causal, grouped heads, lengths per sequence.
+/* Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths per sequence.
  *
  * g    = floor(h * G / H)                            the key/value head of query head h
  * s[j] = scale * sum_d q[i, h, d] * k[j, g, d]       for each visible key j of the sequence
- * visible: j < keys, and with CAUSAL j <= i + keys - queries     (bottom-right aligned)
+ * p    = i + keys - queries                          the key that query i stands at (bottom-right aligned)
+ * visible: j < keys, p - window_left <= j <= p + window_right, and with CAUSAL j <= p
  * o[i, h]   = round(sum_j exp(s[j] - lse) * v[j, g])
  * lse[i, h] = log(sum_j exp(s[j]))                   natural logarithm
  *
  * Sums and the softmax are FP32. A row that sees no key gives o = 0 and lse = -infinity, and so does one whose
  * visible scores are all -infinity. Keys that a sequence does not have are never read; a NaN or an infinity in v of
- * a key that CAUSAL hides may reach rows of the same sequence.
+ * a key that CAUSAL or the window hides may reach rows of the same sequence.
+ *
+ * A window of window_left = W takes W keys before the query's own and that one, W + 1 in all. It costs what they do:
+ * tiles of keys that no query of a tile sees are not read.
  *
  * Tensors are logically [sequence, token, head, d]; strides say what they are in memory: BSHD packed, BHSD with the
  * head's stride above the token's, q, k and v as slices of one projection. The last stride is 1. lse is [sequence,
@@ -745,17 +751,17 @@ typedef enum spark_attention_given {
  * them, never on a list. Queries from max_seqlen_q on are not computed; a longer key sequence than max_seqlen_k is
  * still right, only slower.
  *
- * With SPARK_FLAG_BATCH_INVARIANT the bits of a row of o and lse follow from its query, the keys and values that
- * it sees, and the scale alone: the same in a call for one query and for all of a sequence, in one piece or in
- * chunks, whatever the number of sequences, their lengths and lists, the room of the cache, max_seqlen_q,
- * max_seqlen_k, other heads, and the values of other rows, NaN among them. That holds for calls of one element
- * type and one D on one kind of chip with one release, that have fewer than 2^31 rows (sequences * queries *
- * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either all addresses and
- * strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the generic kernel is
- * taken, whose bits are others. The exception said above stays: a NaN or an infinity in v of a key that CAUSAL
- * hides may reach a row. exec.kernel_id may ask for a kernel that adds in another order: then it must be the same
- * in all calls. The flag costs workspace once there is room for more than 1024 keys: sums in FP32 of each element
- * of o, or while decoding, of each for every 1024 keys.
+ * With SPARK_FLAG_BATCH_INVARIANT the bits of a row of o and lse follow from its query, the keys and values that it
+ * sees, at which keys of the sequence these stand, and the scale alone: the same in a call for one query and for
+ * all of a sequence, in one piece or in chunks, whatever the number of sequences, their lengths and lists, the room
+ * of the cache, max_seqlen_q, max_seqlen_k, other heads, and the values of other rows, NaN among them. That holds
+ * for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31 rows
+ * (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either
+ * all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the
+ * generic kernel is taken, whose bits are others. The exception said above stays: a NaN or an infinity in v of a
+ * key that is hidden may reach a row. exec.kernel_id may ask for a kernel that adds in another order: then it must
+ * be the same in all calls. The flag costs workspace once there is room for more than 1024 keys: sums in FP32 of
+ * each element of o, or while decoding, of each for every 1024 keys.
  *
  * Where q has no elements, or there is no sequence, the call succeeds and launches nothing.
  */
@@ -789,6 +795,10 @@ typedef struct spark_attention_args {
     /* 0 that is not marked as given is T, or with cu_seqlens_k the number of all tokens. Sequences are expected to
        have at most so many keys. */
     int64_t max_seqlen_k;
+    /* 0 that is not marked as given is -1. Keys before its own that a query sees. -1: all. */
+    int64_t window_left;
+    /* 0 that is not marked as given is -1. Keys behind its own that a query sees. -1: all; with CAUSAL none. */
+    int64_t window_right;
 } spark_attention_args;
 /* Launches attention: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_attention(spark_context *ctx, const spark_attention_args *args, const spark_exec *exec,

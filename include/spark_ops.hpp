@@ -19,7 +19,7 @@ private: // set_...() marks them as given
     using spark_gemm_args::alpha;
 };
 
-/// Scaled dot-product attention, forward: dense or causal, grouped heads, lengths per sequence.
+/// Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths per sequence.
 struct attention : operation<spark_attention_args, SPARK_OP_ATTENTION> {
     /// Factor of the scores, finite, not negative. With 0 all finite scores count the same. Until it is set: 1 /
     /// sqrt(D).
@@ -29,11 +29,17 @@ struct attention : operation<spark_attention_args, SPARK_OP_ATTENTION> {
     /// Sequences are expected to have at most so many keys. Until it is set: T, or with cu_seqlens_k the number of all
     /// tokens.
     void set_max_seqlen_k(int64_t value) { give(this->max_seqlen_k, value, SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K); }
+    /// Keys before its own that a query sees. -1: all. Until it is set: -1.
+    void set_window_left(int64_t value) { give(this->window_left, value, SPARK_ATTENTION_GIVEN_WINDOW_LEFT); }
+    /// Keys behind its own that a query sees. -1: all; with CAUSAL none. Until it is set: -1.
+    void set_window_right(int64_t value) { give(this->window_right, value, SPARK_ATTENTION_GIVEN_WINDOW_RIGHT); }
 
 private: // set_...() marks them as given
     using spark_attention_args::scale;
     using spark_attention_args::max_seqlen_q;
     using spark_attention_args::max_seqlen_k;
+    using spark_attention_args::window_left;
+    using spark_attention_args::window_right;
 };
 
 /// Root-mean-square norm over the last dimension, with an optional residual sum.

@@ -31,6 +31,7 @@ GROWTH = [rf"Functions changes summary: 0 Removed, \d+ Changed{FILTERED}, 0 Adde
           rf"parameter \d+ of type '(?:const )?{layout.GROWS}\*' .*",
           r"in (?:pointed to|unqualified underlying) type .*:", rf"underlying type 'struct {layout.GROWS}' changed:",
           r"type size changed from (?P<old>\d+) to \d+ \(in bits\)", r"\d+ data member insertions?:",
+          r"no data member changes \(\d+ filtered\);",  # of what may be added to enums of fields that stay
           r"'.*', at offset (?P<new>\d+) \(in bits\).*"]
 
 

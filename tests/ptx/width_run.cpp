@@ -92,7 +92,7 @@ spark::kernels::attention_generic_params params_of(int64_t d, double scale) {
     p.hkv = KV_HEADS;
     p.d = static_cast<uint32_t>(d);
     p.scale = static_cast<float>(scale * 1.4426950408889634);
-    p.flags = 1;
+    p.left = KEYS;
     p.parts = p.blocks = 1;
     return p;
 }

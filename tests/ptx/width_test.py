@@ -27,19 +27,17 @@ class Width(unittest.TestCase):
         self.top = Path(scratch.name)
         self.root = self.top / "ptx"
 
-    def attention(self, width, block=128, mf=1, nk=1, pl=2, regs=255):
+    def attention(self, width, warps=4, mf=1, nk=1, pl=2, regs=255):
         """Attention for heads of this width: one variant in the place of the file's own."""
         shutil.copytree(TOP / "ptx", self.root, dirs_exist_ok=True)
         path = self.root / "attention" / "attention.ptx"
-        smem = (block // 2 * mf + 32 * nk * pl) * width * 2
-        text = re.sub(r"(?m)^//! variant .*\n", "", path.read_text(encoding="utf-8"))
-        text = text.replace("//! block    128", f"//! block    {block}")
-        text = re.sub(r"(?m)^(//! smem ).*\n", f"//! smem     (BLOCK/2*MF+32*NK*PL)*D*2\n//! variant  other D={width} "
-                      f"KS={width // 16} MF={mf} NK={nk} PL={pl} PART=0 smem={smem} regs={regs}\n", text)
+        smem, block, tile = (16 * warps * mf + 32 * nk * pl) * width * 2, 32 * warps, 16 * warps * mf
+        line = f"//! variant  other D={width} W={warps} MF={mf} NK={nk} PL={pl} PART=0 smem={smem} regs={regs}\n"
+        text = re.sub(r"(?m)^(//! variant .*\n)+", line, path.read_text(encoding="utf-8"))
         path.write_text(text, encoding="utf-8")
         variant = find_variant("attention_bf16__other", self.root, path)
         assemble(variant, self.root, self.top / "out", PTXAS, (120,), CACHE)
-        words = [variant.name, width, block // 2 * mf, block, smem]
+        words = [variant.name, width, tile, block, smem]
         done = subprocess.run([RUN, EMU, self.top / "out" / f"{variant.name}.120.ptx", *map(str, words)],
                               capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -53,9 +51,9 @@ class Width(unittest.TestCase):
                 self.attention(width)
 
     def test_other_numbers_of_warps(self):
-        for block in (64, 256):
-            with self.subTest(block=block):
-                self.attention(96, block)
+        for warps in (2, 8):
+            with self.subTest(warps=warps):
+                self.attention(96, warps)
 
     def test_more_keys_at_a_time(self):
         self.attention(80, nk=4)

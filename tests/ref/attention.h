@@ -10,10 +10,18 @@
 
 namespace ref {
 
-// Keys seen by query i of a sequence: bottom-right aligned where causal.
-inline int64_t visible_keys(int64_t i, int64_t queries, int64_t keys, bool causal) {
-    const int64_t last = causal ? i + keys - queries : keys - 1;
+// End of the keys that query i of a sequence sees: bottom-right aligned where causal, or where `right` keys behind its
+// own are visible; -1 is all.
+inline int64_t visible_keys(int64_t i, int64_t queries, int64_t keys, bool causal, int64_t right = -1) {
+    const int64_t behind = causal ? 0 : right < 0 || right > queries ? queries : right;
+    const int64_t last = i + keys - queries + behind;
     return last < 0 ? 0 : last + 1 < keys ? last + 1 : keys;
+}
+
+// The first of them, if it sees one: `left` keys before its own are visible; -1 is all.
+inline int64_t first_visible_key(int64_t i, int64_t queries, int64_t keys, int64_t left) {
+    const int64_t own = i + keys - queries;
+    return left < 0 || own <= left ? 0 : own - left;
 }
 
 // The key/value head of a query head.

@@ -80,17 +80,33 @@ spark_status check_scalars(const spark_attention_args& args, Report& report) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, MAX_SEQLEN_Q, "max_seqlen_q is %lld; 0 or more wanted",
                                  ll(args.max_seqlen_q));
     }
-    if (args.max_seqlen_k >= 0) return SPARK_OK;
-    return report.fail_field(SPARK_ERR_INVALID_VALUE, MAX_SEQLEN_K, "max_seqlen_k is %lld; 0 or more wanted",
-                             ll(args.max_seqlen_k));
+    if (args.max_seqlen_k < 0) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, MAX_SEQLEN_K, "max_seqlen_k is %lld; 0 or more wanted",
+                                 ll(args.max_seqlen_k));
+    }
+    if (args.window_left < -1) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, WINDOW_LEFT, "window_left is %lld; -1 or more wanted",
+                                 ll(args.window_left));
+    }
+    if (args.window_right >= -1) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_INVALID_VALUE, WINDOW_RIGHT, "window_right is %lld; -1 or more wanted",
+                             ll(args.window_right));
+}
+
+int64_t reach(int64_t window) { return window < 0 ? ALL_KEYS : std::min(window, ALL_KEYS); }
+
+// Sum over i < rows of i + first, taken into 0 .. keys.
+uint64_t sum_of_places(int64_t rows, int64_t first, int64_t keys) {
+    int64_t from = std::clamp<int64_t>(-first, 0, rows), to = std::clamp<int64_t>(keys - first, from, rows);
+    auto count = static_cast<uint64_t>(to - from), least = static_cast<uint64_t>(from + first);
+    return count * least + (count > 0 ? count * (count - 1) / 2 : 0) + static_cast<uint64_t>((rows - to) * keys);
 }
 
 // Pairs of a query and a key that it sees, if every length is its bound.
 uint64_t visible_pairs(const Attention& p) {
-    auto sq = static_cast<uint64_t>(p.sq), sk = static_cast<uint64_t>(p.sk);
-    if (!p.causal) return sq * sk;
-    uint64_t rows = std::min(sq, sk); // those that see something; the last of them sees sk
-    return rows * (sk - rows) + rows * (rows + 1) / 2;
+    int64_t place = p.sk - p.sq; // of query 0; what lies further away than all keys and queries changes nothing
+    int64_t left = std::min(p.left, p.sk), right = std::min(p.right, p.sq);
+    return sum_of_places(p.sq, place + right + 1, p.sk) - sum_of_places(p.sq, place - left, p.sk);
 }
 
 void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work) {
@@ -112,7 +128,8 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
     work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);
-    uint64_t keys = static_cast<uint64_t>(p.seqs) * static_cast<uint64_t>(p.hkv) * static_cast<uint64_t>(p.sk);
+    auto keys = static_cast<uint64_t>(p.seqs) * static_cast<uint64_t>(p.hkv);
+    keys *= static_cast<uint64_t>(keys_seen(p, p.sq));
     work.bytes = 4 * static_cast<uint64_t>(p.d) * (heads * static_cast<uint64_t>(p.sq) + keys);
 }
 
@@ -142,7 +159,8 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.sk = bound.is_default(MAX_SEQLEN_K) ? p.t : std::min(args.max_seqlen_k, p.t);
     p.scale = bound.is_default(SCALE) ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : args.scale;
     p.f16 = q.dtype == SPARK_DTYPE_F16;
-    p.causal = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0;
+    p.left = reach(args.window_left);
+    p.right = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0 ? 0 : reach(args.window_right);
     p.packed_k = packed_k;
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = q.shape[0] == 0 || q.shape[1] == 0 || p.h == 0 || p.seqs == 0 || p.sq == 0;

@@ -16,21 +16,29 @@ constexpr int64_t MOST_PARTS = 256; // of a part whose length is free; of such p
 // where their length is fixed, in all of them, unless the units fill a wave.
 int64_t count_parts(const CheckedOp& work, const Row& row, int64_t units) {
     const Attention& p = work.as<Attention>();
-    int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index];
-    int64_t parts = row.tile.part == 0 ? std::min({quotient(slots, units), ceil_shift(p.sk, LEAST_KEYS), MOST_PARTS})
+    int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index], keys = keys_seen(p, p.sq);
+    int64_t parts = row.tile.part == 0 ? std::min({quotient(slots, units), ceil_shift(keys, LEAST_KEYS), MOST_PARTS})
                     : units >= slots   ? 1
-                                       : ceil_div(p.sk, row.tile.part);
+                                       : ceil_div(std::min(p.sk, keys + row.tile.part - 1), row.tile.part);
     return std::max<int64_t>(parts, 1);
 }
 
 // Keys that a query sees, on average, and those that a tile looks at beside them.
 int64_t mean_keys(const Attention& p, int64_t rows) {
-    if (!p.causal || p.sk == 0) return p.sk;
+    if (p.sk == 0) return 0;
+    int64_t most = keys_seen(p, rows);
+    if (p.right >= p.sq) return most;
     int64_t seen = p.sq <= p.sk ? p.sk - p.sq / 2 : p.sk / 2 / (p.sq / p.sk);
-    return std::min(p.sk, seen + rows / 2);
+    return std::min(most, seen + rows / 2);
 }
 
 } // namespace
+
+int64_t keys_seen(const Attention& p, int64_t rows) {
+    int64_t seen = std::min(p.left, p.sk);
+    seen += std::min(p.right, p.sk - seen);
+    return seen + std::min(rows, p.sk - seen);
+}
 
 AttentionCut cut_attention(const CheckedOp& work, const Row& row) {
     const Attention& p = work.as<Attention>();
@@ -44,8 +52,9 @@ void load_attention(const CheckedOp& work, const Row& row, Load& load) {
     const Tile& tile = row.tile;
     AttentionCut cut = cut_attention(work, row);
     load.blocks = cut.units * cut.parts;
-    load.steps = ceil_shift(tile.splits ? ceil_div(p.sk, cut.parts) : mean_keys(p, tile.rows), tile.depth);
-    load.longest = tile.splits ? load.steps : ceil_shift(p.sk, tile.depth);
+    load.steps =
+        ceil_shift(tile.splits ? ceil_div(keys_seen(p, p.sq), cut.parts) : mean_keys(p, tile.rows), tile.depth);
+    load.longest = tile.splits ? load.steps : ceil_shift(keys_seen(p, tile.rows), tile.depth);
     load.bytes = work.bytes, load.cost = 0;
     load.launches = cut.parts > 1 ? 2 : 1;
     load.merged = cut.parts > 1 ? static_cast<uint64_t>(load.blocks * tile.rows * tile.columns) * 2 * sizeof(float) : 0;

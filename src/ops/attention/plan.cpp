@@ -33,7 +33,9 @@ template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool
             .part = k.PART,
             .step = step_of(rows, keys, k.D, 2 * keys * k.D * ELEM * warps + queries)};
 }
-consteval Tile tile_of(const kernels::attention_kernel& k) { return tile_of_rows(k, 64 * k.MF, false, k.HELD != 0); }
+consteval Tile tile_of(const kernels::attention_kernel& k) {
+    return tile_of_rows(k, 16 * k.W * k.MF, false, k.HELD != 0);
+}
 consteval Tile tile_of(const kernels::attention_parts_kernel& k) { return tile_of_rows(k, k.ROWS, true, false); }
 // A warp has keys of its own and all queries.
 consteval Tile tile_of(const kernels::attention_split_kernel& k) {
@@ -83,11 +85,12 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .t = p.t,
         .sq = p.sq,
         .seqs = p.seqs,
+        .left = p.left,
+        .right = p.right,
         .h = static_cast<uint32_t>(p.h),
         .hkv = static_cast<uint32_t>(p.hkv),
         .d = static_cast<uint32_t>(p.d),
         .scale = std::max(p.scale * LOG2_E, SMALLEST_SCALE),
-        .flags = kernels::attention_generic_flags{.causal = p.causal},
         .group = static_cast<uint32_t>(p.group),
         .sums = 0,
         .states = 0,
@@ -119,6 +122,8 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .s = parts.s,
         .t = parts.t,
         .sq = parts.sq,
+        .left = parts.left,
+        .right = parts.right,
         .h = parts.h,
         .hkv = parts.hkv,
         .d = parts.d,
@@ -128,7 +133,6 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .parts = parts.parts,
         .pitch = parts.pitch,
         .slots = parts.slots,
-        .flags = parts.flags,
     };
     calls.add(merge, params, p.seqs * p.sq * p.h);
 }
@@ -140,10 +144,11 @@ void put_tables(int64_t rows, int64_t width, kernels::attention_generic_params& 
     calls.workspace_size = static_cast<uint64_t>(rows * (width + 2)) * sizeof(float);
 }
 
-// What each of `blocks` blocks that make several parts keeps between them: RUNNING_BYTES of ptx/lib/tile/fold.ptxh.
+// What each of `blocks` blocks that make several parts keeps between them: RUNNING_BYTES of fold.ptxh in
+// ptx/lib/tile/attention.
 template <class Of>
 void put_running(int64_t blocks, const Of& kernel, kernels::attention_generic_params& params, Plan& calls) {
-    int64_t pairs = kernel.MF * (4 * kernel.KS + 2);
+    int64_t pairs = kernel.MF * (kernel.D / 4 + 2);
     params.sums = calls.workspace;
     calls.workspace_size = static_cast<uint64_t>(blocks * pairs * kernel.block) * 2 * sizeof(float);
 }

@@ -35,7 +35,7 @@ std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random
 
 Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
-    p.type = type, p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.causal = s.causal;
+    p.type = type, p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.causal = s.causal, p.left = s.left, p.right = s.right;
     const bool zero = s.lens == Lens::with_zero;
     p.q_len = s.list_q ? lengths(s.seqs, s.sq, zero, random, s.longest)
                        : std::vector<int64_t>(static_cast<size_t>(s.seqs), s.sq);
@@ -158,7 +158,9 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
         const int64_t token = s.hkv * s.d, all = operand.view.count() / std::max<int64_t>(token, 1);
         std::vector<bool> used(static_cast<size_t>(all));
         for (size_t b = 0; b < p.k_len.size(); ++b) {
-            std::fill_n(used.begin() + p.k_first[b], p.k_len[b], true);
+            const int64_t near = ref::first_visible_key(0, p.q_len[b], p.k_len[b], p.left) - 64;
+            const int64_t from = s.far_nan ? std::max<int64_t>(near, 0) : 0;
+            std::fill_n(used.begin() + p.k_first[b] + from, p.k_len[b] - from, true);
         }
         for (int64_t i = 0; i < all * token; ++i) {
             if (!used[static_cast<size_t>(i / token)]) {
@@ -226,28 +228,31 @@ private:
 
     void row(size_t b, int64_t i, int64_t head) {
         const int64_t g = ref::kv_head(head, p_.h, p_.hkv), keys = p_.k_len[b];
-        const int64_t visible = p_.hkv == 0 ? 0 : ref::visible_keys(i, p_.q_len[b], keys, p_.causal);
+        const int64_t end = p_.hkv == 0 ? 0 : ref::visible_keys(i, p_.q_len[b], keys, p_.causal, p_.right);
+        const int64_t first = std::min(end, ref::first_visible_key(i, p_.q_len[b], keys, p_.left));
+        const int64_t visible = end - first;
         const int64_t place = (p_.q_first[b] + i) * p_.h + head;
         const double* q = &p_.q[static_cast<size_t>(place * p_.d)];
         const auto row = ref::attention_row(
-            q, static_cast<size_t>(p_.d), [&](int64_t j) { return kv(p_.k, b, j, g); },
-            [&](int64_t j) { return kv(p_.v, b, j, g); }, visible, p_.scale);
+            q, static_cast<size_t>(p_.d), [&](int64_t j) { return kv(p_.k, b, first + j, g); },
+            [&](int64_t j) { return kv(p_.v, b, first + j, g); }, visible, p_.scale);
         const Errors errors = errors_of(p_, row, static_cast<double>(visible), tensor_);
         lse[static_cast<size_t>(place)] = allow(ref::Type::f32, row.lse, errors.lse);
         for (int64_t e = 0; e < p_.d; ++e) {
             const auto at = static_cast<size_t>(e);
             const double least = (tensor_ && p_.type == ref::Type::f16 ? 0x1p-25 : 0x1p-125) * row.flat[at];
             Allowed allowed = allow(p_.type, row.o[at], errors.relative * row.magnitude[at] + least + 0x1p-140);
-            if (p_.strange_v && !reaches_all(b, g, visible, keys, e)) {
+            if (p_.strange_v && !(reaches_all(b, g, 0, first, e) && reaches_all(b, g, end, keys, e))) {
                 allowed.kind = Allowed::any;
             }
             o[static_cast<size_t>(place * p_.d + e)] = allowed;
         }
     }
 
-    // False where a hidden value is not finite: it may have got into the row, and the definition says so.
-    bool reaches_all(size_t b, int64_t g, int64_t visible, int64_t keys, int64_t e) const {
-        for (int64_t j = visible; j < keys; ++j) {
+    // False where one of the hidden values from..end-1 is not finite: it may have got into the row, and the definition
+    // says so.
+    bool reaches_all(size_t b, int64_t g, int64_t from, int64_t end, int64_t e) const {
+        for (int64_t j = from; j < end; ++j) {
             if (!std::isfinite(kv(p_.v, b, j, g)[e])) {
                 return false;
             }
@@ -271,7 +276,11 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, u
     add_lengths(c, s, *p, random);
     auto& args = c.as<spark_attention_args>();
     args.scale = s.scale;
-    args.hdr.given = s.scale_given ? SPARK_ATTENTION_GIVEN_SCALE : 0;
+    args.hdr.given = (s.scale_given ? SPARK_ATTENTION_GIVEN_SCALE : 0) |
+                     (s.left == 0 ? SPARK_ATTENTION_GIVEN_WINDOW_LEFT : 0) |
+                     (s.right == 0 ? SPARK_ATTENTION_GIVEN_WINDOW_RIGHT : 0);
+    args.window_left = s.left == -1 ? 0 : s.left; // not given is -1
+    args.window_right = s.right;
     args.max_seqlen_q = s.max_q;
     args.max_seqlen_k = s.max_k;
     args.hdr.flags = s.flags | (s.causal ? static_cast<unsigned>(SPARK_ATTENTION_CAUSAL) : 0u);
@@ -370,6 +379,8 @@ Entry random(uint64_t seed, int64_t index) {
     s.strange =
         s.special == Special::none || s.sk == 0 ? Strange::none : r.pick<Strange>({Strange::q, Strange::k, Strange::v});
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
+    s.left = r.chance(0.3) ? r.between(0, r.chance(0.5) ? 20 : 150) : -1;
+    s.right = r.chance(0.2) ? r.between(0, 30) : -1;
     return entry(s, r.pick(types_of(BF16 | F16)), name);
 }
 

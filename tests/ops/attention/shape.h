@@ -21,11 +21,13 @@ struct Shape {
     int64_t pad = 0;                     // elements after each token
     int64_t q_misalign = 0, k_misalign = 0, v_misalign = 0, o_misalign = 0; // elements off the 16-byte boundary
     float scale = 0;
-    bool scale_given = false; // a 0 is 0, not the default
-    double spread = 1;        // of q: large logits
+    bool scale_given = false;      // a 0 is 0, not the default
+    int64_t left = -1, right = -1; // the window
+    double spread = 1;             // of q: large logits
     int64_t max_q = 0, max_k = 0;
     Special special = Special::none;
     Strange strange = Strange::none;
+    bool far_nan = false; // k and v are NaN where no query of the sequence sees them, but for the 64 keys beside
     unsigned types = BF16, flags = 0;
     Tier tier = Tier::quick;
     int64_t longest = 0; // the sequence that has sq queries and sk keys
@@ -38,6 +40,7 @@ struct Problem {
     int64_t h, hkv, d, s, t, computed; // s, t: tokens of a row; computed: the bound of queries
     double scale;
     bool causal, strange_v;
+    int64_t left, right;
     std::vector<int64_t> q_first, q_len, k_first, k_len;
     std::vector<double> q, k, v;
     int64_t tokens; // rows of o and lse, times heads

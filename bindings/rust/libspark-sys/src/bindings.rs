@@ -862,6 +862,8 @@ pub type spark_attention_flag = ::std::os::raw::c_uint;
 pub const SPARK_ATTENTION_GIVEN_SCALE: spark_attention_given = 1;
 pub const SPARK_ATTENTION_GIVEN_MAX_SEQLEN_Q: spark_attention_given = 2;
 pub const SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K: spark_attention_given = 4;
+pub const SPARK_ATTENTION_GIVEN_WINDOW_LEFT: spark_attention_given = 8;
+pub const SPARK_ATTENTION_GIVEN_WINDOW_RIGHT: spark_attention_given = 16;
 pub const SPARK_ATTENTION_GIVEN_FORCE32: spark_attention_given = 2147483647;
 pub type spark_attention_given = ::std::os::raw::c_uint;
 #[repr(C)]
@@ -880,6 +882,8 @@ pub struct spark_attention_args {
     pub reserved: u32,
     pub max_seqlen_q: i64,
     pub max_seqlen_k: i64,
+    pub window_left: i64,
+    pub window_right: i64,
 }
 impl Default for spark_attention_args {
     fn default() -> Self {

@@ -252,7 +252,7 @@ fn spark_gemm_args_layout() {
 
 #[test]
 fn spark_attention_args_layout() {
-    layout!(spark_attention_args, 2096,
+    layout!(spark_attention_args, 2112,
         hdr 0, 24;
         q 24, 256;
         k 280, 256;
@@ -266,6 +266,8 @@ fn spark_attention_args_layout() {
         reserved 2076, 4;
         max_seqlen_q 2080, 8;
         max_seqlen_k 2088, 8;
+        window_left 2096, 8;
+        window_right 2104, 8;
     );
 }
 
@@ -613,6 +615,8 @@ fn values() {
     assert_eq!(SPARK_ATTENTION_GIVEN_SCALE, 1);
     assert_eq!(SPARK_ATTENTION_GIVEN_MAX_SEQLEN_Q, 2);
     assert_eq!(SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K, 4);
+    assert_eq!(SPARK_ATTENTION_GIVEN_WINDOW_LEFT, 8);
+    assert_eq!(SPARK_ATTENTION_GIVEN_WINDOW_RIGHT, 16);
     assert_eq!(SPARK_ATTENTION_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_RMSNORM_NORMALIZE_ROUNDED, 256);
     assert_eq!(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT, 512);
