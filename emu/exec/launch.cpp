@@ -121,8 +121,9 @@ public:
             turn_ %= running_.size();
             if (waiting_ == 0) since_ = launch_.state->idle.moment();
             if (!run_one(*running_[turn_])) break;
-            if (waiting_ >= running_.size() && !may_start() && launch_.state->idle.for_ever(since_)) stuck();
-            if (waiting_ >= running_.size()) waiting_ = 0; // all once more
+            if (waiting_ < running_.size() || may_start()) continue;
+            if (launch_.state->idle.for_ever(since_)) stuck();
+            waiting_ = 0; // all once more
         }
     }
     void add_to(Counters& counters) const {

@@ -18,12 +18,12 @@ int load(void** state) {
     return 0;
 }
 
-// data = 2 * data + value.
+// data = 2 * data + value, a block each.
 CUresult launch(const char* name, unsigned value, bool dependent, CUstream stream = fx.a) {
     CUlaunchAttribute attribute{};
     attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     attribute.value.programmaticStreamSerializationAllowed = dependent;
-    const CUlaunchConfig config{2, 1, 1, 64, 1, 1, 0, stream, &attribute, 1};
+    const CUlaunchConfig config{COUNT, 1, 1, 1, 1, 1, 0, stream, &attribute, 1};
     CUdeviceptr out = fx.data;
     unsigned n = COUNT;
     void* params[] = {&out, &value, &n};
