@@ -106,7 +106,11 @@ CUresult capture_work(const std::shared_ptr<Stream>& stream, Work work) {
         remark("free nodes in graphs are not implemented");
         return refuse_and_invalidate(stream->capture, CUDA_ERROR_NOT_SUPPORTED);
     }
+    const auto* kernel = std::get_if<KernelWork>(&work);
+    const bool overlaps = kernel && kernel->programmatic && stream->tips.size() == 1 &&
+                          std::holds_alternative<KernelWork>(stream->tips[0]->work);
     stream->tips = {add_node(*capture.graph, std::move(work), stream->tips)};
+    stream->tips[0]->overlaps = overlaps;
     return CUDA_SUCCESS;
 }
 

@@ -14,6 +14,7 @@ struct Node {
     CUgraphNode handle = nullptr;
     Work work;
     std::vector<std::shared_ptr<Node>> after;
+    bool overlaps = false; // `after` is one kernel, and a programmatic edge leads from it
 };
 
 struct Graph {
@@ -23,6 +24,7 @@ struct Graph {
 struct ExecNode {
     Work work;
     std::vector<size_t> after; // positions in GraphExec::nodes
+    bool overlaps = false;     // as Node's
     CUgraphNode origin = nullptr;
 };
 struct GraphExec {

@@ -334,6 +334,8 @@ struct CUgraphExecUpdateResultInfo {
 struct CUgraphEdgeData {
     unsigned char from_port, to_port, type, reserved[5];
 };
+// From a kernel's griddepcontrol.launch_dependents, or its end, to a kernel's beginning.
+constexpr CUgraphEdgeData PROGRAMMATIC_EDGE{1, 0, 1, {}};
 struct CUctxCreateParams; // execution affinity and client-side scheduling: refused when given
 
 #if INTPTR_MAX == INT64_MAX

@@ -4,6 +4,8 @@
 
 #include "emu/driver/report.h"
 
+#include <functional>
+
 namespace emu::driver {
 namespace {
 
@@ -13,8 +15,9 @@ CUresult code_of(const Report& report) {
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-Outcome run_kernel(const KernelWork& work, const ExecuteSetting& setting) {
+Outcome run_kernel(const KernelWork& work, const ExecuteSetting& setting, std::function<void()> before = {}) {
     LaunchRequest request;
+    request.before = std::move(before);
     request.kernel = work.function->kernel;
     request.grid = work.grid;
     request.block = work.block;
@@ -90,6 +93,18 @@ Outcome execute(const Work& work, const ExecuteSetting& setting) {
     if (const auto* fill = std::get_if<FillWork>(&work)) return run_fill(*fill, setting);
     if (const auto* release = std::get_if<FreeWork>(&work)) setting.memory.release(release->address);
     return {};
+}
+
+Outcome execute_overlapped(const Work& work, const Work& before, const ExecuteSetting& setting, Outcome& of_before) {
+    if (setting.sticky != CUDA_SUCCESS) return {};
+    bool done = false;
+    const auto run_before = [&] {
+        of_before = execute(before, setting);
+        done = true;
+    };
+    Outcome outcome = run_kernel(std::get<KernelWork>(work), setting, run_before);
+    if (!done) run_before();
+    return outcome;
 }
 
 void forget_block(uint64_t address) {

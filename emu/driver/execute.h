@@ -19,6 +19,8 @@ struct Outcome {
     uint64_t instructions = 0;    // of warps, that ran
 };
 Outcome execute(const Work& work, const ExecuteSetting& setting);
+// Two kernels, of which the second began first: `before` runs when all of it waits, else afterwards.
+Outcome execute_overlapped(const Work& work, const Work& before, const ExecuteSetting& setting, Outcome& of_before);
 void forget_block(uint64_t address); // a stream-ordered free has run; state lock held
 
 } // namespace emu::driver

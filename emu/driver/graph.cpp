@@ -71,13 +71,20 @@ CUresult give_list(const std::vector<Item>& items, bool has_room, size_t* count,
 CUresult edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data, size_t* count) {
     const std::shared_ptr<Graph> graph = state().graphs.find(handle);
     if (!graph || (from == nullptr) != (to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-    std::vector<std::pair<CUgraphNode, CUgraphNode>> all;
-    for (const auto& node : graph->nodes)
-        for (const auto& before : node->after) all.emplace_back(before->handle, node->handle);
-    return give_list(all, from != nullptr, count, [&](size_t i, const auto& edge) {
-        from[i] = edge.first;
-        to[i] = edge.second;
-        if (data) data[i] = {};
+    struct Edge {
+        CUgraphNode from, to;
+        CUgraphEdgeData data;
+    };
+    std::vector<Edge> all;
+    for (const auto& node : graph->nodes) {
+        if (node->overlaps && from && !data) return CUDA_ERROR_LOSSY_QUERY;
+        const CUgraphEdgeData kind = node->overlaps ? PROGRAMMATIC_EDGE : CUgraphEdgeData{};
+        for (const auto& before : node->after) all.push_back({before->handle, node->handle, kind});
+    }
+    return give_list(all, from != nullptr, count, [&](size_t i, const Edge& edge) {
+        from[i] = edge.from;
+        to[i] = edge.to;
+        if (data) data[i] = edge.data;
     });
 }
 
@@ -111,7 +118,7 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraph
                                  const CUDA_KERNEL_NODE_PARAMS* params) {
     ENTER(cuGraphAddKernelNode_v2, NEED_CONTEXT);
     KernelWork work;
-    if (CUresult refusal = kernel_node_work(params, {0, 0, 0}, work)) return refusal;
+    if (CUresult refusal = kernel_node_work(params, nullptr, work)) return refusal;
     return add(node, graph, deps, count, std::move(work));
 }
 

@@ -10,7 +10,7 @@ using namespace emu::driver;
 
 namespace emu::driver {
 
-CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS* p, const Dim3& cluster, KernelWork& out) {
+CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS* p, const KernelWork* old, KernelWork& out) {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     const CUfunction function = p->func ? p->func : reinterpret_cast<CUfunction>(p->kern);
     const std::shared_ptr<Context> context = p->ctx ? state().contexts.find(p->ctx) : current_context();
@@ -21,7 +21,8 @@ CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS* p, const Dim3& cluster,
                            p->kernelParams,
                            p->extra,
                            false,
-                           cluster},
+                           old && old->explicit_cluster ? old->cluster : Dim3{0, 0, 0},
+                           old && old->programmatic},
                           context, out);
 }
 
@@ -32,7 +33,7 @@ std::vector<ExecNode> freeze(const Graph& graph) {
     std::unordered_map<const Node*, size_t> position;
     for (const auto& node : graph.nodes) {
         position[node.get()] = nodes.size();
-        ExecNode copy{node->work, {}, node->handle};
+        ExecNode copy{node->work, {}, node->overlaps, node->handle};
         for (const auto& before : node->after) copy.after.push_back(position.at(before.get()));
         nodes.push_back(std::move(copy));
     }
@@ -65,7 +66,7 @@ bool same_memory(const CopyWork& old, const CopyWork& now) {
 }
 
 CUgraphExecUpdateResult compare(const ExecNode& old, const ExecNode& now) {
-    if (old.after != now.after) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    if (old.after != now.after || old.overlaps != now.overlaps) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     if (type_of(old.work) != type_of(now.work)) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
     const auto* copy = std::get_if<CopyWork>(&now.work);
     if (copy && !same_memory(std::get<CopyWork>(old.work), *copy)) return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
@@ -94,6 +95,7 @@ void launch(GraphExec& exec, const std::shared_ptr<Stream>& stream) {
         if (after.empty()) after = entry;
         if (const auto* wait = std::get_if<WaitWork>(&node.work)) after.push_back(wait->event->last);
         ops.push_back(add_op(context, node.work, after));
+        if (node.overlaps) ops.back()->overlaps = after[0].get();
         if (const auto* record = std::get_if<RecordWork>(&node.work)) record->event->last = ops.back();
     }
     entry.insert(entry.end(), ops.begin(), ops.end());
@@ -163,9 +165,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec handle, CUgraphNode node,
     for (ExecNode& own : exec->nodes) {
         if (own.origin != node || !std::holds_alternative<KernelWork>(own.work)) continue;
         KernelWork work;
-        const auto& old = std::get<KernelWork>(own.work); // the node's attributes stay
-        const emu::Dim3 cluster = old.explicit_cluster ? old.cluster : emu::Dim3{0, 0, 0};
-        if (CUresult refusal = kernel_node_work(params, cluster, work)) return refusal;
+        if (CUresult refusal = kernel_node_work(params, &std::get<KernelWork>(own.work), work)) return refusal;
         own.work = std::move(work);
         return CUDA_SUCCESS;
     }

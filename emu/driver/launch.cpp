@@ -87,6 +87,7 @@ CUresult prepare_launch(const LaunchArguments& a, const std::shared_ptr<Context>
     out.block = a.block;
     out.dynamic_smem = a.dynamic_smem;
     out.cooperative = a.cooperative;
+    out.programmatic = a.programmatic;
     out.names = this_thread().names;
     return CUDA_SUCCESS;
 }
@@ -117,7 +118,9 @@ CUresult read_attribute(const CUlaunchAttribute& attribute, LaunchArguments& arg
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
         remark("launch attribute " + std::to_string(attribute.id) + " is not implemented");
         return CUDA_ERROR_NOT_SUPPORTED;
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: // the next kernel starts late enough: always legal
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        arguments.programmatic = value.programmaticStreamSerializationAllowed != 0;
+        return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
@@ -143,7 +146,7 @@ CUresult read_attributes(const CUlaunchConfig& config, LaunchArguments& argument
 CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                         unsigned bz, unsigned smem, CUstream stream, void** params, void** extra) {
     ENTER(cuLaunchKernel, NEED_INIT);
-    return launch(lock, {function, {gx, gy, gz}, {bx, by, bz}, smem, params, extra, false, {0, 0, 0}}, stream);
+    return launch(lock, {function, {gx, gy, gz}, {bx, by, bz}, smem, params, extra, false, {0, 0, 0}, false}, stream);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction function, void** params, void** extra) {
@@ -156,7 +159,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction function, void** p
                               params,
                               extra,
                               false,
-                              {0, 0, 0}};
+                              {0, 0, 0},
+                              false};
     if (CUresult refusal = read_attributes(*c, arguments)) return refusal;
     return launch(lock, arguments, c->hStream);
 }
@@ -164,7 +168,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction function, void** p
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned smem, CUstream stream, void** params) {
     ENTER(cuLaunchCooperativeKernel, NEED_INIT);
-    return launch(lock, {function, {gx, gy, gz}, {bx, by, bz}, smem, params, nullptr, true, {0, 0, 0}}, stream);
+    return launch(lock, {function, {gx, gy, gz}, {bx, by, bz}, smem, params, nullptr, true, {0, 0, 0}, false}, stream);
 }
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* user_data) {

@@ -14,12 +14,13 @@ struct LaunchArguments {
     void** extra = nullptr;  // ... or one packed buffer
     bool cooperative = false;
     Dim3 cluster{0, 0, 0}; // 0: the call does not say
+    bool programmatic = false;
 };
 // What a call says beside its shape; of an attribute that is not known, an error.
 CUresult read_attributes(const CUlaunchConfig& config, LaunchArguments& arguments);
 // `context`: of the stream; a function handle of another context is refused.
 CUresult prepare_launch(const LaunchArguments& arguments, const std::shared_ptr<Context>& context, KernelWork& out);
-CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS* params, const Dim3& cluster,
-                          KernelWork& out); // graph_exec.cpp
+// `old`: a node's, whose attributes stay; or nullptr. In graph_exec.cpp.
+CUresult kernel_node_work(const CUDA_KERNEL_NODE_PARAMS* params, const KernelWork* old, KernelWork& out);
 
 } // namespace emu::driver

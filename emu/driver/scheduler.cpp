@@ -59,19 +59,19 @@ void finish(const std::shared_ptr<Op>& op) {
     op->dependents.clear();
 }
 
-// One op from ready to done. Someone else executing, or nothing ready: false.
-bool step(Lock& lock) {
-    Queue& q = queue();
-    if (q.executing || q.ready.empty() || this_thread().in_callback) return false;
+// The launch that begins before `op`, a kernel, ends; null: none. What it does before griddepcontrol.wait then comes
+// before all that `op` does: as early as it may come on a card, and earlier. Not where ops run when they are submitted.
+std::shared_ptr<Op> begun_with(const Op& op) {
+    if (eager()) return nullptr;
+    for (const std::shared_ptr<Op>& next : op.dependents) {
+        if (next->overlaps != &op || next->unmet != 1 || next->context != op.context) continue;
+        return state().options.schedule == Schedule::random && draw() % 2 ? nullptr : next;
+    }
+    return nullptr;
+}
+
+void settle(const std::shared_ptr<Op>& op, Outcome outcome) {
     State& s = state();
-    const std::shared_ptr<Op> op = take_ready();
-    const ExecuteSetting setting{s.memory, *s.profile, s.options, op->context->sticky};
-    q.executing = true;
-    q.in_memory = touches_memory(op->work);
-    lock.unlock();
-    Outcome outcome = execute(op->work, setting);
-    lock.lock();
-    q.executing = q.in_memory = false;
     s.counted_time += counted_time_of(outcome);
     if (outcome.code != CUDA_SUCCESS && op->context->sticky == CUDA_SUCCESS) {
         op->context->sticky = s.fault = outcome.code;
@@ -79,6 +79,28 @@ bool step(Lock& lock) {
     }
     if (const FreeWork* work = std::get_if<FreeWork>(&op->work)) forget_block(work->address);
     finish(op);
+}
+
+// One op from ready to done, with the one begun before its end. Someone else executing, or nothing ready: false.
+bool step(Lock& lock) {
+    Queue& q = queue();
+    if (q.executing || q.ready.empty() || this_thread().in_callback) return false;
+    State& s = state();
+    const std::shared_ptr<Op> op = take_ready(), next = begun_with(*op);
+    const ExecuteSetting setting{s.memory, *s.profile, s.options, op->context->sticky};
+    q.executing = true;
+    q.in_memory = touches_memory(op->work);
+    lock.unlock();
+    Outcome outcome, of_next;
+    if (next) of_next = execute_overlapped(next->work, op->work, setting, outcome);
+    else outcome = execute(op->work, setting);
+    lock.lock();
+    q.executing = q.in_memory = false;
+    settle(op, std::move(outcome));
+    if (next) {
+        q.ready.erase(next->sequence); // where the end of `op` put it
+        settle(next, std::move(of_next));
+    }
     s.changed.notify_all();
     return true;
 }
@@ -116,7 +138,11 @@ Ops predecessors(const Stream& stream) {
 }
 
 std::shared_ptr<Op> append(const std::shared_ptr<Stream>& stream, Work work) {
+    const std::shared_ptr<Op> before = stream->last;
+    const auto* kernel = std::get_if<KernelWork>(&work);
+    const bool overlaps = kernel && kernel->programmatic && before && std::holds_alternative<KernelWork>(before->work);
     stream->last = add_op(stream->context.lock(), std::move(work), predecessors(*stream));
+    if (overlaps) stream->last->overlaps = before.get();
     return stream->last;
 }
 

@@ -4,7 +4,9 @@
 //
 //   sched=round_robin   eager: an op runs when it is submitted, in order of submission
 //   any other sched     deferred: ops wait for a synchronising call and then run in an order drawn from the seed,
-//                       so that only what streams and events promise can be relied upon
+//                       so that only what streams and events promise can be relied upon. A launch with programmatic
+//                       serialization begins before the kernel before it (sched=random: sometimes), which then runs
+//                       when all of it that can run at a time waits at griddepcontrol.wait
 #pragma once
 
 #include "emu/driver/state.h"

@@ -28,6 +28,7 @@ struct KernelWork {
     uint32_t dynamic_smem = 0;
     std::vector<std::byte> params; // packed as the kernel's .param list says
     bool cooperative = false;
+    bool programmatic = false;          // may begin before the kernel before it on the stream has ended
     std::shared_ptr<const Names> names; // for findings; null: none were said
 };
 
@@ -78,7 +79,8 @@ struct Op {
     uint64_t sequence = 0;            // order of submission
     std::shared_ptr<Context> context; // until it is done: the context's streams remember their last op
     Work work;
-    uint32_t unmet = 0; // dependencies that are not done
+    uint32_t unmet = 0;           // dependencies that are not done
+    const Op* overlaps = nullptr; // the one of them before whose end it may begin; only compared
     std::vector<std::shared_ptr<Op>> dependents;
     bool done = false;
     Clock::time_point finished{};

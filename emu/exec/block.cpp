@@ -266,6 +266,18 @@ bool Block::waits_for_cluster() const {
     return false;
 }
 
+// Whether lanes wait at griddepcontrol.wait; where all that it waits for has ended, they go on.
+bool Block::waits_for_grids() {
+    bool found = false;
+    for (Warp& w : warps_)
+        for (WarpSplit& f : w.frags) {
+            if (f.state != WarpSplit::at_grids) continue;
+            found = true;
+            if (!launch->before) f.state = WarpSplit::ready;
+        }
+    return found;
+}
+
 bool Block::all_wait() const { return std::all_of(warps_.begin(), warps_.end(), waits); }
 
 void Block::report_limit(Warp& w, const std::string& which) {
@@ -295,6 +307,11 @@ Stop Block::run(uint64_t budget) {
     for (Warp& w : warps_) w.loops.laps = 0;
     while (stop == Stop::turn_over) {
         int i = choose_warp();
+        if (i < 0 && waits_for_grids()) {
+            if (!launch->before) continue;
+            stop = Stop::waiting;
+            break;
+        }
         if (i < 0) {
             stop = Stop::finished;
             for (const Warp& w : warps_)

@@ -38,6 +38,7 @@ private:
     void fill_special(Warp& w, uint16_t slot, uint8_t which);
     bool all_wait() const;
     bool waits_for_cluster() const;
+    bool waits_for_grids();
     void report_deadlock();
     void report_limit(Warp& w, const std::string& which);
     uint64_t quantum();

@@ -47,15 +47,7 @@ Flow cluster_wait(Warp& w) {
         if (w.own->observer) w.own->observer->cluster_pass(w, now);
     }
     const uint32_t waiting = w.mask & w.cluster_came;
-    if (!waiting) return Flow::next;
-    WarpSplit& f = w.frags[size_t(w.current)];
-    if (const uint32_t rest = f.mask & ~waiting) w.frags.push_back({WarpSplit::ready, w.pc + 1, rest, f.join, 0});
-    WarpSplit& parked = w.frags[size_t(w.current)];
-    parked.mask = waiting;
-    parked.state = WarpSplit::at_cluster;
-    parked.pc = w.pc + 1;
-    w.current = -1;
-    return Flow::moved;
+    return waiting ? park(w, waiting, WarpSplit::at_cluster) : Flow::next;
 }
 
 // Threads that have exited are waited for no longer.

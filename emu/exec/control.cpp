@@ -64,6 +64,10 @@ Flow fence(Warp& w, const Inst& in) {
     if (proxies && w.cta->observer) w.cta->observer->proxy_fence(w, w.mask);
     return Flow::next;
 }
+Flow wait_for_grids(Warp& w, const Inst&) {
+    host_fence();
+    return w.launch->before ? park(w, w.mask, WarpSplit::at_grids) : Flow::next;
+}
 Flow policy(Warp& w, const Inst& in) {
     return map_lanes<uint64_t>(w, in.r[0], [](int) { return 0x12f0000000000000ull; });
 }
@@ -118,6 +122,7 @@ Handler pick_fence(const Form& form, Inst&) {
         const uint64_t registers = form.operands[0].value;
         return registers >= 24 && registers <= 256 && registers % 8 == 0 ? &nothing : nullptr;
     }
+    if (form.mnemonic == "griddepcontrol" && form.has("wait")) return &wait_for_grids;
     if (form.mnemonic == "pmevent" && !form.has("mask") && form.operands[0].value > 15) return nullptr;
     return form.mnemonic == "createpolicy" ? &policy : &nothing;
 }

@@ -191,6 +191,17 @@ bool gather(Warp& w, const Inst& in, uint32_t lanes, uint32_t required) {
     return false;
 }
 
+Flow park(Warp& w, uint32_t lanes, WarpSplit::State state) {
+    const WarpSplit f = w.frags[size_t(w.current)];
+    if (const uint32_t rest = f.mask & ~lanes) w.frags.push_back({WarpSplit::ready, w.pc + 1, rest, f.join, 0});
+    WarpSplit& parked = w.frags[size_t(w.current)];
+    parked.mask = lanes;
+    parked.state = state;
+    parked.pc = w.pc + 1;
+    w.current = -1;
+    return Flow::moved;
+}
+
 bool choose_fragment(Warp& w) {
     size_t n = w.frags.size();
     if (!n) return false;

@@ -8,6 +8,7 @@
 #include <new>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "../engine_limits.h"
 #include "../report/report.h"
@@ -120,8 +121,9 @@ public:
             turn_ %= running_.size();
             if (waiting_ == 0) since_ = launch_.state->idle.moment();
             if (!run_one(*running_[turn_])) break;
-            if (waiting_ >= running_.size() && !may_start() && launch_.state->idle.for_ever(since_)) stuck();
-            if (waiting_ >= running_.size()) waiting_ = 0; // all once more
+            if (waiting_ < running_.size() || may_start()) continue;
+            if (launch_.state->idle.for_ever(since_)) stuck();
+            waiting_ = 0; // all once more
         }
     }
     void add_to(Counters& counters) const {
@@ -172,9 +174,10 @@ private:
         }
         return true;
     }
-    // No cluster that runs will ever go on.
+    // No cluster that runs will ever go on, unless they wait for other launches.
     void stuck() {
         Launch::State& state = *launch_.state;
+        if (launch_.before) return std::exchange(launch_.before, nullptr)();
         if (state.stop.exchange(true)) return;
         const uint64_t started = std::min(state.next_cluster.load(), clusters_);
         if (started == clusters_)
@@ -253,6 +256,7 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
     launch.rng_seed = options.seed;
     launch.state = &state;
     launch.races = make_global_races(options);
+    launch.before = request.before;
     const uint64_t of_cluster = product(request.cluster), clusters = product(request.grid) / of_cluster;
     uint64_t threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     // clusters whose state the host is asked to hold
@@ -266,7 +270,7 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
         return result;
     }
     state.places = int64_t(std::min(most_resident(request, device), room * of_cluster));
-    threads = std::min({launch.races ? 1 : threads, clusters, uint64_t(state.places) / of_cluster});
+    threads = std::min({launch.races || request.before ? 1 : threads, clusters, uint64_t(state.places) / of_cluster});
     state.allowance.open(options.limit, threads);
     state.idle.open(threads);
     work_together(launch, clusters, threads, result.counters);

@@ -14,6 +14,7 @@ Flow exit_lanes(Warp& w, uint32_t lanes);
 bool gather(Warp& w, const Inst& in, uint32_t lanes, uint32_t required); // false: parked until `required` is here
 void merge_at_join(Warp& w);
 bool choose_fragment(Warp& w);
+Flow park(Warp& w, uint32_t lanes, WarpSplit::State state); // those of the current ones, behind the instruction
 uint32_t next_random(uint64_t& state);
 
 // How setp and set combine a comparison with a predicate: Inst::sub & 3.

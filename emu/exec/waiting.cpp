@@ -196,6 +196,7 @@ std::string describe_waits(const Warp& w) {
     for (const WarpSplit& f : w.frags) {
         if (f.state == WarpSplit::at_barrier) text += lanes_at(w, f.mask, f.pc - 1) + at_barrier(w, f);
         else if (f.state == WarpSplit::at_cluster) text += lanes_at(w, f.mask, f.pc - 1) + at_cluster(w);
+        else if (f.state == WarpSplit::at_grids) text += lanes_at(w, f.mask, f.pc - 1) + "the launches before it\n";
         else if (f.state == WarpSplit::at_sync)
             text += lanes_at(w, f.mask, f.pc) + w.kernel->infos[f.pc].text + " needs lanes that never come\n";
         else text += lanes_at(w, f.mask, f.pc) + in_loop(w, f);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -37,7 +38,7 @@ struct Join {
 };
 // A set of lanes of one warp with one pc. Lanes that wait at a join are no fragment: the Join has them.
 struct WarpSplit {
-    enum State : uint8_t { ready, at_sync, at_barrier, at_cluster } state = ready;
+    enum State : uint8_t { ready, at_sync, at_barrier, at_cluster, at_grids } state = ready;
     uint32_t pc = 0;
     uint32_t mask = 0;
     int32_t join = -1;
@@ -304,6 +305,7 @@ struct Launch {
     struct State; // exec/launch.cpp: mutex, reports, stop flag
     State* state = nullptr;
     std::shared_ptr<GlobalRaces> races;
+    std::function<void()> before; // LaunchRequest's, until it was called
 };
 
 } // namespace emu

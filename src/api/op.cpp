@@ -107,7 +107,7 @@ spark_status look(Context& ctx, const spark_args* args, bool loading, spark_op_i
     Call call;
     if (spark_status s = prepare_call(ctx, {args}, false, 0, call, report)) return s;
     Plan plan;
-    make_plan(call, call.row, 0, plan);
+    make_plan(call, call.row, 0, nullptr, plan);
     if (loading) {
         if (spark_status s = load(ctx, plan, report)) return s;
     }
@@ -124,7 +124,7 @@ spark_status run(Context& ctx, const Arguments& args, const spark_exec* exec, Re
     Call call;
     if (spark_status s = prepare_call(ctx, args, true, where.kernel_id, call, report)) return s;
     Plan plan;
-    make_plan(call, call.row, where.workspace, plan);
+    make_plan(call, call.row, where.workspace, ctx.driver, plan);
     if (spark_status s = check_workspace(where, plan.workspace_size, call.bound, report)) return s;
     Stream stream;
     if (spark_status s = stream.find(ctx, where.stream, "exec.stream", report)) return s;
@@ -151,7 +151,7 @@ spark_status list(Context& ctx, const spark_args* args, uint64_t workspace_limit
     uint32_t found = 0;
     for (const Row* row : std::span(ranked, legal)) {
         Plan plan;
-        make_plan(call, row, 0, plan);
+        make_plan(call, row, 0, nullptr, plan);
         if (plan.workspace_size > workspace_limit || found++ >= capacity) continue;
         spark_op_info info;
         fill_info(call, plan, row, loaded(ctx, plan), info);

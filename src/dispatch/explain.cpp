@@ -27,10 +27,19 @@ struct Page {
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
 
-// ", then gemm_merge__8x256": what the row may launch after its kernel.
+// " (clusters of 2 x 1 x 1) (dependent)": what the kernel's header asks of its launch.
+void print_launch(const Kernel& kernel, Page& page) {
+    const Grid& cluster = kernel.cluster;
+    if (cluster.x != 0) page.print(" (clusters of %u x %u x %u)", cluster.x, cluster.y, cluster.z);
+    if (kernel.dependent) page.print(" (dependent)");
+}
+
+// ", then gemm_merge__8x256 (dependent)": what the row may launch after its kernel.
 void print_then(const Row& row, Page& page) {
     for (const Kernel* then : row.then) {
-        if (then != nullptr) page.print(", then %s", then->name);
+        if (then == nullptr) continue;
+        page.print(", then %s", then->name);
+        print_launch(*then, page);
     }
 }
 
@@ -75,6 +84,7 @@ size_t explain(const Request& request, char* text, size_t capacity) {
         page.print("%c %-40s %s  ", &row == winner ? '*' : ' ', row.kernel->name, legal ? "yes" : "no ");
         if (legal) {
             print_price(request, row, page);
+            print_launch(*row.kernel, page);
             print_then(row, page);
         } else {
             char why[160];

@@ -55,12 +55,27 @@ struct Grid {
     uint32_t x, y, z;
 };
 
+constexpr Grid MOST_BLOCKS = {INT32_MAX, 65535, 65535};
+
 constexpr Grid make_grid(int64_t x, int64_t y = 1, int64_t z = 1) {
-    constexpr int64_t MOST_Y = 65535;
-    return {static_cast<uint32_t>(std::clamp<int64_t>(x, 1, INT32_MAX)),
-            static_cast<uint32_t>(std::clamp<int64_t>(y, 1, MOST_Y)),
-            static_cast<uint32_t>(std::clamp<int64_t>(z, 1, MOST_Y))};
+    return {static_cast<uint32_t>(std::clamp<int64_t>(x, 1, MOST_BLOCKS.x)),
+            static_cast<uint32_t>(std::clamp<int64_t>(y, 1, MOST_BLOCKS.y)),
+            static_cast<uint32_t>(std::clamp<int64_t>(z, 1, MOST_BLOCKS.z))};
 }
+
+// The grid with the blocks that its last clusters lack, or as many whole clusters as there can be.
+constexpr Grid whole_clusters(const Grid& grid, const Grid& cluster) {
+    const auto whole = [](uint32_t blocks, uint32_t size, uint32_t most) {
+        return static_cast<uint32_t>(std::min(ceil_div(int64_t{blocks}, size), int64_t{most / size})) * size;
+    };
+    return {whole(grid.x, cluster.x, MOST_BLOCKS.x), whole(grid.y, cluster.y, MOST_BLOCKS.y),
+            whole(grid.z, cluster.z, MOST_BLOCKS.z)};
+}
+
+// A parameter that describes a tensor to bulk copies, as the driver encodes it (runtime/tensor_map.h).
+struct alignas(64) TensorMap {
+    uint64_t words[16];
+};
 
 // Each file of ptx/ has a type of its own derived from this one: its constants by name, its parameters, its grid.
 struct Kernel {
@@ -75,6 +90,10 @@ struct Kernel {
     uint64_t order; // kernels of a contract with the same one add alike: the same bits; 0: its sums follow the launch
     std::span<const Limit> limits;
     std::span<const Image> images;
+    Grid cluster = {};      // blocks that see each other's shared memory; 0: a launch without clusters
+    bool dependent = false; // waits in the kernel for the launch before it on the stream, and may begin before its end
+    // Offsets of the parameters in Params, where some are tensor maps: their place in the code is the assembler's.
+    std::span<const uint16_t> apart = {};
 };
 
 } // namespace spark

@@ -66,8 +66,9 @@ struct Call {
 spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_launch, uint64_t kernel_id, Call& call,
                           Report& report);
 
-// What the row's kernel would enqueue for this call; nothing if row is nullptr.
-void make_plan(const Call& call, const Row* row, spark_devptr workspace, Plan& plan);
+// What the row's kernel would enqueue for this call; nothing if row is nullptr. encoder: of tensor maps; nullptr where
+// nothing will be launched.
+void make_plan(const Call& call, const Row* row, spark_devptr workspace, const Driver* encoder, Plan& plan);
 
 // Fills all of info but struct_size.
 void fill_info(const Call& call, const Plan& plan, const Row* row, bool is_loaded, spark_op_info& info);

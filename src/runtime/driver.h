@@ -17,6 +17,21 @@ struct GraphUpdateResult {
     void* from_node;
 };
 
+// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+    uint32_t id, unused;
+    uint32_t value[16];
+};
+struct LaunchConfig {
+    uint32_t grid[3], block[3];
+    uint32_t smem;
+    void* stream;
+    LaunchAttribute* attributes;
+    uint32_t count;
+};
+static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
+enum : uint32_t { DRIVER_ATTRIBUTE_CLUSTER = 4, DRIVER_ATTRIBUTE_DEPENDENT = 6 };
+
 // A range of memory by name, for the emulator's findings: its spark_emu_range.
 struct NamedRange {
     const char* name;

@@ -37,14 +37,31 @@ spark_status load_unless_capturing(Context& ctx, const Stream& stream, const Ker
     return load(ctx, kernel, handle, report);
 }
 
+// What the header asks of the launch beyond its shape; how many attributes these are.
+uint32_t put_attributes(const Kernel& kernel, LaunchAttribute* to) {
+    uint32_t count = 0;
+    const Grid& cluster = kernel.cluster;
+    if (cluster.x != 0) to[count++] = {DRIVER_ATTRIBUTE_CLUSTER, 0, {cluster.x, cluster.y, cluster.z}};
+    if (kernel.dependent) to[count++] = {DRIVER_ATTRIBUTE_DEPENDENT, 0, {1}};
+    return count;
+}
+
 spark_status enqueue(const Context& ctx, const Stream& stream, const Launch& work, Report& report) {
     const Driver& d = *ctx.driver;
+    LaunchAttribute attributes[2];
+    const LaunchConfig config = {
+        {work.grid.x, work.grid.y, work.grid.z}, {work.kernel->block, 1, 1}, work.smem, stream.native(), attributes,
+        put_attributes(*work.kernel, attributes)};
+    auto* params = const_cast<std::byte*>(work.params);
     size_t bytes = work.kernel->param_bytes;
-    void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), const_cast<std::byte*>(work.params), // buffer
-                     reinterpret_cast<void*>(uintptr_t{2}), &bytes,                              // its size
+    void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), params, // buffer
+                     reinterpret_cast<void*>(uintptr_t{2}), &bytes, // its size
                      nullptr};
-    int code = d.launch_kernel(loaded(ctx, *work.kernel), work.grid.x, work.grid.y, work.grid.z, work.kernel->block, 1,
-                               1, work.smem, stream.native(), nullptr, extra);
+    void* each[sizeof work.params / 4];
+    const std::span<const uint16_t> apart = work.kernel->apart;
+    for (size_t i = 0; i < apart.size(); ++i) each[i] = params + apart[i];
+    int code = d.launch_kernel(&config, loaded(ctx, *work.kernel), apart.empty() ? nullptr : each,
+                               apart.empty() ? extra : nullptr);
     return code == DRIVER_OK ? SPARK_OK : driver_failed(d, code, work.kernel->name, report);
 }
 
@@ -68,6 +85,7 @@ bool loaded(const Context& ctx, const Plan& plan) {
 spark_status launch(Context& ctx, const Stream& stream, const Plan& plan, Report& report) {
     if (spark_status s = check_stream(ctx, stream, report)) return s;
     if (spark_status s = refuse_implicit(ctx, stream, "a launch", report)) return s;
+    if (plan.encoding != DRIVER_OK) return driver_failed(*ctx.driver, plan.encoding, "encoding a tensor map", report);
     Current current(ctx);
     if (current.code() != DRIVER_OK) return driver_failed(*ctx.driver, current.code(), "entering the context", report);
     for (const Launch& work : plan.all()) {

@@ -6,6 +6,7 @@
 
 #include "runtime/module.h"
 #include "runtime/objects.h"
+#include "runtime/tensor_map.h"
 
 namespace spark {
 
@@ -13,14 +14,16 @@ struct Launch {
     const Kernel* kernel;
     Grid grid;
     uint32_t smem;
-    alignas(16) std::byte params[1024]; // the kernel reads Kernel::param_bytes of it
+    alignas(64) std::byte params[1024]; // the kernel reads Kernel::param_bytes of it
 };
 
 // Everything that one call enqueues: launches in order, each of which sees what those before it have written.
 struct Plan {
     static constexpr uint32_t MAX_LAUNCHES = 3;
 
-    spark_devptr workspace;  // told to the operator's plan; 0 where only sizes and kernels are asked for
+    const Driver* encoder;   // told to the operator's plan; nullptr where only sizes and kernels are asked for
+    int encoding;            // its first refusal of a tensor map
+    spark_devptr workspace;  // told as well; 0 where only sizes and kernels are asked for
     uint64_t workspace_size; // bytes that the launches need of it, from the declared bounds alone
     uint32_t count;
     Launch launches[MAX_LAUNCHES];
@@ -34,6 +37,14 @@ struct Plan {
         launch.grid = kernel.grid(params, chosen...);
         launch.smem = kernel.smem;
         memcpy(launch.params, &params, sizeof params);
+    }
+    // A parameter of a launch; without a driver it says nothing.
+    TensorMap map(const TensorTile& tile) {
+        TensorMap made{};
+        if (encoder == nullptr) return made;
+        const int code = encode(*encoder, tile, made);
+        if (encoding == DRIVER_OK) encoding = code;
+        return made;
     }
     std::span<const Launch> all() const { return {launches, count}; }
 };

@@ -36,7 +36,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PHASES = ["cases", "both", "api", "repeats", "memcheck", "racecheck", "languages", "model"]
-API = ["api-contract", "api-negative", "api-launch", "api-threads"]
+API = ["api-contract", "api-negative", "api-launch", "api-neighbours", "api-threads",
+       "ptx-launch"]
 SHARD = 16           # the fewest cases that one spark-check process takes
 SHARDS = 64          # into so many at most are the cases of an operator divided
 KEPT = 12            # failures of a phase that are kept in full
@@ -220,8 +221,12 @@ def both(runner, record):
 
 
 def api(runner, record):
+    def place(name):
+        beside = runner.args.build / "lib" / name  # one that reads the library's images itself
+        return beside if beside.exists() else runner.bin / name
+
     def one(name):
-        code, said = runner.run([runner.bin / name], runner.args.limit)
+        code, said = runner.run([place(name)], runner.args.limit)
         passed = re.search(r"PASSED\s*\] (\d+) test", said)
         failed = re.search(r"FAILED\s*\] (\d+) test", said)
         skipped = re.search(r"SKIPPED\s*\] (\d+) test", said)
@@ -231,7 +236,7 @@ def api(runner, record):
         trouble = [] if code == 0 else [f"{name}: exit code {code}: {said.strip()[-300:]}"]
         return name, dict(zip(("passed", "failed", "skipped"), number)), trouble
     try:
-        ran = sorted(runner.each("api", [name for name in API if (runner.bin / name).exists()], one))
+        ran = sorted(runner.each("api", [name for name in API if place(name).exists()], one))
     except CannotStart as why:
         return {"skipped": str(why)}
     return {"programs": {name: number for name, number, _ in ran},

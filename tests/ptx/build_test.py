@@ -169,6 +169,17 @@ int main(int, char** words) {
         self.assertIn((self.top / "out" / "fill__plain.120.cubin.z").read_bytes(), (self.top / "arm.o").read_bytes())
 
 
+    def test_tensor_maps_and_clusters(self):
+        """Where ptxas puts a parameter of 128 bytes is where C++ has it."""
+        self.build(
+            changed(HEADER, ("y:ptr value:f32", "value:f32 map:tensormap y:ptr"),
+                    ("smem     0", "smem     0\n//! cluster  2")),
+            changed(BODY, ("    ret;", "    prefetch.param.tensormap [map];\n    ret;")))
+        text = (self.top / "out" / "fill__plain.90.ptx").read_text()
+        self.assertIn("(.param .f32 value, .param .align 64 .b8 map[128], .param .u64 y)", text)
+        self.assertIn(" .explicitcluster", text)
+
+
 class Refused(Build):
     def test_registers(self):
         self.refuse("registers used, regs=32 declared", body=hungry(60))
@@ -203,6 +214,21 @@ class Refused(Build):
     def test_param_types_differ(self):
         self.refuse("parameters lie at [(0, 8), (8, 8)], the header says [(0, 8), (8, 4)]", body=changed(
             BODY, ("SPARK_ENTRY", ".visible .entry fill__plain (.param .u64 y, .param .u64 value) .maxntid 128,1,1")))
+
+    def test_dependent_kernel_waits_first(self):
+        dependent = changed(HEADER, ("smem     0", "smem     0\n//! dependent yes"))
+        wait = "    griddepcontrol.wait;\n"
+        first = ("    mov.u32      i, %tid.x;\n", wait + "    mov.u32      i, %tid.x;\n")
+        late = ("    mad.wide.u32 to", wait + "    mad.wide.u32 to")
+        self.refuse("it is dependent, and 'mad.wide.u32 to, i, 4, to' stands before griddepcontrol.wait", dependent)
+        self.refuse("it is dependent, and 'st.global.f32 [to], v' stands before griddepcontrol.wait", dependent,
+                    changed(BODY, ("    mad.wide.u32 to, i, 4, to;\n", ""), ("    ret;", wait + "    ret;")))
+        self.refuse("it is dependent, and '@p griddepcontrol.wait' stands before", dependent, changed(
+            BODY, ("    .reg .u32 i;\n", "    .reg .pred p;\n    .reg .u32 i;\n"),
+            (first[0], "    @p" + first[1][3:])))
+        self.refuse("griddepcontrol.wait without 'dependent yes' in the header", body=changed(BODY, first))
+        for place in (first, late):
+            self.build(dependent, changed(BODY, place))
 
     def test_block_differs(self):
         self.refuse(".maxntid 128,1,1 is missing", body=changed(

@@ -91,6 +91,21 @@ class Good(ScratchTree):
         self.assertFalse(first.deterministic)
         self.assertEqual(first.order, "k_by_32")
 
+    def test_launch_of_clusters_and_dependent_ones(self):
+        path = self.plant("fill/fill.ptx", changed(
+            HEADER, ("y:ptr value:f32", "value:f32 y:tensormap n:u32"),
+            ("grid     ?", "grid     n ?\n//! cluster  CX 2\n//! dependent yes"), ("plain ", "plain CX=4 ")))
+        parsed = parse_file(path, self.root)
+        self.assertEqual((parsed.variants[0].cluster, parsed.dependent), ((4, 2, 1), True))
+        self.assertEqual([(p.name, p.offset, p.size) for p in parsed.params.params],
+                         [("value", 0, 4), ("y", 64, 128), ("n", 192, 4)])
+        self.assertEqual((parsed.params.bytes, parsed.params.struct_bytes), (196, 256))
+        self.assertIn("return whole_clusters(make_grid(static_cast<int64_t>(p.n), y), cluster);",
+                      table.header_text([parsed], (120,)))
+        parsed = parse_file(self.plant("fill/fill.ptx", HEADER), self.root)
+        self.assertEqual((parsed.variants[0].cluster, parsed.dependent), ((), False))
+        self.assertNotIn("whole_clusters", table.header_text([parsed], (120,)))
+
     def test_each_for_line_has_the_variants_below_it(self):
         path = self.plant("fill/fill.ptx", changed(HEADER, ("kernel   fill ", "kernel   fill_{T} "), (
             "//! variant  plain   smem=0 regs=32\n",
@@ -195,6 +210,14 @@ class Bad(ScratchTree):
                            ("value*", "'value*' is not an expression"), ("ceil(value)", "only parameters"),
                            ("value**2", "only parameters, constants, BLOCK"), ("1 1 1 1", "one to three dimensions")):
             self.refuse(words, ("grid     ?", f"grid     {bad}"))
+
+    def test_cluster(self):
+        for bad, words in (("4 4", "cluster: 4 x 4 blocks: at least 1 along each dimension and 8 in all"),
+                           ("0", "cluster: 0 blocks"), ("CX", "cluster: "), ("1 1 1 1", "one to three dimensions")):
+            self.refuse(words, ("grid     ?", f"grid     ?\n//! cluster  {bad}"))
+
+    def test_dependent(self):
+        self.refuse("dependent 'maybe': yes or no", ("grid     ?", "grid     ?\n//! dependent maybe"))
 
     def test_constants_of_every_variant(self):
         self.refuse("variant x4: VEC must stand in all variants or none",

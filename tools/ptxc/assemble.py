@@ -58,6 +58,23 @@ def _statements(text):
     return " ".join(line for line in text.splitlines() if not MARKER.match(line))
 
 
+# What a dependent kernel may do before it waits: nothing that touches memory, leaves, or meets other threads.
+BEFORE_WAIT = re.compile(r"(\.reg|\.pragma|mov|ld\.param)\b")
+WAIT = "griddepcontrol.wait"
+
+
+def check_wait(variant, flat):
+    """That a dependent kernel waits for the launches before it, first and whatever its arguments, and no other does."""
+    body = [s.strip() for s in flat.partition(".entry")[2].partition("{")[2].split(";")]
+    first = next((s for s in body if not BEFORE_WAIT.match(s)), "")
+    where = f"{_where(variant)}: {variant.name}"
+    if variant.file.dependent and first != WAIT:
+        return [f"{where}: it is dependent, and '{first}' stands before {WAIT} (GRID_WAIT)"]
+    if not variant.file.dependent and WAIT in flat:
+        return [f"{where}: {WAIT} without 'dependent yes' in the header: its launch waits anyway"]
+    return []
+
+
 def check_text(variant, text, sm):
     """What the expanded text must show, whatever the assembler says. A list of findings."""
     flat, where, findings = _statements(text), _where(variant), []
@@ -67,7 +84,7 @@ def check_text(variant, text, sm):
         findings.append(f"{where}: {variant.name}: the text must hold one entry, made by SPARK_ENTRY; found {found}")
     else:
         listed = re.search(r"\.entry\s+[\w$]+\s*\(([^)]*)\)", flat)
-        names = re.findall(r"([\w$]+)\s*(?:,|\Z)", listed[1].strip()) if listed else []
+        names = re.findall(r"([\w$]+)(?:\[\d+\])?\s*(?:,|\Z)", listed[1].strip()) if listed else []
         declared = [p.name for p in variant.params.params]
         if names != declared:
             findings.append(f"{where}: {variant.name}: .param list ({' '.join(names)}) is not the header's "
@@ -80,7 +97,7 @@ def check_text(variant, text, sm):
     if target != [TARGETS[sm]]:
         findings.append(f"{where}: {variant.name}: .target must be {TARGETS[sm]}, found {' '.join(target) or 'none'} "
                         "(include base.ptxh, once)")
-    return findings
+    return findings + check_wait(variant, flat)
 
 
 def run_ptxas(ptxas, source, target, output, root):
@@ -135,6 +152,8 @@ def check_cubin(variant, cubin, target):
         return [f"{where}: {target}: the code holds {' '.join(cubin.kernels()) or 'no kernel'}, not {variant.name}"]
     found = cubin.params(variant.name)
     wanted = [(p.offset, p.size) for p in variant.params.params]
+    if variant.params.tensor_maps:  # ptxas aligns them where they will lie, which is for the driver to know
+        found, wanted = [size for _, size in found], [size for _, size in wanted]
     if found != wanted:
         findings.append(f"{where}: {variant.name} for {target}: parameters lie at {found}, the header says {wanted}")
     return findings

@@ -6,7 +6,6 @@
 import re
 from pathlib import Path
 
-from kernel_file import PARAM_TYPES
 from launch import flag_macros
 from macro import expand_file, squeezed
 from source import Fault, Place
@@ -20,9 +19,10 @@ class ExpandError(Exception):
 
 def entry_line(variant):
     """What SPARK_ENTRY stands for: everything between the header block and the kernel's `{`."""
-    params = ", ".join(f".param {PARAM_TYPES[p.type][1]} {p.name}" for p in variant.params.params)
+    params = ", ".join(p.ptx for p in variant.params.params)
     bound = f" .minnctapersm {variant.ctas_per_sm}" if variant.ctas_declared else ""
-    return f".visible .entry {variant.name} ({params}) .maxntid {variant.block},1,1{bound}"
+    cluster = " .explicitcluster" if variant.cluster else ""
+    return f".visible .entry {variant.name} ({params}) .maxntid {variant.block},1,1{bound}{cluster}"
 
 
 def definitions(variant, sm):

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from expression import evaluate
 from kernel_file import ARCHS, PARAM_TYPES, HeaderError, KernelFile, Limit, Param, ParamList, Variant
-from launch import parse_flags, parse_grid
+from launch import parse_cluster, parse_flags, parse_grid
 from rules import BLOCK_SMEM, check_contract, check_way, ctas_per_sm
 
-KEYS = ("kernel", "for", "archs", "block", "params", "flags", "grid", "limits", "smem", "deterministic", "order",
-        "variant")
+KEYS = ("kernel", "for", "archs", "block", "params", "flags", "grid", "cluster", "dependent", "limits", "smem",
+        "deterministic", "order", "variant")
 REQUIRED = ("kernel", "block", "params", "grid", "smem", "deterministic", "variant")
 REPEATED = ("for", "variant")
 RELATIONS = {"%": "multiple_of", "<=": "at_most", ">=": "at_least", "==": "equal"}
@@ -140,10 +140,9 @@ class _Parser:
                 self.fail(line, f"param '{name}' is given twice")
                 continue
             seen.add(name)
-            size = PARAM_TYPES[kind][0]
-            offset = -(-offset // size) * size
-            result.append(Param(name, kind, offset))
-            offset += size
+            align = PARAM_TYPES[kind][3]
+            result.append(Param(name, kind, -(-offset // align) * align))
+            offset = result[-1].offset + result[-1].size
         if offset > 4096:
             self.fail(line, f"params take {offset} bytes; a launch has 4096")
         return ParamList(self.relative, self.file.stem, tuple(result), self.flags(seen))
@@ -169,6 +168,14 @@ class _Parser:
             return parse_grid(text, {p.name for p in params.params}, names[0])
         except ValueError as error:
             self.fail(line, f"grid: {error}")
+            return ()
+
+    def cluster(self, constants):
+        line, text = self.one("cluster")
+        try:
+            return parse_cluster(text, constants)
+        except ValueError as error:
+            self.fail(line, f"cluster: {error}")
             return ()
 
     def limits(self, constants, line):
@@ -255,10 +262,10 @@ class _Parser:
         return block, smem, regs, fit if declared is None else declared, declared is not None
 
     def parsed(self, line, text):
-        """A variant's line, for each contract of its group: (line, way, constants, budget, limits, order)."""
+        """A variant's line, for each contract of its group: (line, way, constants, budget, limits, order, cluster)."""
         way, constants, budgets = self.variant(line, text)
         return (line, way, constants, self.budget(line, way, constants, budgets), self.limits(constants, line),
-                self.order(constants))
+                self.order(constants), self.cluster(constants))
 
     def name_variants(self, pattern, maths, axes, group):
         """Adds the kernels of a group: every contract that its axes make, each with every variant."""
@@ -273,12 +280,12 @@ class _Parser:
             problem = check_contract(contract)
             if problem:
                 self.fail(self.one("kernel")[0], problem)
-            for line, way, constants, budget, limits, order in group:
+            for line, way, constants, budget, limits, order, cluster in group:
                 for axis in set(values) & set(constants):
                     self.fail(line, f"variant {way}: {axis} is an axis of the 'for' line already")
                 self.file.variants.append(Variant(self.file, line, contract, way, words, values, constants,
                                                   *budget, limits, self.one("deterministic")[1] == "yes",
-                                                  order or f"{contract}__{way}"))
+                                                  order or f"{contract}__{way}", cluster))
 
     def build(self):
         self.read()
@@ -304,6 +311,10 @@ class _Parser:
         det_line, det = self.one("deterministic")
         if det not in ("yes", "no"):
             self.fail(det_line, f"deterministic '{det}': yes or no")
+        dependent_line, dependent = self.one("dependent")
+        if dependent not in ("", "yes", "no"):
+            self.fail(dependent_line, f"dependent '{dependent}': yes or no")
+        self.file.dependent = dependent == "yes"
         if self.findings:
             raise HeaderError(self.findings)
         parsed = [[self.parsed(*row) for row in found] for _, _, found in groups]

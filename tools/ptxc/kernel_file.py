@@ -6,8 +6,10 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PARAM_TYPES = {"ptr": (8, ".u64", "uint64_t"), "u64": (8, ".u64", "uint64_t"), "i64": (8, ".s64", "int64_t"),
-               "u32": (4, ".u32", "uint32_t"), "i32": (4, ".s32", "int32_t"), "f32": (4, ".f32", "float")}
+# Bytes, the type in PTX, the type in C++, alignment.
+PARAM_TYPES = {"ptr": (8, ".u64", "uint64_t", 8), "u64": (8, ".u64", "uint64_t", 8), "i64": (8, ".s64", "int64_t", 8),
+               "u32": (4, ".u32", "uint32_t", 4), "i32": (4, ".s32", "int32_t", 4), "f32": (4, ".f32", "float", 4),
+               "tensormap": (128, ".align 64 .b8", "TensorMap", 64)}
 ARCHS = (120, 90)
 
 
@@ -29,6 +31,15 @@ class Param:
     def size(self):
         return PARAM_TYPES[self.type][0]
 
+    @property
+    def align(self):
+        return PARAM_TYPES[self.type][3]
+
+    @property
+    def ptx(self):
+        """Its declaration in a list of parameters."""
+        return f".param {PARAM_TYPES[self.type][1]} {self.name}{f'[{self.size}]' if self.size > 8 else ''}"
+
 
 @dataclass(frozen=True)
 class ParamList:
@@ -42,13 +53,17 @@ class ParamList:
         return f"{self.stem}_params"
 
     @property
+    def tensor_maps(self):
+        return any(p.type == "tensormap" for p in self.params)
+
+    @property
     def bytes(self):
         return self.params[-1].offset + self.params[-1].size if self.params else 0
 
     @property
     def struct_bytes(self):
         """What C++'s sizeof gives: the bytes rounded up to the widest member's alignment."""
-        widest = max((p.size for p in self.params), default=1)
+        widest = max((p.align for p in self.params), default=1)
         return max(1, -(-self.bytes // widest) * widest)
 
 
@@ -80,6 +95,7 @@ class Variant:
     limits: tuple
     deterministic: bool
     order: str  # kernels of a contract with the same one give the same bits; "none": the sums follow the launch
+    cluster: tuple  # blocks that see each other's shared memory, along x, y, z; (): a launch without clusters
 
     @property
     def name(self):
@@ -101,6 +117,7 @@ class KernelFile:
     archs: tuple = ARCHS
     params: ParamList = None
     grid: tuple = ()  # of a launch, in C++ (launch.py)
+    dependent: bool = False  # its launch may begin before the one before it on the stream has ended
     depends: list = field(default_factory=list)  # header files that this header refers to
     variants: list = field(default_factory=list)
 

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# How a kernel is launched, as its header says it: the lines `flags` and `grid`, and the C++ that they become.
+# How a kernel is launched, as its header says it: the lines `flags`, `grid`, `cluster`, and the C++ they become.
 # Called by header.py, expand.py and table.py. Knows nothing of files.
-"""The grid of a launch and the bits of its flags."""
+"""The grid of a launch, its clusters, and the bits of its flags."""
 
 import ast
+import math
 import re
 from dataclasses import dataclass
 
+from expression import evaluate
+
 CHOSEN = "?"  # a dimension that no parameter tells: the plan gives it
 DIMENSIONS = "xyz"
+MOST_OF_CLUSTER = 8  # blocks, on every chip
 
 
 @dataclass(frozen=True)
@@ -94,12 +98,27 @@ def _in_cpp(text, params, constants):
     return walk(tree.body)
 
 
+def parse_cluster(text, constants):
+    """(x, y, z) of `CX 2`, () of nothing. Raises ValueError."""
+    words = text.split()
+    if len(words) > len(DIMENSIONS):
+        raise ValueError("write one to three dimensions, without blanks inside one")
+    size = tuple(evaluate(word, constants) for word in words)
+    if any(n < 1 for n in size) or math.prod(size) > MOST_OF_CLUSTER:
+        raise ValueError(f"{' x '.join(map(str, size))} blocks: at least 1 along each dimension and {MOST_OF_CLUSTER} "
+                         "in all")
+    return size and size + (1,) * (len(DIMENSIONS) - len(size))
+
+
 FUNCTIONS = {"ceil": "ceil_div", "min": "std::min", "max": "std::max"}
 
 
-def grid_function(grid):
-    """Lines of C++: the member of a kernel's type that makes the grid of a launch."""
+def grid_function(grid, clusters):
+    """Lines of C++: the member of a kernel's type that makes the grid of a launch, in whole clusters if it has some."""
     asked = [f", int64_t {axis}" for axis, size in zip(DIMENSIONS, grid) if size == CHOSEN]
     sizes = [axis if size == CHOSEN else size for axis, size in zip(DIMENSIONS, grid)]
+    made = f"make_grid({', '.join(sizes)})"
+    if clusters:
+        made = f"whole_clusters({made}, cluster)"
     return [f"    constexpr Grid grid([[maybe_unused]] const Params& p{''.join(asked)}) const {{",
-            f"        return make_grid({', '.join(sizes)});", "    }"]
+            f"        return {made};", "    }"]

@@ -21,6 +21,7 @@ Registers are declared / used on 12.x / used on 9.0. CTAs per SM are computed fo
 ({SM_SMEM // 1024} KB, of which {SM_SMEM_RESERVED // 1024} KB for each CTA), registers ({SM_REGS // 1024}K) and
 warps ({SM_WARPS}), with what stops one more. Rows are those of `src/ops/FAMILY/table.inc` that name
 the kernel, counted from the top, each type's copy of a row on its own; `then` is what rows launch second.
+A dependent kernel begins before the launch before it has ended, and waits for it.
 """
 COLUMNS = ("kernel", "file", "maths", "block", "smem", "regs", "CTAs/SM", "limits", "rows")
 
@@ -70,13 +71,18 @@ def _results(folder, variants):
     return records
 
 
+def _block(variant):
+    clusters = f", clusters of {'x'.join(map(str, variant.cluster))}" if variant.cluster else ""
+    return f"{variant.block}{clusters}{', dependent' if variant.file.dependent else ''}"
+
+
 def _cells(variant, record, rows):
     used = record.get("regs", {})
     actual = max((n for chip, n in used.items() if chip != "90"), default=None)
     fit, reason = ctas_per_sm(variant.block, variant.smem, actual or variant.regs)
     by = ", ".join(dict.fromkeys(f"{family} {row}" for family, row, *_ in (rows or {}).get(variant.name, ()))) or "none"
     return (f"`{variant.name}`", variant.file.relative[len("ptx/"):], variant.maths.replace("|", "\\|"),
-            str(variant.block), str(variant.smem),
+            _block(variant), str(variant.smem),
             f"{variant.regs} / {actual if actual else '?'} / {used.get('90', '?' if 90 in variant.archs else '-')}",
             f"{fit} ({reason})", " ".join(map(str, variant.limits)) or "none", by)
 

@@ -60,7 +60,8 @@ def _type(kernel_file):
              f"    using Params = {kernel_file.params.struct};"]
     if kernel_file.constants:
         lines.append(f"    uint32_t {', '.join(kernel_file.constants)};")
-    return [*lines, *grid_function(kernel_file.grid), "};", ""]
+    clusters = any(v.cluster for v in kernel_file.variants)
+    return [*lines, *grid_function(kernel_file.grid, clusters), "};", ""]
 
 
 def _span(lines, kind, name, items):
@@ -75,6 +76,8 @@ def _kernel(lines, table, variant, index, archs):
     name = variant.name
     limits = _span(lines, "Limit", f"{name}_limits",
                    [f"{{{quote(l.fact)}, Rel::{RELATIONS[l.relation]}, {l.value}}}" for l in variant.limits])
+    apart = _span(lines, "uint16_t", f"{name}_apart",
+                  [str(p.offset) for p in variant.params.params] if variant.params.tensor_maps else [])
     images = image_list([a for a in archs if a in variant.archs])
     if images:
         lines.append(f"extern const Image {name}_images[{len(images)}];")
@@ -84,7 +87,9 @@ def _kernel(lines, table, variant, index, archs):
               f"    0x{fnv1a(name.encode()):016x}, {index}, {variant.block}, {variant.smem}, {variant.regs}, "
               f"{variant.ctas_per_sm}, {variant.params.bytes}, {'true' if variant.deterministic else 'false'}, "
               f"0x{0 if variant.order == 'none' else fnv1a(variant.order.encode()):016x},",
-              f"    {limits}, {f'detail::{name}_images' if images else '{}'}}},",
+              f"    {limits}, {f'detail::{name}_images' if images else '{}'},",
+              f"    {{{', '.join(map(str, variant.cluster))}}}, {'true' if variant.file.dependent else 'false'}, "
+              f"{apart}}},",
               f"    {', '.join(str(variant.constants[name]) for name in variant.file.constants)}}};"]
 
 

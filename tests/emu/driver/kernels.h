@@ -52,4 +52,20 @@ inline constexpr const char* CLUSTER_PTX =
     CLUSTER_KERNEL("pairs", ".reqnctapercluster 2, 1, 1")
     CLUSTER_KERNEL("some", ".explicitcluster")
     CLUSTER_KERNEL("few", ".maxclusterrank 4");
+
+// out[i] = 2 * out[i] + value in each: `waits` for the launches before it first, `hasty` does so too late, `never` not
+// at all; `late` lets the next launch begin before it has done anything.
+#define DEPENDENT_KERNEL(name, first, last)                                                                        \
+    ".visible .entry " name "(.param .u64 out, .param .u32 value, .param .u32 count)\n{\n"                         \
+    "  .reg .pred p; .reg .b32 i, b, t, v, n; .reg .b64 o, w;\n" first                                             \
+    "  ld.param.u64 o, [out]; ld.param.u32 v, [value]; ld.param.u32 n, [count];\n"                                 \
+    "  mov.u32 i, %ctaid.x; mov.u32 b, %ntid.x; mov.u32 t, %tid.x; mad.lo.u32 i, i, b, t;\n"                       \
+    "  setp.ge.u32 p, i, n; @p bra DONE; mul.wide.u32 w, i, 4; add.u64 o, o, w;\n"                                 \
+    "  ld.global.u32 t, [o]; add.u32 t, t, t; add.u32 t, t, v; st.global.u32 [o], t;\nDONE:\n" last "  ret;\n}\n"
+inline constexpr const char* DEPENDENT_PTX =
+    ".version 7.8\n.target sm_90\n.address_size 64\n"
+    DEPENDENT_KERNEL("waits", "  griddepcontrol.wait; griddepcontrol.launch_dependents;\n", "")
+    DEPENDENT_KERNEL("hasty", "", "  griddepcontrol.wait;\n")
+    DEPENDENT_KERNEL("never", "", "")
+    DEPENDENT_KERNEL("late", "  griddepcontrol.launch_dependents;\n", "");
 // clang-format on

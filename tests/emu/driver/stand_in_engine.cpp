@@ -59,6 +59,8 @@ LoadResult load_module(std::string_view ptx, const DeviceProfile&, Memory*) {
         info.explicit_cluster = info.name == "some";
         info.max_cluster = info.name == "few" ? 4 : 0;
     }
+    for (const char* name : {"waits", "hasty", "never", "late"})
+        add(name, {{"out", 0, 8, 8}, {"value", 8, 4, 4}, {"count", 12, 4, 4}}, 1024);
     return {module, ""};
 }
 
@@ -98,12 +100,14 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
     uint64_t far;
     memcpy(&far, &p.first, 8);
     if (name == "beyond") return fail("bounds", p.out + far);
+    if (name == "waits" && request.before) request.before();
     const uint32_t n = name == "twice" ? p.first : p.second;
     for (uint64_t address = p.out; address < p.out + 4ull * n; address += 4) {
         if (!memory.contains(address, 4)) return fail("bounds", address);
         uint32_t value = 0;
         memory.read(&value, address, 4);
         value = name == "set" ? p.first : name == "add" ? value + p.first : value * 2;
+        if (name != "set" && name != "add" && name != "twice") value += p.first;
         memory.write(address, &value, 4);
     }
     return result;
