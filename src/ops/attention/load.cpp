@@ -18,8 +18,9 @@ int64_t count_parts(const CheckedOp& work, const Row& row, int64_t units) {
     const Attention& p = work.as<Attention>();
     int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index], keys = keys_seen(p, p.sq);
     int64_t parts = row.tile.part == 0 ? std::min({quotient(slots, units), ceil_shift(keys, LEAST_KEYS), MOST_PARTS})
-                    : units >= slots   ? 1
-                                       : ceil_div(std::min(p.sk, keys + row.tile.part - 1), row.tile.part);
+                    : units >= slots || keys <= row.tile.part
+                        ? 1
+                        : ceil_div(std::min(p.sk, keys + row.tile.part - 1), row.tile.part);
     return std::max<int64_t>(parts, 1);
 }
 
@@ -35,8 +36,8 @@ int64_t mean_keys(const Attention& p, int64_t rows) {
 } // namespace
 
 int64_t keys_seen(const Attention& p, int64_t rows) {
-    int64_t seen = std::min(p.left, p.sk);
-    seen += std::min(p.right, p.sk - seen);
+    int64_t seen = std::min(p.left, p.sk), behind = std::max<int64_t>(p.sq - rows, 0); // the last one stands at the end
+    seen += std::min({p.right, behind, p.sk - seen});
     return seen + std::min(rows, p.sk - seen);
 }
 
