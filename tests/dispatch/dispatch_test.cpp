@@ -147,8 +147,16 @@ constexpr Kernel LARGE = kernel("gemm_test__large", 1, 0, ONE, true),
                  SMALL = kernel("gemm_test__small", 2, 1, ONE, true);
 constexpr Kernel SPLIT = kernel("gemm_test__split", 3, 2, 0, true),
                  GENERIC = kernel("gemm_test__generic", 4, 3, OTHER, false);
-constexpr Kernel MERGE = kernel("gemm_test_merge__generic", 5, 4, OTHER, false);
+constexpr Kernel MERGE = [] {
+    Kernel k = kernel("gemm_test_merge__generic", 5, 4, OTHER, false);
+    k.dependent = true;
+    k.cluster = {2, 1, 1};
+    return k;
+}();
 constexpr Tile TILE{};
+static_assert(whole_clusters(make_grid(5, 4, 70000), {2, 4, 2}).x == 6);
+static_assert(whole_clusters(make_grid(5, 4, 70000), {2, 4, 2}).y == 4);
+static_assert(whole_clusters(make_grid(5, 4, 70000), {2, 4, 2}).z == 65534);
 void plan_test(const CheckedOp&, const Row&, Plan&) {}
 constexpr auto ROWS = make_table(
     {make_row(LARGE, "large", FACTS, TILE, plan_test), make_row(SMALL, "small", FACTS, TILE, plan_test),
@@ -320,6 +328,7 @@ void explain_tells_costs_and_reasons(void**) {
     assert_true(says("* gemm_test__split "));
     assert_true(says("  gemm_test__large "));
     assert_true(says(" us: 1 blocks, 1 an SM, steps 20 (at most 20, 2 under way) of 256 products, 49152 shared"));
+    assert_true(says("; split, then gemm_test_merge__generic (clusters of 2 x 1 x 1) (dependent)\n"));
     q.facts[1] = 63;
     q.request.batch_invariant = true;
     text.assign(explain(q.request, nullptr, 0) + 1, 0);
