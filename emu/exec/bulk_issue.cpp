@@ -44,6 +44,17 @@ Flow issue_here(Warp& w, std::vector<BulkCopy>&& copies, const uint32_t* mbarrie
     for (BulkCopy& copy : copies) w.cta->async->bulk.load(std::move(copy));
     return Flow::next;
 }
+
+// What a reduction changes has a value.
+bool check_changed(Warp& w, int lane, uint32_t at, uint32_t bytes) {
+    for (uint32_t i = 0; w.launch->options.check_undefined && i < bytes; i += 4) {
+        if (w.cta->shared_is_defined(at + i, 4)) continue;
+        report_access(w, "undefined", lane, Space::shared, at + i, 4, true,
+                      "changes bytes that were never given a value");
+        return false;
+    }
+    return true;
+}
 } // namespace
 
 bool check_shared_side(Warp& w, int lane, uint32_t address, uint32_t bytes, bool write) {
@@ -107,6 +118,19 @@ bool find_destination(Warp& w, int lane, Reach reach, uint64_t shared, uint64_t 
     return true;
 }
 
+bool find_remote(Warp& w, int lane, Space space, uint64_t shared, uint64_t mbarrier, Destination& to) {
+    for (uint64_t* address : {&shared, &mbarrier}) {
+        if (space != Space::generic) break;
+        if (*address - SHARED_WINDOW >= WINDOW_BYTES) {
+            report_access(w, "space", lane, Space::generic, *address, 8, true, "is no address of shared memory");
+            return false;
+        }
+        *address -= SHARED_WINDOW;
+    }
+    const Reach reach = space == Space::shared ? Reach::own : Reach::addressed;
+    return find_destination(w, lane, reach, shared, mbarrier, 0, to);
+}
+
 Flow issue_loads(Warp& w, std::vector<BulkCopy>&& copies, const Destination* to) {
     uint32_t blocks = 0, mbarrier[32];
     for (uint32_t m = w.mask; m; m &= m - 1) {
@@ -125,6 +149,23 @@ Flow issue_loads(Warp& w, std::vector<BulkCopy>&& copies, const Destination* to)
         if (issue_here(w, std::move(here), mbarrier) == Flow::failed) return Flow::failed;
     }
     return Flow::next;
+}
+
+bool issue_remote(Warp& w, int lane, const Destination& to, RemoteWrite&& write) {
+    const AtBlock there(w, *w.own->cluster->blocks[size_t(__builtin_ctz(to.blocks))], 1u << lane);
+    uint32_t mbarrier[32], place[32];
+    mbarrier[lane] = to.mbarrier, place[lane] = to.shared;
+    const bool fits = write.bytes < 16 ? EMU_LEVEL::place_shared(w, place, w.mask, write.bytes, true, nullptr)
+                                       : check_shared_side(w, lane, to.shared, write.bytes, true);
+    if (!fits || (write.reduce && !check_changed(w, lane, to.shared, write.bytes))) return false;
+    if (w.cta->observer && !w.cta->observer->bulk_write(w, unsigned(lane), to.shared, write.bytes)) return false;
+    if (!check_mbarriers(w, mbarrier)) return false;
+    w.cta->counters->async_bytes += write.bytes;
+    write.by = w.own;
+    write.warp = w.index, write.lane = unsigned(lane), write.pc = w.pc;
+    write.to = to.shared, write.mbarrier = to.mbarrier;
+    w.cta->async->remote.issue(std::move(write));
+    return true;
 }
 
 bool check_reduced(Warp& w, int lane, uint64_t global, uint32_t bytes) {
