@@ -183,7 +183,11 @@ void tensor_copies(void**) {
     accepted("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [r1], 0, d1;");
     accepted(load + told + ".multicast::cluster" + operands + ", h1;");
     refused("cp.async.bulk.tensor.3d.shared::cluster.global.im2col" + told + " [r1], [d1, {r2, r3, r4}], [r4], {h1};",
-            "not known");
+            "'im2col': copies in im2col mode are not run");
+    refused("cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [d1, {r1, r2, r3, r4}], [r5];",
+            "'im2col_no_offs': copies in im2col mode are not run");
+    refused("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [d1], [r1], r2, h3;",
+            "'cp_mask': copies of some bytes");
     refused(load + ".tile::gather4" + told + " [r1], [d1, {r2, r3, r4, r5, r6}], [r4];", "not known");
     const std::string gather = "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4" + told;
     accepted(gather + " [r1], [d1, {r2, r3, r4, r5, r6}], [r4];");
