@@ -7,14 +7,23 @@
 
 namespace emu {
 
+bool Checker::enter_at(Warp& w, unsigned lane, uint32_t address) {
+    uint32_t addr[32];
+    addr[lane] = address;
+    return enter(w, 1u << lane, addr);
+}
+
 bool Checker::bulk_write(Warp& w, unsigned lane, uint32_t address, uint32_t bytes) {
     auto write = [&](const Access& x, Record& r) { return write_record(x, r); };
     auto begin = [](const Access&, Record& r) { return r.flags |= Record::in_flight | Record::bulk, true; };
-    for (uint32_t at = address; at < address + bytes; at += 16) {
-        const Access a{w, 1u << lane, at, 16, false, false, false};
-        if (!each_record(a, at, 16, write)) return false;
-        merge(at, 16);
-        each_record(a, at, 16, begin);
+    const bool atomic = w.kernel->code[w.pc].access & Inst::atomic;
+    const uint32_t unit = std::min(bytes, 16u);
+    if (is_foreign(w) && !enter_at(w, lane, address)) return false;
+    for (uint32_t at = address; at < address + bytes; at += unit) {
+        const Access a{w, 1u << lane, at, unit, atomic, atomic, false};
+        if (!each_record(a, at, unit, write)) return false;
+        merge(at, unit);
+        if (!atomic) each_record(a, at, unit, begin);
     }
     return true;
 }
@@ -39,9 +48,14 @@ bool Checker::no_proxy_fence(const Access& a, const Record& r) {
 }
 
 void Checker::bulk_land(Cta&, uint32_t address, uint32_t bytes) {
-    auto land = [](const Access&, Record& r) { return r.flags &= uint8_t(~Record::in_flight), true; };
-    for (uint32_t at = address; at < address + bytes; at += 16)
-        each_record({cta_->warps[0], 1, at, 16, false, false, false}, at, 16, land);
+    const Inst* const code = cta_->kernel->code.data();
+    auto land = [code](const Access&, Record& r) {
+        const bool stored = code[r.write_pc].access & Inst::writes; // st.async: in the proxy of ordinary stores
+        return r.flags &= uint8_t(~(Record::in_flight | (stored ? Record::bulk : 0))), true;
+    };
+    const uint32_t unit = std::min(bytes, 16u);
+    for (uint32_t at = address; at < address + bytes; at += unit)
+        each_record({cta_->warps[0], 1, at, unit, false, false, false}, at, unit, land);
 }
 
 void Checker::proxy_fence(Warp& w, uint32_t mask) { order_.fence_proxy(w.agent, mask); }

@@ -32,7 +32,7 @@ void Checker::cta_begin(Cta& cta) {
     cta_ = &cta;
     if (cta.rank == 0) order_.reset(unsigned(cta.cluster->blocks.size()));
     agents_ = order_.agents();
-    shadow_.reset(cta.shared_end);
+    shadow_.reset(cta.shared_end, cta.rank);
     for (auto& use : barriers_) use = {};
     touched_ = false;
     acquired_ = 0;
@@ -80,7 +80,7 @@ bool Checker::in_flight(const Access& a, const Record& r, const char* now) {
     std::string body = line(now, a.agent(), a.lanes, a.warp.pc, a.address, a.span);
     body += line("copy ", r.write().agent, r.write_lanes, r.write_pc, a.address, a.span);
     body += r.flags & Record::bulk
-                ? "  the bulk copy is still in flight: nobody has seen the phase of its mbarrier complete\n"
+                ? "  the copy is still in flight: nobody has seen the phase of its mbarrier complete\n"
                 : "  the asynchronous copy is still in flight: no wait_group of its thread covers it yet\n";
     report_raw(*a.warp.own, "async", a.warp.pc, body + replay(launch_));
     return false;

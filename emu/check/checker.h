@@ -102,6 +102,7 @@ private:
 
     // cluster.cpp
     bool enter(Warp& w, uint32_t mask, const uint32_t* addr); // an access by another block
+    bool enter_at(Warp& w, unsigned lane, uint32_t address);  // the same by one lane
     bool foreign_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes);
     bool foreign_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool atomic);
     bool has_foreign(const Record& r);

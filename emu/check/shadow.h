@@ -50,8 +50,11 @@ struct Record {
 
 class Shadow {
 public:
-    void reset(uint32_t end) {
-        coarse_.assign((end + 15) / 16, Record{});
+    // Of the block of this rank: who writes without being told apart from it is of that block.
+    void reset(uint32_t end, uint32_t rank) {
+        Record unwritten;
+        unwritten.write_block = uint8_t(rank);
+        coarse_.assign((end + 15) / 16, unwritten);
         if (words_.size() < coarse_.size() * 4) words_.resize(coarse_.size() * 4);
         more_.assign(1, Reads{});
         free_ = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bulk.h"
+#include "remote.h"
 
 namespace emu {
 
@@ -34,7 +35,7 @@ struct AsyncArrival {
 
 class AsyncEngine {
 public:
-    explicit AsyncEngine(Cta& cta) : bulk(cta), cta_(cta), warps_(cta.nwarps) {}
+    explicit AsyncEngine(Cta& cta) : bulk(cta), remote(cta), cta_(cta), warps_(cta.nwarps) {}
     void reset();
     void issue(AsyncCopy&& copy);
     void commit(uint32_t warp, uint32_t lanes);
@@ -49,6 +50,7 @@ public:
     const AsyncCopy* covering(uint32_t shared_address, unsigned& lane) const;
 
     BulkCopies bulk;
+    RemoteWrites remote;
 
 private:
     // The copies of one commit_group. Groups of a warp stand in order of commit; a lane owns those whose mask has it.

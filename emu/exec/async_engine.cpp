@@ -28,6 +28,7 @@ void AsyncEngine::reset() {
     warps_.assign(cta_.nwarps, {});
     arrivals_.clear();
     bulk.reset();
+    remote.reset();
     in_flight_ = 0;
 }
 
@@ -165,7 +166,7 @@ void AsyncEngine::arrive(size_t index) {
 
 // Those that are due: each failed test of the mbarrier brings them nearer.
 bool AsyncEngine::deliver(uint32_t mbarrier) {
-    bool any = bulk.deliver(mbarrier);
+    bool any = bulk.deliver(mbarrier) || remote.deliver(mbarrier);
     for (size_t i = 0; i < arrivals_.size();) {
         if (arrivals_[i].mbarrier != mbarrier || arrivals_[i].tests-- > 0) {
             ++i;
@@ -178,7 +179,7 @@ bool AsyncEngine::deliver(uint32_t mbarrier) {
 }
 
 bool AsyncEngine::end() {
-    if (arrivals_.empty()) return bulk.end();
+    if (arrivals_.empty()) return bulk.end() && remote.end();
     const AsyncArrival& a = arrivals_.front();
     report_raw(cta_, "async", a.pc,
                told_at(a) +
@@ -190,6 +191,7 @@ bool AsyncEngine::end() {
 
 void AsyncEngine::tick() {
     bulk.tick();
+    remote.tick();
     if (!arrivals_.empty() && !random(4)) arrive(random(uint32_t(arrivals_.size())));
     if (!in_flight_ || random(4)) return;
     OfWarp& w = warps_[random(cta_.nwarps)];

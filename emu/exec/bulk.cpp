@@ -42,21 +42,24 @@ BulkCopy whole_copy(const Warp& w, int l, uint64_t shared, uint64_t global, uint
     return copy;
 }
 
+// in.vec: its Reach.
 Flow load(Warp& w, const Inst& in) {
-    uint32_t at[32];
+    Destination to[32];
+    const Reach reach = Reach(in.vec);
     std::vector<BulkCopy> copies;
     for (uint32_t m = w.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        const uint64_t to = nth_address(w, in, 0, 0, l), from = nth_address(w, in, 1, 1, l),
-                       told = nth_address(w, in, 2, 3, l);
+        const uint64_t from = nth_address(w, in, 1, 1, l);
         const uint32_t bytes = w.reg<uint32_t>(in.r[2])[l];
-        at[l] = told > UINT32_MAX ? 0 : uint32_t(told);
+        const uint32_t mask = reach == Reach::mask ? w.reg<uint32_t>(in.r[4])[l] : 0;
+        if (!find_destination(w, l, reach, nth_address(w, in, 0, 0, l), nth_address(w, in, 2, 3, l), mask, to[l]))
+            return Flow::failed;
         if (!check_size(w, l, from, bytes, false)) return Flow::failed;
         if (!bytes) continue;
         if (!check_global_side(w, l, from, bytes, false)) return Flow::failed;
-        copies.push_back(whole_copy(w, l, to, from, bytes));
+        copies.push_back(whole_copy(w, l, to[l].shared, from, bytes));
     }
-    return issue_loads(w, std::move(copies), at);
+    return issue_loads(w, std::move(copies), to);
 }
 
 // in.imm: the operation of a reduction, or PLAIN; in.target: the type of its elements.
@@ -97,20 +100,6 @@ Flow wait(Warp& w, const Inst& in) {
         w.cta->async->bulk.wait(w.index, unsigned(__builtin_ctz(m)), uint64_t(in.imm), in.sub);
     return Flow::next;
 }
-
-TensorMap::Type element_of(Type type) {
-    switch (type) {
-    case Type::s32: return TensorMap::s32;
-    case Type::u64:
-    case Type::b64: return TensorMap::u64;
-    case Type::s64: return TensorMap::s64;
-    case Type::f16: return TensorMap::f16;
-    case Type::bf16: return TensorMap::bf16;
-    case Type::f32: return TensorMap::f32;
-    case Type::f64: return TensorMap::f64;
-    default: return TensorMap::u32;
-    }
-}
 } // namespace
 
 Handler pick_bulk(const Form& form, Inst& in) {
@@ -124,7 +113,9 @@ Handler pick_bulk(const Form& form, Inst& in) {
     in.imm = form.has("reduce") ? int64_t(bulk_operation(form)) : PLAIN;
     in.target = element_of(form.type());
     if (form.has("prefetch")) return &prefetch;
-    return form.has("bulk_group") ? &store : &load;
+    if (form.has("bulk_group")) return &store;
+    in.vec = uint8_t(reach_of(form));
+    return &load;
 }
 
 } // namespace emu::EMU_LEVEL

@@ -23,6 +23,7 @@ struct BulkPiece {
 };
 
 struct BulkCopy {
+    Cta* by = nullptr; // the block whose thread issued it: of a load, maybe another one of the cluster
     uint32_t warp = 0, lane = 0, pc = 0;
     uint32_t shared = 0, bytes = 0; // what the instruction says
     std::vector<BulkPiece> pieces;

@@ -16,9 +16,10 @@ uint32_t thread_of(uint32_t warp, uint32_t lane) { return warp * 32 + lane; }
 
 void BulkCopies::report_copy(const char* kind, const BulkCopy& c, const std::string& what) const {
     const std::string who = " bytes, warp " + std::to_string(c.warp) + " lane " + std::to_string(c.lane);
-    report_raw(cta_, kind, c.pc,
+    const std::string peer = c.by == &cta_ ? "" : " of block " + std::to_string(cta_.rank) + " of the cluster";
+    report_raw(*c.by, kind, c.pc,
                "  at  " + where(*cta_.kernel, c.pc) + "   copy of " + std::to_string(c.bytes) + who + "   shared 0x" +
-                   hex(c.shared) + "\n  " + what + "\n" + replay(*cta_.launch));
+                   hex(c.shared) + peer + "\n  " + what + "\n" + replay(*cta_.launch));
 }
 
 void BulkCopies::reset() {

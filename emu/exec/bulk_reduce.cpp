@@ -52,6 +52,20 @@ template <bool BF> BulkReduction of_half(Do op) {
 } // namespace
 } // namespace EMU_LEVEL
 
+TensorMap::Type element_of(Type type) {
+    switch (type) {
+    case Type::s32: return TensorMap::s32;
+    case Type::u64:
+    case Type::b64: return TensorMap::u64;
+    case Type::s64: return TensorMap::s64;
+    case Type::f16: return TensorMap::f16;
+    case Type::bf16: return TensorMap::bf16;
+    case Type::f32: return TensorMap::f32;
+    case Type::f64: return TensorMap::f64;
+    default: return TensorMap::u32;
+    }
+}
+
 unsigned bulk_operation(const Form& form) { return unsigned(EMU_LEVEL::named_in(form)); }
 
 BulkReduction bulk_reduction(unsigned operation, uint8_t type) {

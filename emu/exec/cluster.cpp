@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "../report/report.h"
+#include "cancel.h"
 #include "run.h"
 
 namespace emu {
@@ -15,7 +16,21 @@ constexpr unsigned MOST_QUIET = 10; // turns grow so often while nothing changes
 constexpr uint64_t STARVED = 64;    // once in so many turns the others, as for warps
 
 uint64_t product(const Dim3& d) { return uint64_t(d.x) * d.y * d.z; }
+
+Dim3 id_of(const Launch& launch, uint64_t number) {
+    const uint64_t x = launch.grid.x / launch.cluster.x, y = launch.grid.y / launch.cluster.y;
+    return {uint32_t(number % x), uint32_t(number / x % y), uint32_t(number / x / y)};
+}
 } // namespace
+
+bool cancel_cluster(Launch& launch, Dim3& first_block) {
+    const Dim3& c = launch.cluster;
+    const uint64_t next = launch.state->next_cluster.fetch_add(1);
+    if (next >= product(launch.grid) / product(c)) return false;
+    const Dim3 id = id_of(launch, next);
+    first_block = {id.x * c.x, id.y * c.y, id.z * c.z};
+    return true;
+}
 
 ClusterRun::ClusterRun(Launch& launch) : launch_(launch), states_(product(launch.cluster)) {
     for (size_t rank = 0; rank < states_.size(); rank++) {
@@ -25,9 +40,8 @@ ClusterRun::ClusterRun(Launch& launch) : launch_(launch), states_(product(launch
 }
 
 void ClusterRun::begin(uint64_t number) {
-    const Dim3 &c = launch_.cluster, &g = launch_.grid;
-    const uint64_t x = g.x / c.x, y = g.y / c.y;
-    cluster_.id = {uint32_t(number % x), uint32_t(number / x % y), uint32_t(number / x / y)};
+    const Dim3& c = launch_.cluster;
+    cluster_.id = id_of(launch_, number);
     cluster_.arrived = cluster_.live_threads = 0;
     for (uint32_t rank = 0; rank < blocks_.size(); rank++) {
         const Dim3 at{rank % c.x, rank / c.x % c.y, rank / c.x / c.y};

@@ -96,8 +96,10 @@ Flow load_param(Warp& w, const Inst& in) {
                                  "is outside the kernel's parameters");
         if (addr[l] & (bytes - 1))
             return report_access(w, "misaligned", l, Space::param, addr[l], bytes, false, "is not aligned");
-        for (unsigned i = 0; i < vec; i++)
-            put_bytes(w, in.r[i], l, read_bytes(w.launch->params + addr[l] + i * each, each, in.sub & 4), reg_bytes);
+        const uint8_t* const from = w.launch->params + addr[l];
+        if (each == 16) __builtin_memcpy(w.reg<B128>(in.r[0]) + l, from, 16);
+        for (unsigned i = 0; i < vec && each < 16; i++)
+            put_bytes(w, in.r[i], l, read_bytes(from + i * each, each, in.sub & 4), reg_bytes);
     }
     return Flow::next;
 }
@@ -127,7 +129,7 @@ Handler pick_ld(const Form& form, Inst& in) {
         if (unsigned(in.bytes) * vec != 32) return nullptr;
     if (vec == 8 && in.bytes != 4) return nullptr;
     if (unsigned(in.bytes) * vec > (wide_space ? 32u : 16u)) return nullptr;
-    if (form.type() == Type::b128) return vec == 1 && form.space != Space::param ? &load128 : nullptr;
+    if (form.type() == Type::b128) return vec > 1 ? nullptr : form.space == Space::param ? &load_param : &load128;
     for (const Operand& part : form.operands[0].parts)
         if (bytes_of(part.type) != bytes) return nullptr;
     if (form.space == Space::param) return &load_param;

@@ -55,4 +55,61 @@ template <class T> T kept(const Warp& w, const Inst& in) {
     return what;
 }
 
+constexpr uint32_t THREADS_OF_A = 2, THREADS_OF_B = 4;
+inline bool selects(const num::MmaKind& kind, uint32_t byte, uint32_t thread, uint32_t threads) {
+    return byte % kind.blocks == 0 && byte < 4 && thread < threads;
+}
+
+// Registers of the scales and their selectors: the last operands, {scale of A, byte, thread}, {scale of B, ...}.
+inline bool read_scales(Warp& w, const num::MmaKind& kind, const uint16_t* r, num::MmaScales& scales) {
+    scales = {w.reg<uint32_t>(r[0]),    w.reg<uint32_t>(r[3]),    w.reg<uint32_t>(r[1])[0],
+              w.reg<uint32_t>(r[2])[0], w.reg<uint32_t>(r[4])[0], w.reg<uint32_t>(r[5])[0]};
+    if (selects(kind, scales.a_byte, scales.a_thread, THREADS_OF_A) &&
+        selects(kind, scales.b_byte, scales.b_thread, THREADS_OF_B))
+        return true;
+    report(w, "undefined", -1,
+           "a selector of the scales is out of range: bytes " + std::to_string(scales.a_byte) + " and " +
+               std::to_string(scales.b_byte) + ", threads " + std::to_string(scales.a_thread) + " and " +
+               std::to_string(scales.b_thread));
+    return false;
+}
+
+// m16n8k32
+inline void read_shape(const Form& form, num::MmaKind& kind) {
+    for (auto mod : form.mods) {
+        const size_t k = mod.find("n8k");
+        if (mod[0] != 'm' || k == std::string_view::npos) continue;
+        kind.rows = mod.starts_with("m8") ? 8 : 16;
+        kind.k = 0;
+        for (char c : mod.substr(k + 3)) kind.k = uint16_t(10 * kind.k + (c - '0'));
+    }
+}
+
+inline bool read_kind(const Form& form, num::MmaKind& kind) {
+    const Type d = form.type(0);
+    read_shape(form, kind);
+    if (!input_of(form.type(1), kind.a) || !input_of(form.type(2), kind.b) || form.type(3) != d) return false;
+    kind.output = output_of(d);
+    kind.packed = form.has("kind::mxf4") || form.has("kind::mxf4nvf4");
+    kind.saturate = form.has("satfinite");
+    kind.both = form.has("and");
+    kind.round = round_of(form);
+    if (!form.has("block_scale")) return true;
+    kind.scale = form.has("ue4m3") ? num::MmaScale::ue4m3 : num::MmaScale::ue8m0;
+    kind.blocks = kind.scale == num::MmaScale::ue4m3 ? 4 : kind.packed ? 2 : 1;
+    return true;
+}
+
+// Selectors that are constants, behind the scales from operand `first` on: ptxas looks at them too.
+inline bool selectors_fit(const Form& form, const num::MmaKind& kind, size_t first) {
+    for (size_t i : {first + 1, first + 3}) {
+        const auto& pair = form.operands[i].parts;
+        const uint32_t threads = i == first + 1 ? THREADS_OF_A : THREADS_OF_B;
+        const bool byte = pair[0].kind == Operand::imm, thread = pair[1].kind == Operand::imm;
+        if (!selects(kind, byte ? uint32_t(pair[0].value) : 0, thread ? uint32_t(pair[1].value) : 0, threads))
+            return false;
+    }
+    return true;
+}
+
 } // namespace emu::EMU_LEVEL

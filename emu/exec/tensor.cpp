@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async.bulk.tensor and cp.reduce.async.bulk.tensor: boxes of a tensor to shared memory and back. How a box is cut
-// into pieces is tensor_box.cpp's affair, when they move bulk_engine.cpp's. Multicast, im2col and scatters have no row.
+// into pieces is tensor_box.cpp's affair, when they move bulk_engine.cpp's. im2col and scatters have no row.
 //
 // Inst: r = operands in the order of the text, coordinates after the tensor map; the addresses as space.h says.
-//       target = coordinates, imm = the operation of a reduction, GATHER or PLAIN.
+//       target = coordinates, imm = the operation of a reduction, GATHER or PLAIN; vec = the Reach of a load.
 #include "bulk_issue.h"
 #include "run.h"
 #include "space.h"
@@ -86,22 +86,24 @@ bool lay_out(Warp& w, const TensorMap& map, const TensorBox& box, BulkCopy& copy
 }
 
 Flow load(Warp& w, const Inst& in) {
-    uint32_t mbarrier[32];
+    Destination to[32];
+    const Reach reach = Reach(in.vec);
     std::vector<BulkCopy> copies;
     for (uint32_t m = w.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
         TensorMap map;
         int32_t corner[TensorMap::DIMS];
-        const uint64_t to = nth_address(w, in, 0, 0, l), told = nth_address(w, in, 2, 2 + in.target, l);
-        mbarrier[l] = told > UINT32_MAX ? 0 : uint32_t(told);
+        const uint64_t shared = nth_address(w, in, 0, 0, l), told = nth_address(w, in, 2, 2 + in.target, l);
+        const uint32_t mask = reach == Reach::mask ? w.reg<uint32_t>(in.r[3 + in.target])[l] : 0;
+        if (!find_destination(w, l, reach, shared, told, mask, to[l])) return Flow::failed;
         if (!read_box(w, in, 1, l, map, corner)) return Flow::failed;
         const uint64_t bytes = copied_bytes(in, map);
-        if (!check_shared_place(w, l, bytes, to, true)) return Flow::failed;
+        if (!check_shared_place(w, l, bytes, shared, true)) return Flow::failed;
         const TensorBox box = in.imm == GATHER ? TensorBox::gather4(map, corner) : TensorBox(map, corner);
-        copies.push_back(bulk_copy(w, l, to, uint32_t(bytes)));
+        copies.push_back(bulk_copy(w, l, to[l].shared, uint32_t(bytes)));
         if (!lay_out(w, map, box, copies.back(), false)) return Flow::failed;
     }
-    return issue_loads(w, std::move(copies), mbarrier);
+    return issue_loads(w, std::move(copies), to);
 }
 
 // A reduction reads what it changes.
@@ -159,7 +161,9 @@ Handler pick_tensor(const Form& form, Inst& in) {
     in.target = gather ? 5 : form.count;
     in.imm = gather ? GATHER : form.has("reduce") ? int64_t(bulk_operation(form)) : PLAIN;
     if (form.has("prefetch")) return &prefetch;
-    return form.has("bulk_group") ? &store : &load;
+    if (form.has("bulk_group")) return &store;
+    in.vec = uint8_t(reach_of(form));
+    return &load;
 }
 
 } // namespace emu::EMU_LEVEL

@@ -93,6 +93,7 @@ private:
         };
         std::string_view mnemonic;
         std::vector<Row> rows;
+        std::vector<std::string_view> words; // after the mnemonic, as the text has them
     };
     void instruction(const text::Instruction& in, text::Place place);
     const Choice& choices(const std::string& opcode);

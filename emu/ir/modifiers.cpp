@@ -19,7 +19,8 @@ constexpr Word<Semantics> SEMANTICS[] = {{"weak", Semantics::weak},       {"rela
                                          {"volatile", Semantics::vol},    {"mmio", Semantics::vol}};
 constexpr Word<Scope> SCOPES[] = {
     {"cta", Scope::cta}, {"cluster", Scope::cluster}, {"gpu", Scope::gpu}, {"gl", Scope::gpu}, {"sys", Scope::sys}};
-constexpr Word<Proxy> PROXIES[] = {{"alias", Proxy::alias}, {"async", Proxy::async}}; // after .proxy
+constexpr Word<Proxy> PROXIES[] = {
+    {"alias", Proxy::alias}, {"async", Proxy::async}, {"async::generic", Proxy::async}}; // after .proxy
 constexpr Word<unsigned> VECTORS[] = {{"v2", 2}, {"v4", 4}, {"v8", 8}};
 constexpr Word<unsigned> COUNTS[] = {{"x2", 2}, {"x4", 4}, {"2d", 2}, {"3d", 3}, {"4d", 4}, {"5d", 5}};
 

@@ -26,7 +26,7 @@ inline const emu::DeviceProfile PROFILE = {"gb10", "emulated", 12,    1,        
 inline std::string kernel(const std::string& body) {
     return ".version 8.8\n.target sm_120f\n.address_size 64\n.extern .shared .align 16 .b8 smem[];\n"
            ".visible .entry k(.param .u64 out, .param .u64 in) .maxntid 1024,1,1 {\n"
-           ".reg .b32 r<10>; .reg .b64 d<10>; .reg .f32 f<10>; .reg .pred p<10>;\n"
+           ".reg .b32 r<10>; .reg .b64 d<10>; .reg .f32 f<10>; .reg .b16 h<10>; .reg .pred p<10>;\n"
            "ld.param.u64 d0, [out]; ld.param.u64 d1, [in]; mov.u32 r0, %tid.x;\n"
            "mul.wide.u32 d2, r0, 4; add.u64 d3, d0, d2; add.u64 d4, d1, d2;\n" +
            body + "\n}\n";

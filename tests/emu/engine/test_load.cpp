@@ -161,11 +161,14 @@ void bulk_copies(void**) {
     accepted("fence.proxy.async.shared::cta;");
     accepted("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.noftz.bf16 [d1], [r1], 32, d2;");
     refused("cp.reduce.async.bulk.global.shared::cta.bulk_group.inc.u64 [d1], [r1], 32;", "not known");
-    refused("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-            "[r1], [d1], r2, [r3], r4;",
+    const std::string told = ".mbarrier::complete_tx::bytes";
+    accepted("cp.async.bulk.shared::cluster.global" + told + ".multicast::cluster [r1], [d1], r2, [r3], h4;");
+    refused("cp.async.bulk.shared::cta.global" + told + ".multicast::cluster [r1], [d1], r2, [r3], h4;", "not known");
+    accepted("cp.async.bulk.shared::cluster.shared::cta" + told + " [r1], [r2], r3, [r4];");
+    refused("cp.async.bulk.shared::cluster.shared::cta" + told + ".L2::cache_hint [r1], [r2], r3, [r4], d1;",
             "not known");
-    refused("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [r1], [r2], r3, [r4];",
-            "not known"); // to another block
+    refused("st.async.shared::cluster" + told + ".v4.b64 [r1], {d1, d2, d3, d4}, [r2];", "cannot run");
+    refused("red.async.relaxed.cluster.shared::cta" + told + ".add.u32 [r1], r2, [r3];", "not known");
 }
 void tensor_copies(void**) {
     const std::string load = "cp.async.bulk.tensor.2d.shared::cluster.global", told = ".mbarrier::complete_tx::bytes";
@@ -178,9 +181,13 @@ void tensor_copies(void**) {
     accepted("prefetch.tensormap [d1];");
     accepted("fence.proxy.tensormap::generic.acquire.gpu [d1], 128;");
     accepted("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [r1], 0, d1;");
-    refused(load + told + ".multicast::cluster" + operands + ", h1;", "not known");
+    accepted(load + told + ".multicast::cluster" + operands + ", h1;");
     refused("cp.async.bulk.tensor.3d.shared::cluster.global.im2col" + told + " [r1], [d1, {r2, r3, r4}], [r4], {h1};",
-            "not known");
+            "'im2col': copies in im2col mode are not run");
+    refused("cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [d1, {r1, r2, r3, r4}], [r5];",
+            "'im2col_no_offs': copies in im2col mode are not run");
+    refused("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [d1], [r1], r2, h3;",
+            "'cp_mask': copies of some bytes");
     refused(load + ".tile::gather4" + told + " [r1], [d1, {r2, r3, r4, r5, r6}], [r4];", "not known");
     const std::string gather = "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4" + told;
     accepted(gather + " [r1], [d1, {r2, r3, r4, r5, r6}], [r4];");

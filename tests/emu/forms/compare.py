@@ -62,7 +62,7 @@ def refused(ptxas, target, forms):
             bad = {}
             for line in answer.stderr.splitlines():
                 found = re.search(r"line '?(\d+)'?[;,]?\s*(.*)", line)
-                if found and int(found[1]) in at:
+                if found and int(found[1]) in at and not found[2].startswith(("warning", "info")):
                     bad.setdefault(at[int(found[1])], found[2])
             if not bad and len(left) == 1:
                 bad[left[0]] = answer.stderr.strip()

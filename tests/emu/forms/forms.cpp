@@ -158,8 +158,8 @@ std::string address(const OperandSpec& spec, const Form& form, Registers& regist
 }
 
 std::string constant(const OpRow& row) {
-    const bool edits = row.grammar.starts_with("^replace"); // of a tensor map: a place, or a value
-    if (edits) return "0";
+    const bool edits = row.grammar.starts_with("^replace");                 // of a tensor map: a place, or a value
+    if (edits || row.mnemonic == "mma" || row.mnemonic == "st") return "0"; // a selector of metadata; what fills
     for (const char* of_line_or_map : {"discard", "applypriority", "tensormap", "fence"})
         if (row.mnemonic == of_line_or_map) return "128";
     if (row.mnemonic == "setmaxnreg") return "40";
