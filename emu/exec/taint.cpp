@@ -226,9 +226,45 @@ void spread_smeared(Warp& w, uint32_t lanes) {
     for (uint16_t d : info.dst) assign_bits(w, d, lanes, sum);
 }
 
-// A store to shared memory: its values may be undefined, and then so are the bytes.
-bool keeps_undefined(const InstInfo& info, const Inst& in) {
-    return row_of(info).is(trait::stores) && Space(in.target >> 4) == Space::shared;
+// The space that an address leads to; `address` becomes one of that space.
+Space narrowed(Space space, uint64_t& address) {
+    if (space != Space::generic) return space;
+    const uint64_t inside = address & (WINDOW_BYTES - 1), window = address - inside;
+    if (window != SHARED_WINDOW && window != LOCAL_WINDOW) return Space::global;
+    address = inside;
+    return window == LOCAL_WINDOW ? Space::local : Space::cluster;
+}
+
+// The bits of a byte in memory that were never given a value.
+uint8_t undefined_at(const Warp& w, Space space, unsigned lane, uint64_t address) {
+    switch (narrowed(space, address)) {
+    case Space::local: return w.local_undefined[uint64_t(lane) * w.kernel->local_bytes + address];
+    case Space::shared:
+    case Space::cluster:
+        return block_of(*w.own, address)->shared_is_defined(uint32_t(address % PEER_BYTES), 1) ? 0 : 0xff;
+    default: return w.launch->memory->is_defined(address, 1) ? 0 : 0xff;
+    }
+}
+
+// After a store, so that all bits of the byte are said to be defined. Global memory takes no undefined bits.
+void set_undefined_at(Warp& w, Space space, unsigned lane, uint64_t address, uint8_t bits) {
+    const Space in = narrowed(space, address);
+    if (in == Space::local) w.local_undefined[uint64_t(lane) * w.kernel->local_bytes + address] = bits;
+    else if (in != Space::global)
+        block_of(*w.own, address)->set_shared_defined(uint32_t(address % PEER_BYTES), 1, false);
+}
+
+// Lanes whose store keeps what is undefined: not those to global memory.
+uint32_t keeping(const Warp& w, const InstInfo& info, const Inst& in) {
+    const auto space = Space(in.target >> 4);
+    if (!row_of(info).is(trait::stores) || space == Space::global) return 0;
+    if (space != Space::generic) return FULL;
+    uint32_t lanes = 0;
+    for (unsigned l = 0; l < 32; l++) {
+        uint64_t a = (in.sub & 1 ? w.reg<uint64_t>(in.r[0])[l] : w.reg<uint32_t>(in.r[0])[l]) + uint64_t(in.imm);
+        lanes |= uint32_t(narrowed(space, a) != Space::global) << l;
+    }
+    return lanes;
 }
 } // namespace
 
@@ -251,10 +287,11 @@ bool taint_before(Warp& w, const Inst& in, uint32_t lanes) {
     const InstInfo& info = w.info();
     if (info.taint == Taint::own) return true;
     uint32_t bad = 0;
-    const size_t used = keeps_undefined(info, in) ? 1 : info.src.size();
-    for (size_t i = 0; i < used; i++) {
+    const uint32_t kept = keeping(w, info, in);
+    for (size_t i = 0; i < info.src.size(); i++) {
         if (!(w.undef[info.src[i]] & lanes)) continue;
-        const uint32_t u = undefined_below(w, info.src[i], info.src_bytes[i]) & lanes;
+        // the first source of a store is its address
+        const uint32_t u = undefined_below(w, info.src[i], info.src_bytes[i]) & (i ? lanes & ~kept : lanes);
         if (u && info.taint != Taint::spread) return report_use(w, i, u);
         bad |= u;
     }
@@ -282,22 +319,16 @@ void taint_shuffle(Warp& w, uint16_t dst, uint16_t src, const uint8_t* from_lane
     for (size_t d = 1; d < info.dst.size(); d++) assign(w, info.dst[d], w.mask, unknown);
 }
 
-void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const uint64_t* addr, unsigned vec,
+void taint_loaded(Warp& w, const Inst& in, Space space, uint32_t lanes, const uint64_t* addr, unsigned vec,
                   unsigned bytes, bool sign) {
-    const Memory& memory = *w.launch->memory;
     for (unsigned i = 0; i < vec; i++) {
         Bits bits = {};
         for (uint32_t m = lanes; m; m &= m - 1) {
             const unsigned l = unsigned(__builtin_ctz(m));
             for (unsigned b = 0; b < bytes; b++) {
-                const uint64_t a = addr[l] + uint64_t(i) * bytes + b;
-                const bool is_shared =
-                    shared || a < WINDOW_BYTES; // a generic address of shared memory has lost its window
-                if (is_shared ? block_of(*w.own, a)->shared_is_defined(uint32_t(a % PEER_BYTES), 1)
-                              : memory.is_defined(a, 1))
-                    continue;
-                const bool extends = sign && b + 1 == bytes && b < 8;
-                (b < 8 ? bits.low : bits.high)[l] |= (extends ? UINT64_MAX : 0xffull) << (b % 8 * 8);
+                const uint64_t some = undefined_at(w, space, l, addr[l] + uint64_t(i) * bytes + b);
+                const bool extends = sign && b + 1 == bytes && b < 8 && some >> 7;
+                (b < 8 ? bits.low : bits.high)[l] |= (extends ? some | ~0xffull : some) << (b % 8 * 8);
             }
         }
         assign_bits(w, in.r[i], lanes, bits);
@@ -305,14 +336,16 @@ void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const ui
 }
 
 void taint_stored(Warp& w, const Inst& in, const uint64_t* addr, unsigned vec, unsigned bytes) {
+    const auto space = Space(in.target >> 4);
     for (unsigned i = 0; i < vec; i++) {
         if (!w.undef[in.r[1 + i]]) continue;
         const Bits bits = undefined_bits(w, in.r[1 + i]);
         for (uint32_t m = w.mask & w.undef[in.r[1 + i]]; m; m &= m - 1) {
             const unsigned l = unsigned(__builtin_ctz(m));
-            for (unsigned b = 0; b < bytes; b++)
-                if ((b < 8 ? bits.low : bits.high)[l] >> (b % 8 * 8) & 0xff)
-                    w.cta->set_shared_defined(uint32_t(addr[l] + i * bytes + b), 1, false);
+            for (unsigned b = 0; b < bytes; b++) {
+                const auto some = uint8_t((b < 8 ? bits.low : bits.high)[l] >> (b % 8 * 8));
+                if (some) set_undefined_at(w, space, l, addr[l] + i * bytes + b, some);
+            }
         }
     }
 }

@@ -91,6 +91,7 @@ struct alignas(64) Warp {
     uint32_t cluster_came = 0;   // lanes that arrived at the cluster's barrier and have not waited: of this phase,
     uint32_t cluster_passed = 0; // and of one that is complete
     uint8_t* local = nullptr;    // 32 x kernel.local_bytes
+    uint8_t* local_undefined = nullptr; // the same places: bits that were never given a value
     std::vector<WarpSplit> frags;
     std::vector<Join> joins;
     int32_t current = -1; // running fragment

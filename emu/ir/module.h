@@ -217,8 +217,9 @@ struct Variable { // module- or kernel-scope storage
     bool argument = false; // such a one as its function sees it, which may not change it
 };
 
-// A static variable in a block's shared memory, or, the last one, its dynamic memory: bytes 0, known at launch.
-struct SharedPlace {
+// A variable in a thread's local memory, or in a block's shared memory; the last one there may be its dynamic memory:
+// bytes 0, known at launch.
+struct StoragePlace {
     std::string name;
     uint32_t from, bytes;
 };
@@ -244,8 +245,9 @@ struct Kernel {
     uint32_t local_bytes = 0;
     uint32_t static_smem = 0; // as on the card; here there are red zones between variables:
     uint32_t shared_end = 0;  // the address after all of them, where dynamic shared memory begins
-    std::vector<SharedPlace> shared_places;
-    uint32_t req_threads = 0; // .reqntid product, 0: none
+    std::vector<StoragePlace> shared_places, local_places;
+    std::vector<uint32_t> local_inside; // bit n: byte n of local memory is of a variable; empty: all are
+    uint32_t req_threads = 0;           // .reqntid product, 0: none
     bool uses_dynamic_smem = false;
     std::vector<Const> consts;
     std::vector<SpecialReg> specials;
