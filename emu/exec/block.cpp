@@ -173,6 +173,7 @@ void Block::start_warp(Warp& w) {
     memset(w.undef, 0, (k.slots + k.preds) * 4);
     w.tainted = 0;
     w.partly.clear();
+    w.copied.clear();
     if (launch->options.check_undefined)
         for (uint16_t n : k.maybe_undefined) w.set_undefined(n, FULL);
     for (const SpecialReg& s : k.specials) {
@@ -194,6 +195,7 @@ void Block::begin(Dim3 id, uint32_t rank) {
     cta.rng = launch->options.seed + linear * 0x2545f4914f6cdd1dull;
     for (BarrierState& b : cta.barriers) b = {};
     cta.mbarriers.clear();
+    cta.partly.clear();
     std::fill(shared_defined_.begin(), shared_defined_.end(), launch->options.check_undefined ? 0 : FULL);
     std::fill(shared_.begin(), shared_.end(), 0xcb); // what nobody wrote is not zero
     std::fill(local_.begin(), local_.end(), 0xcb);

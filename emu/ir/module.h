@@ -306,6 +306,7 @@ enum Bits : uint32_t {
     combines = 1 << 22,      // a comparison, unless its predicate decides; with bitwise
     stores = 1 << 23,        // to shared memory also what is undefined: then the bytes are
     cluster_scope = 1 << 24, // as gpu_scope
+    moves = 1 << 25,         // takes values elsewhere and makes none; with bitwise
 };
 constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
 } // namespace trait
