@@ -108,7 +108,7 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
     int reg = find_reg(from.id);
     if (reg < 0) {
         for (const SpecialName& s : SPECIALS) {
-            if (s.name != from.id) continue;
+            if (!is_named(s, from.id)) continue;
             if (spec.dst) return refuse(text::quoted(name) + " cannot be written");
             const Type type = s.type;
             if (!fits(type, need, false)) return refuse(text::quoted(name) + " is a " + std::string(name_of(type)));
