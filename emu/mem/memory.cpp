@@ -270,12 +270,16 @@ void Memory::copy(uint64_t to, uint64_t from, uint64_t bytes) {
     const Allocation* a = find(to);
     if (a) const_cast<Allocation*>(a)->all_defined.store(false, std::memory_order_relaxed);
     std::vector<std::pair<uint64_t, uint8_t>> partly;
-    for (auto it = partly_.lower_bound(from); it != partly_.end() && it->first < from + bytes; ++it)
-        partly.emplace_back(it->first - from, it->second);
+    {
+        const std::lock_guard lock(partly_mutex_);
+        for (auto it = partly_.lower_bound(from); it != partly_.end() && it->first < from + bytes; ++it)
+            partly.emplace_back(it->first - from, it->second);
+    }
     for (uint64_t i = 0; i < bytes; i++) { // away from the bits that are still to be read
         const uint64_t at = to < from ? i : bytes - 1 - i;
         set_bits(to + at, 1, is_defined(from + at, 1));
     }
+    const std::lock_guard lock(partly_mutex_);
     for (const auto& [offset, bits] : partly) partly_[to + offset] = bits;
 }
 
