@@ -8,19 +8,20 @@
 
 namespace emu {
 
-// Where bytes lie that are not all in one variable, beside the nearest; or nothing.
-static std::string stray_in_shared(const Cta& cta, uint32_t address, unsigned bytes) {
-    const SharedPlace* nearest = nullptr;
+// Where bytes lie that are not all in one variable, beside the nearest; or nothing. A place of 0 bytes ends at `last`.
+static std::string stray_among(const std::vector<StoragePlace>& places, uint32_t last, uint32_t address,
+                               unsigned bytes) {
+    const StoragePlace* nearest = nullptr;
     uint64_t least = UINT64_MAX;
-    for (const SharedPlace& p : cta.kernel->shared_places) {
-        const uint64_t end = p.bytes ? p.from + p.bytes : cta.shared_end;
+    for (const StoragePlace& p : places) {
+        const uint64_t end = p.bytes ? p.from + p.bytes : last;
         if (address >= p.from && uint64_t(address) + bytes <= end) return {};
         const uint64_t apart = address < p.from ? p.from - address : uint64_t(address) + bytes - end;
         if (apart < least) nearest = &p, least = apart;
     }
     if (!nearest) return {};
     return std::to_string(least) + (address < nearest->from ? " bytes before " : " bytes past the end of ") + "'" +
-           nearest->name + "' (" + std::to_string(nearest->bytes ? nearest->bytes : cta.shared_end - nearest->from) +
+           nearest->name + "' (" + std::to_string(nearest->bytes ? nearest->bytes : last - nearest->from) +
            " bytes at 0x" + hex(nearest->from) + ")";
 }
 
@@ -47,7 +48,7 @@ bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, 
             return false;
         }
         if (a >= SHARED_BASE && uint64_t(a) + bytes <= end) {
-            const std::string stray = stray_in_shared(*w.cta, a, bytes);
+            const std::string stray = stray_among(w.kernel->shared_places, end, a, bytes);
             if (stray.empty()) continue;
             report_access(w, "bounds", l, Space::shared, a, bytes, write, stray);
             return false;
@@ -62,6 +63,18 @@ bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, 
         return false;
     }
     return true;
+}
+
+bool local_fault(Warp& w, int lane, uint64_t address, unsigned bytes, bool write) {
+    if (address & (bytes - 1)) {
+        report_access(w, "misaligned", lane, Space::local, address, bytes, write, "is not aligned");
+    } else if (address <= UINT32_MAX && !w.kernel->local_places.empty()) {
+        report_access(w, "bounds", lane, Space::local, address, bytes, write,
+                      stray_among(w.kernel->local_places, w.kernel->local_bytes, uint32_t(address), bytes));
+    } else {
+        report_access(w, "bounds", lane, Space::local, address, bytes, write, "is outside the thread's local memory");
+    }
+    return false;
 }
 
 // With cta.shared_inside. Accesses are aligned: none across a word of the bits.
@@ -197,9 +210,10 @@ void note_undefined(Warp& w, Space space, uint64_t address) {
 std::string undefined_origin(const Warp& w) {
     if (!w.has_origin) return {};
     std::string text = "bytes without a value were loaded by " + w.kernel->infos[w.origin_pc].text + " at " +
-                       where(*w.kernel, w.origin_pc) + " from " +
-                       (w.origin_space == Space::shared ? "shared" : "global") + " 0x" + hex(w.origin_address);
+                       where(*w.kernel, w.origin_pc) + " from " + name_of(w.origin_space) + " 0x" +
+                       hex(w.origin_address);
     if (w.origin_space == Space::global) return text + ", " + w.launch->memory->describe(w.origin_address);
+    if (w.origin_space == Space::local) return text;
     std::string copy = w.cta->async ? async_describe(w.cta->async, uint32_t(w.origin_address)) : std::string();
     return copy.empty() ? text : text + "\n  " + copy;
 }

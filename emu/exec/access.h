@@ -9,6 +9,7 @@
 namespace emu {
 // exec/access.cpp: finds the lane at fault and reports it, or (undefined bytes) says which lanes they are.
 bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write);
+bool local_fault(Warp& w, int lane, uint64_t address, unsigned bytes, bool write);
 bool inside_variables(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
 uint32_t shared_undefined(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
 bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined);

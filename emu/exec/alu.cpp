@@ -143,13 +143,14 @@ template <bool SA, bool SB> Flow dp2a(Warp& w, const Inst& in) {
     });
 }
 
-// Sums with a carry in (the c of the name) and out (.cc). in.sub: writes the carry.
+// Sums with a carry in (the c of the name) and out (.cc). in.sub: writes the carry. A difference is the sum of the one
+// and the complement of the other: its carry is the borrow's opposite, as addc after sub.cc sees.
 enum Carried : uint8_t { ADD, SUB, LOW, HIGH }; // the products take one operand more
 template <class T, Carried KIND, bool IN> Flow carried(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
     const void* b = w.regs + size_t(in.r[2]) * 32;
     const void* c = w.regs + size_t(in.r[KIND == LOW || KIND == HIGH ? 3 : 2]) * 32;
-    const uint32_t carry = IN ? w.carry : 0;
+    const uint32_t carry = !IN ? 0 : KIND == SUB ? ~w.carry : w.carry;
     uint32_t out = 0;
     map_active<T>(w, in.r[0], [&](int l) {
         const T x = get<T>(a, l), y = get<T>(b, l);
@@ -160,7 +161,7 @@ template <class T, Carried KIND, bool IN> Flow carried(Warp& w, const Inst& in) 
         out |= (over ? 1u : 0u) << l;
         return T(all);
     });
-    if (in.sub) w.carry = (w.carry & ~w.mask) | out;
+    if (in.sub) w.carry = (w.carry & ~w.mask) | (w.mask & (KIND == SUB ? ~out : out));
     return Flow::next;
 }
 template <Carried KIND, bool IN> Handler carried_of(Type t) {

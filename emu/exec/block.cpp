@@ -24,7 +24,7 @@ uint32_t warps_of(const Launch& l) { return (l.block.x * l.block.y * l.block.z +
 uint64_t Block::bytes(const Launch& l) {
     const Kernel& k = *l.kernel;
     const uint64_t shared = uint64_t(k.shared_end) + l.dynamic_smem;
-    return (words_of_warp(k) * 4 + uint64_t(k.local_bytes) * 32) * warps_of(l) + shared + shared / 4 +
+    return (words_of_warp(k) * 4 + uint64_t(k.local_bytes) * 64) * warps_of(l) + shared + shared / 4 +
            k.code.size() * 12;
 }
 
@@ -48,6 +48,7 @@ Block::Block(Launch& l, Cluster& cluster, Observer* first) : launch(&l) {
     if (!registers_) throw std::bad_alloc();
     memset(registers_.get(), 0, words * 4);
     local_.resize(size_t(k.local_bytes) * 32 * cta.nwarps);
+    local_undefined_.resize(local_.size());
     warps_ = std::vector<Warp>(cta.nwarps);
     cta.warps = warps_.data();
     for (uint32_t i = 0; i < cta.nwarps; i++) {
@@ -56,6 +57,7 @@ Block::Block(Launch& l, Cluster& cluster, Observer* first) : launch(&l) {
         w.preds = w.regs + size_t(k.slots) * 32;
         w.undef = w.preds + k.preds;
         w.local = local_.data() + size_t(k.local_bytes) * 32 * i;
+        w.local_undefined = local_undefined_.data() + size_t(k.local_bytes) * 32 * i;
         w.frags.reserve(96); // never moves while a handler holds one
         w.index = i;
         w.own = w.cta = &cta;
@@ -83,10 +85,10 @@ Block::~Block() {
 
 // With one place alone, its ends are those of shared memory.
 void Block::mark_places() {
-    const std::vector<SharedPlace>& places = cta.kernel->shared_places;
+    const std::vector<StoragePlace>& places = cta.kernel->shared_places;
     if (places.size() < 2) return;
     shared_inside_.resize(shared_defined_.size());
-    for (const SharedPlace& p : places) {
+    for (const StoragePlace& p : places) {
         const uint32_t end = p.bytes ? p.from + p.bytes : cta.shared_end;
         for (uint32_t a = p.from, next; a < end; a = next) {
             next = std::min(end, (a | 31) + 1);
@@ -171,6 +173,7 @@ void Block::start_warp(Warp& w) {
     memset(w.undef, 0, (k.slots + k.preds) * 4);
     w.tainted = 0;
     w.partly.clear();
+    w.copied.clear();
     if (launch->options.check_undefined)
         for (uint16_t n : k.maybe_undefined) w.set_undefined(n, FULL);
     for (const SpecialReg& s : k.specials) {
@@ -192,8 +195,11 @@ void Block::begin(Dim3 id, uint32_t rank) {
     cta.rng = launch->options.seed + linear * 0x2545f4914f6cdd1dull;
     for (BarrierState& b : cta.barriers) b = {};
     cta.mbarriers.clear();
+    cta.partly.clear();
     std::fill(shared_defined_.begin(), shared_defined_.end(), launch->options.check_undefined ? 0 : FULL);
     std::fill(shared_.begin(), shared_.end(), 0xcb); // what nobody wrote is not zero
+    std::fill(local_.begin(), local_.end(), 0xcb);
+    std::fill(local_undefined_.begin(), local_undefined_.end(), launch->options.check_undefined ? 0xff : 0);
     for (Warp& w : warps_) {
         w.agent = rank * 32 + w.index;
         start_warp(w);

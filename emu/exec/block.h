@@ -49,7 +49,7 @@ private:
     };
     std::unique_ptr<uint32_t, Free> registers_; // one allocation: registers, predicates, undefined masks of all warps
     size_t words_per_warp_ = 0;
-    std::vector<uint8_t> local_;
+    std::vector<uint8_t> local_, local_undefined_;
     std::vector<uint8_t> shared_;
     std::vector<uint32_t> shared_defined_, shared_inside_;
     std::vector<bool> blocked_;

@@ -21,7 +21,8 @@ struct Spec {
     uint8_t register_bits; // of the destination register: a narrower result is extended to it
     Round round;
     uint8_t to_integral : 1, flush : 1, saturate : 1, relu : 1, finite : 1;
-    uint8_t pad[3];
+    uint8_t wide_source; // the source register has 64 bits, however narrow its type is
+    uint8_t pad[2];
 };
 static_assert(sizeof(Spec) == 8);
 
@@ -147,8 +148,8 @@ uint64_t convert_one(uint64_t bits, const Spec& spec) {
     return spec.saturate ? saturate_unit(out, *to) : out;
 }
 
-uint64_t read(const Warp& w, uint16_t slot, Type type, int lane) {
-    return bytes_of(type) == 8 ? w.reg<uint64_t>(slot)[lane] : w.reg<uint32_t>(slot)[lane];
+uint64_t read(const Warp& w, uint16_t slot, bool wide, int lane) {
+    return wide ? w.reg<uint64_t>(slot)[lane] : w.reg<uint32_t>(slot)[lane];
 }
 void write(const Warp& w, uint16_t slot, unsigned bits, int lane, uint64_t value) {
     if (bits == 64) w.reg<uint64_t>(slot)[lane] = value;
@@ -162,7 +163,7 @@ Flow convert_any(Warp& w, const Inst& in) {
     const uint64_t keep = from && from->bits() < 64 && spec.from != Type::tf32 ? from->sign_bit() * 2 - 1 : ~0ull;
     for (uint32_t m = w.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        write(w, in.r[0], spec.register_bits, l, convert_one(read(w, in.r[1], spec.from, l) & keep, spec));
+        write(w, in.r[0], spec.register_bits, l, convert_one(read(w, in.r[1], spec.wide_source, l) & keep, spec));
     }
     return Flow::next;
 }
@@ -374,6 +375,8 @@ Handler pick_cvt(const Form& form, Inst& in) {
     if (spec.saturate && integers && !form.has("pack") && holds(spec.to, spec.from)) return nullptr;
     const unsigned held = unsigned(bytes_of(form.operands[0].type)) * 8;
     spec.register_bits = uint8_t(held ? held : bytes_of(spec.to) * 8);
+    const Type source = form.operands[1].type; // a constant has none, and the width of its type
+    spec.wide_source = bytes_of(source == Type::none ? spec.from : source) == 8;
     std::memcpy(&in.imm, &spec, sizeof spec);
     if (form.has("pack")) return pack_integers;
     const bool plain = !spec.flush && !spec.saturate && !spec.relu && !spec.finite;
@@ -385,9 +388,11 @@ Handler pick_cvt(const Form& form, Inst& in) {
         return pack_any;
     }
     if (is_pair(spec.from)) return nullptr;
-    // Fast ones write a register of exactly the destination's width.
+    // Fast ones write a register of exactly the destination's width, and read one of the source's.
     const unsigned natural = bytes_of(spec.to) * 8;
-    if (plain && (spec.register_bits == natural || (natural == 16 && !is_signed(spec.to) && spec.register_bits == 32)))
+    const bool narrowed = spec.wide_source != (bytes_of(spec.from) == 8);
+    if (plain && !narrowed &&
+        (spec.register_bits == natural || (natural == 16 && !is_signed(spec.to) && spec.register_bits == 32)))
         for (const Quick& q : QUICK)
             if (q.to == spec.to && q.from == spec.from && q.round == spec.round && !spec.to_integral) return q.handler;
     return convert_any;

@@ -22,8 +22,7 @@ template <class T, int VEC, Space SPACE> Flow load(Warp& w, const Inst& in) {
     bool ok = SPACE == Space::shared ? visit_shared<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one)
                                      : visit_global<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
     if (!ok) return Flow::failed;
-    if (__builtin_expect(undefined != 0, 0))
-        taint_loaded(w, in, SPACE == Space::shared, undefined, addr, VEC, sizeof(T), false);
+    if (__builtin_expect(undefined != 0, 0)) taint_loaded(w, in, SPACE, undefined, addr, VEC, sizeof(T), false);
     if (in.order.acquires()) host_fence();
     return Flow::next;
 }
@@ -51,7 +50,6 @@ EMU_INLINE void put_bytes(Warp& w, uint16_t slot, int l, uint64_t v, unsigned by
     if (bytes == 8) w.reg<uint64_t>(slot)[l] = v;
     else w.reg<uint32_t>(slot)[l] = bytes == 4 ? uint32_t(v) : bytes == 2 ? uint16_t(v) : uint8_t(v);
 }
-EMU_INLINE bool is_shared(Space space) { return space == Space::shared || space == Space::cluster; }
 // Every other type and space.
 Flow load_any(Warp& w, const Inst& in) {
     alignas(64) uint64_t addr[32];
@@ -65,7 +63,7 @@ Flow load_any(Warp& w, const Inst& in) {
             put_bytes(w, in.r[i], l, read_bytes(from + i * bytes, bytes, sign), reg_bytes);
     });
     if (!ok) return Flow::failed;
-    if (undefined) taint_loaded(w, in, is_shared(space), undefined, addr, vec, bytes, sign);
+    if (undefined) taint_loaded(w, in, space, undefined, addr, vec, bytes, sign);
     if (in.order.acquires()) host_fence();
     return Flow::next;
 }
@@ -79,7 +77,7 @@ Flow load128(Warp& w, const Inst& in) {
     if (!visit_any<false>(w, space, addr, 16, &undefined,
                           [&](int l, const uint8_t* from) { __builtin_memcpy(dst + l, from, 16); }))
         return Flow::failed;
-    if (undefined) taint_loaded(w, in, is_shared(space), undefined, addr, 1, 16, false);
+    if (undefined) taint_loaded(w, in, space, undefined, addr, 1, 16, false);
     if (in.order.acquires()) host_fence();
     return Flow::next;
 }

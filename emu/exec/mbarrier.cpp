@@ -97,7 +97,8 @@ Flow inval(Warp& w, const Inst& in) {
         return std::string();
     });
     if (flow == Flow::failed) return flow;
-    return !w.cta->observer || w.cta->observer->shared_write(w, w.mask, at, 8) ? Flow::next : Flow::failed;
+    // an operation on the object, as the tests of other threads are: none of the two races
+    return !w.cta->observer || w.cta->observer->shared_atomic(w, w.mask, at, 8) ? Flow::next : Flow::failed;
 }
 
 // arrive, arrive_drop and their kinds; the state is that before the arrival.

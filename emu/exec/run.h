@@ -37,9 +37,9 @@ bool taint_before(Warp& w, const Inst& in, uint32_t lanes); // false after a rep
 bool taint_guard(Warp& w, const Inst& in, uint32_t lanes);
 bool taint_atomic(Warp& w, uint32_t lanes, Space space, const uint64_t* addr, unsigned bytes); // reports; always false
 void taint_shuffle(Warp& w, uint16_t dst, uint16_t src, const uint8_t* from_lane);
-void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const uint64_t* addr, unsigned vec,
+void taint_loaded(Warp& w, const Inst& in, Space space, uint32_t lanes, const uint64_t* addr, unsigned vec,
                   unsigned bytes, bool sign);
-void taint_stored(Warp& w, const Inst& in, const uint64_t* addr, unsigned vec, unsigned bytes); // in shared memory
+bool taint_stored(Warp& w, const Inst& in, const uint64_t* addr, unsigned vec, unsigned bytes); // false: a report
 
 std::string undefined_origin(const Warp& w); // access.cpp: where undefined bytes were last loaded from
 // Other blocks run on other threads of the host.

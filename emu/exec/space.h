@@ -3,6 +3,8 @@
 // Generic addresses are split by window, one space at a time.
 #pragma once
 
+#include <algorithm>
+
 #include "access.h"
 #include "lanes.h"
 #include "peers.h"
@@ -92,21 +94,27 @@ EMU_INLINE bool visit_global(Warp& w, const uint64_t* addr, uint32_t mask, unsig
     for (uint32_t m = mask; m; m &= m - 1) f(__builtin_ctz(m), reinterpret_cast<uint8_t*>(addr[__builtin_ctz(m)]));
     return true;
 }
-template <class F> bool visit_local(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, F f) {
-    uint64_t room = w.kernel->local_bytes;
-    w.cta->changes += write;
+// Local memory knows which bits are undefined. What is stored is defined, until taint_stored says otherwise.
+template <bool WRITE, class F>
+bool visit_local(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined, F f) {
+    const uint64_t room = w.kernel->local_bytes;
+    const std::vector<uint32_t>& inside = w.kernel->local_inside;
+    w.cta->changes += WRITE;
+    *undefined = 0;
     for (uint32_t m = mask; m; m &= m - 1) {
-        int l = __builtin_ctz(m);
-        if (addr[l] > room || room - addr[l] < bytes) {
-            report_access(w, "bounds", l, Space::local, addr[l], bytes, write, "is outside the thread's local memory");
-            return false;
-        }
-        if (addr[l] & (bytes - 1)) {
-            report_access(w, "misaligned", l, Space::local, addr[l], bytes, write, "is not aligned");
-            return false;
-        }
-        f(l, w.local + uint64_t(l) * room + addr[l]);
+        const int l = __builtin_ctz(m);
+        const uint64_t a = addr[l], last = a + bytes - 1;
+        if (a >= room || room - a < bytes || a & (bytes - 1)) return local_fault(w, l, a, bytes, WRITE);
+        // no variable is so near to the next that an access could reach across
+        if (!inside.empty() && !(inside[a / 32] >> a % 32 & inside[last / 32] >> last % 32 & 1))
+            return local_fault(w, l, a, bytes, WRITE);
+        const uint64_t at = uint64_t(l) * room + a;
+        f(l, w.local + at);
+        if (WRITE) memset(w.local_undefined + at, 0, bytes);
+        else if (std::any_of(w.local_undefined + at, w.local_undefined + at + bytes, [](uint8_t bits) { return bits; }))
+            *undefined |= 1u << l;
     }
+    if (*undefined) note_undefined(w, Space::local, addr[__builtin_ctz(*undefined)]);
     return true;
 }
 // The shared memory of any block of the cluster, one request for each block.
@@ -123,12 +131,12 @@ bool visit_cluster(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes,
 }
 // Any space, decided at run time; a generic access is split by window, each part one request.
 template <bool WRITE, class F>
-bool visit_any(Warp& w, Space space, uint64_t* addr, unsigned bytes, uint32_t* undefined, F f) {
+bool visit_any(Warp& w, Space space, const uint64_t* addr, unsigned bytes, uint32_t* undefined, F f) {
     if (space == Space::shared) return visit_shared<WRITE>(w, addr, w.mask, bytes, undefined, f);
     if (space == Space::global || space == Space::constant)
         return visit_global<WRITE>(w, addr, w.mask, bytes, undefined, f);
     if (space == Space::cluster) return visit_cluster<WRITE>(w, addr, w.mask, bytes, undefined, f);
-    if (space == Space::local) return visit_local(w, addr, w.mask, bytes, WRITE, f);
+    if (space == Space::local) return visit_local<WRITE>(w, addr, w.mask, bytes, undefined, f);
     uint32_t left = w.mask, none = 0;
     *undefined = 0;
     uint32_t shared = lanes_in(addr, SHARED_WINDOW, WINDOW_BYTES) & left,
@@ -138,11 +146,15 @@ bool visit_any(Warp& w, Space space, uint64_t* addr, unsigned bytes, uint32_t* u
         *undefined |= none;
     }
     if (!(shared | local)) return true;
-    for (uint32_t m = shared | local; m; m &= m - 1) addr[__builtin_ctz(m)] &= WINDOW_BYTES - 1;
+    uint64_t inside[32];
+    EMU_LANES
+    for (int l = 0; l < 32; l++) inside[l] = addr[l] & (WINDOW_BYTES - 1);
     none = 0;
-    if (shared && !visit_cluster<WRITE>(w, addr, shared, bytes, &none, f)) return false;
+    if (shared && !visit_cluster<WRITE>(w, inside, shared, bytes, &none, f)) return false;
     *undefined |= none;
-    return !local || visit_local(w, addr, local, bytes, WRITE, f);
+    if (local && !visit_local<WRITE>(w, inside, local, bytes, &none, f)) return false;
+    *undefined |= local ? none : 0;
+    return true;
 }
 
 struct B128 {

@@ -21,7 +21,7 @@ template <class T, int VEC, Space SPACE> Flow store(Warp& w, const Inst& in) {
     };
     bool ok = SPACE == Space::shared ? visit_shared<true>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one)
                                      : visit_global<true>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
-    if (SPACE == Space::shared && ok && __builtin_expect(w.tainted != 0, 0)) taint_stored(w, in, addr, VEC, sizeof(T));
+    if (ok && __builtin_expect(w.tainted != 0, 0)) ok = taint_stored(w, in, addr, VEC, sizeof(T));
     return ok ? Flow::next : Flow::failed;
 }
 // Every other type and space; the low bytes of the register are stored.
@@ -38,7 +38,7 @@ Flow store_any(Warp& w, const Inst& in) {
             for (unsigned b = 0; b < bytes; b++) to[i * bytes + b] = uint8_t(v >> (8 * b));
         }
     });
-    if (ok && w.tainted && Space(in.target >> 4) == Space::shared) taint_stored(w, in, addr, vec, bytes);
+    if (ok && w.tainted) ok = taint_stored(w, in, addr, vec, bytes);
     return ok ? Flow::next : Flow::failed;
 }
 Flow store128(Warp& w, const Inst& in) {
@@ -49,7 +49,7 @@ Flow store128(Warp& w, const Inst& in) {
     const B128* src = w.reg<B128>(in.r[1]);
     bool ok = visit_any<true>(w, Space(in.target >> 4), addr, 16, &undefined,
                               [&](int l, uint8_t* to) { __builtin_memcpy(to, src + l, 16); });
-    if (ok && w.tainted && Space(in.target >> 4) == Space::shared) taint_stored(w, in, addr, 1, 16);
+    if (ok && w.tainted) ok = taint_stored(w, in, addr, 1, 16);
     return ok ? Flow::next : Flow::failed;
 }
 

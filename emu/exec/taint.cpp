@@ -29,6 +29,12 @@ void mark(Warp& w, uint16_t number, uint32_t lanes, uint32_t undefined) {
     uint32_t old = w.undef[number], now = (old & ~lanes) | (undefined & lanes);
     w.undef[number] = now;
     w.tainted += uint32_t(now != 0) - uint32_t(old != 0);
+    if (w.copied.empty()) return;
+    auto it = w.copied.find(number);
+    if (it == w.copied.end()) return;
+    Copied& c = it->second;
+    c.whole &= ~lanes, c.moved &= ~lanes, c.placed &= ~lanes;
+    if (!(c.whole | c.moved | c.placed)) w.copied.erase(it);
 }
 
 // These lanes are undefined in all bits or in none.
@@ -189,17 +195,69 @@ uint32_t decided(const Warp& w, const Inst& in) {
     return known & ((in.sub & 3) == COMBINE_AND ? ~p : (in.sub & 3) == COMBINE_OR ? p : 0);
 }
 
+// --- bits that are copied: compilers copy structs with their padding, and put back what stands beside a field that
+// they set. Neither uses them.
+
+Copied copied_in(const Warp& w, uint16_t number) {
+    const auto it = w.copied.find(number);
+    Copied c = it == w.copied.end() ? Copied() : it->second;
+    c.whole |= ~w.undef[number], c.moved |= ~w.undef[number];
+    return c;
+}
+void mark_copied(Warp& w, uint16_t number, uint32_t lanes, const Copied& from) {
+    lanes &= w.undef[number];
+    if (!(lanes & (from.whole | from.moved | from.placed))) return;
+    Copied& to = w.copied[number];
+    to.whole |= from.whole & lanes, to.moved |= from.moved & lanes, to.placed |= from.placed & lanes;
+    for (uint32_t m = from.placed & lanes; m; m &= m - 1) to.from[__builtin_ctz(m)] = from.from[__builtin_ctz(m)];
+}
+
+// What a bitwise instruction makes of its sources. Bits are in their places if all that are undefined are of one word.
+Copied copied_together(const Warp& w, const InstInfo& info) {
+    Copied all;
+    all.whole = FULL;
+    all.moved = row_of(info).is(trait::moves) ? FULL : 0;
+    all.placed = info.dst.size() == 1 ? FULL : 0;
+    uint32_t met = 0;
+    for (uint16_t s : info.src) {
+        const Copied c = copied_in(w, s);
+        all.whole &= c.whole, all.moved &= c.moved, all.placed &= c.placed | ~w.undef[s];
+        for (uint32_t m = all.placed & w.undef[s]; m; m &= m - 1) {
+            const unsigned l = unsigned(__builtin_ctz(m));
+            if (met >> l & 1 && all.from[l] != c.from[l]) all.placed &= ~(1u << l);
+            all.from[l] = c.from[l];
+            met |= 1u << l;
+        }
+    }
+    all.moved |= all.whole;
+    return all;
+}
+// Lanes in which `bits` has none that no source has.
+uint32_t unmoved(const Warp& w, const InstInfo& info, const Bits& bits) {
+    Bits left = bits;
+    for (uint16_t s : info.src) {
+        const Bits source = undefined_bits(w, s);
+        for (unsigned l = 0; l < 32; l++) left.low[l] &= ~source.low[l], left.high[l] &= ~source.high[l];
+    }
+    uint32_t lanes = 0;
+    for (unsigned l = 0; l < 32; l++) lanes |= uint32_t(!(left.low[l] | left.high[l])) << l;
+    return lanes;
+}
+
 void spread_bitwise(Warp& w, const Inst& in, uint32_t lanes) {
     const InstInfo& info = w.info();
     uint32_t unknown = 0; // lanes in which nobody can say which bits reach what
     for (size_t i = 0; i < info.src.size(); i++)
         if (info.choosers >> i & 1) unknown |= w.undef[info.src[i]] & lanes;
     if (row_of(info).is(trait::combines)) unknown &= ~decided(w, in);
+    Copied copied = copied_together(w, info);
     Trial trial(w, in);
     trial.run();
+    if (copied.placed) copied.placed &= unmoved(w, info, trial.differs(0));
     for (size_t d = 0; d < info.dst.size(); d++) {
         fill(trial.differs(d), unknown, words_of(w, info.dst[d]));
         assign_bits(w, info.dst[d], lanes, trial.differs(d));
+        mark_copied(w, info.dst[d], lanes & ~unknown, copied);
     }
 }
 
@@ -226,9 +284,58 @@ void spread_smeared(Warp& w, uint32_t lanes) {
     for (uint16_t d : info.dst) assign_bits(w, d, lanes, sum);
 }
 
-// A store to shared memory: its values may be undefined, and then so are the bytes.
-bool keeps_undefined(const InstInfo& info, const Inst& in) {
-    return row_of(info).is(trait::stores) && Space(in.target >> 4) == Space::shared;
+// The space that an address leads to; `address` becomes one of that space.
+Space narrowed(Space space, uint64_t& address) {
+    if (space != Space::generic) return space;
+    const uint64_t inside = address & (WINDOW_BYTES - 1), window = address - inside;
+    if (window != SHARED_WINDOW && window != LOCAL_WINDOW) return Space::global;
+    address = inside;
+    return window == LOCAL_WINDOW ? Space::local : Space::cluster;
+}
+
+// The bits of a byte in memory that were never given a value.
+uint8_t undefined_at(const Warp& w, Space space, unsigned lane, uint64_t address) {
+    switch (narrowed(space, address)) {
+    case Space::local: return w.local_undefined[uint64_t(lane) * w.kernel->local_bytes + address];
+    case Space::shared:
+    case Space::cluster: return block_of(*w.own, address)->shared_undefined_bits(uint32_t(address % PEER_BYTES));
+    default: return w.launch->memory->undefined_bits(address);
+    }
+}
+
+void set_undefined_at(Warp& w, Space space, unsigned lane, uint64_t address, uint8_t bits) {
+    const Space in = narrowed(space, address);
+    if (in == Space::local) w.local_undefined[uint64_t(lane) * w.kernel->local_bytes + address] = bits;
+    else if (in == Space::global) w.launch->memory->store_undefined(address, bits);
+    else block_of(*w.own, address)->store_shared_undefined(uint32_t(address % PEER_BYTES), bits);
+}
+
+// What is padding in one lane's struct stands beside fields in the next one's. Where two lanes store side by side, and
+// nothing but undefined bits, to global memory, these are values.
+bool taint_copied(Warp& w, Space space, uint32_t lanes, const uint64_t* addr, unsigned bytes) {
+    for (uint32_t m = lanes; m; m &= m - 1)
+        for (uint32_t n = lanes; n; n &= n - 1) {
+            const unsigned l = unsigned(__builtin_ctz(m)), next = unsigned(__builtin_ctz(n));
+            uint64_t a = addr[l];
+            if (addr[next] != a + bytes || narrowed(space, a) != Space::global) continue;
+            return report_use(w, 1, 1u << l);
+        }
+    return true;
+}
+
+// Lanes whose store of its nth value keeps what is undefined. In global memory others and the host see it: there these
+// are copies alone.
+uint32_t keeping(const Warp& w, const Inst& in, size_t nth) {
+    const auto space = Space(in.target >> 4);
+    if (space != Space::global && space != Space::generic) return FULL;
+    const Copied copied = copied_in(w, in.r[nth]);
+    uint32_t lanes = copied.moved;
+    for (unsigned l = 0; l < 32; l++) {
+        uint64_t a = (in.sub & 1 ? w.reg<uint64_t>(in.r[0])[l] : w.reg<uint32_t>(in.r[0])[l]) + uint64_t(in.imm);
+        const bool back = copied.placed >> l & 1 && copied.from[l] == a + (nth - 1) * in.bytes;
+        lanes |= uint32_t(back || narrowed(space, a) != Space::global) << l;
+    }
+    return lanes;
 }
 } // namespace
 
@@ -251,10 +358,12 @@ bool taint_before(Warp& w, const Inst& in, uint32_t lanes) {
     const InstInfo& info = w.info();
     if (info.taint == Taint::own) return true;
     uint32_t bad = 0;
-    const size_t used = keeps_undefined(info, in) ? 1 : info.src.size();
-    for (size_t i = 0; i < used; i++) {
+    const bool stores = row_of(info).is(trait::stores);
+    for (size_t i = 0; i < info.src.size(); i++) {
         if (!(w.undef[info.src[i]] & lanes)) continue;
-        const uint32_t u = undefined_below(w, info.src[i], info.src_bytes[i]) & lanes;
+        // the first source of a store is its address
+        uint32_t u = undefined_below(w, info.src[i], info.src_bytes[i]) & lanes;
+        if (stores && i) u &= ~keeping(w, in, i);
         if (u && info.taint != Taint::spread) return report_use(w, i, u);
         bad |= u;
     }
@@ -278,43 +387,57 @@ void taint_shuffle(Warp& w, uint16_t dst, uint16_t src, const uint8_t* from_lane
     uint32_t unknown = 0; // which lane?
     for (size_t i = 1; i < info.src.size(); i++) unknown |= w.undef[info.src[i]];
     fill(bits, unknown, 1);
+    const Copied held = copied_in(w, src);
+    Copied copied;
+    for (unsigned l = 0; l < 32; l++) {
+        copied.whole |= (held.whole & w.mask) >> from_lane[l] & 1u ? 1u << l : 0;
+        copied.moved |= (held.moved & w.mask) >> from_lane[l] & 1u ? 1u << l : 0;
+    }
     assign_bits(w, dst, w.mask, bits);
+    mark_copied(w, dst, w.mask & ~unknown, copied);
     for (size_t d = 1; d < info.dst.size(); d++) assign(w, info.dst[d], w.mask, unknown);
 }
 
-void taint_loaded(Warp& w, const Inst& in, bool shared, uint32_t lanes, const uint64_t* addr, unsigned vec,
+void taint_loaded(Warp& w, const Inst& in, Space space, uint32_t lanes, const uint64_t* addr, unsigned vec,
                   unsigned bytes, bool sign) {
-    const Memory& memory = *w.launch->memory;
     for (unsigned i = 0; i < vec; i++) {
         Bits bits = {};
+        Copied copied;
+        copied.whole = copied.moved = lanes;
         for (uint32_t m = lanes; m; m &= m - 1) {
             const unsigned l = unsigned(__builtin_ctz(m));
+            copied.from[l] = addr[l] + uint64_t(i) * bytes;
+            uint64_t at = copied.from[l];
+            if (narrowed(space, at) == Space::global) copied.placed |= 1u << l;
             for (unsigned b = 0; b < bytes; b++) {
-                const uint64_t a = addr[l] + uint64_t(i) * bytes + b;
-                const bool is_shared =
-                    shared || a < WINDOW_BYTES; // a generic address of shared memory has lost its window
-                if (is_shared ? block_of(*w.own, a)->shared_is_defined(uint32_t(a % PEER_BYTES), 1)
-                              : memory.is_defined(a, 1))
-                    continue;
-                const bool extends = sign && b + 1 == bytes && b < 8;
-                (b < 8 ? bits.low : bits.high)[l] |= (extends ? UINT64_MAX : 0xffull) << (b % 8 * 8);
+                const uint64_t some = undefined_at(w, space, l, copied.from[l] + b);
+                const bool extends = sign && b + 1 == bytes && b < 8 && some >> 7;
+                (b < 8 ? bits.low : bits.high)[l] |= (extends ? some | ~0xffull : some) << (b % 8 * 8);
+                if (some != 0xff) copied.whole &= ~(1u << l);
             }
         }
         assign_bits(w, in.r[i], lanes, bits);
+        mark_copied(w, in.r[i], lanes, copied);
     }
 }
 
-void taint_stored(Warp& w, const Inst& in, const uint64_t* addr, unsigned vec, unsigned bytes) {
+bool taint_stored(Warp& w, const Inst& in, const uint64_t* addr, unsigned vec, unsigned bytes) {
+    const auto space = Space(in.target >> 4);
+    uint32_t nothing = w.mask; // lanes that store nothing but undefined bits
     for (unsigned i = 0; i < vec; i++) {
+        nothing &= w.undef[in.r[1 + i]];
         if (!w.undef[in.r[1 + i]]) continue;
         const Bits bits = undefined_bits(w, in.r[1 + i]);
         for (uint32_t m = w.mask & w.undef[in.r[1 + i]]; m; m &= m - 1) {
             const unsigned l = unsigned(__builtin_ctz(m));
-            for (unsigned b = 0; b < bytes; b++)
-                if ((b < 8 ? bits.low : bits.high)[l] >> (b % 8 * 8) & 0xff)
-                    w.cta->set_shared_defined(uint32_t(addr[l] + i * bytes + b), 1, false);
+            for (unsigned b = 0; b < bytes; b++) {
+                const auto some = uint8_t((b < 8 ? bits.low : bits.high)[l] >> (b % 8 * 8));
+                if (some) set_undefined_at(w, space, l, addr[l] + i * bytes + b, some);
+                if (some != 0xff) nothing &= ~(1u << l);
+            }
         }
     }
+    return !nothing || taint_copied(w, space, nothing, addr, vec * bytes);
 }
 
 bool taint_atomic(Warp& w, uint32_t lanes, Space space, const uint64_t* addr, unsigned bytes) {

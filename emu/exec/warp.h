@@ -69,6 +69,14 @@ struct RegisterBits {
     uint64_t low[32], high[32];
 };
 
+// Lanes of a register whose undefined bits were all loaded from memory, as padding and neighbours of fields are.
+struct Copied {
+    uint32_t whole = 0;  // nothing of what was loaded was defined
+    uint32_t moved = 0;  // what was loaded is here as it was
+    uint32_t placed = 0; // the bits are in the places in which global memory holds them
+    uint64_t from[32];   // placed: at this address
+};
+
 // Registers: slot s of lane l is regs[s * 32 + l]. 64-bit registers take two slots as uint64_t[32]; .b16 and .b8 are
 // zero-extended in 32-bit slots (an f16 or bf16 is the low half). Predicates are one 32-bit mask each, number 0 is
 // true.
@@ -80,6 +88,7 @@ struct alignas(64) Warp {
     uint32_t mask = 0;
     uint32_t tainted = 0;                              // entries of undef that are not 0; 0: nobody looks at undef
     std::unordered_map<uint16_t, RegisterBits> partly; // which bits are undefined, where not all are; by entry of undef
+    std::unordered_map<uint16_t, Copied> copied;       // of undefined bits that were loaded; by the same
     uint32_t pc = 0;                                   // of the running instruction
     uint32_t live = 0;                                 // lanes that have not exited
     uint32_t existing = 0;                             // lanes that the block has
@@ -92,6 +101,7 @@ struct alignas(64) Warp {
     uint32_t cluster_came = 0;   // lanes that arrived at the cluster's barrier and have not waited: of this phase,
     uint32_t cluster_passed = 0; // and of one that is complete
     uint8_t* local = nullptr;    // 32 x kernel.local_bytes
+    uint8_t* local_undefined = nullptr; // the same places: bits that were never given a value
     std::vector<WarpSplit> frags;
     std::vector<Join> joins;
     int32_t current = -1; // running fragment
@@ -252,6 +262,19 @@ struct Cta {
     uint64_t executed = 0; // warp instructions of this block
     uint64_t changes = 0;  // of memory by this block, and lanes and barriers that let somebody go on
 
+    std::unordered_map<uint32_t, uint8_t>
+        partly; // undefined bits of shared bytes that are not defined, where not all are
+
+    uint8_t shared_undefined_bits(uint32_t a) const {
+        if (shared_is_defined(a, 1)) return 0;
+        const auto it = partly.find(a);
+        return it == partly.end() ? 0xff : it->second;
+    }
+    // A store left these bits of a byte undefined, and the others defined.
+    void store_shared_undefined(uint32_t a, uint8_t bits) {
+        set_shared_defined(a, 1, false);
+        if (bits != 0xff) partly[a] = bits;
+    }
     // The bitmap's 64 bits from byte a on; copies and accesses of up to 32 bytes lie inside. The map has spare words.
     bool shared_is_defined(uint32_t a, unsigned bytes) const {
         uint64_t want = (bytes < 32 ? 1ull << bytes : 1ull << 32) - 1, have;
@@ -259,6 +282,8 @@ struct Cta {
         return ((have >> (a & 31)) & want) == want;
     }
     void set_shared_defined(uint32_t a, unsigned bytes, bool value) {
+        if (!value && !partly.empty())
+            for (unsigned i = 0; i < bytes; i++) partly.erase(a + i);
         uint64_t bits = ((bytes < 32 ? 1ull << bytes : 1ull << 32) - 1) << (a & 31), have;
         __builtin_memcpy(&have, shared_defined + (a >> 5), 8);
         have = value ? have | bits : have & ~bits;

@@ -207,7 +207,7 @@ void Builder::declare(const text::Variable& v) {
         var.of_call = v.space == ".param";
         var.space = var.of_call ? Space::param : Space::local;
         if (!place(v, var, local_bytes_, limits::LOCAL_BYTES, "local")) return;
-        kernel_.local_bytes = uint32_t(local_bytes_);
+        keep_local_apart(var);
     } else {
         return error(v.place, text::quoted(v.space) + " is not supported inside a kernel");
     }
@@ -224,6 +224,24 @@ uint64_t Builder::keep_apart(const std::string& name, uint64_t offset, uint64_t 
     const uint64_t at = SHARED_BASE + shared_apart_ + offset;
     kernel_.shared_places.push_back({name, uint32_t(at), uint32_t(bytes)});
     return at;
+}
+
+// The same for local memory. Those of calls stand side by side: the text alone says which of their bytes it means.
+void Builder::keep_local_apart(Variable& var) {
+    constexpr uint64_t ZONE = 64;
+    const bool beside = var.of_call && !after_local_;
+    if (!kernel_.local_places.empty() && !beside && local_apart_ < limits::LOCAL_BYTES)
+        local_apart_ = round_up(local_apart_ + ZONE, std::max<uint64_t>(ZONE, var.align));
+    after_local_ = !var.of_call;
+    var.address += local_apart_;
+    kernel_.local_bytes = uint32_t(var.address + var.bytes);
+    kernel_.local_places.push_back({var.name, uint32_t(var.address), uint32_t(var.bytes)});
+}
+void Builder::mark_local() {
+    if (!local_apart_) return;
+    kernel_.local_inside.resize(kernel_.local_bytes / 32 + 1);
+    for (const StoragePlace& p : kernel_.local_places)
+        for (uint32_t a = p.from; a < p.from + p.bytes; a++) kernel_.local_inside[a / 32] |= 1u << a % 32;
 }
 
 // Dynamic shared memory follows the static one; its place is known only now.
@@ -295,6 +313,7 @@ void Builder::run() {
     if (!errors_.empty()) return;
     resolve_labels();
     place_dynamic_shared();
+    mark_local();
     find_blocks();
     find_post_dominators();
     find_live_ranges();

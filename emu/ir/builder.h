@@ -83,6 +83,8 @@ private:
     }
     void place_dynamic_shared();
     uint64_t keep_apart(const std::string& name, uint64_t offset, uint64_t bytes, uint32_t align);
+    void keep_local_apart(Variable& var);
+    void mark_local();
     void check_cluster();
     void finish_info();
     // decode.cpp
@@ -176,7 +178,8 @@ private:
     std::unordered_map<std::string, Variable> module_shared_;
     std::unordered_map<const text::Variable*, uint64_t> shared_at_; // one place, however often its function is called
     uint64_t shared_bytes_ = 0, local_bytes_ = 0;
-    uint64_t shared_apart_ = 0; // red zones so far
+    uint64_t shared_apart_ = 0, local_apart_ = 0; // red zones so far
+    bool after_local_ = false;                    // the last in local memory is no .param
     uint32_t shared_dynamic_align_ = 16;
     std::vector<uint16_t> dynamic_uses_; // constants that hold an address of dynamic shared memory
     bool full_ = false;                  // a limit is reached: nothing more is read

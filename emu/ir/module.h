@@ -217,8 +217,9 @@ struct Variable { // module- or kernel-scope storage
     bool argument = false; // such a one as its function sees it, which may not change it
 };
 
-// A static variable in a block's shared memory, or, the last one, its dynamic memory: bytes 0, known at launch.
-struct SharedPlace {
+// A variable in a thread's local memory, or in a block's shared memory; the last one there may be its dynamic memory:
+// bytes 0, known at launch.
+struct StoragePlace {
     std::string name;
     uint32_t from, bytes;
 };
@@ -244,8 +245,9 @@ struct Kernel {
     uint32_t local_bytes = 0;
     uint32_t static_smem = 0; // as on the card; here there are red zones between variables:
     uint32_t shared_end = 0;  // the address after all of them, where dynamic shared memory begins
-    std::vector<SharedPlace> shared_places;
-    uint32_t req_threads = 0; // .reqntid product, 0: none
+    std::vector<StoragePlace> shared_places, local_places;
+    std::vector<uint32_t> local_inside; // bit n: byte n of local memory is of a variable; empty: all are
+    uint32_t req_threads = 0;           // .reqntid product, 0: none
     bool uses_dynamic_smem = false;
     std::vector<Const> consts;
     std::vector<SpecialReg> specials;
@@ -305,6 +307,7 @@ enum Bits : uint32_t {
     stores = 1 << 23,        // to shared memory also what is undefined: then the bytes are
     cluster_scope = 1 << 24, // as gpu_scope
     special = 1 << 25,       // a source may be a special register
+    moves = 1 << 26,         // takes values elsewhere and makes none; with bitwise
 };
 constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
 } // namespace trait

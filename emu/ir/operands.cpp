@@ -108,7 +108,7 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
     int reg = find_reg(from.id);
     if (reg < 0) {
         for (const SpecialName& s : SPECIALS) {
-            if (s.name != from.id) continue;
+            if (!is_named(s, from.id)) continue;
             if (spec.dst) return refuse(text::quoted(name) + " cannot be written");
             if (!takes_special_) return refuse(text::quoted(name) + " is read by mov, or cvt between integers");
             const Type type = s.type;

@@ -47,6 +47,7 @@ enum class Special : uint8_t {
     cluster_ctarank,
     cluster_nctarank,
     is_explicit_cluster,
+    envreg, // any of 32 that the driver may set; a launch that is not cooperative has zeros
     clock,
     clock_hi,
     clock64,
@@ -101,6 +102,7 @@ constexpr SpecialName SPECIALS[] = {
     {"%cluster_ctarank", Special::cluster_ctarank, Type::u32},
     {"%cluster_nctarank", Special::cluster_nctarank, Type::u32},
     {"%is_explicit_cluster", Special::is_explicit_cluster, Type::pred},
+    {"%envreg", Special::envreg, Type::u32},
     {"%clock", Special::clock, Type::u32},
     {"%clock_hi", Special::clock_hi, Type::u32},
     {"%clock64", Special::clock64, Type::u64},
@@ -108,6 +110,13 @@ constexpr SpecialName SPECIALS[] = {
     {"%globaltimer_lo", Special::globaltimer_lo, Type::u32},
     {"%globaltimer_hi", Special::globaltimer_hi, Type::u32},
 };
+// Is it the text's name of this one? Those of %envreg have a number, 0 to 31.
+constexpr bool is_named(const SpecialName& s, std::string_view text) {
+    if (s.which != Special::envreg || !text.starts_with(s.name)) return s.name == text;
+    const std::string_view number = text.substr(s.name.size());
+    if (number.size() == 1) return number[0] >= '0' && number[0] <= '9';
+    return number.size() == 2 && number >= "10" && number <= "31" && number[1] >= '0' && number[1] <= '9';
+}
 constexpr bool is_clock(Special s) { return s >= Special::clock; }
 
 } // namespace emu

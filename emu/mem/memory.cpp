@@ -197,6 +197,10 @@ bool Memory::contains(uint64_t address, uint64_t bytes) const {
 }
 
 void Memory::set_bits(uint64_t address, uint64_t bytes, bool value) {
+    if (!value) {
+        const std::lock_guard lock(partly_mutex_);
+        partly_.erase(partly_.lower_bound(address), partly_.lower_bound(address + bytes));
+    }
     uint64_t from = address - base_, to = from + bytes;
     auto one = [&](uint64_t bit) {
         uint8_t m = uint8_t(1u << (bit & 7));
@@ -265,10 +269,33 @@ void Memory::copy(uint64_t to, uint64_t from, uint64_t bytes) {
     }
     const Allocation* a = find(to);
     if (a) const_cast<Allocation*>(a)->all_defined.store(false, std::memory_order_relaxed);
+    std::vector<std::pair<uint64_t, uint8_t>> partly;
+    {
+        const std::lock_guard lock(partly_mutex_);
+        for (auto it = partly_.lower_bound(from); it != partly_.end() && it->first < from + bytes; ++it)
+            partly.emplace_back(it->first - from, it->second);
+    }
     for (uint64_t i = 0; i < bytes; i++) { // away from the bits that are still to be read
         const uint64_t at = to < from ? i : bytes - 1 - i;
         set_bits(to + at, 1, is_defined(from + at, 1));
     }
+    const std::lock_guard lock(partly_mutex_);
+    for (const auto& [offset, bits] : partly) partly_[to + offset] = bits;
+}
+
+uint8_t Memory::undefined_bits(uint64_t address) const {
+    if (is_defined(address, 1)) return 0;
+    const std::lock_guard lock(partly_mutex_);
+    const auto it = partly_.find(address);
+    return it == partly_.end() ? 0xff : it->second;
+}
+
+void Memory::store_undefined(uint64_t address, uint8_t bits) {
+    const_cast<Allocation*>(lookup(address))->all_defined.store(false, std::memory_order_relaxed);
+    set_bits(address, 1, false);
+    if (bits == 0xff) return;
+    const std::lock_guard lock(partly_mutex_);
+    partly_[address] = bits;
 }
 
 void Memory::fill(uint64_t to, const void* pattern, size_t width, uint64_t count) {

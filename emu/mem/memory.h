@@ -54,6 +54,7 @@ public:
     void mark_defined(uint64_t address, uint64_t bytes);
     void mark_undefined(uint64_t address, uint64_t bytes);
     bool is_defined(uint64_t address, uint64_t bytes) const;
+    uint8_t undefined_bits(uint64_t address) const; // of a byte
     uint64_t capacity() const { return capacity_; }
     uint64_t room() const { return std::min(capacity_, backing_) - used_; } // what may still be allocated
     uint64_t used() const { return used_; }
@@ -87,6 +88,8 @@ public:
         uint8_t want = uint8_t(bits << (off & 7)); // naturally aligned accesses of 1, 2, 4 bytes stay inside one byte
         if ((__atomic_load_n(byte, __ATOMIC_RELAXED) & want) != want) __atomic_fetch_or(byte, want, __ATOMIC_RELAXED);
     }
+    // A store left these bits of a byte undefined, and the others defined.
+    void store_undefined(uint64_t address, uint8_t bits);
     // Naturally aligned, 1..16 bytes.
     bool defined_small(uint64_t address, unsigned bytes) const {
         uint64_t off = address - base_;
@@ -110,6 +113,7 @@ private:
     uint64_t backing_ = 0;                       // most that the host can hold, with the defined bits
     uint64_t base_ = 0, span_ = 0;               // the reserved range
     uint8_t* defined_ = nullptr;                 // span / 8 bytes, touched lazily
+    std::map<uint64_t, uint8_t> partly_;         // undefined bits of bytes that are not defined, where not all are
     uint32_t* granule_ = nullptr;                // span / 256 words: index into table_, 0 = nothing there
     std::vector<const Allocation*> table_;       // [0] = nullptr
     std::map<uint64_t, Allocation> allocations_; // by start; live ones and the quarantine
@@ -118,7 +122,7 @@ private:
     uint64_t quarantined_ = 0;
     uint32_t next_id_ = 1;
     std::vector<uint32_t> free_slots_;
-    mutable std::mutex mutex_;
+    mutable std::mutex mutex_, partly_mutex_;
 };
 
 } // namespace emu

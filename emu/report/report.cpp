@@ -32,6 +32,8 @@ std::string place(const Warp& w, const char* verb, int lane) {
     return lane < 0 ? text : text + " lane " + std::to_string(lane);
 }
 
+} // namespace
+
 const char* name_of(Space space) {
     switch (space) {
     case Space::shared:
@@ -41,7 +43,6 @@ const char* name_of(Space space) {
     default: return "global";
     }
 }
-} // namespace
 
 std::string replay(const Launch& launch) {
     static const char* const SCHEDULES[] = {"round_robin", "random", "starve_low", "starve_high"};

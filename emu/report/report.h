@@ -11,6 +11,7 @@
 
 namespace emu {
 
+const char* name_of(Space space);         // as reports say it
 std::string hex(uint64_t value);          // without 0x
 std::string replay(const Launch& launch); // a line with the words that make this run again
 

@@ -80,6 +80,24 @@ void defined(void**) {
     assert_true(m.is_defined(a, 256));
     assert_true(m.find(a)->all_defined.load());
 }
+void defined_in_part(void**) {
+    emu::Memory m(1 << 20);
+    const uint64_t a = m.alloc(256);
+    m.mark_defined(a, 256);
+    m.store_undefined(a + 5, 0x0f);
+    m.store_undefined(a + 6, 0xff);
+    assert_false(m.find(a)->all_defined.load());
+    assert_int_equal(m.undefined_bits(a + 4), 0);
+    assert_int_equal(m.undefined_bits(a + 5), 0x0f);
+    assert_int_equal(m.undefined_bits(a + 6), 0xff);
+    m.copy(a + 6, a + 5, 2); // over itself
+    assert_int_equal(m.undefined_bits(a + 6), 0x0f);
+    assert_int_equal(m.undefined_bits(a + 7), 0xff);
+    m.mark_defined(a + 5, 1);
+    assert_int_equal(m.undefined_bits(a + 5), 0);
+    m.mark_undefined(a + 5, 1);
+    assert_int_equal(m.undefined_bits(a + 5), 0xff);
+}
 } // namespace
 
 int main() {
@@ -88,6 +106,7 @@ int main() {
                                 cmocka_unit_test(a_long_run_stays_small),
                                 cmocka_unit_test(overlapping_copies_keep_what_is_defined),
                                 cmocka_unit_test(no_more_than_the_host_has),
-                                cmocka_unit_test(defined)};
+                                cmocka_unit_test(defined),
+                                cmocka_unit_test(defined_in_part)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
