@@ -11,9 +11,13 @@
 namespace emu {
 
 namespace {
-// 4, 8 or 16 aligned bytes: their bits share one word.
+// 4, 8 or 16 aligned bytes: of 8 or 16 the bits are whole bytes.
 void set_defined(Cta& cta, uint32_t address, unsigned bytes, bool value) {
-    const uint32_t bits = ((1u << bytes) - 1) << (address & 31);
+    if (bytes >= 8) {
+        std::memset(reinterpret_cast<uint8_t*>(cta.shared_defined) + address / 8, value ? 0xff : 0, bytes / 8);
+        return;
+    }
+    const uint32_t bits = 15u << (address & 31);
     uint32_t& word = cta.shared_defined[address >> 5];
     word = value ? word | bits : word & ~bits;
 }
@@ -55,7 +59,13 @@ void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes, bool waited) {
     copy.mask &= ~lanes;
 }
 
-void AsyncEngine::issue(AsyncCopy&& copy) {
+void AsyncEngine::issue(const AsyncCopy& issued) {
+    std::vector<AsyncCopy>& open = warps_[issued.warp].open;
+    if (open.empty() && !spare_.empty()) {
+        open.swap(spare_.back());
+        spare_.pop_back();
+    }
+    AsyncCopy& copy = open.emplace_back(issued);
     for (uint32_t m = copy.mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
         if (copy.bytes == 16) std::memset(cta_.shared + copy.dst[l], POISON, 16);
@@ -66,7 +76,6 @@ void AsyncEngine::issue(AsyncCopy&& copy) {
     in_flight_ += uint32_t(__builtin_popcount(copy.mask));
     const AsyncTiming timing = cta_.launch->options.async;
     if (timing == AsyncTiming::early || (timing == AsyncTiming::random && random(3) == 0)) write_bytes(copy, copy.mask);
-    warps_[copy.warp].open.push_back(std::move(copy));
 }
 
 void AsyncEngine::commit(uint32_t warp, uint32_t lanes) {
@@ -120,7 +129,10 @@ void AsyncEngine::wait(uint32_t warp, uint32_t lanes, uint32_t pending) {
     for (const Group& group : w.groups) uniform &= (group.mask & ~lanes) == 0 && group.mask == w.groups.front().mask;
     if (!uniform) return wait_some_lanes(w, lanes, pending);
     while (w.groups.size() > pending) {
-        for (AsyncCopy& copy : w.groups.front().copies) land(copy, copy.mask, true);
+        std::vector<AsyncCopy>& copies = w.groups.front().copies;
+        for (AsyncCopy& copy : copies) land(copy, copy.mask, true);
+        copies.clear();
+        if (copies.capacity()) spare_.push_back(std::move(copies));
         w.groups.pop_front();
     }
 }

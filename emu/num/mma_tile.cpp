@@ -41,7 +41,8 @@ template <MmaOutput OUT> TILE_INLINE void split_c(const Words& c, Ints& exponent
 // sum * 2^(held - 25) cut to f32, where |sum| is less than 2^31 - 128.
 TILE_INLINE Words cut_to_f32(const Ints& sum, const Floats& unit) {
 #if TILE_WIDTH == 16
-    return Words(Floats(_mm512_maskz_cvt_roundepi32_ps(0xffff, __m512i(sum), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)) * unit);
+    return Words(Floats(_mm512_maskz_cvt_roundepi32_ps(0xffff, __m512i(sum), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)) *
+                 unit);
 #else
     const Words sign = Words(sum >> 31), magnitude = (Words(sum) ^ sign) - sign;
     const Floats near = __builtin_convertvector(Ints(magnitude), Floats);
@@ -118,7 +119,7 @@ template <int K> TILE_INLINE Ints sum_whole(const Rows<K>& a, const Right& b, in
 template <int K, MmaInput IN, MmaOutput OUT>
 TILE_INLINE bool sum_rows(Tile& t, const Left& left, const Right& b, int first) {
     constexpr int BIAS = IN == MmaInput::bf16 ? 127 : 15, PRODUCT_POINT = IN == MmaInput::bf16 ? 14 : 20;
-    // Products are multiples of 2^-PRODUCT_POINT of their own power of two, K of them less than 4 K: an f32 has 24 bits.
+    // Products are multiples of 2^-PRODUCT_POINT of their own power of two, K of them below 4 K: an f32 has 24 bits.
     constexpr int MOST_SPREAD = 24 - PRODUCT_POINT - 2 - (K == 16 ? 4 : 3);
     const Rows<K> a(left, first);
     const int spread = left.spread + b.spread;
@@ -126,8 +127,8 @@ TILE_INLINE bool sum_rows(Tile& t, const Left& left, const Right& b, int first) 
     Words redo = {};
     for (int n = 0; n < 8; ++n) {
         const Ints tops = a.top + (b.top[n] - 2 * BIAS);
-        const Ints product_top = near ? top_of_products<K>(a, b, n, tops)
-                                      : top_of_far_products<K, BIAS>(left, b, first, n);
+        const Ints product_top =
+            near ? top_of_products<K>(a, b, n, tops) : top_of_far_products<K, BIAS>(left, b, first, n);
         Ints c_exponent;
         Floats c;
         split_c<OUT>(load(&t.c[n][first]), c_exponent, c);

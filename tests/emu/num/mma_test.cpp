@@ -120,10 +120,10 @@ uint32_t random_half(int style, bool bf16) {
     case 5: return rng() % 3 ? sign : with(int(rng() % uint32_t(top)));            // sparse, wide range
     case 6: return sign | uint32_t(bias) << mb | (rng() % 2 ? (1u << mb) - 1 : 0); // edges of a binade
     case 7: return rng() % 64 ? with(bias - 1) : uint32_t(top) << mb | sign | (rng() % 2 ? 1 : 0);
-    case 8: return rng() % 9 ? with(bias - 1) : sign;                               // one binade: sums without cuts
-    case 9: return with(bias - 1 - int(rng() % 3));                                // about as much as such sums hold
-    case 10: return with(bias - int(rng() % uint32_t(bias)));                      // from 1 down to subnormals
-    default: return sign; // zero
+    case 8: return rng() % 9 ? with(bias - 1) : sign;         // one binade: sums without cuts
+    case 9: return with(bias - 1 - int(rng() % 3));           // about as much as such sums hold
+    case 10: return with(bias - int(rng() % uint32_t(bias))); // from 1 down to subnormals
+    default: return sign;                                     // zero
     }
 }
 
