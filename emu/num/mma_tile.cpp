@@ -19,7 +19,8 @@ constexpr uint32_t MOST_TERMS = (1u << 31) - (1u << 26) - 128;
 
 struct Tile {
     alignas(64) uint32_t c[8][16], d[8][16];
-    alignas(64) int32_t sum[8][16], top[8][16]; // for f16 only
+    alignas(64) int32_t top[8][16]; // the largest exponent of each output's terms
+    alignas(64) int32_t sum[8][16]; // for f16 only
     alignas(64) uint32_t redo[8][16];
 };
 
@@ -115,16 +116,23 @@ template <int K> TILE_INLINE Ints sum_whole(const Rows<K>& a, const Right& b, in
     return __builtin_convertvector((sum[0] + sum[1]) * scale, Ints);
 }
 
-// W rows of all columns. True if t.redo has an entry.
+// Of all outputs of W rows: bounds that tell whether the everyday way will do.
+struct Bounds {
+    Ints above = Ints{} + 2 * ZERO_EXPONENT; // the most that a top is above those of its row and column together
+    Ints most = Ints{} + ZERO_EXPONENT;      // top
+    Words least = Words{} - 1;               // top - NO_TERM, where there is a term
+    Words size = {};                         // the largest sum of products
+    TILE_INLINE bool hold() const {
+        const Words low = Words(least < uint32_t(LEAST_TOP - NO_TERM));
+        return !any_of(Words(most > MOST_TOP) | low | Words(size > MOST_TERMS));
+    }
+};
+TILE_INLINE Words size_of(const Ints& terms) { return Words(terms < 0 ? -terms : terms); }
+
 template <int K, MmaInput IN, MmaOutput OUT>
-TILE_INLINE bool sum_rows(Tile& t, const Left& left, const Right& b, int first) {
-    constexpr int BIAS = IN == MmaInput::bf16 ? 127 : 15, PRODUCT_POINT = IN == MmaInput::bf16 ? 14 : 20;
-    // Products are multiples of 2^-PRODUCT_POINT of their own power of two, K of them below 4 K: an f32 has 24 bits.
-    constexpr int MOST_SPREAD = 24 - PRODUCT_POINT - 2 - (K == 16 ? 4 : 3);
-    const Rows<K> a(left, first);
-    const int spread = left.spread + b.spread;
-    const bool narrow = MOST_SPREAD >= 0 && spread <= MOST_SPREAD, near = left.is_near() && b.is_near();
-    Words redo = {};
+TILE_INLINE void find_tops(Tile& t, const Left& left, const Rows<K>& a, const Right& b, int first, Bounds& bounds) {
+    constexpr int BIAS = IN == MmaInput::bf16 ? 127 : 15;
+    const bool near = left.is_near() && b.is_near();
     for (int n = 0; n < 8; ++n) {
         const Ints tops = a.top + (b.top[n] - 2 * BIAS);
         const Ints product_top =
@@ -132,25 +140,59 @@ TILE_INLINE bool sum_rows(Tile& t, const Left& left, const Right& b, int first) 
         Ints c_exponent;
         Floats c;
         split_c<OUT>(load(&t.c[n][first]), c_exponent, c);
-        const Ints top = larger(product_top, c_exponent), held = larger(top, LEAST_TOP + Ints{});
-        const Words scale_bits = Words(127 + FRACTION - held) << 23;
-        const Floats scale = Floats(scale_bits);
-        const bool whole = narrow && !any_of(Words(top - tops > FRACTION - PRODUCT_POINT - spread));
-        const Ints terms = whole ? sum_whole<K>(a, b, n, scale) : sum_cut<K>(a, b, n, scale);
-        const Ints sum = terms + __builtin_convertvector(c * scale, Ints);
-        const Words size = Words(terms < 0 ? -terms : terms);
-        const Words wrong =
-            Words(size > MOST_TERMS) | Words(top > MOST_TOP) | Words((top > NO_TERM) & (top < LEAST_TOP));
-        if constexpr (OUT == MmaOutput::f32) {
-            store(&t.d[n][first], cut_to_f32(sum, Floats((254u << 23) - scale_bits)));
-        } else {
-            store(&t.sum[n][first], sum);
-            store(&t.top[n][first], held);
-        }
-        store(&t.redo[n][first], wrong);
-        redo |= wrong;
+        const Ints top = larger(product_top, c_exponent);
+        store(&t.top[n][first], top);
+        bounds.above = larger(bounds.above, top - tops);
+        bounds.most = larger(bounds.most, top);
+        bounds.least = smaller(bounds.least, Words(top - NO_TERM));
     }
-    return any_of(redo);
+}
+
+TILE_INLINE Floats scale_of(const Ints& top) {
+    return Floats(Words(127 + FRACTION - larger(top, LEAST_TOP + Ints{})) << 23);
+}
+
+template <int K, bool WHOLE, MmaOutput OUT>
+TILE_INLINE void sum_columns(Tile& t, const Rows<K>& a, const Right& b, int first, Bounds& bounds) {
+    for (int n = 0; n < 8; ++n) {
+        Ints exponent;
+        Floats c;
+        split_c<OUT>(load(&t.c[n][first]), exponent, c);
+        const Floats scale = scale_of(load(&t.top[n][first]));
+        const Ints terms = WHOLE ? sum_whole<K>(a, b, n, scale) : sum_cut<K>(a, b, n, scale);
+        const Ints sum = terms + __builtin_convertvector(c * scale, Ints);
+        bounds.size = larger(bounds.size, size_of(terms));
+        if constexpr (OUT == MmaOutput::f32)
+            store(&t.d[n][first], cut_to_f32(sum, Floats((254u << 23) - Words(scale))));
+        else store(&t.sum[n][first], sum);
+    }
+}
+
+// Which outputs are out of bounds.
+template <int K> void mark(Tile& t, const Left& left, const Right& b, int first) {
+    const Rows<K> a(left, first);
+    for (int n = 0; n < 8; ++n) {
+        const Ints top = load(&t.top[n][first]);
+        const Words size = size_of(sum_cut<K>(a, b, n, scale_of(top)));
+        store(&t.redo[n][first],
+              Words(size > MOST_TERMS) | Words(top > MOST_TOP) | Words((top > NO_TERM) & (top < LEAST_TOP)));
+    }
+}
+
+// W rows of all columns. False if some output is out of bounds.
+template <int K, MmaInput IN, MmaOutput OUT>
+TILE_INLINE bool sum_rows(Tile& t, const Left& left, const Right& b, int first) {
+    // Products are multiples of 2^-POINT of their own power of two, K of them below 4 K: an f32 has 24 bits.
+    constexpr int POINT = IN == MmaInput::bf16 ? 14 : 20, MOST_SPREAD = 24 - POINT - 2 - (K == 16 ? 4 : 3);
+    const Rows<K> a(left, first);
+    Bounds bounds;
+    find_tops<K, IN, OUT>(t, left, a, b, first, bounds);
+    const int spread = left.spread + b.spread;
+    const Words cut = Words(bounds.above > FRACTION - POINT - spread), huge = Words(bounds.most > MOST_TOP - 6);
+    if (spread <= MOST_SPREAD && !any_of(cut | huge)) // sixteen products are below 2^6 * 2^top
+        sum_columns<K, true, OUT>(t, a, b, first, bounds);
+    else sum_columns<K, false, OUT>(t, a, b, first, bounds);
+    return bounds.hold();
 }
 
 TILE_INLINE uint32_t bits_of(float f) { return __builtin_bit_cast(uint32_t, f); }
@@ -169,11 +211,12 @@ TILE_INLINE uint32_t round_to_f16(double v) {
 }
 
 TILE_INLINE void round_tile(Tile& t) {
-    const int32_t *sums = &t.sum[0][0], *held = &t.top[0][0];
+    const int32_t *sums = &t.sum[0][0], *tops = &t.top[0][0];
     uint32_t* ds = &t.d[0][0];
     TILE_LANES
     for (int i = 0; i < 128; ++i) {
-        const double unit = __builtin_bit_cast(double, uint64_t(int64_t(held[i] - FRACTION + 1023)) << 52);
+        const int held = tops[i] > LEAST_TOP ? tops[i] : LEAST_TOP;
+        const double unit = __builtin_bit_cast(double, uint64_t(int64_t(held - FRACTION + 1023)) << 52);
         ds[i] = round_to_f16(double(sums[i]) * unit);
     }
 }
@@ -195,13 +238,13 @@ template <MmaOutput OUT> TILE_INLINE void store_tile(const Tile& t, PlanesOut d)
 
 template <int K, MmaInput IN, MmaOutput OUT>
 __attribute__((noinline)) bool sum_tile(Tile& t, const Left& a, const Right& b, Planes c) {
-    bool redo = false;
+    bool hold = true;
     for (int first = 0; first < 16; first += W) {
         load_c<OUT>(t, c, first);
-        redo |= sum_rows<K, IN, OUT>(t, a, b, first);
+        hold &= sum_rows<K, IN, OUT>(t, a, b, first);
     }
     if constexpr (OUT == MmaOutput::f16) round_tile(t);
-    return redo;
+    return hold;
 }
 
 template <int K, MmaInput IN, MmaOutput OUT> void tile(Planes a, Planes b, Planes c, PlanesOut d) {
@@ -209,11 +252,13 @@ template <int K, MmaInput IN, MmaOutput OUT> void tile(Planes a, Planes b, Plane
     const Left& left = kept.of_a(a);
     const Right& right = kept.of_b(b);
     Tile t;
-    const bool redo = sum_tile<K, IN, OUT>(t, left, right, c), special = left.special || right.special;
-    if (__builtin_expect(special || redo, 0)) // before anything is stored: a register may be input and output
+    const bool hold = sum_tile<K, IN, OUT>(t, left, right, c), special = left.special || right.special;
+    if (__builtin_expect(special || !hold, 0)) { // before anything is stored: a register may be input and output
+        for (int first = 0; first < 16; first += W) mark<K>(t, left, right, first);
         for (int n = 0; n < 8; ++n)
             for (int i = 0; i < 16; ++i)
                 if (special || t.redo[n][i]) t.d[n][i] = mma_exact(a, b, c, K, IN, OUT, 4 * (i % 4) + i / 4, n);
+    }
     store_tile<OUT>(t, d);
 }
 

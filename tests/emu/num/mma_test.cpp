@@ -120,10 +120,11 @@ uint32_t random_half(int style, bool bf16) {
     case 5: return rng() % 3 ? sign : with(int(rng() % uint32_t(top)));            // sparse, wide range
     case 6: return sign | uint32_t(bias) << mb | (rng() % 2 ? (1u << mb) - 1 : 0); // edges of a binade
     case 7: return rng() % 64 ? with(bias - 1) : uint32_t(top) << mb | sign | (rng() % 2 ? 1 : 0);
-    case 8: return rng() % 9 ? with(bias - 1) : sign;         // one binade: sums without cuts
-    case 9: return with(bias - 1 - int(rng() % 3));           // about as much as such sums hold
-    case 10: return with(bias - int(rng() % uint32_t(bias))); // from 1 down to subnormals
-    default: return sign;                                     // zero
+    case 8: return rng() % 9 ? with(bias - 1) : sign;                    // one binade: sums without cuts
+    case 9: return with(bias - 1 - int(rng() % 3));                      // about as much as such sums hold
+    case 10: return with(bias - int(rng() % uint32_t(bias)));            // from 1 down to subnormals
+    case 11: return with(bf16 ? bias + 60 + int(rng() % 3) : bias + 10); // sums beyond an f32
+    default: return sign;                                                // zero
     }
 }
 
@@ -245,7 +246,7 @@ int main(int argc, char** argv) {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 4;
     long outputs = 0, wrong = 0;
     for (int round = 0; round < rounds; ++round)
-        for (int style = 0; style <= 11; ++style)
+        for (int style = 0; style <= 12; ++style)
             for (int c_style = 0; c_style <= 8; ++c_style)
                 for (int form = 0; form < 6; ++form) {
                     const bool bf16 = form % 3 == 0, f32 = form % 3 != 2;
