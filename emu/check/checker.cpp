@@ -7,6 +7,7 @@
 
 #include "../exec/async.h"
 #include "../report/report.h"
+#include "quick.h"
 
 namespace emu {
 
@@ -22,6 +23,12 @@ bool stores_equal(const Warp& w, const Inst& in, unsigned x, unsigned y) {
 
 namespace {
 bool is_collective(const Inst& in) { return in.flags & Inst::aligned; }
+
+bool rises(const uint32_t* addr) {
+    uint32_t falls = 0;
+    for (unsigned l = 0; l < 31; ++l) falls |= addr[l + 1] - addr[l] - 1;
+    return !(falls >> 31);
+}
 } // namespace
 
 Observer* make_checker(Launch& launch, Observer* first) {
@@ -210,58 +217,45 @@ bool Checker::write_record(const Access& a, Record& r) {
     return true;
 }
 
-// --- the everyday case: within a block, all is ordered, nothing in flight, nobody else reads meanwhile ---
-
-struct Checker::Quick {
-    static constexpr unsigned SLOW = Record::split | Record::in_flight | Record::collective | Record::foreign;
-    const Past::Warps& known;
-    Moment now, least; // least: up to it every warp's accesses are known
-    uint32_t pc, bit;
-    uint8_t agent;
-
-    bool read(Record& r, uint32_t lane, uint32_t lanes) const { // lane 0: no lane reads what it wrote itself
-        if (r.flags & SLOW) return false;
-        if (r.write_moment > known[r.write_warp] && !(r.write_warp == agent && r.write_lanes == lane)) return false;
-        Reads& q = r.reads;
-        if (q.strong) return false;
-        if (q.moment == now && q.warps == bit) q.lanes |= lanes;
-        else if (q.moment == now && q.lanes == lanes) q.warps |= bit;
-        else if (!q.next && (!q.warps || over(q, lane))) q.moment = now, q.warps = bit, q.lanes = lanes;
-        else return false;
-        q.pc = pc;
-        return true;
-    }
-    // By one lane; `strong`, flags of a strong access, also by lanes that have all written it last, as strongly.
-    bool write(Record& r, uint32_t lanes, uint8_t strong) const {
-        if (r.flags & SLOW) return false;
-        const bool mine = r.write_warp == agent && r.write_lanes == lanes;
-        const bool alone = !(lanes & (lanes - 1)) || (strong && (r.flags & Record::strong));
-        if (r.write_moment > known[r.write_warp] && !(mine && alone)) return false;
-        if (r.reads.warps && (r.reads.next || r.reads.strong || !over(r.reads, lanes))) return false;
-        r.write_moment = now;
-        r.write_lanes = lanes;
-        r.write_pc = pc;
-        r.write_warp = agent;
-        r.flags = strong;
-        r.reads.warps = 0;
-        return true;
-    }
-
-private:
-    bool over(const Reads& q, uint32_t lane) const {
-        return q.moment <= least ||
-               (q.warps == bit && (q.moment <= known[agent] || (q.lanes == lane && !(lane & (lane - 1)))));
-    }
-};
-
 Checker::Quick Checker::quick(const Warp& w) const {
     const HappensBefore::Agent& agent = agents_[w.agent];
     const Past::Warps& known = agent.known.of(cta_->rank);
-    return {known, agent.now,     *std::min_element(known.begin(), known.begin() + cta_->nwarps),
-            w.pc,  1u << w.index, uint8_t(w.index)};
+    return {known,
+            agent.now,
+            *std::min_element(known.begin(), known.begin() + cta_->nwarps),
+            w.pc,
+            1u << w.index,
+            uint8_t(w.index),
+            uint8_t(cta_->rank)};
 }
 
 // --- instructions ---
+
+namespace {
+// Does lane l name word l of a line?
+bool is_line(uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    if (mask != FULL || bytes != 4 || addr[0] % Shadow::LINE) return false;
+    uint32_t differs = 0;
+    for (unsigned l = 0; l < 32; ++l) differs |= addr[l] ^ (addr[0] + 4 * l);
+    return !differs;
+}
+} // namespace
+
+// A store of a line that is all everyday: one record takes the place of its words'.
+bool Checker::write_line(const Quick& q, uint32_t address, uint8_t flags) {
+    if (const Record* r = shadow_.line(address)) {
+        if (!q.may_write_line(*r)) return false;
+    } else {
+        for (unsigned l = 0; l < 32; ++l) {
+            const Record& word = shadow_.word(address + 4 * l);
+            if (word.object || !q.may_write(word, 1u << l, flags)) return false;
+        }
+    }
+    Record& r = shadow_.make_line(address);
+    r = Record{};
+    q.set_write(r, FULL, flags);
+    return true;
+}
 
 // After a write of the whole.
 void Checker::merge(uint32_t address, unsigned bytes) {
@@ -277,6 +271,14 @@ bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
     const bool strong = in.order.strong(), collective = is_collective(in);
     const Quick q = quick(w);
     objects_ = false;
+    if (!strong && !collective && is_line(mask, addr, bytes))
+        if (Record* r = shadow_.line(addr[0]); r && q.read_line(*r)) return true;
+    if (collective && bytes == 16) { // the everyday ones of ldmatrix
+        const Shadow::Places at = shadow_.places();
+        const uint32_t all = mask, lanes = w.mask;
+        for (uint32_t m = all; m; m &= m - 1)
+            if (Record* r = at(addr[__builtin_ctz(m)]); r && q.read(*r, 0, lanes)) mask &= ~(m & -m);
+    }
     for (uint32_t m = mask; m;) {
         const uint32_t a = addr[__builtin_ctz(m)];
         uint32_t lanes = m & -m;
@@ -302,6 +304,7 @@ bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned b
     const uint8_t flags = uint8_t((strong ? Record::strong : 0) | (atomic ? Record::atomic : 0));
     const Quick q = quick(w);
     objects_ = false;
+    if (!collective && is_line(mask, addr, bytes) && write_line(q, addr[0], flags)) return true;
     for (uint32_t m = mask; m;) {
         const unsigned lane = unsigned(__builtin_ctz(m));
         const uint32_t a = addr[lane];
@@ -355,6 +358,7 @@ void Checker::synchronise(Warp& w, uint32_t mask, const uint32_t* addr, bool rea
 
 // Everyday stores are told apart by their low bits alone. Accesses are aligned, so that only equal addresses meet.
 bool Checker::meets(uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    if (mask == FULL && rises(addr)) return false;
     const unsigned shift = unsigned(__builtin_ctz(bytes));
     uint64_t seen[16] = {}, met = 0;
     for (uint32_t m = mask; m; m &= m - 1) {
@@ -390,8 +394,15 @@ bool Checker::async_issue(Warp& w, const AsyncCopy& copy) {
     };
     const bool meet = meets(copy.mask, copy.dst, copy.bytes);
     if (meet && !write_alike(w, copy.mask, copy.dst, copy.bytes, same)) return false;
-    if (!write_all(w, copy.mask, copy.dst, copy.bytes, meet, false)) return false;
-    for (uint32_t m = copy.mask; m; m &= m - 1)
+    const bool everyday = !meet && copy.bytes == 16 && !is_foreign(w);
+    const Quick q = quick(w);
+    const Shadow::Places at = shadow_.places();
+    uint32_t left = copy.mask;
+    for (uint32_t m = everyday ? copy.mask : 0; m; m &= m - 1)
+        if (Record* r = at(copy.dst[__builtin_ctz(m)]); r && q.write(*r, m & -m, Record::in_flight)) left &= ~(m & -m);
+    if (!left) return true;
+    if (!write_all(w, left, copy.dst, copy.bytes, meet, false)) return false;
+    for (uint32_t m = left; m; m &= m - 1)
         each_landed(copy.dst[__builtin_ctz(m)], copy.bytes, [](Record& r) { r.flags |= Record::in_flight; });
     return true;
 }
@@ -405,14 +416,20 @@ template <class F> void Checker::each_landed(uint32_t address, unsigned bytes, F
 // What an mbarrier tells was released when the copy was bound to it: the copy counts from its issue.
 void Checker::async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes, bool waited) {
     const Moment now = order_.now(cta_->rank * WARPS + warp);
-    for (uint32_t m = mask; m; m &= m - 1)
-        each_landed(dst[__builtin_ctz(m)], bytes, [&](Record& r) {
+    const Shadow::Places at = shadow_.places();
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const auto land = [&](Record& r) {
             r.flags = uint8_t((r.flags & ~Record::in_flight) | Record::copied);
             if (!waited) return;
             r.write_moment = now;
             r.write_warp = uint8_t(warp);
             r.write_lanes |= m & -m;
-        });
+        };
+        const uint32_t to = dst[__builtin_ctz(m)];
+        Record* const r = bytes == 16 ? at(to) : nullptr;
+        if (r && !(r->flags & Record::split)) land(*r);
+        else each_landed(to, bytes, land);
+    }
 }
 
 } // namespace emu

@@ -62,6 +62,7 @@ private:
     };
     struct Quick; // what the everyday case of one instruction is compared with
     Quick quick(const Warp& w) const;
+    bool write_line(const Quick& q, uint32_t address, uint8_t flags);
     bool read_record(const Access& a, Record& r);
     bool write_record(const Access& a, Record& r);
     bool is_before(const Access& a, const Event& e, bool collective, bool reads) const;

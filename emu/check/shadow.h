@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is remembered of shared memory: the last write of each byte and all its reads since. One record stands for 16
-// bytes, for 4, or for one, whatever the accesses have told apart. Used by the checker. Knows no rules: it only stores.
+// bytes, for 4, or for one, whatever the accesses have told apart; or for a line of 128, where each lane of a warp has
+// a word of its own. Used by the checker. Knows no rules: it only stores.
 #pragma once
 
 #include <cstdint>
@@ -52,17 +53,38 @@ class Shadow {
 public:
     // Of the block of this rank: who writes without being told apart from it is of that block.
     void reset(uint32_t end, uint32_t rank) {
+        const size_t lines = (end + LINE - 1) / LINE;
         Record unwritten;
         unwritten.write_block = uint8_t(rank);
-        coarse_.assign((end + 15) / 16, unwritten);
+        is_line_.assign(lines, false);
+        lines_.resize(lines);
+        coarse_.assign(lines * (LINE / 16), unwritten);
         if (words_.size() < coarse_.size() * 4) words_.resize(coarse_.size() * 4);
         more_.assign(1, Reads{});
         free_ = 0;
     }
-    Record& coarse(uint32_t address) { return coarse_[address / 16]; }
+    // The record of a line, if it has one: its lanes and those of its reads are all 32, and it has no flags but strong
+    // and atomic.
+    Record* line(uint32_t address) { return is_line_[address / LINE] ? &lines_[address / LINE] : nullptr; }
+    // From now on the line has one, in the place of all others there, which have no `more`.
+    Record& make_line(uint32_t address) {
+        is_line_[address / LINE] = true;
+        return lines_[address / LINE];
+    }
+    // Where records are, for loops over lanes: what they store might be taken to move them.
+    struct Places {
+        const uint8_t* is_line;
+        Record* coarse;
+        Record* operator()(uint32_t address) const { return is_line[address / LINE] ? nullptr : coarse + address / 16; }
+    };
+    Places places() { return {is_line_.data(), coarse_.data()}; }
+    Record& coarse(uint32_t address) {
+        if (is_line_[address / LINE]) tell_lanes_apart(address / LINE);
+        return coarse_[address / 16];
+    }
     // The record of a word, after telling it apart from its neighbours.
     Record& word(uint32_t address) {
-        Record& whole = coarse_[address / 16];
+        Record& whole = coarse(address);
         if (!(whole.flags & Record::split)) tell_apart(whole, &words_[address / 16 * 4]);
         return words_[address / 4];
     }
@@ -98,7 +120,18 @@ public:
         r.reads.warps = r.reads.next = 0;
     }
 
+    static constexpr uint32_t LINE = 128;
+
 private:
+    __attribute__((noinline)) void tell_lanes_apart(uint32_t line) {
+        is_line_[line] = false;
+        for (unsigned i = 0; i < LINE / 16; ++i) coarse_[line * (LINE / 16) + i].flags = Record::split;
+        Record* const words = &words_[line * (LINE / 4)];
+        for (unsigned l = 0; l < LINE / 4; ++l) {
+            words[l] = lines_[line];
+            words[l].write_lanes = words[l].reads.lanes = 1u << l;
+        }
+    }
     // Kept out of the loops over lanes, which seldom need it: loads are an eighth faster.
     __attribute__((noinline)) void tell_apart(Record& whole, Record* parts) {
         for (unsigned i = 0; i < 4; ++i) parts[i] = whole;
@@ -121,7 +154,8 @@ private:
         whole.object = object;
     }
 
-    std::vector<Record> coarse_, words_, bytes_;
+    std::vector<uint8_t> is_line_;
+    std::vector<Record> lines_, coarse_, words_, bytes_;
     std::vector<Reads> more_;
     uint32_t free_ = 0;
 };

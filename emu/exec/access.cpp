@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The slow half of exec/access.h: which lane is at fault and why, exact conflict and sector counts, undefined lanes.
-#include <iterator>
-
 #include "../report/report.h"
 #include "peers.h"
 #include "run.h"
@@ -108,7 +106,7 @@ uint32_t global_undefined(const Memory& memory, const uint64_t* addr, uint32_t m
 
 // Distinct words in one bank need one wavefront each; equal words are served together. Accesses are aligned, so what is
 // wider than a word is counted in units of its own size: a group of lanes that fills 128 bytes at a time.
-static unsigned count_wavefronts(const uint32_t* addr, uint32_t mask, unsigned bytes) {
+unsigned shared_wavefronts(const uint32_t* addr, uint32_t mask, unsigned bytes) {
     unsigned width = bytes <= 4 ? 4 : bytes, units = 128 / width, shift = unsigned(__builtin_ctz(width)), waves = 0;
     for (unsigned g = 0; g < 32; g += units) {
         uint32_t lanes = (mask >> g) & (units == 32 ? FULL : (1u << units) - 1);
@@ -129,21 +127,6 @@ static unsigned count_wavefronts(const uint32_t* addr, uint32_t mask, unsigned b
         waves += most;
     }
     return waves;
-}
-
-// An instruction mostly finds its lanes as far apart as last time, and then the banks are as well: all of them move on
-// together with the first lane's address, which is a multiple of the access.
-unsigned shared_wavefronts_slow(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes) {
-    Conflicts& last = w.cta->conflicts[w.pc % std::size(w.cta->conflicts)];
-    const uint32_t first = addr[__builtin_ctz(mask)], shift = bytes < 4 ? first & 3 : 0;
-    uint32_t differs = (last.pc ^ w.pc) | (last.mask ^ mask) | (last.shift ^ shift);
-    for (int l = 0; l < 32; l++) differs |= ((addr[l] - first) ^ last.apart[l]) & (0u - (mask >> l & 1u));
-    if (!differs) return last.waves;
-    last.pc = w.pc;
-    last.mask = mask;
-    last.shift = shift;
-    for (int l = 0; l < 32; l++) last.apart[l] = addr[l] - first;
-    return last.waves = count_wavefronts(addr, mask, bytes);
 }
 
 // Sectors of 32 bytes; an access of up to 32 aligned bytes lies in one. Rising addresses need no search.

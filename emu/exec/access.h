@@ -4,6 +4,8 @@
 // call for a whole warp. The common case is a few vector loops; everything else goes to exec/access.cpp.
 #pragma once
 
+#include <iterator>
+
 #include "handlers.h"
 
 namespace emu {
@@ -13,7 +15,7 @@ bool local_fault(Warp& w, int lane, uint64_t address, unsigned bytes, bool write
 bool inside_variables(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
 uint32_t shared_undefined(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
 bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined);
-unsigned shared_wavefronts_slow(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes);
+unsigned shared_wavefronts(const uint32_t* addr, uint32_t mask, unsigned bytes);
 unsigned global_sectors_slow(const uint64_t* addr, uint32_t mask);
 uint32_t global_undefined(const Memory& memory, const uint64_t* addr, uint32_t mask, unsigned bytes);
 } // namespace emu
@@ -21,32 +23,62 @@ uint32_t global_undefined(const Memory& memory, const uint64_t* addr, uint32_t m
 namespace emu::EMU_LEVEL {
 
 // Wavefronts of one shared request: lanes go in groups that fill 128 bytes; if every lane of a group has banks of its
-// own there is one wavefront for a group.
+// own there is one wavefront for a group. 0: some lanes may share one.
+EMU_INLINE unsigned waves_apart(const uint32_t* addr, uint32_t mask, unsigned bytes, unsigned least) {
+    if (mask != FULL && (mask & (mask + 1)) != 0) return 0; // neither all lanes nor the first ones
+    const unsigned lanes = __builtin_popcount(mask), group = bytes <= 4 ? 32 : 128 / bytes;
+    const unsigned width = bytes <= 4 ? 4 : bytes, units = 128 / width, shift = unsigned(__builtin_ctz(width));
+    uint32_t seen[8] = {}, ok = 1;
+    for (unsigned g = 0; g < 32 / group; g++) {
+        uint32_t bits = 0;
+        for (unsigned i = 0; i < group; i++) {
+            unsigned l = g * group + i;
+            bits |= (l < lanes ? 1u : 0u) << ((addr[l] >> shift) & (units - 1));
+        }
+        seen[g] = bits;
+    }
+    for (unsigned g = 0; g < 32 / group; g++) {
+        unsigned in_group = lanes > g * group ? (lanes - g * group < group ? lanes - g * group : group) : 0;
+        ok &= unsigned(__builtin_popcount(seen[g])) == in_group;
+    }
+    return ok ? least : 0;
+}
+
+// An instruction mostly finds its lanes as far apart as last time, and then the banks are as well: all of them move on
+// together with the first lane's address, which is a multiple of the access.
 EMU_INLINE void count_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes) {
     Counters& c = *w.cta->counters;
-    unsigned lanes = __builtin_popcount(mask), group = bytes <= 4 ? 32 : 128 / bytes, width = bytes <= 4 ? 4 : bytes;
-    unsigned units = 128 / width, shift = unsigned(__builtin_ctz(width)), least = (lanes + group - 1) / group,
-             waves = 0;
-    c.shared_requests++;
-    if (mask == FULL || (mask & (mask + 1)) == 0) { // all lanes, or the first ones
-        uint32_t seen[8] = {}, ok = 1;
-        for (unsigned g = 0; g < 32 / group; g++) {
-            uint32_t bits = 0;
-            for (unsigned i = 0; i < group; i++) {
-                unsigned l = g * group + i;
-                bits |= (l < lanes ? 1u : 0u) << ((addr[l] >> shift) & (units - 1));
-            }
-            seen[g] = bits;
-        }
-        for (unsigned g = 0; g < 32 / group; g++) {
-            unsigned in_group = lanes > g * group ? (lanes - g * group < group ? lanes - g * group : group) : 0;
-            ok &= unsigned(__builtin_popcount(seen[g])) == in_group;
-        }
-        if (ok) waves = least;
+    const unsigned lanes = __builtin_popcount(mask), group = bytes <= 4 ? 32 : 128 / bytes;
+    const unsigned least = (lanes + group - 1) / group;
+    Conflicts& last = w.cta->conflicts[w.pc % std::size(w.cta->conflicts)];
+    const uint32_t first = addr[__builtin_ctz(mask)], shift = bytes < 4 ? first & 3 : 0;
+    uint32_t differs = (last.pc ^ w.pc) | (last.mask ^ mask) | (last.shift ^ shift);
+    EMU_LANES
+    for (int l = 0; l < 32; l++) differs |= ((addr[l] - first) ^ last.apart[l]) & (0u - (mask >> l & 1u));
+    if (__builtin_expect(differs != 0, 0)) {
+        last.pc = w.pc;
+        last.mask = mask;
+        last.shift = shift;
+        EMU_LANES
+        for (int l = 0; l < 32; l++) last.apart[l] = addr[l] - first;
+        last.waves = waves_apart(addr, mask, bytes, least);
+        if (!last.waves) last.waves = shared_wavefronts(addr, mask, bytes);
     }
-    if (!waves) waves = shared_wavefronts_slow(w, addr, mask, bytes);
-    c.shared_wavefronts += waves;
-    c.shared_conflicts += waves > least ? waves - least : 0;
+    c.shared_requests++;
+    c.shared_wavefronts += last.waves;
+    c.shared_conflicts += last.waves > least ? last.waves - least : 0;
+}
+
+// All lanes, one after the other at addr[0], addr[0] + bytes, ...?
+EMU_INLINE bool is_run(const uint32_t* addr, uint32_t mask, unsigned bytes) {
+    uint32_t off = ~mask;
+    EMU_LANES
+    for (int l = 0; l < 32; l++) off |= addr[l] ^ (addr[0] + uint32_t(l) * bytes);
+    return off == 0;
+}
+// Does it fill words of the bitmap of defined bytes, `bytes` of them?
+EMU_INLINE bool fills_words(const uint32_t* addr, uint32_t mask, unsigned bytes) {
+    return addr[0] % 32 == 0 && is_run(addr, mask, bytes);
 }
 
 // False after a report. addr holds 32 addresses; lanes outside the mask may hold anything. The observer is not told.
@@ -70,7 +102,9 @@ EMU_INLINE bool place_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
         uint32_t missing = 0;
         uint32_t want = bytes >= 32 ? ~0u : (1u << bytes) - 1u;
         const uint32_t* defined = cta.shared_defined;
-        if (mask == FULL) {
+        if (fills_words(addr, mask, bytes)) {
+            for (unsigned i = 0; i < bytes; i++) missing |= ~defined[addr[0] / 32 + i];
+        } else if (mask == FULL) {
             EMU_LANES
             for (int l = 0; l < 32; l++) missing |= ~(defined[addr[l] >> 5] >> (addr[l] & 31)) & want;
         } else {
@@ -96,6 +130,15 @@ EMU_INLINE bool check_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
 EMU_INLINE void define_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes) {
     uint32_t* defined = w.cta->shared_defined;
     uint32_t want = (bytes >= 32 ? 0u : (1u << bytes)) - 1u;
+    if (fills_words(addr, mask, bytes)) {
+        memset(defined + addr[0] / 32, 0xff, 4 * bytes);
+        return;
+    }
+    if (bytes == 8 || bytes == 16) { // whole bytes of the bitmap
+        for (uint32_t m = mask; m; m &= m - 1)
+            memset(reinterpret_cast<uint8_t*>(defined) + addr[__builtin_ctz(m)] / 8, 0xff, bytes / 8);
+        return;
+    }
     for (uint32_t m = mask; m; m &= m - 1) { // naturally aligned: never across a word of the bitmap
         uint32_t a = addr[__builtin_ctz(m)];
         defined[a >> 5] |= want << (a & 31);

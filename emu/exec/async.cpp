@@ -84,7 +84,7 @@ Flow cp_async(Warp& w, const Inst& in) {
     if (!place_shared(w, copy.dst, copy.mask, copy.bytes, true, nullptr)) return Flow::failed;
     if (w.cta->observer && !w.cta->observer->async_issue(w, copy)) return Flow::failed;
     if (w.cta->counters) w.cta->counters->async_bytes += uint64_t(copy.bytes) * unsigned(__builtin_popcount(copy.mask));
-    engine_of(w).issue(std::move(copy));
+    engine_of(w).issue(copy);
     return Flow::next;
 }
 

@@ -37,7 +37,7 @@ class AsyncEngine {
 public:
     explicit AsyncEngine(Cta& cta) : bulk(cta), remote(cta), cta_(cta), warps_(cta.nwarps) {}
     void reset();
-    void issue(AsyncCopy&& copy);
+    void issue(const AsyncCopy& copy); // which gets its number
     void commit(uint32_t warp, uint32_t lanes);
     // Lanes wait until at most `pending` of their newest groups are in flight. ALL: also what was not committed.
     static constexpr uint32_t ALL = 0xffffffffu;
@@ -72,6 +72,7 @@ private:
     Cta& cta_;
     std::vector<OfWarp> warps_;
     std::vector<AsyncArrival> arrivals_;
+    std::vector<std::vector<AsyncCopy>> spare_; // of groups that have landed
     uint64_t issued_ = 0;
     uint32_t in_flight_ = 0;
 };

@@ -11,11 +11,12 @@
 namespace emu {
 
 namespace {
-// 4, 8 or 16 aligned bytes: their bits share one word.
-void set_defined(Cta& cta, uint32_t address, unsigned bytes, bool value) {
-    const uint32_t bits = ((1u << bytes) - 1) << (address & 31);
-    uint32_t& word = cta.shared_defined[address >> 5];
-    word = value ? word | bits : word & ~bits;
+// Of 4, 8 or 16 aligned bytes; those of 8 and 16 have whole bytes of the bitmap.
+void set_defined(uint32_t* bitmap, uint32_t address, unsigned bytes, bool value) {
+    uint8_t* const at = reinterpret_cast<uint8_t*>(bitmap) + address / 8;
+    if (bytes == 16) std::memset(at, value ? 0xff : 0, 2);
+    else if (bytes == 8) *at = value ? 0xff : 0;
+    else *at = value ? uint8_t(*at | 15 << address % 8) : uint8_t(*at & ~(15 << address % 8));
 }
 } // namespace
 
@@ -33,9 +34,10 @@ void AsyncEngine::reset() {
 }
 
 void AsyncEngine::write_bytes(AsyncCopy& copy, uint32_t lanes) {
+    uint8_t* const shared = cta_.shared;
     for (uint32_t m = lanes & ~copy.landed; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        uint8_t* to = cta_.shared + copy.dst[l];
+        uint8_t* to = shared + copy.dst[l];
         if (copy.valid[l] == 16) { // the everyday size, without a call
             std::memcpy(to, reinterpret_cast<const void*>(copy.src[l]), 16);
             continue;
@@ -49,25 +51,35 @@ void AsyncEngine::write_bytes(AsyncCopy& copy, uint32_t lanes) {
 
 void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes, bool waited) {
     write_bytes(copy, lanes);
+    uint32_t* const bitmap = cta_.shared_defined;
+    const unsigned bytes = copy.bytes;
     for (uint32_t m = lanes & ~copy.undefined; m; m &= m - 1)
-        set_defined(cta_, copy.dst[__builtin_ctz(m)], copy.bytes, true);
+        set_defined(bitmap, copy.dst[__builtin_ctz(m)], bytes, true);
     if (cta_.observer) cta_.observer->async_land(cta_, copy.warp, lanes, copy.dst, copy.bytes, waited);
     in_flight_ -= uint32_t(__builtin_popcount(lanes));
     copy.mask &= ~lanes;
 }
 
-void AsyncEngine::issue(AsyncCopy&& copy) {
+void AsyncEngine::issue(const AsyncCopy& issued) {
+    std::vector<AsyncCopy>& open = warps_[issued.warp].open;
+    if (open.empty() && !spare_.empty()) {
+        open.swap(spare_.back());
+        spare_.pop_back();
+    }
+    AsyncCopy& copy = open.emplace_back(issued);
+    uint8_t* const shared = cta_.shared;
+    uint32_t* const bitmap = cta_.shared_defined;
+    const unsigned bytes = copy.bytes;
     for (uint32_t m = copy.mask; m; m &= m - 1) {
-        const int l = __builtin_ctz(m);
-        if (copy.bytes == 16) std::memset(cta_.shared + copy.dst[l], POISON, 16);
-        else std::memset(cta_.shared + copy.dst[l], POISON, copy.bytes);
-        set_defined(cta_, copy.dst[l], copy.bytes, false);
+        const uint32_t to = copy.dst[__builtin_ctz(m)];
+        if (bytes == 16) std::memset(shared + to, POISON, 16);
+        else std::memset(shared + to, POISON, bytes);
+        set_defined(bitmap, to, bytes, false);
     }
     copy.number = ++issued_;
     in_flight_ += uint32_t(__builtin_popcount(copy.mask));
     const AsyncTiming timing = cta_.launch->options.async;
     if (timing == AsyncTiming::early || (timing == AsyncTiming::random && random(3) == 0)) write_bytes(copy, copy.mask);
-    warps_[copy.warp].open.push_back(std::move(copy));
 }
 
 void AsyncEngine::commit(uint32_t warp, uint32_t lanes) {
@@ -121,7 +133,10 @@ void AsyncEngine::wait(uint32_t warp, uint32_t lanes, uint32_t pending) {
     for (const Group& group : w.groups) uniform &= (group.mask & ~lanes) == 0 && group.mask == w.groups.front().mask;
     if (!uniform) return wait_some_lanes(w, lanes, pending);
     while (w.groups.size() > pending) {
-        for (AsyncCopy& copy : w.groups.front().copies) land(copy, copy.mask, true);
+        std::vector<AsyncCopy>& copies = w.groups.front().copies;
+        for (AsyncCopy& copy : copies) land(copy, copy.mask, true);
+        copies.clear();
+        if (copies.capacity()) spare_.push_back(std::move(copies));
         w.groups.pop_front();
     }
 }

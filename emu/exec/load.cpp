@@ -19,8 +19,10 @@ template <class T, int VEC, Space SPACE> Flow load(Warp& w, const Inst& in) {
         __builtin_memcpy(v, from, sizeof v);
         for (int i = 0; i < VEC; i++) dst[i][l] = v[i];
     };
-    bool ok = SPACE == Space::shared ? visit_shared<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one)
-                                     : visit_global<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
+    bool ok = SPACE == Space::shared
+                  ? (VEC == 1 ? move_shared<false>(w, addr, &undefined, dst[0])
+                              : visit_shared<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one))
+                  : visit_global<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
     if (!ok) return Flow::failed;
     if (__builtin_expect(undefined != 0, 0)) taint_loaded(w, in, SPACE, undefined, addr, VEC, sizeof(T), false);
     if (in.order.acquires()) host_fence();

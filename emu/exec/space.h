@@ -77,15 +77,35 @@ bool global_gate(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, u
     }
 }
 
+EMU_INLINE void narrow(const uint64_t* addr, uint32_t* out) {
+    EMU_LANES
+    for (int l = 0; l < 32; l++) out[l] = addr[l] > UINT32_MAX ? 0 : uint32_t(addr[l]);
+}
 // Calls f(lane, pointer) for each lane after the checks. Returns false after a report.
 template <bool WRITE, class F>
 EMU_INLINE bool visit_shared(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined, F f) {
     uint32_t a[32];
-    EMU_LANES
-    for (int l = 0; l < 32; l++) a[l] = addr[l] > UINT32_MAX ? 0 : uint32_t(addr[l]);
+    narrow(addr, a);
     if (!shared_gate<WRITE>(w, a, mask, bytes, undefined)) return false;
     uint8_t* shared = w.cta->shared;
     for (uint32_t m = mask; m; m &= m - 1) f(__builtin_ctz(m), shared + a[__builtin_ctz(m)]);
+    return true;
+}
+// The same for one element of each lane, to or from `lanes`.
+template <bool WRITE, class T>
+EMU_INLINE bool move_shared(Warp& w, const uint64_t* addr, uint32_t* undefined, T* lanes) {
+    uint32_t a[32];
+    narrow(addr, a);
+    if (!shared_gate<sizeof(T), WRITE>(w, a, w.mask, undefined)) return false;
+    uint8_t* shared = w.cta->shared;
+    const auto move = [&](T* lane, uint8_t* at, size_t bytes) {
+        if constexpr (WRITE) __builtin_memcpy(at, lane, bytes);
+        else __builtin_memcpy(lane, at, bytes);
+    };
+    if (is_run(a, w.mask, sizeof(T))) move(lanes, shared + a[0], 32 * sizeof(T));
+    else
+        for (uint32_t m = w.mask; m; m &= m - 1)
+            move(lanes + __builtin_ctz(m), shared + a[__builtin_ctz(m)], sizeof(T));
     return true;
 }
 template <bool WRITE, class F>

@@ -12,15 +12,17 @@ template <class T, int VEC, Space SPACE> Flow store(Warp& w, const Inst& in) {
     read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
     if (in.order.releases()) host_fence();
     uint32_t undefined = 0;
-    const T* src[VEC];
+    T* src[VEC];
     for (int i = 0; i < VEC; i++) src[i] = w.reg<T>(in.r[1 + i]);
     auto one = [&](int l, uint8_t* to) {
         T v[VEC];
         for (int i = 0; i < VEC; i++) v[i] = src[i][l];
         __builtin_memcpy(to, v, sizeof v);
     };
-    bool ok = SPACE == Space::shared ? visit_shared<true>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one)
-                                     : visit_global<true>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
+    bool ok = SPACE == Space::shared
+                  ? (VEC == 1 ? move_shared<true>(w, addr, &undefined, src[0])
+                              : visit_shared<true>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one))
+                  : visit_global<true>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
     if (ok && __builtin_expect(w.tainted != 0, 0)) ok = taint_stored(w, in, addr, VEC, sizeof(T));
     return ok ? Flow::next : Flow::failed;
 }

@@ -1,148 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensor-core sum of a whole tile, in vectors: the model of mma.h for everyday values. Called through the tables of
-// mma_tile.h; outputs that it may not compute (infinities, NaN, results or sums out of range) it gives to mma_exact.
-//
-// A vector holds W of the 16 rows of one column, so that B is one value for all lanes. In registers lane 4g + t has row
-// g, and t counts columns; four vectors of registers, transposed in their quads, are vectors of rows. In which order
-// rows stand there does not matter, as long as A, C and D agree: place i is row 4 (i % 4) + i / 4.
+// The tensor-core sum of a whole tile, in vectors of rows: the model of mma.h for everyday values. Called through the
+// tables of mma_tile.h; outputs that it may not compute (infinities, NaN, results or sums out of range) it gives to
+// mma_exact.
 #include "mma_tile.h"
 
-#include <cstring>
-
-#if defined(__AVX512F__)
-#define TILE_WIDTH 16
-#elif defined(__AVX2__)
-#define TILE_WIDTH 8
-#else
-#define TILE_WIDTH 4
-#endif
+#include "mma_fragments.h"
 
 namespace emu::num::EMU_LEVEL {
 namespace {
 
-#define TILE_INLINE inline __attribute__((always_inline))
-#if defined(__clang__)
-#define TILE_LANES _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define TILE_LANES _Pragma("GCC ivdep")
-#endif
-
-constexpr int W = TILE_WIDTH;
-typedef uint32_t Words __attribute__((vector_size(4 * W)));
-typedef int32_t Ints __attribute__((vector_size(4 * W)));
-typedef float Floats __attribute__((vector_size(4 * W)));
-typedef int16_t Halves __attribute__((vector_size(4 * W))); // a pair for each word
-
 constexpr int FRACTION = TILE_FRACTION;
-constexpr int16_t ZERO_EXPONENT = -0x3000; // of a zero: no sum of two exponents with one is ever the largest
-constexpr int NO_TERM = -0x1000;           // below it: all terms are zeros, and any scale will do
-constexpr int LEAST_TOP = -101;            // whose scale is a normal f32; and no product that is cut to zero can round
-constexpr int MOST_TOP = 125;              // products are below 4 * 2^top
-constexpr int BEYOND = 1000;               // an exponent that is never computed with
+constexpr int NO_TERM = -0x1000; // below it: all terms are zeros, and any scale will do
+constexpr int LEAST_TOP = -101;  // whose scale is a normal f32; and no product that is cut to zero can round
+constexpr int MOST_TOP = 125;    // products are below 4 * 2^top
+constexpr int BEYOND = 1000;     // an exponent that is never computed with
+// Products are below 2^27 each in units of 2^(top - 25), so that sixteen fit; C is below 2^26. 128 as in cut_to_f32.
+constexpr uint32_t MOST_TERMS = (1u << 31) - (1u << 26) - 128;
 
 struct Tile {
-    alignas(64) float b[2][64];     // [k % 2][place of the word]: word 4 n + p % 4 + 32 (p / 4) for column n, p = k / 2
-    alignas(64) uint32_t b_exp[64]; // pairs
     alignas(64) uint32_t c[8][16], d[8][16];
-    alignas(64) int32_t sum[8][16], top[8][16]; // for f16 only
+    alignas(64) int32_t top[8][16]; // the largest exponent of each output's terms
+    alignas(64) int32_t sum[8][16]; // for f16 only
     alignas(64) uint32_t redo[8][16];
 };
 
-TILE_INLINE Words load(const uint32_t* from) {
-    Words v;
-    std::memcpy(&v, from, sizeof v);
-    return v;
-}
-TILE_INLINE void store(uint32_t* to, const Words& v) { std::memcpy(to, &v, sizeof v); }
-
-#if TILE_WIDTH == 16
-#define TILE_SHUFFLE(x, y, a, b, c, d)                                                                                \
-    __builtin_shufflevector(x, y, a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, \
-                            c + 12, d + 12)
-#elif TILE_WIDTH == 8
-#define TILE_SHUFFLE(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d, a + 4, b + 4, c + 4, d + 4)
-#else
-#define TILE_SHUFFLE(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d)
-#endif
-
-// v[s][quad q][t] becomes v[t][quad q][s].
-TILE_INLINE void transpose_quads(Words* v) {
-    const Words low01 = TILE_SHUFFLE(v[0], v[1], 0, W, 1, W + 1), low23 = TILE_SHUFFLE(v[2], v[3], 0, W, 1, W + 1);
-    const Words high01 = TILE_SHUFFLE(v[0], v[1], 2, W + 2, 3, W + 3),
-                high23 = TILE_SHUFFLE(v[2], v[3], 2, W + 2, 3, W + 3);
-    v[0] = TILE_SHUFFLE(low01, low23, 0, 1, W, W + 1);
-    v[1] = TILE_SHUFFLE(low01, low23, 2, 3, W + 2, W + 3);
-    v[2] = TILE_SHUFFLE(high01, high23, 0, 1, W, W + 1);
-    v[3] = TILE_SHUFFLE(high01, high23, 2, 3, W + 2, W + 3);
-}
-
-// W places, from `first` on, of the registers `low` (rows 0..7) and `high` (rows 8..15): v[t] is column t of a quad.
-TILE_INLINE void load_rows(Words* v, const uint32_t* low, const uint32_t* high, int first) {
-    for (int s = 0; s < 4; ++s) v[s] = load((s < 2 ? low : high) + 16 * (s & 1) + first);
-    transpose_quads(v);
-}
-TILE_INLINE void store_rows(Words* v, uint32_t* low, uint32_t* high, int first) {
-    transpose_quads(v);
-    for (int s = 0; s < 4; ++s) store((s < 2 ? low : high) + 16 * (s & 1) + first, v[s]);
-}
-
-// Words of two elements: their values, their exponents (biased), and where an element is infinite or NaN.
-template <MmaInput IN> TILE_INLINE void split(const Words& w, Floats& low, Floats& high, Words& exponents, Words& odd) {
-    constexpr int16_t MANTISSA = IN == MmaInput::bf16 ? 7 : 10, SPECIAL = IN == MmaInput::bf16 ? 255 : 31;
-    const Halves magnitude = Halves(w) & int16_t(0x7fff), field = magnitude >> MANTISSA;
-    const Halves shown = field - (field == 0); // subnormals keep the least exponent
-    exponents = Words(shown | (Halves(magnitude == 0) & ZERO_EXPONENT));
-    odd |= Words(Halves(field == SPECIAL));
-    if constexpr (IN == MmaInput::bf16) {
-        low = Floats(w << 16);
-        high = Floats(w & 0xffff0000u);
-    } else { // exponent and mantissa in place; an exact product corrects the bias, of subnormals too
-        low = Floats((w & 0x7fff) << 13) * 0x1p112f;
-        high = Floats((w >> 3) & (0x7fff << 13)) * 0x1p112f;
-        low = Floats(Words(low) | (w << 16 & 0x80000000u));
-        high = Floats(Words(high) | (w & 0x80000000u));
+// C as a term: its exponent, and its value. A subnormal f32 seems smaller than it is, which only matters where the
+// largest exponent is less than LEAST_TOP.
+template <MmaOutput OUT> TILE_INLINE void split_c(const Words& c, Ints& exponent, Floats& value) {
+    const Ints zero = ZERO_EXPONENT + Ints{};
+    if constexpr (OUT == MmaOutput::f32) {
+        const Words magnitude = c << 1;
+        exponent = magnitude == 0 ? zero : Ints(magnitude >> 24) - 127;
+        value = Floats(c);
+    } else {
+        const Ints magnitude = Ints(c) & 0x7fff, field = magnitude >> 10, shown = (field == 0 ? field + 1 : field) - 15;
+        exponent = magnitude == 0 ? zero : field == 31 ? shown + BEYOND : shown;
+        value = Floats(Words(Floats(magnitude << 13) * 0x1p112f) | (c & 0x8000) << 16);
     }
 }
 
-TILE_INLINE Ints larger(const Ints& a, const Ints& b) { return a > b ? a : b; }
-TILE_INLINE uint32_t any_of(const Words& v) {
-    uint32_t any = 0;
-    for (int i = 0; i < W; ++i) any |= v[i];
-    return any;
-}
-
-// C as a term: its exponent, and its magnitude in units of 2^(exponent - 25).
-template <MmaOutput OUT> TILE_INLINE void split_c(const Words& c, Ints& exponent, Ints& units) {
-    constexpr bool WIDE = OUT == MmaOutput::f32;
-    constexpr int MANTISSA = WIDE ? 23 : 10, BIAS = WIDE ? 127 : 15, SPECIAL = WIDE ? 255 : 31;
-    const Ints magnitude = Ints(c) & (WIDE ? 0x7fffffff : 0x7fff), field = magnitude >> MANTISSA;
-    exponent = magnitude == 0 ? field + int(ZERO_EXPONENT) : (field == 0 ? field + 1 : field) - BIAS;
-    if constexpr (!WIDE) exponent = field == SPECIAL ? exponent + BEYOND : exponent; // of f32 it is too large anyway
-    const Ints significand = field == 0 ? magnitude : (magnitude & ((1 << MANTISSA) - 1)) | 1 << MANTISSA;
-    units = significand << (FRACTION - MANTISSA);
-}
-
-template <int K, MmaInput IN> TILE_INLINE uint32_t split_columns(Tile& t, Planes b) {
-    Words odd = {};
-    for (int j = 0; j < K / 8; ++j)
-        for (int i = 0; i < 32; i += W) {
-            Floats low, high;
-            Words exponents;
-            split<IN>(load(b[j] + i), low, high, exponents, odd);
-            std::memcpy(&t.b[0][32 * j + i], &low, sizeof low);
-            std::memcpy(&t.b[1][32 * j + i], &high, sizeof high);
-            store(&t.b_exp[32 * j + i], exponents);
-        }
-    return any_of(odd);
-}
-
 // sum * 2^(held - 25) cut to f32, where |sum| is less than 2^31 - 128.
-TILE_INLINE Words cut_to_f32(const Ints& sum, const Ints& held) {
+TILE_INLINE Words cut_to_f32(const Ints& sum, const Floats& unit) {
+#if TILE_WIDTH == 16
+    return Words(Floats(_mm512_maskz_cvt_roundepi32_ps(0xffff, __m512i(sum), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)) *
+                 unit);
+#else
     const Words sign = Words(sum >> 31), magnitude = (Words(sum) ^ sign) - sign;
     const Floats near = __builtin_convertvector(Ints(magnitude), Floats);
     const Words above = (magnitude - Words(__builtin_convertvector(near, Ints))) >> 31; // 1: rounded up
-    const Floats scale = Floats(Words(held + (127 - FRACTION)) << 23);
-    return Words(Floats(Words(near) - above) * scale) | (Words(sum) & 0x80000000u);
+    return Words(Floats(Words(near) - above) * unit) | (Words(sum) & 0x80000000u);
+#endif
 }
 
 template <MmaOutput OUT> TILE_INLINE void load_c(Tile& t, Planes c, int first) {
@@ -161,55 +68,131 @@ template <MmaOutput OUT> TILE_INLINE void load_c(Tile& t, Planes c, int first) {
     }
 }
 
-// W rows of all columns. Sets *special if some element is infinite or NaN; returns non-zero if t.redo has an entry.
-template <int K, MmaInput IN, MmaOutput OUT>
-TILE_INLINE uint32_t sum_rows(Tile& t, Planes a, int first, uint32_t* special) {
-    constexpr int BIAS = IN == MmaInput::bf16 ? 127 : 15;
-    Words words[8], exponents[8], odd = {}, redo = {};
-    Floats low[8], high[8];
-    for (int j = 0; j < K / 8; ++j) load_rows(words + 4 * j, a[2 * j], a[2 * j + 1], first);
-    for (int p = 0; p < K / 2; ++p) split<IN>(words[p], low[p], high[p], exponents[p], odd);
-    *special |= any_of(odd);
-    for (int n = 0; n < 8; ++n) {
-        Halves pairs = Halves(exponents[0]) + Halves(t.b_exp[4 * n] + Words{});
-#pragma GCC unroll 8
-        for (int p = 1; p < K / 2; ++p) {
-            const Halves e = Halves(exponents[p]) + Halves(t.b_exp[4 * n + p % 4 + 32 * (p / 4)] + Words{});
-            pairs = e > pairs ? e : pairs;
-        }
-        const Words c = load(&t.c[n][first]);
-        Ints c_exp, c_units;
-        split_c<OUT>(c, c_exp, c_units);
-        const Ints both = Ints(pairs), product_top = larger(Ints(Words(both) << 16) >> 16, both >> 16) - 2 * BIAS;
-        const Ints top = larger(product_top, c_exp), held = larger(top, LEAST_TOP + Ints{});
-        const Floats scale = Floats(Words(127 + FRACTION - held) << 23);
-        Words terms = {};
-#pragma GCC unroll 8
-        for (int p = 0; p < K / 2; ++p) {
-            const int at = 4 * n + p % 4 + 32 * (p / 4);
-            terms += Words(__builtin_convertvector(low[p] * t.b[0][at] * scale, Ints));
-            terms += Words(__builtin_convertvector(high[p] * t.b[1][at] * scale, Ints));
-        }
-        const Ints drop = top - c_exp, c_cut = c_units >> (drop < 31 ? drop : 31 + Ints{});
-        const Ints c_sign = Ints(c << (OUT == MmaOutput::f32 ? 0 : 16)) >> 31;
-        const Words term = Words((c_cut ^ c_sign) - c_sign), sum = terms + term;
-        // Terms are below 2^27 each, so that sixteen fit; with C they may not, and the last 128 numbers are left out.
-        const Words size = Ints(sum) < 0 ? -sum : sum;
-        Words wrong = (((sum ^ terms) & (sum ^ term)) | (size + 128)) >> 31;
-        wrong |= Words(top > MOST_TOP) | Words((top > NO_TERM) & (top < LEAST_TOP));
-        if constexpr (OUT == MmaOutput::f32) {
-            const Words d = cut_to_f32(Ints(sum), held);
-            // Results that are not normal must be cut elsewhere; zero is fine: it is a sum of 0.
-            wrong |= Words((d & 0x7fffffff) - 1 < 0x00800000u);
-            store(&t.d[n][first], d);
-        } else {
-            store(reinterpret_cast<uint32_t*>(&t.sum[n][first]), sum);
-            store(reinterpret_cast<uint32_t*>(&t.top[n][first]), Words(held));
-        }
-        store(&t.redo[n][first], wrong);
-        redo |= wrong;
+// W rows of A.
+template <int K> struct Rows {
+    Floats value[K];
+    Words below[4];
+    Ints top;
+    TILE_INLINE Rows(const Left& a, int first) {
+        for (int k = 0; k < K; ++k) value[k] = load(&a.value[k % 2][k / 2][first]);
+        for (int t = 0; t < 4; ++t) below[t] = load(&a.below[t][first]);
+        top = load(&a.top[first]);
     }
-    return any_of(redo);
+};
+constexpr int place(int n, int p) { return 4 * n + p % 4 + 32 * (p / 4); } // of word p of column n
+
+// The largest exponent of the products of column n, or less than NO_TERM; `tops`: of its row's and column's largest.
+template <int K> TILE_INLINE Ints top_of_products(const Rows<K>& a, const Right& b, int n, const Ints& tops) {
+    const auto below = [&](int t) { return Bytes(a.below[t]) + Bytes(b.below[4 * n + t] + Words{}); };
+    Words least = Words(smaller(smaller(below(0), below(1)), smaller(below(2), below(3))));
+    least = Words(smaller(Bytes(least), Bytes(least << 16)));
+    const Ints drop = Ints(Words(smaller(Bytes(least), Bytes(least << 8))) >> 24);
+    return tops - (drop >= ABSENT ? Ints{} - ZERO_EXPONENT : drop);
+}
+// The same for fragments whose exponents lie far apart.
+template <int K, int BIAS> TILE_INLINE Ints top_of_far_products(const Left& a, const Right& b, int first, int n) {
+    Halves most = int16_t(2 * ZERO_EXPONENT) + Halves{};
+    for (int p = 0; p < K / 2; ++p) {
+        const Words left = load(&a.exponents[p][first]), right = b.exponents[place(n, p)] + Words{};
+        most = larger(most, Halves(Halves(left) + Halves(right)));
+    }
+    const Ints both = Ints(most);
+    return larger(Ints(Words(both) << 16) >> 16, both >> 16) - 2 * BIAS;
+}
+
+// The sum of the products of column n, each cut to a multiple of 1 / scale, in those units.
+template <int K> TILE_INLINE Ints sum_cut(const Rows<K>& a, const Right& b, int n, const Floats& scale) {
+    Words terms = {};
+#pragma GCC unroll 16
+    for (int k = 0; k < K; ++k)
+        terms += Words(__builtin_convertvector(a.value[k] * b.value[k % 2][place(n, k / 2)] * scale, Ints));
+    return Ints(terms);
+}
+// The same of products that need no cut and whose sum an f32 holds.
+template <int K> TILE_INLINE Ints sum_whole(const Rows<K>& a, const Right& b, int n, const Floats& scale) {
+    Floats sum[2] = {};
+#pragma GCC unroll 16
+    for (int k = 0; k < K; ++k) sum[k % 2] += a.value[k] * b.value[k % 2][place(n, k / 2)];
+    return __builtin_convertvector((sum[0] + sum[1]) * scale, Ints);
+}
+
+// Of all outputs of W rows: bounds that tell whether the everyday way will do.
+struct Bounds {
+    Ints above = Ints{} + 2 * ZERO_EXPONENT; // the most that a top is above those of its row and column together
+    Ints most = Ints{} + ZERO_EXPONENT;      // top
+    Words least = Words{} - 1;               // top - NO_TERM, where there is a term
+    Words size = {};                         // the largest sum of products
+    TILE_INLINE bool hold() const {
+        const Words low = Words(least < uint32_t(LEAST_TOP - NO_TERM));
+        return !any_of(Words(most > MOST_TOP) | low | Words(size > MOST_TERMS));
+    }
+};
+TILE_INLINE Words size_of(const Ints& terms) { return Words(terms < 0 ? -terms : terms); }
+
+template <int K, MmaInput IN, MmaOutput OUT>
+TILE_INLINE void find_tops(Tile& t, const Left& left, const Rows<K>& a, const Right& b, int first, Bounds& bounds) {
+    constexpr int BIAS = IN == MmaInput::bf16 ? 127 : 15;
+    const bool near = left.is_near() && b.is_near();
+    for (int n = 0; n < 8; ++n) {
+        const Ints tops = a.top + (b.top[n] - 2 * BIAS);
+        const Ints product_top =
+            near ? top_of_products<K>(a, b, n, tops) : top_of_far_products<K, BIAS>(left, b, first, n);
+        Ints c_exponent;
+        Floats c;
+        split_c<OUT>(load(&t.c[n][first]), c_exponent, c);
+        const Ints top = larger(product_top, c_exponent);
+        store(&t.top[n][first], top);
+        bounds.above = larger(bounds.above, top - tops);
+        bounds.most = larger(bounds.most, top);
+        bounds.least = smaller(bounds.least, Words(top - NO_TERM));
+    }
+}
+
+TILE_INLINE Floats scale_of(const Ints& top) {
+    return Floats(Words(127 + FRACTION - larger(top, LEAST_TOP + Ints{})) << 23);
+}
+
+template <int K, bool WHOLE, MmaOutput OUT>
+TILE_INLINE void sum_columns(Tile& t, const Rows<K>& a, const Right& b, int first, Bounds& bounds) {
+    for (int n = 0; n < 8; ++n) {
+        Ints exponent;
+        Floats c;
+        split_c<OUT>(load(&t.c[n][first]), exponent, c);
+        const Floats scale = scale_of(load(&t.top[n][first]));
+        const Ints terms = WHOLE ? sum_whole<K>(a, b, n, scale) : sum_cut<K>(a, b, n, scale);
+        const Ints sum = terms + __builtin_convertvector(c * scale, Ints);
+        bounds.size = larger(bounds.size, size_of(terms));
+        if constexpr (OUT == MmaOutput::f32)
+            store(&t.d[n][first], cut_to_f32(sum, Floats((254u << 23) - Words(scale))));
+        else store(&t.sum[n][first], sum);
+    }
+}
+
+// Which outputs are out of bounds.
+template <int K> void mark(Tile& t, const Left& left, const Right& b, int first) {
+    const Rows<K> a(left, first);
+    for (int n = 0; n < 8; ++n) {
+        const Ints top = load(&t.top[n][first]);
+        const Words size = size_of(sum_cut<K>(a, b, n, scale_of(top)));
+        store(&t.redo[n][first],
+              Words(size > MOST_TERMS) | Words(top > MOST_TOP) | Words((top > NO_TERM) & (top < LEAST_TOP)));
+    }
+}
+
+// W rows of all columns. False if some output is out of bounds.
+template <int K, MmaInput IN, MmaOutput OUT>
+TILE_INLINE bool sum_rows(Tile& t, const Left& left, const Right& b, int first) {
+    // Products are multiples of 2^-POINT of their own power of two, K of them below 4 K: an f32 has 24 bits.
+    constexpr int POINT = IN == MmaInput::bf16 ? 14 : 20, MOST_SPREAD = 24 - POINT - 2 - (K == 16 ? 4 : 3);
+    const Rows<K> a(left, first);
+    Bounds bounds;
+    find_tops<K, IN, OUT>(t, left, a, b, first, bounds);
+    const int spread = left.spread + b.spread;
+    const Words cut = Words(bounds.above > FRACTION - POINT - spread), huge = Words(bounds.most > MOST_TOP - 6);
+    if (spread <= MOST_SPREAD && !any_of(cut | huge)) // sixteen products are below 2^6 * 2^top
+        sum_columns<K, true, OUT>(t, a, b, first, bounds);
+    else sum_columns<K, false, OUT>(t, a, b, first, bounds);
+    return bounds.hold();
 }
 
 TILE_INLINE uint32_t bits_of(float f) { return __builtin_bit_cast(uint32_t, f); }
@@ -228,11 +211,12 @@ TILE_INLINE uint32_t round_to_f16(double v) {
 }
 
 TILE_INLINE void round_tile(Tile& t) {
-    const int32_t *sums = &t.sum[0][0], *held = &t.top[0][0];
+    const int32_t *sums = &t.sum[0][0], *tops = &t.top[0][0];
     uint32_t* ds = &t.d[0][0];
     TILE_LANES
     for (int i = 0; i < 128; ++i) {
-        const double unit = __builtin_bit_cast(double, uint64_t(int64_t(held[i] - FRACTION + 1023)) << 52);
+        const int held = tops[i] > LEAST_TOP ? tops[i] : LEAST_TOP;
+        const double unit = __builtin_bit_cast(double, uint64_t(int64_t(held - FRACTION + 1023)) << 52);
         ds[i] = round_to_f16(double(sums[i]) * unit);
     }
 }
@@ -252,18 +236,29 @@ template <MmaOutput OUT> TILE_INLINE void store_tile(const Tile& t, PlanesOut d)
     }
 }
 
-template <int K, MmaInput IN, MmaOutput OUT> void tile(Planes a, Planes b, Planes c, PlanesOut d) {
-    Tile t;
-    uint32_t special = split_columns<K, IN>(t, b), redo = 0;
+template <int K, MmaInput IN, MmaOutput OUT>
+__attribute__((noinline)) bool sum_tile(Tile& t, const Left& a, const Right& b, Planes c) {
+    bool hold = true;
     for (int first = 0; first < 16; first += W) {
         load_c<OUT>(t, c, first);
-        redo |= sum_rows<K, IN, OUT>(t, a, first, &special);
+        hold &= sum_rows<K, IN, OUT>(t, a, b, first);
     }
     if constexpr (OUT == MmaOutput::f16) round_tile(t);
-    if (__builtin_expect((special | redo) != 0, 0)) // before anything is stored: a register may be input and output
+    return hold;
+}
+
+template <int K, MmaInput IN, MmaOutput OUT> void tile(Planes a, Planes b, Planes c, PlanesOut d) {
+    Fragments<K, IN>& kept = fragments<K, IN>();
+    const Left& left = kept.of_a(a);
+    const Right& right = kept.of_b(b);
+    Tile t;
+    const bool hold = sum_tile<K, IN, OUT>(t, left, right, c), special = left.special || right.special;
+    if (__builtin_expect(special || !hold, 0)) { // before anything is stored: a register may be input and output
+        for (int first = 0; first < 16; first += W) mark<K>(t, left, right, first);
         for (int n = 0; n < 8; ++n)
             for (int i = 0; i < 16; ++i)
                 if (special || t.redo[n][i]) t.d[n][i] = mma_exact(a, b, c, K, IN, OUT, 4 * (i % 4) + i / 4, n);
+    }
     store_tile<OUT>(t, d);
 }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the emulator: warp instructions per second of processor time (all threads together) of a GEMM main loop
 // (cp.async, ldmatrix, mma, address arithmetic) with every check on; one host thread unless --options says otherwise.
-// `--json` prints one line for programs; `--accesses` times loads, stores and atomics of shared memory instead, by the
-// addresses of a warp's lanes.
+// The loop is frozen: figures of two builds may be compared. `--json` prints one line for programs; `--against PROGRAM`
+// runs another build's emu-speed in turn with this one and prints the ratio; `--values normal` multiplies numbers of
+// many magnitudes, where the loop's own are of one; `--accesses` times loads, stores and atomics of shared memory
+// instead, by the addresses of a warp's lanes.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -157,65 +161,140 @@ int time_accesses(const emu::Options& options) {
     return 0;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
-    bool json = false, accesses = false;
-    emu::Options options;
-    options.threads = 1;
-    uint32_t k = 2048, blocks = 8;
-    for (int i = 1; i < argc; i++) {
-        std::string a = argv[i];
-        if (a == "--json") json = true;
-        else if (a == "--accesses") accesses = true;
-        else if (a == "--options" && i + 1 < argc) {
-            std::string wrong = emu::parse_options(argv[++i], options);
-            if (!wrong.empty()) return fprintf(stderr, "%s\n", wrong.c_str()), 2;
-        } else if (a == "--blocks" && i + 1 < argc) blocks = uint32_t(atoi(argv[++i]));
-        else
-            return fprintf(stderr,
-                           "usage: emu-speed [--json] [--accesses] [--options seed=1,threads=2,...] [--blocks N]\n"),
-                   2;
+// bf16 of one binade and either sign, or normally distributed.
+std::vector<uint16_t> values(size_t count, bool normal) {
+    std::vector<uint16_t> data(count);
+    uint32_t x = 1;
+    const auto next = [&] { return x = x * 1664525u + 1013904223u; };
+    for (auto& v : data) {
+        if (!normal) {
+            v = uint16_t(0x3f00 | (next() >> 25) | (x >> 31 << 15));
+            continue;
+        }
+        float sum = -6;
+        for (int i = 0; i < 12; i++) sum += float(next() >> 8) * 0x1p-24f;
+        uint32_t bits;
+        memcpy(&bits, &sum, 4);
+        v = uint16_t(bits >> 16);
     }
-    if (accesses) return time_accesses(options);
+    return data;
+}
+
+struct Gemm {
+    emu::Options options;
+    uint32_t blocks = 8;
+    bool normal = false;
+};
+
+// Warp instructions a second, the best of three; false after a message.
+bool time_gemm(const Gemm& how, double& best, emu::Counters& counters) {
+    const uint32_t k = 2048;
     emu::Memory memory(DEVICE.memory_bytes);
     emu::LoadResult loaded = emu::load_module(gemm(), DEVICE, &memory);
-    if (!loaded.module) return fprintf(stderr, "%s", loaded.log.c_str()), 1;
-    uint64_t a = memory.alloc(64 * k * 2), b = memory.alloc(64 * k * 2), c = memory.alloc(uint64_t(blocks) * 128 * 128);
-    std::vector<uint16_t> data(64 * k);
-    uint32_t x = 1;
-    for (auto& v : data) x = x * 1664525u + 1013904223u, v = uint16_t(0x3f00 | (x >> 25) | (x >> 31 << 15));
-    memory.write(a, data.data(), data.size() * 2);
-    memory.write(b, data.data(), data.size() * 2);
+    if (!loaded.module) return fprintf(stderr, "%s", loaded.log.c_str()), false;
     struct {
         uint64_t a, b, c;
         uint32_t k;
-    } params = {a, b, c, k};
+    } params = {memory.alloc(64 * k * 2), memory.alloc(64 * k * 2), memory.alloc(uint64_t(how.blocks) * 128 * 128), k};
+    const std::vector<uint16_t> data = values(64 * k, how.normal);
+    memory.write(params.a, data.data(), data.size() * 2);
+    memory.write(params.b, data.data(), data.size() * 2);
     emu::LaunchRequest request;
     request.kernel = emu::kernels_of(*loaded.module)[0];
-    request.grid = {blocks, 1, 1};
+    request.grid = {how.blocks, 1, 1};
     request.block = {128, 1, 1};
     request.dynamic_smem = 20480;
     request.params = &params;
     request.param_bytes = 28;
-    double best = 0;
-    emu::LaunchResult result;
+    best = 0;
     for (int i = 0; i < 3; i++) {
-        double t0 = processor_seconds();
-        result = emu::run(memory, request, DEVICE, options);
-        double s = processor_seconds() - t0;
-        if (!result.completed) return fprintf(stderr, "%s", result.reports[0].text.c_str()), 1;
-        best = std::max(best, double(result.counters.warp_instructions) / s);
+        const double from = processor_seconds();
+        emu::LaunchResult result = emu::run(memory, request, DEVICE, how.options);
+        const double took = processor_seconds() - from;
+        if (!result.completed) return fprintf(stderr, "%s", result.reports[0].text.c_str()), false;
+        best = std::max(best, double(result.counters.warp_instructions) / took);
+        counters = std::move(result.counters);
     }
-    const emu::Counters& n = result.counters;
+    return true;
+}
+
+void print_histogram(const emu::Counters& n) {
+    auto by_count = n.by_opcode;
+    std::stable_sort(by_count.begin(), by_count.end(), [](auto& x, auto& y) { return x.second > y.second; });
+    for (const auto& [name, count] : by_count)
+        if (count * 1000 >= n.warp_instructions)
+            printf("  %5.1f %%  %s\n", 100 * double(count) / double(n.warp_instructions), name.c_str());
+}
+
+// What another build's emu-speed says with --json; 0: nothing.
+double ask(const std::string& program) {
+    FILE* const out = popen((program + " --json").c_str(), "r");
+    double rate = 0;
+    if (!out || fscanf(out, "{\"warp_instructions_per_second\": %lf", &rate) != 1) rate = 0;
+    char rest[256];
+    while (out && fgets(rest, sizeof rest, out)) {}
+    if (out) pclose(out);
+    return rate;
+}
+
+// In turn, so that what else the machine does meets both; the median of the ratios.
+int compare(const Gemm& how, const std::string& program) {
+    std::vector<double> ratios;
+    double best = 0, other = 0;
+    for (int i = 0; i < 9; i++) {
+        double rate = 0;
+        emu::Counters counters;
+        const double theirs = ask(program);
+        if (theirs <= 0) return fprintf(stderr, "%s --json says no rate\n", program.c_str()), 1;
+        if (!time_gemm(how, rate, counters)) return 1;
+        ratios.push_back(rate / theirs);
+        best = std::max(best, rate);
+        other = std::max(other, theirs);
+    }
+    std::sort(ratios.begin(), ratios.end());
+    printf("%.2f times as fast (median of %zu turns, %.2f to %.2f; at best %.1f and %.1f million a second)\n",
+           ratios[ratios.size() / 2], ratios.size(), ratios.front(), ratios.back(), best / 1e6, other / 1e6);
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    bool json = false, accesses = false;
+    Gemm how;
+    how.options.threads = 1;
+    std::string against;
+    for (int i = 1; i < argc; i++) {
+        const std::string a = argv[i];
+        const bool more = i + 1 < argc;
+        if (a == "--json") json = true;
+        else if (a == "--accesses") accesses = true;
+        else if (a == "--options" && more) {
+            std::string wrong = emu::parse_options(argv[++i], how.options);
+            if (!wrong.empty()) return fprintf(stderr, "%s\n", wrong.c_str()), 2;
+        } else if (a == "--blocks" && more) how.blocks = uint32_t(atoi(argv[++i]));
+        else if (a == "--against" && more) against = argv[++i];
+        else if (a == "--values" && more && argv[i + 1] == std::string("normal")) how.normal = true, i++;
+        else
+            return fprintf(stderr, "usage: emu-speed [--json] [--accesses] [--options seed=1,threads=2,...] "
+                                   "[--blocks N] [--values normal] [--against PROGRAM]\n"),
+                   2;
+    }
+    if (accesses) return time_accesses(how.options);
+    if (!against.empty()) return compare(how, against);
+    double best = 0;
+    emu::Counters n;
+    if (!time_gemm(how, best, n)) return 1;
     if (json)
         printf("{\"warp_instructions_per_second\": %.0f, \"warp_instructions\": %llu, \"mma\": %llu, "
                "\"threads\": %u}\n",
-               best, (unsigned long long)n.warp_instructions, (unsigned long long)n.mma, options.threads);
-    else
-        printf("%.1f million warp instructions a second (GEMM loop, one mma in %.1f, %llu instructions, %u thread(s), "
-               "all checks)\n",
+               best, (unsigned long long)n.warp_instructions, (unsigned long long)n.mma, how.options.threads);
+    else {
+        printf("%.1f million warp instructions a second (GEMM loop, one mma in %.1f, %llu instructions, "
+               "%u thread(s))\n",
                best / 1e6, double(n.warp_instructions) / double(n.mma), (unsigned long long)n.warp_instructions,
-               options.threads);
+               how.options.threads);
+        print_histogram(n);
+    }
     return 0;
 }

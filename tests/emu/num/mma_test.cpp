@@ -120,7 +120,11 @@ uint32_t random_half(int style, bool bf16) {
     case 5: return rng() % 3 ? sign : with(int(rng() % uint32_t(top)));            // sparse, wide range
     case 6: return sign | uint32_t(bias) << mb | (rng() % 2 ? (1u << mb) - 1 : 0); // edges of a binade
     case 7: return rng() % 64 ? with(bias - 1) : uint32_t(top) << mb | sign | (rng() % 2 ? 1 : 0);
-    default: return sign; // zero
+    case 8: return rng() % 9 ? with(bias - 1) : sign;                    // one binade: sums without cuts
+    case 9: return with(bias - 1 - int(rng() % 3));                      // about as much as such sums hold
+    case 10: return with(bias - int(rng() % uint32_t(bias)));            // from 1 down to subnormals
+    case 11: return with(bf16 ? bias + 60 + int(rng() % 3) : bias + 10); // sums beyond an f32
+    default: return sign;                                                // zero
     }
 }
 
@@ -149,48 +153,61 @@ struct Planes {
     }
 };
 
-int check_tile(const emu::num::TileLevel& level, int k, bool bf16, bool f32_out, int style, int c_style) {
+struct Matrices {
     uint32_t a[16][16], b[8][16], c[16][8];
-    for (auto& row : a)
-        for (auto& x : row) x = random_half(style, bf16);
-    for (auto& column : b)
-        for (auto& x : column) x = random_half(style, bf16);
-    for (auto& row : c)
-        for (auto& x : row) x = random_c(c_style, f32_out);
-    if (style == 6) // cancellation: the second half of K undoes the first but for one element
-        for (int n = 0; n < 8; ++n)
-            for (int i = k / 2; i < k; ++i) {
-                b[n][i] = b[n][i - k / 2] ^ 0x8000;
-                for (int m = 0; m < 16; ++m) a[m][i] = a[m][i - k / 2] ^ (rng() % 8 == 0 ? 1 : 0);
-            }
+};
+
+Planes planes_of(const Matrices& m, int k, bool f32_out) {
     Planes p;
     for (int lane = 0; lane < 32; ++lane) {
         const int g = lane / 4, t = lane % 4;
         for (int j = 0; j < k / 4; ++j) {
             const int row = g + 8 * (j & 1), col = 2 * t + 8 * (j >> 1);
-            p.a[j][lane] = a[row][col] | a[row][col + 1] << 16;
+            p.a[j][lane] = m.a[row][col] | m.a[row][col + 1] << 16;
         }
-        for (int j = 0; j < k / 8; ++j) p.b[j][lane] = b[g][2 * t + 8 * j] | b[g][2 * t + 8 * j + 1] << 16;
+        for (int j = 0; j < k / 8; ++j) p.b[j][lane] = m.b[g][2 * t + 8 * j] | m.b[g][2 * t + 8 * j + 1] << 16;
         for (int i = 0; i < 4; ++i) {
-            const uint32_t value = c[g + 8 * (i >> 1)][2 * t + (i & 1)];
+            const uint32_t value = m.c[g + 8 * (i >> 1)][2 * t + (i & 1)];
             if (f32_out) p.c[i][lane] = value;
             else if (i & 1) p.c[i / 2][lane] |= value << 16;
             else p.c[i / 2][lane] = value;
         }
     }
-    p.mma(level, k, bf16, f32_out);
+    return p;
+}
+
+int check_tile(const emu::num::TileLevel& level, int k, bool bf16, bool f32_out, int style, int c_style) {
+    Matrices m;
+    for (auto& row : m.a)
+        for (auto& x : row) x = random_half(style, bf16);
+    for (auto& column : m.b)
+        for (auto& x : column) x = random_half(style, bf16);
+    if (style == 6) // cancellation: the second half of K undoes the first but for one element
+        for (int n = 0; n < 8; ++n)
+            for (int i = k / 2; i < k; ++i) {
+                m.b[n][i] = m.b[n][i - k / 2] ^ 0x8000;
+                for (int r = 0; r < 16; ++r) m.a[r][i] = m.a[r][i - k / 2] ^ (rng() % 8 == 0 ? 1 : 0);
+            }
+    static Planes p; // in one place: what an mma keeps of its registers must not outlive their values
     int wrong = 0;
-    for (int lane = 0; lane < 32; ++lane)
-        for (int i = 0; i < 4; ++i) {
-            const int row = lane / 4 + 8 * (i >> 1), col = 2 * (lane % 4) + (i & 1);
-            const uint32_t got = f32_out ? p.d[i][lane] : p.d[i / 2][lane] >> (i & 1 ? 16 : 0) & 0xffff;
-            const uint32_t want = model(a[row], b[col], k, c[row][col], bf16, f32_out);
-            if (got == want) continue;
-            if (!wrong)
-                std::printf("%s k%d %s->%s style %d,%d row %d col %d: got %08x want %08x\n", level.name, k,
-                            bf16 ? "bf16" : "f16", f32_out ? "f32" : "f16", style, c_style, row, col, got, want);
-            ++wrong;
-        }
+    for (int turn = 0; turn < 3; ++turn) { // new fragments; the same A and another B; the same of both
+        if (turn == 1) m.b[rng() % 8][rng() % uint32_t(k)] = random_half(style, bf16);
+        for (auto& row : m.c)
+            for (auto& x : row) x = random_c(c_style, f32_out);
+        p = planes_of(m, k, f32_out);
+        p.mma(level, k, bf16, f32_out);
+        for (int lane = 0; lane < 32; ++lane)
+            for (int i = 0; i < 4; ++i) {
+                const int row = lane / 4 + 8 * (i >> 1), col = 2 * (lane % 4) + (i & 1);
+                const uint32_t got = f32_out ? p.d[i][lane] : p.d[i / 2][lane] >> (i & 1 ? 16 : 0) & 0xffff;
+                const uint32_t want = model(m.a[row], m.b[col], k, m.c[row][col], bf16, f32_out);
+                if (got == want) continue;
+                if (!wrong)
+                    std::printf("%s k%d %s->%s style %d,%d row %d col %d: got %08x want %08x\n", level.name, k,
+                                bf16 ? "bf16" : "f16", f32_out ? "f32" : "f16", style, c_style, row, col, got, want);
+                ++wrong;
+            }
+    }
     return wrong;
 }
 
@@ -226,16 +243,16 @@ int main(int argc, char** argv) {
         for (const auto& level : levels) bench(level);
         return 0;
     }
-    const int rounds = argc > 1 ? std::atoi(argv[1]) : 12;
+    const int rounds = argc > 1 ? std::atoi(argv[1]) : 4;
     long outputs = 0, wrong = 0;
     for (int round = 0; round < rounds; ++round)
-        for (int style = 0; style <= 8; ++style)
+        for (int style = 0; style <= 12; ++style)
             for (int c_style = 0; c_style <= 8; ++c_style)
                 for (int form = 0; form < 6; ++form) {
                     const bool bf16 = form % 3 == 0, f32 = form % 3 != 2;
                     for (const auto& level : levels) {
                         wrong += check_tile(level, form < 3 ? 16 : 8, bf16, f32, style, c_style);
-                        outputs += 128;
+                        outputs += 3 * 128;
                     }
                 }
     std::printf("%ld outputs compared, %ld wrong\n", outputs, wrong);

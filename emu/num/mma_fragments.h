@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fragments of A and B taken apart for mma_tile.cpp: values, exponents, how far these lie apart. A product mostly finds
+// a fragment that a product before it had, in the same registers; then only the registers are compared.
+#pragma once
+
+#include "mma_vectors.h"
+
+#include "mma.h"
+
+namespace emu::num::EMU_LEVEL {
+namespace {
+
+constexpr int16_t ZERO_EXPONENT = -0x3000; // of a zero: no sum of two exponents with one is ever the largest
+constexpr int NEAR = 63;                   // how far below the largest of its row or column an exponent fits `below`
+constexpr uint8_t ABSENT = 127;            // a zero in `below`: sums with one exceed all others
+
+// What both have: word p of a row or column holds its elements 2p and 2p + 1. `below` tells of elements of words t and
+// t + 4 how far their exponents are below the largest of the row or column: four bytes for each t.
+struct Fragment {
+    int spread = 0;       // the most that an exponent is below the largest of its row or column, zeros aside
+    bool special = false; // some element is infinite or NaN
+    bool filled = false;
+    bool is_near() const { return spread <= NEAR; }
+};
+struct Left : Fragment {
+    alignas(64) uint32_t registers[4][32];
+    alignas(64) float value[2][8][16]; // [k % 2][word][place of the row]
+    alignas(64) uint32_t exponents[8][16], below[4][16];
+    alignas(64) int32_t top[16]; // the largest exponent of each row, biased
+};
+struct Right : Fragment {
+    alignas(64) uint32_t registers[2][32];
+    alignas(64) float value[2][64];     // [k % 2][place of the word]: 4 n + p % 4 + 32 (p / 4) for column n
+    alignas(64) uint32_t exponents[64]; // pairs
+    alignas(64) uint32_t below[32];
+    int32_t top[8];
+};
+
+// Words of two elements: their values, their exponents (biased), and where an element is infinite or NaN.
+template <MmaInput IN> TILE_INLINE void split(const Words& w, Floats& low, Floats& high, Words& exponents, Words& odd) {
+    constexpr int16_t MANTISSA = IN == MmaInput::bf16 ? 7 : 10, SPECIAL = IN == MmaInput::bf16 ? 255 : 31;
+    const Halves magnitude = Halves(w) & int16_t(0x7fff), field = magnitude >> MANTISSA;
+    const Halves shown = field - (field == 0); // subnormals keep the least exponent
+    exponents = Words(shown | (Halves(magnitude == 0) & ZERO_EXPONENT));
+    odd |= Words(Halves(field == SPECIAL));
+    if constexpr (IN == MmaInput::bf16) {
+        low = Floats(w << 16);
+        high = Floats(w & 0xffff0000u);
+    } else { // exponent and mantissa in place; an exact product corrects the bias, of subnormals too
+        low = Floats((w & 0x7fff) << 13) * 0x1p112f;
+        high = Floats((w >> 3) & (0x7fff << 13)) * 0x1p112f;
+        low = Floats(Words(low) | (w << 16 & 0x80000000u));
+        high = Floats(Words(high) | (w & 0x80000000u));
+    }
+}
+
+// The largest exponents of rows or columns: of pairs, and at least that of a subnormal.
+TILE_INLINE Ints top_of(const Halves& pairs) {
+    const Ints both = Ints(pairs);
+    return larger(larger(Ints(Words(both) << 16) >> 16, both >> 16), Ints{} + 1);
+}
+
+// The bytes of `below` of words t and t + 4; has_both: there are 16 elements, not 8.
+TILE_INLINE Words below_top(const Ints& top, const Words& first, const Words& second, bool has_both, Ints& spread) {
+    const Halves tops = Halves(top | top << 16), zero = {};
+    Words bytes = uint32_t(ABSENT) * 0x01000100u + Words{};
+    for (int i = 0; i < 1 + has_both; ++i) {
+        const Halves exponents = Halves(i ? second : first), below = tops - exponents;
+        const Ints far = Ints(exponents < 0 ? zero : below);
+        spread = larger(spread, larger(far & 0xffff, Ints(Words(far) >> 16)));
+        const Words kept = Words(exponents < 0 ? zero + int16_t(ABSENT) : below);
+        bytes = i ? (bytes & 0x00ff00ffu) | kept << 8 : kept | (bytes & 0xff00ff00u);
+    }
+    return bytes;
+}
+
+template <int K, MmaInput IN> void take_apart(Left& f, Planes a) {
+    Words odd = {};
+    Ints spread = {};
+    for (int first = 0; first < 16; first += W) {
+        Words words[8], exponents[8] = {};
+        for (int j = 0; j < K / 8; ++j) load_rows(words + 4 * j, a[2 * j], a[2 * j + 1], first);
+        Halves most = ZERO_EXPONENT + Halves{};
+        for (int p = 0; p < K / 2; ++p) {
+            Floats low, high;
+            split<IN>(words[p], low, high, exponents[p], odd);
+            most = larger(most, Halves(exponents[p]));
+            store(&f.value[0][p][first], low);
+            store(&f.value[1][p][first], high);
+            store(&f.exponents[p][first], exponents[p]);
+        }
+        const Ints top = top_of(most);
+        store(&f.top[first], top);
+        for (int t = 0; t < 4; ++t)
+            store(&f.below[t][first], below_top(top, exponents[t], exponents[t + 4], K == 16, spread));
+    }
+    f.special = any_of(odd);
+    f.spread = largest_of(spread);
+}
+
+template <int K, MmaInput IN> void take_apart(Right& f, Planes b) {
+    Words odd = {};
+    Ints spread = {};
+    for (int i = 0; i < 32; i += W) {
+        Words exponents[2] = {};
+        Halves most = ZERO_EXPONENT + Halves{};
+        for (int j = 0; j < K / 8; ++j) {
+            Floats low, high;
+            split<IN>(load(b[j] + i), low, high, exponents[j], odd);
+            most = larger(most, Halves(exponents[j]));
+            store(&f.value[0][32 * j + i], low);
+            store(&f.value[1][32 * j + i], high);
+            store(&f.exponents[32 * j + i], exponents[j]);
+        }
+        Ints top = top_of(most);
+        top = larger(top, TILE_SHUFFLE(top, top, 1, 0, 3, 2));
+        top = larger(top, TILE_SHUFFLE(top, top, 2, 3, 0, 1));
+        for (int q = 0; q < W; q += 4) f.top[(i + q) / 4] = top[q];
+        store(&f.below[i], below_top(top, exponents[0], exponents[1], K == 16, spread));
+    }
+    f.special = any_of(odd);
+    f.spread = largest_of(spread);
+}
+
+template <int K, MmaInput IN, int N, class F> __attribute__((noinline)) void refill(F& f, Planes registers) {
+    for (int r = 0; r < N; ++r) std::memcpy(f.registers[r], registers[r], sizeof f.registers[r]);
+    take_apart<K, IN>(f, registers);
+    f.filled = true;
+}
+
+// Fragments that were last taken apart, by the place of their registers.
+template <int K, MmaInput IN> struct Fragments {
+    static constexpr unsigned LEFT = 4, RIGHT = 8;
+    Left left[LEFT];
+    Right right[RIGHT];
+    TILE_INLINE const Left& of_a(Planes a) {
+        return checked<K / 4>(left[reinterpret_cast<uintptr_t>(a[0]) / 512 % LEFT], a);
+    }
+    TILE_INLINE const Right& of_b(Planes b) {
+        return checked<K / 8>(right[reinterpret_cast<uintptr_t>(b[0]) / 128 % RIGHT], b);
+    }
+
+private:
+    template <int N, class F> TILE_INLINE const F& checked(F& f, Planes registers) {
+        Words differs = {};
+        for (int r = 0; r < N; ++r)
+            for (int i = 0; i < 32; i += W) differs |= load(f.registers[r] + i) ^ load(registers[r] + i);
+        if (__builtin_expect(!f.filled || any_of(differs), 0)) refill<K, IN, N>(f, registers);
+        return f;
+    }
+};
+template <int K, MmaInput IN> __attribute__((noinline)) Fragments<K, IN>& fragments() {
+    thread_local Fragments<K, IN> kept;
+    return kept;
+}
+
+} // namespace
+} // namespace emu::num::EMU_LEVEL
