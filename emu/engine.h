@@ -57,6 +57,8 @@ std::vector<const DeviceProfile*> all_profiles();
 enum class Schedule { round_robin, random, starve_low, starve_high };
 enum class Merge { ipdom, late, random };       // where diverged lanes of a warp meet again
 enum class AsyncTiming { late, early, random }; // when a cp.async lands
+// What approximate functions give: what an H200 does, what is nearest, or off by a seeded part of the documented bound.
+enum class Approx { card, nearest, fuzz };
 struct Options {
     uint64_t seed = 0;
     Schedule schedule = Schedule::round_robin;
@@ -67,8 +69,8 @@ struct Options {
     bool global_races = false; // in global memory too, if check_race; such a launch has one host thread
     bool check_undefined = true;
     bool check_bounds = true; // bounds, alignment, address space: always checked, whatever this says
-    bool fuzz_approx = false; // approximate functions err by a seeded amount up to their documented bound
-    uint32_t threads = 0;     // host threads that run CTAs; 0: one per core
+    Approx approx = Approx::card;
+    uint32_t threads = 0; // host threads that run CTAs; 0: one per core
     // A runaway kernel is reported and stopped. In instructions of warps; 0: no limit.
     uint64_t limit = 0;               // of the whole launch
     uint64_t warp_limit = 1000000000; // of each warp

@@ -17,7 +17,8 @@ extern "C" {
 /* Words separated by commas, as in LIBSPARK_EMU: "seed=7,sched=random,report=stderr".
  *   profile=gb10|rtx5090|rtxpro6000|h200   the card; only before cuInit
  *   seed=N  sched=round_robin|random|starve_low|starve_high  merge=ipdom|late|random  async=late|early|random
- *   late_reads=0|1  race=0|1  global_races=0|1  undefined=0|1  fuzz=0|1  threads=N   (emu/report/options.cpp)
+ *   late_reads=0|1  race=0|1  global_races=0|1  undefined=0|1  threads=N                 (emu/report/options.cpp)
+ *   approx=card|nearest|fuzz               approximate functions: as an H200, nearest, or off within their bounds
  *   limit=N  warp_limit=N                  most instructions of a launch and of one of its warps; 0: no limit
  *   report=none|stderr|FILE                where findings are written when they are made (default: none)
  * Words that are absent keep their value. Returns 0, or 1 if a word is wrong or given twice; then nothing was changed

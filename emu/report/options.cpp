@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of Options:
-// "seed=7,sched=random,merge=late,async=random,late_reads=1,race=0,undefined=0,fuzz=1,threads=2,limit=1000000"
+// "seed=7,sched=random,merge=late,async=random,late_reads=1,race=0,undefined=0,approx=fuzz,threads=2,limit=1000000"
 // A word that is not understood is refused with a sentence: a run that varies nothing must not pass for one that does.
 #include <charconv>
 #include <set>
@@ -38,6 +38,7 @@ template <class E, size_t N> bool choice(std::string_view text, const std::strin
 const std::string_view SCHEDULES[] = {"round_robin", "random", "starve_low", "starve_high"};
 const std::string_view MERGES[] = {"ipdom", "late", "random"};
 const std::string_view TIMINGS[] = {"late", "early", "random"};
+const std::string_view APPROX[] = {"card", "nearest", "fuzz"};
 
 const char* const NUMBER = "a whole number from 0 to 18446744073709551615";
 
@@ -56,7 +57,7 @@ std::string one(std::string_view name, std::string_view value, Options& o) {
     if (name == "global_races") return say(flag(value, o.global_races), "0 or 1");
     if (name == "undefined") return say(flag(value, o.check_undefined), "0 or 1");
     if (name == "bounds") return say(value == "1", "1: bounds are always checked");
-    if (name == "fuzz") return say(flag(value, o.fuzz_approx), "0 or 1");
+    if (name == "approx") return say(choice(value, APPROX, o.approx), "card, nearest or fuzz");
     if (name == "limit") return say(number(value, o.limit), NUMBER);
     if (name == "warp_limit") return say(number(value, o.warp_limit), NUMBER);
     if (name == "threads") {
@@ -65,8 +66,8 @@ std::string one(std::string_view name, std::string_view value, Options& o) {
         return say(good, "a number of host threads up to 1024, 0 for all cores");
     }
     return "'" + std::string(name) +
-           "' is not known; known: seed, sched, merge, async, late_reads, race, global_races, undefined, bounds, fuzz, "
-           "limit, warp_limit, threads, profile, report and clock";
+           "' is not known; known: seed, sched, merge, async, late_reads, race, global_races, undefined, bounds, "
+           "approx, limit, warp_limit, threads, profile, report and clock";
 }
 } // namespace
 

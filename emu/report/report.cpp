@@ -48,12 +48,13 @@ std::string replay(const Launch& launch) {
     static const char* const SCHEDULES[] = {"round_robin", "random", "starve_low", "starve_high"};
     static const char* const MERGES[] = {"ipdom", "late", "random"};
     static const char* const TIMINGS[] = {"late", "early", "random"};
+    static const char* const APPROX[] = {"card", "nearest", "fuzz"};
     const Options& o = launch.options;
     std::string text =
         "  replay: LIBSPARK_EMU=seed=" + std::to_string(o.seed) + ",sched=" + SCHEDULES[unsigned(o.schedule) % 4];
     if (o.merge != Merge::ipdom) text += std::string(",merge=") + MERGES[unsigned(o.merge) % 3];
     if (o.async != AsyncTiming::late) text += std::string(",async=") + TIMINGS[unsigned(o.async) % 3];
-    if (o.fuzz_approx) text += ",fuzz=1";
+    if (o.approx != Approx::card) text += std::string(",approx=") + APPROX[unsigned(o.approx) % 3];
     if (o.global_races) text += ",global_races=1";
     return text + (o.late_reads ? ",late_reads=1" : "") + "\n";
 }

@@ -198,7 +198,7 @@ void wrong_words(void**) {
         {"late_reads=yes", "late_reads=yes", "0 or 1"},
         {"race=2", "race=2", "0 or 1"},
         {"global_races=on", "global_races=on", "0 or 1"},
-        {"fuzz=-1", "fuzz=-1", "0 or 1"},
+        {"approx=exact", "approx=exact", "card, nearest or fuzz"},
         {"undefined=", "undefined=", "0 or 1"},
         {"bounds=0", "bounds=0", "always checked"},
         {"threads=1025", "threads=1025", "1024"},
