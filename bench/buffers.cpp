@@ -30,15 +30,6 @@ std::vector<uint32_t> noise(spark_dtype dtype) {
     return words;
 }
 
-spark_tensor packed(spark_dtype dtype, const std::vector<int64_t>& shape) {
-    spark_tensor t{};
-    t.dtype = dtype;
-    uint64_t elements = 1;
-    for (int64_t size : shape) t.shape[t.ndim++] = size, elements *= static_cast<uint64_t>(size);
-    t.size_bytes = elements * spark_dtype_bits(dtype) / 8;
-    return t;
-}
-
 } // namespace
 
 // A pool holds the pattern of BF16, which makes ordinary numbers of the other formats too.
@@ -80,33 +71,24 @@ uint64_t Buffers::cut(Pool& pool, uint64_t bytes) {
     return data;
 }
 
-spark_tensor Buffers::random(spark_dtype dtype, std::vector<int64_t> shape) {
-    spark_tensor t = packed(dtype, shape);
-    if (source_ == Source::pool) t.data = cut(inputs_, t.size_bytes);
-    if (source_ != Source::own) return t;
+uint64_t Buffers::random(spark_dtype dtype, uint64_t bytes) {
+    if (source_ == Source::none) return 0;
+    if (source_ == Source::pool) return cut(inputs_, bytes);
     const std::vector<uint32_t> words = noise(dtype);
-    t.data = allocate(t.size_bytes);
-    fill(t.data, t.size_bytes, words.data(), words.size() * 4);
-    return t;
+    const uint64_t data = allocate(bytes);
+    fill(data, bytes, words.data(), words.size() * 4);
+    return data;
 }
 
-spark_tensor Buffers::result(spark_dtype dtype, std::vector<int64_t> shape) {
-    if (source_ != Source::pool) return random(dtype, std::move(shape));
-    spark_tensor t = packed(dtype, shape);
-    t.data = cut(results_, t.size_bytes);
-    return t;
+uint64_t Buffers::result(spark_dtype dtype, uint64_t bytes) {
+    return source_ == Source::pool ? cut(results_, bytes) : random(dtype, bytes);
 }
 
-spark_tensor Buffers::indices(int64_t count, int64_t limit) {
-    std::vector<int32_t> ids(static_cast<size_t>(count));
-    std::mt19937 generator(2);
-    for (int32_t& id : ids) id = static_cast<int32_t>(generator() % static_cast<uint64_t>(limit));
-    spark_tensor t{};
-    t.dtype = SPARK_DTYPE_I32, t.ndim = 1, t.shape[0] = count, t.size_bytes = ids.size() * 4;
-    if (source_ == Source::none) return t;
-    t.data = source_ == Source::pool ? cut(results_, t.size_bytes) : allocate(t.size_bytes);
-    fill(t.data, t.size_bytes, ids.data(), t.size_bytes);
-    return t;
+uint64_t Buffers::copied(const std::vector<uint8_t>& bytes) {
+    if (source_ == Source::none) return 0;
+    const uint64_t data = source_ == Source::pool ? cut(results_, bytes.size()) : allocate(bytes.size());
+    fill(data, bytes.size(), bytes.data(), bytes.size());
+    return data;
 }
 
 } // namespace bench

@@ -9,9 +9,9 @@
 
 namespace bench {
 
-// Frees all of it at the end of the run. With a pool, tensors are cut from that one piece of memory in turn, again and
-// again: what one holds may be another's by then, so that only one row at a time is measured. Tensors that are only
-// asked about have no memory.
+// Gives addresses, and frees all of it at the end of the run. With a pool, tensors are cut from that one piece of
+// memory in turn, again and again: what one holds may be another's by then, so that only one row at a time is measured.
+// Tensors that are only asked about have no memory.
 class Buffers {
 public:
     enum class Source { own, pool, none };
@@ -19,9 +19,9 @@ public:
     ~Buffers();
     Buffers(const Buffers&) = delete;
     Buffers& operator=(const Buffers&) = delete;
-    spark_tensor random(spark_dtype dtype, std::vector<int64_t> shape); // F32, BF16, F16: +-0.5 to 1 (of a pool: to 2)
-    spark_tensor result(spark_dtype dtype, std::vector<int64_t> shape); // to be written
-    spark_tensor indices(int64_t count, int64_t limit);                 // I32 below limit
+    uint64_t random(spark_dtype dtype, uint64_t bytes); // F32, BF16, F16: +-0.5 to 1 (of a pool: to 2)
+    uint64_t result(spark_dtype dtype, uint64_t bytes); // to be written
+    uint64_t copied(const std::vector<uint8_t>& bytes); // what the host knows
     spark_context* context() const { return ctx_; }
 
 private:

@@ -3,6 +3,7 @@
 // and is drawn again until three kernels are legal.
 #include "choices.h"
 
+#include "check/words.h"
 #include "problems.h"
 #include "report.h"
 #include "timer.h"
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <random>
 #include <stdexcept>
+#include <string>
 #include <unistd.h>
 
 namespace bench {
@@ -43,23 +45,26 @@ private:
     std::mt19937_64 generator_;
 };
 
-constexpr spark_dtype HALVES[] = {SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, SPARK_DTYPE_F16};
-constexpr spark_dtype FLOATS[] = {SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, SPARK_DTYPE_F16, SPARK_DTYPE_F32};
+constexpr const char* HALVES[] = {"BF16", "BF16", "F16"};
+constexpr const char* FLOATS[] = {"BF16", "BF16", "F16", "F32"};
 
-// False: too large, to be drawn again.
-bool draw_gemm(Dice& dice, Rows& rows, bool small) {
+// " n=64" and the like.
+std::string size_word(const char* name, int64_t size) { return std::string(" ") + name + "=" + std::to_string(size); }
+
+// A row in the words of the table. Empty: too large, to be drawn again.
+std::string draw_gemm(Dice& dice, bool small) {
     const char* const layouts[] = {"tn", "tn", "tn", "nn", "nt", "tt"};
     const int64_t m = dice.size(1, small ? 64 : 8192), most = small ? 128 : 28672;
     const int64_t n = dice.size(64, most) / 8 * 8, k = dice.size(64, most) / 8 * 8;
     const std::string layout = dice.of(layouts);
-    const spark_dtype dtype = dice.of(HALVES);
+    const std::string dtype = dice.of(HALVES);
     const int64_t padded = layout[0] == 'n' && layout[1] == 't' ? (m + 7) / 8 * 8 : m; // a is contiguous along m
-    if (double(m) * n * k > 1e11 || double(n) * k > double(1 << 28) || double(m) * n > double(1 << 28)) return false;
-    gemm(rows, layout == "tt" ? (m + 7) / 8 * 8 : padded, n, k, dtype, layout);
-    return true;
+    if (double(m) * n * k > 1e11 || double(n) * k > double(1 << 28) || double(m) * n > double(1 << 28)) return "";
+    return "gemm" + size_word("m", layout == "tt" ? (m + 7) / 8 * 8 : padded) + size_word("n", n) + size_word("k", k) +
+           " " + dtype + " " + layout;
 }
 
-bool draw_attention(Dice& dice, Rows& rows, bool small) {
+std::string draw_attention(Dice& dice, bool small) {
     const int64_t widths[] = {64, 64, 128, 128, 128, 80, 96, 40, 192, 256};
     const int64_t shapes[][2] = {{32, 8}, {32, 32}, {16, 2}, {64, 8}, {9, 3}, {8, 1}, {40, 8}, {12, 12}};
     const int64_t d = dice.of(widths), (&heads)[2] = shapes[dice.below(std::size(shapes))];
@@ -70,27 +75,25 @@ bool draw_attention(Dice& dice, Rows& rows, bool small) {
                                         : keys;
     const int64_t batch = dice.size(1, small ? 2 : 32);
     const bool causal = dice.one_in(2);
-    const spark_dtype dtype = dice.of(HALVES);
+    const std::string dtype = dice.of(HALVES);
     const double pairs = double(batch) * heads[0] * queries * keys;
-    if (pairs * d > (small ? 1e6 : 5e10) || double(batch) * keys * heads[1] * d > double(1 << 28)) return false;
-    if (queries > keys) return false;
-    attention(rows, batch, queries, keys, heads[0], heads[1], d, causal, false, dtype);
-    return true;
+    if (pairs * d > (small ? 1e6 : 5e10) || double(batch) * keys * heads[1] * d > double(1 << 28)) return "";
+    if (queries > keys) return "";
+    return "attention" + size_word("b", batch) + size_word("q", queries) + size_word("k", keys) +
+           size_word("h", heads[0]) + "/" + std::to_string(heads[1]) + size_word("d", d) + " " + dtype +
+           (causal ? " causal" : "");
 }
 
-bool draw_row_operator(Dice& dice, Rows& rows, bool small) {
+std::string draw_row_operator(Dice& dice, bool small) {
     const int64_t kind = dice.below(6), any = dice.size(16, small ? 1024 : 16384);
     const int64_t n = dice.one_in(8) ? any : (any + 7) / 8 * 8, count = dice.size(1, small ? 8 : 262144);
-    const spark_dtype dtype = dice.of(FLOATS);
+    const std::string dtype = dice.of(FLOATS);
     const int64_t widths[] = {32, 64, 128, 256}, d = dice.of(widths), heads = 1 + dice.below(64);
-    if (double(count) * (kind == 5 ? heads * d : n) > double(small ? 1 << 13 : 1 << 27)) return false;
-    if (kind == 0) rmsnorm(rows, count, n, dtype, false);
-    if (kind == 1) rmsnorm(rows, count, n, dtype, true);
-    if (kind == 2) layernorm(rows, count, n, false, dtype);
-    if (kind == 3) l2norm(rows, count, n, dtype);
-    if (kind == 4) softmax(rows, count, n, dtype);
-    if (kind == 5) rope(rows, count, heads, d, dtype);
-    return true;
+    if (double(count) * (kind == 5 ? heads * d : n) > double(small ? 1 << 13 : 1 << 27)) return "";
+    if (kind == 5)
+        return "rope" + size_word("tokens", count) + size_word("heads", heads) + size_word("d", d) + " " + dtype;
+    const char* const names[] = {"rmsnorm", "rmsnorm", "layernorm", "l2norm", "softmax"};
+    return names[kind] + size_word("rows", count) + size_word("n", n) + " " + dtype + (kind == 1 ? " +residual" : "");
 }
 
 // Shape number `index` of a seed: a third of them each gemm, attention, row operators.
@@ -98,10 +101,11 @@ Item draw_item(Buffers& buffers, uint64_t seed, int index, const std::string& on
     Dice dice(seed * 1'000'003 + static_cast<uint64_t>(index));
     for (int attempt = 0; attempt < MOST_ATTEMPTS; ++attempt) {
         Rows rows{buffers, only, true, true, {}};
-        const bool fits = index % 3 == 0   ? draw_gemm(dice, rows, small)
-                          : index % 3 == 1 ? draw_attention(dice, rows, small)
-                                           : draw_row_operator(dice, rows, small);
-        if (fits && !rows.items.empty() && rows.items[0].ways.size() >= LEAST_LEGAL) return std::move(rows.items[0]);
+        const std::string text = index % 3 == 0   ? draw_gemm(dice, small)
+                                 : index % 3 == 1 ? draw_attention(dice, small)
+                                                  : draw_row_operator(dice, small);
+        if (!text.empty()) add_row(rows, check::worded_entry(text));
+        if (!rows.items.empty() && rows.items[0].ways.size() >= LEAST_LEGAL) return std::move(rows.items[0]);
     }
     throw std::runtime_error("no shape has three legal kernels, or --only names none");
 }

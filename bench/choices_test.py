@@ -13,17 +13,22 @@ import tempfile
 import unittest
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 ARGS = None
 BEATEN = 3
 # At least one of each operator that has rows, with each of its words.
-SHAPES = ["gemm m=3 n=64 k=64 F16 tt", "gemm m=8 n=64 k=64 BF16 nn", "attention b=2 q=1 k=64 h=4/2 d=64 BF16",
+SHAPES = ["gemm m=3 n=64 k=64 F16 tt", "gemm m=3 n=64 k=64 E4M3 tn", "gemm m=8 n=64 k=64 BF16 nn",
+          "attention b=2 q=1 k=64 h=4/2 d=64 BF16",
           "attention b=1 q=9 k=64 h=2/1 d=64 F16 causal batch-invariant", "rmsnorm rows=3 n=64 F32 +residual",
           "l2norm rows=3 n=64 BF16", "layernorm rows=3 n=64 F16 +residual", "softmax rows=3 n=100 F32",
           "rope tokens=3 heads=2 d=32 BF16", "activation rows=3 n=64 BF16 gelu",
           "glu rows=3 n=64 BF16 gelu_tanh packed", "glu rows=3 n=64 BF16 silu", "add rows=3 n=64 BF16 in place",
           "embedding tokens=3 vocabulary=9 width=64 BF16", "cast rows=3 n=64 F32 to BF16 transposed",
           "cast rows=3 n=64 BF16 to F16", "dequantize rows=3 n=64 Q4_1 to F16", "sample rows=2 v=100 F32 greedy",
-          "sample rows=2 v=100 BF16 k=5 p=0.9"]
+          "sample rows=2 v=100 BF16 k=5 p=0.9", "kv_append tokens=3 heads=2 d=32 b=2 capacity=4 F16",
+          "quantize rows=3 n=64 BF16 E4M3_1X128", "quantize rows=3 n=64 F32 MXFP8",
+          "dequantize rows=3 n=64 E4M3_ROW to F16", "dequantize rows=3 n=64 MXFP8 to F32",
+          "quantize rows=3 n=64 F16 E4M3_TENSOR", "amax rows=3 n=64 F16"]
 
 
 def bench(*words, **environment):
@@ -69,7 +74,7 @@ class Bench(unittest.TestCase):
                            ("gemm m=3 n=64 BF16 tn", "k=NUMBER is missing"),
                            ("gemm m=3 n=64 k=6x BF16 tn", "k=6x is not a number from 1"),
                            ("gemm m=0 n=64 k=64 BF16 tn", "m=0 is not a number from 1"),
-                           ("gemm m=3 n=64 k=64 tn", "BF16 or F16 or F32 is missing"),
+                           ("gemm m=3 n=64 k=64 tn", "BF16 or F16 or F32 or E4M3 is missing"),
                            ("gemm m=3 n=64 k=64 BF16 tn tn", "tn is not a word of this operator's rows"),
                            ("l2norm rows=2 n=64 F32 +residual", "+residual is not a word of this operator's rows"),
                            ("attention b=1 q=1 k=64 h=4 d=64 BF16", "h=HEADS/KV_HEADS is missing"),
@@ -80,6 +85,18 @@ class Bench(unittest.TestCase):
         self.assertEqual(bench("--shape", "gemm m=3 n=64 k=64 F32 tn")[0], 1)  # which the library says
         self.assertEqual(bench("--shapes", "/no/such/file")[:2], (1, "spark-bench: /no/such/file cannot be read\n"))
         self.assertEqual(bench("--shapes", "/dev/null")[:2], (1, "spark-bench: /dev/null names no shape\n"))
+
+    def test_every_operator_has_rows_and_none_is_lost(self):
+        ran = subprocess.run([ARGS.bench, "--list"], capture_output=True, text=True, check=True,
+                             env=os.environ | {"LIBSPARK_DRIVER": ARGS.emu})
+        rows = dict(line.split("\t") for line in ran.stdout.splitlines())
+        numbers = (ROOT / "src/ops/first_sizes.txt").read_text()
+        operators = {line.split()[0] for line in numbers.splitlines() if not line.startswith("#")}
+        self.assertEqual({row.split()[0] for row in rows}, operators)
+        for record in json.loads((ROOT / "docs/performance.json").read_text()):
+            for row in record["rows"]:
+                if row["shape"]:
+                    self.assertEqual(rows.get(f"{row['name']} {row['shape']}"), row["ceiling"], row["shape"])
 
     def drawn(self, seed, count):
         code, said, text = bench("--choices", str(seed), str(count))

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fixed rows of the benchmark, and what is to be said of a row that has been measured.
+// Which rows there are, and what is to be said of a row that has been measured.
 #include "items.h"
 
 #include "ceilings.h"
-#include "shapes.h"
+#include "check/words.h"
+#include "problems.h"
 
 #include <algorithm>
+#include <fstream>
 #include <stdexcept>
 
 namespace bench {
@@ -23,8 +25,8 @@ bool beaten(const Item& item) {
 }
 
 std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool small) {
-    const int64_t words = (small ? int64_t{1} << 20 : int64_t{1} << 30) / 4;
-    const spark_tensor from = buffers.random(SPARK_DTYPE_F32, {words}), to = buffers.random(SPARK_DTYPE_F32, {words});
+    const uint64_t bytes = small ? uint64_t{1} << 20 : uint64_t{1} << 30;
+    const uint64_t from = buffers.random(SPARK_DTYPE_F32, bytes), to = buffers.random(SPARK_DTYPE_F32, bytes);
     spark_context* ctx = buffers.context();
     const auto item = [](const char* name, Unit unit, double work, std::function<void(spark_stream)> run) {
         Item i;
@@ -39,118 +41,52 @@ std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool
     };
     return {item("mma_bf16", Unit::flops, ceilings.mma_flops(),
                  [&ceilings, native](spark_stream s) { ceilings.mma_bf16(native(s)); }),
-            item("copy", Unit::bytes, 2.0 * static_cast<double>(from.size_bytes), // read and written
-                 [=](spark_stream s) { spark_mem_copy(ctx, to.data, from.data, from.size_bytes, s, nullptr); }),
+            item("copy", Unit::bytes, 2.0 * static_cast<double>(bytes), // read and written
+                 [=](spark_stream s) { spark_mem_copy(ctx, to, from, bytes, s, nullptr); }),
             item("read", Unit::bytes, ceilings.read_bytes(),
                  [&ceilings, native](spark_stream s) { ceilings.read(native(s)); })};
 }
 
-static void add_gemm(Rows& rows) {
-    for (const char* layout : {"tn", "nn", "nt"}) gemm(rows, 4096, 4096, 4096, SPARK_DTYPE_BF16, layout);
-    gemm(rows, 4096, 4096, 4096, SPARK_DTYPE_F16, "tn");
-    gemm(rows, 1024, 1024, 1024, SPARK_DTYPE_BF16, "tn");
-    gemm(rows, 2048, 2048, 2048, SPARK_DTYPE_BF16, "tn");
-    gemm(rows, 8192, 8192, 8192, SPARK_DTYPE_BF16, "tn");
-    gemm(rows, 4096, 14336, 4096, SPARK_DTYPE_BF16, "tn");
-    gemm(rows, 4095, 4097, 4104, SPARK_DTYPE_BF16, "tn");
-    gemm(rows, 128, 4096, 4096, SPARK_DTYPE_BF16, "tn");
-    for (int64_t m : {1, 4, 16}) {
-        gemm(rows, m, 4096, 4096, SPARK_DTYPE_BF16, "tn");
-        gemm(rows, m, 14336, 4096, SPARK_DTYPE_BF16, "tn");
-        gemm(rows, m, 49152, 576, SPARK_DTYPE_BF16, "tn");
-    }
-    for (int64_t m : {1, 16, 128}) gemm(rows, m, 14336, 4096, SPARK_DTYPE_E4M3, "tn");
-    gemm(rows, 4096, 4096, 4096, SPARK_DTYPE_E4M3, "tn"); // on 9.0 of halves, so that it says nothing there
-    gemm(rows, 32, 4096, 4096, SPARK_DTYPE_BF16, "tn");   // more than the kernels for few rows take
-}
+// A look at the mechanism where a card is not at hand: the figures mean nothing there.
+static constexpr const char* SMALL[] = {
+    "gemm m=128 n=128 k=64 BF16 tn",
+    "rmsnorm rows=16 n=1024 BF16",
+    "attention b=1 q=64 k=64 h=2/1 d=64 BF16 causal",
+    "attention b=1 q=1 k=1024 h=4/1 d=64 BF16",
+    "embedding tokens=16 vocabulary=100 width=256 BF16",
+    "glu rows=16 n=256 BF16 silu packed",
+};
 
-static void add_norms(Rows& rows) {
-    for (bool residual : {false, true}) rmsnorm(rows, 16384, 4096, SPARK_DTYPE_BF16, residual);
-    rmsnorm(rows, 16384, 4096, SPARK_DTYPE_F32, false);
-    rmsnorm(rows, 8192, 8192, SPARK_DTYPE_BF16, false);
-    rmsnorm(rows, 65536, 576, SPARK_DTYPE_BF16, false);
-    rmsnorm(rows, 4096, 4097, SPARK_DTYPE_BF16, false);
-    rmsnorm(rows, 262144, 128, SPARK_DTYPE_BF16, false);
-    l2norm(rows, 262144, 128, SPARK_DTYPE_BF16);
-}
-
-static void add_attention(Rows& rows) {
-    for (bool causal : {false, true}) attention(rows, 2, 4096, 4096, 32, 32, 128, causal);
-    attention(rows, 2, 4096, 4096, 32, 8, 128, true);
-    for (int64_t d : {64, 96})
-        for (bool causal : {false, true}) attention(rows, 4, 4096, 4096, 32, 32, d, causal);
-    for (bool causal : {false, true}) attention(rows, 1, 4096, 4096, 16, 2, 256, causal);
-    attention(rows, 1, 512, 512, 32, 8, 128, true);
-    for (int64_t batch : {1, 2, 4, 8}) attention(rows, batch, 1, 32768, 32, 8, 128, false);
-    attention(rows, 1, 8, 32768, 32, 8, 128, true);
-    for (int64_t batch : {1, 8}) attention(rows, batch, 1, 32768, 32, 8, 96, false);
-    for (int64_t batch : {1, 8}) attention(rows, batch, 1, 32768, 16, 2, 256, false);
-    attention(rows, 1, 8, 32768, 16, 2, 256, true);
-    for (int64_t batch : {1, 8}) attention(rows, batch, 1, 32768, 32, 8, 128, false, true);
-    attention(rows, 2, 4096, 4096, 32, 8, 128, true, true);
-    attention(rows, 8, 1, 4096, 9, 3, 64, false);
-}
-
-static void add_pointwise(Rows& rows) {
-    for (bool residual : {false, true}) layernorm(rows, 16384, 4096, residual);
-    layernorm(rows, 65536, 768, false);
-    pointwise(rows, 8192, 14336, SPARK_ACTIVATION_SILU, 1);
-    pointwise(rows, 8192, 14336, SPARK_ACTIVATION_GELU_ERF, 1);
-    for (bool packed : {false, true}) pointwise(rows, 8192, 14336, SPARK_ACTIVATION_SILU, 2, packed);
-    pointwise(rows, 8192, 14336, SPARK_ACTIVATION_GELU_TANH, 2, true);
-    pointwise(rows, 64, 14336, SPARK_ACTIVATION_SILU, 2, true);
-    pointwise(rows, 4096, 4097, SPARK_ACTIVATION_SILU, 2, true);
-    pointwise(rows, 16384, 4096, SPARK_ACTIVATION_NONE, 2);
-}
-
-static void add_tables_and_samples(Rows& rows) {
-    embedding(rows, 65536, 128256, 4096);
-    softmax(rows, 16384, 4096, SPARK_DTYPE_BF16);
-    softmax(rows, 2048, 128256, SPARK_DTYPE_BF16);
-    softmax(rows, 64, 128256, SPARK_DTYPE_BF16);
-    cast(rows, 16384, 4096, SPARK_DTYPE_F32, SPARK_DTYPE_BF16, false);
-    cast(rows, 16384, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, false);
-    cast(rows, 4096, 4096, SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, true);
-    for (spark_record format : {SPARK_RECORD_Q8_0, SPARK_RECORD_Q4_1})
-        for (spark_dtype dtype : {SPARK_DTYPE_BF16, SPARK_DTYPE_F32}) dequantize(rows, 14336, 4096, format, dtype);
-    for (const char* form : {"E4M3_TENSOR", "E4M3_ROW", "E4M3_1X128", "MXFP8", "MXFP8 tiled", "NVFP4", "NVFP4 tiled"}) {
-        quantize(rows, 14336, 4096, SPARK_DTYPE_BF16, form);
-        dequantize_scaled(rows, 14336, 4096, SPARK_DTYPE_BF16, form);
-    }
-    for (const char* form : {"E4M3_TENSOR", "NVFP4"}) quantize(rows, 14336, 4096, SPARK_DTYPE_BF16, form, true);
-    amax(rows, 14336, 4096, SPARK_DTYPE_BF16);
-    amax(rows, 1, 14336 * 4096, SPARK_DTYPE_BF16);
-    for (int64_t vocabulary : {49152, 128256, 262144}) {
-        sample(rows, 1, vocabulary, SPARK_DTYPE_F32, 0, 0);
-        sample(rows, 1, vocabulary, SPARK_DTYPE_F32, 50, 0.9f);
-    }
-    sample(rows, 1, 128256, SPARK_DTYPE_F32, 0, 0.9f);
-    sample(rows, 64, 128256, SPARK_DTYPE_BF16, 0, 0);
-    for (int32_t k : {0, 50}) sample(rows, 256, 128256, SPARK_DTYPE_F32, k, k == 0 ? 0 : 0.9f);
+// The rows of tier bench of all operators.
+static std::vector<check::Entry> listed_rows() {
+    std::vector<check::Entry> all;
+    for (const check::OpCases& op : check::families()) op.named(all);
+    std::erase_if(all, [](const check::Entry& entry) { return entry.tier != check::Tier::bench; });
+    return all;
 }
 
 std::vector<Item> operator_items(Buffers& buffers, bool small, const std::string& only, bool rivals,
                                  const std::vector<std::string>& shapes) {
     Rows rows{buffers, only, rivals, false, {}};
-    if (!shapes.empty()) {
-        for (const std::string& shape : shapes) add_shape(rows, shape);
-        return std::move(rows.items);
-    }
-    if (small) { // a look at the mechanism where a card is not at hand: the figures mean nothing there
-        gemm(rows, 128, 128, 64, SPARK_DTYPE_BF16, "tn");
-        rmsnorm(rows, 16, 1024, SPARK_DTYPE_BF16, false);
-        attention(rows, 1, 64, 64, 2, 1, 64, true);
-        attention(rows, 1, 1, 1024, 4, 1, 64, false);
-        embedding(rows, 16, 100, 256);
-        pointwise(rows, 16, 256, SPARK_ACTIVATION_SILU, 2, true);
-        return std::move(rows.items);
-    }
-    add_gemm(rows);
-    add_norms(rows);
-    add_attention(rows);
-    add_pointwise(rows);
-    add_tables_and_samples(rows);
+    std::vector<check::Entry> entries;
+    for (const std::string& shape : shapes) entries.push_back(check::worded_entry(shape));
+    if (shapes.empty() && small)
+        for (const char* shape : SMALL) entries.push_back(check::worded_entry(shape));
+    else if (shapes.empty()) entries = listed_rows();
+    for (const check::Entry& entry : entries) add_row(rows, entry);
     return std::move(rows.items);
+}
+
+std::vector<std::string> read_shapes(const std::string& path) {
+    std::ifstream file(path);
+    std::vector<std::string> texts;
+    for (std::string line; std::getline(file, line);) {
+        const size_t first = line.find_first_not_of(" \t\r");
+        if (first != line.npos && line[first] != '#') texts.push_back(line.substr(first));
+    }
+    if (!file.eof()) throw std::runtime_error(path + " cannot be read");
+    if (texts.empty()) throw std::runtime_error(path + " names no shape");
+    return texts;
 }
 
 } // namespace bench

@@ -46,9 +46,12 @@ bool beaten(const Item& item);
 // The loops, and the driver's own copy from device to device: the faster of what one can hold a streaming kernel
 // against.
 std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool small);
-// Every operator's rows, or those of the shapes that are given (shapes.h), as far as name or shape contain `only`;
-// throws std::runtime_error with the library's sentence.
+// The rows of tier bench of tests/ops, or those of the shapes that are given in the words of the table (check/words.h),
+// as far as name or shape contain `only`; throws std::runtime_error with the library's sentence, or says which text is
+// wrong.
 std::vector<Item> operator_items(Buffers& buffers, bool small, const std::string& only, bool rivals,
                                  const std::vector<std::string>& shapes);
+// The texts of a file, a line each, without empty ones and those that begin with '#'. Throws if it cannot be read.
+std::vector<std::string> read_shapes(const std::string& path);
 
 } // namespace bench

@@ -4,7 +4,6 @@
 #include "ceilings.h"
 #include "choices.h"
 #include "report.h"
-#include "shapes.h"
 #include "timer.h"
 #include "tune.h"
 
@@ -21,7 +20,7 @@ constexpr int BEATEN = 3; // exit status
 struct Settings {
     int rounds = 25;
     double sample_ms = 4; // launches are repeated within a sample until it lasts about so long
-    bool small = false, rivals = false;
+    bool small = false, rivals = false, list = false;
     std::string json, only, tune;
     std::vector<std::string> shapes;
     bench::Draw draw;
@@ -30,6 +29,7 @@ struct Settings {
 const char* const HELP =
     "spark-bench [--rounds N] [--only TEXT] [--shape TEXT]... [--shapes FILE] [--rivals] [--tune FILE] [--small]\n"
     "            [--json FILE]\n"
+    "spark-bench --list [--only TEXT]\n"
     "spark-bench --choices SEED N [--seconds S] [--explain] [--only TEXT] [--small] --json FILE\n"
     "Measures the card's ceilings and every operator in turn and prints a table.\n"
     "  --rounds N   samples per row, interleaved; the table shows medians (25)\n"
@@ -40,6 +40,7 @@ const char* const HELP =
     "  --rivals     every other legal kernel of each row too, in the same rounds. Exit status 3 where one of\n"
     "               them beats the library's choice by more than 5 % and 0.3 us\n"
     "  --tune FILE  as --rivals, and FILE gets the kernels that beat the choice (docs/tuning.md)\n"
+    "  --list       instead: run nothing, and write each row, a tab, and the ceiling that bounds it\n"
     "  --choices SEED N\n"
     "               instead: draw N shapes of gemm, attention and row operators that three kernels or more can\n"
     "               compute, and measure all of them; FILE gets a JSON object a line, as they come\n"
@@ -65,6 +66,7 @@ bool parse(int argc, char** argv, Settings& s) {
         else if (word == "--seconds" && value) s.draw.seconds = std::atof(argv[++i]);
         else if (word == "--small") s.small = true, s.rounds = 3, s.sample_ms = 0;
         else if (word == "--rivals") s.rivals = true;
+        else if (word == "--list") s.list = true;
         else if (word == "--explain") s.draw.explain = true;
         else if (word == "--choices" && i + 2 < argc) {
             s.draw.seed = std::strtoull(argv[++i], nullptr, 10);
@@ -72,6 +74,13 @@ bool parse(int argc, char** argv, Settings& s) {
         } else return false;
     }
     return s.draw.count == 0 || (!s.json.empty() && s.shapes.empty());
+}
+
+int list_rows(spark_context* ctx, const Settings& s) {
+    bench::Buffers buffers(ctx, bench::Buffers::Source::none);
+    for (const bench::Item& item : bench::operator_items(buffers, s.small, s.only, false, s.shapes))
+        std::printf("%s %s\t%s\n", item.name.c_str(), item.shape.c_str(), item.ceiling.c_str());
+    return 0;
 }
 
 int measure_rows(spark_context* ctx, const spark_device_info& device, const Settings& s) {
@@ -111,9 +120,10 @@ int run(const Settings& settings) {
         std::fprintf(stderr, "spark-bench: %s\n", err.message);
         return 2;
     }
-    const int code = settings.draw.count != 0 ? bench::measure_choices(ctx, device, settings.draw, settings.only,
-                                                                       settings.small, settings.json)
-                                              : measure_rows(ctx, device, settings);
+    const int code = settings.list              ? list_rows(ctx, settings)
+                     : settings.draw.count != 0 ? bench::measure_choices(ctx, device, settings.draw, settings.only,
+                                                                         settings.small, settings.json)
+                                                : measure_rows(ctx, device, settings);
     spark_context_destroy(ctx);
     return code;
 }

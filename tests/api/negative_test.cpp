@@ -2,72 +2,12 @@
 // Wrong arguments, generated from reflection for every field of every operator. Each case starts from a right call,
 // damages one thing, and demands: the status, a sentence that names the field, err.field, and untouched device memory.
 
-#include <cstdio>
 #include <cstring>
-#include <functional>
 #include <limits>
 
-#include "outcome.h"
+#include "damage.h"
 
 namespace {
-
-int g_cases = 0;
-
-struct Verdict {
-    spark_status status;
-    spark_error err;
-};
-
-Verdict call(const spark_args* args, bool launch) {
-    Verdict v{};
-    v.err.struct_size = sizeof v.err;
-    if (launch) {
-        v.status = spark_op_launch(g_ctx, args, nullptr, &v.err);
-    } else {
-        spark_op_info info{};
-        info.struct_size = sizeof info;
-        spark_op_info before = info;
-        v.status = spark_op_query(g_ctx, args, &info, &v.err);
-        if (v.status != SPARK_OK && std::memcmp(&info, &before, sizeof info) != 0)
-            fail_msg("info written by a failed query");
-    }
-    return v;
-}
-
-// Statuses that a damage may lead to; most damages have exactly one.
-using Wanted = std::vector<spark_status>;
-
-void expect(api::Example& example, uint32_t field, const char* what, const Wanted& wanted, bool launch = true) {
-    ++g_cases;
-    const Verdict v = call(example.head(), launch);
-    const char* name = field < example.desc().num_fields ? api::field(example.desc(), field).name : "(head)";
-    bool listed = false;
-    for (spark_status s : wanted) listed |= s == v.status;
-    if (!listed)
-        fail_msg("%s.%s, %s: status %s, message \"%s\"", example.desc().name, name, what, spark_status_name(v.status),
-                 v.err.message);
-    if (v.status == SPARK_OK) return;
-    if (v.err.message[0] == 0 || v.err.status != v.status)
-        fail_msg("%s.%s, %s: no message", example.desc().name, name, what);
-    if (field >= example.desc().num_fields) return;
-    if (!std::strstr(v.err.message, name))
-        fail_msg("%s.%s, %s: the message does not name the field: \"%s\"", example.desc().name, name, what,
-                 v.err.message);
-}
-
-using Damage = std::function<void(api::Example&)>;
-
-// Runs one damage on a fresh right call, through query and through launch, and looks at the memory afterwards.
-void damaged(const spark_op_desc& desc, uint32_t field, const char* what, const Wanted& wanted, const Damage& damage) {
-    api::Arena arena(g_ctx);
-    api::Example example(desc, arena);
-    damage(example);
-    expect(example, field, what, wanted, true);
-    if (!arena.untouched()) fail_msg("%s field %u, %s: device memory was written", desc.name, field, what);
-    // Query has no use for data addresses, so only damages elsewhere are seen by both.
-    const bool addresses = !std::strncmp(what, "data", 4);
-    if (!addresses) expect(example, field, what, wanted, false);
-}
 
 void presence(const spark_op_desc& d, uint32_t f) {
     if (api::field(d, f).flags & SPARK_FIELD_OPTIONAL) return;
@@ -229,13 +169,6 @@ void addresses(const spark_op_desc& d, uint32_t f) {
     }
 }
 
-// Whether the example has scales there.
-bool has_scales(const spark_op_desc& d, uint32_t f) {
-    api::Arena arena(g_ctx);
-    api::Example right(d, arena);
-    return api::field(d, f).kind == SPARK_KIND_TENSOR && right.tensor(f).quant.scale != 0;
-}
-
 void reserved(const spark_op_desc& d, uint32_t f) {
     const Wanted wrong = {SPARK_ERR_INVALID_RESERVED};
     damaged(d, f, "flags", wrong, [=](auto& e) { e.tensor(f).flags = 1; });
@@ -246,173 +179,6 @@ void reserved(const spark_op_desc& d, uint32_t f) {
     for (size_t byte = 0; byte < sizeof(spark_quant); byte += 2)
         damaged(d, f, "quant set where there is none", quant,
                 [=](auto& e) { reinterpret_cast<unsigned char*>(&e.tensor(f).quant)[byte] = 1; });
-}
-
-// Scales beside a tensor: their form, their memory, and that no two of an output share a place.
-void scales(const spark_op_desc& d, uint32_t f) {
-    if (!has_scales(d, f)) return;
-    const auto quant = [=](const char* what, const Wanted& wanted, const std::function<void(spark_quant&)>& damage) {
-        damaged(d, f, what, wanted, [=](auto& e) { damage(e.tensor(f).quant); });
-    };
-    quant("quant absent", {SPARK_ERR_INVALID_VALUE}, [](auto& q) { q = {}; });
-    quant("no such scheme", {SPARK_ERR_UNSUPPORTED_DTYPE}, [](auto& q) { q.scheme = SPARK_QUANT_SCHEME_FORCE32; });
-    quant("scales of another dtype", {SPARK_ERR_UNSUPPORTED_DTYPE}, [](auto& q) { q.scale_dtype = SPARK_DTYPE_F64; });
-    quant("a record", {SPARK_ERR_INVALID_RESERVED}, [](auto& q) { q.record = 1; });
-    quant("blocks of no form", {SPARK_ERR_UNSUPPORTED_DTYPE}, [](auto& q) {
-        q.scheme = SPARK_QUANT_BLOCK;
-        q.block[0] = 3;
-    });
-    quant("data of the scales 0", {SPARK_ERR_INVALID_NULL}, [](auto& q) { q.scale = 0; });
-    quant("scales misaligned", {SPARK_ERR_INVALID_ALIGNMENT}, [](auto& q) { q.scale += 1; });
-    quant("scale_bytes one short", {SPARK_ERR_INVALID_BOUNDS}, [](auto& q) { q.scale_bytes -= 1; });
-    quant("a negative stride", {SPARK_ERR_INVALID_STRIDE}, [](auto& q) { q.scale_stride[0] = -1; });
-    if (!(api::field(d, f).flags & SPARK_FIELD_OUT)) return;
-    quant("rows of scales on top of each other", {SPARK_ERR_INVALID_STRIDE}, [](auto& q) {
-        q.scheme = SPARK_QUANT_PER_ROW;
-        q.scale_stride[1] = 1;
-    });
-    for (uint32_t g = 0; g < d.num_fields; ++g) {
-        if (api::field(d, g).kind != SPARK_KIND_TENSOR) continue;
-        damaged(d, f, "data of the scales on another tensor", {SPARK_ERR_INVALID_OVERLAP},
-                [=](auto& e) { e.tensor(f).quant.scale = e.tensor(g).data; });
-    }
-}
-
-// What quantize refuses of its own.
-void quantize(const spark_op_desc& d) {
-    if (d.op != SPARK_OP_QUANTIZE) return;
-    const auto wrong = [&](const char* name, const Wanted& wanted,
-                           const std::function<void(spark_quantize_args&)>& damage,
-                           const char* what = "a wrong value") {
-        uint32_t f = 0;
-        while (std::strcmp(api::field(d, f).name, name) != 0) ++f;
-        damaged(d, f, what, wanted, [=](auto& e) { damage(*reinterpret_cast<spark_quantize_args*>(e.head())); });
-    };
-    for (float least : {-1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
-        wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { a.amax_floor = least; });
-    for (spark_scale_rule rule : {SPARK_SCALE_RULE_FLOOR, SPARK_SCALE_RULE_FOUR_OVER_SIX})
-        wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { a.rule = rule; });
-    const auto mxfp8 = [](auto& a) {
-        a.amax = {};
-        a.y.quant.scheme = SPARK_QUANT_BLOCK, a.y.quant.scale_dtype = SPARK_DTYPE_UE8M0, a.y.quant.scale_bytes = 0;
-        for (uint32_t dim = 0; dim < a.y.ndim; ++dim) a.y.quant.block[dim] = dim + 1 < a.y.ndim ? 1 : 32;
-    };
-    wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { mxfp8(a), a.amax_floor = 1e-4f; });
-    wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { mxfp8(a), a.rule = SPARK_SCALE_RULE_RCEIL; });
-    wrong("amax", {SPARK_ERR_INVALID_VALUE}, [](auto& a) {
-        a.y.quant.scheme = SPARK_QUANT_PER_ROW;
-        a.y.quant.scale_bytes = 0;
-    });
-    wrong("y", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { mxfp8(a), a.hdr.flags |= SPARK_QUANTIZE_OWN_AMAX; });
-    wrong("amax", {SPARK_ERR_INVALID_VALUE}, [](auto& a) { a.hdr.flags |= SPARK_QUANTIZE_OWN_AMAX; });
-    const auto nvfp4 = [=](auto& a) {
-        mxfp8(a);
-        a.y.dtype = SPARK_DTYPE_E2M1, a.y.quant.scale_dtype = SPARK_DTYPE_UE4M3, a.y.quant.block[a.y.ndim - 1] = 16;
-        for (int64_t& stride : a.y.stride) stride = 0;
-    };
-    wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { nvfp4(a), a.amax_floor = 1e-4f; });
-    wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { nvfp4(a), a.rule = SPARK_SCALE_RULE_FOUR_OVER_SIX; });
-    wrong(
-        "y", {SPARK_ERR_INVALID_NULL}, [=](auto& a) { nvfp4(a), a.hdr.flags |= SPARK_QUANTIZE_OWN_AMAX; },
-        "data of the scale of all 0");
-    wrong("y", {SPARK_ERR_UNSUPPORTED_LAYOUT},
-          [=](auto& a) { nvfp4(a), a.y.quant.global_scale = a.y.quant.scale + 4096, a.y.quant.global_stride = 1; });
-    wrong("y", {SPARK_ERR_UNSUPPORTED_LAYOUT}, [=](auto& a) {
-        nvfp4(a), a.y.stride[a.y.ndim - 1] = 1;
-        int64_t odd = a.y.shape[a.y.ndim - 1] | 1;
-        for (uint32_t dim = a.y.ndim - 1; dim-- > 0; odd *= a.y.shape[dim]) a.y.stride[dim] = odd;
-    });
-    wrong("y", {SPARK_ERR_UNSUPPORTED_LAYOUT}, [=](auto& a) {
-        mxfp8(a), a.y.quant.scale_layout = SPARK_SCALE_TILED_128X4, a.y.quant.tile[0] = 1, a.y.quant.tile[1] = 0;
-    });
-    wrong("y", {SPARK_ERR_INVALID_STRIDE}, [=](auto& a) { // matrices of one tile each, on top of each other
-        mxfp8(a), a.y.quant.scale_layout = SPARK_SCALE_TILED_128X4, a.y.quant.scale_stride[0] = 511;
-    });
-}
-
-// Rows of records: their format must be named and known, their bytes must be those of whole records of y's elements.
-void records(const spark_op_desc& d, uint32_t f) {
-    const spark_quant_form* form = spark_op_form(d.op, f, 0);
-    if (!form || form->scheme != SPARK_QUANT_RECORD) return;
-    damaged(d, f, "quant absent", {SPARK_ERR_INVALID_VALUE},
-            [=](auto& e) { std::memset(&e.tensor(f).quant, 0, sizeof(spark_quant)); });
-    for (uint16_t format : {0, 2, 4, 9, 0xffff}) // GGML's Q4_0, the number that was Q4_2, Q8_1
-        damaged(d, f, "no such format", {SPARK_ERR_UNSUPPORTED_DTYPE},
-                [=](auto& e) { e.tensor(f).quant.record = format; });
-    damaged(d, f, "bytes of another format", {SPARK_ERR_INVALID_SHAPE},
-            [=](auto& e) { e.tensor(f).quant.record = SPARK_RECORD_Q4_1; });
-    const auto width = [=](uint32_t field, int64_t bytes, int64_t elements) {
-        damaged(d, field, "a part of a record", {SPARK_ERR_INVALID_SHAPE}, [=](auto& e) {
-            for (uint32_t g : {f, f + 1}) {
-                spark_tensor& t = e.tensor(g);
-                t.shape[t.ndim - 1] = g == f ? bytes : elements;
-                std::memset(t.stride, 0, sizeof t.stride);
-                t.size_bytes = 0;
-            }
-        });
-    };
-    for (int64_t elements : {1, 31, 33, 48}) width(f + 1, 34, elements);
-    for (int64_t bytes : {0, 17, 33, 35, 68}) width(f, bytes, 32);
-}
-
-// Codes with a scale a row in the place of numbers, wherever they may be. The scales lie where their codes do.
-void put_codes(api::Example& e) {
-    for (uint32_t g = 0; g < e.desc().num_fields; ++g) {
-        const spark_quant_form* form = spark_op_form(e.desc().op, g, 0);
-        if (!form || form->scheme == SPARK_QUANT_RECORD) continue;
-        spark_tensor& t = e.tensor(g);
-        t.dtype = static_cast<spark_dtype>(__builtin_ctzll(form->dtype_mask));
-        t.quant.scheme = SPARK_QUANT_PER_ROW;
-        t.quant.scale_dtype = SPARK_DTYPE_F32;
-        t.quant.scale = t.data;
-        t.size_bytes = 0;
-    }
-}
-
-void codes(const spark_op_desc& d, uint32_t f) {
-    const spark_quant_form* form = spark_op_form(d.op, f, 0);
-    if (!form || form->scheme == SPARK_QUANT_RECORD || has_scales(d, f)) return;
-    api::Arena arena(g_ctx);
-    api::Example right(d, arena);
-    put_codes(right);
-    expect(right, f, "codes with a scale a row", {SPARK_OK}, false);
-    const auto wrong = [&](const char* what, spark_status wanted, const std::function<void(spark_tensor&)>& damage) {
-        damaged(d, f, what, {wanted}, [=](auto& e) { put_codes(e), damage(e.tensor(f)); });
-    };
-    const auto form_of = [&](const char* what, const std::function<void(spark_quant&)>& damage) {
-        wrong(what, SPARK_ERR_UNSUPPORTED_DTYPE, [=](spark_tensor& t) { damage(t.quant); });
-    };
-    form_of("blocks", [](spark_quant& q) { q.scheme = SPARK_QUANT_BLOCK; });
-    form_of("scales of another dtype", [](spark_quant& q) { q.scale_dtype = SPARK_DTYPE_F16; });
-    form_of("scales without a dtype", [](spark_quant& q) { q.scale_dtype = SPARK_DTYPE_NONE; });
-    form_of("tiled scales", [](spark_quant& q) { q.scale_layout = SPARK_SCALE_TILED_128X4; });
-    form_of("zero points", [](spark_quant& q) { q.zero_dtype = SPARK_DTYPE_I8; });
-    form_of("a second factor", [](spark_quant& q) { q.global_scale = q.scale; });
-    wrong("scales of numbers", SPARK_ERR_UNSUPPORTED_DTYPE, [](spark_tensor& t) { t.dtype = SPARK_DTYPE_BF16; });
-    wrong("data of scales absent", SPARK_ERR_INVALID_NULL, [](spark_tensor& t) { t.quant.scale = 0; });
-    wrong("data of scales off by 2", SPARK_ERR_INVALID_ALIGNMENT, [](spark_tensor& t) { t.quant.scale += 2; });
-    wrong("a scale too few", SPARK_ERR_INVALID_BOUNDS,
-          [](spark_tensor& t) { t.quant.scale_bytes = 4 * uint64_t(t.shape[t.ndim - 2]) - 4; });
-    wrong("scales backwards", SPARK_ERR_INVALID_STRIDE, [](spark_tensor& t) { t.quant.scale_stride[t.ndim - 2] = -1; });
-    wrong("blocks that nothing reads", SPARK_ERR_INVALID_RESERVED, [](spark_tensor& t) { t.quant.block[0] = 1; });
-    for (uint32_t o = 0; o < d.num_fields; ++o) {
-        if (o == f || !(api::field(d, o).flags & SPARK_FIELD_OUT)) continue;
-        damaged(d, f, "data over scales", {SPARK_ERR_INVALID_OVERLAP}, [=](auto& e) {
-            put_codes(e);
-            e.tensor(f).quant.scale = e.tensor(o).data;
-        });
-    }
-}
-
-// What is multiplied along k alone.
-void codes_across(const spark_op_desc& d) {
-    if (d.op != SPARK_OP_GEMM) return;
-    for (uint32_t f : {0u, 1u})
-        damaged(d, f, "codes with stride 1 along the rows", {SPARK_ERR_UNSUPPORTED_LAYOUT}, [=](auto& e) {
-            put_codes(e);
-            spark_tensor& t = e.tensor(f);
-            t.stride[t.ndim - 2] = 1, t.stride[t.ndim - 1] = t.shape[t.ndim - 2];
-        });
 }
 
 void scalar(const spark_op_desc& d, uint32_t f) {
@@ -469,16 +235,15 @@ void head(const spark_op_desc& d) {
 void every_field_of_every_operator(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
-        head(d), quantize(d);
+        head(d);
         for (uint32_t f = 0; f < d.num_fields; ++f) {
             if (api::field(d, f).kind != SPARK_KIND_TENSOR) {
                 scalar(d, f);
                 continue;
             }
             presence(d, f), dtypes(d, f), pairs(d, f), ranks(d, f), dimensions(d, f), agreement(d, f), strides(d, f);
-            addresses(d, f), reserved(d, f), records(d, f), scales(d, f), codes(d, f), needs(d, f);
+            addresses(d, f), reserved(d, f), needs(d, f);
         }
-        codes_across(d);
     }
     print_message("%d damaged calls, each refused with a sentence\n", g_cases);
 }

@@ -21,6 +21,18 @@ inline void ok(spark_status got) {
     if (got != SPARK_OK) fail_msg("%s: %s", spark_status_name(got), g_err.message);
 }
 
+inline spark_error fresh_error() {
+    spark_error err{};
+    err.struct_size = sizeof err;
+    return err;
+}
+
+// The call, which is `what`, gave `wanted` and a sentence.
+inline void refused(spark_status got, spark_status wanted, const spark_error& err, const char* what) {
+    if (got != wanted) fail_msg("%s: %s, \"%s\"", what, spark_status_name(got), err.message);
+    if (err.message[0] == 0 || err.status != wanted) fail_msg("%s: no message", what);
+}
+
 // The call gave `wanted` and a sentence with `part` in it.
 inline void refused(spark_status got, spark_status wanted, const char* part) {
     if (got != wanted) fail_msg("%s where \"%s\" was expected: %s", spark_status_name(got), part, g_err.message);

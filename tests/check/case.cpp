@@ -107,7 +107,7 @@ const std::vector<Allowed>& Case::expected(size_t index, const std::string& kern
 
 Operand& Case::add_array(std::string field, size_t address_offset, View view, size_t misalign, bool output) {
     // Padding between rows is a NaN in every format, so that a kernel that lets it into a result shows.
-    const size_t size = static_cast<size_t>(view.span()) * ref::size_of(view.type);
+    const size_t size = outline ? 0 : static_cast<size_t>(view.span()) * ref::size_of(view.type);
     storages.push_back({field, std::vector<uint8_t>(size, 0xff), misalign});
     operands.push_back({std::move(field), address_offset, storages.size() - 1, std::move(view), output, !output});
     return operands.back();
@@ -126,9 +126,10 @@ Operand& Case::add_slice(std::string field, size_t args_offset, View view, size_
     operand.view = std::move(view);
     operand.offset = offset;
     std::vector<uint8_t>& bytes = storages[operand.storage].bytes;
-    const size_t end = offset + static_cast<size_t>(operand.view.span()) * ref::size_of(operand.view.type);
-    bytes.resize(std::max(bytes.size(), end), 0xff);
     operands.push_back(std::move(operand));
+    if (!outline) {
+        bytes.resize(size_of(operands.back().storage), 0xff);
+    }
     describe(*this, operands.back());
     return operands.back();
 }
@@ -144,11 +145,28 @@ Operand& Case::add_in_place(std::string field, size_t args_offset, size_t of_ope
 }
 
 uint8_t* Case::element(const Operand& operand, int64_t index) {
-    return storages[operand.storage].bytes.data() + operand.at(index);
+    std::vector<uint8_t>& bytes = storages[operand.storage].bytes;
+    if (bytes.empty()) {
+        bytes.resize(size_of(operand.storage), 0xff); // the first element of an outline
+    }
+    return bytes.data() + operand.at(index);
+}
+
+int64_t Case::to_fill(const Operand& operand) const { return outline ? 0 : operand.view.count(); }
+
+size_t Case::size_of(size_t storage) const {
+    size_t size = 0;
+    for (const Operand& operand : operands) {
+        if (operand.storage == storage) {
+            const size_t bytes = static_cast<size_t>(operand.view.span()) * ref::size_of(operand.view.type);
+            size = std::max(size, operand.offset + bytes);
+        }
+    }
+    return size;
 }
 
 std::vector<double> Case::values(const Operand& operand) const {
-    std::vector<double> out(static_cast<size_t>(operand.view.count()));
+    std::vector<double> out(static_cast<size_t>(to_fill(operand)));
     const uint8_t* base = storages[operand.storage].bytes.data();
     for (size_t i = 0; i < out.size(); ++i) {
         out[i] = ref::load(operand.view.type, base + operand.at(static_cast<int64_t>(i)));

@@ -59,8 +59,20 @@ struct Operand {
 
 struct Twin;
 
+// What a case is built from. An outline has arguments, places and sizes, but numbers only where they say where to go or
+// how many there are: for a caller who has no use for the others, of shapes too large for the host.
+struct Seed {
+    uint64_t number = 0;
+    bool outline = false;
+
+    Seed(uint64_t all) : number(all) {}
+    Seed(uint64_t some, bool is_outline) : number(some), outline(is_outline) {}
+    operator uint64_t() const { return number; }
+};
+
 struct Case {
     std::string op, name;
+    bool outline = false;
     std::vector<uint8_t> args; // the operator's struct; tensor addresses are filled in by the runner
     std::vector<Storage> storages;
     std::vector<Operand> operands;
@@ -87,7 +99,9 @@ struct Case {
     Operand& add_in_place(std::string field, size_t args_offset, size_t of_operand);
     const std::vector<Allowed>& expected(size_t index, const std::string& kernel) const; // what expect() has said
     uint8_t* element(const Operand& operand, int64_t index);
-    std::vector<double> values(const Operand& operand) const; // row-major, decoded
+    int64_t to_fill(const Operand& operand) const;            // its elements; of an outline none
+    std::vector<double> values(const Operand& operand) const; // row-major, decoded; of an outline none
+    size_t size_of(size_t storage) const;                     // bytes, where an outline has none of them yet too
 
 private:
     mutable std::map<std::pair<size_t, std::string>, std::vector<Allowed>> expected_; // by operand and kind of kernel
@@ -100,8 +114,9 @@ struct Twin {
     std::function<int64_t(size_t operand, int64_t index)> place;
 };
 
-template <class Args> Case make_case(std::string op, std::string name, uint32_t number) {
+template <class Args> Case make_case(std::string op, std::string name, uint32_t number, const Seed& seed) {
     Case c;
+    c.outline = seed.outline;
     c.op = std::move(op);
     c.name = std::move(name);
     c.args.resize(sizeof(Args));
@@ -115,24 +130,28 @@ inline std::string any_kernel(const std::string&) { return {}; }
 
 spark_dtype dtype_of(ref::Type type);
 
-// One entry of the list: the case is built only when it is its turn.
-enum class Tier { quick, longer, card };
+// One entry of the list: the case is built only when it is its turn. Rows of the bench are no cases of the other tiers:
+// a case of their shape has been looked at by then.
+enum class Tier { quick, longer, card, bench };
 struct Entry {
     std::string op, name;
     Tier tier = Tier::quick;
-    std::function<Case(uint64_t seed)> build;
+    std::function<Case(const Seed& seed)> build;
 };
 // Which elements a value generator should make strange.
 enum class Special { none, nan_row, inf_row, denormal_row, zero_row, huge_row };
 
-// A family of cases: its named situations, random ones, and plain ones of given dimensions (none if their number is
-// wrong).
+class Words;
+
+// A family of cases: its named situations, random ones, plain ones of given dimensions (none if their number is wrong),
+// and one of the shape that words say, which are its name ("rows=3 n=64 BF16"): a row of the bench.
 struct OpCases {
     const char* op;
     void (*named)(std::vector<Entry>& out);
     Entry (*random)(uint64_t seed, int64_t index);
     void (*sized)(const std::vector<int64_t>& dims, std::vector<Entry>& out);
-    const char* dims = ""; // what the dimensions are, as "rows,N"
+    const char* dims; // what the dimensions are, as "rows,N"
+    Entry (*worded)(Words& words);
 };
 const std::vector<OpCases>& families(); // tests/ops/families.cpp
 

@@ -36,6 +36,7 @@ class File {
 public:
     explicit File(const std::string& path);
     const Tensor& tensor(const std::string& name) const; // throws if there is none
+    const std::map<std::string, Tensor>& tensors() const { return tensors_; }
     bool has(const std::string& name) const { return tensors_.contains(name); }
     const std::string& metadata(const std::string& key) const;
 

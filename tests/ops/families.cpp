@@ -51,7 +51,7 @@ View rows_view(ref::Type type, int64_t rows1, int64_t rows0, int64_t n, int64_t 
 }
 
 void fill(Case& c, const Operand& operand, Random& random, double scale) {
-    const int64_t n = operand.view.count();
+    const int64_t n = c.to_fill(operand);
     for (int64_t i = 0; i < n; ++i) {
         ref::store(operand.view.type, random.normal() * scale, c.element(operand, i));
     }
@@ -62,7 +62,7 @@ void make_special(Case& c, const Operand& operand, Special special, int64_t row,
     const ref::Format format = ref::format_of(type);
     const double smallest_normal = std::ldexp(1.0, format.min_exponent());
     const int64_t first = row * length;
-    if (special == Special::none || length == 0 || first + length > operand.view.count()) {
+    if (special == Special::none || length == 0 || first + length > c.to_fill(operand)) {
         return;
     }
     if (special == Special::nan_row || special == Special::inf_row) {

@@ -5,6 +5,7 @@
 
 #include "check/case.h"
 #include "check/random.h"
+#include "check/words.h"
 
 namespace check {
 
@@ -20,6 +21,18 @@ View rows_view(ref::Type type, int64_t rows1, int64_t rows0, int64_t n, int64_t 
 // Element types by the bits of a table's `types` field.
 enum Types : unsigned { F32 = 1, F16 = 2, BF16 = 4, ALL = 7, E4M3 = 8 };
 std::vector<ref::Type> types_of(unsigned mask);
+
+// The entries of an operator's table: what `expand` makes of a row; of a row of the bench, the one that its name says.
+template <class Table, class Expand>
+void add_table(const char* op, Table&& table, const Expand& expand, std::vector<Entry>& out) {
+    for (const auto& s : table) {
+        if (s.tier == Tier::bench) {
+            out.push_back(worded_entry(std::string(op) + " " + s.name));
+        } else {
+            expand(s, s.name, out);
+        }
+    }
+}
 
 std::string dims_name(const std::vector<int64_t>& dims); // "512,512,64"
 

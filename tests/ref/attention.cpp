@@ -2,6 +2,8 @@
 // Oracle of attention; see the header for the definition.
 #include "ref/attention.h"
 
+#include "ref/call.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -53,5 +55,29 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
     row.lse = most + std::log(total);
     return row;
 }
+
+static Results compute(const Call& call) {
+    const Tensor &q = call["q"], &k = call["k"], &v = call["v"];
+    const std::vector<int64_t> lens = call["seq_lens"].integers();
+    const int64_t queries = q.shape[1], heads = q.shape[2], most = k.shape[1], kv_heads = k.shape[2];
+    const size_t d = q.size(3);
+    Result o, lse;
+    for (size_t place = 0; place < q.values.size() / d; ++place) { // [sequence, query, head]
+        const auto head = static_cast<int64_t>(place) % heads, i = static_cast<int64_t>(place) / heads % queries;
+        const int64_t b = static_cast<int64_t>(place) / heads / queries, keys = lens[static_cast<size_t>(b)];
+        const auto row_of = [&](const Tensor& x) {
+            return [&, g = kv_head(head, heads, kv_heads)](int64_t j) {
+                return &x.values[static_cast<size_t>((b * most + j) * kv_heads + g) * d];
+            };
+        };
+        const auto row = attention_row(&q.values[place * d], d, row_of(k), row_of(v),
+                                       visible_keys(i, queries, keys, call.is("causal")), call.number("scale"));
+        o.values.insert(o.values.end(), row.o.begin(), row.o.end());
+        lse.values.push_back(row.lse);
+    }
+    return {{"o", o}, {"lse", lse}};
+}
+
+extern const Oracle ATTENTION{"attention", compute};
 
 } // namespace ref

@@ -2,6 +2,8 @@
 // Oracle of dequantize; see the header for the definition.
 #include "ref/dequantize.h"
 
+#include "ref/call.h"
+
 #include "ref/formats.h"
 
 namespace ref {
@@ -22,5 +24,19 @@ std::array<double, RECORD_ELEMENTS> dequantize_record(Record format, const uint8
     }
     return x;
 }
+
+static Results compute(const Call& call) {
+    const auto format = static_cast<Record>(call.number("format"));
+    const std::vector<uint64_t>& bits = call["x"].bits;
+    const std::vector<uint8_t> records(bits.begin(), bits.end());
+    Result y;
+    for (size_t at = 0; at < records.size(); at += record_bytes(format)) {
+        const auto numbers = dequantize_record(format, &records[at]);
+        y.values.insert(y.values.end(), numbers.begin(), numbers.end());
+    }
+    return {{"y", y}};
+}
+
+extern const Oracle DEQUANTIZE{"dequantize", compute};
 
 } // namespace ref

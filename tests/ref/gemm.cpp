@@ -2,6 +2,8 @@
 // Oracle of gemm; see the header for the definition.
 #include "ref/gemm.h"
 
+#include "ref/call.h"
+
 #include <cmath>
 
 namespace ref {
@@ -20,5 +22,32 @@ GemmElement gemm_element(const Gemm& op, std::span<const double> a, std::span<co
     }
     return {activate(op.activation, before), before, std::fabs(op.scale) * magnitude};
 }
+
+static Results compute(const Call& call) {
+    const Tensor &a = call["a"], &b = call["b"], &c = call["c"], &bias = call["bias"];
+    const bool a_t = call.is("a_transposed"), b_t = call.is("b_transposed");
+    const size_t m = a.size(a_t), n = b.size(b_t), k = a.size(!a_t);
+    const auto scale = [&](const char* name, size_t row) { // none, one for all, or one a row
+        const std::vector<double>& all = call[name].values;
+        return all.empty() ? 1 : all[all.size() == 1 ? 0 : row];
+    };
+    Gemm op{.alpha = call.number("alpha"), .beta = call.number("beta"), .activation = activation_named(call)};
+    std::vector<double> a_row(k), b_row(k);
+    Result d;
+    for (size_t at = 0; at < m * n; ++at) {
+        const size_t i = at / n, j = at % n;
+        for (size_t l = 0; l < k; ++l) {
+            a_row[l] = a.values[a_t ? l * m + i : i * k + l];
+            b_row[l] = b.values[b_t ? l * n + j : j * k + l];
+        }
+        op.scale = scale("a_scale", i) * scale("b_scale", j);
+        d.values.push_back(gemm_element(op, a_row, b_row, c.values.empty() ? 0 : c.values[at],
+                                        bias.values.empty() ? 0 : bias.values[j])
+                               .value);
+    }
+    return {{"d", d}};
+}
+
+extern const Oracle GEMM{"gemm", compute};
 
 } // namespace ref

@@ -2,6 +2,8 @@
 // Oracle of kv_append; see the header for the definition.
 #include "ref/kv_append.h"
 
+#include "ref/call.h"
+
 namespace ref {
 
 KvPlaces kv_places(std::span<const int64_t> positions, std::span<const int64_t> batch, int64_t batches, int64_t rows) {
@@ -21,5 +23,21 @@ KvPlaces kv_places(std::span<const int64_t> positions, std::span<const int64_t> 
     }
     return out;
 }
+
+static Results compute(const Call& call) {
+    const Tensor &before = call["before"], &k = call["k"];
+    const std::vector<int64_t> positions = call["positions"].integers(), batch = call["batch"].integers();
+    const KvPlaces places = kv_places(positions, batch, before.shape[0], before.shape[1]);
+    const size_t row = before.size(2) * before.size(3);
+    Result after{.bits = before.bits};
+    for (size_t t = 0; t < places.slot.size(); ++t) {
+        for (size_t i = 0; i < row && places.slot[t] >= 0; ++i) {
+            after.bits[static_cast<size_t>(places.slot[t]) * row + i] = k.bits[t * row + i];
+        }
+    }
+    return {{"after", after}};
+}
+
+extern const Oracle KV_APPEND{"kv_append", compute};
 
 } // namespace ref

@@ -2,6 +2,8 @@
 // Oracle of l2norm; see the header for the definition.
 #include "ref/l2norm.h"
 
+#include "ref/call.h"
+
 #include <cmath>
 
 namespace ref {
@@ -20,5 +22,17 @@ void l2norm_row(const L2norm& op, std::span<const double> x, std::span<double> y
         y[i] = rounded(op.type, x[i] * r);
     }
 }
+
+static Results compute(const Call& call) {
+    const Tensor& x = call["x"];
+    const L2norm op{.type = x.type, .eps = call.number("eps")};
+    Result y{.values = x.values, .rounded = true};
+    for (size_t first = 0, n = x.size(1); first < x.values.size(); first += n) {
+        l2norm_row(op, x.row(first, n), std::span(y.values).subspan(first, n));
+    }
+    return {{"y", y}};
+}
+
+extern const Oracle L2NORM{"l2norm", compute};
 
 } // namespace ref

@@ -2,6 +2,8 @@
 // Oracle of layernorm; see the header for the definition.
 #include "ref/layernorm.h"
 
+#include "ref/call.h"
+
 #include <cmath>
 #include <vector>
 
@@ -37,5 +39,20 @@ LayernormRow layernorm_row(const Layernorm& op, std::span<const double> x, std::
     }
     return row;
 }
+
+static Results compute(const Call& call) {
+    const Tensor &x = call["x"], &residual = call["residual"];
+    const Layernorm op{.type = x.type,
+                       .eps = static_cast<float>(call.number("eps")),
+                       .normalize_rounded = call.is("normalize_rounded")};
+    Result y{.values = x.values}, sums{.values = x.values, .rounded = true};
+    for (size_t first = 0, n = x.size(1); first < x.values.size(); first += n) {
+        layernorm_row(op, x.row(first, n), call["weight"].values, call["bias"].values, residual.row(first, n),
+                      std::span(y.values).subspan(first, n), std::span(sums.values).subspan(first, n));
+    }
+    return residual.values.empty() ? Results{{"y", y}} : Results{{"y", y}, {"residual_out", sums}};
+}
+
+extern const Oracle LAYERNORM{"layernorm", compute};
 
 } // namespace ref

@@ -3,7 +3,12 @@
 // for x far below 0: 1 + erf(z) = erfc(-z), (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
 #include "ref/pointwise.h"
 
+#include "ref/call.h"
+
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <stdexcept>
 
 namespace ref {
 
@@ -28,5 +33,41 @@ double glu(Activation activation, bool round_activation, Type type, double gate,
 }
 
 double add(double a, double b) { return rounded(Type::f32, a + b); }
+
+Activation activation_named(const Call& call) {
+    constexpr const char* NAMES[] = {"none", "silu", "gelu_erf", "gelu_tanh", "relu", "relu_squared"};
+    const auto found = std::find(std::begin(NAMES), std::end(NAMES), call.words.at("activation"));
+    return found == std::end(NAMES) ? throw std::runtime_error("no such activation")
+                                    : static_cast<Activation>(found - std::begin(NAMES));
+}
+
+static Results compute_activation(const Call& call) {
+    Result y{.values = call["x"].values, .any_zero = true};
+    for (double& value : y.values) {
+        value = activate(activation_named(call), value);
+    }
+    return {{"y", y}};
+}
+
+static Results compute_glu(const Call& call) {
+    const Tensor &gate = call["gate"], &up = call["up"];
+    Result y{.values = gate.values, .any_zero = true};
+    for (size_t i = 0; i < y.values.size(); ++i) {
+        y.values[i] = glu(activation_named(call), call.is("round_activation"), gate.type, gate.values[i], up.values[i]);
+    }
+    return {{"y", y}};
+}
+
+static Results compute_add(const Call& call) {
+    Result y{.values = call["a"].values};
+    for (size_t i = 0; i < y.values.size(); ++i) {
+        y.values[i] = add(y.values[i], call["b"].values[i]);
+    }
+    return {{"y", y}};
+}
+
+extern const Oracle ACTIVATION{"activation", compute_activation};
+extern const Oracle GLU{"glu", compute_glu};
+extern const Oracle ADD{"add", compute_add};
 
 } // namespace ref

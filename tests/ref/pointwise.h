@@ -12,6 +12,9 @@ namespace ref {
 
 enum class Activation { none, silu, gelu_erf, gelu_tanh, relu, relu_squared };
 
+struct Call;
+Activation activation_named(const Call& call); // by its word of that name
+
 double activate(Activation activation, double x);
 
 // act(gate) + error, rounded or not, times up: a caller that knows how much act(gate) may err asks for both ends.

@@ -2,6 +2,8 @@
 // Oracle of quantize; see the header for the definition.
 #include "ref/quantize.h"
 
+#include "ref/amax.h"
+#include "ref/call.h"
 #include "ref/formats.h"
 
 #include <algorithm>
@@ -110,5 +112,61 @@ int64_t place_in_tiles(int64_t row, int64_t column, int64_t columns) {
 }
 
 int64_t size_of_tiles(int64_t rows, int64_t columns) { return (rows + 127) / 128 * ((columns + 3) / 4) * 512; }
+
+// The scale of all, those of blocks and where they stand in tiles, codes, and the numbers that they stand for.
+static Results compute_nv(const Call& call) {
+    const Tensor& x = call["x"];
+    const size_t n = x.size(1);
+    const auto columns = static_cast<int64_t>((n + 15) / 16);
+    const double whole = call.is("given") ? call["whole"].values[0] : nv_whole_of(amax(x.values));
+    Result scales, tiles, y, back;
+    tiles.bits.resize(static_cast<size_t>(size_of_tiles(static_cast<int64_t>(x.size(0)), columns)));
+    y.bits.resize(x.values.size() / 2);
+    for (size_t first = 0, count; first < x.values.size(); first += count) {
+        count = std::min<size_t>(16, n - first % n);
+        const auto block = static_cast<int64_t>(scales.bits.size());
+        const std::span<const double> part = x.row(first, count);
+        const uint8_t scale = nv_scale_of(amax(part), whole);
+        scales.bits.push_back(scale);
+        tiles.bits[static_cast<size_t>(place_in_tiles(block / columns, block % columns, columns))] = scale;
+        std::vector<uint8_t> codes(count);
+        quantize_nv_block(part, scale, whole, codes);
+        for (size_t i = 0; i < count; ++i) {
+            y.bits[(first + i) / 2] |= uint64_t{codes[i]} << (first + i) % 2 * 4;
+            back.values.push_back(of_e2m1(codes[i]) * of_ue4m3(scale) * whole);
+        }
+    }
+    return {{"whole", {.values = {whole}, .rounded = true}},
+            {"scales", scales},
+            {"tiles", tiles},
+            {"y", y},
+            {"back_f32", back},
+            {"back_f16", back},
+            {"back_bf16", back}};
+}
+
+static Results compute(const Call& call) {
+    if (!call["whole"].values.empty()) {
+        return compute_nv(call);
+    }
+    const Tensor &x = call["x"], &given = call["scales"];
+    const bool mx = given.type == Type::u8;
+    const size_t n = x.size(1), block = static_cast<size_t>(call.number("block"));
+    Result y, scales{.rounded = true};
+    for (size_t first = 0, count; first < x.values.size(); first += count) {
+        count = std::min(block, n - first % n);
+        const std::span<const double> part = x.row(first, count);
+        const double scale = call.is("given") ? given.values[scales.values.size()]
+                             : mx             ? mx_scale_of(amax(part))
+                                              : scale_of(amax(part), 0);
+        scales.values.push_back(scale);
+        std::vector<uint8_t> codes(count);
+        quantize_block(part, mx ? of_ue8m0(static_cast<uint8_t>(scale)) : scale, codes);
+        y.bits.insert(y.bits.end(), codes.begin(), codes.end());
+    }
+    return {{"y", y}, {"scales", scales}};
+}
+
+extern const Oracle QUANTIZE{"quantize", compute};
 
 } // namespace ref

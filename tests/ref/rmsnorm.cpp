@@ -2,6 +2,8 @@
 // Oracle of rmsnorm; see the header for the definition.
 #include "ref/rmsnorm.h"
 
+#include "ref/call.h"
+
 #include <cmath>
 
 namespace ref {
@@ -41,5 +43,21 @@ void rmsnorm_row(const Rmsnorm& op, std::span<const double> x, std::span<const d
         y[i] = rounded(op.type, t * (1 + op.error_of_product));
     }
 }
+
+static Results compute(const Call& call) {
+    const Tensor &x = call["x"], &residual = call["residual"];
+    Rmsnorm op{.type = x.type, .eps = call.number("eps")};
+    op.weight_plus_one = call.is("weight_plus_one");
+    op.round_before_weight = call.is("round_before_weight");
+    op.normalize_rounded = call.is("normalize_rounded");
+    Result y{.values = x.values, .rounded = true}, sums = y;
+    for (size_t first = 0, n = x.size(1); first < x.values.size(); first += n) {
+        rmsnorm_row(op, x.row(first, n), call["weight"].values, residual.row(first, n),
+                    std::span(y.values).subspan(first, n), std::span(sums.values).subspan(first, n));
+    }
+    return residual.values.empty() ? Results{{"y", y}} : Results{{"y", y}, {"residual_out", sums}};
+}
+
+extern const Oracle RMSNORM{"rmsnorm", compute};
 
 } // namespace ref

@@ -2,6 +2,8 @@
 // Oracle of rope; see the header for the definition.
 #include "ref/rope.h"
 
+#include "ref/call.h"
+
 #include <cmath>
 
 namespace ref {
@@ -30,5 +32,27 @@ void rope_head(std::span<const double> x, std::span<const Turn> turns, bool inte
         y[second] = x[second] * turn.c + x[first] * turn.s;
     }
 }
+
+static Results compute(const Call& call) {
+    const Tensor &x = call["x"], &table = call["table"];
+    const std::vector<int64_t> positions = call["positions"].integers();
+    const size_t heads = x.size(1), d = x.size(2);
+    const auto pairs = static_cast<int64_t>(call.number("rotary_dim")) / 2;
+    Result y{.values = x.values};
+    for (size_t at = 0; at < x.values.size(); at += d) {
+        const int64_t p = positions[at / d / heads];
+        std::vector<Turn> turns;
+        for (int64_t i = 0; i < pairs; ++i) {
+            const auto entry = static_cast<size_t>(p * 2 * pairs + i);
+            turns.push_back(table.values.empty()
+                                ? rope_turn(p, call.number("theta"), i, pairs)
+                                : Turn{table.values[entry], table.values[entry + static_cast<size_t>(pairs)]});
+        }
+        rope_head(x.row(at, d), turns, call.is("interleaved"), std::span(y.values).subspan(at, d));
+    }
+    return {{"y", y}};
+}
+
+extern const Oracle ROPE{"rope", compute};
 
 } // namespace ref

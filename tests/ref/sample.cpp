@@ -2,10 +2,13 @@
 // Oracle of sample; see the header for the definition.
 #include "ref/sample.h"
 
+#include "ref/call.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <string>
 
 namespace ref {
 namespace {
@@ -126,5 +129,21 @@ std::vector<int64_t> sample_row(const Sample& op, std::span<const double> logits
     }
     return {ids.begin(), ids.end()};
 }
+
+static Results compute(const Call& call) {
+    const Sample op{call.number("temperature"), call.number("top_p"), call.number("min_p"),
+                    static_cast<int64_t>(call.number("top_k"))};
+    const uint64_t seed = std::stoull(call.words.at("seed")), offset = std::stoull(call.words.at("offset"));
+    const Tensor& logits = call["logits"];
+    Result ids{.rounded = true};
+    for (size_t row = 0; row < logits.size(0); ++row) {
+        const uint64_t x = drawn_number(seed, offset, static_cast<uint32_t>(row));
+        const auto right = sample_row(op, logits.row(row * logits.size(1), logits.size(1)), x, {});
+        ids.values.push_back(static_cast<double>(right[0]));
+    }
+    return {{"ids", ids}};
+}
+
+extern const Oracle SAMPLE{"sample", compute};
 
 } // namespace ref

@@ -2,6 +2,8 @@
 // Oracle of softmax; see the header for the definition.
 #include "ref/softmax.h"
 
+#include "ref/call.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,5 +26,16 @@ void softmax_row(std::span<const double> x, double scale, bool log, std::span<do
         y[i] = log ? relative - std::log(sum) : std::exp(relative) / sum;
     }
 }
+
+static Results compute(const Call& call) {
+    const Tensor& x = call["x"];
+    Result y{.values = x.values};
+    for (size_t first = 0, n = x.size(1); first < x.values.size(); first += n) {
+        softmax_row(x.row(first, n), call.number("scale"), call.is("log"), std::span(y.values).subspan(first, n));
+    }
+    return {{"y", y}};
+}
+
+extern const Oracle SOFTMAX{"softmax", compute};
 
 } // namespace ref

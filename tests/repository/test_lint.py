@@ -40,7 +40,8 @@ PLANTED = {
     "hosts": [("docs/b.md", "from htt" + "ps://files.example.com/x\n", "files.example.com")],
     "modules": [("src/core/e.h", SPDX + '#include "runtime/driver.h"\n', "stands after"),
               ("src/api/a.cpp", SPDX + '#include "emu/engine.h"\n', "includes emu/engine.h")],
-    "readme": [("emu/a.md", "x\n", "no README.md"), ("bench/README.md", "x\n" * 26, "26 lines")],
+    "readme": [("emu/a.md", "x\n", "no README.md"), ("tests/ops/gemm/deep/a.md", "x\n", "no README.md"),
+               ("bench/README.md", "x\n" * 26, "26 lines")],
     "links": [("docs/c.md", "[x](none.md) and [y](#nowhere)\n", "no such heading"),
               ("docs/d.md", "[x](none.md)\n", "not there")],
     "knobs": [("docs/e.md", "set LIBSPARK_NOISE\n", "LIBSPARK_NOISE")],
@@ -51,6 +52,9 @@ CLEAN = {
     "src/README.md": "# src\n",
     "src/core/README.md": "# core\n",
     "src/core/knobs.inc": SPDX + 'KNOB(log, "LIBSPARK_LOG", "where to")\n',
+    "tests/README.md": "# tests\n",
+    "tests/ops/README.md": "# ops\n\nA folder for a family. In each:\n\n- `shapes.inc`\n",
+    "tests/ops/gemm/shapes.inc": SPDX + "// none\n",
     "src/core/a.cpp": SPDX + "// cuInit is named in a comment only.\nint x;\n",
 }
 

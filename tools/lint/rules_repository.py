@@ -109,7 +109,13 @@ def check_emu():
                 yield Finding(name, number, f"{module}/ includes {target}, on which it does not stand")
 
 
-@rule("readme", "each folder has a README.md of at most 25 lines")
+def is_described_above(folder):
+    """Its parent's README says what is in each of the parent's folders."""
+    above = f"{PurePosixPath(folder).parent}/README.md"
+    return above in tree.files() and any("In each:" in line for line in tree.lines(above))
+
+
+@rule("readme", "each folder has a README.md of at most 25 lines, or its parent's says what is in each")
 def check_readme():
     folders = {str(parent) for name in tree.files() for parent in PurePosixPath(name).parents if str(parent) != "."}
     for folder in sorted(folders):
@@ -117,7 +123,8 @@ def check_readme():
             continue
         name = f"{folder}/README.md"
         if name not in tree.files():
-            yield Finding(folder, 0, "no README.md")
+            if not is_described_above(folder):
+                yield Finding(folder, 0, "no README.md")
         elif len(tree.lines(name)) - 1 > 25 and not tree.is_generated(name):
             yield Finding(name, 0, f"{len(tree.lines(name)) - 1} lines; at most 25, the rest belongs in docs/")
 

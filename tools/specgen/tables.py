@@ -96,12 +96,14 @@ def facts(family):
 
 
 def fields(family):
-    """The number of each field: what View, fail_field and reflection count by; and the facts."""
-    text = HEAD + "#pragma once\n\n#include <cstdint>\n\nnamespace spark {\n"
+    """The number of each field: what View, fail_field and reflection count by; the facts; each operator's check."""
+    text = HEAD + "#pragma once\n\n#include \"ops/operator.h\"\n\nnamespace spark {\n"
     for op in family.ops:
         names = ", ".join(f.name.upper() for f in op.fields if f.kind != "reserved" or op.fields[-1] is not f)
         text += f"\nnamespace {op.name}_field {{\nenum : uint32_t {{ {names} }};\n}}\n"
-    return text + facts(family) + "\n} // namespace spark\n"
+    checks = "".join(f"spark_status check_{op.name}(const ValidatedArgs& bound, CheckedOp& work, Report& report);\n"
+                     for op in family.ops)
+    return text + facts(family) + "\n" + checks + "\n} // namespace spark\n"
 
 
 def op_reflection(op, enums, first_size):

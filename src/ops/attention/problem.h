@@ -41,6 +41,4 @@ struct AttentionCut {
 AttentionCut cut_attention(const CheckedOp& work, const Row& row);
 void load_attention(const CheckedOp& work, const Row& row, Load& load);
 
-spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-
 } // namespace spark

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/dtype.h"
+#include "ops/common/letters.h"
 
 namespace spark {
 namespace {
@@ -30,7 +31,6 @@ public:
 
     spark_status run() {
         if (spark_status s = head()) return s;
-        for (int64_t& v : out_.symbol) v = -1;
         uint32_t count = spec_.desc->num_fields;
         for (uint32_t i = 0; i < count; ++i) {
             if (spark_status s = field(i)) return s;
@@ -49,8 +49,7 @@ private:
     bool at_launch_;
     ValidatedArgs& out_;
     Report& report_;
-    uint32_t symbol_owner_[MAX_SYMBOLS], symbol_dim_[MAX_SYMBOLS];
-    uint32_t rest_owner_ = NO_FIELD;
+    ShapeLetters letters_{spec_, out_, report_};
     uint32_t given_ = 0;
 
     uint32_t scalar(uint32_t i) const {
@@ -143,7 +142,7 @@ private:
         if (spark_status s = dtype(i, t)) return s;
         if (spark_status s = shape(i, t)) return s;
         if (spark_status s = strides(i, t)) return s;
-        if (spark_status s = unify(i)) return s;
+        if (spark_status s = letters_.bind(i)) return s;
         if (spark_status s = memory(i, t)) return s;
         if (spark_status s = validate_quant(spec_, i, t, at_launch_, v.quant, report_)) return s;
         return layout(i);
@@ -255,66 +254,6 @@ private:
         return SPARK_OK;
     }
 
-    // Binds the letters of the shape, or compares with what they are bound to.
-    spark_status unify(uint32_t i) {
-        std::span<const Dim> dims = spec_.dims[i];
-        View& v = out_.view[i];
-        uint32_t fixed = static_cast<uint32_t>(dims.size()) - (dims[0].kind == Dim::rest);
-        if (dims[0].kind == Dim::rest) {
-            if (spark_status s = unify_rest(i, v.ndim - fixed)) return s;
-        }
-        uint32_t back =
-            static_cast<uint32_t>(dims.size()); // position from the end, so that missing leading ones do not matter
-        for (const Dim& dim : dims) {
-            --back;
-            if (dim.kind == Dim::rest || (dim.kind == Dim::optional && !v.has_optional)) continue;
-            uint32_t d = v.ndim - 1 - back;
-            if (dim.kind == Dim::literal) {
-                if (v.shape[d] == dim.value) continue;
-                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld; %d wanted",
-                                          fields_[i].name, d, ll(v.shape[d]), dim.value);
-            }
-            int64_t& bound = out_.symbol[dim.value];
-            if (bound < 0) {
-                bound = v.shape[d];
-                symbol_owner_[dim.value] = i;
-                symbol_dim_[dim.value] = d;
-            } else if (bound != v.shape[d]) {
-                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
-                                          "%s.shape[%u] is %lld but %s.shape[%u] is %lld; both "
-                                          "are %s",
-                                          fields_[i].name, d, ll(v.shape[d]), fields_[symbol_owner_[dim.value]].name,
-                                          symbol_dim_[dim.value], ll(bound),
-                                          spec_.symbols[static_cast<size_t>(dim.value)]);
-            }
-        }
-        return SPARK_OK;
-    }
-
-    spark_status unify_rest(uint32_t i, uint32_t length) {
-        uint32_t owner = rest_owner_;
-        const View& v = out_.view[i];
-        if (owner == NO_FIELD) {
-            rest_owner_ = i;
-            return SPARK_OK;
-        }
-        const View& first = out_.view[owner];
-        uint32_t wanted = first.ndim - static_cast<uint32_t>(spec_.dims[owner].size()) + 1;
-        if (length != wanted) {
-            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is %u; %u wanted, since %s.ndim is %u",
-                                      fields_[i].name, v.ndim, v.ndim - length + wanted, fields_[owner].name,
-                                      first.ndim);
-        }
-        for (uint32_t d = 0; d < length; ++d) {
-            if (v.shape[d] == first.shape[d]) continue;
-            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
-                                      "%s.shape[%u] is %lld but %s.shape[%u] is %lld; they must "
-                                      "be equal",
-                                      fields_[i].name, d, ll(v.shape[d]), fields_[owner].name, d, ll(first.shape[d]));
-        }
-        return SPARK_OK;
-    }
-
     spark_status memory(uint32_t i, const spark_tensor& t) {
         const spark_field& f = fields_[i];
         View& v = out_.view[i];
@@ -392,8 +331,8 @@ private:
         if (first.kind == Dim::optional && !v.has_optional && (f.flags & SPARK_FIELD_OUT) != 0 &&
             out_.symbol[first.value] >= 0) {
             return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is %u; %u wanted, since %s.ndim is %u",
-                                      f.name, v.ndim, v.ndim + 1, fields_[symbol_owner_[first.value]].name,
-                                      out_.view[symbol_owner_[first.value]].ndim);
+                                      f.name, v.ndim, v.ndim + 1, fields_[letters_.owner(first.value)].name,
+                                      out_.view[letters_.owner(first.value)].ndim);
         }
         return SPARK_OK;
     }

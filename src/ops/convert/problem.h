@@ -16,6 +16,4 @@ struct Cast {
     int64_t size[SPARK_MAX_NDIM], x_stride[SPARK_MAX_NDIM], y_stride[SPARK_MAX_NDIM];
 };
 
-spark_status check_cast(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-
 } // namespace spark

@@ -15,6 +15,4 @@ struct Embedding {
     bool ids64, zero_invalid;
 };
 
-spark_status check_embedding(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-
 } // namespace spark

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checked matrix product, and the facts that kernels' limits and table rows may name.
+// The checked matrix product.
 #pragma once
 
+#include "ops/gemm/fields.h"
 #include "ops/operator.h"
 
 namespace spark {
@@ -28,27 +29,6 @@ struct Gemm {
     bool batch_invariant;
 };
 
-enum GemmFact : uint32_t {
-    GEMM_M,
-    GEMM_N,
-    GEMM_K,
-    GEMM_BATCH,
-    GEMM_LDA,
-    GEMM_LDB,
-    GEMM_LDC,
-    GEMM_LDD,
-    GEMM_A_ALIGN,
-    GEMM_B_ALIGN,
-    GEMM_C_ALIGN,
-    GEMM_D_ALIGN,
-    GEMM_FACTS
-};
-// NAME_align: the largest power of two, at most 256, that divides the address and the batch stride in bytes; 256 where
-// the tensor is absent.
-constexpr const char* GEMM_FACT_NAMES[] = {"m",   "n",   "k",       "batch",   "lda",     "ldb",
-                                           "ldc", "ldd", "a_align", "b_align", "c_align", "d_align"};
-static_assert(std::size(GEMM_FACT_NAMES) == GEMM_FACTS);
-
 // How a row's kernel cuts the product.
 struct GemmCut {
     int64_t tiles; // of d
@@ -59,7 +39,5 @@ GemmCut cut_gemm(const CheckedOp& work, const Row& row);
 // Rows of tiles walked together, so that they share columns of b in L2.
 uint32_t gemm_group(const CheckedOp& work, const Row& row);
 void load_gemm(const CheckedOp& work, const Row& row, Load& load);
-
-spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& report);
 
 } // namespace spark

@@ -20,6 +20,4 @@ struct KvAppend {
     bool positions64, batch64;
 };
 
-spark_status check_kv_append(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-
 } // namespace spark

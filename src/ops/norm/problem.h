@@ -19,8 +19,4 @@ struct RowNorm {
     uint32_t flags;
 };
 
-spark_status check_rmsnorm(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-spark_status check_l2norm(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-spark_status check_layernorm(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-
 } // namespace spark

@@ -17,8 +17,4 @@ struct Pointwise {
     uint32_t activation, flags;
 };
 
-spark_status check_activation(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-spark_status check_glu(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-spark_status check_add(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-
 } // namespace spark

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checked problems of the family quant, and the facts that kernels' limits and table rows may name.
+// Checked problems of the family quant.
 #pragma once
 
 #include "ops/common/rows.h"
 #include "ops/operator.h"
+#include "ops/quant/fields.h"
 
 namespace spark {
 
@@ -13,11 +14,6 @@ struct Dequantize {
     int64_t n, rows1, rows0;
     uint32_t elem_bytes; // of y
 };
-
-// NAME_align: the largest power of two, at most 256, that divides the address and both row strides in bytes.
-enum QuantFact : uint32_t { QUANT_N, QUANT_ROWS, QUANT_X_ALIGN, QUANT_Y_ALIGN, QUANT_FACTS };
-constexpr const char* QUANT_FACT_NAMES[] = {"n", "rows", "x_align", "y_align"};
-static_assert(std::size(QUANT_FACT_NAMES) == QUANT_FACTS);
 
 // The same rows. Where the scale of block b of row (r1, 128 t + 32 q + i) stands, in scales from the first one:
 // r1 * outer + t * tile + q * quarter + i * row + b / 4 * four + b % 4 * step.
@@ -47,9 +43,5 @@ struct Amax {
     int64_t n, rows1, rows0;
     uint32_t dtype;
 };
-
-spark_status check_dequantize(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-spark_status check_amax(const ValidatedArgs& bound, CheckedOp& work, Report& report);
 
 } // namespace spark

@@ -24,6 +24,4 @@ struct Rope {
     bool positions64, table_f32, in_place;
 };
 
-spark_status check_rope(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-
 } // namespace spark

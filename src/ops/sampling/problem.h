@@ -17,6 +17,4 @@ struct Sample {
     int32_t top_k;
 };
 
-spark_status check_sample(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-
 } // namespace spark

@@ -16,6 +16,4 @@ struct Softmax {
     uint32_t flags;
 };
 
-spark_status check_softmax(const ValidatedArgs& bound, CheckedOp& work, Report& report);
-
 } // namespace spark

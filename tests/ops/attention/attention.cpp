@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <tuple>
 
 namespace check {
 
@@ -150,7 +151,7 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
         told.insert(told.end(), static_cast<size_t>(s.spare), 3);
         add_list(c, "seq_lens", offsetof(Args, seq_lens), told);
     }
-    if (s.layout == Layout::qkv) {
+    if (s.layout == Layout::qkv || c.outline) {
         return; // q is there too
     }
     for (size_t index : {size_t{1}, size_t{2}}) {
@@ -268,8 +269,8 @@ bool has_tensor_cores(const std::string& kernel) { return kernel.find("__generic
 
 } // namespace
 
-Case attention::build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
-    Case c = make_case<spark_attention_args>("attention", name, SPARK_OP_ATTENTION);
+Case attention::build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
+    Case c = make_case<spark_attention_args>("attention", name, SPARK_OP_ATTENTION, seed);
     Random random(seed, name);
     auto p = std::make_shared<Problem>(numbers(s, type, random));
     add_tensors(c, s, *p, random);
@@ -311,7 +312,7 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, u
 namespace {
 
 Entry entry(const Shape& s, ref::Type type, const std::string& name) {
-    return {"attention", name, s.tier, [=](uint64_t seed) {
+    return {"attention", name, s.tier, [=](const Seed& seed) {
                 Case c = build(s, type, name, seed);
                 if (s.twins) {
                     add_twins(c, s, type, seed);
@@ -320,13 +321,13 @@ Entry entry(const Shape& s, ref::Type type, const std::string& name) {
             }};
 }
 
-void named(std::vector<Entry>& all) {
-    for (const Shape& s : SHAPES) {
-        for (ref::Type type : types_of(s.types)) {
-            all.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
-        }
+void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
+    for (ref::Type type : types_of(s.types)) {
+        out.push_back(entry(s, type, name + "." + ref::name_of(type)));
     }
 }
+
+void named(std::vector<Entry>& all) { add_table("attention", SHAPES, expand, all); }
 
 // sequences, queries, keys, heads, key/value heads, d
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
@@ -384,8 +385,19 @@ Entry random(uint64_t seed, int64_t index) {
     return entry(s, r.pick(types_of(BF16 | F16)), name);
 }
 
+Entry worded(Words& words) {
+    Shape s{.seqs = words.number("b"), .sq = words.number("q"), .sk = words.number("k"), .lse = false};
+    std::tie(s.h, s.hkv) = words.pair("h", "HEADS/KV_HEADS");
+    s.d = words.number("d");
+    s.causal = words.take("causal");
+    const std::string window = words.value("window"); // keys, the query's own among them
+    s.left = window.empty() ? -1 : words.count(window, "window") - 1;
+    s.flags = words.take("batch-invariant") ? SPARK_FLAG_BATCH_INVARIANT : 0;
+    return entry(s, words.type(BF16 | F16 | F32), words.name());
+}
+
 } // namespace
 
-extern const OpCases ATTENTION{"attention", named, random, sized, "sequences,queries,keys,H,G,D"};
+extern const OpCases ATTENTION{"attention", named, random, sized, "sequences,queries,keys,H,G,D", worded};
 
 } // namespace check

@@ -48,10 +48,10 @@ struct Problem {
 
 // The sizes of a case that `build` makes with a Random of the same seed and name.
 Problem numbers(const Shape& s, ref::Type type, Random& random);
-Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed);
+Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed);
 
 // Calls of which sequence 0 of the case is a part: alone, among others, cut and placed differently. The case has one
 // sequence, packed tensors, no lengths.
-void add_twins(Case& c, const Shape& s, ref::Type type, uint64_t seed);
+void add_twins(Case& c, const Shape& s, ref::Type type, const Seed& seed);
 
 } // namespace check::attention

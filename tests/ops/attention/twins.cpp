@@ -29,7 +29,7 @@ void make_wild(Case& c, const Operand& operand) {
 // Where token `token` of a tensor of `heads` heads begins, from head `head` on, in elements of `width`.
 int64_t place_of(int64_t token, int64_t head, int64_t heads, int64_t width) { return (token * heads + head) * width; }
 
-Twin make_twin(const Case& c, const Shape& base, const Setting& setting, ref::Type type, uint64_t seed) {
+Twin make_twin(const Case& c, const Shape& base, const Setting& setting, ref::Type type, const Seed& seed) {
     const Shape& s = setting.s;
     Twin twin{setting.change, build(s, type, setting.change, seed), {}};
     Random random(seed, setting.change);
@@ -119,7 +119,7 @@ void add_others(const Shape& s, std::vector<Setting>& all) {
 
 } // namespace
 
-void add_twins(Case& c, const Shape& s, ref::Type type, uint64_t seed) {
+void add_twins(Case& c, const Shape& s, ref::Type type, const Seed& seed) {
     std::vector<Setting> all;
     add_queries(s, all);
     add_bounds(s, all);

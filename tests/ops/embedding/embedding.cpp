@@ -64,7 +64,7 @@ std::vector<int64_t> draw_ids(const Shape& s, bool wide, Random& random) {
 
 // Random bits, so that NaNs with payloads, infinities and subnormals are among what is copied.
 void fill_bits(Case& c, const Operand& operand, Random& random) {
-    for (int64_t i = 0; i < operand.view.count(); ++i) {
+    for (int64_t i = 0; i < c.to_fill(operand); ++i) {
         ref::store_bits(operand.view.type, random.next(), c.element(operand, i));
     }
 }
@@ -104,9 +104,9 @@ View rows_view(const Shape& s, ref::Type type) {
     return {type, {s.rows1, s.rows0, s.d}, {s.rows0 * pitch, pitch, 1}};
 }
 
-Case build(const Shape& s, ref::Type type, ref::Type id_type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, ref::Type type, ref::Type id_type, const std::string& name, const Seed& seed) {
     using Args = spark_embedding_args;
-    Case c = make_case<Args>("embedding", name, SPARK_OP_EMBEDDING);
+    Case c = make_case<Args>("embedding", name, SPARK_OP_EMBEDDING, seed);
     Random random(seed, name);
     const size_t size = ref::size_of(type);
     const View table{type, {s.v, s.d}, {std::max<int64_t>(s.d + s.table_pad, 1), 1}};
@@ -144,21 +144,20 @@ Case build(const Shape& s, ref::Type type, ref::Type id_type, const std::string&
 }
 
 Entry entry(const Shape& s, ref::Type type, ref::Type id_type, const std::string& name) {
-    return {"embedding", name, s.tier, [=](uint64_t seed) { return build(s, type, id_type, name, seed); }};
+    return {"embedding", name, s.tier, [=](const Seed& seed) { return build(s, type, id_type, name, seed); }};
 }
 
-void named(std::vector<Entry>& out) {
-    for (const Shape& s : SHAPES) {
-        for (ref::Type type : types_of(s.types)) {
-            for (ref::Type id_type : {ref::Type::i32, ref::Type::i64}) {
-                if (s.ids & (id_type == ref::Type::i32 ? I32 : I64)) {
-                    out.push_back(entry(s, type, id_type,
-                                        std::string(s.name) + "." + ref::name_of(type) + "." + ref::name_of(id_type)));
-                }
+void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
+    for (ref::Type type : types_of(s.types)) {
+        for (ref::Type id_type : {ref::Type::i32, ref::Type::i64}) {
+            if (s.ids & (id_type == ref::Type::i32 ? I32 : I64)) {
+                out.push_back(entry(s, type, id_type, name + "." + ref::name_of(type) + "." + ref::name_of(id_type)));
             }
         }
     }
 }
+
+void named(std::vector<Entry>& out) { add_table("embedding", SHAPES, expand, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
@@ -190,8 +189,14 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     }
 }
 
+Entry worded(Words& words) {
+    const int64_t tokens = words.number("tokens");
+    const Shape s{.v = words.number("vocabulary"), .d = words.number("width"), .rows0 = tokens, .zero = true};
+    return entry(s, words.type(ALL), ref::Type::i32, words.name());
+}
+
 } // namespace
 
-extern const OpCases EMBEDDING{"embedding", named, random, sized, "V,D,ids"};
+extern const OpCases EMBEDDING{"embedding", named, random, sized, "V,D,ids", worded};
 
 } // namespace check

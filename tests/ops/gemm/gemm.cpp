@@ -152,7 +152,7 @@ std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
 
 // +-2^-3 .. 2^3 and zeros: sums of up to 2^17 products are exact.
 void fill_powers(Case& c, const Operand& operand, Random& random) {
-    for (int64_t i = 0; i < operand.view.count(); ++i) {
+    for (int64_t i = 0; i < c.to_fill(operand); ++i) {
         const double power = std::ldexp(random.chance(0.5) ? 1 : -1, static_cast<int>(random.between(-3, 3)));
         ref::store(operand.view.type, random.chance(0.1) ? 0 : power, c.element(operand, i));
     }
@@ -160,7 +160,7 @@ void fill_powers(Case& c, const Operand& operand, Random& random) {
 
 // Of the two NaNs of E4M3, which have no other bits.
 void make_nans_negative(Case& c, const Operand& operand, Random& random) {
-    for (int64_t i = 0; i < operand.view.count(); ++i) {
+    for (int64_t i = 0; i < c.to_fill(operand); ++i) {
         uint8_t* code = c.element(operand, i);
         *code |= *code == 0x7f && random.chance(0.5) ? 0x80 : 0;
     }
@@ -234,8 +234,8 @@ void add_operands(Case& c, const Shape& s, ref::Type type, ref::Type out, unsign
     }
 }
 
-Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const std::string& name, uint64_t seed) {
-    Case c = make_case<spark_gemm_args>("gemm", name, SPARK_OP_GEMM);
+Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const std::string& name, const Seed& seed) {
+    Case c = make_case<spark_gemm_args>("gemm", name, SPARK_OP_GEMM, seed);
     Random random(seed, name);
     add_operands(c, s, type, out, layout, random);
     auto& args = c.as<spark_gemm_args>();
@@ -280,7 +280,7 @@ Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const
 const char* name_of(unsigned layout) { return layout == TN ? "tn" : layout == NN ? "nn" : layout == NT ? "nt" : "tt"; }
 
 Entry entry(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const std::string& name) {
-    return {"gemm", name, s.tier, [=](uint64_t seed) { return build(s, type, out, layout, name, seed); }};
+    return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, type, out, layout, name, seed); }};
 }
 
 // One entry for each layout, input type and output type of a shape.
@@ -297,11 +297,7 @@ void expand(const Shape& s, const std::string& name, std::vector<Entry>& all) {
     }
 }
 
-void named(std::vector<Entry>& all) {
-    for (const Shape& s : SHAPES) {
-        expand(s, s.name, all);
-    }
-}
+void named(std::vector<Entry>& all) { add_table("gemm", SHAPES, expand, all); }
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
     if (dims.size() == 3) {
@@ -356,8 +352,23 @@ Entry random(uint64_t seed, int64_t index) {
     return entry(s, type, out, layout, name);
 }
 
+// Codes have a scale a row, and results of BF16.
+Entry worded(Words& words) {
+    Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
+    const ref::Type type = words.type(ALL | E4M3);
+    const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
+    const bool codes = type == ref::Type::e4m3;
+    s.a_scales = s.b_scales = codes ? Scales::row : Scales::none;
+    return entry(s, type, codes ? ref::Type::bf16 : type,
+                 layout == "tn"   ? TN
+                 : layout == "nn" ? NN
+                 : layout == "nt" ? NT
+                                  : TT,
+                 words.name());
+}
+
 } // namespace
 
-extern const OpCases GEMM{"gemm", named, random, sized, "M,N,K"};
+extern const OpCases GEMM{"gemm", named, random, sized, "M,N,K", worded};
 
 } // namespace check

@@ -81,7 +81,7 @@ Where draw(const Shape& s, Random& r) {
 
 // Random bits, so that NaNs with payloads, infinities and subnormals are among what is copied.
 void fill_bits(Case& c, const Operand& operand, Random& r) {
-    for (int64_t i = 0; i < operand.view.count(); ++i) {
+    for (int64_t i = 0; i < c.to_fill(operand); ++i) {
         ref::store_bits(operand.view.type, r.next(), c.element(operand, i));
     }
 }
@@ -131,9 +131,9 @@ View cache_view(const Shape& s, ref::Type type) {
     return {type, {s.b, s.s, s.h, s.d}, {batch, row, head, 1}};
 }
 
-Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_kv_append_args;
-    Case c = make_case<Args>("kv_append", name, SPARK_OP_KV_APPEND);
+    Case c = make_case<Args>("kv_append", name, SPARK_OP_KV_APPEND, seed);
     Random r(seed, name);
     const auto base = [&](int64_t misalign) { return 16 + static_cast<size_t>(misalign) * ref::size_of(type); };
     fill_bits(c, c.add("k", offsetof(Args, k), tokens_view(s, type), base(s.misalign), false), r);
@@ -174,16 +174,16 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
 }
 
 Entry entry(const Shape& s, ref::Type type, const std::string& name) {
-    return {"kv_append", name, s.tier, [s, type, name](uint64_t seed) { return build(s, type, name, seed); }};
+    return {"kv_append", name, s.tier, [s, type, name](const Seed& seed) { return build(s, type, name, seed); }};
 }
 
-void named(std::vector<Entry>& out) {
-    for (const Shape& s : SHAPES) {
-        for (ref::Type type : types_of(s.types)) {
-            out.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
-        }
+void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
+    for (ref::Type type : types_of(s.types)) {
+        out.push_back(entry(s, type, name + "." + ref::name_of(type)));
     }
 }
+
+void named(std::vector<Entry>& out) { add_table("kv_append", SHAPES, expand, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
@@ -218,8 +218,17 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     }
 }
 
+Entry worded(Words& words) {
+    const Shape s{.t = words.number("tokens"),
+                  .h = words.number("heads"),
+                  .d = words.number("d"),
+                  .b = words.number("b"),
+                  .s = words.number("capacity")};
+    return entry(s, words.type(ALL), words.name());
+}
+
 } // namespace
 
-extern const OpCases KV_APPEND{"kv_append", named, random, sized, "T,H,D,S"};
+extern const OpCases KV_APPEND{"kv_append", named, random, sized, "T,H,D,S", worded};
 
 } // namespace check

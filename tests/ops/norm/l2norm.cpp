@@ -43,9 +43,9 @@ void allow_row(ref::L2norm op, std::span<const double> x, std::vector<Allowed>& 
     }
 }
 
-Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_l2norm_args;
-    Case c = make_case<Args>("l2norm", name, SPARK_OP_L2NORM);
+    Case c = make_case<Args>("l2norm", name, SPARK_OP_L2NORM, seed);
     Random random(seed, name);
     add_rows(c, "x", offsetof(Args, x), s, type, random, s.scale);
     make_special(c, c.operands[0], s.special, s.rows1 * s.rows0 / 2, s.n, random);
@@ -65,8 +65,8 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     return c;
 }
 
-constexpr RowCases<Shape> CASES{"l2norm", SHAPES, build};
-void named(std::vector<Entry>& out) { CASES.named(out); }
+constexpr RowCases<Shape> CASES{"l2norm", build};
+void named(std::vector<Entry>& out) { CASES.named(SHAPES, out); }
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) { CASES.sized(dims, out); }
 
 Entry random(uint64_t seed, int64_t index) {
@@ -79,8 +79,10 @@ Entry random(uint64_t seed, int64_t index) {
     return CASES.entry(s, r.pick(types_of(ALL)), name);
 }
 
+Entry worded(Words& words) { return CASES.worded(words, {}); }
+
 } // namespace
 
-extern const OpCases L2NORM{"l2norm", named, random, sized, "rows,N"};
+extern const OpCases L2NORM{"l2norm", named, random, sized, "rows,N", worded};
 
 } // namespace check

@@ -80,13 +80,13 @@ void allow_row(const ref::Layernorm& op, const Inputs& in, size_t row, size_t n,
     }
 }
 
-Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_layernorm_args;
-    Case c = make_case<Args>("layernorm", name, SPARK_OP_LAYERNORM);
+    Case c = make_case<Args>("layernorm", name, SPARK_OP_LAYERNORM, seed);
     Random random(seed, name);
     const int64_t strange = s.rows1 * s.rows0 / 2;
     add_rows(c, "x", offsetof(Args, x), s, type, random, s.scale);
-    for (int64_t i = 0; i < c.operands[0].view.count(); ++i) {
+    for (int64_t i = 0; i < c.to_fill(c.operands[0]); ++i) {
         uint8_t* x = c.element(c.operands[0], i);
         ref::store(type, ref::load(type, x) + s.mean, x);
     }
@@ -120,8 +120,8 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     return c;
 }
 
-constexpr RowCases<Shape> CASES{"layernorm", SHAPES, build};
-void named(std::vector<Entry>& out) { CASES.named(out); }
+constexpr RowCases<Shape> CASES{"layernorm", build};
+void named(std::vector<Entry>& out) { CASES.named(SHAPES, out); }
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) { CASES.sized(dims, out); }
 
 Entry random(uint64_t seed, int64_t index) {
@@ -143,8 +143,14 @@ Entry random(uint64_t seed, int64_t index) {
     return CASES.entry(s, r.pick(types_of(ALL)), name);
 }
 
+Entry worded(Words& words) {
+    Shape s;
+    s.residual = s.residual_out = s.residual_in_place = words.take("+residual");
+    return CASES.worded(words, s);
+}
+
 } // namespace
 
-extern const OpCases LAYERNORM{"layernorm", named, random, sized, "rows,N"};
+extern const OpCases LAYERNORM{"layernorm", named, random, sized, "rows,N", worded};
 
 } // namespace check

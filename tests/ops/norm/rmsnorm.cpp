@@ -62,9 +62,9 @@ void allow_row(ref::Rmsnorm op, const Inputs& in, size_t row, size_t n, bool res
     }
 }
 
-Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_rmsnorm_args;
-    Case c = make_case<Args>("rmsnorm", name, SPARK_OP_RMSNORM);
+    Case c = make_case<Args>("rmsnorm", name, SPARK_OP_RMSNORM, seed);
     Random random(seed, name);
     const int64_t strange = s.rows1 * s.rows0 / 2;
     add_rows(c, "x", offsetof(Args, x), s, type, random, 2);
@@ -103,8 +103,8 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     return c;
 }
 
-constexpr RowCases<Shape> CASES{"rmsnorm", SHAPES, build};
-void named(std::vector<Entry>& out) { CASES.named(out); }
+constexpr RowCases<Shape> CASES{"rmsnorm", build};
+void named(std::vector<Entry>& out) { CASES.named(SHAPES, out); }
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) { CASES.sized(dims, out); }
 
 Entry random(uint64_t seed, int64_t index) {
@@ -122,8 +122,14 @@ Entry random(uint64_t seed, int64_t index) {
     return CASES.entry(s, r.pick(types_of(ALL)), name);
 }
 
+Entry worded(Words& words) {
+    Shape s{.eps = 1e-5f};
+    s.residual = s.residual_out = s.residual_in_place = words.take("+residual");
+    return CASES.worded(words, s);
+}
+
 } // namespace
 
-extern const OpCases RMSNORM{"rmsnorm", named, random, sized, "rows,N"};
+extern const OpCases RMSNORM{"rmsnorm", named, random, sized, "rows,N", worded};
 
 } // namespace check

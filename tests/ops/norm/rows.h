@@ -54,7 +54,7 @@ inline double value_of(Ends ends, ref::Type type, int64_t i, bool chosen, Random
 }
 
 inline void make_ends(Case& c, const Operand& operand, Ends ends, int64_t row, int64_t n, Random& random) {
-    if (ends == Ends::none || (row + 1) * n > operand.view.count()) {
+    if (ends == Ends::none || (row + 1) * n > c.to_fill(operand)) {
         return;
     }
     const int64_t chosen = random.below(n);
@@ -66,28 +66,35 @@ inline void make_ends(Case& c, const Operand& operand, Ends ends, int64_t row, i
 
 template <class Shape> struct RowCases {
     const char* op;
-    std::span<const Shape> shapes;
-    Case (*build)(const Shape& s, ref::Type type, const std::string& name, uint64_t seed);
+    Case (*build)(const Shape& s, ref::Type type, const std::string& name, const Seed& seed);
 
     Entry entry(const Shape& s, ref::Type type, const std::string& name) const {
-        return {op, name, s.tier, [s, type, name, build = build](uint64_t seed) { return build(s, type, name, seed); }};
+        return {op, name, s.tier,
+                [s, type, name, build = build](const Seed& seed) { return build(s, type, name, seed); }};
     }
-    void named(std::vector<Entry>& out) const {
-        for (const Shape& s : shapes) {
-            for (ref::Type type : types_of(s.types)) {
-                out.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
-            }
-        }
+    template <size_t N> void named(const Shape (&table)[N], std::vector<Entry>& out) const {
+        add_table(
+            op, table,
+            [this](const Shape& s, const std::string& name, std::vector<Entry>& all) { expand(s, name, all); }, out);
     }
     void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) const {
         if (dims.size() == 2) {
             Shape s;
             s.rows0 = dims[0];
             s.n = dims[1];
-            for (ref::Type type : types_of(ALL)) {
-                out.push_back(entry(s, type, dims_name(dims) + "." + ref::name_of(type)));
-            }
+            expand(s, dims_name(dims), out);
         }
+    }
+    void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) const {
+        for (ref::Type type : types_of(s.types)) {
+            out.push_back(entry(s, type, name + "." + ref::name_of(type)));
+        }
+    }
+    // "rows=3 n=64 BF16", and what the operator has taken already.
+    Entry worded(Words& words, Shape s) const {
+        s.rows0 = words.number("rows");
+        s.n = words.number("n");
+        return entry(s, words.type(ALL), words.name());
     }
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <ranges>
 
 namespace check {
 namespace {
@@ -16,6 +17,8 @@ enum class Place { apart, onto_x, onto_z };       // where y is
 enum class Halves { no, x_first, z_first, same }; // x and z side by side in one tensor; same: x and z are one tensor
 // normal; every: each of the 65536 bit patterns (F32: random ones); low: evenly from -110 to 10
 enum class Values { normal, every, low };
+
+const char* name_of(unsigned op) { return op == ACT ? "activation" : op == SWIGLU ? "glu" : "add"; }
 
 struct Shape {
     const char* name = "";
@@ -96,7 +99,7 @@ void fill_values(Case& c, const Operand& operand, const Shape& s, Random& random
     if (s.values == Values::normal) {
         return fill(c, operand, random, s.scale);
     }
-    const int64_t count = operand.view.count();
+    const int64_t count = c.to_fill(operand);
     for (int64_t i = 0; i < count; ++i) {
         uint8_t* to = c.element(operand, i);
         if (s.values == Values::low) {
@@ -135,8 +138,8 @@ template <class Args> void add_inputs(Case& c, const Shape& s, ref::Type type, u
 }
 
 template <class Args>
-Case build(const Shape& s, unsigned op, spark_op number, ref::Type type, const std::string& name, uint64_t seed) {
-    Case c = make_case<Args>(op == ACT ? "activation" : op == SWIGLU ? "glu" : "add", name, number);
+Case build(const Shape& s, unsigned op, spark_op number, ref::Type type, const std::string& name, const Seed& seed) {
+    Case c = make_case<Args>(name_of(op), name, number, seed);
     Random random(seed, name);
     add_inputs<Args>(c, s, type, op, random);
     if (s.place == Place::apart) {
@@ -169,24 +172,27 @@ Case build(const Shape& s, unsigned op, spark_op number, ref::Type type, const s
 Entry entry(const Shape& s, unsigned op, ref::Type type, const std::string& name) {
     switch (op) {
     case ACT:
-        return {"activation", name, s.tier, [=](uint64_t seed) {
+        return {"activation", name, s.tier, [=](const Seed& seed) {
                     return build<spark_activation_args>(s, ACT, SPARK_OP_ACTIVATION, type, name, seed);
                 }};
     case SWIGLU:
         return {"glu", name, s.tier,
-                [=](uint64_t seed) { return build<spark_glu_args>(s, SWIGLU, SPARK_OP_GLU, type, name, seed); }};
+                [=](const Seed& seed) { return build<spark_glu_args>(s, SWIGLU, SPARK_OP_GLU, type, name, seed); }};
     default:
         return {"add", name, s.tier,
-                [=](uint64_t seed) { return build<spark_add_args>(s, SUM, SPARK_OP_ADD, type, name, seed); }};
+                [=](const Seed& seed) { return build<spark_add_args>(s, SUM, SPARK_OP_ADD, type, name, seed); }};
+    }
+}
+
+template <unsigned OP> void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
+    for (ref::Type type : types_of(s.types)) {
+        out.push_back(entry(s, OP, type, name + "." + ref::name_of(type)));
     }
 }
 
 template <unsigned OP> void named(std::vector<Entry>& out) {
-    for (const Shape& s : SHAPES) {
-        for (ref::Type type : types_of(s.ops & OP ? s.types : 0)) {
-            out.push_back(entry(s, OP, type, std::string(s.name) + "." + ref::name_of(type)));
-        }
-    }
+    add_table(name_of(OP), SHAPES | std::views::filter([](const Shape& s) { return (s.ops & OP) != 0; }), expand<OP>,
+              out);
 }
 
 template <unsigned OP> Entry random(uint64_t seed, int64_t index) {
@@ -219,17 +225,29 @@ template <unsigned OP> Entry random(uint64_t seed, int64_t index) {
 
 template <unsigned OP> void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     if (dims.size() == 2) {
-        const Shape s{.rows0 = dims[0], .n = dims[1]};
-        for (ref::Type type : types_of(ALL)) {
-            out.push_back(entry(s, OP, type, dims_name(dims) + "." + ref::name_of(type)));
-        }
+        expand<OP>({.rows0 = dims[0], .n = dims[1]}, dims_name(dims), out);
     }
+}
+
+template <unsigned OP> Entry worded(Words& words) {
+    Shape s{.rows0 = words.number("rows"), .n = words.number("n")};
+    if (OP == SUM) {
+        words.one_of({"in"}), words.one_of({"place"});
+        s.place = Place::onto_x;
+    } else {
+        const std::string name = words.one_of({"silu", "gelu", "gelu_tanh"});
+        s.kind = name == "silu"   ? SPARK_ACTIVATION_SILU
+                 : name == "gelu" ? SPARK_ACTIVATION_GELU_ERF
+                                  : SPARK_ACTIVATION_GELU_TANH;
+    }
+    s.halves = OP == SWIGLU && words.take("packed") ? Halves::x_first : Halves::no;
+    return entry(s, OP, words.type(ALL), words.name());
 }
 
 } // namespace
 
-extern const OpCases ACTIVATION{"activation", named<ACT>, random<ACT>, sized<ACT>, "rows,N"};
-extern const OpCases GLU{"glu", named<SWIGLU>, random<SWIGLU>, sized<SWIGLU>, "rows,N"};
-extern const OpCases ADD{"add", named<SUM>, random<SUM>, sized<SUM>, "rows,N"};
+extern const OpCases ACTIVATION{"activation", named<ACT>, random<ACT>, sized<ACT>, "rows,N", worded<ACT>};
+extern const OpCases GLU{"glu", named<SWIGLU>, random<SWIGLU>, sized<SWIGLU>, "rows,N", worded<SWIGLU>};
+extern const OpCases ADD{"add", named<SUM>, random<SUM>, sized<SUM>, "rows,N", worded<SUM>};
 
 } // namespace check

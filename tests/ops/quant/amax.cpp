@@ -25,9 +25,9 @@ const Shape SHAPES[] = {
 #include "ops/quant/amax.inc"
 };
 
-Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_amax_args;
-    Case c = make_case<Args>("amax", name, SPARK_OP_AMAX);
+    Case c = make_case<Args>("amax", name, SPARK_OP_AMAX, seed);
     Random random(seed, name);
     const auto size = static_cast<int64_t>(ref::size_of(type));
     c.add("x", offsetof(Args, x), rows_view(type, s.rows1, s.rows0, s.n, s.pad, s.pad1),
@@ -63,7 +63,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
 }
 
 Entry entry(const Shape& s, ref::Type type, const std::string& name) {
-    return {"amax", name, s.tier, [=](uint64_t seed) { return build(s, type, name, seed); }};
+    return {"amax", name, s.tier, [=](const Seed& seed) { return build(s, type, name, seed); }};
 }
 
 void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
@@ -72,11 +72,7 @@ void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
     }
 }
 
-void named(std::vector<Entry>& out) {
-    for (const Shape& s : SHAPES) {
-        entries(s, s.name, out);
-    }
-}
+void named(std::vector<Entry>& out) { add_table("amax", SHAPES, entries, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
@@ -99,8 +95,13 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     }
 }
 
+Entry worded(Words& words) {
+    const Shape s{.rows0 = words.number("rows"), .n = words.number("n"), .all = true};
+    return entry(s, words.type(ALL), words.name());
+}
+
 } // namespace
 
-extern const OpCases AMAX{"amax", named, random, sized, "rows,N"};
+extern const OpCases AMAX{"amax", named, random, sized, "rows,N", worded};
 
 } // namespace check

@@ -100,9 +100,9 @@ View rows_view(ref::Type type, const Shape& s, int64_t width, int64_t pad, int64
     return {type, {s.rows1, s.rows0, width}, {s.rows0 * pitch + pad1, pitch, 1}};
 }
 
-Case build(const Shape& s, Record format, ref::Type type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, Record format, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_dequantize_args;
-    Case c = make_case<Args>("dequantize", name, SPARK_OP_DEQUANTIZE);
+    Case c = make_case<Args>("dequantize", name, SPARK_OP_DEQUANTIZE, seed);
     Random random(seed, name);
     const auto record_bytes = static_cast<int64_t>(ref::record_bytes(format));
     const int64_t records = s.n / static_cast<int64_t>(RECORD_ELEMENTS), bytes = records * record_bytes;
@@ -110,7 +110,7 @@ Case build(const Shape& s, Record format, ref::Type type, const std::string& nam
     c.add("x", offsetof(Args, x), rows_view(ref::Type::u8, s, bytes, s.x_pad, s.x_pad1),
           static_cast<size_t>(16 + s.x_misalign), false);
     std::vector<double> exact;
-    for (int64_t i = 0; i < s.rows1 * s.rows0 * records; ++i) {
+    for (int64_t i = 0; i < s.rows1 * s.rows0 * records && !c.outline; ++i) {
         uint8_t* record = c.element(c.operands[0], i * record_bytes);
         fill_record(record, format, random.chance(0.5) ? s.strange : Strange::none, random);
         const auto numbers = ref::dequantize_record(format, record);
@@ -135,7 +135,7 @@ Case build(const Shape& s, Record format, ref::Type type, const std::string& nam
 }
 
 Entry entry(const Shape& s, Record format, ref::Type type, const std::string& name) {
-    return {"dequantize", name, s.tier, [=](uint64_t seed) { return build(s, format, type, name, seed); }};
+    return {"dequantize", name, s.tier, [=](const Seed& seed) { return build(s, format, type, name, seed); }};
 }
 
 void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
@@ -149,9 +149,7 @@ void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
 }
 
 void named(std::vector<Entry>& out) {
-    for (const Shape& s : SHAPES) {
-        entries(s, s.name, out);
-    }
+    add_table("dequantize", SHAPES, entries, out);
     dequantize_scaled(out);
 }
 
@@ -182,8 +180,18 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     }
 }
 
+Entry worded(Words& words) {
+    const Shape s{.rows0 = words.number("rows"), .n = words.number("n")};
+    const bool is_q8_0 = words.take("Q8_0");
+    if (!is_q8_0 && !words.take("Q4_1")) {
+        return worded_dequantize_scaled(words, s.rows0, s.n);
+    }
+    words.one_of({"to"});
+    return entry(s, is_q8_0 ? Record::q8_0 : Record::q4_1, words.type(ALL), words.name());
+}
+
 } // namespace
 
-extern const OpCases DEQUANTIZE{"dequantize", named, random, sized, "rows,N (a multiple of 32)"};
+extern const OpCases DEQUANTIZE{"dequantize", named, random, sized, "rows,N (a multiple of 32)", worded};
 
 } // namespace check

@@ -48,7 +48,7 @@ double between(Forms form, int64_t place, Random& random) {
 void fill_x(Case& c, const Shape& s, Forms form, Random& random) {
     const Operand& x = c.operands[0];
     fill(c, x, random);
-    for (int64_t i = 0; i < x.view.count(); ++i) {
+    for (int64_t i = 0; i < c.to_fill(x); ++i) {
         if (s.any_bits) {
             ref::store_bits(x.view.type, random.next() & (ref::size_of(x.view.type) == 2 ? 0xffffu : 0xffffffffu),
                             c.element(x, i));
@@ -140,9 +140,9 @@ std::vector<Allowed> allowed_scales(std::span<const double> scales, ref::Type ty
     return out;
 }
 
-Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_quantize_args;
-    Case c = make_case<Args>("quantize", name, SPARK_OP_QUANTIZE);
+    Case c = make_case<Args>("quantize", name, SPARK_OP_QUANTIZE, seed);
     Random random(seed, name);
     const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad, s.tiled};
     const View scales = view_of(place, form);
@@ -179,7 +179,7 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
 }
 
 Entry entry(const Shape& s, Forms form, ref::Type type, const std::string& name) {
-    return {"quantize", name, s.tier, [=](uint64_t seed) { return build(s, form, type, name, seed); }};
+    return {"quantize", name, s.tier, [=](const Seed& seed) { return build(s, form, type, name, seed); }};
 }
 
 void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
@@ -190,11 +190,7 @@ void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
     }
 }
 
-void named(std::vector<Entry>& out) {
-    for (const Shape& s : SHAPES) {
-        entries(s, s.name, out);
-    }
-}
+void named(std::vector<Entry>& out) { add_table("quantize", SHAPES, entries, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
@@ -227,8 +223,18 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     }
 }
 
+// A scale for all is given, or made of x's own amax; those of rows and blocks are found.
+Entry worded(Words& words) {
+    Shape s{.rows0 = words.number("rows"), .n = words.number("n")};
+    const Forms form = worded_form(words);
+    s.tiled = (form == MXFP8 || form == NVFP4) && words.take("tiled");
+    s.own = (form == TENSOR || form == NVFP4) && words.take("own-amax");
+    s.given = (form == TENSOR || form == NVFP4) && !s.own;
+    return entry(s, form, words.type(ALL), words.name());
+}
+
 } // namespace
 
-extern const OpCases QUANTIZE{"quantize", named, random, sized, "rows,N"};
+extern const OpCases QUANTIZE{"quantize", named, random, sized, "rows,N", worded};
 
 } // namespace check

@@ -6,6 +6,7 @@
 #include "ref/quantize.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -30,6 +31,16 @@ const char* name_of(Forms form) {
     case MXFP8: return "mxfp8";
     default: return "nvfp4";
     }
+}
+
+Forms worded_form(Words& words) {
+    std::vector<std::string> names;
+    for (Forms form : forms_of(ALL_FORMS)) {
+        names.push_back(std::string(form & (TENSOR | ROW | B128) ? "E4M3_" : "") + name_of(form));
+        std::ranges::transform(names.back(), names.back().begin(), [](unsigned char c) { return std::toupper(c); });
+    }
+    const std::string name = words.one_of(names);
+    return forms_of(ALL_FORMS)[static_cast<size_t>(std::ranges::find(names, name) - names.begin())];
 }
 
 static bool in_bytes(Forms form) { return form == MXFP8 || form == NVFP4; }
@@ -155,9 +166,9 @@ double scale_for(Strange strange, Random& random) {
     }
 }
 
-Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_dequantize_args;
-    Case c = make_case<Args>("dequantize", name, SPARK_OP_DEQUANTIZE);
+    Case c = make_case<Args>("dequantize", name, SPARK_OP_DEQUANTIZE, seed);
     Random random(seed, name);
     const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad, s.tiled};
     const View scales = view_of(place, form);
@@ -167,7 +178,7 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
     c.add("y", offsetof(Args, y), rows_view(type, s.rows1, s.rows0, s.n, s.y_pad, 0),
           static_cast<size_t>(16 + s.y_misalign * static_cast<int64_t>(ref::size_of(type))), true);
     c.add_array("x.quant.scale", offsetof(Args, x.quant.scale), scales, 4, false);
-    for (int64_t i = 0; i < scales.count(); ++i) {
+    for (int64_t i = 0; i < c.to_fill(c.operands[2]); ++i) {
         const double scale = scale_for(random.chance(0.5) ? s.strange : Strange::none, random);
         const double stored = form == MXFP8   ? ref::mx_scale_of(std::fabs(scale))
                               : form == NVFP4 ? ref::to_e4m3(scale) // the sign is not looked at
@@ -183,10 +194,10 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
     }
     const std::vector<double> factors = c.values(c.operands[2]);
     std::vector<double> exact;
-    for (int64_t i = 0; i < c.operands[0].view.count(); ++i) {
+    for (int64_t i = 0; i < c.to_fill(c.operands[0]); ++i) {
         *c.element(c.operands[0], i) = static_cast<uint8_t>(random.next());
     }
-    for (int64_t i = 0, width = code_bytes(form, s.n); i < c.operands[1].view.count(); ++i) {
+    for (int64_t i = 0, width = code_bytes(form, s.n); i < c.to_fill(c.operands[1]); ++i) {
         const uint8_t code = code_at(form, c.element(c.operands[0], i / s.n * width), i % s.n);
         exact.push_back((form == NVFP4 ? ref::of_e2m1(code) : ref::of_e4m3(code)) * whole *
                         number_of(form, factors[static_cast<size_t>(scale_number(place, form, i))]));
@@ -207,7 +218,7 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
 }
 
 Entry entry(const Shape& s, Forms form, ref::Type type, const std::string& name) {
-    return {"dequantize", name, s.tier, [=](uint64_t seed) { return build(s, form, type, name, seed); }};
+    return {"dequantize", name, s.tier, [=](const Seed& seed) { return build(s, form, type, name, seed); }};
 }
 
 } // namespace
@@ -221,6 +232,14 @@ void dequantize_scaled(std::vector<Entry>& out) {
             }
         }
     }
+}
+
+Entry worded_dequantize_scaled(Words& words, int64_t rows, int64_t n) {
+    Shape s{.rows0 = rows, .n = n};
+    const Forms form = worded_form(words);
+    s.tiled = in_bytes(form) && words.take("tiled");
+    words.one_of({"to"});
+    return entry(s, form, words.type(ALL), words.name());
 }
 
 Entry random_dequantize_scaled(Random& r, const std::string& name) {

@@ -11,6 +11,7 @@ namespace check {
 enum Forms : unsigned { TENSOR = 1, ROW = 2, B128 = 4, MXFP8 = 8, NVFP4 = 16, ALL_FORMS = 31 };
 std::vector<Forms> forms_of(unsigned mask);
 const char* name_of(Forms form);
+Forms worded_form(Words& words); // "E4M3_1X128", "NVFP4"
 
 // Elements of a row that share a scale.
 int64_t block_of(Forms form, int64_t n);
@@ -42,5 +43,6 @@ void describe(spark_tensor& tensor, Forms form, const Scales& s);
 
 void dequantize_scaled(std::vector<Entry>& out);
 Entry random_dequantize_scaled(Random& r, const std::string& name);
+Entry worded_dequantize_scaled(Words& words, int64_t rows, int64_t n); // behind "rows=3 n=64"
 
 } // namespace check

@@ -161,9 +161,9 @@ void add_table(Case& c, const Shape& s, ref::Type type, int64_t width, Random& r
     fill(c, table, r); // any numbers will do; factors of YaRN are not even sines
 }
 
-Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_rope_args;
-    Case c = make_case<Args>("rope", name, SPARK_OP_ROPE);
+    Case c = make_case<Args>("rope", name, SPARK_OP_ROPE, seed);
     Random r(seed, name);
     const size_t size = ref::size_of(type);
     Inputs in;
@@ -211,16 +211,16 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
 }
 
 Entry entry(const Shape& s, ref::Type type, const std::string& name) {
-    return {"rope", name, s.tier, [s, type, name](uint64_t seed) { return build(s, type, name, seed); }};
+    return {"rope", name, s.tier, [s, type, name](const Seed& seed) { return build(s, type, name, seed); }};
 }
 
-void named(std::vector<Entry>& out) {
-    for (const Shape& s : SHAPES) {
-        for (ref::Type type : types_of(s.types)) {
-            out.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
-        }
+void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
+    for (ref::Type type : types_of(s.types)) {
+        out.push_back(entry(s, type, name + "." + ref::name_of(type)));
     }
 }
+
+void named(std::vector<Entry>& out) { add_table("rope", SHAPES, expand, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
@@ -264,8 +264,17 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     }
 }
 
+Entry worded(Words& words) {
+    const Shape s{.tokens0 = words.number("tokens"),
+                  .heads = words.number("heads"),
+                  .d = words.number("d"),
+                  .table_rows = 32768,
+                  .wide = false};
+    return entry(s, words.type(ALL), words.name());
+}
+
 } // namespace
 
-extern const OpCases ROPE{"rope", named, random, sized, "tokens,H,D"};
+extern const OpCases ROPE{"rope", named, random, sized, "tokens,H,D", worded};
 
 } // namespace check

@@ -61,7 +61,7 @@ double special_logit(Logits kind, ref::Type type, int64_t v, int64_t j, Random& 
 
 void fill_logits(Case& c, const Shape& s, const Operand& operand, Random& random) {
     fill(c, operand, random, s.scale);
-    if (s.logits == Logits::normal) {
+    if (s.logits == Logits::normal || c.outline) {
         return;
     }
     for (int64_t row = 0; row < s.b; ++row) {
@@ -139,9 +139,9 @@ Allowed allowed_of(const std::vector<int64_t>& ids) {
     return {Allowed::range, static_cast<float>(ids.front()), static_cast<float>(ids.back()), 0};
 }
 
-Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_sample_args;
-    Case c = make_case<Args>("sample", name, SPARK_OP_SAMPLE);
+    Case c = make_case<Args>("sample", name, SPARK_OP_SAMPLE, seed);
     Random random(seed, name);
     const View view{type, {s.b, s.v}, {std::max<int64_t>(s.v + s.pad, 1), 1}};
     const size_t base = 16 + static_cast<size_t>(s.misalign) * ref::size_of(type);
@@ -178,7 +178,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
     const std::vector<double> logits = c.values(c.operands[0]);
     std::vector<Allowed> ids;
     uint32_t refused = COUNT_BEFORE;
-    for (int64_t row = 0; row < s.b; ++row) {
+    for (int64_t row = 0; row < s.b && !c.outline; ++row) {
         const auto at = static_cast<size_t>(row);
         const uint32_t counter = s.seeds ? 0 : static_cast<uint32_t>(row);
         const auto right = ref::sample_row(
@@ -194,20 +194,20 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
 }
 
 Entry entry(const Shape& s, ref::Type type, const std::string& name) {
-    return {"sample", name, s.tier, [=](uint64_t seed) { return build(s, type, name, seed); }};
+    return {"sample", name, s.tier, [=](const Seed& seed) { return build(s, type, name, seed); }};
 }
 
-void named(std::vector<Entry>& out) {
-    for (const Shape& s : SHAPES) {
-        const std::vector<ref::Type> later = types_of(s.later);
-        for (ref::Type type : types_of(s.types)) {
-            out.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
-            if (std::ranges::count(later, type) != 0) {
-                out.back().tier = std::max(s.tier, Tier::longer);
-            }
+void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
+    const std::vector<ref::Type> later = types_of(s.later);
+    for (ref::Type type : types_of(s.types)) {
+        out.push_back(entry(s, type, name + "." + ref::name_of(type)));
+        if (std::ranges::count(later, type) != 0) {
+            out.back().tier = std::max(s.tier, Tier::longer);
         }
     }
 }
+
+void named(std::vector<Entry>& out) { add_table("sample", SHAPES, expand, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
@@ -241,8 +241,24 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     }
 }
 
+// Logits of the bench are near each other: such a temperature gives them the ratios of a model's.
+Entry worded(Words& words) {
+    Shape s{.b = words.number("rows"), .v = words.number("v")};
+    const std::string k = words.value("k"), p = words.value("p");
+    if (!p.empty() && p != "0.9") {
+        words.refuse("p=" + p + ": rows have 0.9");
+    }
+    if (k.empty() && p.empty()) {
+        words.one_of({"greedy"});
+    }
+    s.temperature = k.empty() && p.empty() ? 0 : 0.1f;
+    s.top_k = k.empty() ? 0 : static_cast<int32_t>(words.count(k, "k"));
+    s.top_p = p.empty() ? 0 : 0.9f;
+    return entry(s, words.type(ALL), words.name());
+}
+
 } // namespace
 
-extern const OpCases SAMPLE{"sample", named, random, sized, "rows,V"};
+extern const OpCases SAMPLE{"sample", named, random, sized, "rows,V", worded};
 
 } // namespace check

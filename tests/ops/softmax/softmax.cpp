@@ -123,14 +123,14 @@ void allow_row(ref::Type type, std::span<const double> x, const Shape& s, std::v
     }
 }
 
-Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t seed) {
+Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_softmax_args;
-    Case c = make_case<Args>("softmax", name, SPARK_OP_SOFTMAX);
+    Case c = make_case<Args>("softmax", name, SPARK_OP_SOFTMAX, seed);
     Random random(seed, name);
     const size_t base = 16 + static_cast<size_t>(s.misalign) * ref::size_of(type);
     c.add("x", offsetof(Args, x), rows_view(type, s.rows1, s.rows0, s.n, s.pad, s.pad1), base, false);
     fill(c, c.operands[0], random, s.spread);
-    if (s.n > 0 && s.rows1 * s.rows0 > 0) {
+    if (s.n > 0 && s.rows1 * s.rows0 > 0 && s.strange != Strange::none) {
         make_strange(c, c.operands[0], s, s.rows1 * s.rows0 / 2, random);
     }
     std::vector<double> x = c.values(c.operands[0]);
@@ -156,16 +156,16 @@ Case build(const Shape& s, ref::Type type, const std::string& name, uint64_t see
 }
 
 Entry entry(const Shape& s, ref::Type type, const std::string& name) {
-    return {"softmax", name, s.tier, [=](uint64_t seed) { return build(s, type, name, seed); }};
+    return {"softmax", name, s.tier, [=](const Seed& seed) { return build(s, type, name, seed); }};
 }
 
-void named(std::vector<Entry>& out) {
-    for (const Shape& s : SHAPES) {
-        for (ref::Type type : types_of(s.types)) {
-            out.push_back(entry(s, type, std::string(s.name) + "." + ref::name_of(type)));
-        }
+void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
+    for (ref::Type type : types_of(s.types)) {
+        out.push_back(entry(s, type, name + "." + ref::name_of(type)));
     }
 }
+
+void named(std::vector<Entry>& out) { add_table("softmax", SHAPES, expand, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
@@ -191,14 +191,17 @@ Entry random(uint64_t seed, int64_t index) {
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     if (dims.size() == 2) {
-        for (ref::Type type : types_of(ALL)) {
-            out.push_back(entry({.rows0 = dims[0], .n = dims[1]}, type, dims_name(dims) + "." + ref::name_of(type)));
-        }
+        expand({.rows0 = dims[0], .n = dims[1]}, dims_name(dims), out);
     }
+}
+
+Entry worded(Words& words) {
+    const Shape s{.rows0 = words.number("rows"), .n = words.number("n")};
+    return entry(s, words.type(ALL), words.name());
 }
 
 } // namespace
 
-extern const OpCases SOFTMAX{"softmax", named, random, sized, "rows,N"};
+extern const OpCases SOFTMAX{"softmax", named, random, sized, "rows,N", worded};
 
 } // namespace check

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The letters in the shapes of an operator's fields: the first tensor that has one says its size, the others must
+// agree. Used by validate.cpp, field by field.
+#pragma once
+
+#include "ops/common/validate.h"
+
+namespace spark {
+
+class ShapeLetters {
+public:
+    ShapeLetters(const OpSpec& spec, ValidatedArgs& out, Report& report); // none is bound
+    // Binds the letters of field i's shape, or compares with what they are bound to.
+    spark_status bind(uint32_t i);
+    // The field that has bound a letter.
+    uint32_t owner(int32_t symbol) const { return owner_[symbol]; }
+
+private:
+    spark_status bind_rest(uint32_t i, uint32_t length);
+
+    const OpSpec& spec_;
+    ValidatedArgs& out_;
+    Report& report_;
+    uint32_t owner_[MAX_SYMBOLS], dim_[MAX_SYMBOLS];
+    uint32_t rest_owner_ = NO_FIELD;
+};
+
+} // namespace spark
