@@ -37,7 +37,7 @@ const char* bad_map(const CUtensorMap* map) {
 CUresult cuTensorMapEncodeTiled(CUtensorMap* out, unsigned type, cuuint32_t rank, void* address, const cuuint64_t* dim,
                                 const cuuint64_t* strides, const cuuint32_t* box, const cuuint32_t* steps,
                                 unsigned interleave, unsigned swizzle, unsigned promotion, unsigned fill) {
-    ENTER(cuTensorMapEncodeTiled, NEED_INIT);
+    ENTER(cuTensorMapEncodeTiled, NEED_CONTEXT);
     constexpr const char* NAME = "cuTensorMapEncodeTiled";
     if (const char* bad = bad_map(out)) return refuse(NAME, CUDA_ERROR_INVALID_VALUE, bad);
     emu::TensorMap map;

@@ -124,7 +124,7 @@ spark_status run(Context& ctx, const Arguments& args, const spark_exec* exec, Re
     Call call;
     if (spark_status s = prepare_call(ctx, args, true, where.kernel_id, call, report)) return s;
     Plan plan;
-    make_plan(call, call.row, where.workspace, ctx.driver, plan);
+    make_plan(call, call.row, where.workspace, &ctx, plan);
     if (spark_status s = check_workspace(where, plan.workspace_size, call.bound, report)) return s;
     Stream stream;
     if (spark_status s = stream.find(ctx, where.stream, "exec.stream", report)) return s;

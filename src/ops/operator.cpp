@@ -83,7 +83,7 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
     return work.empty || call.row != nullptr ? SPARK_OK : nothing_fits(call, report);
 }
 
-void make_plan(const Call& call, const Row* row, spark_devptr workspace, const Driver* encoder, Plan& plan) {
+void make_plan(const Call& call, const Row* row, spark_devptr workspace, const Context* encoder, Plan& plan) {
     plan.encoder = encoder;
     plan.encoding = DRIVER_OK;
     plan.workspace = workspace;

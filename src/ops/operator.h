@@ -68,7 +68,7 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
 
 // What the row's kernel would enqueue for this call; nothing if row is nullptr. encoder: of tensor maps; nullptr where
 // nothing will be launched.
-void make_plan(const Call& call, const Row* row, spark_devptr workspace, const Driver* encoder, Plan& plan);
+void make_plan(const Call& call, const Row* row, spark_devptr workspace, const Context* encoder, Plan& plan);
 
 // Fills all of info but struct_size.
 void fill_info(const Call& call, const Plan& plan, const Row* row, bool is_loaded, spark_op_info& info);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "runtime/context.h"
 #include "runtime/module.h"
 #include "runtime/objects.h"
 #include "runtime/tensor_map.h"
@@ -21,7 +22,7 @@ struct Launch {
 struct Plan {
     static constexpr uint32_t MAX_LAUNCHES = 3;
 
-    const Driver* encoder;   // told to the operator's plan; nullptr where only sizes and kernels are asked for
+    const Context* encoder;  // told to the operator's plan; nullptr where only sizes and kernels are asked for
     int encoding;            // its first refusal of a tensor map
     spark_devptr workspace;  // told as well; 0 where only sizes and kernels are asked for
     uint64_t workspace_size; // bytes that the launches need of it, from the declared bounds alone
@@ -38,11 +39,12 @@ struct Plan {
         launch.smem = kernel.smem;
         memcpy(launch.params, &params, sizeof params);
     }
-    // A parameter of a launch; without a driver it says nothing.
+    // A parameter of a launch; without a context, which the driver encodes in, it says nothing.
     TensorMap map(const TensorTile& tile) {
         TensorMap made{};
         if (encoder == nullptr) return made;
-        const int code = encode(*encoder, tile, made);
+        const Current current(*encoder);
+        const int code = current.code() != DRIVER_OK ? current.code() : encode(*encoder->driver, tile, made);
         if (encoding == DRIVER_OK) encoding = code;
         return made;
     }

@@ -62,7 +62,7 @@ std::vector<uint32_t> numbers(uint32_t from) {
     return words;
 }
 
-Plan plan_of(spark_devptr x, spark_devptr y, const Driver* encoder, uint64_t pitch = COLUMNS * 4) {
+Plan plan_of(spark_devptr x, spark_devptr y, const Context* encoder, uint64_t pitch = COLUMNS * 4) {
     Plan plan{};
     plan.encoder = encoder;
     const TensorMap map = plan.map({.data = x,
@@ -109,13 +109,13 @@ void says_what_the_header_says(void**) {
 
 void copies_tiles_within_clusters(void**) {
     const Words x(numbers(7)), y(std::vector<uint32_t>(TILES * TILE));
-    ok(enqueue(plan_of(x.data, y.data, ctx->driver), 0));
+    ok(enqueue(plan_of(x.data, y.data, ctx), 0));
     check(y.data, 7, 0);
 }
 
 void a_map_the_driver_refuses_is_not_launched(void**) {
     const Words x(numbers(7)), y(std::vector<uint32_t>(TILES * TILE));
-    assert_int_equal(enqueue(plan_of(x.data, y.data, ctx->driver, 20), 0), SPARK_ERR_DRIVER);
+    assert_int_equal(enqueue(plan_of(x.data, y.data, ctx, 20), 0), SPARK_ERR_DRIVER);
     assert_non_null(strstr(err.message, "encoding a tensor map"));
 }
 
@@ -124,15 +124,15 @@ void graphs_keep_maps_and_an_update_brings_others(void**) {
     spark_stream stream = 0;
     spark_graph graph = 0;
     ok(spark_stream_create(handle, nullptr, &stream, &err));
-    ok(enqueue(plan_of(x.data, y.data, ctx->driver), stream)); // loads
+    ok(enqueue(plan_of(x.data, y.data, ctx), stream)); // loads
     ok(spark_graph_begin(handle, stream, nullptr, &err));
-    ok(enqueue(plan_of(x.data, y.data, ctx->driver), stream)); // the plan ends here, with its map
+    ok(enqueue(plan_of(x.data, y.data, ctx), stream)); // the plan ends here, with its map
     ok(spark_graph_end(handle, stream, &graph, &err));
     ok(spark_mem_set(handle, y.data, 0xff, TILES * TILE * 4, stream, &err));
     ok(spark_graph_launch(handle, graph, stream, &err));
     check(y.data, 7, stream);
     ok(spark_graph_begin(handle, stream, nullptr, &err));
-    ok(enqueue(plan_of(other.data, y.data, ctx->driver), stream));
+    ok(enqueue(plan_of(other.data, y.data, ctx), stream));
     ok(spark_graph_end_update(handle, stream, graph, &err));
     ok(spark_graph_launch(handle, graph, stream, &err));
     check(y.data, 1000, stream);
