@@ -127,7 +127,10 @@ struct Bounds {
         return !any_of(Words(most > MOST_TOP) | low | Words(size > MOST_TERMS));
     }
 };
-TILE_INLINE Words size_of(const Ints& terms) { return Words(terms < 0 ? -terms : terms); }
+TILE_INLINE Words size_of(const Ints& terms) {
+    const Words negative = Words(terms < 0); // all bits; the least number is its own size here
+    return (Words(terms) ^ negative) - negative;
+}
 
 template <int K, MmaInput IN, MmaOutput OUT>
 TILE_INLINE void find_tops(Tile& t, const Left& left, const Rows<K>& a, const Right& b, int first, Bounds& bounds) {
@@ -160,7 +163,8 @@ TILE_INLINE void sum_columns(Tile& t, const Rows<K>& a, const Right& b, int firs
         split_c<OUT>(load(&t.c[n][first]), exponent, c);
         const Floats scale = scale_of(load(&t.top[n][first]));
         const Ints terms = WHOLE ? sum_whole<K>(a, b, n, scale) : sum_cut<K>(a, b, n, scale);
-        const Ints sum = terms + __builtin_convertvector(c * scale, Ints);
+        // Wraps where it will be marked as out of bounds.
+        const Ints sum = Ints(Words(terms) + Words(__builtin_convertvector(c * scale, Ints)));
         bounds.size = larger(bounds.size, size_of(terms));
         if constexpr (OUT == MmaOutput::f32)
             store(&t.d[n][first], cut_to_f32(sum, Floats((254u << 23) - Words(scale))));
