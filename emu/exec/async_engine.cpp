@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "../report/report.h"
+#include "due.h"
 
 namespace emu {
 
@@ -181,16 +182,12 @@ void AsyncEngine::arrive(size_t index) {
 
 // Those that are due: each failed test of the mbarrier brings them nearer.
 bool AsyncEngine::deliver(uint32_t mbarrier) {
-    bool any = bulk.deliver(mbarrier) || remote.deliver(mbarrier);
-    for (size_t i = 0; i < arrivals_.size();) {
-        if (arrivals_[i].mbarrier != mbarrier || arrivals_[i].tests-- > 0) {
-            ++i;
-            continue;
-        }
+    const bool landed = bulk.deliver(mbarrier) || remote.deliver(mbarrier);
+    const bool arrived = deliver_due(arrivals_, mbarrier, [&](size_t i) {
         arrive(i);
-        any = true;
-    }
-    return any;
+        return true;
+    });
+    return landed || arrived;
 }
 
 bool AsyncEngine::end() {

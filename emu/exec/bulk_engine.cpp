@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "../report/report.h"
+#include "due.h"
 #include "run.h"
 
 namespace emu {
@@ -120,16 +121,10 @@ void BulkCopies::wait(uint32_t warp, uint32_t lane, uint64_t pending, bool reads
 }
 
 bool BulkCopies::deliver(uint32_t mbarrier) {
-    bool any = false;
-    for (size_t i = 0; i < loads_.size();) {
-        if (loads_[i].mbarrier != mbarrier || loads_[i].tests-- > 0) {
-            ++i;
-            continue;
-        }
+    return deliver_due(loads_, mbarrier, [&](size_t i) {
         land(i);
-        any = true;
-    }
-    return any;
+        return true;
+    });
 }
 
 bool BulkCopies::end() {

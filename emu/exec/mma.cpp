@@ -30,18 +30,12 @@ template <int K, MmaInput IN, MmaOutput OUT> Flow mma_tile(Warp& w, const Inst& 
 // Extra::imm holds the kind, Inst::imm the model.
 Flow mma_any(Warp& w, const Inst& in) {
     const auto kind = kept<MmaKind>(w, in);
-    const unsigned na = num::registers_of_a(kind), nb = num::registers_of_b(kind), nc = num::registers_of_c(kind);
-    const uint16_t* r = operands_of(*w.kernel, in);
-    const uint32_t *a[8], *b[4], *c[4];
-    uint32_t* d[4];
-    for (unsigned i = 0; i < nc; ++i) d[i] = w.reg<uint32_t>(*r++);
-    for (unsigned i = 0; i < na; ++i) a[i] = w.reg<uint32_t>(*r++);
-    for (unsigned i = 0; i < nb; ++i) b[i] = w.reg<uint32_t>(*r++);
-    for (unsigned i = 0; i < nc; ++i) c[i] = w.reg<uint32_t>(*r++);
+    const Operands o(w, operands_of(*w.kernel, in), num::registers_of_a(kind), num::registers_of_b(kind),
+                     num::registers_of_c(kind));
     num::MmaScales scales;
     const bool scaled = kind.scale != MmaScale::none;
-    if (scaled && !read_scales(w, kind, r, scales)) return Flow::failed;
-    num::mma_any(kind, reinterpret_cast<const MmaModel*>(in.imm), a, b, c, d, scaled ? &scales : nullptr);
+    if (scaled && !read_scales(w, kind, o.next, scales)) return Flow::failed;
+    num::mma_any(kind, reinterpret_cast<const MmaModel*>(in.imm), o.a, o.b, o.c, o.d, scaled ? &scales : nullptr);
     return Flow::next;
 }
 

@@ -22,22 +22,15 @@ Flow report_chunk(Warp& w, const num::SparseKind& kind, const num::BadChunk& bad
 
 Flow multiply(Warp& w, const Inst& in) {
     const auto kind = kept<num::SparseKind>(w, in);
-    const unsigned na = num::registers_of_a(kind.kept), nb = 2 * num::registers_of_b(kind.kept);
-    const unsigned nc = num::registers_of_c(kind.kept);
-    const uint16_t* r = operands_of(*w.kernel, in);
-    const uint32_t *a[4], *b[4], *c[4];
-    uint32_t* d[4];
-    for (unsigned i = 0; i < nc; ++i) d[i] = w.reg<uint32_t>(*r++);
-    for (unsigned i = 0; i < na; ++i) a[i] = w.reg<uint32_t>(*r++);
-    for (unsigned i = 0; i < nb; ++i) b[i] = w.reg<uint32_t>(*r++);
-    for (unsigned i = 0; i < nc; ++i) c[i] = w.reg<uint32_t>(*r++);
-    const uint32_t* metadata = w.reg<uint32_t>(*r);
+    const Operands o(w, operands_of(*w.kernel, in), num::registers_of_a(kind.kept), 2 * num::registers_of_b(kind.kept),
+                     num::registers_of_c(kind.kept));
+    const uint32_t* metadata = w.reg<uint32_t>(*o.next);
     num::MmaScales scales;
     const bool scaled = kind.kept.scale != num::MmaScale::none;
-    if (scaled && !read_scales(w, kind.kept, r + 2, scales)) return Flow::failed;
+    if (scaled && !read_scales(w, kind.kept, o.next + 2, scales)) return Flow::failed;
     num::BadChunk bad;
     const auto* model = reinterpret_cast<const num::MmaModel*>(in.imm);
-    return num::mma_sparse(kind, model, a, b, c, d, metadata, scaled ? &scales : nullptr, bad)
+    return num::mma_sparse(kind, model, o.a, o.b, o.c, o.d, metadata, scaled ? &scales : nullptr, bad)
                ? Flow::next
                : report_chunk(w, kind, bad);
 }

@@ -112,4 +112,17 @@ inline bool selectors_fit(const Form& form, const num::MmaKind& kind, size_t fir
     return true;
 }
 
+// The registers of a product. In the text they stand as D, A, B, C; next: behind them.
+struct Operands {
+    const uint32_t *a[8], *b[8], *c[4];
+    uint32_t* d[4];
+    const uint16_t* next;
+    Operands(Warp& w, const uint16_t* from, unsigned num_a, unsigned num_b, unsigned num_c) : next(from) {
+        for (unsigned i = 0; i < num_c; ++i) d[i] = w.reg<uint32_t>(*next++);
+        for (unsigned i = 0; i < num_a; ++i) a[i] = w.reg<uint32_t>(*next++);
+        for (unsigned i = 0; i < num_b; ++i) b[i] = w.reg<uint32_t>(*next++);
+        for (unsigned i = 0; i < num_c; ++i) c[i] = w.reg<uint32_t>(*next++);
+    }
+};
+
 } // namespace emu::EMU_LEVEL

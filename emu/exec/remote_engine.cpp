@@ -7,6 +7,7 @@
 
 #include "../report/report.h"
 #include "async.h"
+#include "due.h"
 #include "run.h"
 
 namespace emu {
@@ -56,16 +57,10 @@ bool RemoteWrites::deliver(uint32_t mbarrier) {
     const Mbarrier* const b = cta_.mbarriers.find(mbarrier);
     if (!b) return false;
     const uint32_t phase = b->phase;
-    bool any = false;
-    for (size_t i = 0; i < writes_.size() && b->phase == phase;) {
-        if (writes_[i].mbarrier != mbarrier || writes_[i].tests-- > 0) {
-            ++i;
-            continue;
-        }
+    return deliver_due(writes_, mbarrier, [&](size_t i) {
         land(i);
-        any = true;
-    }
-    return any;
+        return b->phase == phase;
+    });
 }
 
 const RemoteWrite* RemoteWrites::reading(const Cta& block) const {
