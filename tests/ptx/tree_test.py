@@ -4,7 +4,7 @@
 import collections
 import json
 import os
-import re
+import tomllib
 import unittest
 from pathlib import Path
 
@@ -68,15 +68,16 @@ class Tree(unittest.TestCase):
 
     @unittest.skipUnless(RESULTS, "SPARK_KERNEL_RESULTS is not set")
     def test_budgets(self):
-        """What each family's images take in the library, beside ptx/budgets.txt."""
-        budgets = dict(re.findall(r"^(\w+) +(\d+)$", (ROOT / "budgets.txt").read_text(encoding="utf-8"), re.M))
+        """What each family's images take in the library, beside image_kib of its op.toml: a tenth of room."""
+        described = (tomllib.loads(p.read_text(encoding="utf-8")) for p in TOP.glob("src/ops/*/op.toml"))
+        budgets = {d["family"]: d["image_kib"] for d in described}
         taken = collections.Counter()
         for variant in self.variants:
             record = json.loads((Path(RESULTS) / f"{variant.name}.json").read_text(encoding="utf-8"))
             taken[variant.file.family] += sum(i["packed_size"] for i in record["images"] if i["arch"] not in TESTING)
         self.assertEqual(sorted(taken), sorted(budgets))
-        self.none([f"{family}: {size} bytes, {budgets[family]} KiB are allowed (ptx/budgets.txt)"
-                   for family, size in taken.items() if size > int(budgets[family]) * 1024])
+        self.none([f"{family}: {size} bytes, {budgets[family]} KiB are allowed (image_kib in src/ops/{family}/op.toml)"
+                   for family, size in taken.items() if size > budgets[family] * 1024])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and a kernel -> Plan; and the operator's entry in the list.
+// Attention and a kernel -> Plan; and the operator's entry in the list. Tensors are told by strides, and lengths of
+// sequences stay on the device. Here a long key sequence is cut into parts, which a second launch merges.
 #include <algorithm>
 #include <bit>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // spark_cast_args -> Cast. There is nothing left to refuse: this finds the order in which y lies in memory, and the
-// fewest dimensions that describe the copy.
+// fewest dimensions that describe the copy, innermost first: a packed copy has one, a transposition two.
 #include <algorithm>
 
 #include "ops/common/rows.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // spark_embedding_args -> Embedding. What the description cannot say: one row stride for y, and who counts refusals.
+// The contract is the size of an element, since rows are copied bit by bit.
 #include <algorithm>
 
 #include "ops/common/rows.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// spark_gemm_args -> Gemm. What the description cannot say: contiguous dimensions, and alpha, beta, c.
+// spark_gemm_args -> Gemm. What the description cannot say: contiguous dimensions, and alpha, beta, c. The contract
+// (tn, nn, nt, tt) follows from which dimension of a and b is contiguous.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// spark_kv_append_args -> KvAppend. Everything that can be refused is in the description; here heads are folded.
+// spark_kv_append_args -> KvAppend. Everything that can be refused is in the description; here heads that lie side by
+// side in all four tensors are folded into one wide head. The contract is the size of an element, since rows are
+// copied bit by bit.
 #include <algorithm>
 
 #include "ops/kv/problem.h"

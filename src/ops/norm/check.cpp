@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// spark_rmsnorm_args, spark_l2norm_args and spark_layernorm_args -> RowNorm. What the descriptions cannot say: eps, and
-// which row strides the kernels take.
+// spark_rmsnorm_args, spark_l2norm_args and spark_layernorm_args -> RowNorm. What the descriptions cannot say: eps,
+// and which row strides the kernels take. The three are one problem with one set of kernels: what differs is the
+// factor of the sum of squares, 1/n or 1, whether the mean is taken away first, and a bias. Leading dimensions fold to
+// two row dimensions with one stride each per tensor; a layout that does not is refused by name.
 #include <algorithm>
 #include <cmath>
 

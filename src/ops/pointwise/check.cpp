@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // spark_activation_args, spark_glu_args and spark_add_args -> Pointwise. What the descriptions cannot say: which
-// strides the kernels take.
+// strides the kernels take. The three are one problem with one set of kernels: what is computed is the contract.
+// Leading dimensions fold to two row dimensions, and rows without gaps join into one long row, so that an odd width
+// costs nothing where tensors are packed.
 #include <cstring>
 
 #include "ops/pointwise/problem.h"

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // spark_dequantize_args -> Dequantize or Scaled, spark_quantize_args -> Scaled, spark_amax_args -> Amax. What the
 // description cannot say: how many bytes a row of records has, and which row strides the kernels take.
+//
+// A format of records is one line of FORMATS and one axis value of the kernel; what its bytes mean is drawn in
+// docs/layouts.md. Rows without gaps are folded into one. A form of scales is an entry of core/formats.toml and a
+// Contract here. Scales are folded with the rows, as a third tensor; those of an output are checked as one, for
+// overlap among themselves and with others (ops/common). ScalePlaces says where each stands, in rows and in tiles
+// alike.
 #include <cmath>
 #include <cstring>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A problem of the family and a kernel -> Plan; and the operators' entries in the list.
+// A problem of the family and a kernel -> Plan; and the operators' entries in the list. With OWN_AMAX `quantize` is
+// two or three launches: `amax` of the rows or their parts, of these down to 32 numbers if there are more, and the
+// kernel itself, in which each warp takes the largest of them.
 #include <algorithm>
 
 #include "ops/quant/problem.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ratio of the rates of neighbouring pairs, as kernels take it. Knows nothing of tensors.
+// The ratio of the rates of neighbouring pairs, as kernels take it. It is all that they need to reduce any
+// position's angle exactly. Knows nothing of tensors.
 #pragma once
 
 #include <cstdint>

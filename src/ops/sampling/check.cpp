@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// spark_sample_args -> Sample. What the description cannot say: settings that no row can have, and how long a
-// row may be. Calls that are greedy by their arguments are another contract.
+// spark_sample_args -> Sample. What the description cannot say: settings that no row can have, and how long a row may
+// be. Calls that are greedy by their arguments are another contract, argmax.
 #include <algorithm>
 #include <cmath>
 

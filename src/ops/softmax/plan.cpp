@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and a kernel -> Plan; and the operator's entry in the list.
+// Softmax and a kernel -> Plan; and the operator's entry in the list. Kernels take scale times log2(e), less a power
+// of two for the range, and powers of two.
 #include <cmath>
 
 #include "ops/common/row_load.h"
