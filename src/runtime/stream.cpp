@@ -36,7 +36,7 @@ spark_status stream_create(const Context& ctx, const spark_stream_desc& desc, sp
                            "desc.priority is %d; %d, the most urgent of this device, to %d wanted", desc.priority, most,
                            least);
     }
-    unsigned flags = (desc.flags & SPARK_STREAM_BLOCKING) != 0 ? 0 : STREAM_NON_BLOCKING;
+    unsigned flags = (desc.flags & SPARK_STREAM_BLOCKING) != 0 ? 0u : unsigned{STREAM_NON_BLOCKING};
     return object_make(ctx, Kind::STREAM, out, report, [&](void*& made) {
         return within(ctx, "making a stream", report,
                       [&](const Driver& d) { return d.stream_create(&made, flags, desc.priority); });
