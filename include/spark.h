@@ -620,6 +620,7 @@ typedef enum spark_op {
     SPARK_OP_DEQUANTIZE = 17,
     SPARK_OP_AMAX = 18,
     SPARK_OP_QUANTIZE = 19,
+    SPARK_OP_HADAMARD = 20,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -1394,6 +1395,51 @@ typedef struct spark_quantize_args {
 } spark_quantize_args;
 /* Launches quantize: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_quantize(spark_context *ctx, const spark_quantize_args *args, const spark_exec *exec,
+                                      spark_error *err);
+
+/* Flags of hadamard, beside spark_flag. */
+typedef enum spark_hadamard_flag {
+    SPARK_HADAMARD_SIGNS_AFTER = 256, /* signs count after the transform, not before it */
+    SPARK_HADAMARD_FLAG_FORCE32 = 0x7fffffff
+} spark_hadamard_flag;
+
+/* Bits of hdr.given in hadamard: the field counts even where it is 0. */
+typedef enum spark_hadamard_given {
+    SPARK_HADAMARD_GIVEN_SCALE = 1, /* else 0 is P^-0.5 */
+    SPARK_HADAMARD_GIVEN_FORCE32 = 0x7fffffff
+} spark_hadamard_given;
+
+/* Hadamard transform of blocks of neighbours, with signs before or after: spreads outliers ahead of quantisation.
+ *
+ * H[i, j] = (-1)^popcount(i & j)             i, j < P: the natural (Sylvester) order, H H = P
+ * x' = x[b P .. b P + P - 1]                 block b of a row, P = size
+ * y' = round(scale * (H (signs * x')))       without signs: 1
+ * SIGNS_AFTER:  y' = round(signs * (scale * (H x')))
+ *
+ * round() is to the dtype of x, to nearest even. Sums are FP32, in a tree of log2(P) additions; where a sum on the way
+ * is beyond FP32 the result is infinity or NaN. Infinities and NaN in x reach every element of their block.
+ * With the default scale P^-0.5 the transform is orthogonal, and its own inverse: what was made with signs of 1 and -1
+ * is undone by the same call with SIGNS_AFTER. signs are any numbers; models draw 1 or -1 at random.
+ * All kernels add in the same tree, and a block's bits follow from its own inputs alone: SPARK_FLAG_BATCH_INVARIANT,
+ * over any strides and alignment, changes nothing.
+ * The leading dimensions of x and y must collapse to at most two row dimensions with one stride each. y may be x in
+ * place. A problem with a zero dimension succeeds and launches nothing.
+ */
+typedef struct spark_hadamard_args {
+    spark_args hdr;
+    /* [..., N], F32 F16 BF16. The rows; N is a multiple of P. */
+    spark_tensor x;
+    /* optional, [P], as x. A factor for each element of a block, the same for all blocks. */
+    spark_tensor signs;
+    /* output, [..., N], as x, may be x, in place. The result. */
+    spark_tensor y;
+    /* P: how many neighbours are transformed together: 16, 32, 64, 128 or 256. */
+    uint32_t size;
+    /* 0 that is not marked as given is P^-0.5. Factor of the sums; finite. */
+    float scale;
+} spark_hadamard_args;
+/* Launches hadamard: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_hadamard(spark_context *ctx, const spark_hadamard_args *args, const spark_exec *exec,
                                       spark_error *err);
 
 /* specgen end */

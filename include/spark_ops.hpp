@@ -109,6 +109,16 @@ using amax = operation<spark_amax_args, SPARK_OP_AMAX>;
 /// A tensor in a quantised format, and the scales that belong to it.
 using quantize = operation<spark_quantize_args, SPARK_OP_QUANTIZE>;
 
+/// Hadamard transform of blocks of neighbours, with signs before or after: spreads outliers ahead of quantisation.
+struct hadamard : operation<spark_hadamard_args, SPARK_OP_HADAMARD> {
+    explicit hadamard(uint32_t given_size) { size = given_size; }
+    /// Factor of the sums; finite. Until it is set: P^-0.5.
+    void set_scale(float value) { give(this->scale, value, SPARK_HADAMARD_GIVEN_SCALE); }
+
+private: // set_...() marks them as given
+    using spark_hadamard_args::scale;
+};
+
 } // namespace spark::ops
 
 #endif // SPARK_OPS_HPP_

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of dequantize, cast and amax, where every result is exact before one rounding, of quantize,
-of softmax, and of gemm over codes of E4M3.
+of softmax and hadamard, and of gemm over codes of E4M3.
 
     python3 -m venv v && v/bin/pip install --require-hashes -r requirements/numpy.txt
     v/bin/python make_formats.py
 
-dequantize: NumPy in double precision, compared here with what the gguf package's own dequantize gives in FP32.
-cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. quantize: float32 of
-NumPy, then ml_dtypes, whose NVFP4 files hold the scales in tiles and the numbers read back too. softmax:
-scipy.special in float64. gemm: ml_dtypes' float8_e4m3fn to float64, matmul, scales. Nothing of libspark is used. A
-file holds the records or elements `x` and the results: `y` (of softmax also in float64, `y64`) or, of cast, one for
-each type; those of gemm are as in make.py. Metadata as there.
+dequantize: NumPy in double precision, compared here with what the gguf package's own dequantize gives in FP32. cast:
+astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. quantize: float32 of NumPy, then
+ml_dtypes, whose NVFP4 files hold the scales in tiles and the numbers read back too. softmax: scipy.special in
+float64. hadamard: scipy.linalg.hadamard, a product of matrices in float64. gemm: ml_dtypes' float8_e4m3fn to float64,
+matmul, scales. Nothing of libspark is used. A file holds the records or elements `x` and the results: `y` (of softmax
+and hadamard also in float64, `y64`) or, of cast, one for each type; those of gemm are as in make.py. Metadata as
+there.
 """
 import json
 import pathlib
@@ -20,7 +21,8 @@ import struct
 import gguf
 import ml_dtypes
 import numpy as np
-import scipy
+import scipy.linalg
+import scipy.special
 
 HERE = pathlib.Path(__file__).parent
 LARGEST = 64 * 1024
@@ -29,6 +31,7 @@ MADE_BY = {"dequantize": f"NumPy {np.__version__}, float64",
            "amax": f"NumPy {np.__version__}",
            "quantize": f"NumPy {np.__version__}, float32, ml_dtypes {ml_dtypes.__version__}",
            "softmax": f"SciPy {scipy.__version__}, float64",
+           "hadamard": f"SciPy {scipy.__version__}, float64",
            "gemm": f"NumPy {np.__version__}, float64, ml_dtypes {ml_dtypes.__version__}"}
 FORMATS = {"F32": (24, -126, 127), "F16": (11, -14, 15), "BF16": (8, -126, 127)}  # bits, least and largest exponent
 
@@ -283,6 +286,30 @@ def make_softmax():
              {"scale": scale, "log": log}, seed, 2.0**-44, why)
 
 
+# ---- hadamard ----------------------------------------------------------------------------------------------------
+def make_hadamard():
+    why = "double against double: 256 terms of either sign, relative to the largest result"
+    cases = [  # name, dtype, rows, N, P, signs, after
+        ("16_bf16", "BF16", 6, 48, 16, False, False), ("64_signs_f16", "F16", 5, 128, 64, True, False),
+        ("128_after_f32", "F32", 3, 256, 128, True, True), ("256_signs_f32", "F32", 3, 256, 256, True, False),
+    ]
+    for i, (name, dtype, rows, n, size, signed, after) in enumerate(cases):
+        seed = 5500 + i
+        g = np.random.default_rng(seed)
+        x = once(g.normal(size=(rows, n)) * 4, dtype)
+        signs = g.choice([-1.0, 1.0], size) if signed else np.ones(size)
+        blocks = x.reshape(rows, -1, size) * (1 if after else signs)
+        y = blocks @ scipy.linalg.hadamard(size).astype(np.float64) * size**-0.5 * (signs if after else 1)
+        shape = [rows, n]
+        y = y.reshape(shape)
+        tensors = {"x": (dtype, shape, encode(x, dtype)), "y64": ("F64", shape, y.tobytes()),
+                   "y": (dtype, shape, encode(once(y, dtype), dtype))}
+        if signed:
+            tensors["signs"] = (dtype, [size], encode(signs, dtype))
+        save("hadamard", name, tensors, {"size": size, "scale": size**-0.5, "signs_after": after}, seed,
+             float(256 * 2.0**-52 * np.abs(y).max()), why)
+
+
 # ---- gemm --------------------------------------------------------------------------------------------------------
 def make_gemm():
     why = "sums are exact in double, of 96 products with 8 bits from 2^-18 to 2^18; two scales are rounded twice"
@@ -312,4 +339,5 @@ if __name__ == "__main__":
     make_mxfp8()
     make_nvfp4()
     make_softmax()
+    make_hadamard()
     make_gemm()

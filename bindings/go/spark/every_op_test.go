@@ -25,4 +25,5 @@ var everyOp = []struct {
 	{"dequantize", 17, Dequantize{}},
 	{"amax", 18, Amax{}},
 	{"quantize", 19, Quantize{}},
+	{"hadamard", 20, Hadamard{}},
 }

@@ -5,4 +5,5 @@ pub const scalars = .{
     .rmsnorm = .{"eps"},
     .l2norm = .{"eps"},
     .layernorm = .{"eps"},
+    .hadamard = .{"size"},
 };

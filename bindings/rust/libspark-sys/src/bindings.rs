@@ -805,6 +805,7 @@ pub const SPARK_OP_CAST: spark_op = 16;
 pub const SPARK_OP_DEQUANTIZE: spark_op = 17;
 pub const SPARK_OP_AMAX: spark_op = 18;
 pub const SPARK_OP_QUANTIZE: spark_op = 19;
+pub const SPARK_OP_HADAMARD: spark_op = 20;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -1338,6 +1339,39 @@ extern "C" {
     pub fn spark_quantize(
         ctx: *mut spark_context,
         args: *const spark_quantize_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+pub const SPARK_HADAMARD_SIGNS_AFTER: spark_hadamard_flag = 256;
+pub const SPARK_HADAMARD_FLAG_FORCE32: spark_hadamard_flag = 2147483647;
+pub type spark_hadamard_flag = ::std::os::raw::c_uint;
+pub const SPARK_HADAMARD_GIVEN_SCALE: spark_hadamard_given = 1;
+pub const SPARK_HADAMARD_GIVEN_FORCE32: spark_hadamard_given = 2147483647;
+pub type spark_hadamard_given = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_hadamard_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub signs: spark_tensor,
+    pub y: spark_tensor,
+    pub size: u32,
+    pub scale: f32,
+}
+impl Default for spark_hadamard_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_hadamard(
+        ctx: *mut spark_context,
+        args: *const spark_hadamard_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

@@ -457,6 +457,18 @@ fn spark_quantize_args_layout() {
 }
 
 #[test]
+fn spark_hadamard_args_layout() {
+    layout!(spark_hadamard_args, 800,
+        hdr 0, 24;
+        x 24, 256;
+        signs 280, 256;
+        y 536, 256;
+        size 792, 4;
+        scale 796, 4;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -594,6 +606,7 @@ fn values() {
     assert_eq!(SPARK_OP_DEQUANTIZE, 17);
     assert_eq!(SPARK_OP_AMAX, 18);
     assert_eq!(SPARK_OP_QUANTIZE, 19);
+    assert_eq!(SPARK_OP_HADAMARD, 20);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);
@@ -639,4 +652,8 @@ fn values() {
     assert_eq!(SPARK_SOFTMAX_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_QUANTIZE_OWN_AMAX, 256);
     assert_eq!(SPARK_QUANTIZE_FLAG_FORCE32, 2147483647);
+    assert_eq!(SPARK_HADAMARD_SIGNS_AFTER, 256);
+    assert_eq!(SPARK_HADAMARD_FLAG_FORCE32, 2147483647);
+    assert_eq!(SPARK_HADAMARD_GIVEN_SCALE, 1);
+    assert_eq!(SPARK_HADAMARD_GIVEN_FORCE32, 2147483647);
 }

@@ -6,6 +6,7 @@ mod attention;
 mod convert;
 mod embedding;
 mod gemm;
+mod hadamard;
 mod kv;
 mod norm;
 mod pointwise;
@@ -18,6 +19,7 @@ pub use attention::Attention;
 pub use convert::Cast;
 pub use embedding::Embedding;
 pub use gemm::Gemm;
+pub use hadamard::Hadamard;
 pub use kv::KvAppend;
 pub use norm::{L2norm, Layernorm, Rmsnorm};
 pub use pointwise::{Activation, ActivationKind, Add, Glu};
@@ -45,4 +47,5 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("dequantize", 17),
     ("amax", 18),
     ("quantize", 19),
+    ("hadamard", 20),
 ];
