@@ -50,9 +50,10 @@ std::vector<Allowed> allow_all(ref::Type type, const ref::Call& call, const Shap
     const auto sign = [&](bool now, size_t i) { return now && !signs.empty() ? signs[i % s.size] : 1; };
     const double roundings = std::log2(static_cast<double>(s.size)) + 1;
     std::vector<Allowed> out;
+    double terms = 0;
     for (size_t i = 0; i < y.size(); ++i) {
-        double terms = 0;
-        for (size_t j = i - i % s.size; j < i - i % s.size + s.size; ++j) {
+        terms = i % s.size == 0 ? 0 : terms;
+        for (size_t j = i; i % s.size == 0 && j < i + s.size; ++j) {
             terms += std::fabs(x[j] * sign(!after(s), j));
         }
         const double factor = std::fabs(scale_of(s) * sign(after(s), i));
