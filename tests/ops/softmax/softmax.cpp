@@ -80,10 +80,10 @@ constexpr double u = 0x1p-24;
 //                  power by 3 u d of itself; 2^x is within 2 ulp, 2^-22, and 0 below 2^-126. Halves of subnormal x and
 //                  most round: the exponent errs by scale * 2^-149 in each, in the sum and in the element.
 //   the sum        First relative to a lane's largest, then lifted to a larger one in each of the loop's rounds of at
-//                  least 1024 elements and in at most 9 joins: the distances add up to d, and each lift multiplies by
-//                  a power, 2^-22 and u, and rounds an addition. Terms of a lane are added in order, at most n/32 and
-//                  32 of them. This function: the error of the sum, relative to it.
-//   the share      1 / sum within 2 u, the product u
+//                  least 1024 elements, to the warp's and to the row's: the distances add up to d, and each lift
+//                  multiplies by a power, 2^-22 and u. Terms of a lane are added in order, at most n/32 and 32 of
+//                  them, then over lanes and warps in at most 9. This function: the error of the sum, relative to it.
+//   the share      1 / sum within 2 u; the lane's power, 2^-22 and 3 u of its part of d; two products, u each
 //   the logarithm  log2(sum) within 2^-22, relative to itself above 2; three more roundings of the result
 //   a scale of 0   is 2^-149 in the kernels: powers err by that part of x
 double error_of_sum(std::span<const double> x, double scale) {
@@ -97,8 +97,8 @@ double error_of_sum(std::span<const double> x, double scale) {
         weighed += power > 0 ? power * d : 0;
     }
     const auto n = static_cast<double>(x.size());
-    const double rounds = std::ceil(n / 1024) + 9;
-    return 3 * u * weighed / sum + 0x1p-22 + (n / 32 + 32) * u + rounds * 0x1p-21 + n * 0x1p-126 +
+    const double lifts = std::ceil(n / 1024) + 2;
+    return 3 * u * weighed / sum + 0x1p-22 + (n / 32 + 32 + 9) * u + lifts * (0x1p-22 + u) + n * 0x1p-126 +
            std::fabs(scale) * 0x1p-148;
 }
 
@@ -118,7 +118,7 @@ void allow_row(ref::Type type, std::span<const double> x, const Shape& s, std::v
         const double log_of_sum = std::fabs(d + y[i]), least = 0x1p-126; // the former where y is the logarithm
         const double rounded = std::fabs(scale) * 0x1p-148 + vanishing;
         const double error = s.log ? rounded + 3 * u * d + of_sum + 0x1p-22 * (1 + log_of_sum) + 3 * u * std::fabs(y[i])
-                                   : y[i] * (rounded + 3 * u * std::min(d, 800.0) + of_sum + 0x1p-22 + 3 * u) + least;
+                                   : y[i] * (rounded + 3 * u * std::min(d, 800.0) + of_sum + 0x1p-21 + 4 * u) + least;
         out.push_back(allow(type, y[i], std::isfinite(y[i]) ? error : 0));
     }
 }
