@@ -16,6 +16,7 @@ namespace emu {
 struct AsyncCopy {
     uint32_t warp = 0, pc = 0;
     uint64_t number = 0;    // in the order of issue
+    int32_t history = 0;    // the observer's
     uint32_t mask = 0;      // lanes whose copy has not been waited for
     uint32_t landed = 0;    // lanes whose bytes are already there
     uint32_t undefined = 0; // lanes whose source is not all defined

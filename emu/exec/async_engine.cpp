@@ -56,7 +56,7 @@ void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes, bool waited) {
     const unsigned bytes = copy.bytes;
     for (uint32_t m = lanes & ~copy.undefined; m; m &= m - 1)
         set_defined(bitmap, copy.dst[__builtin_ctz(m)], bytes, true);
-    if (cta_.observer) cta_.observer->async_land(cta_, copy.warp, lanes, copy.dst, copy.bytes, waited);
+    if (cta_.observer) cta_.observer->async_land(cta_, copy, lanes, waited);
     in_flight_ -= uint32_t(__builtin_popcount(lanes));
     copy.mask &= ~lanes;
 }

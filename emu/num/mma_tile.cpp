@@ -201,8 +201,8 @@ template <int K> void mark(Tile& t, const Left& left, const Right& b, int first)
     }
 }
 
-// Where neither a product nor C is cut, whatever the largest exponent is, it need not be known: the sum is the exact one
-// of an f32 and C. Does such columns; leaves others. EMPTY: some rows are all zeros, and give C.
+// Where neither a product nor C is cut, whatever the largest exponent is, it need not be known: the sum is the exact
+// one of an f32 and C. Does such columns; leaves others. EMPTY: some rows are all zeros, and give C.
 template <int K, int BIAS, bool EMPTY>
 TILE_INLINE unsigned sum_uncut(Tile& t, const Rows<K>& a, const Right& b, const Words& empty, int first,
                                int most_above) {
