@@ -56,15 +56,15 @@ bool Histories::is_own(const Access& a, const Doing& d) {
 // Have all words the same? What everybody knows counts as nothing.
 template <unsigned N> bool Histories::same(const Doing& d, Id& id) const {
     const Id over = accesses_.over, over_copies = copies_.over, *const words = words_.data();
-    const auto live = [&](const auto& v) { return ((v >= over) & (v < FIRST_COPY)) | (v >= over_copies); };
-    const auto seen = [&](Id v) { return live(v) ? v : NOTHING; };
+    const auto known = [&](const auto& v) { return (v < over) | ((v > FIRST_COPY - 1) & (v < over_copies)); };
+    const auto seen = [&](Id v) { return known(v) ? NOTHING : v; };
     const Id first = id = seen(words[d.addr[__builtin_ctz(d.rows)] / 4]);
     Four differs = {};
     if (N == 1 && is_run(d)) {
         const Id* const at = words + d.addr[0] / 4;
         for (unsigned l = 0; l < 32; l += 4) {
             const Four v = four(at + l);
-            differs |= (v & live(v)) ^ first;
+            differs |= (v & ~known(v)) ^ first;
         }
         return !any_of(differs);
     }
@@ -73,7 +73,7 @@ template <unsigned N> bool Histories::same(const Doing& d, Id& id) const {
         const Id* const at = words + d.addr[l] / 4;
         if constexpr (N == 4) {
             const Four v = four(at);
-            differs |= (v & live(v)) ^ first;
+            differs |= (v & ~known(v)) ^ first;
         } else {
             for (unsigned i = 0; i < N; ++i) differ |= seen(at[i]) ^ first;
         }
