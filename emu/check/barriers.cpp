@@ -32,6 +32,7 @@ bool Checker::barrier_arrive(Warp& w, unsigned id, bool sync, uint32_t threads) 
 
 bool Checker::barrier_release(Cta&, unsigned id, uint32_t sync_warps, uint32_t) {
     order_.release(cta_->rank, id & 15, sync_warps);
+    forget_known(sync_warps);
     barriers_[id & 15] = {};
     return true;
 }

@@ -35,11 +35,18 @@ Observer* make_checker(Launch& launch, Observer* first) {
     return launch.options.check_race ? new Checker(launch, static_cast<const Checker*>(first)) : nullptr;
 }
 
+Checker::Checker(Launch& launch, const Checker* first)
+    : launch_(launch), shared_order_(first ? first->shared_order_ : std::make_shared<HappensBefore>()),
+      order_(*shared_order_) {
+    for (const InstInfo& info : launch.kernel->infos) // bulk copies ask who wrote last, however long ago
+        alone_ &= !(row_of(info).is(trait::copies) && row_of(info).is(trait::orders));
+}
+
 void Checker::cta_begin(Cta& cta) {
     cta_ = &cta;
     if (cta.rank == 0) order_.reset(unsigned(cta.cluster->blocks.size()));
     agents_ = order_.agents();
-    shadow_.reset(cta.shared_end, cta.rank);
+    shadow_.reset(cta.shared_end, cta.rank, alone_ && cta.cluster->blocks.size() == 1);
     for (auto& use : barriers_) use = {};
     touched_ = false;
     acquired_ = 0;
@@ -265,10 +272,54 @@ void Checker::merge(uint32_t address, unsigned bytes) {
     if (bytes == 16) shadow_.merge_coarse(address);
 }
 
+Histories::Doing Checker::doing(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes,
+                                bool collective) const {
+    const HappensBefore::Agent& agent = agents_[w.agent];
+    return {agent.known.of(0), agent.now, collective ? w.mask : mask, mask, w.pc, addr, uint8_t(w.index),
+            uint8_t(bytes),    collective};
+}
+
+bool Checker::read_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool collective) {
+    if (!shadow_.recent.is_on() || bytes < 4) return false;
+    shadow_.make_room();
+    return shadow_.recent.read(doing(w, mask, addr, bytes, collective));
+}
+
+// May a lane write what records have, so that a history takes their place?
+bool Checker::frees(const Warp& w, uint32_t address, unsigned bytes, unsigned lane) {
+    const Record* const r = bytes == 16 ? shadow_.places()(address) : nullptr;
+    return r && !r->object && quick(w).may_write(*r, 1u << lane, 0);
+}
+
+bool Checker::write_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    if (!shadow_.recent.is_on() || bytes < 4) return false;
+    shadow_.make_room();
+    return shadow_.recent.write(doing(w, mask, addr, bytes, false),
+                                [&](unsigned lane) { return frees(w, addr[lane], bytes, lane); });
+}
+
+bool Checker::issue_quickly(const Warp& w, AsyncCopy& copy) {
+    if (!shadow_.recent.is_on()) return false;
+    shadow_.make_room();
+    copy.history = shadow_.recent.issue_copy(doing(w, copy.mask, copy.dst, copy.bytes, false),
+                                             [&](unsigned lane) { return frees(w, copy.dst[lane], copy.bytes, lane); });
+    return copy.history;
+}
+
+// After these warps met.
+void Checker::forget_known(uint32_t synchronised) {
+    if (!shadow_.recent.is_on()) return;
+    for (unsigned i = 0; i < cta_->nwarps; ++i)
+        if (cta_->warps[i].live && (!(synchronised >> i & 1) || !shadow_.recent.is_known_by(agents_[i].known.of(0))))
+            return;
+    shadow_.recent.forget_known();
+}
+
 bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
     if (is_foreign(w)) return foreign_read(w, mask, addr, bytes);
     const Inst& in = w.kernel->code[w.pc];
     const bool strong = in.order.strong(), collective = is_collective(in);
+    if (!strong && read_quickly(w, mask, addr, bytes, collective)) return true;
     const Quick q = quick(w);
     objects_ = false;
     if (!strong && !collective && is_line(mask, addr, bytes))
@@ -302,6 +353,7 @@ bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned b
     const Inst& in = w.kernel->code[w.pc];
     const bool strong = in.order.strong(), collective = is_collective(in);
     const uint8_t flags = uint8_t((strong ? Record::strong : 0) | (atomic ? Record::atomic : 0));
+    if (!flags && !meet && !collective && write_quickly(w, mask, addr, bytes)) return true;
     const Quick q = quick(w);
     objects_ = false;
     if (!collective && is_line(mask, addr, bytes) && write_line(q, addr[0], flags)) return true;
@@ -386,14 +438,18 @@ bool Checker::write_alike(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
     return true;
 }
 
-void Checker::warp_sync(Warp& w, uint32_t lanes) { order_.sync_lanes(w.agent, lanes, w.live); }
+void Checker::warp_sync(Warp& w, uint32_t lanes) {
+    order_.sync_lanes(w.agent, lanes, w.live);
+    if (cta_->nwarps == 1) forget_known(1);
+}
 
-bool Checker::async_issue(Warp& w, const AsyncCopy& copy) {
+bool Checker::async_issue(Warp& w, AsyncCopy& copy) {
     auto same = [&](unsigned x, unsigned y) {
         return copy.valid[x] == copy.valid[y] && (!copy.valid[x] || copy.src[x] == copy.src[y]);
     };
     const bool meet = meets(copy.mask, copy.dst, copy.bytes);
     if (meet && !write_alike(w, copy.mask, copy.dst, copy.bytes, same)) return false;
+    if (!meet && issue_quickly(w, copy)) return true;
     const bool everyday = !meet && copy.bytes == 16 && !is_foreign(w);
     const Quick q = quick(w);
     const Shadow::Places at = shadow_.places();
@@ -414,10 +470,12 @@ template <class F> void Checker::each_landed(uint32_t address, unsigned bytes, F
 }
 
 // What an mbarrier tells was released when the copy was bound to it: the copy counts from its issue.
-void Checker::async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes, bool waited) {
+void Checker::async_land(Cta&, const AsyncCopy& copy, uint32_t lanes, bool waited) {
+    const unsigned warp = copy.warp, bytes = copy.bytes;
     const Moment now = order_.now(cta_->rank * WARPS + warp);
+    if (copy.history && shadow_.recent.land(copy.history, lanes, now, waited)) return;
     const Shadow::Places at = shadow_.places();
-    for (uint32_t m = mask; m; m &= m - 1) {
+    for (uint32_t m = lanes; m; m &= m - 1) {
         const auto land = [&](Record& r) {
             r.flags = uint8_t((r.flags & ~Record::in_flight) | Record::copied);
             if (!waited) return;
@@ -425,7 +483,7 @@ void Checker::async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst
             r.write_warp = uint8_t(warp);
             r.write_lanes |= m & -m;
         };
-        const uint32_t to = dst[__builtin_ctz(m)];
+        const uint32_t to = copy.dst[__builtin_ctz(m)];
         Record* const r = bytes == 16 ? at(to) : nullptr;
         if (r && !(r->flags & Record::split)) land(*r);
         else each_landed(to, bytes, land);

@@ -17,9 +17,7 @@ bool stores_equal(const Warp& w, const Inst& in, unsigned x, unsigned y);
 
 class Checker final : public Observer {
 public:
-    Checker(Launch& launch, const Checker* first)
-        : launch_(launch), shared_order_(first ? first->shared_order_ : std::make_shared<HappensBefore>()),
-          order_(*shared_order_) {}
+    Checker(Launch& launch, const Checker* first);
     void cta_begin(Cta& cta) override;
     bool cta_end(Cta& cta) override;
     bool shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) override;
@@ -28,8 +26,8 @@ public:
     bool barrier_arrive(Warp& w, unsigned id, bool sync, uint32_t threads) override;
     bool barrier_release(Cta& cta, unsigned id, uint32_t sync_warps, uint32_t arrive_warps) override;
     void warp_sync(Warp& w, uint32_t lanes) override;
-    bool async_issue(Warp& w, const AsyncCopy& copy) override;
-    void async_land(Cta& cta, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes, bool waited) override;
+    bool async_issue(Warp& w, AsyncCopy& copy) override;
+    void async_land(Cta& cta, const AsyncCopy& copy, uint32_t lanes, bool waited) override;
     bool mbarrier_change(Warp& w, uint32_t mask, const uint32_t* addr) override;
     bool mbarrier_test(Warp& w, uint32_t mask, const uint32_t* addr, uint32_t passed) override;
     void mbarrier_complete(Cta& cta, uint32_t address) override;
@@ -62,6 +60,13 @@ private:
     };
     struct Quick; // what the everyday case of one instruction is compared with
     Quick quick(const Warp& w) const;
+    // An ordinary access of words, everyday enough for histories?
+    Histories::Doing doing(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool collective) const;
+    bool read_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool collective);
+    bool write_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes);
+    bool issue_quickly(const Warp& w, AsyncCopy& copy);
+    bool frees(const Warp& w, uint32_t address, unsigned bytes, unsigned lane);
+    void forget_known(uint32_t synchronised);
     bool write_line(const Quick& q, uint32_t address, uint8_t flags);
     bool read_record(const Access& a, Record& r);
     bool write_record(const Access& a, Record& r);
@@ -129,6 +134,7 @@ private:
     Past exits_;                // what this block's threads knew when they exited
     uint64_t announced_ = 0;    // strong accesses of this block to global memory: others may know by them that it runs
     bool ended_ = false;
+    bool alone_ = true;     // no bulk copies
     bool objects_ = false;  // this instruction touched a word where something was released
     bool touched_ = false;  // global memory, since the last fence
     uint64_t acquired_ = 0; // the moment of the launch at which this block acquired last

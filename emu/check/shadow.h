@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is remembered of shared memory: the last write of each byte and all its reads since. One record stands for 16
 // bytes, for 4, or for one, whatever the accesses have told apart; or for a line of 128, where each lane of a warp has
-// a word of its own. Used by the checker. Knows no rules: it only stores.
+// a word of its own; what only everyday accesses touched is in histories until somebody asks for its record. Used by
+// the checker. Knows no rules: it only stores.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
-#include "past.h"
+#include "histories.h"
 
 namespace emu {
 
@@ -52,7 +53,7 @@ struct Record {
 class Shadow {
 public:
     // Of the block of this rank: who writes without being told apart from it is of that block.
-    void reset(uint32_t end, uint32_t rank) {
+    void reset(uint32_t end, uint32_t rank, bool with_histories) {
         const size_t lines = (end + LINE - 1) / LINE;
         Record unwritten;
         unwritten.write_block = uint8_t(rank);
@@ -62,6 +63,12 @@ public:
         if (words_.size() < coarse_.size() * 4) words_.resize(coarse_.size() * 4);
         more_.assign(1, Reads{});
         free_ = 0;
+        recent.reset(end, with_histories);
+    }
+    Histories recent;
+    // For the next instruction.
+    void make_room() {
+        if (!recent.has_room() && !recent.make_room()) tell_all();
     }
     // The record of a line, if it has one: its lanes and those of its reads are all 32, and it has no flags but strong
     // and atomic.
@@ -75,10 +82,15 @@ public:
     struct Places {
         const uint8_t* is_line;
         Record* coarse;
-        Record* operator()(uint32_t address) const { return is_line[address / LINE] ? nullptr : coarse + address / 16; }
+        const Histories::Id* recent;
+        Record* operator()(uint32_t address) const {
+            const bool told = recent[address / 16 * 4] == Histories::TOLD && !is_line[address / LINE];
+            return told ? coarse + address / 16 : nullptr;
+        }
     };
-    Places places() { return {is_line_.data(), coarse_.data()}; }
+    Places places() { return {is_line_.data(), coarse_.data(), recent.words().data()}; }
     Record& coarse(uint32_t address) {
+        if (recent.has(address)) tell(address / 16);
         if (is_line_[address / LINE]) tell_lanes_apart(address / LINE);
         return coarse_[address / 16];
     }
@@ -132,6 +144,10 @@ private:
             words[l].write_lanes = words[l].reads.lanes = 1u << l;
         }
     }
+    void tell(uint32_t chunk);
+    void tell_all();
+    void tell_history(Histories::Id id, uint32_t address, Record& r);
+    void add_reads(Record& r, Reads now);
     // Kept out of the loops over lanes, which seldom need it: loads are an eighth faster.
     __attribute__((noinline)) void tell_apart(Record& whole, Record* parts) {
         for (unsigned i = 0; i < 4; ++i) parts[i] = whole;

@@ -131,6 +131,15 @@ unsigned shared_wavefronts(const uint32_t* addr, uint32_t mask, unsigned bytes) 
 
 // Sectors of 32 bytes; an access of up to 32 aligned bytes lies in one. Rising addresses need no search.
 unsigned global_sectors_slow(const uint64_t* addr, uint32_t mask) {
+    if (mask == FULL) {
+        uint64_t falls = 0, steps = 0;
+        for (unsigned l = 0; l < 31; ++l) {
+            const uint64_t rise = (addr[l + 1] >> 5) - (addr[l] >> 5);
+            falls |= rise;
+            steps += rise != 0;
+        }
+        if (!(falls >> 63)) return unsigned(steps) + 1;
+    }
     uint64_t seen[32], last = 0, most = 0;
     unsigned count = 0;
     for (uint32_t m = mask; m; m &= m - 1) {

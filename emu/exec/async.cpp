@@ -51,7 +51,8 @@ bool check_part(Warp& w, const AsyncCopy& copy, int lane, uint32_t* undefined) {
     return true;
 }
 
-bool check_sources(Warp& w, AsyncCopy& copy) {
+bool check_sources(Warp& w, AsyncCopy& copy, bool plain) {
+    if (plain) return check_global(w, copy.src, copy.mask, copy.bytes, false, &copy.undefined);
     uint32_t whole = 0, part = 0;
     EMU_LANES
     for (int l = 0; l < 32; ++l) {
@@ -68,11 +69,13 @@ bool check_sources(Warp& w, AsyncCopy& copy) {
 }
 
 Flow cp_async(Warp& w, const Inst& in) {
-    AsyncCopy copy;
-    copy.warp = w.index;
+    AsyncEngine& engine = engine_of(w);
+    AsyncCopy& copy = engine.begin(w.index);
+    const bool plain = !(in.sub & (SRC_SIZE | IGNORE_SRC));
     copy.pc = w.pc;
     copy.mask = w.mask;
     copy.bytes = in.bytes;
+    copy.whole = plain && in.bytes == 16;
     valid_bytes(w, in, copy.valid);
     const uint32_t *dst = w.reg<uint32_t>(in.r[0]), *src32 = w.reg<uint32_t>(in.r[1]);
     const uint64_t *dst64 = w.reg<uint64_t>(in.r[0]), *src = w.reg<uint64_t>(in.r[1]);
@@ -80,11 +83,13 @@ Flow cp_async(Warp& w, const Inst& in) {
         copy.dst[l] = (in.sub & WIDE_DST ? uint32_t(dst64[l]) : dst[l]) + in.target;
         copy.src[l] = (in.sub & NARROW_SRC ? src32[l] : src[l]) + uint64_t(in.imm);
     }
-    if (!check_sources(w, copy)) return Flow::failed;
-    if (!place_shared(w, copy.dst, copy.mask, copy.bytes, true, nullptr)) return Flow::failed;
-    if (w.cta->observer && !w.cta->observer->async_issue(w, copy)) return Flow::failed;
+    if (!check_sources(w, copy, plain) || !place_shared(w, copy.dst, copy.mask, copy.bytes, true, nullptr) ||
+        (w.cta->observer && !w.cta->observer->async_issue(w, copy))) {
+        copy.mask = 0;
+        return Flow::failed;
+    }
     if (w.cta->counters) w.cta->counters->async_bytes += uint64_t(copy.bytes) * unsigned(__builtin_popcount(copy.mask));
-    engine_of(w).issue(copy);
+    engine.issue(copy);
     return Flow::next;
 }
 

@@ -16,13 +16,16 @@ namespace emu {
 struct AsyncCopy {
     uint32_t warp = 0, pc = 0;
     uint64_t number = 0;    // in the order of issue
+    int32_t history = 0;    // the observer's
     uint32_t mask = 0;      // lanes whose copy has not been waited for
     uint32_t landed = 0;    // lanes whose bytes are already there
     uint32_t undefined = 0; // lanes whose source is not all defined
     uint8_t bytes = 0;
-    uint8_t valid[32]; // bytes to copy; the rest up to `bytes` becomes zero
+    bool whole = false; // all of them 16 bytes, and nothing becomes zero
+    uint8_t valid[32];  // bytes to copy; the rest up to `bytes` becomes zero
     uint32_t dst[32];
     uint64_t src[32];
+    AsyncCopy() {} // leaves what each lane has to who fills it
 };
 
 // What an mbarrier is told when copies have landed: lanes of one warp arrive.
@@ -37,7 +40,8 @@ class AsyncEngine {
 public:
     explicit AsyncEngine(Cta& cta) : bulk(cta), remote(cta), cta_(cta), warps_(cta.nwarps) {}
     void reset();
-    void issue(const AsyncCopy& copy); // which gets its number
+    AsyncCopy& begin(uint32_t warp); // to be filled, and issued unless its mask is 0
+    void issue(AsyncCopy& copy);
     void commit(uint32_t warp, uint32_t lanes);
     // Lanes wait until at most `pending` of their newest groups are in flight. ALL: also what was not committed.
     static constexpr uint32_t ALL = 0xffffffffu;
@@ -63,6 +67,7 @@ private:
         std::deque<Group> groups;
     };
     void write_bytes(AsyncCopy& copy, uint32_t lanes);
+    void land_whole(const AsyncCopy& copy, uint32_t lanes);
     void land(AsyncCopy& copy, uint32_t lanes, bool waited);
     void arrive(size_t index);
     std::string told_at(const AsyncArrival& a) const; // the start of a report

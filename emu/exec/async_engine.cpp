@@ -39,10 +39,6 @@ void AsyncEngine::write_bytes(AsyncCopy& copy, uint32_t lanes) {
     for (uint32_t m = lanes & ~copy.landed; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
         uint8_t* to = shared + copy.dst[l];
-        if (copy.valid[l] == 16) { // the everyday size, without a call
-            std::memcpy(to, reinterpret_cast<const void*>(copy.src[l]), 16);
-            continue;
-        }
         if (copy.valid[l]) std::memcpy(to, reinterpret_cast<const void*>(copy.src[l]), copy.valid[l]);
         std::memset(to + copy.valid[l], 0, size_t(copy.bytes - copy.valid[l]));
     }
@@ -50,24 +46,45 @@ void AsyncEngine::write_bytes(AsyncCopy& copy, uint32_t lanes) {
     cta_.changes++;
 }
 
-void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes, bool waited) {
-    write_bytes(copy, lanes);
+// The everyday copy, all at once.
+void AsyncEngine::land_whole(const AsyncCopy& copy, uint32_t lanes) {
+    uint8_t* const shared = cta_.shared;
     uint32_t* const bitmap = cta_.shared_defined;
-    const unsigned bytes = copy.bytes;
-    for (uint32_t m = lanes & ~copy.undefined; m; m &= m - 1)
-        set_defined(bitmap, copy.dst[__builtin_ctz(m)], bytes, true);
-    if (cta_.observer) cta_.observer->async_land(cta_, copy.warp, lanes, copy.dst, copy.bytes, waited);
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        const uint32_t to = copy.dst[l];
+        std::memcpy(shared + to, reinterpret_cast<const void*>(copy.src[l]), 16);
+        set_defined(bitmap, to, 16, true);
+    }
+    cta_.changes++;
+}
+
+void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes, bool waited) {
+    if (copy.whole && !copy.landed && !copy.undefined) {
+        land_whole(copy, lanes);
+    } else {
+        write_bytes(copy, lanes);
+        uint32_t* const bitmap = cta_.shared_defined;
+        for (uint32_t m = lanes & ~copy.undefined; m; m &= m - 1)
+            set_defined(bitmap, copy.dst[__builtin_ctz(m)], copy.bytes, true);
+    }
+    if (cta_.observer) cta_.observer->async_land(cta_, copy, lanes, waited);
     in_flight_ -= uint32_t(__builtin_popcount(lanes));
     copy.mask &= ~lanes;
 }
 
-void AsyncEngine::issue(const AsyncCopy& issued) {
-    std::vector<AsyncCopy>& open = warps_[issued.warp].open;
+AsyncCopy& AsyncEngine::begin(uint32_t warp) {
+    std::vector<AsyncCopy>& open = warps_[warp].open;
     if (open.empty() && !spare_.empty()) {
         open.swap(spare_.back());
         spare_.pop_back();
     }
-    AsyncCopy& copy = open.emplace_back(issued);
+    AsyncCopy& copy = open.emplace_back();
+    copy.warp = warp;
+    return copy;
+}
+
+void AsyncEngine::issue(AsyncCopy& copy) {
     uint8_t* const shared = cta_.shared;
     uint32_t* const bitmap = cta_.shared_defined;
     const unsigned bytes = copy.bytes;

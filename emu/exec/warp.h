@@ -166,15 +166,15 @@ public:
     virtual void warp_sync(Warp&, uint32_t lanes) { (void)lanes; }
     // cp.async: issue (a write of copy.bytes at copy.dst[l] that begins here), commit, and a wait that left `pending`
     // groups in flight.
-    virtual bool async_issue(Warp&, const AsyncCopy& copy) {
+    virtual bool async_issue(Warp&, AsyncCopy& copy) {
         (void)copy;
         return true;
     }
     virtual void async_commit(Warp&, uint32_t mask) { (void)mask; }
     virtual void async_wait(Warp&, uint32_t mask, unsigned pending) { (void)mask, (void)pending; }
-    // Copies of these lanes landed at dst[l]: the wait that covers them has come, or (not waited) an mbarrier is told.
-    virtual void async_land(Cta&, unsigned warp, uint32_t mask, const uint32_t* dst, unsigned bytes, bool waited) {
-        (void)warp, (void)mask, (void)dst, (void)bytes, (void)waited;
+    // Copies of these lanes landed: the wait that covers them has come, or (not waited) an mbarrier is told.
+    virtual void async_land(Cta&, const AsyncCopy& copy, uint32_t lanes, bool waited) {
+        (void)copy, (void)lanes, (void)waited;
     }
     // mbarriers at addr[l]: an instruction that changes them; a test, which found the phase complete for the lanes
     // `passed`; a phase that is complete now.

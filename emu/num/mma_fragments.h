@@ -15,18 +15,22 @@ constexpr int NEAR = 63;                   // how far below the largest of its r
 constexpr uint8_t ABSENT = 127;            // a zero in `below`: sums with one exceed all others
 
 // What both have: word p of a row or column holds its elements 2p and 2p + 1. `below` tells of elements of words t and
-// t + 4 how far their exponents are below the largest of the row or column: four bytes for each t.
+// t + 4 how far their exponents are below the largest of the row or column: four bytes for each t. It is left to who
+// first needs it.
 struct Fragment {
     int spread = 0;       // the most that an exponent is below the largest of its row or column, zeros aside
     bool special = false; // some element is infinite or NaN
     bool filled = false;
+    bool has_below = false;
     bool is_near() const { return spread <= NEAR; }
 };
 struct Left : Fragment {
     alignas(64) uint32_t registers[4][32];
     alignas(64) float value[2][8][16]; // [k % 2][word][place of the row]
     alignas(64) uint32_t exponents[8][16], below[4][16];
-    alignas(64) int32_t top[16]; // the largest exponent of each row, biased
+    alignas(64) int32_t top[16];    // the largest exponent of each row, biased
+    alignas(64) uint32_t empty[16]; // all bits: a row of zeros
+    bool has_empty = false;
 };
 struct Right : Fragment {
     alignas(64) uint32_t registers[2][32];
@@ -60,14 +64,20 @@ TILE_INLINE Ints top_of(const Halves& pairs) {
     return larger(larger(Ints(Words(both) << 16) >> 16, both >> 16), Ints{} + 1);
 }
 
+// How far the least exponent is below the largest; `least`: of pairs, where a zero's is larger than all others.
+TILE_INLINE Ints spread_below(const Ints& top, const NaturalHalves& least, Words& empty) {
+    const Words both = Words(least);
+    const Ints lowest = Ints(smaller(both & 0xffff, both >> 16));
+    empty = Words(lowest == uint16_t(ZERO_EXPONENT));
+    return Ints(Words(top - lowest) & ~empty);
+}
+
 // The bytes of `below` of words t and t + 4; has_both: there are 16 elements, not 8.
-TILE_INLINE Words below_top(const Ints& top, const Words& first, const Words& second, bool has_both, Ints& spread) {
+TILE_INLINE Words below_top(const Ints& top, const Words& first, const Words& second, bool has_both) {
     const Halves tops = Halves(top | top << 16), zero = {};
     Words bytes = uint32_t(ABSENT) * 0x01000100u + Words{};
     for (int i = 0; i < 1 + has_both; ++i) {
         const Halves exponents = Halves(i ? second : first), below = tops - exponents;
-        const Ints far = Ints(exponents < 0 ? zero : below);
-        spread = larger(spread, larger(far & 0xffff, Ints(Words(far) >> 16)));
         const Words kept = Words(exponents < 0 ? zero + int16_t(ABSENT) : below);
         bytes = i ? (bytes & 0x00ff00ffu) | kept << 8 : kept | (bytes & 0xff00ff00u);
     }
@@ -75,25 +85,31 @@ TILE_INLINE Words below_top(const Ints& top, const Words& first, const Words& se
 }
 
 template <int K, MmaInput IN> void take_apart(Left& f, Planes a) {
-    Words odd = {};
+    Words odd = {}, some_empty = {};
     Ints spread = {};
     for (int first = 0; first < 16; first += W) {
-        Words words[8], exponents[8] = {};
+        Words words[8];
         for (int j = 0; j < K / 8; ++j) load_rows(words + 4 * j, a[2 * j], a[2 * j + 1], first);
         Halves most = ZERO_EXPONENT + Halves{};
+        NaturalHalves least = NaturalHalves(most);
         for (int p = 0; p < K / 2; ++p) {
             Floats low, high;
-            split<IN>(words[p], low, high, exponents[p], odd);
-            most = larger(most, Halves(exponents[p]));
+            Words exponents;
+            split<IN>(words[p], low, high, exponents, odd);
+            most = larger(most, Halves(exponents));
+            least = smaller(least, NaturalHalves(exponents));
             store(&f.value[0][p][first], low);
             store(&f.value[1][p][first], high);
-            store(&f.exponents[p][first], exponents[p]);
+            store(&f.exponents[p][first], exponents);
         }
         const Ints top = top_of(most);
+        Words empty;
+        spread = larger(spread, spread_below(top, least, empty));
         store(&f.top[first], top);
-        for (int t = 0; t < 4; ++t)
-            store(&f.below[t][first], below_top(top, exponents[t], exponents[t + 4], K == 16, spread));
+        store(&f.empty[first], empty);
+        some_empty |= empty;
     }
+    f.has_empty = any_of(some_empty);
     f.special = any_of(odd);
     f.spread = largest_of(spread);
 }
@@ -102,30 +118,52 @@ template <int K, MmaInput IN> void take_apart(Right& f, Planes b) {
     Words odd = {};
     Ints spread = {};
     for (int i = 0; i < 32; i += W) {
-        Words exponents[2] = {};
         Halves most = ZERO_EXPONENT + Halves{};
+        NaturalHalves least = NaturalHalves(most);
         for (int j = 0; j < K / 8; ++j) {
             Floats low, high;
-            split<IN>(load(b[j] + i), low, high, exponents[j], odd);
-            most = larger(most, Halves(exponents[j]));
+            Words exponents;
+            split<IN>(load(b[j] + i), low, high, exponents, odd);
+            most = larger(most, Halves(exponents));
+            least = smaller(least, NaturalHalves(exponents));
             store(&f.value[0][32 * j + i], low);
             store(&f.value[1][32 * j + i], high);
-            store(&f.exponents[32 * j + i], exponents[j]);
+            store(&f.exponents[32 * j + i], exponents);
         }
         Ints top = top_of(most);
         top = larger(top, TILE_SHUFFLE(top, top, 1, 0, 3, 2));
         top = larger(top, TILE_SHUFFLE(top, top, 2, 3, 0, 1));
         for (int q = 0; q < W; q += 4) f.top[(i + q) / 4] = top[q];
-        store(&f.below[i], below_top(top, exponents[0], exponents[1], K == 16, spread));
+        Words empty;
+        spread = larger(spread, spread_below(top, least, empty));
     }
     f.special = any_of(odd);
     f.spread = largest_of(spread);
+}
+
+template <int K> __attribute__((noinline)) void find_below(Left& f) {
+    for (int first = 0; first < 16; first += W)
+        for (int t = 0; t < 4; ++t) {
+            const Words second = K == 16 ? load(&f.exponents[t + 4][first]) : Words{};
+            store(&f.below[t][first], below_top(load(&f.top[first]), load(&f.exponents[t][first]), second, K == 16));
+        }
+    f.has_below = true;
+}
+template <int K> __attribute__((noinline)) void find_below(Right& f) {
+    for (int i = 0; i < 32; i += W) {
+        Ints top = {};
+        for (int q = 0; q < W; ++q) top[q] = f.top[(i + q) / 4];
+        const Words second = K == 16 ? load(&f.exponents[32 + i]) : Words{};
+        store(&f.below[i], below_top(top, load(&f.exponents[i]), second, K == 16));
+    }
+    f.has_below = true;
 }
 
 template <int K, MmaInput IN, int N, class F> __attribute__((noinline)) void refill(F& f, Planes registers) {
     for (int r = 0; r < N; ++r) std::memcpy(f.registers[r], registers[r], sizeof f.registers[r]);
     take_apart<K, IN>(f, registers);
     f.filled = true;
+    f.has_below = false;
 }
 
 // Fragments that were last taken apart, by the place of their registers.
@@ -133,15 +171,13 @@ template <int K, MmaInput IN> struct Fragments {
     static constexpr unsigned LEFT = 4, RIGHT = 8;
     Left left[LEFT];
     Right right[RIGHT];
-    TILE_INLINE const Left& of_a(Planes a) {
-        return checked<K / 4>(left[reinterpret_cast<uintptr_t>(a[0]) / 512 % LEFT], a);
-    }
-    TILE_INLINE const Right& of_b(Planes b) {
+    TILE_INLINE Left& of_a(Planes a) { return checked<K / 4>(left[reinterpret_cast<uintptr_t>(a[0]) / 512 % LEFT], a); }
+    TILE_INLINE Right& of_b(Planes b) {
         return checked<K / 8>(right[reinterpret_cast<uintptr_t>(b[0]) / 128 % RIGHT], b);
     }
 
 private:
-    template <int N, class F> TILE_INLINE const F& checked(F& f, Planes registers) {
+    template <int N, class F> TILE_INLINE F& checked(F& f, Planes registers) {
         Words differs = {};
         for (int r = 0; r < N; ++r)
             for (int i = 0; i < 32; i += W) differs |= load(f.registers[r] + i) ^ load(registers[r] + i);

@@ -16,12 +16,14 @@ constexpr int MOST_TOP = 125;    // products are below 4 * 2^top
 constexpr int BEYOND = 1000;     // an exponent that is never computed with
 // Products are below 2^27 each in units of 2^(top - 25), so that sixteen fit; C is below 2^26. 128 as in cut_to_f32.
 constexpr uint32_t MOST_TERMS = (1u << 31) - (1u << 26) - 128;
+constexpr int FAR_FROM_BOUNDS = 100; // so large, or small, an exponent can be, and no sum is near any bound
 
 struct Tile {
     alignas(64) uint32_t c[8][16], d[8][16];
     alignas(64) int32_t top[8][16]; // the largest exponent of each output's terms
     alignas(64) int32_t sum[8][16]; // for f16 only
     alignas(64) uint32_t redo[8][16];
+    unsigned left[16 / W]; // of W rows, a bit each: columns that sum_uncut() leaves
 };
 
 // C as a term: its exponent, and its value. A subnormal f32 seems smaller than it is, which only matters where the
@@ -71,19 +73,17 @@ template <MmaOutput OUT> TILE_INLINE void load_c(Tile& t, Planes c, int first) {
 // W rows of A.
 template <int K> struct Rows {
     Floats value[K];
-    Words below[4];
     Ints top;
     TILE_INLINE Rows(const Left& a, int first) {
         for (int k = 0; k < K; ++k) value[k] = load(&a.value[k % 2][k / 2][first]);
-        for (int t = 0; t < 4; ++t) below[t] = load(&a.below[t][first]);
         top = load(&a.top[first]);
     }
 };
 constexpr int place(int n, int p) { return 4 * n + p % 4 + 32 * (p / 4); } // of word p of column n
 
 // The largest exponent of the products of column n, or less than NO_TERM; `tops`: of its row's and column's largest.
-template <int K> TILE_INLINE Ints top_of_products(const Rows<K>& a, const Right& b, int n, const Ints& tops) {
-    const auto below = [&](int t) { return Bytes(a.below[t]) + Bytes(b.below[4 * n + t] + Words{}); };
+TILE_INLINE Ints top_of_products(const Left& a, const Right& b, int first, int n, const Ints& tops) {
+    const auto below = [&](int t) { return Bytes(load(&a.below[t][first])) + Bytes(b.below[4 * n + t] + Words{}); };
     Words least = Words(smaller(smaller(below(0), below(1)), smaller(below(2), below(3))));
     least = Words(smaller(Bytes(least), Bytes(least << 16)));
     const Ints drop = Ints(Words(smaller(Bytes(least), Bytes(least << 8))) >> 24);
@@ -108,12 +108,23 @@ template <int K> TILE_INLINE Ints sum_cut(const Rows<K>& a, const Right& b, int 
         terms += Words(__builtin_convertvector(a.value[k] * b.value[k % 2][place(n, k / 2)] * scale, Ints));
     return Ints(terms);
 }
-// The same of products that need no cut and whose sum an f32 holds.
-template <int K> TILE_INLINE Ints sum_whole(const Rows<K>& a, const Right& b, int n, const Floats& scale) {
+// The same, not in those units, of products that need no cut and whose sum an f32 holds.
+template <int K> TILE_INLINE Floats sum_whole(const Rows<K>& a, const Right& b, int n) {
     Floats sum[2] = {};
 #pragma GCC unroll 16
     for (int k = 0; k < K; ++k) sum[k % 2] += a.value[k] * b.value[k % 2][place(n, k / 2)];
-    return __builtin_convertvector((sum[0] + sum[1]) * scale, Ints);
+    return sum[0] + sum[1];
+}
+
+// x + y cut to f32. x is not -0.
+TILE_INLINE Floats add_cut(const Floats& x, const Floats& y) {
+#if TILE_WIDTH == 16
+    return Floats(_mm512_maskz_add_round_ps(0xffff, __m512(x), __m512(y), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+#else
+    const Floats sum = x + y, of_y = sum - x, error = (x - (sum - of_y)) + (y - of_y); // exact: the sum is nearest
+    const Words away = Words((error < 0) & (sum > 0)) | Words((error > 0) & (sum < 0));
+    return Floats(Words(sum) + away); // all bits: one less
+#endif
 }
 
 // Of all outputs of W rows: bounds that tell whether the everyday way will do.
@@ -137,9 +148,10 @@ TILE_INLINE void find_tops(Tile& t, const Left& left, const Rows<K>& a, const Ri
     constexpr int BIAS = IN == MmaInput::bf16 ? 127 : 15;
     const bool near = left.is_near() && b.is_near();
     for (int n = 0; n < 8; ++n) {
+        if (!(t.left[first / W] >> n & 1)) continue;
         const Ints tops = a.top + (b.top[n] - 2 * BIAS);
         const Ints product_top =
-            near ? top_of_products<K>(a, b, n, tops) : top_of_far_products<K, BIAS>(left, b, first, n);
+            near ? top_of_products(left, b, first, n, tops) : top_of_far_products<K, BIAS>(left, b, first, n);
         Ints c_exponent;
         Floats c;
         split_c<OUT>(load(&t.c[n][first]), c_exponent, c);
@@ -158,11 +170,13 @@ TILE_INLINE Floats scale_of(const Ints& top) {
 template <int K, bool WHOLE, MmaOutput OUT>
 TILE_INLINE void sum_columns(Tile& t, const Rows<K>& a, const Right& b, int first, Bounds& bounds) {
     for (int n = 0; n < 8; ++n) {
+        if (!(t.left[first / W] >> n & 1)) continue;
         Ints exponent;
         Floats c;
         split_c<OUT>(load(&t.c[n][first]), exponent, c);
         const Floats scale = scale_of(load(&t.top[n][first]));
-        const Ints terms = WHOLE ? sum_whole<K>(a, b, n, scale) : sum_cut<K>(a, b, n, scale);
+        const Ints terms =
+            WHOLE ? __builtin_convertvector(sum_whole<K>(a, b, n) * scale, Ints) : sum_cut<K>(a, b, n, scale);
         // Wraps where it will be marked as out of bounds.
         const Ints sum = Ints(Words(terms) + Words(__builtin_convertvector(c * scale, Ints)));
         bounds.size = larger(bounds.size, size_of(terms));
@@ -176,6 +190,10 @@ TILE_INLINE void sum_columns(Tile& t, const Rows<K>& a, const Right& b, int firs
 template <int K> void mark(Tile& t, const Left& left, const Right& b, int first) {
     const Rows<K> a(left, first);
     for (int n = 0; n < 8; ++n) {
+        if (!(t.left[first / W] >> n & 1)) {
+            store(&t.redo[n][first], Words{});
+            continue;
+        }
         const Ints top = load(&t.top[n][first]);
         const Words size = size_of(sum_cut<K>(a, b, n, scale_of(top)));
         store(&t.redo[n][first],
@@ -183,15 +201,44 @@ template <int K> void mark(Tile& t, const Left& left, const Right& b, int first)
     }
 }
 
+// Where neither a product nor C is cut, whatever the largest exponent is, it need not be known: the sum is the exact
+// one of an f32 and C. Does such columns; leaves others. EMPTY: some rows are all zeros, and give C.
+template <int K, int BIAS, bool EMPTY>
+TILE_INLINE unsigned sum_uncut(Tile& t, const Rows<K>& a, const Right& b, const Words& empty, int first,
+                               int most_above) {
+    constexpr int MOST_BELOW = FRACTION - 23; // C reaches 23 bits down
+    unsigned left = 0;
+    for (int n = 0; n < 8; ++n) {
+        const Words c = load(&t.c[n][first]), magnitude = c << 1;
+        const Ints tops = a.top + (b.top[n] - 2 * BIAS), above = Ints(magnitude >> 24) - 127 - tops;
+        const Words cut = Words(Words(above + MOST_BELOW) > uint32_t(most_above + MOST_BELOW)) & Words(magnitude != 0);
+        const Words odd = Words(Words(tops + FAR_FROM_BOUNDS) > uint32_t(2 * FAR_FROM_BOUNDS));
+        const Words special = EMPTY ? Words(magnitude >= 0xff000000u) : Words{};
+        left |= unsigned(any_of(EMPTY ? ((cut | odd) & ~empty) | special : cut | odd)) << n;
+        store(&t.d[n][first], add_cut(sum_whole<K>(a, b, n), Floats(c)));
+    }
+    return left;
+}
+
 // W rows of all columns. False if some output is out of bounds.
-template <int K, MmaInput IN, MmaOutput OUT>
-TILE_INLINE bool sum_rows(Tile& t, const Left& left, const Right& b, int first) {
+template <int K, MmaInput IN, MmaOutput OUT> TILE_INLINE bool sum_rows(Tile& t, Left& left, Right& b, int first) {
     // Products are multiples of 2^-POINT of their own power of two, K of them below 4 K: an f32 has 24 bits.
     constexpr int POINT = IN == MmaInput::bf16 ? 14 : 20, MOST_SPREAD = 24 - POINT - 2 - (K == 16 ? 4 : 3);
     const Rows<K> a(left, first);
+    const int spread = left.spread + b.spread;
+    t.left[first / W] = 0xff;
+    if constexpr (OUT == MmaOutput::f32 && MOST_SPREAD >= 0)
+        if (spread <= MOST_SPREAD) {
+            const Words empty = load(&left.empty[first]);
+            const int most_above = FRACTION - POINT - spread;
+            t.left[first / W] = left.has_empty ? sum_uncut<K, 127, true>(t, a, b, empty, first, most_above)
+                                               : sum_uncut<K, 127, false>(t, a, b, empty, first, most_above);
+            if (!t.left[first / W]) return true;
+        }
+    if (!left.has_below) find_below<K>(left);
+    if (!b.has_below) find_below<K>(b);
     Bounds bounds;
     find_tops<K, IN, OUT>(t, left, a, b, first, bounds);
-    const int spread = left.spread + b.spread;
     const Words cut = Words(bounds.above > FRACTION - POINT - spread), huge = Words(bounds.most > MOST_TOP - 6);
     if (spread <= MOST_SPREAD && !any_of(cut | huge)) // sixteen products are below 2^6 * 2^top
         sum_columns<K, true, OUT>(t, a, b, first, bounds);
@@ -241,7 +288,7 @@ template <MmaOutput OUT> TILE_INLINE void store_tile(const Tile& t, PlanesOut d)
 }
 
 template <int K, MmaInput IN, MmaOutput OUT>
-__attribute__((noinline)) bool sum_tile(Tile& t, const Left& a, const Right& b, Planes c) {
+__attribute__((noinline)) bool sum_tile(Tile& t, Left& a, Right& b, Planes c) {
     bool hold = true;
     for (int first = 0; first < 16; first += W) {
         load_c<OUT>(t, c, first);
@@ -253,8 +300,8 @@ __attribute__((noinline)) bool sum_tile(Tile& t, const Left& a, const Right& b, 
 
 template <int K, MmaInput IN, MmaOutput OUT> void tile(Planes a, Planes b, Planes c, PlanesOut d) {
     Fragments<K, IN>& kept = fragments<K, IN>();
-    const Left& left = kept.of_a(a);
-    const Right& right = kept.of_b(b);
+    Left& left = kept.of_a(a);
+    Right& right = kept.of_b(b);
     Tile t;
     const bool hold = sum_tile<K, IN, OUT>(t, left, right, c), special = left.special || right.special;
     if (__builtin_expect(special || !hold, 0)) { // before anything is stored: a register may be input and output

@@ -35,7 +35,8 @@ typedef uint32_t Words __attribute__((vector_size(4 * W)));
 typedef int32_t Ints __attribute__((vector_size(4 * W)));
 typedef float Floats __attribute__((vector_size(4 * W)));
 typedef int16_t Halves __attribute__((vector_size(4 * W))); // a pair for each word
-typedef uint8_t Bytes __attribute__((vector_size(4 * W)));  // four for each word
+typedef uint16_t NaturalHalves __attribute__((vector_size(4 * W)));
+typedef uint8_t Bytes __attribute__((vector_size(4 * W))); // four for each word
 
 TILE_INLINE Words load(const uint32_t* from) {
     Words v;

@@ -128,7 +128,8 @@ uint32_t random_half(int style, bool bf16) {
     }
 }
 
-uint32_t random_c(int style, bool f32) {
+// near: an exponent that a whole tile has.
+uint32_t random_c(int style, bool f32, uint32_t near) {
     const uint32_t r = uint32_t(rng());
     if (!f32) return random_half(style, false);
     switch (style) {
@@ -138,6 +139,7 @@ uint32_t random_c(int style, bool f32) {
     case 3: return r & 0x80ffffff;
     case 4: return (r & 0x807fffff) | (252 + rng() % 3) << 23;
     case 7: return rng() % 64 ? r & 0xbfffffff : (r & 0x80000001) | 0x7f800000;
+    case 8: return rng() % 9 ? (r & 0x807fffff) | near << 23 : r & 0x80000000;
     default: return rng() % 4 ? (r & 0x80000000) : r & 0x807fffff;
     }
 }
@@ -182,6 +184,9 @@ int check_tile(const emu::num::TileLevel& level, int k, bool bf16, bool f32_out,
         for (auto& x : row) x = random_half(style, bf16);
     for (auto& column : m.b)
         for (auto& x : column) x = random_half(style, bf16);
+    if (style == 8)
+        for (auto& row : m.a)
+            if (rng() % 8 == 0) std::fill(row, row + 16, 0);
     if (style == 6) // cancellation: the second half of K undoes the first but for one element
         for (int n = 0; n < 8; ++n)
             for (int i = k / 2; i < k; ++i) {
@@ -192,8 +197,9 @@ int check_tile(const emu::num::TileLevel& level, int k, bool bf16, bool f32_out,
     int wrong = 0;
     for (int turn = 0; turn < 3; ++turn) { // new fragments; the same A and another B; the same of both
         if (turn == 1) m.b[rng() % 8][rng() % uint32_t(k)] = random_half(style, bf16);
+        const uint32_t near = 118 + uint32_t(rng() % 24); // about those at which C, or a product, begins to be cut
         for (auto& row : m.c)
-            for (auto& x : row) x = random_c(c_style, f32_out);
+            for (auto& x : row) x = random_c(c_style, f32_out, near);
         p = planes_of(m, k, f32_out);
         p.mma(level, k, bf16, f32_out);
         for (int lane = 0; lane < 32; ++lane)
@@ -247,7 +253,7 @@ int main(int argc, char** argv) {
     long outputs = 0, wrong = 0;
     for (int round = 0; round < rounds; ++round)
         for (int style = 0; style <= 12; ++style)
-            for (int c_style = 0; c_style <= 8; ++c_style)
+            for (int c_style = 0; c_style <= 9; ++c_style)
                 for (int form = 0; form < 6; ++form) {
                     const bool bf16 = form % 3 == 0, f32 = form % 3 != 2;
                     for (const auto& level : levels) {
