@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -21,7 +22,7 @@ namespace bench {
 namespace {
 
 constexpr size_t LEAST_LEGAL = 3;
-constexpr int MOST_ATTEMPTS = 100;
+constexpr int MOST_ATTEMPTS = 100, KINDS = 3; // of shapes: gemm, attention, row operators
 constexpr uint64_t POOL = uint64_t{3} << 30, SMALL_POOL = uint64_t{1} << 24;
 
 // Numbers that are the same with every standard library, which distributions are not.
@@ -96,18 +97,18 @@ std::string draw_row_operator(Dice& dice, bool small) {
     return names[kind] + size_word("rows", count) + size_word("n", n) + " " + dtype + (kind == 1 ? " +residual" : "");
 }
 
-// Shape number `index` of a seed: a third of them each gemm, attention, row operators.
-Item draw_item(Buffers& buffers, uint64_t seed, int index, const std::string& only, bool small) {
+// Shape number `index` of a seed: a third of them each gemm, attention, row operators. None where `only` names others.
+std::optional<Item> draw_item(Buffers& buffers, uint64_t seed, int index, const std::string& only, bool small) {
     Dice dice(seed * 1'000'003 + static_cast<uint64_t>(index));
     for (int attempt = 0; attempt < MOST_ATTEMPTS; ++attempt) {
         Rows rows{buffers, only, true, true, {}};
-        const std::string text = index % 3 == 0   ? draw_gemm(dice, small)
-                                 : index % 3 == 1 ? draw_attention(dice, small)
-                                                  : draw_row_operator(dice, small);
+        const std::string text = index % 3 == 0       ? draw_gemm(dice, small)
+                                 : index % KINDS == 1 ? draw_attention(dice, small)
+                                                      : draw_row_operator(dice, small);
         if (!text.empty()) add_row(rows, check::worded_entry(text));
         if (!rows.items.empty() && rows.items[0].ways.size() >= LEAST_LEGAL) return std::move(rows.items[0]);
     }
-    throw std::runtime_error("no shape has three legal kernels, or --only names none");
+    return std::nullopt;
 }
 
 void write_shape(FILE* file, int index, const Item& item, bool explain) {
@@ -147,15 +148,22 @@ int measure_choices(spark_context* ctx, const spark_device_info& device, const D
     Timer timer(ctx);
     const Sampling how = {small ? 1 : 15, small ? 0 : 0.4, 1e9, small ? 1e9 : 6, false};
     const auto begin = std::chrono::steady_clock::now();
-    int done = 0;
-    for (; done < draw.count; ++done) {
+    int done = 0, index = 0;
+    for (int missed = 0; done < draw.count; ++index) {
         const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
         if (spent.count() > draw.seconds) break;
+        std::optional<Item> item = draw_item(buffers, draw.seed, index, only, small);
+        if (!item) {
+            if (++missed == KINDS) throw std::runtime_error("no shape has three legal kernels, or --only names none");
+            continue;
+        }
+        missed = 0;
         std::vector<Item> items;
-        items.push_back(draw_item(buffers, draw.seed, done, only, small));
+        items.push_back(std::move(*item));
         if (!draw.explain) measure(timer, items, how);
-        write_shape(file, done, items[0], draw.explain);
-        if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r%d of %d shapes", done + 1, draw.count);
+        write_shape(file, index, items[0], draw.explain);
+        ++done;
+        if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r%d of %d shapes", done, draw.count);
     }
     std::fclose(file);
     if (done < draw.count) std::fprintf(stderr, "spark-bench: the time is up after %d shapes\n", done);

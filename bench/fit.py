@@ -8,6 +8,7 @@
 
   fit.py MEASURED EXPLAINED [--steps N]   both JSON lines of spark-bench --choices; prints FIT lines and the regrets
   fit.py MEASURED EXPLAINED --steps 0     only the regrets of the costs that EXPLAINED has
+  fit.py M1 E1 M2 E2 ..                   the shapes of several seeds together
 """
 import argparse
 import json
@@ -18,19 +19,20 @@ from dataclasses import dataclass, fields, replace
 
 CHIP = {"mhz": 1830, "flops": 2670, "memory": 4600, "l2": 5800, "sms": 132, "launch": 1000}  # H200 of chips.inc
 FAMILIES = ("gemm", "attention", "norm", "softmax", "rope")  # kernels of these begin so
-NOISE_US, NEAR, FAR = 0.3, 1.05, 1.25
+NOISE_US, NEAR, FAR, HAIR = 0.3, 1.05, 1.25, 0.05
 # What a constant may be: a unit is not faster than its rate by more than the rate's own error, whatever would fit here,
 # so that the constants mean something on other chips too.
-BOUNDS = {"products": (95, 180), "shared": (95, 180), "fetched": (25, 200), "issued": (60, 300), "written": (10, 400),
-          "memory": (80, 140), "block": (100, 9000), "step": (10, 800), "latency": (300, 2500), "exposed": (0, 100)}
+BOUNDS = {"products": (95, 180), "shared": (90, 180), "fetched": (25, 200), "issued": (30, 300), "written": (10, 400),
+          "memory": (80, 140), "block": (100, 9000), "step": (10, 800), "latency": (300, 2500), "round": (0, 500),
+          "exposed": (0, 100), "flight": (0, 256), "serial": (0, 100), "beside": (0, 60)}
 LINE = re.compile(r"(.) (\w+) +yes  ([\d.]+) us: (\d+) blocks, (\d+) an SM, steps (\d+) \(at most (\d+), "
-                  r"(\d+) under way\) of (\d+) products, (\d+) shared, (\d+) fetched, (\d+) issued, (\d+) syncs, "
-                  r"(\d+) written; (\d+) bytes, (\d+) launches, (\d+) merged")
+                  r"(\d+) under way\) of (\d+) products, (\d+) shared, (\d+) fetched, (\d+) issued in (\d+) turns, "
+                  r"(\d+) syncs, (\d+) rounds, (\d+) written; (\d+) bytes, (\d+) launches, (\d+) merged")
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One FIT line: factors in percent, clocks, and a percentage."""
+    """One FIT line: factors in percent, clocks, percentages, and KiB of `flight`."""
     products: float = 100
     shared: float = 100
     fetched: float = 100
@@ -40,7 +42,11 @@ class Fit:
     block: float = 1000
     step: float = 100
     latency: float = 900
+    round: float = 0
     exposed: float = 20
+    flight: float = 0
+    serial: float = 0
+    beside: float = 0
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,9 @@ class Count:
     shared: int
     fetched: int
     issued: int
+    turns: int
     syncs: int
+    rounds: int
     written: int
     bytes: int
     launches: int
@@ -79,22 +87,32 @@ def cost(fit, c, chip=CHIP):
     """Microseconds, by the formula of cost.cpp in floating point."""
     clock = 1 / chip["mhz"]
     through_l2 = chip["mhz"] * chip["sms"] / (chip["l2"] * 1e3)
-    work = max(c.products * 4096 / chip["flops"] * fit.products, c.shared / 128 * fit.shared,
-               c.fetched * through_l2 * fit.fetched, c.issued / 4 * fit.issued) / 100
-    alone = max(work + fit.step, fit.latency / c.stages) if c.stages else work + fit.step + fit.latency
+    products, others = c.products * 4096 / chip["flops"] * fit.products / 100, c.issued / 4 * fit.issued / 100
+    issued = max(products, others) + min(products, others) * fit.serial / 100
+    work = max(issued, c.shared / 128 * fit.shared / 100, c.fetched * through_l2 * fit.fetched / 100)
+    waits = c.turns * fit.step
+    alone = max(issued + waits, fit.latency / c.stages) if c.stages else work + waits + fit.latency
     end = c.written * through_l2 * fit.written / 100
 
+    def step(beside):
+        hidden = min(beside * work, alone) if beside > 1 else 0
+        return max(beside * work, alone) + hidden * fit.beside / 100
+
     def block(beside, steps):
-        return fit.block + c.syncs * fit.step + beside * end + steps * max(beside * work, alone)
+        return fit.block + c.syncs * fit.step + c.rounds * fit.round + beside * end + steps * step(beside)
 
     full, rest = divmod(c.blocks, chip["sms"] * c.resident)
     clocks = full * block(c.resident, c.steps)
     if rest:
         clocks += block(-(-rest // chip["sms"]), c.steps)
-    clocks = max(clocks, block(1, c.longest))
+    beside = c.resident if full else -(-rest // chip["sms"])
+    clocks += max(c.longest - c.steps, 0) * step(beside)
     per_byte = chip["mhz"] / (chip["memory"] * 1e3) * fit.memory / 100
     memory = c.bytes * per_byte
-    clocks = max(clocks, memory) + min(clocks, memory) * fit.exposed / 100 + c.merged * per_byte
+    flight, loaded = fit.flight * 1024, beside * c.fetched
+    exposed = fit.exposed / 100 * (flight / loaded if 0 < flight < loaded else 1)
+    clocks = max(clocks, memory) + min(clocks, memory) * exposed + c.merged * per_byte
+    clocks += fit.block * (c.launches - 1)
     return clocks * clock + chip["launch"] * c.launches / 1000
 
 
@@ -126,15 +144,20 @@ def regret(rows, price):
 
 
 def loss(fit, shapes):
-    """Errors of kernels weigh the more, the nearer they are to the best; regrets weigh most."""
-    total = 0
+    """What is lost on average, where a kernel is the more likely taken, the nearer it is to the cheapest: a choice by a
+    hair counts as half lost, so that the constants hold for shapes that were not measured. And the errors of costs, of
+    kernels that are not far behind most."""
+    lost = errors = weights = 0
     for _, _, rows in shapes:
-        best = min(us for _, us in rows)
-        for count, us in rows:
-            total += abs(math.log(cost(fit, count) / us)) * (best / us) ** 2
-        over = regret(rows, lambda c: cost(fit, c)) - 1
-        total += 3 * min(over, 1) + (1 if over > 0.05 else 0)
-    return total / len(shapes)
+        best, prices = min(us for _, us in rows), [cost(fit, count) for count, _ in rows]
+        chances = [math.exp(-math.log(price / min(prices)) / HAIR) for price in prices]
+        for price, chance, (_, us) in zip(prices, chances, rows):
+            over = 0 if us - best < NOISE_US else us / best - 1
+            lost += chance / sum(chances) * (min(over, 0.3) + (0.2 if over > NEAR - 1 else 0))
+            weight = 1 if us < 1.5 * best else 0.25
+            errors += min(abs(math.log(price / us)), 0.4) * weight
+            weights += weight
+    return lost / len(shapes) + 0.3 * errors / weights
 
 
 def clamped(name, value):
@@ -168,12 +191,11 @@ def report(name, shapes, price):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("measured")
-    parser.add_argument("explained")
+    parser.add_argument("files", nargs="+", metavar="MEASURED EXPLAINED")
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--show", action="store_true", help="each shape whose choice is not the best")
     args = parser.parse_args()
-    shapes = load(args.measured, args.explained)
+    shapes = [shape for pair in zip(args.files[::2], args.files[1::2]) for shape in load(*pair)]
     for name in dict.fromkeys(f for f, _, _ in shapes):
         own = [s for s in shapes if s[0] == name]
         fit = None

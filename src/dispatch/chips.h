@@ -14,12 +14,15 @@ struct Chip {
     uint32_t capability, sms, mhz, flops, memory_gbps, l2_gbps, l2_mib, launch_ns;
 };
 
-// How a contract's kernels do on a chip beside what is counted. Factors in 1/64, clocks in ticks of 1/16.
+// How a contract's kernels do on a chip beside what is counted. Factors and parts in 1/64, clocks in ticks of 1/16.
 struct Fit {
     std::string_view contract;
     uint32_t products, shared, fetched, issued, written, memory;
-    uint32_t block, step, latency;
-    uint32_t exposed;
+    uint32_t block, step, latency, round;
+    uint32_t exposed; // of the shorter of memory and SMs,
+    uint32_t flight;  // unless an SM's blocks load more bytes than this in a step, then less; 0: always
+    uint32_t serial;  // of the shorter of products and other instructions
+    uint32_t beside;  // of the shorter of the work of blocks on an SM and the waits of one
 };
 
 namespace detail {
@@ -28,10 +31,12 @@ constexpr uint32_t WHOLE = 64; // 100 %
 
 constexpr Fit fit_of_line(std::string_view contract, uint32_t products, uint32_t shared, uint32_t fetched,
                           uint32_t issued, uint32_t written, uint32_t memory, uint32_t block, uint32_t step,
-                          uint32_t latency, uint32_t exposed) {
+                          uint32_t latency, uint32_t round, uint32_t exposed, uint32_t flight, uint32_t serial,
+                          uint32_t beside) {
     const auto part = [](uint32_t percent) { return percent * WHOLE / 100; };
-    return {contract,     part(products), part(shared), part(fetched), part(issued), part(written),
-            part(memory), block * 16,     step * 16,    latency * 16,  part(exposed)};
+    return {contract,      part(products), part(shared), part(fetched), part(issued),
+            part(written), part(memory),   block * 16,   step * 16,     latency * 16,
+            round * 16,    part(exposed),  flight << 10, part(serial),  part(beside)};
 }
 
 } // namespace detail

@@ -35,12 +35,17 @@ int64_t part(int64_t ticks, uint32_t in_64) { return scaled(static_cast<uint64_t
 uint64_t ticks_of_step(uint32_t bytes, uint32_t rate) { return uint64_t{bytes} * rate >> MIB_BITS; }
 uint64_t part_of_step(uint64_t ticks, uint32_t in_64) { return ticks * in_64 >> 6; }
 
-// Ticks that an SM needs for a step, if all its units work beside each other.
-int64_t busy(const Target& target, const Fit& fit, const Step& step) {
-    return static_cast<int64_t>(std::max({part_of_step(uint64_t{step.products} * target.product, fit.products),
-                                          part_of_step(step.shared / SHARED_BYTES_A_TICK, fit.shared),
-                                          part_of_step(ticks_of_step(step.fetched, target.fetched), fit.fetched),
-                                          part_of_step(uint64_t{step.issued} * ISSUE_TICKS, fit.issued)}));
+// Ticks that warps need to issue a step: products, and the rest beside them as far as it does not wait for them.
+uint64_t issue(const Target& target, const Fit& fit, const Step& step) {
+    const uint64_t products = part_of_step(uint64_t{step.products} * target.product, fit.products);
+    const uint64_t others = part_of_step(uint64_t{step.issued} * ISSUE_TICKS, fit.issued);
+    return std::max(products, others) + part_of_step(std::min(products, others), fit.serial);
+}
+
+// Ticks that an SM needs for a step whose instructions take `issued`, if its other units work beside them.
+uint64_t busy(const Target& target, const Fit& fit, const Step& step, uint64_t issued) {
+    return std::max({issued, part_of_step(step.shared / SHARED_BYTES_A_TICK, fit.shared),
+                     part_of_step(ticks_of_step(step.fetched, target.fetched), fit.fetched)});
 }
 
 int64_t memory_ticks(const Target& target, const Fit& fit, uint64_t bytes) {
@@ -92,26 +97,39 @@ uint32_t resident_blocks(const Target& target, const Kernel& kernel) {
 }
 
 Pace find_pace(const Target& target, const Fit& fit, const Load& load) {
-    const int64_t work = busy(target, fit, load.step);
-    const int64_t alone = load.stages == 0 ? work + fit.step + fit.latency
-                                           : std::max<int64_t>(work + fit.step, fit.latency / load.stages);
+    const uint64_t issued = issue(target, fit, load.step), work = busy(target, fit, load.step, issued);
+    const uint64_t waits = uint64_t{load.step.turns} * fit.step;
+    const uint64_t alone =
+        load.stages == 0 ? work + waits + fit.latency : std::max<uint64_t>(issued + waits, fit.latency / load.stages);
+    const uint64_t start = fit.block + uint64_t{load.syncs} * fit.step + uint64_t{load.rounds} * fit.round;
     const uint64_t end = part_of_step(ticks_of_step(load.written, target.fetched), fit.written);
-    return {work, alone, fit.block + load.syncs * fit.step, static_cast<int64_t>(end)};
+    return {static_cast<int64_t>(work), static_cast<int64_t>(alone), fit.beside,
+            load.step.fetched,          static_cast<int64_t>(start), static_cast<int64_t>(end)};
 }
 
 int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace& pace, const Load& load) {
-    // Of so many blocks on an SM; while one waits, the others work.
+    // Of so many blocks on an SM; while one waits, the others work, though not quite.
+    const auto step = [&](int64_t beside) {
+        const int64_t work = beside * pace.work, hidden = beside > 1 ? std::min(work, pace.alone) : 0;
+        return std::max(work, pace.alone) + part(hidden, pace.beside);
+    };
     const auto block = [&](int64_t beside, int64_t steps) {
-        return plus(pace.start + beside * pace.end, times(steps, std::max(beside * pace.work, pace.alone)));
+        return plus(pace.start + beside * pace.end, times(steps, step(beside)));
     };
     const int64_t slots = int64_t{target.sms} * resident;
     const int64_t full = load.blocks < slots ? 0 : quotient(load.blocks, slots), rest = load.blocks - full * slots;
     int64_t ticks = full != 0 ? times(full, block(resident, load.steps)) : 0;
     if (rest != 0) ticks = plus(ticks, block(ceil_div(rest, target.sms), load.steps));
-    ticks = std::max(ticks, block(1, load.longest));
+    // The longest blocks stand anywhere in the order, so that one of them begins last.
+    const int64_t beside = full != 0 ? resident : ceil_div(rest, target.sms);
+    if (load.longest > load.steps) ticks = plus(ticks, times(load.longest - load.steps, step(beside)));
     const int64_t memory = memory_ticks(target, fit, load.bytes);
-    ticks = plus(std::max(ticks, memory), part(std::min(ticks, memory), fit.exposed));
+    const int64_t flight = beside * pace.loaded;
+    const int64_t exposed =
+        fit.flight == 0 || flight <= fit.flight ? fit.exposed : quotient(int64_t{fit.exposed} * fit.flight, flight);
+    ticks = plus(std::max(ticks, memory), part(std::min(ticks, memory), static_cast<uint32_t>(exposed)));
     if (load.merged != 0) ticks = plus(ticks, memory_ticks(target, fit, load.merged));
+    ticks = plus(ticks, int64_t{fit.block} * (load.launches - 1)); // of blocks that only begin when others have ended
     return plus(in_ps(target, ticks), int64_t{target.launch} * load.launches);
 }
 

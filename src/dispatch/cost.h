@@ -18,6 +18,7 @@ struct Step {
     uint32_t shared = 0;   // bytes of shared memory, read and written
     uint32_t fetched = 0;  // bytes that come through L2
     uint32_t issued = 0;   // instructions of warps
+    uint32_t turns = 1;    // times that a warp waits for its own results
 };
 
 // Of a kernel, from its constants. Families fill it while compiling (Family's tile_of).
@@ -26,6 +27,9 @@ struct Tile {
     uint32_t depth = 0;             // of the sum, a step
     uint32_t stages = 0;            // steps that loads are ahead of their use; 0: a step waits for its own
     uint32_t syncs = 0;             // waits of a block's threads for each other, apart from steps
+    uint32_t rounds = 0;            // as in Load, for every problem
+    uint32_t copied = 0;            // rows that a round copies before the first step; 0: all there are
+    uint32_t stored = 0;            // rows that a round stores after the last; 0: likewise
     bool splits = false;            // the sum can be cut into parts
     uint32_t part = 0;              // how long each of them is; 0: as the device wants it
     Step step;
@@ -42,6 +46,7 @@ struct Load {
     uint32_t stages;   // as in Tile
     uint32_t syncs;    // as in Tile
     uint32_t written;  // bytes of sums that a block turns into results after its last step
+    uint32_t rounds;   // of finding rows and moving them, one after the other, before the first step or after the last
     Step step;
     int64_t cost; // where the cut was chosen by it, else 0
 };
@@ -67,13 +72,16 @@ uint32_t resident_blocks(const Target& target, const Kernel& kernel);
 
 // What an SM needs for a block, in ticks: the same for every cut of a problem into blocks of the same steps.
 struct Pace {
-    int64_t work;  // of its units for a step
-    int64_t alone; // for a step of the only block
+    int64_t work;    // of its units for a step
+    int64_t alone;   // for a step of the only block, which waits for its own results
+    uint32_t beside; // as in Fit
+    uint32_t loaded; // bytes that a block loads in a step
     int64_t start, end;
 };
 Pace find_pace(const Target& target, const Fit& fit, const Load& load);
 
-// Never less than 0; INT64_MAX where it does not fit. More blocks, steps or bytes never cost less.
+// Never less than 0; INT64_MAX where it does not fit. More steps or bytes never cost less, nor do more blocks unless
+// their loads keep memory busier (Fit::flight).
 int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace& pace, const Load& load);
 int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Load& load);
 

@@ -49,12 +49,14 @@ void print_price(const Request& request, const Row& row, Page& page) {
     Load load;
     request.load(*request.work, row, load);
     int64_t ns = price(request, row) / 1000;
-    page.print("%lld.%03lld us: %lld blocks, %u an SM, steps %lld (at most %lld, %u under way) of %u products, "
-               "%u shared, %u fetched, %u issued, %u syncs, %u written; %llu bytes, %u launches, %llu merged; %s",
-               ll(ns / 1000), ll(ns % 1000), ll(load.blocks), request.target->resident[row.kernel->index],
-               ll(load.steps), ll(load.longest), load.stages, load.step.products, load.step.shared, load.step.fetched,
-               load.step.issued, load.syncs, load.written, static_cast<unsigned long long>(load.bytes), load.launches,
-               static_cast<unsigned long long>(load.merged), row.because);
+    page.print(
+        "%lld.%03lld us: %lld blocks, %u an SM, steps %lld (at most %lld, %u under way) of %u products, "
+        "%u shared, %u fetched, %u issued in %u turns, %u syncs, %u rounds, %u written; %llu bytes, %u launches, "
+        "%llu merged; %s",
+        ll(ns / 1000), ll(ns % 1000), ll(load.blocks), request.target->resident[row.kernel->index], ll(load.steps),
+        ll(load.longest), load.stages, load.step.products, load.step.shared, load.step.fetched, load.step.issued,
+        load.step.turns, load.syncs, load.rounds, load.written, static_cast<unsigned long long>(load.bytes),
+        load.launches, static_cast<unsigned long long>(load.merged), row.because);
 }
 
 } // namespace

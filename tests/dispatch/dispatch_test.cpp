@@ -20,7 +20,7 @@ namespace {
 
 const Target GB10 = find_target(121, "NVIDIA GB10", 48);
 const Target H200 = find_target(90, "NVIDIA H200", 132);
-const Load A_LOAD = {1000, 64, 64, 1 << 20, 1, 0, 2, 0, 65536, {256, 49152, 16384, 544}, 0};
+const Load A_LOAD = {1000, 64, 64, 1 << 20, 1, 0, 2, 0, 65536, 0, {256, 49152, 16384, 544}, 0};
 
 int64_t price_of(const Target& target, const Load& load, uint32_t resident = 2) {
     return cost(target, target.fits[fit_index("gemm")], resident, load);
@@ -64,8 +64,9 @@ void cost_never_falls_where_a_count_rises(void**) {
             assert_true(found >= before);
             before = found;
         }
-        uint32_t* counts[] = {&load.step.products, &load.step.shared, &load.step.fetched, &load.step.issued,
-                              &load.syncs,         &load.written,     &load.launches};
+        uint32_t* counts[] = {&load.step.products, &load.step.shared, &load.step.fetched,
+                              &load.step.issued,   &load.step.turns,  &load.syncs,
+                              &load.rounds,        &load.written,     &load.launches};
         for (uint32_t* count : counts) {
             Load more = load;
             uint32_t* same = reinterpret_cast<uint32_t*>(
@@ -77,6 +78,34 @@ void cost_never_falls_where_a_count_rises(void**) {
         more.bytes = uint64_t{1} << 40;
         assert_true(price_of(*target, more) > price_of(*target, load));
     }
+}
+
+// Of a load with this change, in percent of the same without it; by a fit with the terms that gemm's has not.
+int64_t percent_of(void (*change)(Load&), int64_t blocks = 132) {
+    Fit fit = H200.fits[fit_index("gemm")];
+    fit.round = 16 * 100, fit.serial = 64, fit.beside = 32, fit.exposed = 64, fit.flight = 32 << 10;
+    Load load = A_LOAD;
+    load.blocks = blocks, load.bytes = 0;
+    const int64_t before = cost(H200, fit, 2, load);
+    change(load);
+    return cost(H200, fit, 2, load) * 100 / before;
+}
+
+void each_term_shows(void**) {
+    assert_in_range(percent_of([](Load& load) { load.longest = 2 * load.steps; }), 170, 200);
+    assert_in_range(percent_of([](Load& load) { load.rounds = 1000; }), 150, 400);
+    assert_in_range(percent_of([](Load& load) { load.step.turns = 100, load.step.products *= 4; }), 200, 600);
+    assert_in_range(percent_of([](Load& load) { load.blocks = 264; }), 105, 200);
+    // Memory is hidden the better, the more is loaded at a time.
+    Load load = A_LOAD;
+    load.blocks = 264;
+    Fit fit = H200.fits[fit_index("gemm")];
+    fit.exposed = 64, load.bytes = uint64_t{1} << 28;
+    const int64_t always = cost(H200, fit, 2, load);
+    fit.flight = 2 * load.step.fetched;
+    assert_int_equal(cost(H200, fit, 2, load), always);
+    fit.flight = load.step.fetched;
+    assert_true(cost(H200, fit, 2, load) < always);
 }
 
 void a_wave_more_costs_a_block_more(void**) {
@@ -96,8 +125,8 @@ void a_wave_more_costs_a_block_more(void**) {
 void gigantic_problems_saturate(void**) {
     Load load = A_LOAD;
     load.blocks = INT64_MAX, load.steps = load.longest = INT64_MAX, load.bytes = UINT64_MAX, load.merged = UINT64_MAX;
-    load.step = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
-    load.written = load.syncs = UINT32_MAX, load.launches = 3;
+    load.step = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    load.written = load.syncs = load.rounds = UINT32_MAX, load.launches = 3;
     assert_true(price_of(GB10, load, 24) == INT64_MAX);
     load.blocks = 1;
     assert_true(price_of(H200, load, 1) == INT64_MAX);
@@ -348,6 +377,7 @@ int main() {
         cmocka_unit_test(an_unknown_chip_has_its_own_sms_and_the_rates_of_its_class),
         cmocka_unit_test(an_unmeasured_chip_works_at_its_published_rates),
         cmocka_unit_test(cost_never_falls_where_a_count_rises),
+        cmocka_unit_test(each_term_shows),
         cmocka_unit_test(a_wave_more_costs_a_block_more),
         cmocka_unit_test(gigantic_problems_saturate),
         cmocka_unit_test(blocks_an_sm_follow_from_what_the_assembler_used),

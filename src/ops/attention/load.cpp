@@ -33,6 +33,40 @@ int64_t mean_keys(const Attention& p, int64_t rows) {
     return std::min(most, seen + rows / 2);
 }
 
+// Keys of the longest part. Parts whose length is free are of whole tiles of 64 keys.
+int64_t longest_part(const Tile& tile, int64_t keys, int64_t parts) {
+    constexpr uint32_t GRAIN = 64;
+    if (parts == 1) return keys;
+    if (tile.part != 0) return std::min<int64_t>(keys, tile.part);
+    return ceil_div(ceil_shift(keys, GRAIN), parts) * GRAIN;
+}
+
+void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, Load& load) {
+    // A block of the merge costs as much as reading so many bytes.
+    constexpr uint64_t A_MERGE = 17000;
+    const int64_t keys = keys_seen(p, p.sq), rows = p.sq * p.group;
+    const auto used = static_cast<uint32_t>(std::min<int64_t>(rows, tile.rows)); // of the largest tile
+    load.steps = ceil_shift(ceil_div(keys, cut.parts), tile.depth);
+    load.longest = std::max(load.steps, ceil_shift(longest_part(tile, keys, cut.parts), tile.depth));
+    if (cut.parts > 1) {
+        const int64_t merges = p.seqs * p.h * p.sq * (tile.part == 0 ? ceil_shift(p.d, 128) : 1);
+        load.launches = 2;
+        load.merged = static_cast<uint64_t>(load.blocks * used * tile.columns) * 2 * sizeof(float) +
+                      A_MERGE * static_cast<uint64_t>(merges);
+    }
+    if (tile.stored != 0) load.rounds += static_cast<uint32_t>(ceil_shift(used, tile.stored));
+    if (tile.part == 0) {
+        load.written = used * tile.columns * static_cast<uint32_t>(sizeof(float));
+        return;
+    }
+    // Warps without rows only wait.
+    const auto whole = static_cast<uint32_t>(ceil_shift(used, 16) * 16);
+    load.rounds += static_cast<uint32_t>(ceil_shift(whole, tile.copied));
+    for (uint32_t* count : {&load.step.products, &load.step.shared, &load.step.issued, &load.written}) {
+        *count = static_cast<uint32_t>(uint64_t{*count} * whole >> std::countr_zero(tile.rows));
+    }
+}
+
 } // namespace
 
 int64_t keys_seen(const Attention& p, int64_t rows) {
@@ -53,31 +87,14 @@ void load_attention(const CheckedOp& work, const Row& row, Load& load) {
     const Tile& tile = row.tile;
     AttentionCut cut = cut_attention(work, row);
     load.blocks = cut.units * cut.parts;
-    load.steps =
-        ceil_shift(tile.splits ? ceil_div(keys_seen(p, p.sq), cut.parts) : mean_keys(p, tile.rows), tile.depth);
-    load.longest = tile.splits ? load.steps : ceil_shift(keys_seen(p, tile.rows), tile.depth);
     load.bytes = work.bytes, load.cost = 0;
-    load.launches = cut.parts > 1 ? 2 : 1;
-    load.merged = cut.parts > 1 ? static_cast<uint64_t>(load.blocks * tile.rows * tile.columns) * 2 * sizeof(float) : 0;
-    // A block of the merge costs as much as reading so many bytes.
-    constexpr uint64_t A_MERGE = 8192;
-    if (cut.parts > 1 && tile.part == 0) {
-        load.merged += A_MERGE * static_cast<uint64_t>(p.seqs * p.h * p.sq * ceil_shift(p.d, 128));
-    }
-    load.stages = tile.stages, load.syncs = tile.syncs;
+    load.launches = 1, load.merged = 0;
+    load.stages = tile.stages, load.syncs = tile.syncs, load.rounds = tile.rounds;
     load.written = tile.rows * tile.columns * static_cast<uint32_t>(sizeof(float));
     load.step = tile.step;
-    if (!tile.splits) return;
-    if (tile.part == 0) { // rows that a tile holds, on average
-        load.written = static_cast<uint32_t>(ceil_div(p.sq * p.group, std::max<int64_t>(cut.tiles, 1))) * tile.columns *
-                       static_cast<uint32_t>(sizeof(float));
-        return;
-    }
-    // Warps without rows only wait.
-    auto rows = static_cast<uint32_t>(std::min<int64_t>(ceil_shift(p.sq * p.group, 16) * 16, tile.rows));
-    for (uint32_t* count : {&load.step.products, &load.step.shared, &load.step.issued, &load.written}) {
-        *count = static_cast<uint32_t>(uint64_t{*count} * rows >> std::countr_zero(tile.rows));
-    }
+    if (tile.splits) return load_parts(p, tile, cut, load);
+    load.steps = ceil_shift(mean_keys(p, tile.rows), tile.depth);
+    load.longest = ceil_shift(keys_seen(p, tile.rows), tile.depth);
 }
 
 } // namespace spark

@@ -11,33 +11,49 @@
 namespace spark {
 namespace {
 
-constexpr uint32_t WARP = 32, ELEM = 2;
+constexpr uint32_t WARP = 32, ELEM = 2, CHUNK = 16;
 
-// One step of a kernel that takes `keys` keys to `rows` queries and reads `read` bytes of shared memory for it.
-consteval Step step_of(uint32_t rows, uint32_t keys, uint32_t width, uint32_t read) {
+// One step of a kernel that takes `keys` keys to `rows` queries, in so many tiles one after the other, and reads `read`
+// bytes of shared memory for it.
+consteval Step step_of(uint32_t rows, uint32_t keys, uint32_t tiles, uint32_t width, uint32_t read) {
     constexpr uint32_t PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, COPY = 16, A_COPY = 7, A_SCORE = 8;
     uint32_t products = 2 * rows * keys * width / PRODUCT, fetched = 2 * keys * width * ELEM;
     uint32_t issued = products + read / FRAGMENT_LOAD + rows * keys / WARP * A_SCORE + fetched / COPY / WARP * A_COPY;
-    return {products, read + fetched, fetched, issued};
+    return {products, read + fetched, fetched, issued, tiles};
+}
+
+// Rows that a block copies from or stores to memory at a time, of so many columns in pieces of `piece` bytes a thread.
+consteval uint32_t rows_at_once(uint32_t threads, uint32_t width, uint32_t piece) {
+    return std::max(threads / std::bit_ceil(width * ELEM / piece), 1u);
 }
 
 // rows: queries of a head, or of all heads that share keys where these are split; columns: of the sums; depth: keys.
-// A warp has queries of its own and all keys.
-template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool splits, bool held) {
-    uint32_t keys = 32 * k.NK, queries = held ? 0 : rows * k.D * ELEM, warps = k.block / WARP;
+// A warp has queries of its own and all keys. From one barrier to the next it takes as many tiles of keys as half a
+// ring has, and reads its queries for each, unless they are held.
+template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool held) {
+    uint32_t tiles = k.PL / 2, keys = tiles * 16 * k.NK, warps = k.block / WARP;
+    uint32_t queries = held ? 0 : rows * k.D * ELEM * tiles;
     return {.rows = rows,
             .columns = k.D,
             .depth = keys,
             .stages = 1,
-            .syncs = splits,
-            .splits = splits,
             .part = k.PART,
-            .step = step_of(rows, keys, k.D, 2 * keys * k.D * ELEM * warps + queries)};
+            .step = step_of(rows, keys, tiles, k.D, 2 * keys * k.D * ELEM * warps + queries)};
 }
+// What a block's number says of it is found by divisions of 64 bits, for its keys and again for its results.
 consteval Tile tile_of(const kernels::attention_kernel& k) {
-    return tile_of_rows(k, 16 * k.W * k.MF, false, k.HELD != 0);
+    constexpr uint32_t DIVISIONS = 8;
+    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0);
+    tile.rounds = DIVISIONS;
+    return tile;
 }
-consteval Tile tile_of(const kernels::attention_parts_kernel& k) { return tile_of_rows(k, k.ROWS, true, false); }
+// Each row is one of a query and a head, which a division finds.
+consteval Tile tile_of(const kernels::attention_parts_kernel& k) {
+    Tile tile = tile_of_rows(k, k.ROWS, false);
+    tile.syncs = 1, tile.splits = true;
+    tile.copied = rows_at_once(k.block, k.D, CHUNK);
+    return tile;
+}
 // A warp has keys of its own and all queries.
 consteval Tile tile_of(const kernels::attention_split_kernel& k) {
     uint32_t keys = 16 * k.W, queries = k.ROWS * k.D * ELEM * (k.block / WARP);
@@ -46,13 +62,15 @@ consteval Tile tile_of(const kernels::attention_split_kernel& k) {
             .depth = keys,
             .stages = 1,
             .syncs = 1,
+            .rounds = k.ROWS / rows_at_once(k.block, k.D, CHUNK), // all rows are copied, as zeros where there is none
+            .stored = rows_at_once(k.block, k.D, CHUNK / 2),
             .splits = true,
-            .step = step_of(k.ROWS, keys, k.D, 2 * keys * k.D * ELEM + queries)};
+            .step = step_of(k.ROWS, keys, 1, k.D, 2 * keys * k.D * ELEM + queries)};
 }
-// A warp a query, a key at a time.
+// A warp a query, a key at a time, whose loads it waits for.
 consteval Tile tile_of(const kernels::attention_generic_kernel&) {
     constexpr uint32_t QUERIES = 64;
-    return {.rows = QUERIES, .depth = 1, .stages = 1, .step = {.issued = QUERIES * 50}};
+    return {.rows = QUERIES, .depth = 1, .step = {.issued = QUERIES * 100}};
 }
 
 constexpr float LOG2_E = 1.44269504f;

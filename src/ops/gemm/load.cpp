@@ -41,7 +41,7 @@ void load_whole(const CheckedOp& work, const Row& row, const GemmCut& whole, Loa
     const Tile& tile = row.tile;
     load_cut(p, row, whole, load);
     load.bytes = memory_bytes(work, p, row);
-    load.stages = tile.stages, load.syncs = tile.syncs;
+    load.stages = tile.stages, load.syncs = tile.syncs, load.rounds = 0;
     load.written = tile.rows * tile.columns * static_cast<uint32_t>(sizeof(float));
     load.step = tile.step;
     load.cost = 0;
