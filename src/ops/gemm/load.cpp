@@ -5,12 +5,11 @@
 
 #include "core/divide.h"
 #include "ops/gemm/problem.h"
-#include "spark_kernels.h"
 
 namespace spark {
 namespace {
 
-constexpr int64_t MOST_PARTS = kernels::gemm_merge__8x256.PARTS;
+constexpr int64_t MOST_PARTS = 8;
 
 // Blocks that the device holds at a time.
 int64_t slots_of(const CheckedOp& work, const Row& row) {
