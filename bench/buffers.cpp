@@ -26,6 +26,7 @@ std::vector<uint32_t> noise(spark_dtype dtype) {
         if (dtype == SPARK_DTYPE_BF16) w = (w & BF16_KEPT) | BF16_PATTERN;
         if (dtype == SPARK_DTYPE_F16) w = (w & 0x83ff83ffu) | 0x38003800u;
         if (dtype == SPARK_DTYPE_E4M3) w = (w & 0x87878787u) | 0x30303030u;
+        if (dtype == SPARK_DTYPE_E5M2) w = (w & 0x83838383u) | 0x38383838u;
     }
     return words;
 }

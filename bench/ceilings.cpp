@@ -72,9 +72,9 @@ Ceilings::Ceilings(int device, bool small, std::string& error)
     const bool ok = !driver.init(0) && !driver.device_get(&handle, device) &&
                     !driver.attribute(&sms, SM_COUNT, handle) && !driver.retain(&context, handle) &&
                     !driver.set_current(context) && !driver.load(&module, spark_bench_ceilings_ptx) &&
-                    !driver.function(&mma_, module, "mma_bf16") && !driver.function(&read_, module, "read") &&
-                    !driver.alloc(&source_, bytes_) && !driver.alloc(&target_, bytes_) &&
-                    !driver.set32(source_, 0x5bd1e995, bytes_ / 4);
+                    !driver.function(&mma_bf16_, module, "mma_bf16") && !driver.function(&mma_s8_, module, "mma_s8") &&
+                    !driver.function(&read_, module, "read") && !driver.alloc(&source_, bytes_) &&
+                    !driver.alloc(&target_, bytes_) && !driver.set32(source_, 0x5bd1e995, bytes_ / 4);
     sm_count_ = static_cast<uint32_t>(sms);
     if (ok) module_ = module;
     else error = "the ceiling loops could not be loaded";
@@ -92,16 +92,16 @@ void Ceilings::launch(void* function, uint32_t grid, uint32_t block, void** para
     if (said) throw std::runtime_error("a ceiling loop could not be launched: CUDA error " + std::to_string(said));
 }
 
-void Ceilings::mma_bf16(uint64_t stream) const {
+void Ceilings::mma(void* function, uint64_t stream) const {
     uint64_t out = target_;
     uint32_t iterations = iterations_;
     void* params[] = {&out, &iterations};
-    launch(mma_, sm_count_ * MMA_BLOCKS_PER_SM, MMA_BLOCK, params, stream);
+    launch(function, sm_count_ * MMA_BLOCKS_PER_SM, MMA_BLOCK, params, stream);
 }
 
-double Ceilings::mma_flops() const {
+double Ceilings::mma_flops(uint32_t element) const {
     const double warps = double(sm_count_) * MMA_BLOCKS_PER_SM * MMA_BLOCK / 32;
-    return warps * iterations_ * 16 * (2.0 * 16 * 8 * 16);
+    return warps * iterations_ * 16 * (2.0 * 16 * 8 * 32 / element);
 }
 
 void Ceilings::read(uint64_t stream) const {

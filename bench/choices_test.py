@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ARGS = None
 BEATEN = 3
 # At least one of each operator that has rows, with each of its words.
-SHAPES = ["gemm m=3 n=64 k=64 F16 tt", "gemm m=3 n=64 k=64 E4M3 tn", "gemm m=8 n=64 k=64 BF16 nn",
-          "attention b=2 q=1 k=64 h=4/2 d=64 BF16",
+SHAPES = ["gemm m=3 n=64 k=64 F16 tt", "gemm m=3 n=64 k=64 E4M3 tn", "gemm m=3 n=64 k=64 I8 tn",
+          "gemm m=8 n=64 k=64 BF16 nn", "attention b=2 q=1 k=64 h=4/2 d=64 BF16",
           "attention b=1 q=9 k=64 h=2/1 d=64 F16 causal batch-invariant", "rmsnorm rows=3 n=64 F32 +residual",
           "l2norm rows=3 n=64 BF16", "layernorm rows=3 n=64 F16 +residual", "softmax rows=3 n=100 F32",
           "rope tokens=3 heads=2 d=32 BF16", "activation rows=3 n=64 BF16 gelu",
@@ -28,7 +28,7 @@ SHAPES = ["gemm m=3 n=64 k=64 F16 tt", "gemm m=3 n=64 k=64 E4M3 tn", "gemm m=8 n
           "sample rows=2 v=100 BF16 k=5 p=0.9", "kv_append tokens=3 heads=2 d=32 b=2 capacity=4 F16",
           "quantize rows=3 n=64 BF16 E4M3_1X128", "quantize rows=3 n=64 F32 MXFP8",
           "dequantize rows=3 n=64 E4M3_ROW to F16", "dequantize rows=3 n=64 MXFP8 to F32",
-          "quantize rows=3 n=64 F16 E4M3_TENSOR", "amax rows=3 n=64 F16"]
+          "quantize rows=3 n=64 F16 E4M3_TENSOR", "quantize rows=3 n=64 BF16 I8_ROW", "amax rows=3 n=64 F16"]
 
 
 def bench(*words, **environment):
@@ -74,7 +74,7 @@ class Bench(unittest.TestCase):
                            ("gemm m=3 n=64 BF16 tn", "k=NUMBER is missing"),
                            ("gemm m=3 n=64 k=6x BF16 tn", "k=6x is not a number from 1"),
                            ("gemm m=0 n=64 k=64 BF16 tn", "m=0 is not a number from 1"),
-                           ("gemm m=3 n=64 k=64 tn", "BF16 or F16 or F32 or E4M3 is missing"),
+                           ("gemm m=3 n=64 k=64 tn", "BF16 or F16 or F32 or E4M3 or I8 is missing"),
                            ("gemm m=3 n=64 k=64 BF16 tn tn", "tn is not a word of this operator's rows"),
                            ("l2norm rows=2 n=64 F32 +residual", "+residual is not a word of this operator's rows"),
                            ("attention b=1 q=1 k=64 h=4 d=64 BF16", "h=HEADS/KV_HEADS is missing"),

@@ -39,8 +39,10 @@ std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool
         if (spark_stream_native(ctx, s, &stream, nullptr) != SPARK_OK) throw std::runtime_error("the stream is gone");
         return stream;
     };
-    return {item("mma_bf16", Unit::flops, ceilings.mma_flops(),
+    return {item("mma_bf16", Unit::flops, ceilings.mma_flops(2),
                  [&ceilings, native](spark_stream s) { ceilings.mma_bf16(native(s)); }),
+            item("mma_s8", Unit::flops, ceilings.mma_flops(1),
+                 [&ceilings, native](spark_stream s) { ceilings.mma_s8(native(s)); }),
             item("copy", Unit::bytes, 2.0 * static_cast<double>(bytes), // read and written
                  [=](spark_stream s) { spark_mem_copy(ctx, to, from, bytes, s, nullptr); }),
             item("read", Unit::bytes, ceilings.read_bytes(),

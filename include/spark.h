@@ -637,7 +637,7 @@ typedef enum spark_activation_kind {
 
 /* How quantize makes a scale of a block's amax. What a format has no kernel for yet is refused by name. */
 typedef enum spark_scale_rule {
-    SPARK_SCALE_RULE_USUAL = 0,         /* amax / 448 for E4M3 with F32 scales, FLOOR for MXFP8, amax / 6 for NVFP4 */
+    SPARK_SCALE_RULE_USUAL = 0,         /* amax / largest with F32 scales, FLOOR for MXFP8, amax / 6 for NVFP4 */
     SPARK_SCALE_RULE_FLOOR = 1,         /* 2^(floor(log2(amax)) - 8), as OCP's MX formats say it */
     SPARK_SCALE_RULE_RCEIL = 2,         /* the power of two that is no less than amax / 448 */
     SPARK_SCALE_RULE_EVEN = 3,          /* 2^(floor(log2(amax rounded to the element's bits)) - 8) */
@@ -655,10 +655,13 @@ typedef enum spark_gemm_given {
  *
  * d[m, n] = round(act(alpha * sa[m] * sb[n] * sum_k a[m, k] * b[n, k] + beta * c[m, n] + bias[n]))
  *
- * Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d.
- * sa and sb are what E4M3 codes are multiplied by, as a.quant and b.quant say, each for itself: one scale for the
- * tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied by
- * sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb.
+ * Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of I8 both are integers: the
+ * sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
+ * sa and sb are what codes of E4M3 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
+ * the tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied
+ * by sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb, of I8
+ * their sum.
+ * d is I32 of I8 alone, and then the sums themselves: without quant, bias and activation, alpha 1 and beta 0.
  * Layouts are told by strides. Each of a and b has stride 1 in one of its last two dimensions:
  *
  *     tn   a and b along K            a row-major, b row-major: x times the transpose of a weight
@@ -666,10 +669,10 @@ typedef enum spark_gemm_given {
  *     nt   a along M, b along N       dW = dY^T X
  *     tt   a along M, b along K
  *
- * E4M3 is multiplied in tn alone. d and c have stride 1 along N and a free row stride. An input without the batch
- * dimension, or with batch stride 0, is the same for every batch. Where M, N or the batch is 0 the call succeeds and
- * launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0 means that c is not read; without c, beta must
- * be 0.
+ * E4M3 and I8 are multiplied in tn alone. d and c have stride 1 along N and a free row stride. An input without the
+ * batch dimension, or with batch stride 0, is the same for every batch. Where M, N or the batch is 0 the call succeeds
+ * and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0 means that c is not read; without c, beta
+ * must be 0.
  * Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
  * size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
  * and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -678,13 +681,13 @@ typedef enum spark_gemm_given {
  */
 typedef struct spark_gemm_args {
     spark_args hdr;
-    /* [B?, M, K], BF16 F16 E4M3, quant E4M3_TENSOR E4M3_ROW. The left matrix. */
+    /* [B?, M, K], BF16 F16 E4M3 I8, quant TENSOR ROW. The left matrix. */
     spark_tensor a;
-    /* [B?, N, K], as a, quant E4M3_TENSOR E4M3_ROW. The right matrix, transposed. */
+    /* [B?, N, K], as a, quant TENSOR ROW. The right matrix, transposed. */
     spark_tensor b;
     /* optional, [B?, M, N], as d. The addend, times beta. */
     spark_tensor c;
-    /* output, [B?, M, N], F32 BF16 F16, may be c, in place. The result. */
+    /* output, [B?, M, N], F32 BF16 F16 I32, may be c, in place. The result. */
     spark_tensor d;
     /* optional, [N], as d F32. Added to every row, before the activation. */
     spark_tensor bias;
@@ -1288,13 +1291,13 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
 
 /* The numbers of a quantised tensor, or of records as GGUF files hold them, in a floating-point type.
  *
- * E4M3 with scales  scale (F32, UE8M0), q (E4M3)   y[i] = round(scale * q[i])
+ * scales beside     scale (F32, UE8M0), q (E4M3; of F32 scales E5M2, I8 too)   y[i] = round(scale * q[i])
  * NVFP4             scale (UE4M3), q (E2M1)        y[i] = round(global_scale * scale * q[i])
  * Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
  * Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
  *                   q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
  *
- * x is E4M3 or E2M1 with x.quant one of the forms below and N = R, or U8 and records. Either way:
+ * x is E4M3, E5M2, I8 or E2M1 with x.quant one of the forms below and N = R, or U8 and records. Either way:
  * round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
  * infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the highest bit of a scale is
  * not looked at; rows of E2M1 begin on whole bytes, so that their strides are even; the last block of a row may be
@@ -1309,8 +1312,8 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  */
 typedef struct spark_dequantize_args {
     spark_args hdr;
-    /* [..., R], U8 E4M3 E2M1, quant Q8_0 Q4_1 E4M3_TENSOR E4M3_ROW E4M3_1X128 MXFP8 NVFP4. Rows of records, in bytes,
-       or of E4M3 or E2M1 with scales. */
+    /* [..., R], U8 E4M3 E5M2 I8 E2M1, quant Q8_0 Q4_1 TENSOR ROW 1X128 MXFP8 NVFP4. Rows of records, in bytes, or of
+       codes with scales. */
     spark_tensor x;
     /* output, [..., N], F32 F16 BF16. The numbers. */
     spark_tensor y;
@@ -1351,22 +1354,23 @@ typedef enum spark_quantize_flag {
 
 /* A tensor in a quantised format, and the scales that belong to it.
  *
- * scale = max(max |x[i]|, amax_floor) / 448      over the i that share the scale
+ * scale = max(max |x[i]|, amax_floor) / largest  over the i that share the scale; of E4M3 448, E5M2 57344, I8 127
  *       = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on
  *       = |sat(max |x[i]| / (6 * global_scale))| NVFP4, global_scale = amax of all / 2688, given, or 1
  * y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
  *       = sat(x[i] / (scale * global_scale))     NVFP4, and likewise
  *
  * y.quant is one of the forms below, and tells where the scales are written: that is a second output, whose scales may
- * stand in any place of their own. The scale of all, E4M3_TENSOR's and NVFP4's global_scale, is made of an amax and
+ * stand in any place of their own. The scale of all, that of TENSOR and NVFP4's global_scale, is made of an amax and
  * written: of the field amax, which the operator amax gives, or with OWN_AMAX of that of x, in this call, which then
  * has more launches and a workspace. With neither it is given, and read; an absent global_scale is 1.
  * Each step is one operation of FP32, to nearest even: a quotient is rounded to F32, then to the format, to nearest
  * even; so are the products 6 * global_scale, in whose place infinity stands if it is 0, and scale * global_scale.
- * sat() takes what is beyond the format's largest number (448 of E4M3 and UE4M3, 6 of E2M1), and infinity, to that. NaN
- * is 0x7F, and 6 in E2M1, which has none; the scale of a block with a NaN is NaN, and so is all that it belongs to.
- * E4M3: the scale of a block with an infinity is infinity: finite numbers become 0 and the infinite ones NaN. A block
- * of zeros has the scale amax_floor / 448, and zeros. amax_floor is 0 or more; DeepSeek's act_quant takes 1e-4.
+ * sat() takes what is beyond the format's largest number (that of a scale, 448 of UE4M3, 6 of E2M1), and infinity, to
+ * that, in I8 of either sign to 127. NaN is 0x7F; E2M1 and I8 have none, and there it is 6 and 0. The scale of a block
+ * with a NaN is NaN, and so is all that it belongs to.
+ * F32 scales: that of a block with an infinity is infinity: finite numbers become 0 and the infinite ones NaN. A block
+ * of zeros has the scale amax_floor / largest, and zeros. amax_floor is 0 or more; DeepSeek's act_quant takes 1e-4.
  * MXFP8: amax_floor is 0; infinity counts as 2^128, so that it becomes 448; a block with a NaN has the scale 0xFF; a
  * block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale 448 if
  * global_scale is finite; a block of zeros has the scale 0; rows begin on whole bytes, so that the strides of y are
@@ -1382,8 +1386,8 @@ typedef struct spark_quantize_args {
     spark_args hdr;
     /* [..., N], F32 F16 BF16. The numbers. */
     spark_tensor x;
-    /* output, [..., N], E4M3 E2M1, quant E4M3_TENSOR E4M3_ROW E4M3_1X128 MXFP8 NVFP4. The same, quantised; its scales
-       are an output too. */
+    /* output, [..., N], E4M3 E5M2 I8 E2M1, quant TENSOR ROW 1X128 MXFP8 NVFP4. The same, quantised; its scales are an
+       output too. */
     spark_tensor y;
     /* optional, [1], F32. The amax that the scale of all is made of; absent: that scale is read, or made with
        OWN_AMAX. */

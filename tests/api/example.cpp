@@ -102,8 +102,9 @@ void Example::fill(uint32_t index, Arena& arena, const Options& options) {
     }
     uint32_t dtype = 0;
     if (field.dtype_as != 0xffffffffu && field.dtype_as < index) dtype = this->tensor(field.dtype_as).dtype;
+    const uint64_t legal = form && form->scheme == SPARK_QUANT_RECORD ? form->dtype_mask : field.dtype_mask;
     for (uint32_t bit = 0; dtype == 0 && bit < 64; ++bit)
-        if (field.dtype_mask >> bit & 1) dtype = bit;
+        if (legal >> bit & 1) dtype = bit;
     if (dtype == 0 && field.dtype_as != 0xffffffffu) { // the named field stands later: take its first dtype
         const uint64_t mask = api::field(*desc_, field.dtype_as).dtype_mask;
         for (uint32_t bit = 0; dtype == 0 && bit < 64; ++bit)

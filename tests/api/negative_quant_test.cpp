@@ -53,6 +53,7 @@ void quantize(const spark_op_desc& d) {
         wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { a.rule = rule; });
     const auto mxfp8 = [](auto& a) {
         a.amax = {};
+        a.y.dtype = SPARK_DTYPE_E4M3;
         a.y.quant.scheme = SPARK_QUANT_BLOCK, a.y.quant.scale_dtype = SPARK_DTYPE_UE8M0, a.y.quant.scale_bytes = 0;
         for (uint32_t dim = 0; dim < a.y.ndim; ++dim) a.y.quant.block[dim] = dim + 1 < a.y.ndim ? 1 : 32;
     };
@@ -174,10 +175,50 @@ void codes_across(const spark_op_desc& d) {
         });
 }
 
+// Sums that are results: of integers alone, with nothing that follows. And integers whose sum might not be one of I32.
+void integers(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_GEMM) return;
+    const auto tensor = [&](spark_gemm_args& a, uint32_t f) -> spark_tensor& {
+        return *reinterpret_cast<spark_tensor*>(reinterpret_cast<char*>(&a) + api::field(d, f).offset);
+    };
+    const auto of = [&](const char* name, const char* what, spark_status status,
+                        const std::function<void(spark_gemm_args&)>& damage) {
+        uint32_t f = 0;
+        while (std::strcmp(api::field(d, f).name, name) != 0) ++f;
+        damaged(d, f, what, {status}, [=](auto& e) {
+            auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
+            a.bias = a.c = {};
+            a.a.dtype = a.b.dtype = SPARK_DTYPE_I8, a.d.dtype = SPARK_DTYPE_I32;
+            a.beta = 0, a.activation = SPARK_ACTIVATION_NONE;
+            damage(a);
+        });
+    };
+    of("d", "sums of BF16", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& a) { a.a.dtype = a.b.dtype = SPARK_DTYPE_BF16; });
+    for (uint32_t f : {0u, 1u})
+        of(api::field(d, f).name, "a scale", SPARK_ERR_INVALID_VALUE, [=](auto& a) {
+            spark_quant& q = tensor(a, f).quant;
+            q.scheme = SPARK_QUANT_PER_TENSOR, q.scale_dtype = SPARK_DTYPE_F32, q.scale = tensor(a, f).data;
+        });
+    of("alpha", "a factor", SPARK_ERR_INVALID_VALUE, [](auto& a) { a.alpha = 0.5f; });
+    of("activation", "an activation", SPARK_ERR_INVALID_VALUE, [](auto& a) { a.activation = SPARK_ACTIVATION_RELU; });
+    of("beta", "a factor of c", SPARK_ERR_INVALID_VALUE, [](auto& a) { a.c = a.d, a.beta = 1; });
+    of("bias", "a bias", SPARK_ERR_INVALID_VALUE, [](auto& a) {
+        a.bias.dtype = SPARK_DTYPE_F32, a.bias.data = a.a.data;
+        a.bias.ndim = 1, a.bias.shape[0] = a.d.shape[a.d.ndim - 1];
+    });
+    of("a", "more than 131071 of them", SPARK_ERR_UNSUPPORTED_SHAPE, [](auto& a) {
+        for (spark_tensor* t : {&a.a, &a.b}) {
+            t->shape[t->ndim - 1] = 131072, t->size_bytes = 0;
+            std::memset(t->stride, 0, sizeof t->stride);
+        }
+        a.d.data = a.a.data + (uint64_t{1} << 32);
+    });
+}
+
 void every_quantised_field(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
-        quantize(d), codes_across(d);
+        quantize(d), codes_across(d), integers(d);
         for (uint32_t f = 0; f < d.num_fields; ++f)
             if (api::field(d, f).kind == SPARK_KIND_TENSOR) records(d, f), scales(d, f), codes(d, f);
     }

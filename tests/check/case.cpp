@@ -77,6 +77,8 @@ spark_dtype dtype_of(ref::Type type) {
     case ref::Type::f16: return SPARK_DTYPE_F16;
     case ref::Type::bf16: return SPARK_DTYPE_BF16;
     case ref::Type::e4m3: return SPARK_DTYPE_E4M3;
+    case ref::Type::e5m2: return SPARK_DTYPE_E5M2;
+    case ref::Type::i8: return SPARK_DTYPE_I8;
     case ref::Type::i32: return SPARK_DTYPE_I32;
     case ref::Type::i64: return SPARK_DTYPE_I64;
     case ref::Type::u8: return SPARK_DTYPE_U8;

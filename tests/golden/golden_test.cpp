@@ -27,7 +27,7 @@ constexpr const ref::Oracle* ORACLES[] = {
 ref::Tensor tensor_of(const golden::Tensor& tensor) {
     constexpr std::pair<const char*, Type> TYPES[] = {{"F32", Type::f32},      {"F16", Type::f16}, {"BF16", Type::bf16},
                                                       {"F8_E4M3", Type::e4m3}, {"I32", Type::i32}, {"I64", Type::i64},
-                                                      {"U8", Type::u8}};
+                                                      {"F8_E5M2", Type::e5m2}, {"I8", Type::i8},   {"U8", Type::u8}};
     const auto found = std::ranges::find(TYPES, tensor.dtype, [](const auto& type) { return type.first; });
     if (found == std::end(TYPES)) {
         throw std::runtime_error("a dtype that no tensor has: " + tensor.dtype);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of dequantize, cast and amax, where every result is exact before one rounding, of quantize,
-of softmax and hadamard, and of gemm over codes of E4M3.
+of softmax and hadamard, and of gemm over codes of E4M3 and I8.
 
     python3 -m venv v && v/bin/pip install --require-hashes -r requirements/numpy.txt
     v/bin/python make_formats.py
@@ -9,10 +9,10 @@ of softmax and hadamard, and of gemm over codes of E4M3.
 dequantize: NumPy in double precision, compared here with what the gguf package's own dequantize gives in FP32. cast:
 astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. quantize: float32 of NumPy, then
 ml_dtypes, whose NVFP4 files hold the scales in tiles and the numbers read back too. softmax: scipy.special in
-float64. hadamard: scipy.linalg.hadamard, a product of matrices in float64. gemm: ml_dtypes' float8_e4m3fn to float64,
-matmul, scales. Nothing of libspark is used. A file holds the records or elements `x` and the results: `y` (of softmax
-and hadamard also in float64, `y64`) or, of cast, one for each type; those of gemm are as in make.py. Metadata as
-there.
+float64. hadamard: scipy.linalg.hadamard, a product of matrices in float64. gemm: ml_dtypes' float8_e4m3fn, or
+integers, to float64, matmul, scales. Nothing of libspark is used. A file holds the records or elements `x` and the
+results: `y` (of softmax and hadamard also in float64, `y64`) or, of cast, one for each type; those of gemm are as in
+make.py. Metadata as there.
 """
 import json
 import pathlib
@@ -168,8 +168,19 @@ def make_amax():
 # ---- quantize ----------------------------------------------------------------------------------------------------
 def e4m3(values):
     """float32 to nearest even; what is beyond 448 becomes 448, where ml_dtypes gives NaN."""
-    bits = np.clip(values, -448, 448).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
-    return np.where(np.isnan(values), 127, bits)
+    return codes_of(values, "E4M3")
+
+
+LARGEST_CODE = {"E4M3": 448, "E5M2": 57344, "I8": 127}
+NUMBERS = {"E4M3": ml_dtypes.float8_e4m3fn, "E5M2": ml_dtypes.float8_e5m2, "I8": np.int8}
+
+
+def codes_of(values, codes):
+    """The same of another type; NaN is 0x7f, and 0 where there is none."""
+    clipped = np.clip(values, -LARGEST_CODE[codes], LARGEST_CODE[codes])
+    if codes == "I8":
+        return np.rint(np.where(np.isnan(values), 0, clipped)).astype(np.int8).view(np.uint8)
+    return np.where(np.isnan(values), 127, clipped.astype(NUMBERS[codes]).view(np.uint8))
 
 
 def make_quantize():
@@ -193,6 +204,28 @@ def make_quantize():
                  {"x": (dtype, [rows, n], encode(x, dtype)), "y": ("U8", [rows, n], y.tobytes()),
                   "scales": ("F32", list(scales.shape), scales.astype("<f4").tobytes())},
                  {"block": block or n, "given": bool(given)}, seed)
+
+
+def make_codes():
+    """E5M2 and I8, a scale a row and one given for all, and the numbers read back."""
+    rows, n = 6, 130
+    for i, (codes, given) in enumerate((codes, given) for codes in ("E5M2", "I8") for given in (False, True)):
+        seed = 5480 + i
+        g = np.random.default_rng(seed)
+        x = once(np.ldexp(g.normal(size=(rows, n)), g.integers(-9, 9, (rows, n))), "F32")
+        x[1], x[2, 40], x[3, 5], x[5] = 0, np.nan, np.inf, np.ldexp(g.integers(-300, 300, n), -5)
+        values = x.astype(np.float32)
+        with np.errstate(all="ignore"):
+            largest = np.float32(LARGEST_CODE[codes])
+            scale = np.float32(0.0625) if given else np.max(np.abs(values), axis=1, keepdims=True) / largest
+            scale = np.broadcast_to(scale, (rows, 1)).astype(np.float32)
+            y = codes_of(values / np.where(scale == 0, np.float32(np.inf), scale), codes).astype(np.uint8)
+            back = y.view(NUMBERS[codes]).astype(np.float64) * scale.astype(np.float64)
+            tensors = {"x": ("F32", [rows, n], encode(x, "F32")), "y": ("U8", [rows, n], y.tobytes()),
+                       "scales": ("F32", [rows, 1], scale.tobytes())}
+            tensors |= {f"back_{t.lower()}": (t, [rows, n], encode(once(back, t), t)) for t in FORMATS}
+        save("quantize", f"{codes.lower()}_{'given' if given else 'row'}", tensors,
+             {"block": n, "given": given, "codes": codes}, seed)
 
 
 def make_mxfp8():
@@ -331,13 +364,41 @@ def make_gemm():
         save("gemm", f"e4m3_{name}", tensors, args, seed, float(4 * 2.0**-52 * np.abs(d).max()), why)
 
 
+def make_integer_gemm():
+    """NumPy's matmul of int64: the sums themselves, and with scales, a bias and c."""
+    m, n, k = 23, 17, 96
+    why = "sums are exact; the rest is a few operations of double, relative to the largest result"
+    args = {"alpha": 1.0, "beta": 0.0, "activation": "none", "a_transposed": False, "b_transposed": False}
+    for i, name in enumerate(("sums", "scaled")):
+        seed = 5320 + i
+        g = np.random.default_rng(seed)
+        a, b = (g.integers(-128, 128, (rows, k)) for rows in (m, n))
+        tensors = {"a": ("I8", [m, k], a.astype(np.int8).tobytes()), "b": ("I8", [n, k], b.astype(np.int8).tobytes())}
+        sums = a @ b.T
+        d = sums.astype(np.float64)
+        if name == "sums":
+            tensors |= {"d64": ("F64", [m, n], d.tobytes()), "d": ("I32", [m, n], sums.astype("<i4").tobytes())}
+            save("gemm", f"i8_{name}", tensors, args, seed, 0.0, why)
+            continue
+        scales = [(2.0**-12 * (1 + g.random(rows))).astype(np.float32) for rows in (m, n)]
+        bias, c = once(g.normal(size=n), "BF16"), once(g.normal(size=(m, n)), "BF16")
+        d = 0.5 * d * scales[0].astype(np.float64)[:, None] * scales[1].astype(np.float64) - 1.5 * c + bias
+        tensors |= {f"{field}_scale": ("F32", [s.size], s.tobytes()) for field, s in zip("ab", scales)}
+        tensors |= {"bias": ("BF16", [n], encode(bias, "BF16")), "c": ("BF16", [m, n], encode(c, "BF16")),
+                    "d64": ("F64", [m, n], d.tobytes()), "d": ("BF16", [m, n], encode(once(d, "BF16"), "BF16"))}
+        save("gemm", f"i8_{name}", tensors, args | {"alpha": 0.5, "beta": -1.5}, seed,
+             float(8 * 2.0**-52 * np.abs(d).max()), why)
+
+
 if __name__ == "__main__":
     make_dequantize()
     make_cast()
     make_amax()
     make_quantize()
+    make_codes()
     make_mxfp8()
     make_nvfp4()
     make_softmax()
     make_hadamard()
     make_gemm()
+    make_integer_gemm()

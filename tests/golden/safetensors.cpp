@@ -143,7 +143,7 @@ size_t element_size(const std::string& dtype) {
     if (dtype == "F64" || dtype == "I64") {
         return 8;
     }
-    if (dtype == "U8" || dtype == "F8_E4M3") {
+    if (dtype == "U8" || dtype == "I8" || dtype == "F8_E4M3" || dtype == "F8_E5M2") {
         return 1;
     }
     throw std::runtime_error("safetensors: dtype " + dtype + " is not one this reader knows");

@@ -18,18 +18,15 @@ const std::vector<OpCases>& families() {
 }
 
 std::vector<ref::Type> types_of(unsigned mask) {
-    std::vector<ref::Type> types;
-    if (mask & BF16) {
-        types.push_back(ref::Type::bf16);
-    }
-    if (mask & F16) {
-        types.push_back(ref::Type::f16);
-    }
-    if (mask & F32) {
-        types.push_back(ref::Type::f32);
-    }
-    if (mask & E4M3) {
-        types.push_back(ref::Type::e4m3);
+    using ref::Type;
+    constexpr std::pair<Types, Type> TYPES[] = {{BF16, Type::bf16}, {F16, Type::f16},   {F32, Type::f32},
+                                                {E4M3, Type::e4m3}, {E5M2, Type::e5m2}, {I8, Type::i8},
+                                                {I32, Type::i32}};
+    std::vector<Type> types;
+    for (const auto& [bit, type] : TYPES) {
+        if (mask & bit) {
+            types.push_back(type);
+        }
     }
     return types;
 }

@@ -19,7 +19,7 @@ void make_special(Case& c, const Operand& operand, Special special, int64_t row,
 View rows_view(ref::Type type, int64_t rows1, int64_t rows0, int64_t n, int64_t pad, int64_t pad1);
 
 // Element types by the bits of a table's `types` field.
-enum Types : unsigned { F32 = 1, F16 = 2, BF16 = 4, ALL = 7, E4M3 = 8 };
+enum Types : unsigned { F32 = 1, F16 = 2, BF16 = 4, ALL = 7, E4M3 = 8, E5M2 = 16, I8 = 32, I32 = 64 };
 std::vector<ref::Type> types_of(unsigned mask);
 
 // The entries of an operator's table: what `expand` makes of a row; of a row of the bench, the one that its name says.

@@ -19,6 +19,8 @@ size_t size_of(Type type) {
     case Type::i32: return 4;
     case Type::i64: return 8;
     case Type::e4m3:
+    case Type::e5m2:
+    case Type::i8:
     case Type::u8: return 1;
     }
     return 0;
@@ -30,8 +32,10 @@ const char* name_of(Type type) {
     case Type::f16: return "f16";
     case Type::bf16: return "bf16";
     case Type::e4m3: return "e4m3";
+    case Type::e5m2: return "e5m2";
     case Type::i32: return "i32";
     case Type::i64: return "i64";
+    case Type::i8: return "i8";
     case Type::u8: return "u8";
     }
     return "?";
@@ -42,11 +46,14 @@ Format format_of(Type type) {
     case Type::f16: return {5, 10};
     case Type::bf16: return {8, 7};
     case Type::e4m3: return {4, 3, false};
+    case Type::e5m2: return {5, 2};
     default: return {8, 23};
     }
 }
 
-static bool is_integer(Type type) { return type == Type::i32 || type == Type::i64 || type == Type::u8; }
+static bool is_integer(Type type) {
+    return type == Type::i32 || type == Type::i64 || type == Type::i8 || type == Type::u8;
+}
 
 // Exponent of the unit in the last place of x: fixed below the smallest normal number.
 static int ulp_exponent(Format format, double x) {
@@ -116,6 +123,9 @@ double decode(Type type, uint64_t bits) {
     }
     if (type == Type::i64) {
         return static_cast<double>(static_cast<int64_t>(bits));
+    }
+    if (type == Type::i8) {
+        return static_cast<double>(static_cast<int8_t>(bits & 0xff));
     }
     if (type == Type::u8) {
         return static_cast<double>(bits & 0xff);

@@ -9,11 +9,11 @@
 
 namespace ref {
 
-enum class Type { f32, f16, bf16, e4m3, i32, i64, u8 };
+enum class Type { f32, f16, bf16, e4m3, e5m2, i32, i64, i8, u8 };
 
 // The shape of a binary format: 1 sign bit, then exponent bits, then fraction bits.
 //   f32   s eeeeeeee fffffffffffffffffffffff      f16   s eeeee ffffffffff      bf16  s eeeeeeee fffffff
-//   e4m3  s eeee fff: no infinity; of the largest exponent only all ones is no number
+//   e4m3  s eeee fff: no infinity; of the largest exponent only all ones is no number      e5m2  s eeeee ff
 struct Format {
     int exponent_bits;
     int fraction_bits;

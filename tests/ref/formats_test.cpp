@@ -39,6 +39,22 @@ static void every_e4m3_pattern_survives(void**) {
     }
 }
 
+static void every_e5m2_pattern_survives(void**) {
+    for (uint32_t bits = 0; bits < 256; ++bits) {
+        const double x = ref::decode(Type::e5m2, bits), half = ref::decode(Type::f16, bits << 8);
+        assert_int_equal(std::isnan(x), bits % 128 > 0x7c);
+        assert_int_equal(ref::encode(Type::e5m2, x), std::isnan(x) ? 0x7f : bits);
+        assert_true(x == half || std::isnan(half)); // the upper half of one
+    }
+}
+
+static void integers_have_a_sign(void**) {
+    for (int value = -128; value < 128; ++value) {
+        assert_int_equal(ref::encode(Type::i8, value), value & 0xff);
+        assert_true(ref::decode(Type::i8, static_cast<uint64_t>(value & 0xff)) == value);
+    }
+}
+
 static void midpoints_go_to_even(void**) {
     for (Type type : {Type::f16, Type::bf16}) {
         const uint64_t infinity = type == Type::f16 ? 0x7c00 : 0x7f80;
@@ -90,6 +106,7 @@ static void known_values(void**) {
     assert_int_equal(ref::encode(Type::e4m3, std::ldexp(1.0, -9)), 1);
     assert_int_equal(ref::encode(Type::e4m3, std::ldexp(1.0, -10)), 0);
     assert_true(ref::decode(Type::e4m3, 0x78) == 256.0);
+    assert_true(ref::decode(Type::e5m2, 0x7b) == 57344.0);
     assert_int_equal(ref::encode(Type::i32, -1.0), 0xffffffffu);
     assert_true(ref::decode(Type::i64, static_cast<uint64_t>(-5)) == -5.0);
 }
@@ -98,6 +115,8 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(every_16_bit_pattern_survives),
         cmocka_unit_test(every_e4m3_pattern_survives),
+        cmocka_unit_test(every_e5m2_pattern_survives),
+        cmocka_unit_test(integers_have_a_sign),
         cmocka_unit_test(midpoints_go_to_even),
         cmocka_unit_test(f32_agrees_with_the_compiler),
         cmocka_unit_test(known_values),

@@ -13,7 +13,9 @@
 namespace ref {
 namespace {
 
-constexpr int LARGEST = 0x7e; // 448
+constexpr int LARGEST = 0x7e;      // 448
+constexpr int LARGEST_E5M2 = 0x7b; // 57344
+constexpr double LARGEST_I8 = 127;
 constexpr int NOT_A_NUMBER = 0x7f;
 constexpr int LARGEST_E2M1 = 7; // 6
 
@@ -31,6 +33,21 @@ double of_e4m3(uint8_t bits) {
                          : field == 0              ? std::ldexp(fraction, -9)
                                                    : std::ldexp(8 + fraction, field - 10);
     return bits & 0x80 ? -value : value;
+}
+
+static double of_e5m2(uint8_t bits) {
+    const int magnitude = bits & 0x7f, field = magnitude >> 2, fraction = magnitude & 3;
+    const double value =
+        field == 31 ? fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN()
+        : field == 0 ? std::ldexp(fraction, -16)
+                     : std::ldexp(4 + fraction, field - 17);
+    return bits & 0x80 ? -value : value;
+}
+
+double of_code(Type codes, uint8_t bits) {
+    return codes == Type::i8     ? static_cast<double>(static_cast<int8_t>(bits))
+           : codes == Type::e5m2 ? of_e5m2(bits)
+                                 : of_e4m3(bits);
 }
 
 double of_e2m1(uint8_t bits) {
@@ -54,11 +71,21 @@ static int nearest(double magnitude, int largest, double (*of)(uint8_t)) {
     return best + (above < below || (above == below && best % 2 != 0));
 }
 
-uint8_t to_e4m3(double x) {
+static uint8_t to_fp8(double x, int largest, double (*of)(uint8_t)) {
     if (std::isnan(x)) {
         return NOT_A_NUMBER;
     }
-    return static_cast<uint8_t>(nearest(std::fabs(x), LARGEST, of_e4m3) | (std::signbit(x) ? 0x80 : 0));
+    return static_cast<uint8_t>(nearest(std::fabs(x), largest, of) | (std::signbit(x) ? 0x80 : 0));
+}
+
+uint8_t to_e4m3(double x) { return to_fp8(x, LARGEST, of_e4m3); }
+
+uint8_t to_code(Type codes, double x) {
+    if (codes != Type::i8) {
+        return codes == Type::e5m2 ? to_fp8(x, LARGEST_E5M2, of_e5m2) : to_e4m3(x);
+    }
+    const double within = std::isnan(x) ? 0 : std::clamp(x, -LARGEST_I8, LARGEST_I8);
+    return static_cast<uint8_t>(static_cast<int8_t>(std::nearbyint(within))); // default mode: ties to even
 }
 
 uint8_t to_e2m1(double x) {
@@ -68,9 +95,12 @@ uint8_t to_e2m1(double x) {
     return static_cast<uint8_t>(nearest(std::fabs(x), LARGEST_E2M1, of_e2m1) | (std::signbit(x) ? 8 : 0));
 }
 
-double scale_of(double amax, double amax_floor) {
+double scale_of(Type codes, double amax, double amax_floor) {
     const double most = std::isnan(amax) ? amax : std::max(amax, amax_floor);
-    return rounded(Type::f32, most / of_e4m3(LARGEST));
+    const double largest = codes == Type::i8     ? LARGEST_I8
+                           : codes == Type::e5m2 ? of_e5m2(LARGEST_E5M2)
+                                                 : of_e4m3(LARGEST);
+    return rounded(Type::f32, most / largest);
 }
 
 uint8_t mx_scale_of(double amax) {
@@ -83,10 +113,10 @@ uint8_t mx_scale_of(double amax) {
 
 double of_ue8m0(uint8_t bits) { return bits == 0xff ? std::nan("") : std::ldexp(1.0, bits - 127); }
 
-void quantize_block(std::span<const double> x, double scale, std::span<uint8_t> y) {
+void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y) {
     const double by = divisor(scale);
     for (size_t i = 0; i < x.size(); ++i) {
-        y[i] = to_e4m3(rounded(Type::f32, x[i] / by));
+        y[i] = to_code(codes, rounded(Type::f32, x[i] / by));
     }
 }
 
@@ -151,20 +181,32 @@ static Results compute(const Call& call) {
     }
     const Tensor &x = call["x"], &given = call["scales"];
     const bool mx = given.type == Type::u8;
+    const bool named = call.words.contains("codes");
+    const Type type = !named ? Type::e4m3 : call.words.at("codes") == "I8" ? Type::i8 : Type::e5m2;
     const size_t n = x.size(1), block = static_cast<size_t>(call.number("block"));
-    Result y, scales{.rounded = true};
+    Result y, scales{.rounded = true}, back;
     for (size_t first = 0, count; first < x.values.size(); first += count) {
         count = std::min(block, n - first % n);
         const std::span<const double> part = x.row(first, count);
         const double scale = call.is("given") ? given.values[scales.values.size()]
                              : mx             ? mx_scale_of(amax(part))
-                                              : scale_of(amax(part), 0);
+                                              : scale_of(type, amax(part), 0);
         scales.values.push_back(scale);
         std::vector<uint8_t> codes(count);
-        quantize_block(part, mx ? of_ue8m0(static_cast<uint8_t>(scale)) : scale, codes);
+        const double number = mx ? of_ue8m0(static_cast<uint8_t>(scale)) : scale;
+        quantize_block(type, part, number, codes);
         y.bits.insert(y.bits.end(), codes.begin(), codes.end());
+        for (uint8_t code : codes) {
+            back.values.push_back(of_code(type, code) * number);
+        }
     }
-    return {{"y", y}, {"scales", scales}};
+    Results results{{"y", y}, {"scales", scales}};
+    for (const char* name : {"back_f32", "back_f16", "back_bf16"}) {
+        if (named) {
+            results.emplace(name, back);
+        }
+    }
+    return results;
 }
 
 extern const Oracle QUANTIZE{"quantize", compute};

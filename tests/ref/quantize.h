@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Oracle of quantize, and of its inverse: one block of numbers that share a scale, from the definition. Where the
 // definition names an operation of FP32, that operation is done in double precision and rounded once to F32.
-//   scale = max(amax, amax_floor) / 448;  q = sat(x / scale), x / infinity where the scale is 0;  y = scale * q
+//   scale = max(amax, amax_floor) / largest;  q = sat(x / scale), x / infinity where the scale is 0;  y = scale * q
 // NVFP4, with a second scale for all, whole = amax of all / 2688:
 //   scale = |sat(amax / (6 * whole))|;  q = sat(x / (scale * whole));  y = whole * scale * q
 #pragma once
+
+#include "ref/formats.h"
 
 #include <cstdint>
 #include <span>
@@ -15,12 +17,16 @@ namespace ref {
 uint8_t to_e4m3(double x);
 double of_e4m3(uint8_t bits);
 
-double scale_of(double amax, double amax_floor);
+// The same of codes of a type: e4m3; e5m2, whose largest number is 57344; i8, 127 of either sign, which has 0 for NaN.
+uint8_t to_code(Type codes, double x);
+double of_code(Type codes, uint8_t bits);
+
+double scale_of(Type codes, double amax, double amax_floor);
 
 // MXFP8: 2^(floor(log2(amax)) - 8), from 2^-127 on; infinity counts as 2^128; 0xff for NaN. And the reverse.
 uint8_t mx_scale_of(double amax);
 double of_ue8m0(uint8_t bits);
-void quantize_block(std::span<const double> x, double scale, std::span<uint8_t> y);
+void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y);
 
 // The same of E2M1, beyond 6, and infinity, 6; it has no NaN, which gives 6 too.
 uint8_t to_e2m1(double x);

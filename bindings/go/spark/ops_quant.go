@@ -15,7 +15,7 @@ import (
 type ScaleRule uint32
 
 const (
-	// amax / 448 for E4M3 with F32 scales, FLOOR for MXFP8, amax / 6 for NVFP4
+	// amax / largest with F32 scales, FLOOR for MXFP8, amax / 6 for NVFP4
 	ScaleRuleUsual ScaleRule = 0
 
 	// 2^(floor(log2(amax)) - 8), as OCP's MX formats say it
@@ -51,13 +51,13 @@ func (k ScaleRule) String() string {
 // Dequantize calls the operator dequantize. The numbers of a quantised tensor, or of records as GGUF files hold
 // them, in a floating-point type.
 //
-//	E4M3 with scales  scale (F32, UE8M0), q (E4M3)   y[i] = round(scale * q[i])
+//	scales beside     scale (F32, UE8M0), q (E4M3; of F32 scales E5M2, I8 too)   y[i] = round(scale * q[i])
 //	NVFP4             scale (UE4M3), q (E2M1)        y[i] = round(global_scale * scale * q[i])
 //	Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
 //	Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
 //	                  q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
 //
-//	x is E4M3 or E2M1 with x.quant one of the forms below and N = R, or U8 and records. Either way:
+//	x is E4M3, E5M2, I8 or E2M1 with x.quant one of the forms below and N = R, or U8 and records. Either way:
 //	round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
 //	infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the highest bit of a scale is
 //	not looked at; rows of E2M1 begin on whole bytes, so that their strides are even; the last block of a row may be
@@ -70,7 +70,7 @@ func (k ScaleRule) String() string {
 //	SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
 //	A problem with a zero dimension succeeds and launches nothing.
 type Dequantize struct {
-	// [..., R], U8 E4M3 E2M1. Rows of records, in bytes, or of E4M3 or E2M1 with scales.
+	// [..., R], U8 E4M3 E5M2 I8 E2M1. Rows of records, in bytes, or of codes with scales.
 	X Tensor
 
 	// Output, [..., N], F32 F16 BF16. The numbers.
@@ -203,22 +203,23 @@ func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 
 // Quantize calls the operator quantize. A tensor in a quantised format, and the scales that belong to it.
 //
-//	scale = max(max |x[i]|, amax_floor) / 448      over the i that share the scale
+//	scale = max(max |x[i]|, amax_floor) / largest  over the i that share the scale; of E4M3 448, E5M2 57344, I8 127
 //	      = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on
 //	      = |sat(max |x[i]| / (6 * global_scale))| NVFP4, global_scale = amax of all / 2688, given, or 1
 //	y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
 //	      = sat(x[i] / (scale * global_scale))     NVFP4, and likewise
 //
 //	y.quant is one of the forms below, and tells where the scales are written: that is a second output, whose scales may
-//	stand in any place of their own. The scale of all, E4M3_TENSOR's and NVFP4's global_scale, is made of an amax and
+//	stand in any place of their own. The scale of all, that of TENSOR and NVFP4's global_scale, is made of an amax and
 //	written: of the field amax, which the operator amax gives, or with OWN_AMAX of that of x, in this call, which then
 //	has more launches and a workspace. With neither it is given, and read; an absent global_scale is 1.
 //	Each step is one operation of FP32, to nearest even: a quotient is rounded to F32, then to the format, to nearest
 //	even; so are the products 6 * global_scale, in whose place infinity stands if it is 0, and scale * global_scale.
-//	sat() takes what is beyond the format's largest number (448 of E4M3 and UE4M3, 6 of E2M1), and infinity, to that. NaN
-//	is 0x7F, and 6 in E2M1, which has none; the scale of a block with a NaN is NaN, and so is all that it belongs to.
-//	E4M3: the scale of a block with an infinity is infinity: finite numbers become 0 and the infinite ones NaN. A block
-//	of zeros has the scale amax_floor / 448, and zeros. amax_floor is 0 or more; DeepSeek's act_quant takes 1e-4.
+//	sat() takes what is beyond the format's largest number (that of a scale, 448 of UE4M3, 6 of E2M1), and infinity, to
+//	that, in I8 of either sign to 127. NaN is 0x7F; E2M1 and I8 have none, and there it is 6 and 0. The scale of a block
+//	with a NaN is NaN, and so is all that it belongs to.
+//	F32 scales: that of a block with an infinity is infinity: finite numbers become 0 and the infinite ones NaN. A block
+//	of zeros has the scale amax_floor / largest, and zeros. amax_floor is 0 or more; DeepSeek's act_quant takes 1e-4.
 //	MXFP8: amax_floor is 0; infinity counts as 2^128, so that it becomes 448; a block with a NaN has the scale 0xFF; a
 //	block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale 448 if
 //	global_scale is finite; a block of zeros has the scale 0; rows begin on whole bytes, so that the strides of y are
@@ -233,7 +234,7 @@ type Quantize struct {
 	// [..., N], F32 F16 BF16. The numbers.
 	X Tensor
 
-	// Output, [..., N], E4M3 E2M1. The same, quantised; its scales are an output too.
+	// Output, [..., N], E4M3 E5M2 I8 E2M1. The same, quantised; its scales are an output too.
 	Y Tensor
 
 	// Optional, [1], F32. The amax that the scale of all is made of; absent: that scale is read, or made with

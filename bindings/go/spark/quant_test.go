@@ -86,7 +86,7 @@ func TestScalesAreHeldLikeTheirTensor(t *testing.T) {
 }
 
 func TestFormsAreTold(t *testing.T) {
-	codes := []string{"E4M3_TENSOR", "E4M3_ROW", "E4M3_1X128", "MXFP8", "NVFP4"}
+	codes := []string{"TENSOR", "ROW", "1X128", "MXFP8", "NVFP4"}
 	told := map[string][]string{"dequantize.x": append([]string{"Q8_0", "Q4_1"}, codes...), "gemm.a": codes[:2],
 		"gemm.b": codes[:2], "quantize.y": codes}
 	for _, op := range Ops() {
@@ -100,8 +100,11 @@ func TestFormsAreTold(t *testing.T) {
 			}
 			for i, form := range field.Forms {
 				if form.Scheme != QuantRecord {
-					want := []Dtype{DtypeE4M3}
-					if form.Name == "NVFP4" {
+					want := []Dtype{DtypeI8, DtypeE4M3, DtypeE5M2}
+					switch form.Name {
+					case "MXFP8":
+						want = []Dtype{DtypeE4M3}
+					case "NVFP4":
 						want = []Dtype{DtypeE2M1}
 					}
 					if !reflect.DeepEqual(form.Dtypes, want) || len(form.ScaleDtypes) != 1 {

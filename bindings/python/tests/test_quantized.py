@@ -41,13 +41,13 @@ class Operators(OnDevice):
     def test_there_and_back(self):
         x = self.array(np.array([[448, -1, 0.3, 7], [0, -14, 1, 2]], "f4"), "bf16")
         y, scales = DeviceArray.empty((2, 4), "e4m3", stream=self.stream), self.zeros((2,), "f32")
-        ops.quantize(x, y=Quantized(y, scales, form="e4m3_row"))
+        ops.quantize(x, y=Quantized(y, scales, form="row"))
         self.assertEqual(scales.numpy().tolist(), [1, 0.03125])
         back = DeviceArray.empty((2, 4), "f32", stream=self.stream)
-        ops.dequantize(Quantized(y, scales, form="e4m3_row"), y=back)
+        ops.dequantize(Quantized(y, scales, form="row"), y=back)
         self.assertEqual(back.numpy().tolist(), [[448, -1, 0.3125, 7], [0, -14, 1, 2]])
         with self.assertRaisesRegex(NotImplementedError, "rule is RCEIL"):
-            ops.quantize(x, y=Quantized(y, scales, form="e4m3_row"), rule="rceil")
+            ops.quantize(x, y=Quantized(y, scales, form="row"), rule="rceil")
 
     def test_two_levels_of_scales(self):
         numbers = np.array([[0, 0.5, 1, 1.5, 2, 3, 4, 6] * 4, [-6, 0.26, 0, 5.1] * 8], "f4")
@@ -65,7 +65,7 @@ class Operators(OnDevice):
     def test_the_scale_of_all_in_a_graph(self):
         x, y = self.zeros((2, 32), "f32"), DeviceArray.empty((2, 32), "e4m3", stream=self.stream)
         scale = self.zeros((1,), "f32")
-        call = ops.quantize.prepare(x, y=Quantized(y, scale, form="e4m3_tensor"), own_amax=True)
+        call = ops.quantize.prepare(x, y=Quantized(y, scale, form="tensor"), own_amax=True)
         with self.stream.capture() as graph:
             call()
         for most in (448, 56):
@@ -181,14 +181,29 @@ class OfTheLibrary(OnDevice):
         for codes in (a, b):
             codes.fill_bytes(0x38)  # 1
         rows, whole = self.array(np.array([0.5, 2], "f4")), self.array(np.array([3], "f4"))
-        ops.gemm(Quantized(a, rows, form="e4m3_row"), Quantized(b, whole, form="e4m3_tensor"), d=d, stream=self.stream)
+        ops.gemm(Quantized(a, rows, form="row"), Quantized(b, whole, form="tensor"), d=d, stream=self.stream)
         np.testing.assert_array_equal(d.numpy(), [[48] * 3, [192] * 3])
+
+    def test_integers_are_quantised_and_multiplied(self):
+        x = self.array(np.array([[1, -2, 127, 0.5] * 8, [64, 31, -63.5, 2] * 8], "f4"))
+        codes, scales, sums, d = (self.zeros(*what) for what in (((2, 32), "i8"), (2, "f32"), ((2, 2), "i32"),
+                                                                 ((2, 2), "f32")))
+        ops.quantize(x, y=Quantized(codes, scales, form="row"), stream=self.stream)
+        want = np.rint(x.numpy() / scales.numpy()[:, None]).astype("i4")
+        np.testing.assert_array_equal(codes.numpy(), want)
+        ops.gemm(codes, codes, d=sums, stream=self.stream)
+        np.testing.assert_array_equal(sums.numpy(), want @ want.T)
+        quantized = Quantized(codes, scales, form="row")
+        ops.gemm(quantized, quantized, d=d, stream=self.stream)
+        sums = (want @ want.T).astype("f4")
+        np.testing.assert_array_equal(d.numpy(), sums * scales.numpy()[:, None] * scales.numpy())
 
     def test_forms_are_those_of_the_library(self):
         forms = operators.operators()["dequantize"].fields["x"].forms
+        bytes_ = (Dtype.I8, Dtype.E4M3, Dtype.E5M2)
         self.assertEqual([(form.name, form.record, form.dtypes) for form in forms],
-                         [("Q8_0", 8, (Dtype.U8,)), ("Q4_1", 3, (Dtype.U8,)), ("E4M3_TENSOR", 0, (Dtype.E4M3,)),
-                          ("E4M3_ROW", 0, (Dtype.E4M3,)), ("E4M3_1X128", 0, (Dtype.E4M3,)),
+                         [("Q8_0", 8, (Dtype.U8,)), ("Q4_1", 3, (Dtype.U8,)), ("TENSOR", 0, bytes_), ("ROW", 0, bytes_),
+                          ("1X128", 0, bytes_),
                           ("MXFP8", 0, (Dtype.E4M3,)), ("NVFP4", 0, (Dtype.E2M1,))])
         form = sparkc.spark_op_form(ops.dequantize.number, 0, 0)
         self.assertEqual((form.block, form.record_bytes, form.record_elements), ((0,) * 6, 34, 32))

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <tuple>
 
+#include "core/dtype.h"
 #include "ops/gemm/fields.h"
 #include "ops/gemm/problem.h"
 
@@ -67,12 +69,54 @@ GemmScales scales_of(const View& v) {
 
 // Products of 8-bit elements exist for both along K alone.
 spark_status check_layout(const ValidatedArgs& bound, const Operand& a, const Operand& b, Report& report) {
-    if (bound.view[A].dtype != SPARK_DTYPE_E4M3 || (a.along_k && b.along_k)) return SPARK_OK;
+    if (bound.view[A].elem_bits != 8 || (a.along_k && b.along_k)) return SPARK_OK;
     const uint32_t field = a.along_k ? B : A;
     const View& v = bound.view[field];
-    return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
-                             "%s.stride[%u] is %lld; 1 wanted, since E4M3 is multiplied along K alone",
-                             bound.spec->fields[field].name, v.ndim - 1, static_cast<long long>(v.last_stride(0)));
+    return report.fail_field(
+        SPARK_ERR_UNSUPPORTED_LAYOUT, field, "%s.stride[%u] is %lld; 1 wanted, since %s is multiplied along K alone",
+        bound.spec->fields[field].name, v.ndim - 1, static_cast<long long>(v.last_stride(0)), dtype_info(v.dtype).name);
+}
+
+// So many products of I8 have a sum of I32, whatever they are: 2^14 each at most.
+constexpr int64_t MAX_INTEGERS = (1 << 17) - 1;
+
+// Sums that are results have nothing done to them.
+spark_status check_sums(const ValidatedArgs& bound, const spark_gemm_args& args, Report& report) {
+    const View* v = bound.view;
+    constexpr const char* WHY = "since d is I32, the sums themselves";
+    if (v[A].dtype != SPARK_DTYPE_I8) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, D,
+                                 "d.dtype is I32 but a.dtype is %s; F32, BF16 or F16 wanted, since only products of I8 "
+                                 "are integers",
+                                 dtype_info(v[A].dtype).name);
+    }
+    for (uint32_t field : {A, B}) {
+        if (v[field].quant.form == nullptr) continue;
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, field, "%s.quant.scheme is that of %s; 0 wanted, %s",
+                                 bound.spec->fields[field].name, v[field].quant.form->name, WHY);
+    }
+    if (v[BIAS].present) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, BIAS, "bias is given; an absent one wanted, %s", WHY);
+    }
+    for (const auto& [field, value, wanted] : {std::tuple{ALPHA, args.alpha, 1.0f}, {BETA, args.beta, 0.0f}}) {
+        if (value == wanted) continue;
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, field, "%s is %g; %g wanted, %s",
+                                 bound.spec->fields[field].name, static_cast<double>(value),
+                                 static_cast<double>(wanted), WHY);
+    }
+    if (args.activation == SPARK_ACTIVATION_NONE) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_INVALID_VALUE, ACTIVATION, "activation is %d; NONE (0) wanted, %s",
+                             static_cast<int>(args.activation), WHY);
+}
+
+spark_status check_integers(const ValidatedArgs& bound, const spark_gemm_args& args, Report& report) {
+    const View& a = bound.view[A];
+    if (a.dtype == SPARK_DTYPE_I8 && a.last(0) > MAX_INTEGERS) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, A,
+                                 "a.shape[%u] is %lld; at most %lld wanted, since products of I8 are summed in I32",
+                                 a.ndim - 1, static_cast<long long>(a.last(0)), static_cast<long long>(MAX_INTEGERS));
+    }
+    return bound.view[D].dtype == SPARK_DTYPE_I32 ? check_sums(bound, args, report) : SPARK_OK;
 }
 
 int64_t alignment(const View& v) {
@@ -115,6 +159,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     if (spark_status s = operand(bound, A, a, report)) return s;
     if (spark_status s = operand(bound, B, b, report)) return s;
     if (spark_status s = check_layout(bound, a, b, report)) return s;
+    if (spark_status s = check_integers(bound, args, report)) return s;
     const View &c = bound.view[C], &d = bound.view[D], &bias = bound.view[BIAS];
     Gemm& p = work.as<Gemm>();
     p = {};
@@ -131,6 +176,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.d_dtype = d.dtype;
     p.a_along = a.along_k, p.b_along = b.along_k;
     p.elem = bound.view[A].elem_bits / 8;
+    p.integers = bound.view[A].dtype == SPARK_DTYPE_I8;
     p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
@@ -146,9 +192,11 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     constexpr Contract CONTRACTS[2][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
                                           {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"}};
     int layout = a.along_k ? (b.along_k ? 0 : 1) : (b.along_k ? 3 : 2);
-    constexpr Contract E4M3 = "gemm_e4m3_tn";
+    constexpr Contract E4M3 = "gemm_e4m3_tn", I8 = "gemm_s8_tn";
     const uint32_t dtype = bound.view[A].dtype;
-    work.contract = dtype == SPARK_DTYPE_E4M3 ? E4M3 : CONTRACTS[dtype == SPARK_DTYPE_F16][layout];
+    work.contract = dtype == SPARK_DTYPE_E4M3 ? E4M3
+                    : dtype == SPARK_DTYPE_I8 ? I8
+                                              : CONTRACTS[dtype == SPARK_DTYPE_F16][layout];
     return SPARK_OK;
 }
 

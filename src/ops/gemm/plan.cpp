@@ -49,8 +49,17 @@ consteval Tile tile_of(const kernels::gemm_generic_kernel& k) {
             .step = {.fetched = (ROWS + COLUMNS) * DEPTH * k.ELEM, .issued = k.block / WARP * DEPTH * 9}};
 }
 
-// What the kernels call the format of c and d.
-uint32_t dtype_code(uint32_t dtype) { return dtype == SPARK_DTYPE_F32 ? 0 : dtype == SPARK_DTYPE_BF16 ? 1 : 2; }
+// What the kernels call the format of c and d: I32 has the size of F32.
+uint32_t dtype_code(uint32_t dtype) { return dtype == SPARK_DTYPE_BF16 ? 1 : dtype == SPARK_DTYPE_F16 ? 2 : 0; }
+
+kernels::gemm_flags flags_of(const Gemm& p) {
+    const bool d_i32 = p.d_dtype == SPARK_DTYPE_I32;
+    return {.d_dtype = dtype_code(p.d_dtype),
+            .bias_f32 = p.bias_f32,
+            .d_i32 = d_i32,
+            .activation = p.activation,
+            .from_i32 = p.integers && !d_i32};
+}
 
 kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
     return {
@@ -73,8 +82,7 @@ kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
         .batch = p.batch,
         .alpha = p.alpha,
         .beta = p.beta,
-        .flags =
-            kernels::gemm_flags{.d_dtype = dtype_code(p.d_dtype), .bias_f32 = p.bias_f32, .activation = p.activation},
+        .flags = flags_of(p),
         .group = group,
         .k_short = 0,
         .a_scale = p.a_scales.data,
@@ -86,25 +94,27 @@ kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
     };
 }
 
-// The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32. A second launch adds
-// them, always in the same order, and does what follows the sum. How many there are depends on shape and device alone.
+// The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32 or I32. A second launch
+// adds them, always in the same order, and does what follows the sum. How many there are depends on shape and device
+// alone.
 template <class Of>
 void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kernel& merge, const GemmCut& cut,
                 uint32_t group, Plan& calls) {
     int64_t pitch = ceil_div(p.n, 4) * 4;
     calls.workspace_size = static_cast<uint64_t>(cut.parts * p.m * pitch) * sizeof(float);
-    kernels::gemm_params sums = params_of(p, group);
+    Gemm unscaled = p;
+    unscaled.a_scales = unscaled.b_scales = {};
+    kernels::gemm_params sums = params_of(p.integers ? unscaled : p, group);
     sums.c = sums.bias = 0;
     sums.d = calls.workspace, sums.ldd = pitch, sums.d_batch = p.m * pitch;
     sums.a_batch = p.a_along ? cut.part : cut.part * p.lda;
     sums.b_batch = p.b_along ? cut.part : cut.part * p.ldb;
     sums.k = cut.part, sums.batch = cut.parts, sums.k_short = cut.parts * cut.part - p.k;
-    sums.alpha = 1, sums.beta = 0, sums.flags = 0;
-    calls.add(kernel, sums);
-
-    kernels::gemm_params merged = params_of(p, group);
+    sums.alpha = 1, sums.beta = 0, sums.flags = kernels::gemm_flags{.d_i32 = p.integers};
+    kernels::gemm_params merged = params_of(p.integers ? p : unscaled, group);
     merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = p.m * pitch;
     merged.k = cut.parts;
+    calls.add(kernel, sums);
     calls.add(merge, merged);
 }
 

@@ -21,10 +21,11 @@ struct Gemm {
     int64_t stride_a, stride_b, stride_c, stride_d; // from one batch to the next; 0 = the same for all
     float alpha, beta;
     uint32_t activation;
-    uint32_t d_dtype; // spark_dtype of c and d
+    uint32_t d_dtype; // spark_dtype of c and d; I32: of the sums themselves
     bool bias_f32;
     bool a_along, b_along; // k is contiguous
     uint32_t elem;         // bytes of an element of a and b
+    bool integers;         // a, b and the sums are integers
     GemmScales a_scales, b_scales;
     bool batch_invariant;
 };

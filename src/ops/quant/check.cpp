@@ -141,6 +141,7 @@ spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uin
     p.rows_scaled = tiled ? ceil_div(p.rows0, TILE_ROWS) * TILE_ROWS : p.rows0;
     p.scale = places_of(quant, of_scales, scales.last_stride(0), p.n_scaled);
     p.per_byte = 8 / bound.view[quantised].elem_bits;
+    p.codes = bound.view[quantised].dtype;
     return SPARK_OK;
 }
 
@@ -157,7 +158,7 @@ void put_facts(const ValidatedArgs& bound, uint32_t x, uint32_t y, const Scaled&
 
 spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace dequantize_field;
-    constexpr Contract E4M3 = {"dequantize_e4m3"}, MXFP8 = {"dequantize_mxfp8"}, NVFP4 = {"dequantize_nvfp4"};
+    constexpr Contract BYTE = {"dequantize_byte"}, MXFP8 = {"dequantize_mxfp8"}, NVFP4 = {"dequantize_nvfp4"};
     const View &x = bound.view[X], &y = bound.view[Y];
     if (x.last(0) != y.last(0)) {
         return report.fail_field(SPARK_ERR_INVALID_SHAPE, X,
@@ -167,7 +168,7 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     Scaled& p = work.as<Scaled>();
     p = {};
     work.empty = y.count == 0;
-    work.contract = is_mx(x.quant) ? MXFP8 : is_nv(x.quant) ? NVFP4 : E4M3;
+    work.contract = is_mx(x.quant) ? MXFP8 : is_nv(x.quant) ? NVFP4 : BYTE;
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, X, p, report)) return s;
     p.whole = x.quant.global_scale, p.dtype = y.dtype;
     put_facts(bound, X, Y, p, work);

@@ -33,6 +33,24 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_kernel& k
 bool is_f32(uint32_t dtype) { return dtype == SPARK_DTYPE_F32; }
 bool is_f16(uint32_t dtype) { return dtype == SPARK_DTYPE_F16; }
 
+// The number that the amax of a block becomes; of NVFP4 the largest scale of a block times the largest number.
+float largest(uint32_t codes) {
+    switch (codes) {
+    case SPARK_DTYPE_I8: return 127;
+    case SPARK_DTYPE_E5M2: return 57344;
+    case SPARK_DTYPE_E2M1: return 448 * 6;
+    default: return 448;
+    }
+}
+
+// The flags of a kernel that reads or writes codes: their format, and that of the numbers.
+template <class Flags> Flags formats(const Scaled& p) {
+    return {.f32 = is_f32(p.dtype),
+            .f16 = is_f16(p.dtype),
+            .i8 = p.codes == SPARK_DTYPE_I8,
+            .e5m2 = p.codes == SPARK_DTYPE_E5M2};
+}
+
 // Of kernels that a warp reads and writes 128 elements with, CHUNKS times.
 template <class Of> int64_t part_of(const Of& kernel) { return 128 * int64_t{kernel.CHUNKS}; }
 
@@ -58,7 +76,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_ke
                           .rows1 = p.rows1,
                           .part = part_of(kernel),
                           .parts = ceil_div(p.n, part_of(kernel)),
-                          .flags = kernels::dequantize_scaled_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
+                          .flags = formats<kernels::dequantize_scaled_flags>(p),
                       });
 }
 
@@ -88,8 +106,9 @@ void add(const Scaled& p, spark_devptr amax, uint32_t amaxes, const kernels::qua
                           .part = p.whole_rows ? p.n : part_of(kernel),
                           .parts = p.whole_rows ? 1 : ceil_div(p.n_scaled, part_of(kernel)),
                           .amax_floor = p.amax_floor,
+                          .largest = largest(p.codes),
                           .amaxes = amaxes,
-                          .flags = kernels::quantize_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
+                          .flags = formats<kernels::quantize_flags>(p),
                       });
 }
 

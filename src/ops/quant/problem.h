@@ -22,7 +22,7 @@ struct ScalePlaces {
     int64_t outer, tile, quarter, row, four, step;
 };
 
-// whole: the scale of all, or 0: E4M3's only one, NVFP4's second. amax: that it is made of, or 0.
+// whole: the scale of all, or 0: TENSOR's only one, NVFP4's second. amax: that it is made of, or 0.
 struct Scaled {
     RowTensor x, y;
     ScalePlaces scale;
@@ -31,6 +31,7 @@ struct Scaled {
     int64_t n_scaled, rows_scaled; // with what fills up tiles of scales
     float amax_floor;
     uint32_t dtype;    // of the side that is not quantised
+    uint32_t codes;    // of the other: dtype
     uint32_t per_byte; // codes of the other
     bool whole_rows;   // a scale belongs to a row
     bool own_amax;     // amax is still to be found, in x

@@ -17,7 +17,7 @@ namespace {
 enum Layouts : unsigned { TN = 1, NN = 2, NT = 4, TT = 8, ALL_LAYOUTS = 15 };
 enum Broadcast : unsigned { A_SAME = 1, B_SAME = 2, C_SAME = 4, B_FLAT = 8 }; // stride 0; B_FLAT: no batch dimension
 enum class Bias { none, f32, same };
-enum class Scales { none, tensor, row }; // of e4m3 codes
+enum class Scales { none, tensor, row }; // of codes
 
 struct Shape {
     const char* name = "";
@@ -36,6 +36,7 @@ struct Shape {
     Scales a_scales = Scales::none, b_scales = Scales::none;
     int64_t scale_step = 1; // from a row's to the next
     bool powers = false;    // inputs and scales are powers of two, few and near enough that FP32 sums them exactly
+    bool extremes = false;  // integers are all -128
     unsigned flags = 0;
     Tier tier = Tier::quick;
 };
@@ -79,8 +80,9 @@ struct Problem {
     size_t batch, m, n, k;
     std::vector<double> a, b, c, bias, a_scales, b_scales;
     bool b_has_batch;
-    bool exact;   // there is one right result
-    bool sampled; // a product this large is checked in some rows; the others only for repeatability
+    bool integers; // sums are
+    bool exact;    // there is one right result
+    bool sampled;  // a product this large is checked in some rows; the others only for repeatability
 
     bool is_scaled() const { return !a_scales.empty() || !b_scales.empty(); }
     bool row_is_checked(size_t row) const {
@@ -95,13 +97,14 @@ struct Problem {
 //     a sum may be made of up to 8 parts, each of 32 products or more: one rounding more a part;
 //   either may lose a subnormal bit (2^-149) per step;
 //   epilogue: alpha, beta and bias are three operations, each u relative to the sum of the absolute terms;
-//   E4M3: 32 products a step on 12.x, which rounds less often; their scales are two more operations;
+//   E4M3: 32 products a step on 12.x, which rounds less often; scales are two more operations;
+//   I8: the sum is exact, and rounded once, to F32;
 //   activation: slope at most 1.13 (GELU; SiLU 1.10; ReLU 1), and 2^-20 |x| for exponentials and divisions that are
 //   approximate; the square of ReLU: (x + e)^2 - x^2, and its rounding.
 double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, bool tensor_cores) {
     constexpr double u = 0x1p-24;
     const double k = static_cast<double>(p.k);
-    const double steps = tensor_cores ? std::ceil(k / 16) + 1 + std::min(std::floor(k / 32), 8.0) : k;
+    const double steps = p.integers ? 1 : tensor_cores ? std::ceil(k / 16) + 1 + std::min(std::floor(k / 32), 8.0) : k;
     double error = steps * ((tensor_cores ? 2 * u : u) * e.magnitude + 0x1p-148) * std::fabs(p.op.alpha);
     error += 3 * u * (std::fabs(p.op.alpha) * e.magnitude + std::fabs(p.op.beta * c) + std::fabs(bias));
     error += p.is_scaled() ? 2 * u * std::fabs(p.op.alpha) * e.magnitude : 0;
@@ -125,6 +128,10 @@ bool has_tensor_cores(const std::string& kernel) {
     return way != std::string::npos && std::count(kernel.begin() + static_cast<long>(way), kernel.end(), 'x') >= 2;
 }
 
+Allowed as_integer(double value) {
+    return {Allowed::bits, 0, 0, static_cast<uint32_t>(ref::encode(ref::Type::i32, value))};
+}
+
 std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
     std::vector<Allowed> out;
     out.reserve(p.batch * p.m * p.n);
@@ -142,8 +149,9 @@ std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
                 const double bias = p.bias.empty() ? 0 : p.bias[n];
                 op.scale = scale_of(p.a_scales, batch * p.m + m) * scale_of(p.b_scales, b_row);
                 const auto e = ref::gemm_element(op, a, std::span(p.b).subspan(b_row * p.k, p.k), c, bias);
-                out.push_back(p.exact ? exactly(p.out, e.value)
-                                      : allow(p.out, e.value, error_of(p, e, c, bias, tensor_cores)));
+                out.push_back(p.out == ref::Type::i32 ? as_integer(e.value)
+                              : p.exact               ? exactly(p.out, e.value)
+                                                      : allow(p.out, e.value, error_of(p, e, c, bias, tensor_cores)));
             }
         }
     }
@@ -155,6 +163,13 @@ void fill_powers(Case& c, const Operand& operand, Random& random) {
     for (int64_t i = 0; i < c.to_fill(operand); ++i) {
         const double power = std::ldexp(random.chance(0.5) ? 1 : -1, static_cast<int>(random.between(-3, 3)));
         ref::store(operand.view.type, random.chance(0.1) ? 0 : power, c.element(operand, i));
+    }
+}
+
+void fill_integers(Case& c, const Operand& operand, bool extremes, Random& random) {
+    for (int64_t i = 0; i < c.to_fill(operand); ++i) {
+        ref::store(operand.view.type, extremes ? -128 : static_cast<double>(random.between(-128, 127)),
+                   c.element(operand, i));
     }
 }
 
@@ -203,6 +218,10 @@ void add_operands(Case& c, const Shape& s, ref::Type type, ref::Type out, unsign
     b = s.broadcast & B_SAME ? same_for_all(b) : s.broadcast & B_FLAT ? without_batch(b) : b;
 
     const auto fill_in = [&](const Operand& operand, bool special, int64_t rows) {
+        if (type == ref::Type::i8) {
+            fill_integers(c, operand, s.extremes, random);
+            return;
+        }
         s.powers ? fill_powers(c, operand, random) : fill(c, operand, random);
         make_special(c, operand, special ? s.special : Special::none, rows * 2 / 3, s.k, random);
         if (type == ref::Type::e4m3) {
@@ -259,7 +278,8 @@ Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const
     p->k = static_cast<size_t>(s.k);
     p->b_has_batch = !(s.broadcast & B_FLAT);
     p->sampled = s.batch * s.m * s.n * s.k > (int64_t{1} << 31);
-    p->exact = c.exact = s.powers;
+    p->integers = type == ref::Type::i8;
+    p->exact = c.exact = s.powers || out == ref::Type::i32;
     for (const Operand& operand : c.operands) {
         if (operand.field != "d") {
             (operand.field == "a"         ? p->a
@@ -288,7 +308,7 @@ void expand(const Shape& s, const std::string& name, std::vector<Entry>& all) {
     for (unsigned layout : {TN, NN, NT, TT}) {
         for (ref::Type type : types_of(s.types)) {
             for (ref::Type out : types_of(s.outs)) {
-                if (s.layouts & layout && (layout == TN || type != ref::Type::e4m3)) {
+                if (s.layouts & layout && (layout == TN || ref::size_of(type) != 1)) {
                     const std::string types = std::string(".") + ref::name_of(type) + "." + ref::name_of(out);
                     all.push_back(entry(s, type, out, layout, name + "." + name_of(layout) + types));
                 }
@@ -338,10 +358,11 @@ Entry random(uint64_t seed, int64_t index) {
     s.special = r.chance(0.15) ? Special::nan_row : Special::none;
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     const auto half = r.pick(types_of(BF16 | F16));
-    const auto type = r.chance(0.06) ? ref::Type::e4m3 : half;      // few: the emulator takes its time
+    const bool codes = r.chance(0.1); // few: the emulator takes its time
+    const auto type = codes ? r.pick(types_of(E4M3 | I8)) : half;
     const auto any_layout = r.pick<unsigned>({TN, TN, NN, NT, TT}); // one draw a line: arguments have no order
-    const auto layout = type == ref::Type::e4m3 ? TN : any_layout;
-    if (type == ref::Type::e4m3) {
+    const auto layout = codes ? TN : any_layout;
+    if (codes) {
         s.a_scales = r.pick<Scales>({Scales::none, Scales::tensor, Scales::row, Scales::row});
         s.b_scales = r.pick<Scales>({Scales::none, Scales::tensor, Scales::row, Scales::row});
         s.scale_step = r.pick<int64_t>({1, 1, 3});
@@ -355,9 +376,9 @@ Entry random(uint64_t seed, int64_t index) {
 // Codes have a scale a row, and results of BF16.
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
-    const ref::Type type = words.type(ALL | E4M3);
+    const ref::Type type = words.type(ALL | E4M3 | I8);
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
-    const bool codes = type == ref::Type::e4m3;
+    const bool codes = ref::size_of(type) == 1;
     s.a_scales = s.b_scales = codes ? Scales::row : Scales::none;
     return entry(s, type, codes ? ref::Type::bf16 : type,
                  layout == "tn"   ? TN

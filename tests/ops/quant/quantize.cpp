@@ -20,13 +20,13 @@ struct Shape {
     int64_t x_misalign = 0, y_misalign = 0;               // elements off the 16-byte boundary
     bool scale_columns = false;
     int64_t scale_pad = 0;
-    unsigned forms = ALL_FORMS, types = ALL;
+    unsigned forms = ALL_FORMS, types = ALL, codes = E4M3;
     float amax_floor = 0;
     bool given = false, own = false; // the scale of all; or made of x's own amax
     bool no_whole = false;           // NVFP4 without a scale of all
     bool tiled = false;
     float scale = 1;
-    bool ties = false, any_bits = false; // numbers between two of E4M3 under that scale; random bits
+    bool ties = false, any_bits = false; // numbers between two of the codes' under that scale; random bits
     Special special = Special::none;
     Tier tier = Tier::quick;
 };
@@ -35,17 +35,21 @@ const Shape SHAPES[] = {
 #include "ops/quant/quantize.inc"
 };
 
-// Between two numbers of the form: of E4M3, or of E2M1, beside a 6 that makes the block's own scale 1.
-double between(Forms form, int64_t place, Random& random) {
+// Between two numbers of the form; of E2M1 beside a 6 that makes the block's own scale 1.
+double between(const Form& form, int64_t place, Random& random) {
     if (form == NVFP4 && place % 16 == 0) {
         return 6;
     }
-    const auto code = static_cast<uint8_t>(random.below(form == NVFP4 ? 7 : 0x7e));
-    const auto of = form == NVFP4 ? ref::of_e2m1 : ref::of_e4m3;
-    return (of(code) + of(static_cast<uint8_t>(code + 1))) / 2;
+    const int largest = form == NVFP4 ? 7 : form.codes == ref::Type::e5m2 ? 0x7b : 0x7e;
+    const auto code = static_cast<int>(random.below(largest));
+    const auto of = [&](int bits) {
+        const auto byte = static_cast<uint8_t>(bits);
+        return form == NVFP4 ? ref::of_e2m1(byte) : ref::of_code(form.codes, byte);
+    };
+    return (of(code) + of(code + 1)) / 2;
 }
 
-void fill_x(Case& c, const Shape& s, Forms form, Random& random) {
+void fill_x(Case& c, const Shape& s, const Form& form, Random& random) {
     const Operand& x = c.operands[0];
     fill(c, x, random);
     for (int64_t i = 0; i < c.to_fill(x); ++i) {
@@ -70,17 +74,18 @@ struct Results {
     double whole;
 };
 
-double whole_of(const Shape& s, Forms form, std::span<const double> x) {
+double whole_of(const Shape& s, const Form& form, std::span<const double> x) {
     if (s.given) {
         return static_cast<double>(s.scale);
     }
-    return form == TENSOR                 ? ref::scale_of(ref::amax(x), static_cast<double>(s.amax_floor))
+    return form == TENSOR                 ? ref::scale_of(form.codes, ref::amax(x), static_cast<double>(s.amax_floor))
            : form == NVFP4 && !s.no_whole ? ref::nv_whole_of(ref::amax(x))
                                           : 1;
 }
 
 // One block of x; gives its scale as it is stored.
-double quantize_one(const Shape& s, Forms form, double whole, std::span<const double> block, std::span<uint8_t> codes) {
+double quantize_one(const Shape& s, const Form& form, double whole, std::span<const double> block,
+                    std::span<uint8_t> codes) {
     const double amax = ref::amax(block);
     if (form == NVFP4) {
         const uint8_t scale = ref::nv_scale_of(amax, whole);
@@ -89,12 +94,12 @@ double quantize_one(const Shape& s, Forms form, double whole, std::span<const do
     }
     const double scale = form == TENSOR  ? whole
                          : form == MXFP8 ? ref::mx_scale_of(amax)
-                                         : ref::scale_of(amax, static_cast<double>(s.amax_floor));
-    ref::quantize_block(block, number_of(form, scale), codes);
+                                         : ref::scale_of(form.codes, amax, static_cast<double>(s.amax_floor));
+    ref::quantize_block(form.codes, block, number_of(form, scale), codes);
     return scale;
 }
 
-Results results_of(const Shape& s, const Scales& place, Forms form, std::span<const double> x) {
+Results results_of(const Shape& s, const Scales& place, const Form& form, std::span<const double> x) {
     const int64_t width = code_bytes(form, s.n), rows = s.rows1 * s.rows0;
     Results out{std::vector<uint8_t>(static_cast<size_t>(rows * width)),
                 std::vector<double>(static_cast<size_t>(view_of(place, form).count())), whole_of(s, form, x)};
@@ -114,7 +119,7 @@ Results results_of(const Shape& s, const Scales& place, Forms form, std::span<co
 }
 
 // The scale of all, given or to be made, and the amax that it is made of.
-void add_whole(Case& c, const Shape& s, Forms form, double amax) {
+void add_whole(Case& c, const Shape& s, const Form& form, double amax) {
     using Args = spark_quantize_args;
     const View one = packed(ref::Type::f32, {1});
     if (form == NVFP4) {
@@ -140,7 +145,7 @@ std::vector<Allowed> allowed_scales(std::span<const double> scales, ref::Type ty
     return out;
 }
 
-Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, const Seed& seed) {
+Case build(const Shape& s, const Form& form, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_quantize_args;
     Case c = make_case<Args>("quantize", name, SPARK_OP_QUANTIZE, seed);
     Random random(seed, name);
@@ -178,12 +183,12 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
     return c;
 }
 
-Entry entry(const Shape& s, Forms form, ref::Type type, const std::string& name) {
+Entry entry(const Shape& s, const Form& form, ref::Type type, const std::string& name) {
     return {"quantize", name, s.tier, [=](const Seed& seed) { return build(s, form, type, name, seed); }};
 }
 
 void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
-    for (Forms form : forms_of(s.forms)) {
+    for (const Form& form : forms_of(s.forms, s.codes)) {
         for (ref::Type type : types_of(s.types)) {
             out.push_back(entry(s, form, type, name + "." + name_of(form) + "." + ref::name_of(type)));
         }
@@ -208,7 +213,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.amax_floor = r.chance(0.3) ? 1e-4f : 0;
     s.special = static_cast<Special>(r.between(0, static_cast<int64_t>(Special::huge_row)));
     s.any_bits = r.chance(0.1);
-    const Forms form = r.pick(forms_of(ALL_FORMS));
+    const Form form = r.pick(forms_of(ALL_FORMS, E4M3 | E5M2 | I8));
     s.given = (form == TENSOR || form == NVFP4) && r.chance(0.3);
     s.own = !s.given && r.chance(0.5);
     s.tiled = r.chance(0.3);
@@ -226,7 +231,7 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 // A scale for all is given, or made of x's own amax; those of rows and blocks are found.
 Entry worded(Words& words) {
     Shape s{.rows0 = words.number("rows"), .n = words.number("n")};
-    const Forms form = worded_form(words);
+    const Form form = worded_form(words);
     s.tiled = (form == MXFP8 || form == NVFP4) && words.take("tiled");
     s.own = (form == TENSOR || form == NVFP4) && words.take("own-amax");
     s.given = (form == TENSOR || form == NVFP4) && !s.own;

@@ -23,7 +23,19 @@ std::vector<Forms> forms_of(unsigned mask) {
     return forms;
 }
 
-const char* name_of(Forms form) {
+static bool in_bytes(Forms form) { return form == MXFP8 || form == NVFP4; }
+
+std::vector<Form> forms_of(unsigned mask, unsigned codes) {
+    std::vector<Form> forms;
+    for (Forms form : forms_of(mask)) {
+        for (ref::Type type : types_of(in_bytes(form) ? E4M3 : codes)) {
+            forms.push_back({form, type});
+        }
+    }
+    return forms;
+}
+
+static const char* name_of_scales(Forms form) {
     switch (form) {
     case TENSOR: return "tensor";
     case ROW: return "row";
@@ -33,17 +45,22 @@ const char* name_of(Forms form) {
     }
 }
 
-Forms worded_form(Words& words) {
+std::string name_of(const Form& form) {
+    return (form.codes == ref::Type::e4m3 ? "" : std::string(ref::name_of(form.codes)) + "_") +
+           name_of_scales(form.scales);
+}
+
+Form worded_form(Words& words) {
+    const std::vector<Form> forms = forms_of(ALL_FORMS, E4M3 | E5M2 | I8);
     std::vector<std::string> names;
-    for (Forms form : forms_of(ALL_FORMS)) {
-        names.push_back(std::string(form & (TENSOR | ROW | B128) ? "E4M3_" : "") + name_of(form));
+    for (const Form& form : forms) {
+        names.push_back((in_bytes(form) ? "" : std::string(ref::name_of(form.codes)) + "_") + name_of_scales(form));
         std::ranges::transform(names.back(), names.back().begin(), [](unsigned char c) { return std::toupper(c); });
     }
     const std::string name = words.one_of(names);
-    return forms_of(ALL_FORMS)[static_cast<size_t>(std::ranges::find(names, name) - names.begin())];
+    return forms[static_cast<size_t>(std::ranges::find(names, name) - names.begin())];
 }
 
-static bool in_bytes(Forms form) { return form == MXFP8 || form == NVFP4; }
 static ref::Type scale_type(Forms form) { return in_bytes(form) ? ref::Type::u8 : ref::Type::f32; }
 bool in_tiles(const Scales& s, Forms form) { return s.tiled && in_bytes(form); }
 
@@ -103,10 +120,10 @@ void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code) {
     }
 }
 
-void describe(spark_tensor& tensor, Forms form, const Scales& s) {
+void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
     const View scales = view_of(s, form);
     const uint32_t last = tensor.ndim - 1;
-    tensor.dtype = form == NVFP4 ? SPARK_DTYPE_E2M1 : SPARK_DTYPE_E4M3;
+    tensor.dtype = form == NVFP4 ? SPARK_DTYPE_E2M1 : dtype_of(form.codes);
     tensor.shape[last] = s.n;
     for (uint32_t d = 0; d < last && form == NVFP4; ++d) {
         tensor.stride[d] *= 2;
@@ -141,7 +158,7 @@ struct Shape {
     int64_t scale_pad = 0;
     bool tiled = false, no_whole = false; // NVFP4 without a scale of all
     Strange strange = Strange::none;      // half of the scales
-    unsigned forms = ALL_FORMS, types = ALL;
+    unsigned forms = ALL_FORMS, types = ALL, codes = E4M3;
     Tier tier = Tier::quick;
 };
 
@@ -166,7 +183,7 @@ double scale_for(Strange strange, Random& random) {
     }
 }
 
-Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, const Seed& seed) {
+Case build(const Shape& s, const Form& form, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_dequantize_args;
     Case c = make_case<Args>("dequantize", name, SPARK_OP_DEQUANTIZE, seed);
     Random random(seed, name);
@@ -199,7 +216,7 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
     }
     for (int64_t i = 0, width = code_bytes(form, s.n); i < c.to_fill(c.operands[1]); ++i) {
         const uint8_t code = code_at(form, c.element(c.operands[0], i / s.n * width), i % s.n);
-        exact.push_back((form == NVFP4 ? ref::of_e2m1(code) : ref::of_e4m3(code)) * whole *
+        exact.push_back((form == NVFP4 ? ref::of_e2m1(code) : ref::of_code(form.codes, code)) * whole *
                         number_of(form, factors[static_cast<size_t>(scale_number(place, form, i))]));
     }
     c.exact = true;
@@ -217,7 +234,7 @@ Case build(const Shape& s, Forms form, ref::Type type, const std::string& name, 
     return c;
 }
 
-Entry entry(const Shape& s, Forms form, ref::Type type, const std::string& name) {
+Entry entry(const Shape& s, const Form& form, ref::Type type, const std::string& name) {
     return {"dequantize", name, s.tier, [=](const Seed& seed) { return build(s, form, type, name, seed); }};
 }
 
@@ -225,7 +242,7 @@ Entry entry(const Shape& s, Forms form, ref::Type type, const std::string& name)
 
 void dequantize_scaled(std::vector<Entry>& out) {
     for (const Shape& s : SHAPES) {
-        for (Forms form : forms_of(s.forms)) {
+        for (const Form& form : forms_of(s.forms, s.codes)) {
             for (ref::Type type : types_of(s.types)) {
                 out.push_back(entry(s, form, type,
                                     std::string("scaled_") + s.name + "." + name_of(form) + "." + ref::name_of(type)));
@@ -236,7 +253,7 @@ void dequantize_scaled(std::vector<Entry>& out) {
 
 Entry worded_dequantize_scaled(Words& words, int64_t rows, int64_t n) {
     Shape s{.rows0 = rows, .n = n};
-    const Forms form = worded_form(words);
+    const Form form = worded_form(words);
     s.tiled = in_bytes(form) && words.take("tiled");
     words.one_of({"to"});
     return entry(s, form, words.type(ALL), words.name());
@@ -256,7 +273,7 @@ Entry random_dequantize_scaled(Random& r, const std::string& name) {
     s.tiled = r.chance(0.3);
     s.no_whole = r.chance(0.2);
     s.strange = static_cast<Strange>(r.between(0, static_cast<int64_t>(Strange::midpoint)));
-    const Forms form = r.pick(forms_of(ALL_FORMS));
+    const Form form = r.pick(forms_of(ALL_FORMS, E4M3 | E5M2 | I8));
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 

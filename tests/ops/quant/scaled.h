@@ -10,8 +10,15 @@ namespace check {
 
 enum Forms : unsigned { TENSOR = 1, ROW = 2, B128 = 4, MXFP8 = 8, NVFP4 = 16, ALL_FORMS = 31 };
 std::vector<Forms> forms_of(unsigned mask);
-const char* name_of(Forms form);
-Forms worded_form(Words& words); // "E4M3_1X128", "NVFP4"
+// The same, with what its codes are: those of `codes` where the form has F32 scales, else its own.
+struct Form {
+    Forms scales;
+    ref::Type codes;
+    operator Forms() const { return scales; }
+};
+std::vector<Form> forms_of(unsigned mask, unsigned codes);
+std::string name_of(const Form& form);
+Form worded_form(Words& words); // "I8_1X128", "NVFP4"
 
 // Elements of a row that share a scale.
 int64_t block_of(Forms form, int64_t n);
@@ -39,7 +46,7 @@ uint8_t code_at(Forms form, const uint8_t* row, int64_t i);
 void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code);
 
 // What `tensor`, until now of bytes, says of its codes and their scales, but for the scales' address.
-void describe(spark_tensor& tensor, Forms form, const Scales& s);
+void describe(spark_tensor& tensor, const Form& form, const Scales& s);
 
 void dequantize_scaled(std::vector<Entry>& out);
 Entry random_dequantize_scaled(Random& r, const std::string& name);

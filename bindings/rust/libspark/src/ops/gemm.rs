@@ -11,10 +11,13 @@ operator! {
     /// ```text
     /// d[m, n] = round(act(alpha * sa[m] * sb[n] * sum_k a[m, k] * b[n, k] + beta * c[m, n] + bias[n]))
     ///
-    /// Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d.
-    /// sa and sb are what E4M3 codes are multiplied by, as a.quant and b.quant say, each for itself: one scale for the
-    /// tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied by
-    /// sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb.
+    /// Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of I8 both are integers: the
+    /// sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
+    /// sa and sb are what codes of E4M3 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
+    /// the tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied
+    /// by sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb, of I8
+    /// their sum.
+    /// d is I32 of I8 alone, and then the sums themselves: without quant, bias and activation, alpha 1 and beta 0.
     /// Layouts are told by strides. Each of a and b has stride 1 in one of its last two dimensions:
     ///
     ///     tn   a and b along K            a row-major, b row-major: x times the transpose of a weight
@@ -22,10 +25,10 @@ operator! {
     ///     nt   a along M, b along N       dW = dY^T X
     ///     tt   a along M, b along K
     ///
-    /// E4M3 is multiplied in tn alone. d and c have stride 1 along N and a free row stride. An input without the batch
-    /// dimension, or with batch stride 0, is the same for every batch. Where M, N or the batch is 0 the call succeeds and
-    /// launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0 means that c is not read; without c, beta must
-    /// be 0.
+    /// E4M3 and I8 are multiplied in tn alone. d and c have stride 1 along N and a free row stride. An input without the
+    /// batch dimension, or with batch stride 0, is the same for every batch. Where M, N or the batch is 0 the call succeeds
+    /// and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0 means that c is not read; without c, beta
+    /// must be 0.
     /// Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
     /// size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
     /// and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -36,7 +39,7 @@ operator! {
 }
 
 impl<'a> Gemm<'a> {
-    /// `[B?, M, K]`, BF16 F16 E4M3. The left matrix.
+    /// `[B?, M, K]`, BF16 F16 E4M3 I8. The left matrix.
     pub fn a<T: Element>(mut self, a: TensorView<'a, T>) -> Self {
         self.call.args.a = self.call.hold(a.parts());
         self
@@ -54,7 +57,7 @@ impl<'a> Gemm<'a> {
         self
     }
 
-    /// Output, `[B?, M, N]`, F32 BF16 F16. The result.
+    /// Output, `[B?, M, N]`, F32 BF16 F16 I32. The result.
     pub fn d<T: Element>(mut self, d: TensorViewMut<'a, T>) -> Self {
         self.call.args.d = self.call.hold(d.parts());
         self
