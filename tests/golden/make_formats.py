@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of dequantize, cast and amax, where every result is exact before one rounding, of quantize,
-of softmax, and of gemm over codes of E4M3.
+of softmax, and of gemm over codes of E4M3 and of NVFP4.
 
     python3 -m venv v && v/bin/pip install --require-hashes -r requirements/numpy.txt
     v/bin/python make_formats.py
@@ -9,9 +9,9 @@ of softmax, and of gemm over codes of E4M3.
 dequantize: NumPy in double precision, compared here with what the gguf package's own dequantize gives in FP32.
 cast: astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. quantize: float32 of
 NumPy, then ml_dtypes, whose NVFP4 files hold the scales in tiles and the numbers read back too. softmax:
-scipy.special in float64. gemm: ml_dtypes' float8_e4m3fn to float64, matmul, scales. Nothing of libspark is used. A
-file holds the records or elements `x` and the results: `y` (of softmax also in float64, `y64`) or, of cast, one for
-each type; those of gemm are as in make.py. Metadata as there.
+scipy.special in float64. gemm: ml_dtypes' float8_e4m3fn and float4_e2m1fn to float64, matmul, scales. Nothing of
+libspark is used. A file holds the records or elements `x` and the results: `y` (of softmax also in float64, `y64`) or,
+of cast, one for each type; those of gemm are as in make.py. Metadata as there.
 """
 import json
 import pathlib
@@ -304,6 +304,32 @@ def make_gemm():
         save("gemm", f"e4m3_{name}", tensors, args, seed, float(4 * 2.0**-52 * np.abs(d).max()), why)
 
 
+def make_block_scaled_gemm():
+    why = "sums are exact in double: 96 products of 16 bits from 2^-20 to 2^24; two scales of all are rounded twice"
+    m, n, k = 19, 13, 96
+    for i, whole in enumerate((False, True)):
+        seed = 5320 + i
+        g = np.random.default_rng(seed)
+        tensors, numbers = {}, []
+        for field, rows in (("a", m), ("b", n)):
+            codes = g.integers(0, 16, (rows, k)).astype(np.uint8)
+            scales = g.integers(0, 0x7F, (rows, k // 16)).astype(np.uint8)
+            packed = (codes[:, ::2] | codes[:, 1::2] << 4).astype(np.uint8)
+            tensors[field] = ("U8", list(packed.shape), packed.tobytes())
+            tensors[f"{field}_blocks"] = ("U8", list(scales.shape), scales.tobytes())
+            factors = scales.view(ml_dtypes.float8_e4m3fn).astype(np.float64)
+            numbers.append(codes.view(ml_dtypes.float4_e2m1fn).astype(np.float64) * np.repeat(factors, 16, axis=1))
+        d = numbers[0] @ numbers[1].T
+        for field in ("a", "b") if whole else ():
+            scale = (2.0**-8 * (1 + g.random(1))).astype(np.float32)
+            tensors[f"{field}_scale"] = ("F32", [1], scale.tobytes())
+            d = d * scale.astype(np.float64)
+        tensors |= {"d64": ("F64", [m, n], d.tobytes()), "d": ("BF16", [m, n], encode(once(d, "BF16"), "BF16"))}
+        args = {"alpha": 1.0, "beta": 0.0, "activation": "none", "a_transposed": False, "b_transposed": False}
+        save("gemm", f"nvfp4{'_two_levels' if whole else ''}", tensors, args, seed,
+             float(4 * 2.0**-52 * np.abs(d).max()), why)
+
+
 if __name__ == "__main__":
     make_dequantize()
     make_cast()
@@ -313,3 +339,4 @@ if __name__ == "__main__":
     make_nvfp4()
     make_softmax()
     make_gemm()
+    make_block_scaled_gemm()
