@@ -174,18 +174,19 @@ void codes_across(const spark_op_desc& d) {
         });
 }
 
-// A product of E2M1 codes, which have no meaning without scales of their blocks.
+// Products of codes that have scales of their blocks.
 void blocks_in_gemm(const spark_op_desc& d) {
     if (d.op != SPARK_OP_GEMM) return;
-    const auto put_nvfp4 = [](auto& e) {
+    const auto put_blocks = [](auto& e, spark_dtype codes, spark_dtype scales, uint16_t block) {
         for (uint32_t f : {0u, 1u}) {
             spark_tensor& t = e.tensor(f);
-            t.dtype = SPARK_DTYPE_E2M1, t.size_bytes = 0;
+            t.dtype = codes, t.size_bytes = 0;
             for (int64_t& stride : t.stride) stride = 0;
-            t.quant.scheme = SPARK_QUANT_BLOCK, t.quant.scale_dtype = SPARK_DTYPE_UE4M3, t.quant.scale = t.data;
-            for (uint32_t dim = 0; dim < t.ndim; ++dim) t.quant.block[dim] = dim + 1 < t.ndim ? 1 : 16;
+            t.quant.scheme = SPARK_QUANT_BLOCK, t.quant.scale_dtype = scales, t.quant.scale = t.data;
+            for (uint32_t dim = 0; dim < t.ndim; ++dim) t.quant.block[dim] = dim + 1 < t.ndim ? 1 : block;
         }
     };
+    const auto put_nvfp4 = [=](auto& e) { put_blocks(e, SPARK_DTYPE_E2M1, SPARK_DTYPE_UE4M3, 16); };
     api::Arena arena(g_ctx);
     api::Example right(d, arena);
     put_nvfp4(right);
@@ -208,6 +209,12 @@ void blocks_in_gemm(const spark_op_desc& d) {
             t.quant.tile[0] = static_cast<uint8_t>(t.ndim - 1), t.quant.tile[1] = static_cast<uint8_t>(t.ndim - 2);
         });
     }
+    damaged(d, 1, "a scale of all beside scales of blocks", {SPARK_ERR_INVALID_VALUE}, [=](auto& e) {
+        put_blocks(e, SPARK_DTYPE_E4M3, SPARK_DTYPE_UE8M0, 32);
+        spark_tensor& t = e.tensor(1);
+        t.quant = {}, t.quant.scheme = SPARK_QUANT_PER_TENSOR;
+        t.quant.scale = t.data, t.quant.scale_dtype = SPARK_DTYPE_F32;
+    });
     damaged(d, 0, "a part of a block", {SPARK_ERR_UNSUPPORTED_SHAPE}, [=](auto& e) {
         put_nvfp4(e);
         for (uint32_t f : {0u, 1u}) e.tensor(f).shape[e.tensor(f).ndim - 1] -= 8;

@@ -24,16 +24,20 @@ GemmElement gemm_element(const Gemm& op, std::span<const double> a, std::span<co
     return {activate(op.activation, before), before, std::fabs(op.scale) * magnitude};
 }
 
-// Codes with scales of their blocks as numbers: a of NVFP4 has two codes a byte and a scale for 16, a_blocks.
+// Codes with scales of their blocks as numbers: NVFP4 has two codes a byte, and a scale for 16 in a_blocks; MXFP8 a
+// code a byte, and a scale for 32.
 static Tensor numbers_of(const Call& call, const std::string& name) {
     const Tensor &codes = call[name], &scales = call[name + "_blocks"];
     if (scales.bits.empty()) {
         return codes;
     }
-    Tensor out{Type::f32, {codes.shape[0], codes.shape[1] * 2}, {}, {}};
-    for (size_t i = 0; i < codes.bits.size() * 2; ++i) {
-        const auto code = static_cast<uint8_t>(codes.bits[i / 2] >> i % 2 * 4 & 15);
-        out.values.push_back(of_e2m1(code) * of_ue4m3(static_cast<uint8_t>(scales.bits[i / 16])));
+    const bool halves = codes.type == Type::u8;
+    const size_t per_byte = halves ? 2 : 1, count = codes.bits.size() * per_byte, block = count / scales.bits.size();
+    Tensor out{Type::f32, {codes.shape[0], codes.shape[1] * static_cast<int64_t>(per_byte)}, {}, {}};
+    for (size_t i = 0; i < count; ++i) {
+        const auto scale = static_cast<uint8_t>(scales.bits[i / block]);
+        const double code = halves ? of_e2m1(codes.bits[i / 2] >> i % 2 * 4 & 15) : codes.values[i];
+        out.values.push_back(code * (block == 16 ? of_ue4m3(scale) : of_ue8m0(scale)));
     }
     return out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of codes whose blocks have scales: what they ask of a and b, and where the scales stand.
 #include <algorithm>
+#include <cstring>
 
 #include "core/dtype.h"
 #include "ops/gemm/fields.h"
@@ -59,16 +60,20 @@ bool is_block_scaled(const ValidatedArgs& bound) {
 }
 
 spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& contract, Report& report) {
-    constexpr Contract NVFP4 = "gemm_nvfp4_tn";
+    constexpr Contract NVFP4 = "gemm_nvfp4_tn", MXFP8 = "gemm_mxfp8_tn";
     for (uint32_t field : {A, B}) {
         if (spark_status s = check_operand(bound, field, report)) return s;
     }
     const View &a = bound.view[A], &b = bound.view[B];
+    if (strcmp(a.quant.form->name, b.quant.form->name) != 0) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b.quant is %s but a.quant is %s; the same wanted",
+                                 b.quant.form->name, a.quant.form->name);
+    }
     p.lda = p.lda * a.elem_bits / 8, p.stride_a = p.stride_a * a.elem_bits / 8;
     p.ldb = p.ldb * b.elem_bits / 8, p.stride_b = p.stride_b * b.elem_bits / 8;
     p.a_scales = of_all(a), p.b_scales = of_all(b);
     p.a_blocks = places_of(a), p.b_blocks = places_of(b);
-    contract = NVFP4;
+    contract = a.quant.scale_dtype == SPARK_DTYPE_UE4M3 ? NVFP4 : MXFP8;
     return SPARK_OK;
 }
 

@@ -362,8 +362,8 @@ Entry random(uint64_t seed, int64_t index) {
 // Codes have a scale a row, and results of BF16.
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
-    if (is_block_scaled(words)) {
-        return worded_block_scaled_gemm(words, s.m, s.n, s.k);
+    if (const auto block_scaled = worded_block_scaled_gemm(words, s.m, s.n, s.k)) {
+        return *block_scaled;
     }
     const ref::Type type = words.type(ALL | E4M3);
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});

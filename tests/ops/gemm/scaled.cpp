@@ -28,7 +28,7 @@ struct Shape {
     bool no_whole = false; // NVFP4 without a scale of all
     bool nan_scales = false, zero_scales = false;
     bool exact = false; // scales are powers of two, so few and near that FP32 sums exactly
-    unsigned forms = NVFP4, outs = BF16;
+    unsigned forms = NVFP4 | MXFP8, outs = BF16;
     float alpha = 1, beta = 0;
     Bias bias = Bias::none;
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
@@ -76,6 +76,19 @@ uint8_t scale_byte(const Shape& s, Forms form, Random& random) {
     return ref::to_e4m3(0.25 + std::fabs(random.normal())) | sign;
 }
 
+// Any bits; of MXFP8 no NaN but where scales are some too, and of `exact` 0.5 to 3 alone.
+uint8_t code_byte(const Shape& s, Forms form, Random& random) {
+    const auto bits = static_cast<uint8_t>(random.next());
+    if (form != MXFP8) {
+        return bits;
+    }
+    if (s.exact) {
+        constexpr uint8_t HALF = 0x30, A_HALF_MORE = 4;
+        return static_cast<uint8_t>(HALF + random.below(6) * A_HALF_MORE) | (bits & 0x80);
+    }
+    return (bits & 0x7f) == 0x7f && (!s.nan_scales || random.chance(0.9)) ? 0 : bits;
+}
+
 // Adds codes and scales of a (offset: of its descriptor) and gives what they are.
 Matrix add_codes(Case& c, const Shape& s, Forms form, const char* name, size_t offset, const Scales& place, int64_t pad,
                  int64_t misalign, Random& random) {
@@ -90,7 +103,7 @@ Matrix add_codes(Case& c, const Shape& s, Forms form, const char* name, size_t o
         c.add_array(std::string(name) + ".scale", quant + offsetof(spark_quant, scale), view_of(place, form), 4, false);
     Matrix matrix;
     for (int64_t i = 0; i < c.to_fill(codes); ++i) {
-        *c.element(codes, i) = static_cast<uint8_t>(random.next());
+        *c.element(codes, i) = code_byte(s, form, random);
     }
     for (int64_t i = 0; i < c.to_fill(scales); ++i) {
         *c.element(scales, i) = scale_byte(s, form, random);
@@ -247,11 +260,15 @@ Entry random_block_scaled_gemm(Random& r, const std::string& name) {
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 
-bool is_block_scaled(Words& words) { return words.take("NVFP4"); }
-
-Entry worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k) {
-    words.one_of({"tn"});
-    return entry({.m = m, .n = n, .k = k}, NVFP4, ref::Type::bf16, words.name());
+std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k) {
+    constexpr std::pair<const char*, Forms> FORMS[] = {{"NVFP4", NVFP4}, {"MXFP8", MXFP8}};
+    for (const auto& [word, form] : FORMS) {
+        if (words.take(word)) {
+            words.one_of({"tn"});
+            return entry({.m = m, .n = n, .k = k}, form, ref::Type::bf16, words.name());
+        }
+    }
+    return std::nullopt;
 }
 
 } // namespace check

@@ -4,11 +4,13 @@
 
 #include "ops/families.h"
 
+#include <optional>
+
 namespace check {
 
 void block_scaled_gemm(std::vector<Entry>& out);
 Entry random_block_scaled_gemm(Random& r, const std::string& name);
-Entry worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k); // behind "m=16 n=32 k=64"
-bool is_block_scaled(Words& words);                                            // what follows is one of its forms
+// What stands behind "m=16 n=32 k=64", if it is one of their forms.
+std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k);
 
 } // namespace check

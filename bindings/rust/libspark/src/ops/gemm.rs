@@ -15,12 +15,13 @@ operator! {
     /// sa and sb are what E4M3 codes are multiplied by, as a.quant and b.quant say, each for itself: one scale for the
     /// tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied by
     /// sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb.
-    /// E2M1 has scales of blocks, NVFP4 in a and in b: each code in sum_k is multiplied by the scale of its block, and sa
-    /// and sb are the global_scale of a and of b, or 1. K is a multiple of 16, the highest bit of a block's scale is not
-    /// looked at, and rows begin on whole bytes, so that the strides of a and b are even. The scales of blocks stand as
-    /// strides say, or in TILED_128X4 along the last two dimensions. Compute capability 12.x multiplies such codes in its
-    /// tensor cores, 64 of k at a time, where rows of a and b begin on 16 bytes, and every fourth of the scales, which
-    /// follow each other along K, on 4; elsewhere, and on 9.0, one product after the other is added.
+    /// E2M1, and E4M3 of MXFP8, have scales of blocks, of the same form in a and in b: each code in sum_k is multiplied by
+    /// the scale of its block, and sa and sb are the global_scale of NVFP4, or 1. K is a multiple of the block, the
+    /// highest bit of a scale of NVFP4 is not looked at, and rows of E2M1 begin on whole bytes, so that their strides are
+    /// even. The scales of blocks stand as strides say, or in TILED_128X4 along the last two dimensions. Compute
+    /// capability 12.x multiplies such codes in its tensor cores, 32 bytes of k at a time, where rows of a and b begin on
+    /// 16 bytes, and every fourth of the scales, which follow each other along K, on 4; elsewhere, and on 9.0, one product
+    /// after the other is added.
     /// Layouts are told by strides. Each of a and b has stride 1 in one of its last two dimensions:
     ///
     ///     tn   a and b along K            a row-major, b row-major: x times the transpose of a weight
