@@ -4,9 +4,11 @@
 #include "problems.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 
 namespace bench {
 namespace {
@@ -14,8 +16,9 @@ namespace {
 constexpr uint64_t BEYOND_CACHE = uint64_t{512} << 20;
 constexpr uint64_t MOST_COPIES = 64, MOST_MEMORY = uint64_t{8} << 30;
 constexpr uint32_t MOST_KERNELS = 32;
-constexpr uint64_t PRODUCTS = 100;   // FLOPs for a byte, from which on a row is bound by them
-constexpr uint64_t FEW_RESULTS = 16; // a row that writes less than such a part of what it has is a read
+constexpr uint64_t PRODUCTS = 100;                 // FLOPs for a byte, from which on a row is bound by them
+constexpr uint64_t MANY_FLOPS = uint64_t{1} << 36; // too many for a kernel that takes one product after the other
+constexpr uint64_t FEW_RESULTS = 16;               // a row that writes less than such a part of what it has is a read
 
 using Args = std::vector<uint8_t>; // an operator's struct
 
@@ -164,6 +167,11 @@ void add_row(Rows& rows, const check::Entry& entry) {
     const check::Case first = entry.build(check::Seed(0, true));
     std::vector<Args> args = {place(rows.buffers, first)};
     const spark_op_info info = work_of(ctx, args[0], entry.op);
+    if (info.flops >= MANY_FLOPS && std::string_view(info.kernel).ends_with("__generic")) {
+        std::fprintf(stderr, "%s %s: skipped, this chip has no such product, and %s is no measure\n", entry.op.c_str(),
+                     entry.name.c_str(), info.kernel);
+        return;
+    }
     Item item;
     item.name = entry.op, item.shape = entry.name;
     bound(item, first, info);

@@ -62,11 +62,13 @@ struct Target {
     uint64_t l2_bytes;
     const Chip* chip;
     const Fit* fits;         // by fit_index
-    const uint8_t* resident; // blocks an SM, by Kernel::index
+    const uint8_t* resident; // blocks an SM, by Kernel::index; 0: the chip lacks the kernel's instructions
 };
 
 // sms 0: as chips.inc says.
 Target find_target(uint32_t capability, std::string_view device, uint32_t sms);
+// Whether the kernel has code for the target, or this build has none of it at all.
+bool has_code(const Target& target, const Kernel& kernel);
 // How many blocks of the kernel an SM of the target holds, at least 1.
 uint32_t resident_blocks(const Target& target, const Kernel& kernel);
 

@@ -65,6 +65,10 @@ void describe(const Request& request, const Row& row, const Verdict& verdict, ch
     const Term* term = verdict.term;
     switch (verdict.kind) {
     case Verdict::legal: snprintf(text, capacity, "%s", row.because); return;
+    case Verdict::no_code:
+        snprintf(text, capacity, "compute capability %u.%u lacks its instructions",
+                 request.target->chip->capability / 10, request.target->chip->capability % 10);
+        return;
     case Verdict::not_deterministic: snprintf(text, capacity, "is not deterministic"); return;
     case Verdict::not_invariant: snprintf(text, capacity, "adds in an order that follows the batch"); return;
     case Verdict::other_order: snprintf(text, capacity, "adds in another order than the calls beside it"); return;

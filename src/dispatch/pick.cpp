@@ -25,6 +25,7 @@ const Term* first_failing(const Row& row, const int64_t* facts, Holding& holding
 Verdict judge_as(const Request& request, const Row& row, uint64_t order, Holding& holding) {
     const Kernel& kernel = *row.kernel;
     if (request.kernel_id != 0 && kernel.id != request.kernel_id) return {Verdict::not_asked, nullptr};
+    if (request.target->resident[kernel.index] == 0) return {Verdict::no_code, nullptr};
     if (const Term* term = first_failing(row, request.facts, holding)) return {Verdict::limit, term};
     if (request.deterministic && !kernel.deterministic) return {Verdict::not_deterministic, nullptr};
     if (request.batch_invariant && kernel.order == 0) return {Verdict::not_invariant, nullptr};

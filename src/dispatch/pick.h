@@ -37,7 +37,16 @@ uint64_t problem_of(const Request& request);
 
 // Why a row cannot be taken. `term` is set for limit.
 struct Verdict {
-    enum Kind : uint8_t { legal, limit, not_deterministic, not_invariant, other_order, pattern, not_asked } kind;
+    enum Kind : uint8_t {
+        legal,
+        no_code,
+        limit,
+        not_deterministic,
+        not_invariant,
+        other_order,
+        pattern,
+        not_asked
+    } kind;
     const Term* term;
 };
 

@@ -215,10 +215,57 @@ void integers(const spark_op_desc& d) {
     });
 }
 
+// Products of codes that have scales of their blocks.
+void blocks_in_gemm(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_GEMM) return;
+    const auto put_blocks = [](auto& e, spark_dtype codes, spark_dtype scales, uint16_t block) {
+        for (uint32_t f : {0u, 1u}) {
+            spark_tensor& t = e.tensor(f);
+            t.dtype = codes, t.size_bytes = 0;
+            for (int64_t& stride : t.stride) stride = 0;
+            t.quant.scheme = SPARK_QUANT_BLOCK, t.quant.scale_dtype = scales, t.quant.scale = t.data;
+            for (uint32_t dim = 0; dim < t.ndim; ++dim) t.quant.block[dim] = dim + 1 < t.ndim ? 1 : block;
+        }
+    };
+    const auto put_nvfp4 = [=](auto& e) { put_blocks(e, SPARK_DTYPE_E2M1, SPARK_DTYPE_UE4M3, 16); };
+    api::Arena arena(g_ctx);
+    api::Example right(d, arena);
+    put_nvfp4(right);
+    expect(right, 0, "codes of E2M1 with scales of blocks", {SPARK_OK}, false);
+    for (uint32_t f : {0u, 1u}) {
+        const auto wrong = [&](const char* what, spark_status wanted,
+                               const std::function<void(spark_tensor&)>& damage) {
+            damaged(d, f, what, {wanted}, [=](auto& e) { put_nvfp4(e), damage(e.tensor(f)); });
+        };
+        wrong("no scales of blocks", SPARK_ERR_INVALID_VALUE, [](auto& t) { t.quant = {}; });
+        wrong("rows on half bytes", SPARK_ERR_UNSUPPORTED_LAYOUT, [](auto& t) {
+            int64_t pitch = t.shape[t.ndim - 1] | 1;
+            for (uint32_t dim = t.ndim - 1; dim-- > 0; pitch *= t.shape[dim]) t.stride[dim] = pitch;
+            t.stride[t.ndim - 1] = 1;
+        });
+        wrong("stride 1 along the rows", SPARK_ERR_UNSUPPORTED_LAYOUT,
+              [](auto& t) { t.stride[t.ndim - 2] = 1, t.stride[t.ndim - 1] = t.shape[t.ndim - 2]; });
+        wrong("tiles along other dimensions", SPARK_ERR_UNSUPPORTED_LAYOUT, [](auto& t) {
+            t.quant.scale_layout = SPARK_SCALE_TILED_128X4;
+            t.quant.tile[0] = static_cast<uint8_t>(t.ndim - 1), t.quant.tile[1] = static_cast<uint8_t>(t.ndim - 2);
+        });
+    }
+    damaged(d, 1, "a scale of all beside scales of blocks", {SPARK_ERR_INVALID_VALUE}, [=](auto& e) {
+        put_blocks(e, SPARK_DTYPE_E4M3, SPARK_DTYPE_UE8M0, 32);
+        spark_tensor& t = e.tensor(1);
+        t.quant = {}, t.quant.scheme = SPARK_QUANT_PER_TENSOR;
+        t.quant.scale = t.data, t.quant.scale_dtype = SPARK_DTYPE_F32;
+    });
+    damaged(d, 0, "a part of a block", {SPARK_ERR_UNSUPPORTED_SHAPE}, [=](auto& e) {
+        put_nvfp4(e);
+        for (uint32_t f : {0u, 1u}) e.tensor(f).shape[e.tensor(f).ndim - 1] -= 8;
+    });
+}
+
 void every_quantised_field(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
-        quantize(d), codes_across(d), integers(d);
+        quantize(d), codes_across(d), integers(d), blocks_in_gemm(d);
         for (uint32_t f = 0; f < d.num_fields; ++f)
             if (api::field(d, f).kind == SPARK_KIND_TENSOR) records(d, f), scales(d, f), codes(d, f);
     }

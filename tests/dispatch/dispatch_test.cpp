@@ -144,6 +144,7 @@ void blocks_an_sm_follow_from_what_the_assembler_used(void**) {
     assert_int_equal(resident_blocks(H200, kernel), 5);
     kernel.regs = 32;
     assert_int_equal(resident_blocks(GB10, kernel), 4); // shared memory: no image for it
+    assert_true(has_code(H200, kernel) && !has_code(GB10, kernel));
     kernel.smem = 101376, kernel.block = 1024, kernel.regs = 255;
     assert_int_equal(resident_blocks(GB10, kernel), 1); // never 0
 }
@@ -252,6 +253,18 @@ void each_legal_row_is_priced_once(void**) {
     q.facts[1] = 63;
     loads = 0, q.answer();
     assert_int_equal(loads, 1);
+}
+
+void a_kernel_whose_instructions_the_chip_lacks_is_not_taken(void**) {
+    static constexpr uint8_t SOME[] = {0, 1, 1, 1};
+    Question q;
+    q.target.resident = SOME;
+    set_steps(10, 30, 20, 100);
+    assert_string_equal(q.answer().c_str(), "split");
+    assert_false(can_run(q.request, ROWS[0]));
+    char why[80];
+    describe(q.request, ROWS[0], judge(q.request, ROWS[0]), why, sizeof why);
+    assert_string_equal(why, "compute capability 12.1 lacks its instructions");
 }
 
 // A row that costs no more than the memory that all must read ends the search.
@@ -383,6 +396,7 @@ int main() {
         cmocka_unit_test(blocks_an_sm_follow_from_what_the_assembler_used),
         cmocka_unit_test(the_cheapest_legal_row_is_taken_and_the_table_breaks_ties),
         cmocka_unit_test(each_legal_row_is_priced_once),
+        cmocka_unit_test(a_kernel_whose_instructions_the_chip_lacks_is_not_taken),
         cmocka_unit_test(a_tie_at_the_memory_goes_to_the_least_work),
         cmocka_unit_test(limits_that_rows_share_hold_for_each),
         cmocka_unit_test(division_is_the_same_by_either_instruction),

@@ -36,7 +36,12 @@ constexpr auto ROWS =
                 make_row(SPLIT, "", FACTS, TILE, plan_test), make_row(OTHER, "", FACTS, TILE, plan_test)});
 constexpr const Kernel* KERNELS[] = {&FIRST, &SMALL, &SPLIT, &OTHER};
 
-const Target CHIP = find_target(121, "NVIDIA GB10", 48);
+const Target CHIP = [] {
+    static constexpr uint8_t RESIDENT[] = {1, 1, 1, 1};
+    Target target = find_target(121, "NVIDIA GB10", 48);
+    target.resident = RESIDENT;
+    return target;
+}();
 constexpr Tuning US = {"0.1.0 00c0ffee00c0ffee", "12.1, 48 SMs, NVIDIA GB10", nullptr, 0};
 const std::string HEAD = "libspark tuning 1\nlibrary 0.1.0 00c0ffee00c0ffee\nchip 12.1, 48 SMs, NVIDIA GB10\n";
 

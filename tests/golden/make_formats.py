@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of dequantize, cast and amax, where every result is exact before one rounding, of quantize,
-of softmax and hadamard, and of gemm over codes of E4M3 and I8.
+of softmax and hadamard, and of gemm over codes, with scales of their blocks too.
 
     python3 -m venv v && v/bin/pip install --require-hashes -r requirements/numpy.txt
     v/bin/python make_formats.py
@@ -390,6 +390,44 @@ def make_integer_gemm():
              float(8 * 2.0**-52 * np.abs(d).max()), why)
 
 
+def block_scaled(g, form, rows, k):
+    """(codes, scales of blocks, the numbers they stand for) of rows of k random codes."""
+    block, scale_type = (16, ml_dtypes.float8_e4m3fn) if form == "nvfp4" else (32, ml_dtypes.float8_e8m0fnu)
+    scales = g.integers(*((0, 0x7F) if form == "nvfp4" else (110, 130)), (rows, k // block)).astype(np.uint8)
+    if form == "mxfp8":
+        codes = g.integers(0, 256, (rows, k))
+        codes = stored = np.where(codes % 128 == 127, 0, codes).astype(np.uint8)
+        dtype, numbers = "F8_E4M3", codes.view(ml_dtypes.float8_e4m3fn)
+    else:
+        codes = g.integers(0, 16, (rows, k)).astype(np.uint8)
+        stored = (codes[:, ::2] | codes[:, 1::2] << 4).astype(np.uint8)
+        dtype, numbers = "U8", codes.view(ml_dtypes.float4_e2m1fn)
+    factors = np.repeat(scales.view(scale_type).astype(np.float64), block, axis=1)
+    return ((dtype, list(stored.shape), stored.tobytes()), ("U8", list(scales.shape), scales.tobytes()),
+            numbers.astype(np.float64) * factors)
+
+
+def make_block_scaled_gemm():
+    why = "sums of 96 products that are exact in double; scales of all are rounded twice"
+    m, n, k = 19, 13, 96
+    for i, (form, whole) in enumerate((("nvfp4", False), ("nvfp4", True), ("mxfp8", False))):
+        seed = 5320 + i
+        g = np.random.default_rng(seed)
+        tensors, numbers = {}, []
+        for field, rows in (("a", m), ("b", n)):
+            tensors[field], tensors[f"{field}_blocks"], decoded = block_scaled(g, form, rows, k)
+            numbers.append(decoded)
+        d = numbers[0] @ numbers[1].T
+        for field in ("a", "b") if whole else ():
+            scale = (2.0**-8 * (1 + g.random(1))).astype(np.float32)
+            tensors[f"{field}_scale"] = ("F32", [1], scale.tobytes())
+            d = d * scale.astype(np.float64)
+        tensors |= {"d64": ("F64", [m, n], d.tobytes()), "d": ("BF16", [m, n], encode(once(d, "BF16"), "BF16"))}
+        args = {"alpha": 1.0, "beta": 0.0, "activation": "none", "a_transposed": False, "b_transposed": False}
+        save("gemm", f"{form}{'_two_levels' if whole else ''}", tensors, args, seed,
+             float(4 * 2.0**-52 * np.abs(d).max()), why)
+
+
 if __name__ == "__main__":
     make_dequantize()
     make_cast()
@@ -402,3 +440,4 @@ if __name__ == "__main__":
     make_hadamard()
     make_gemm()
     make_integer_gemm()
+    make_block_scaled_gemm()

@@ -3,6 +3,7 @@
 #include "ref/gemm.h"
 
 #include "ref/call.h"
+#include "ref/quantize.h"
 
 #include <cmath>
 
@@ -23,8 +24,27 @@ GemmElement gemm_element(const Gemm& op, std::span<const double> a, std::span<co
     return {activate(op.activation, before), before, std::fabs(op.scale) * magnitude};
 }
 
+// Codes with scales of their blocks as numbers: NVFP4 has two codes a byte, and a scale for 16 in a_blocks; MXFP8 a
+// code a byte, and a scale for 32.
+static Tensor numbers_of(const Call& call, const std::string& name) {
+    const Tensor &codes = call[name], &scales = call[name + "_blocks"];
+    if (scales.bits.empty()) {
+        return codes;
+    }
+    const bool halves = codes.type == Type::u8;
+    const size_t per_byte = halves ? 2 : 1, count = codes.bits.size() * per_byte, block = count / scales.bits.size();
+    Tensor out{Type::f32, {codes.shape[0], codes.shape[1] * static_cast<int64_t>(per_byte)}, {}, {}};
+    for (size_t i = 0; i < count; ++i) {
+        const auto scale = static_cast<uint8_t>(scales.bits[i / block]);
+        const double code = halves ? of_e2m1(codes.bits[i / 2] >> i % 2 * 4 & 15) : codes.values[i];
+        out.values.push_back(code * (block == 16 ? of_ue4m3(scale) : of_ue8m0(scale)));
+    }
+    return out;
+}
+
 static Results compute(const Call& call) {
-    const Tensor &a = call["a"], &b = call["b"], &c = call["c"], &bias = call["bias"];
+    const Tensor a = numbers_of(call, "a"), b = numbers_of(call, "b");
+    const Tensor &c = call["c"], &bias = call["bias"];
     const bool a_t = call.is("a_transposed"), b_t = call.is("b_transposed");
     const size_t m = a.size(a_t), n = b.size(b_t), k = a.size(!a_t);
     const auto scale = [&](const char* name, size_t row) { // none, one for all, or one a row

@@ -22,6 +22,13 @@ import (
 //	by sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb, of I8
 //	their sum.
 //	d is I32 of I8 alone, and then the sums themselves: without quant, bias and activation, alpha 1 and beta 0.
+//	E2M1, and E4M3 of MXFP8, have scales of blocks, of the same form in a and in b: each code in sum_k is multiplied by
+//	the scale of its block, and sa and sb are the global_scale of NVFP4, or 1. K is a multiple of the block, the
+//	highest bit of a scale of NVFP4 is not looked at, and rows of E2M1 begin on whole bytes, so that their strides are
+//	even. The scales of blocks stand as strides say, or in TILED_128X4 along the last two dimensions. Compute
+//	capability 12.x multiplies such codes in its tensor cores, 32 bytes of k at a time, where rows of a and b begin on
+//	16 bytes, and every fourth of the scales, which follow each other along K, on 4; elsewhere, and on 9.0, one product
+//	after the other is added.
 //	Layouts are told by strides. Each of a and b has stride 1 in one of its last two dimensions:
 //
 //	    tn   a and b along K            a row-major, b row-major: x times the transpose of a weight
@@ -29,17 +36,17 @@ import (
 //	    nt   a along M, b along N       dW = dY^T X
 //	    tt   a along M, b along K
 //
-//	E4M3 and I8 are multiplied in tn alone. d and c have stride 1 along N and a free row stride. An input without the
-//	batch dimension, or with batch stride 0, is the same for every batch. Where M, N or the batch is 0 the call succeeds
-//	and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0 means that c is not read; without c, beta
-//	must be 0.
+//	E4M3, I8 and E2M1 are multiplied in tn alone. d and c have stride 1 along N and a free row stride. An input without
+//	the batch dimension, or with batch stride 0, is the same for every batch. Where M, N or the batch is 0 the call
+//	succeeds and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0 means that c is not read;
+//	without c, beta must be 0.
 //	Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
 //	size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
 //	and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
 //	K, dtypes, layouts, leading dimensions and the alignment of addresses and batch strides, whatever M, the batch and
 //	the other rows are.
 type Gemm struct {
-	// [B?, M, K], BF16 F16 E4M3 I8. The left matrix.
+	// [B?, M, K], BF16 F16 E4M3 I8 E2M1. The left matrix.
 	A Tensor
 
 	// [B?, N, K], as a. The right matrix, transposed.

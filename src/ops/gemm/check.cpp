@@ -67,9 +67,9 @@ GemmScales scales_of(const View& v) {
     return {q.scale, q.blocks[row] > 1 ? q.stride[row] : 0, batched ? q.stride[0] : 0};
 }
 
-// Products of 8-bit elements exist for both along K alone.
+// Products of 8 and 4-bit elements exist for both along K alone.
 spark_status check_layout(const ValidatedArgs& bound, const Operand& a, const Operand& b, Report& report) {
-    if (bound.view[A].elem_bits != 8 || (a.along_k && b.along_k)) return SPARK_OK;
+    if (bound.view[A].elem_bits > 8 || (a.along_k && b.along_k)) return SPARK_OK;
     const uint32_t field = a.along_k ? B : A;
     const View& v = bound.view[field];
     return report.fail_field(
@@ -138,7 +138,8 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
                                  alignment(v[A]),
                                  alignment(v[B]),
                                  alignment(v[C]),
-                                 alignment(v[D])};
+                                 alignment(v[D]),
+                                 scales_alignment(p)};
     memcpy(work.facts, facts, sizeof facts);
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);
@@ -175,7 +176,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.activation = args.activation;
     p.d_dtype = d.dtype;
     p.a_along = a.along_k, p.b_along = b.along_k;
-    p.elem = bound.view[A].elem_bits / 8;
+    p.elem_bits = bound.view[A].elem_bits;
     p.integers = bound.view[A].dtype == SPARK_DTYPE_I8;
     p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
@@ -187,13 +188,18 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
                                  static_cast<long long>(p.batch), static_cast<long long>(p.m),
                                  static_cast<long long>(p.n));
     }
+    const uint32_t dtype = bound.view[A].dtype;
+    if (is_block_scaled(bound)) {
+        if (spark_status s = check_block_scaled(bound, p, work.contract, report)) return s;
+        fill_facts(bound, p, work);
+        return SPARK_OK;
+    }
     fill_facts(bound, p, work);
     // Contiguous along: a K, b K | a K, b N | a M, b N | a M, b K.
     constexpr Contract CONTRACTS[2][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
                                           {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"}};
     int layout = a.along_k ? (b.along_k ? 0 : 1) : (b.along_k ? 3 : 2);
     constexpr Contract E4M3 = "gemm_e4m3_tn", I8 = "gemm_s8_tn";
-    const uint32_t dtype = bound.view[A].dtype;
     work.contract = dtype == SPARK_DTYPE_E4M3 ? E4M3
                     : dtype == SPARK_DTYPE_I8 ? I8
                                               : CONTRACTS[dtype == SPARK_DTYPE_F16][layout];

@@ -2,6 +2,7 @@
 // Gemm and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 #include "core/divide.h"
 #include "ops/gemm/problem.h"
@@ -47,6 +48,28 @@ consteval Tile tile_of(const kernels::gemm_generic_kernel& k) {
             .columns = COLUMNS,
             .depth = DEPTH,
             .step = {.fetched = (ROWS + COLUMNS) * DEPTH * k.ELEM, .issued = k.block / WARP * DEPTH * 9}};
+}
+
+// As of gemm_kernel; depth counts elements, and words of scales are copied and loaded too.
+consteval Tile tile_of(const kernels::gemm_scaled_kernel& k) {
+    constexpr uint32_t FRAGMENT_LOAD = 512;
+    const uint32_t products = k.TM * k.TN * k.TK / PRODUCT, depth = k.TK * k.PER_BYTE;
+    const uint32_t scales = (k.TM + k.TN) * depth / k.V, fetched = (k.TM + k.TN) * k.TK + scales;
+    const uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * (k.TK + depth / k.V);
+    const uint32_t words = scales / sizeof(uint32_t) / WARP * A_COPY;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = depth,
+            .stages = k.ST - 1,
+            .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD + copies(fetched) + words}};
+}
+// A thread an element of d, and a dozen instructions for each product of codes.
+consteval Tile tile_of(const kernels::gemm_scaled_generic_kernel& k) {
+    constexpr uint32_t ROWS = 8, COLUMNS = 32, DEPTH = 16;
+    return {.rows = ROWS,
+            .columns = COLUMNS,
+            .depth = DEPTH,
+            .step = {.fetched = (ROWS + COLUMNS) * DEPTH, .issued = k.block / WARP * DEPTH * 16}};
 }
 
 // What the kernels call the format of c and d: I32 has the size of F32.
@@ -118,8 +141,59 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     calls.add(merge, merged);
 }
 
+kernels::gemm_scaled_params scaled_params_of(const Gemm& p, uint32_t group) {
+    return {
+        .a = p.a,
+        .b = p.b,
+        .c = p.c,
+        .d = p.d,
+        .bias = p.bias,
+        .lda = p.lda,
+        .ldb = p.ldb,
+        .ldc = p.ldc,
+        .ldd = p.ldd,
+        .a_batch = p.stride_a,
+        .b_batch = p.stride_b,
+        .c_batch = p.stride_c,
+        .d_batch = p.stride_d,
+        .m = p.m,
+        .n = p.n,
+        .k = p.k,
+        .batch = p.batch,
+        .alpha = p.alpha,
+        .beta = p.beta,
+        .flags = params_of(p, group).flags,
+        .group = group,
+        .a_scale = p.a_scales.data,
+        .b_scale = p.b_scales.data,
+        .a_scale_step = p.a_scales.step,
+        .b_scale_step = p.b_scales.step,
+        .a_scale_batch = p.a_scales.batch,
+        .b_scale_batch = p.b_scales.batch,
+        .a_blocks = p.a_blocks.data,
+        .a_blocks_batch = p.a_blocks.outer,
+        .a_blocks_tile = p.a_blocks.tile,
+        .a_blocks_quarter = p.a_blocks.quarter,
+        .a_blocks_row = p.a_blocks.row,
+        .a_blocks_four = p.a_blocks.four,
+        .a_blocks_step = p.a_blocks.step,
+        .b_blocks = p.b_blocks.data,
+        .b_blocks_batch = p.b_blocks.outer,
+        .b_blocks_tile = p.b_blocks.tile,
+        .b_blocks_quarter = p.b_blocks.quarter,
+        .b_blocks_row = p.b_blocks.row,
+        .b_blocks_four = p.b_blocks.four,
+        .b_blocks_step = p.b_blocks.step,
+    };
+}
+
 template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
-    calls.add(kernel, params_of(work.as<Gemm>(), gemm_group(work, row)));
+    const uint32_t group = gemm_group(work, row);
+    if constexpr (std::is_same_v<typename Of::Params, kernels::gemm_scaled_params>) {
+        calls.add(kernel, scaled_params_of(work.as<Gemm>(), group));
+    } else {
+        calls.add(kernel, params_of(work.as<Gemm>(), group));
+    }
 }
 
 template <class Of>

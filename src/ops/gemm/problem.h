@@ -2,6 +2,7 @@
 // The checked matrix product.
 #pragma once
 
+#include "ops/common/scale_places.h"
 #include "ops/gemm/fields.h"
 #include "ops/operator.h"
 
@@ -13,7 +14,8 @@ struct GemmScales {
     int64_t step, batch; // scales from one row's to the next, from one batch's to the next; 0 = the same for all
 };
 
-// Strides are in elements. lda and ldb are the strides of the dimension that is not contiguous.
+// Strides are in elements, of a and b with scales of blocks in bytes. lda and ldb are the strides of the dimension that
+// is not contiguous.
 struct Gemm {
     spark_devptr a, b, c, d, bias; // 0 = absent
     int64_t m, n, k, batch;
@@ -24,9 +26,10 @@ struct Gemm {
     uint32_t d_dtype; // spark_dtype of c and d; I32: of the sums themselves
     bool bias_f32;
     bool a_along, b_along; // k is contiguous
-    uint32_t elem;         // bytes of an element of a and b
+    uint32_t elem_bits;    // of a and b
     bool integers;         // a, b and the sums are integers
     GemmScales a_scales, b_scales;
+    ScalePlaces a_blocks, b_blocks; // scales of blocks, in bytes; no address: there are none
     bool batch_invariant;
 };
 
@@ -39,6 +42,11 @@ struct GemmCut {
 GemmCut cut_gemm(const CheckedOp& work, const Row& row);
 // Rows of tiles walked together, so that they share columns of b in L2.
 uint32_t gemm_group(const CheckedOp& work, const Row& row);
+// Whether a or b is made of codes that have no meaning without scales of their blocks, and what follows from these: K,
+// strides, places of the scales, the contract.
+bool is_block_scaled(const ValidatedArgs& bound);
+spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& contract, Report& report);
+int64_t scales_alignment(const Gemm& p);
 void load_gemm(const CheckedOp& work, const Row& row, Load& load);
 
 } // namespace spark

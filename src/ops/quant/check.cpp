@@ -12,6 +12,7 @@
 
 #include "core/divide.h"
 #include "ops/common/rows.h"
+#include "ops/common/scale_places.h"
 #include "ops/quant/fields.h"
 #include "ops/quant/problem.h"
 
@@ -59,29 +60,6 @@ View scales_of(const View& v) {
     return scales;
 }
 
-// In tiles, a matrix's rows stay what they are, whatever their strides: the dimensions before them fold to one.
-spark_status check_tiles(const ValidatedArgs& bound, uint32_t field, Report& report) {
-    const View& v = bound.view[field];
-    const QuantView& quant = v.quant;
-    if (quant.layout != SPARK_SCALE_TILED_128X4) return SPARK_OK;
-    if (quant.tile_rows + 2 == v.ndim && quant.tile_columns + 1 == v.ndim) return SPARK_OK;
-    return report.fail_field(
-        SPARK_ERR_UNSUPPORTED_LAYOUT, field, "%s.quant.tile is {%u, %u}; the last two dimensions wanted, {%u, %u}",
-        bound.spec->fields[field].name, quant.tile_rows, quant.tile_columns, v.ndim - 2, v.ndim - 1);
-}
-
-// Codes of half a byte: rows begin with a whole one.
-spark_status check_codes(const ValidatedArgs& bound, uint32_t field, Report& report) {
-    const View& v = bound.view[field];
-    for (uint32_t d = 0; d + 1 < v.ndim && v.elem_bits < 8; ++d) {
-        if (v.stride[d] % 2 == 0 || v.shape[d] < 2) continue;
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
-                                 "%s.stride[%u] is %lld; an even one wanted, so that rows begin on whole bytes",
-                                 bound.spec->fields[field].name, d, ll(v.stride[d]));
-    }
-    return SPARK_OK;
-}
-
 // One factor for all of them.
 spark_status check_global(const ValidatedArgs& bound, uint32_t field, Report& report) {
     const View& v = bound.view[field];
@@ -89,18 +67,6 @@ spark_status check_global(const ValidatedArgs& bound, uint32_t field, Report& re
     return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
                              "%s.quant.global_stride is %lld; 0 wanted: one global_scale for all",
                              bound.spec->fields[field].name, ll(v.quant.global_stride));
-}
-
-int64_t wrapped(int64_t stride, uint64_t times) { return static_cast<int64_t>(static_cast<uint64_t>(stride) * times); }
-
-// From the row strides of the scales; strides that no row needs may wrap around.
-ScalePlaces places_of(const QuantView& quant, const RowTensor& rows, int64_t step, int64_t n_scaled) {
-    if (quant.layout != SPARK_SCALE_TILED_128X4) {
-        return {rows.data,        rows.outer, wrapped(rows.inner, 128), wrapped(rows.inner, 32), rows.inner,
-                wrapped(step, 4), step};
-    }
-    const int64_t tile = 128 * TILE_COLUMNS, tiles = n_scaled / (TILE_COLUMNS * quant.block[quant.tile_columns]);
-    return {rows.data, rows.outer, tile * tiles, TILE_COLUMNS, 4 * TILE_COLUMNS, tile, 1};
 }
 
 // Rows of x and y, and of the scales beside one of them.
@@ -139,7 +105,7 @@ spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uin
     const int64_t columns = TILE_COLUMNS * quant.block[scales.ndim - 1];
     p.n_scaled = tiled ? ceil_div(p.n, columns) * columns : p.n;
     p.rows_scaled = tiled ? ceil_div(p.rows0, TILE_ROWS) * TILE_ROWS : p.rows0;
-    p.scale = places_of(quant, of_scales, scales.last_stride(0), p.n_scaled);
+    p.scale = scale_places(quant, of_scales.outer, of_scales.inner, scales.last_stride(0));
     p.per_byte = 8 / bound.view[quantised].elem_bits;
     p.codes = bound.view[quantised].dtype;
     return SPARK_OK;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/common/rows.h"
+#include "ops/common/scale_places.h"
 #include "ops/operator.h"
 #include "ops/quant/fields.h"
 
@@ -15,13 +16,7 @@ struct Dequantize {
     uint32_t elem_bytes; // of y
 };
 
-// The same rows. Where the scale of block b of row (r1, 128 t + 32 q + i) stands, in scales from the first one:
-// r1 * outer + t * tile + q * quarter + i * row + b / 4 * four + b % 4 * step.
-struct ScalePlaces {
-    spark_devptr data;
-    int64_t outer, tile, quarter, row, four, step;
-};
-
+// The same rows, and where their scales stand.
 // whole: the scale of all, or 0: TENSOR's only one, NVFP4's second. amax: that it is made of, or 0.
 struct Scaled {
     RowTensor x, y;

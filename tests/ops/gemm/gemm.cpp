@@ -4,6 +4,7 @@
 #include "ref/gemm.h"
 
 #include "ops/families.h"
+#include "ops/gemm/scaled.h"
 
 #include <algorithm>
 #include <cmath>
@@ -317,7 +318,10 @@ void expand(const Shape& s, const std::string& name, std::vector<Entry>& all) {
     }
 }
 
-void named(std::vector<Entry>& all) { add_table("gemm", SHAPES, expand, all); }
+void named(std::vector<Entry>& all) {
+    add_table("gemm", SHAPES, expand, all);
+    block_scaled_gemm(all);
+}
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
     if (dims.size() == 3) {
@@ -328,6 +332,9 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
     Random r(seed, "gemm." + name);
+    if (index % 16 == 15) {
+        return random_block_scaled_gemm(r, name);
+    }
     Shape s;
     const auto dim = [&r] { return r.chance(0.5) ? r.between(1, 150) : 8 * r.between(1, 20); };
     s.batch = r.chance(0.25) ? r.between(2, 4) : 1;
@@ -376,6 +383,9 @@ Entry random(uint64_t seed, int64_t index) {
 // Codes have a scale a row, and results of BF16.
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
+    if (const auto block_scaled = worded_block_scaled_gemm(words, s.m, s.n, s.k)) {
+        return *block_scaled;
+    }
     const ref::Type type = words.type(ALL | E4M3 | I8);
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
     const bool codes = ref::size_of(type) == 1;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of codes whose blocks have scales: what they ask of a and b, and where the scales stand.
+#include <algorithm>
+#include <cstring>
+
+#include "core/dtype.h"
+#include "ops/gemm/fields.h"
+#include "ops/gemm/problem.h"
+
+namespace spark {
+namespace {
+
+using namespace gemm_field;
+
+long long ll(int64_t value) { return static_cast<long long>(value); }
+bool has_blocks(const View& v) { return v.quant.form != nullptr && v.quant.form->scheme == SPARK_QUANT_BLOCK; }
+
+spark_status check_operand(const ValidatedArgs& bound, uint32_t field, Report& report) {
+    const View& v = bound.view[field];
+    const char* name = bound.spec->fields[field].name;
+    if (!has_blocks(v)) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, field,
+                                 "%s.quant has no scales of blocks; a form of %s that spark_op_form lists wanted", name,
+                                 dtype_info(v.dtype).name);
+    }
+    const int64_t block = v.quant.block[v.ndim - 1];
+    if (v.last(0) % block != 0) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, field,
+                                 "%s.shape[%u] is %lld; a multiple of %lld wanted, since blocks of %s are whole", name,
+                                 v.ndim - 1, ll(v.last(0)), ll(block), v.quant.form->name);
+    }
+    if (spark_status s = check_tiles(bound, field, report)) return s;
+    return v.count == 0 ? SPARK_OK : check_codes(bound, field, report);
+}
+
+ScalePlaces places_of(const View& v) {
+    const QuantView& q = v.quant;
+    const uint32_t row = v.ndim - 2, batch = 0;
+    const int64_t outer = v.has_optional && v.shape[batch] > 1 ? q.stride[batch] : 0;
+    return scale_places(q, outer, v.last(1) > 1 ? q.stride[row] : 0, v.last(0) > 0 ? q.stride[v.ndim - 1] : 1);
+}
+
+GemmScales of_all(const View& v) {
+    const QuantView& q = v.quant;
+    return {q.global_scale, 0, v.has_optional && v.shape[0] > 1 ? q.global_stride : 0};
+}
+
+int64_t alignment(const ScalePlaces& places) {
+    if (places.data == 0) return 256;
+    const int64_t all = static_cast<int64_t>(places.data) | places.outer | places.tile | places.quarter | places.row |
+                        places.four | 256;
+    return places.step == 1 ? all & -all : 1;
+}
+
+} // namespace
+
+bool is_block_scaled(const ValidatedArgs& bound) {
+    const View &a = bound.view[A], &b = bound.view[B];
+    return has_blocks(a) || has_blocks(b) || a.elem_bits < 8 || b.elem_bits < 8;
+}
+
+spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& contract, Report& report) {
+    constexpr Contract NVFP4 = "gemm_nvfp4_tn", MXFP8 = "gemm_mxfp8_tn";
+    for (uint32_t field : {A, B}) {
+        if (spark_status s = check_operand(bound, field, report)) return s;
+    }
+    const View &a = bound.view[A], &b = bound.view[B];
+    if (strcmp(a.quant.form->name, b.quant.form->name) != 0) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b.quant is %s but a.quant is %s; the same wanted",
+                                 b.quant.form->name, a.quant.form->name);
+    }
+    p.lda = p.lda * a.elem_bits / 8, p.stride_a = p.stride_a * a.elem_bits / 8;
+    p.ldb = p.ldb * b.elem_bits / 8, p.stride_b = p.stride_b * b.elem_bits / 8;
+    p.a_scales = of_all(a), p.b_scales = of_all(b);
+    p.a_blocks = places_of(a), p.b_blocks = places_of(b);
+    contract = a.quant.scale_dtype == SPARK_DTYPE_UE4M3 ? NVFP4 : MXFP8;
+    return SPARK_OK;
+}
+
+int64_t scales_alignment(const Gemm& p) { return std::min(alignment(p.a_blocks), alignment(p.b_blocks)); }
+
+} // namespace spark

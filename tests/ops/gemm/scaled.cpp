@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of gemm whose a and b are codes with scales of their blocks: from a row of scaled.inc (or a random one) to
+// arguments, memory and right results. The oracle takes each code times its scale, which is exact in double precision.
+#include "ops/gemm/scaled.h"
+
+#include "ops/quant/scaled.h"
+#include "ref/gemm.h"
+#include "ref/quantize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+
+namespace check {
+namespace {
+
+enum class Bias { none, f32, same };
+
+struct Shape {
+    const char* name = "";
+    int64_t batch = 1, m = 1, n = 1, k = 32;
+    int64_t a_pad = 0, b_pad = 0, d_pad = 0;                // bytes of a and b, elements of d, after each row
+    int64_t a_misalign = 0, b_misalign = 0, d_misalign = 0; // the same, off the 16-byte boundary
+    bool tiled = true, scale_columns = false;
+    int64_t scale_pad = 0;
+    bool b_flat = false;   // no batch dimension
+    bool no_whole = false; // NVFP4 without a scale of all
+    bool nan_scales = false, zero_scales = false;
+    bool exact = false; // scales are powers of two, so few and near that FP32 sums exactly
+    unsigned forms = NVFP4 | MXFP8, outs = BF16;
+    float alpha = 1, beta = 0;
+    Bias bias = Bias::none;
+    spark_activation_kind activation = SPARK_ACTIVATION_NONE;
+    unsigned flags = 0;
+    Tier tier = Tier::quick;
+};
+
+const Shape SHAPES[] = {
+#include "ops/gemm/scaled.inc"
+};
+
+// An operand, decoded: rows of k numbers, each times the scale of its block; and the scale of all.
+struct Matrix {
+    std::vector<double> values;
+    double whole = 1;
+};
+
+struct Problem {
+    ref::Gemm op;
+    ref::Type out;
+    int64_t batch, m, n, k;
+    Matrix a, b;
+    std::vector<double> c, bias;
+    bool b_flat, exact;
+
+    bool row_is_checked(int64_t row) const {
+        return batch * m * n * k < (int64_t{1} << 31) || row < 2 || row + 2 >= m || row % 61 == 0;
+    }
+};
+
+// The byte of a scale: a positive number near 1, of nan_scales and zero_scales sometimes none, or 0.
+uint8_t scale_byte(const Shape& s, Forms form, Random& random) {
+    const bool strange = random.chance(0.02);
+    if (strange && s.nan_scales) {
+        return form == NVFP4 ? 0x7f : 0xff;
+    }
+    if (strange && s.zero_scales) {
+        return 0;
+    }
+    if (s.exact || form != NVFP4) {
+        const auto exponent = static_cast<int>(random.between(-1, 1));
+        return form == NVFP4 ? ref::to_e4m3(std::ldexp(1, exponent)) : static_cast<uint8_t>(127 + exponent);
+    }
+    const uint8_t sign = random.chance(0.1) ? 0x80 : 0; // is not looked at
+    return ref::to_e4m3(0.25 + std::fabs(random.normal())) | sign;
+}
+
+// Any bits; of MXFP8 no NaN but where scales are some too, and of `exact` 0.5 to 3 alone.
+uint8_t code_byte(const Shape& s, Forms form, Random& random) {
+    const auto bits = static_cast<uint8_t>(random.next());
+    if (form != MXFP8) {
+        return bits;
+    }
+    if (s.exact) {
+        constexpr uint8_t HALF = 0x30, A_HALF_MORE = 4;
+        return static_cast<uint8_t>(HALF + random.below(6) * A_HALF_MORE) | (bits & 0x80);
+    }
+    return (bits & 0x7f) == 0x7f && (!s.nan_scales || random.chance(0.9)) ? 0 : bits;
+}
+
+// Adds codes and scales of a (offset: of its descriptor) and gives what they are.
+Matrix add_codes(Case& c, const Shape& s, Forms form, const char* name, size_t offset, const Scales& place, int64_t pad,
+                 int64_t misalign, Random& random) {
+    const int64_t width = code_bytes(form, s.k);
+    c.add(name, offset, rows_view(ref::Type::u8, place.rows1, place.rows0, width, pad, 0),
+          static_cast<size_t>(16 + misalign), false);
+    const Operand codes = c.operands.back();
+    auto& tensor = *reinterpret_cast<spark_tensor*>(&c.args[offset]);
+    describe(tensor, form, place);
+    const size_t quant = offset + offsetof(spark_tensor, quant);
+    const Operand scales =
+        c.add_array(std::string(name) + ".scale", quant + offsetof(spark_quant, scale), view_of(place, form), 4, false);
+    Matrix matrix;
+    for (int64_t i = 0; i < c.to_fill(codes); ++i) {
+        *c.element(codes, i) = code_byte(s, form, random);
+    }
+    for (int64_t i = 0; i < c.to_fill(scales); ++i) {
+        *c.element(scales, i) = scale_byte(s, form, random);
+    }
+    if (form == NVFP4 && !s.no_whole) {
+        const Operand whole = c.add_array(std::string(name) + ".whole", quant + offsetof(spark_quant, global_scale),
+                                          packed(ref::Type::f32, {1}), 4, false);
+        if (!c.outline) {
+            const double power = std::ldexp(1, static_cast<int>(random.between(-3, 1)));
+            matrix.whole = ref::rounded(ref::Type::f32, s.exact ? power : power * (1 + random.unit()));
+            ref::store(ref::Type::f32, matrix.whole, c.element(whole, 0));
+        }
+    }
+    for (int64_t i = 0; i < place.rows1 * place.rows0 * s.k && !c.outline; ++i) {
+        const uint8_t code = code_at(form, c.element(codes, i / s.k * width), i % s.k);
+        const uint8_t scale = *c.element(scales, scale_number(place, form, i));
+        matrix.values.push_back((form == NVFP4 ? ref::of_e2m1(code) : ref::of_e4m3(code)) * number_of(form, scale));
+    }
+    return matrix;
+}
+
+// What FP32 arithmetic may err by, u = 2^-24. Tensor cores: 64 products of 4 bits, or 32 of 8, are aligned, added to
+// the sum and truncated: no more than (K/16 + 1) 2^-23 sum|ab|, as for halves. One after the other: a block's
+// products are summed, each with an error u, then they are added to the rest: (K + K/16 + 1) u sum|ab|. Then two
+// scales, alpha, beta and bias; activations as for halves.
+double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, bool tensor_cores) {
+    constexpr double u = 0x1p-24;
+    const double k = static_cast<double>(p.k), blocks = std::ceil(k / 16) + 1;
+    double error = (tensor_cores ? 2 * blocks : k + blocks) * u * e.magnitude * std::fabs(p.op.alpha);
+    error += 5 * u * (std::fabs(p.op.alpha) * e.magnitude + std::fabs(p.op.beta * c) + std::fabs(bias));
+    return p.op.activation == ref::Activation::none ? error : 1.13 * error + 0x1p-20 * std::fabs(e.before);
+}
+
+bool has_tensor_cores(const std::string& kernel) { return !kernel.ends_with("__generic"); }
+
+std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
+    std::vector<Allowed> out;
+    ref::Gemm op = p.op;
+    op.scale = p.a.whole * p.b.whole;
+    const auto row_of = [&](const Matrix& matrix, int64_t row) {
+        return std::span(matrix.values).subspan(static_cast<size_t>(row * p.k), static_cast<size_t>(p.k));
+    };
+    for (int64_t i = 0; i < p.batch * p.m * p.n; ++i) {
+        const int64_t row = i / p.n, column = i % p.n, batch = p.m > 0 ? row / p.m : 0;
+        if (!p.row_is_checked(row % p.m)) {
+            out.push_back({Allowed::any});
+            continue;
+        }
+        const double c = p.c.empty() ? 0 : p.c[static_cast<size_t>(i)];
+        const double bias = p.bias.empty() ? 0 : p.bias[static_cast<size_t>(column)];
+        const auto e =
+            ref::gemm_element(op, row_of(p.a, row), row_of(p.b, (p.b_flat ? 0 : batch) * p.n + column), c, bias);
+        out.push_back(p.exact ? exactly(p.out, e.value) : allow(p.out, e.value, error_of(p, e, c, bias, tensor_cores)));
+    }
+    return out;
+}
+
+void add_others(Case& c, const Shape& s, ref::Type out, Problem& p, Random& random) {
+    using Args = spark_gemm_args;
+    const View d = rows_view(out, s.batch, s.m, s.n, s.d_pad, 0);
+    const size_t base = 16 + static_cast<size_t>(s.d_misalign) * ref::size_of(out);
+    if (s.bias != Bias::none) {
+        c.add("bias", offsetof(Args, bias), packed(s.bias == Bias::f32 ? ref::Type::f32 : out, {s.n}), 16, false);
+        fill(c, c.operands.back(), random);
+        p.bias = c.values(c.operands.back());
+    }
+    if (s.beta != 0) {
+        c.add("c", offsetof(Args, c), d, base, false);
+        fill(c, c.operands.back(), random, 2);
+        p.c = c.values(c.operands.back());
+    }
+    c.add("d", offsetof(Args, d), d, base, true);
+}
+
+Case build(const Shape& s, Forms form, ref::Type out, const std::string& name, const Seed& seed) {
+    using Args = spark_gemm_args;
+    Case c = make_case<Args>("gemm", name, SPARK_OP_GEMM, seed);
+    Random random(seed, name);
+    auto p = std::make_shared<Problem>(Problem{
+        .op = {.alpha = s.alpha, .beta = s.beta, .activation = static_cast<ref::Activation>(s.activation)},
+        .out = out,
+        .batch = s.batch,
+        .m = s.m,
+        .n = s.n,
+        .k = s.k,
+        .a = {},
+        .b = {},
+        .c = {},
+        .bias = {},
+        .b_flat = s.b_flat,
+        .exact = s.exact,
+    });
+    const Scales of_a{s.batch, s.m, s.k, s.scale_columns, s.scale_pad, s.tiled};
+    const Scales of_b{s.b_flat ? 1 : s.batch, s.n, s.k, s.scale_columns, s.scale_pad, s.tiled};
+    p->a = add_codes(c, s, form, "a", offsetof(Args, a), of_a, s.a_pad, s.a_misalign, random);
+    p->b = add_codes(c, s, form, "b", offsetof(Args, b), of_b, s.b_pad, s.b_misalign, random);
+    add_others(c, s, out, *p, random);
+    auto& args = c.as<Args>();
+    args.alpha = s.alpha;
+    args.beta = s.beta;
+    args.activation = s.activation;
+    args.hdr.flags = s.flags;
+    c.exact = s.exact;
+    c.large = s.tier == Tier::card;
+    c.note = std::string(name_of(form)) + (s.tiled ? ", scales in tiles" : "") + ", B " + std::to_string(s.batch) +
+             ", M " + std::to_string(s.m) + ", N " + std::to_string(s.n) + ", K " + std::to_string(s.k);
+    c.kind = [](const std::string& kernel) { return has_tensor_cores(kernel) ? "tensor cores" : "one by one"; };
+    c.expect = [p](size_t, const std::string& kernel) { return expect(*p, has_tensor_cores(kernel)); };
+    return c;
+}
+
+Entry entry(const Shape& s, Forms form, ref::Type out, const std::string& name) {
+    return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, form, out, name, seed); }};
+}
+
+} // namespace
+
+void block_scaled_gemm(std::vector<Entry>& out) {
+    for (const Shape& s : SHAPES) {
+        for (Forms form : forms_of(s.forms)) {
+            for (ref::Type type : types_of(s.outs)) {
+                out.push_back(entry(s, form, type,
+                                    std::string("scaled_") + s.name + "." + name_of(form) + "." + ref::name_of(type)));
+            }
+        }
+    }
+}
+
+Entry random_block_scaled_gemm(Random& r, const std::string& name) {
+    Shape s;
+    const auto dim = [&r] { return r.chance(0.5) ? r.between(1, 150) : 8 * r.between(1, 20); };
+    s.batch = r.chance(0.25) ? r.between(2, 3) : 1;
+    s.m = dim();
+    s.n = dim();
+    s.k = 32 * r.between(1, 12);
+    const std::vector<int64_t> pads = {0, 0, 0, 16, 32, 1};
+    s.a_pad = r.pick(pads);
+    s.b_pad = r.pick(pads);
+    s.d_pad = r.pick<int64_t>({0, 0, 1, 8});
+    s.a_misalign = r.chance(0.1) ? r.between(1, 15) : 0;
+    s.d_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
+    s.tiled = r.chance(0.6);
+    s.scale_columns = r.chance(0.1);
+    s.scale_pad = s.batch == 1 && r.chance(0.3) ? r.between(1, 8) : 0;
+    s.b_flat = r.chance(0.2);
+    s.no_whole = r.chance(0.2);
+    s.nan_scales = r.chance(0.1);
+    s.exact = !s.nan_scales && r.chance(0.3);
+    s.alpha = s.exact ? 1 : r.pick<float>({1, 1, -0.5f, 3});
+    s.beta = s.exact ? 0 : r.pick<float>({0, 0, 1, -0.25f});
+    s.bias = s.exact ? Bias::none : r.pick<Bias>({Bias::none, Bias::none, Bias::f32, Bias::same});
+    s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
+    const Forms form = r.pick(forms_of(Shape{}.forms));
+    return entry(s, form, r.pick(types_of(ALL)), name);
+}
+
+std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k) {
+    constexpr std::pair<const char*, Forms> FORMS[] = {{"NVFP4", NVFP4}, {"MXFP8", MXFP8}};
+    for (const auto& [word, form] : FORMS) {
+        if (words.take(word)) {
+            words.one_of({"tn"});
+            return entry({.m = m, .n = n, .k = k}, form, ref::Type::bf16, words.name());
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace check

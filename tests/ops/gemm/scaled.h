@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of gemm whose a and b are codes with scales of their blocks.
+#pragma once
+
+#include "ops/families.h"
+
+#include <optional>
+
+namespace check {
+
+void block_scaled_gemm(std::vector<Entry>& out);
+Entry random_block_scaled_gemm(Random& r, const std::string& name);
+// What stands behind "m=16 n=32 k=64", if it is one of their forms.
+std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k);
+
+} // namespace check
