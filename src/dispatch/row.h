@@ -9,7 +9,8 @@
 //   ROW_THEN(gemm_bf16_tn__8x32x512, gemm_merge__8x256, "few rows")
 //            kernel                  then               because
 //
-// The second is launched too where the plan says so; ROW_THEN_TWO names two of them.
+// The second is launched too where the plan says so; ROW_THEN_TWO names two of them. ROW_FOR is the same with the name
+// of a contract before it, where that is not the kernel's own.
 #pragma once
 
 #include <array>
@@ -118,6 +119,13 @@ consteval Row make_row(const Kernel& kernel, const char* because, std::span<cons
     return row;
 }
 
+// The row as one of another contract: its plan makes of such a problem, by the kernels after the first, one of the
+// first kernel's.
+consteval Row made_for(const char* contract, Row row) {
+    row.contract = hash(contract);
+    return row;
+}
+
 // In a family's plan.cpp, with its tile_of(kernel) and plan(work, row, kernel, [then,] plan): what ROW and ROW_THEN of
 // its table.inc are. Both functions see the type of the kernel, so a table that names one they do not know, or another
 // family's, does not compile.
@@ -131,13 +139,15 @@ consteval Row make_row(const Kernel& kernel, const char* because, std::span<cons
             plan(work, row, kernels::name, kernels::next, calls); \
         },                                                        \
         kernels::next),
-#define SPARK_ROW_THEN_TWO(facts, name, next, last, because)                     \
+#define SPARK_ROW_OF_THREE(facts, name, next, last, because)                     \
     make_row(                                                                    \
         kernels::name, because, facts, tile_of(kernels::name),                   \
         [](const CheckedOp& work, const Row& row, Plan& calls) {                 \
             plan(work, row, kernels::name, kernels::next, kernels::last, calls); \
         },                                                                       \
-        kernels::next, kernels::last),
+        kernels::next, kernels::last)
+#define SPARK_ROW_THEN_TWO(...) SPARK_ROW_OF_THREE(__VA_ARGS__),
+#define SPARK_ROW_FOR(facts, contract, ...) made_for(contract, SPARK_ROW_OF_THREE(facts, __VA_ARGS__)),
 
 // The rows of a table, found by their contract: each says how many of its own follow.
 template <size_t N> consteval std::array<Row, N> make_table(const Row (&rows)[N]) {

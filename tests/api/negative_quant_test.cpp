@@ -262,10 +262,55 @@ void blocks_in_gemm(const spark_op_desc& d) {
     });
 }
 
+// Records beside numbers, as weights are: 64 elements of K in two records of Q8_0.
+void put_weights(api::Example& e) {
+    auto& args = *reinterpret_cast<spark_gemm_args*>(e.head());
+    for (spark_tensor* t : {&args.a, &args.b}) {
+        t->shape[t->ndim - 1] = t == &args.a ? 64 : 68;
+        std::memset(t->stride, 0, sizeof t->stride);
+        t->size_bytes = 0;
+    }
+    args.b.dtype = SPARK_DTYPE_U8;
+    args.b.quant.scheme = SPARK_QUANT_RECORD, args.b.quant.record = SPARK_RECORD_Q8_0;
+}
+
+void weights(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_GEMM) return;
+    api::Arena arena(g_ctx);
+    api::Example right(d, arena);
+    put_weights(right);
+    expect(right, 1, "records of weights", {SPARK_OK}, false);
+    const auto wrong = [&](uint32_t f, const char* what, spark_status wanted,
+                           const std::function<void(spark_gemm_args&)>& damage) {
+        damaged(d, f, what, {wanted},
+                [=](auto& e) { put_weights(e), damage(*reinterpret_cast<spark_gemm_args*>(e.head())); });
+    };
+    wrong(1, "bytes without a format", SPARK_ERR_INVALID_VALUE,
+          [](auto& g) { g.b.quant = {}, g.b.shape[g.b.ndim - 1] = 64; });
+    wrong(1, "a format of no kernel", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.b.quant.record = 10; });
+    wrong(1, "bytes of another format", SPARK_ERR_INVALID_SHAPE, [](auto& g) { g.b.quant.record = SPARK_RECORD_Q4_1; });
+    for (int64_t bytes : {0, 1, 34, 64, 67, 69, 102})
+        wrong(1, "not the records of K", SPARK_ERR_INVALID_SHAPE, [=](auto& g) { g.b.shape[g.b.ndim - 1] = bytes; });
+    wrong(1, "half a record", SPARK_ERR_INVALID_SHAPE,
+          [](auto& g) { g.a.shape[g.a.ndim - 1] = 48, g.b.shape[g.b.ndim - 1] = 51; });
+    wrong(1, "data on an odd byte", SPARK_ERR_INVALID_ALIGNMENT, [](auto& g) { g.b.data += 1; });
+    wrong(1, "rows an odd number of bytes apart", SPARK_ERR_UNSUPPORTED_LAYOUT, [](auto& g) {
+        g.b.stride[g.b.ndim - 1] = 1, g.b.stride[g.b.ndim - 2] = 69;
+        if (g.b.ndim > 2) g.b.stride[0] = 4096;
+    });
+    wrong(1, "records across", SPARK_ERR_UNSUPPORTED_LAYOUT,
+          [](auto& g) { g.b.stride[g.b.ndim - 1] = g.b.shape[g.b.ndim - 2], g.b.stride[g.b.ndim - 2] = 1; });
+    wrong(0, "numbers across", SPARK_ERR_UNSUPPORTED_LAYOUT,
+          [](auto& g) { g.a.stride[g.a.ndim - 1] = g.a.shape[g.a.ndim - 2], g.a.stride[g.a.ndim - 2] = 1; });
+    wrong(1, "codes beside records", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.a.dtype = SPARK_DTYPE_E4M3; });
+    wrong(0, "records in a", SPARK_ERR_UNSUPPORTED_DTYPE,
+          [](auto& g) { g.a.dtype = SPARK_DTYPE_U8, g.a.quant = g.b.quant; });
+}
+
 void every_quantised_field(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
-        quantize(d), codes_across(d), integers(d), blocks_in_gemm(d);
+        quantize(d), codes_across(d), integers(d), blocks_in_gemm(d), weights(d);
         for (uint32_t f = 0; f < d.num_fields; ++f)
             if (api::field(d, f).kind == SPARK_KIND_TENSOR) records(d, f), scales(d, f), codes(d, f);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of dequantize, cast and amax, where every result is exact before one rounding, of quantize,
-of softmax and hadamard, and of gemm over codes, with scales of their blocks too.
+of softmax and hadamard, and of gemm over codes, with scales of their blocks too, and records.
 
     python3 -m venv v && v/bin/pip install --require-hashes -r requirements/numpy.txt
     v/bin/python make_formats.py
@@ -10,9 +10,9 @@ dequantize: NumPy in double precision, compared here with what the gguf package'
 astype of NumPy, and of ml_dtypes where bfloat16 is concerned. amax: NumPy's maximum. quantize: float32 of NumPy, then
 ml_dtypes, whose NVFP4 files hold the scales in tiles and the numbers read back too. softmax: scipy.special in
 float64. hadamard: scipy.linalg.hadamard, a product of matrices in float64. gemm: ml_dtypes' float8_e4m3fn, or
-integers, to float64, matmul, scales. Nothing of libspark is used. A file holds the records or elements `x` and the
-results: `y` (of softmax and hadamard also in float64, `y64`) or, of cast, one for each type; those of gemm are as in
-make.py. Metadata as there.
+integers, to float64, matmul, scales; of records the numbers of dequantize, matmul. Nothing of libspark is used. A
+file holds the records or elements `x` and the results: `y` (of softmax and hadamard also in float64, `y64`) or, of
+cast, one for each type; those of gemm are as in make.py. Metadata as there.
 """
 import json
 import pathlib
@@ -106,7 +106,7 @@ def numbers(records):
 
 def compare_with_gguf(records, kind, exact):
     with np.errstate(all="ignore"):
-        theirs = gguf.dequantize(records.view(np.uint8).reshape(RECORDS, -1), kind)
+        theirs = gguf.dequantize(records.view(np.uint8).reshape(len(records), -1), kind)
     ours = once(exact, "F32").astype(np.float32)
     same = (theirs.view(np.uint32) == ours.view(np.uint32)) | (np.isnan(theirs) & np.isnan(ours))
     assert same.all(), np.argwhere(~same)
@@ -428,6 +428,29 @@ def make_block_scaled_gemm():
              float(4 * 2.0**-52 * np.abs(d).max()), why)
 
 
+def make_gemm_records():
+    why = "each of 96 steps of a sum in double is off by less than 2^-52 of its terms' magnitude"
+    m, n, k = 5, 7, 96
+    types = gguf.GGMLQuantizationType
+    for i, (layout, kind, dtype) in enumerate([(Q8_0, types.Q8_0, "BF16"), (Q4_1, types.Q4_1, "F16")]):
+        seed = 5310 + i
+        g = np.random.default_rng(seed)
+        records = np.zeros(n * k // 32, layout)
+        records[:] = g.integers(0, 256, records.nbytes, dtype=np.uint8).view(layout)
+        for field in ("d", "m") if layout is Q4_1 else ("d",):
+            records[field] = g.normal(size=len(records)) / 16
+        exact = numbers(records)
+        compare_with_gguf(records, kind, exact)
+        b = exact.reshape(n, k)
+        a = once(g.normal(size=(m, k)), dtype)
+        d = a @ b.T
+        save("gemm", kind.name.lower(),
+             {"a": (dtype, [m, k], encode(a, dtype)), "b": ("U8", [n, k // 32 * layout.itemsize], records.tobytes()),
+              "d64": ("F64", [m, n], d.tobytes()), "d": (dtype, [m, n], encode(once(d, dtype), dtype))},
+             {"alpha": 1.0, "beta": 0.0, "activation": "none", "a_transposed": False, "b_transposed": False,
+              "b_format": kind.value}, seed, float(k * 2.0**-52 * (np.abs(a) @ np.abs(b).T).max()), why)
+
+
 if __name__ == "__main__":
     make_dequantize()
     make_cast()
@@ -441,3 +464,4 @@ if __name__ == "__main__":
     make_gemm()
     make_integer_gemm()
     make_block_scaled_gemm()
+    make_gemm_records()

@@ -25,16 +25,18 @@ std::array<double, RECORD_ELEMENTS> dequantize_record(Record format, const uint8
     return x;
 }
 
-static Results compute(const Call& call) {
-    const auto format = static_cast<Record>(call.number("format"));
-    const std::vector<uint64_t>& bits = call["x"].bits;
-    const std::vector<uint8_t> records(bits.begin(), bits.end());
-    Result y;
+std::vector<double> dequantize_records(Record format, const std::vector<uint64_t>& bytes) {
+    const std::vector<uint8_t> records(bytes.begin(), bytes.end());
+    std::vector<double> all;
     for (size_t at = 0; at < records.size(); at += record_bytes(format)) {
         const auto numbers = dequantize_record(format, &records[at]);
-        y.values.insert(y.values.end(), numbers.begin(), numbers.end());
+        all.insert(all.end(), numbers.begin(), numbers.end());
     }
-    return {{"y", y}};
+    return all;
+}
+
+static Results compute(const Call& call) {
+    return {{"y", {.values = dequantize_records(static_cast<Record>(call.number("format")), call["x"].bits)}}};
 }
 
 extern const Oracle DEQUANTIZE{"dequantize", compute};

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace ref {
 
@@ -16,5 +17,7 @@ constexpr size_t RECORD_ELEMENTS = 32;
 size_t record_bytes(Record format);
 
 std::array<double, RECORD_ELEMENTS> dequantize_record(Record format, const uint8_t* record);
+// All records of a tensor, whose bytes these are.
+std::vector<double> dequantize_records(Record format, const std::vector<uint64_t>& bytes);
 
 } // namespace ref

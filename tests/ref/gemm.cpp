@@ -4,6 +4,7 @@
 
 #include "ref/call.h"
 #include "ref/quantize.h"
+#include "ref/dequantize.h"
 
 #include <cmath>
 
@@ -51,6 +52,8 @@ static Results compute(const Call& call) {
         const std::vector<double>& all = call[name].values;
         return all.empty() ? 1 : all[all.size() == 1 ? 0 : row];
     };
+    const std::vector<double> unpacked =
+        b.type == Type::u8 ? dequantize_records(static_cast<Record>(call.number("b_format")), b.bits) : b.values;
     Gemm op{.alpha = call.number("alpha"), .beta = call.number("beta"), .activation = activation_named(call)};
     std::vector<double> a_row(k), b_row(k);
     Result d;
@@ -58,7 +61,7 @@ static Results compute(const Call& call) {
         const size_t i = at / n, j = at % n;
         for (size_t l = 0; l < k; ++l) {
             a_row[l] = a.values[a_t ? l * m + i : i * k + l];
-            b_row[l] = b.values[b_t ? l * n + j : j * k + l];
+            b_row[l] = unpacked[b_t ? l * n + j : j * k + l];
         }
         op.scale = scale("a_scale", i) * scale("b_scale", j);
         d.values.push_back(gemm_element(op, a_row, b_row, c.values.empty() ? 0 : c.values[at],

@@ -40,6 +40,13 @@ import (
 //	the batch dimension, or with batch stride 0, is the same for every batch. Where M, N or the batch is 0 the call
 //	succeeds and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0 means that c is not read;
 //	without c, beta must be 0.
+//	Weights: with a in BF16 or F16, b may be U8 and records (b.quant.scheme SPARK_QUANT_RECORD), as dequantize reads
+//	them. Its last dimension is then the bytes of the K / 32 records of a row, its address and its strides are even, and
+//	a and b lie along K. The codes of a record are exact in the dtype of a; their products with a are summed in FP32, and
+//	that sum is multiplied by the record's scale, in FP32. Where M is large, or the alignment does not allow that, b is
+//	unpacked into a workspace instead, each number rounded once, to nearest even, to the dtype of a, infinity beyond its
+//	largest; with SPARK_FLAG_BATCH_INVARIANT always. What an infinity in a or in a scale takes part in is infinite or
+//	NaN.
 //	Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
 //	size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
 //	and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -49,7 +56,7 @@ type Gemm struct {
 	// [B?, M, K], BF16 F16 E4M3 I8 E2M1. The left matrix.
 	A Tensor
 
-	// [B?, N, K], as a. The right matrix, transposed.
+	// [B?, N, K], as a U8. The right matrix, transposed; of records the last dimension counts bytes.
 	B Tensor
 
 	// Optional, [B?, M, N], as d. The addend, times beta.

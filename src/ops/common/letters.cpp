@@ -7,6 +7,22 @@ namespace {
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
 
+// The form of a field's records; nullptr: it is none.
+const spark_quant_form* records_of(std::span<const spark_quant_form> forms, const spark_quant& quant) {
+    if (quant.scheme != SPARK_QUANT_RECORD) return nullptr;
+    for (const spark_quant_form& form : forms) {
+        if (form.scheme == SPARK_QUANT_RECORD && form.record == quant.record) return &form;
+    }
+    return nullptr;
+}
+
+// Elements in so many bytes of whole records; -1 where they are not whole.
+int64_t elements_in(const spark_quant_form& form, int64_t bytes) {
+    int64_t elements;
+    const bool whole = bytes % form.record_bytes == 0;
+    return whole && !__builtin_mul_overflow(bytes / form.record_bytes, form.record_elements, &elements) ? elements : -1;
+}
+
 } // namespace
 
 ShapeLetters::ShapeLetters(const OpSpec& spec, ValidatedArgs& out, Report& report)
@@ -14,7 +30,8 @@ ShapeLetters::ShapeLetters(const OpSpec& spec, ValidatedArgs& out, Report& repor
     for (int64_t& v : out_.symbol) v = -1;
 }
 
-spark_status ShapeLetters::bind(uint32_t i) {
+spark_status ShapeLetters::bind(uint32_t i, const spark_quant& quant) {
+    const spark_quant_form* records = records_of(spec_.forms[i], quant);
     std::span<const Dim> dims = spec_.dims[i];
     View& v = out_.view[i];
     uint32_t fixed = static_cast<uint32_t>(dims.size()) - (dims[0].kind == Dim::rest);
@@ -32,20 +49,33 @@ spark_status ShapeLetters::bind(uint32_t i) {
             return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld; %d wanted",
                                       spec_.fields[i].name, d, ll(v.shape[d]), dim.value);
         }
+        if (back == 0 && records == nullptr && quant.scheme == SPARK_QUANT_RECORD) continue; // refused by its format
+        const int64_t size = records != nullptr && back == 0 ? elements_in(*records, v.shape[d]) : v.shape[d];
         int64_t& bound = out_.symbol[dim.value];
         if (bound < 0) {
-            bound = v.shape[d];
+            bound = size < 0 ? v.shape[d] : size;
             owner_[dim.value] = i;
             dim_[dim.value] = d;
-        } else if (bound != v.shape[d]) {
-            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
-                                      "%s.shape[%u] is %lld but %s.shape[%u] is %lld; both "
-                                      "are %s",
-                                      spec_.fields[i].name, d, ll(v.shape[d]), spec_.fields[owner_[dim.value]].name,
-                                      dim_[dim.value], ll(bound), spec_.symbols[static_cast<size_t>(dim.value)]);
+        } else if (bound != size) {
+            return differ(i, d, dim, back == 0 ? records : nullptr);
         }
     }
     return SPARK_OK;
+}
+
+spark_status ShapeLetters::differ(uint32_t i, uint32_t d, const Dim& dim, const spark_quant_form* records) const {
+    const int64_t found = out_.view[i].shape[d], bound = out_.symbol[dim.value];
+    const char *name = spec_.fields[i].name, *owner = spec_.fields[owner_[dim.value]].name;
+    const char* letter = spec_.symbols[static_cast<size_t>(dim.value)];
+    if (records != nullptr) {
+        return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
+                                  "%s.shape[%u] is %lld but %s.shape[%u] is %lld, which is %s; whole records of %s "
+                                  "wanted, %u bytes for %u elements each",
+                                  name, d, ll(found), owner, dim_[dim.value], ll(bound), letter, records->name,
+                                  records->record_bytes, records->record_elements);
+    }
+    return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld but %s.shape[%u] is %lld; both are %s",
+                              name, d, ll(found), owner, dim_[dim.value], ll(bound), letter);
 }
 
 spark_status ShapeLetters::bind_rest(uint32_t i, uint32_t length) {

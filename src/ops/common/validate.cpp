@@ -142,7 +142,7 @@ private:
         if (spark_status s = dtype(i, t)) return s;
         if (spark_status s = shape(i, t)) return s;
         if (spark_status s = strides(i, t)) return s;
-        if (spark_status s = letters_.bind(i)) return s;
+        if (spark_status s = letters_.bind(i, t.quant)) return s;
         if (spark_status s = memory(i, t)) return s;
         if (spark_status s = validate_quant(spec_, i, t, at_launch_, v.quant, report_)) return s;
         return layout(i);

@@ -61,7 +61,7 @@ spark_status check_scalars(const ValidatedArgs& bound, const spark_gemm_args& ar
 // With K = 0 there are no codes, and no scales are read.
 GemmScales scales_of(const View& v) {
     const QuantView& q = v.quant;
-    if (q.form == nullptr || v.count == 0) return {};
+    if (q.form == nullptr || v.count == 0 || records_of(v) != nullptr) return {};
     const uint32_t row = v.ndim - 2;
     const bool batched = v.has_optional && q.blocks[0] > 1;
     return {q.scale, q.blocks[row] > 1 ? q.stride[row] : 0, batched ? q.stride[0] : 0};
@@ -127,19 +127,22 @@ int64_t alignment(const View& v) {
 
 void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
     const View* v = bound.view;
+    const bool records = p.b_records.bytes != 0;
+    const int64_t b_row_bytes = p.ldb * v[B].elem_bits / 8, b_align = alignment(v[B]);
     int64_t facts[GEMM_FACTS] = {p.m,
                                  p.n,
                                  p.k,
                                  p.batch,
                                  p.lda,
-                                 p.ldb,
+                                 records ? p.k : p.ldb,
                                  p.ldc,
                                  p.ldd,
                                  alignment(v[A]),
-                                 alignment(v[B]),
+                                 records ? 256 : b_align,
                                  alignment(v[C]),
                                  alignment(v[D]),
-                                 scales_alignment(p)};
+                                 scales_alignment(p),
+                                 b_row_bytes == 0 ? b_align : std::min(b_align, b_row_bytes & -b_row_bytes)};
     memcpy(work.facts, facts, sizeof facts);
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);
@@ -156,11 +159,13 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
 spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_gemm_args>();
     if (spark_status s = check_scalars(bound, args, report)) return s;
+    if (spark_status s = check_gemm_weights(bound, report)) return s;
     Operand a, b;
     if (spark_status s = operand(bound, A, a, report)) return s;
     if (spark_status s = operand(bound, B, b, report)) return s;
     if (spark_status s = check_layout(bound, a, b, report)) return s;
     if (spark_status s = check_integers(bound, args, report)) return s;
+    if (spark_status s = check_gemm_records(bound, a.along_k, b.along_k, report)) return s;
     const View &c = bound.view[C], &d = bound.view[D], &bias = bound.view[BIAS];
     Gemm& p = work.as<Gemm>();
     p = {};
@@ -179,6 +184,9 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.elem_bits = bound.view[A].elem_bits;
     p.integers = bound.view[A].dtype == SPARK_DTYPE_I8;
     p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
+    p.dtype = bound.view[A].dtype;
+    const spark_quant_form* records = records_of(bound.view[B]);
+    if (records != nullptr) p.b_records = {records->record_elements, records->record_bytes};
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {
@@ -200,9 +208,10 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
                                           {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"}};
     int layout = a.along_k ? (b.along_k ? 0 : 1) : (b.along_k ? 3 : 2);
     constexpr Contract E4M3 = "gemm_e4m3_tn", I8 = "gemm_s8_tn";
-    work.contract = dtype == SPARK_DTYPE_E4M3 ? E4M3
-                    : dtype == SPARK_DTYPE_I8 ? I8
-                                              : CONTRACTS[dtype == SPARK_DTYPE_F16][layout];
+    work.contract = p.dtype == SPARK_DTYPE_E4M3 ? E4M3
+                    : p.dtype == SPARK_DTYPE_I8 ? I8
+                                              : CONTRACTS[p.dtype == SPARK_DTYPE_F16][layout];
+    if (records != nullptr) work.contract = contract_of_records(*records, p.dtype);
     return SPARK_OK;
 }
 

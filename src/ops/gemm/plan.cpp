@@ -41,6 +41,18 @@ consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
             .syncs = 1,
             .step = {products, 0, fetched, products + copies(fetched)}};
 }
+// As gemm.rows, of blocks of 32 codes: so many instructions a warp for each of them, by 32 columns and 16 rows.
+consteval Tile tile_of(const kernels::gemm_weights_kernel& k) {
+    constexpr uint32_t STAGE = 256, BLOCK = 32, A_BLOCK = 120;
+    const uint32_t depth = k.WARPS * STAGE, blocks = k.WARPS * STAGE / BLOCK;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = depth,
+            .stages = 1,
+            .syncs = 2,
+            .step = {k.TM * k.TN * depth / (PRODUCT / 2), 0, k.TM * depth * k.ELEM + k.WARPS * k.TN * k.PITCH,
+                     blocks * A_BLOCK}};
+}
 // A thread an element of d.
 consteval Tile tile_of(const kernels::gemm_generic_kernel& k) {
     constexpr uint32_t ROWS = 8, COLUMNS = 32, DEPTH = 8;
@@ -204,11 +216,42 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels
     plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);
 }
 
+// Weights in records, unpacked into the front of the workspace; then the product of numbers, in what follows it.
+template <class Of>
+void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
+          const kernels::dequantize_kernel& unpack, Plan& calls) {
+    const Gemm& p = work.as<Gemm>();
+    const int64_t batches = p.stride_b == 0 ? 1 : p.batch, bytes = p.k * p.elem_bits / 8;
+    calls.add(unpack,
+              {
+                  .x = p.b,
+                  .y = calls.workspace,
+                  .x_stride0 = p.ldb,
+                  .x_stride1 = p.stride_b,
+                  .y_stride0 = p.k,
+                  .y_stride1 = p.n * p.k,
+                  .n = p.k,
+                  .rows0 = p.n,
+                  .rows1 = batches,
+              },
+              ceil_div(bytes, int64_t{unpack.block} * unpack.STEP * unpack.VEC));
+    CheckedOp numbers = work;
+    Gemm& q = numbers.as<Gemm>();
+    q.b = calls.workspace, q.ldb = p.k, q.stride_b = p.stride_b == 0 ? 0 : p.n * p.k, q.b_records = {};
+    const auto size = static_cast<uint64_t>(ceil_div(batches * p.n * bytes, 256) * 256);
+    calls.workspace += calls.workspace != 0 ? size : 0;
+    plan(numbers, row, kernel, merge, calls);
+    calls.workspace -= calls.workspace != 0 ? size : 0;
+    calls.workspace_size += size;
+}
+
 constexpr auto ROWS = make_table({
 #define ROW(...) SPARK_ROW(GEMM_FACT_NAMES, __VA_ARGS__)
 #define ROW_THEN(...) SPARK_ROW_THEN(GEMM_FACT_NAMES, __VA_ARGS__)
+#define ROW_FOR(...) SPARK_ROW_FOR(GEMM_FACT_NAMES, __VA_ARGS__)
 #include "ops/gemm/table.inc"
 #undef ROW
+#undef ROW_FOR
 #undef ROW_THEN
 });
 

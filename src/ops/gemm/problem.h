@@ -14,8 +14,13 @@ struct GemmScales {
     int64_t step, batch; // scales from one row's to the next, from one batch's to the next; 0 = the same for all
 };
 
-// Strides are in elements, of a and b with scales of blocks in bytes. lda and ldb are the strides of the dimension that
-// is not contiguous.
+// Of a b that is made of records: how a number of its elements of a row become bytes.
+struct GemmRecords {
+    int64_t elements, bytes; // of one
+};
+
+// Strides are in elements, of records, and of a and b with scales of blocks, in bytes. lda and ldb are the strides of the
+// dimension that is not contiguous.
 struct Gemm {
     spark_devptr a, b, c, d, bias; // 0 = absent
     int64_t m, n, k, batch;
@@ -30,8 +35,17 @@ struct Gemm {
     bool integers;         // a, b and the sums are integers
     GemmScales a_scales, b_scales;
     ScalePlaces a_blocks, b_blocks; // scales of blocks, in bytes; no address: there are none
+    GemmRecords b_records; // bytes 0: b is no records
+    uint32_t dtype;        // spark_dtype of a, and of b where that is numbers
     bool batch_invariant;
 };
+
+// weights.cpp: what kind of records a tensor is made of, nullptr if none; whether such a b goes with a, and lies as
+// kernels take it; the contract for it, dtype: of a.
+const spark_quant_form* records_of(const View& v);
+spark_status check_gemm_weights(const ValidatedArgs& bound, Report& report);
+spark_status check_gemm_records(const ValidatedArgs& bound, bool a_along, bool b_along, Report& report);
+Contract contract_of_records(const spark_quant_form& form, uint32_t dtype);
 
 // How a row's kernel cuts the product.
 struct GemmCut {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of gemm: from a row of shapes.inc (or a random one) to arguments, memory and right results.
 // Called by spark-check through families.cpp; results come from tests/ref.
-#include "ref/gemm.h"
-
-#include "ops/families.h"
 #include "ops/gemm/scaled.h"
+#include "ops/gemm/weights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -97,25 +95,14 @@ struct Problem {
 //   fused multiply-add, one product after the other: K u sum|ab|;
 //     a sum may be made of up to 8 parts, each of 32 products or more: one rounding more a part;
 //   either may lose a subnormal bit (2^-149) per step;
-//   epilogue: alpha, beta and bias are three operations, each u relative to the sum of the absolute terms;
-//   E4M3: 32 products a step on 12.x, which rounds less often; scales are two more operations;
-//   I8: the sum is exact, and rounded once, to F32;
-//   activation: slope at most 1.13 (GELU; SiLU 1.10; ReLU 1), and 2^-20 |x| for exponentials and divisions that are
-//   approximate; the square of ReLU: (x + e)^2 - x^2, and its rounding.
+//   E4M3: 32 products a step on 12.x, which rounds less often; scales are two more operations.
+//   I8: the sum is exact, and rounded once, to F32.
 double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, bool tensor_cores) {
     constexpr double u = 0x1p-24;
     const double k = static_cast<double>(p.k);
     const double steps = p.integers ? 1 : tensor_cores ? std::ceil(k / 16) + 1 + std::min(std::floor(k / 32), 8.0) : k;
     double error = steps * ((tensor_cores ? 2 * u : u) * e.magnitude + 0x1p-148) * std::fabs(p.op.alpha);
-    error += 3 * u * (std::fabs(p.op.alpha) * e.magnitude + std::fabs(p.op.beta * c) + std::fabs(bias));
-    error += p.is_scaled() ? 2 * u * std::fabs(p.op.alpha) * e.magnitude : 0;
-    if (p.op.activation == ref::Activation::relu_squared) {
-        return (2 * std::fabs(e.before) + error) * error + u * e.value;
-    }
-    if (p.op.activation != ref::Activation::none) {
-        error = 1.13 * error + 0x1p-20 * std::fabs(e.before);
-    }
-    return error;
+    return gemm_error(p.op, e, error, c, bias, p.is_scaled() ? 2 : 0);
 }
 
 // Of a row of a or b; scales that are one for all have no others.
@@ -321,6 +308,7 @@ void expand(const Shape& s, const std::string& name, std::vector<Entry>& all) {
 void named(std::vector<Entry>& all) {
     add_table("gemm", SHAPES, expand, all);
     block_scaled_gemm(all);
+    gemm_weights(all);
 }
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
@@ -334,6 +322,9 @@ Entry random(uint64_t seed, int64_t index) {
     Random r(seed, "gemm." + name);
     if (index % 16 == 15) {
         return random_block_scaled_gemm(r, name);
+    }
+    if (index % 5 == 4) {
+        return random_gemm_weights(r, name);
     }
     Shape s;
     const auto dim = [&r] { return r.chance(0.5) ? r.between(1, 150) : 8 * r.between(1, 20); };
@@ -380,13 +371,16 @@ Entry random(uint64_t seed, int64_t index) {
     return entry(s, type, out, layout, name);
 }
 
-// Codes have a scale a row, and results of BF16.
+// Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights.
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
     if (const auto block_scaled = worded_block_scaled_gemm(words, s.m, s.n, s.k)) {
         return *block_scaled;
     }
     const ref::Type type = words.type(ALL | E4M3 | I8);
+    if (const std::string format = take_weights(words); !format.empty()) {
+        return worded_gemm_weights(words, format, s.m, s.n, s.k, type);
+    }
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
     const bool codes = ref::size_of(type) == 1;
     s.a_scales = s.b_scales = codes ? Scales::row : Scales::none;

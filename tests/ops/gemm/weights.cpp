@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of gemm with weights: b is quantised, a is not. A kernel that takes b as it is stored sums exact numbers; one
+// that unpacks it first sums numbers that are rounded to the type of a. Both are the definition, each has its oracle.
+#include "ops/gemm/weights.h"
+
+#include "ref/dequantize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+
+namespace check {
+namespace {
+
+using ref::Record;
+using ref::RECORD_ELEMENTS;
+
+enum Formats : unsigned { Q8_0 = 1, Q4_1 = 2, ALL_FORMATS = 3 };
+constexpr std::pair<Formats, Record> FORMATS[] = {{Q8_0, Record::q8_0}, {Q4_1, Record::q4_1}};
+constexpr const char* NAMES[] = {"Q8_0", "Q4_1"};
+
+struct Shape {
+    const char* name = "";
+    int64_t batch = 1, m = 1, n = 1, k = 32;
+    int64_t a_pad = 0, d_pad = 0;           // elements after each row
+    int64_t b_pad = 0;                      // bytes after each row, an even number
+    int64_t a_misalign = 0, b_misalign = 0; // elements, and bytes, an even number, off the 16-byte boundary
+    unsigned formats = ALL_FORMATS, types = BF16, outs = BF16;
+    float alpha = 1, beta = 0;
+    bool bias = false, b_same = false; // one b for all of the batch
+    spark_activation_kind activation = SPARK_ACTIVATION_NONE;
+    Special special = Special::none; // a row of a
+    bool nan_scale = false;          // of some records
+    unsigned flags = 0;
+    Tier tier = Tier::quick;
+};
+
+const Shape SHAPES[] = {
+#include "ops/gemm/weights.inc"
+};
+
+// b is [B, N, K]: its numbers, and for each how large the terms are that it is the sum of.
+struct Problem {
+    ref::Gemm op;
+    ref::Type type, out;
+    size_t batch, m, n, k;
+    std::vector<double> a, b, terms, c, bias;
+    bool b_same;
+};
+
+bool takes_records(const std::string& kernel) { return kernel.find("_q") != std::string::npos; }
+bool has_tensor_cores(const std::string& kernel) { return kernel.find("generic") == std::string::npos; }
+
+// Of a sum of K products, with u = 2^-24 and tensor cores as in gemm.cpp (a step of 16 products truncates by 2u):
+//   unpacked: as there;
+//   as stored: 32 products in two steps, from 0, so 3 * 2u of their magnitude times the scale; each such sum is added
+//     by a fused multiply-add, one more where a record has an offset: u of what has been summed; at the end four meet.
+double error_of_sum(const Problem& p, double magnitude, double terms, const std::string& kernel) {
+    constexpr double u = 0x1p-24;
+    const double k = static_cast<double>(p.k);
+    if (takes_records(kernel)) {
+        return (3 * 2 * u + (2 * std::ceil(k / 32) + 4) * u) * terms + k * 0x1p-148;
+    }
+    const double steps = has_tensor_cores(kernel) ? std::ceil(k / 16) + 1 + std::min(std::floor(k / 32), 8.0) : k;
+    return steps * ((has_tensor_cores(kernel) ? 2 * u : u) * magnitude + 0x1p-148);
+}
+
+std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
+    std::vector<double> b = p.b;
+    for (double& number : b) {
+        number = takes_records(kernel) ? number : ref::rounded(p.type, number);
+    }
+    std::vector<Allowed> out;
+    out.reserve(p.batch * p.m * p.n);
+    for (size_t at = 0; at < p.batch * p.m * p.n; ++at) {
+        const size_t row = at / p.n, n = at % p.n, b_row = (p.b_same ? 0 : row / p.m) * p.n + n;
+        const auto a = std::span(p.a).subspan(row * p.k, p.k), terms = std::span(p.terms).subspan(b_row * p.k, p.k);
+        const double c = p.c.empty() ? 0 : p.c[at], bias = p.bias.empty() ? 0 : p.bias[n];
+        const auto e = ref::gemm_element(p.op, a, std::span(b).subspan(b_row * p.k, p.k), c, bias);
+        double of_terms = 0;
+        for (size_t k = 0; k < p.k; ++k) {
+            of_terms += std::fabs(a[k]) * terms[k];
+        }
+        const double sum = error_of_sum(p, e.magnitude, of_terms, kernel) * std::fabs(p.op.alpha);
+        out.push_back(allow(p.out, e.value, gemm_error(p.op, e, sum, c, bias, 0)));
+    }
+    return out;
+}
+
+// A record, its numbers, and their terms: |d q| + |m|.
+void fill_record(uint8_t* record, Record format, bool nan, Random& random, Problem& p) {
+    for (size_t i = 0; i < ref::record_bytes(format); ++i) {
+        record[i] = static_cast<uint8_t>(random.next());
+    }
+    const double m = format == Record::q4_1 ? random.normal() / 4 : 0;
+    ref::store(ref::Type::f16, nan ? std::nan("") : random.normal() / 64, record);
+    if (format == Record::q4_1) {
+        ref::store(ref::Type::f16, m, record + 2);
+    }
+    const double offset = format == Record::q4_1 ? ref::load(ref::Type::f16, record + 2) : 0;
+    for (const double number : ref::dequantize_record(format, record)) {
+        p.b.push_back(number);
+        p.terms.push_back(std::fabs(number - offset) + std::fabs(offset));
+    }
+}
+
+View matrix(ref::Type type, int64_t batch, int64_t rows, int64_t columns, int64_t pad) {
+    const int64_t pitch = std::max<int64_t>(columns + pad, 1);
+    if (batch == 1) {
+        return {type, {rows, columns}, {pitch, 1}};
+    }
+    return {type, {batch, rows, columns}, {rows * pitch, pitch, 1}};
+}
+
+void add_operands(Case& c, const Shape& s, Record format, Random& random, Problem& p) {
+    using Args = spark_gemm_args;
+    const auto bytes = static_cast<int64_t>(ref::record_bytes(format)), records = s.k / int64_t{RECORD_ELEMENTS};
+    const auto in_size = static_cast<int64_t>(ref::size_of(p.type));
+    const Operand a = c.add("a", offsetof(Args, a), matrix(p.type, s.batch, s.m, s.k, s.a_pad),
+                            static_cast<size_t>(16 + s.a_misalign * in_size), false);
+    fill(c, a, random);
+    make_special(c, a, s.special, s.m * 2 / 3, s.k, random);
+    p.a = c.values(a);
+    View of_b = matrix(ref::Type::u8, s.batch, s.n, records * bytes, s.b_pad);
+    if (s.b_same && s.batch > 1) {
+        of_b.stride[0] = 0;
+    }
+    const Operand b = c.add("b", offsetof(Args, b), of_b, static_cast<size_t>(16 + s.b_misalign), false);
+    for (int64_t i = 0; i < (s.b_same ? 1 : s.batch) * s.n * records && !c.outline; ++i) {
+        fill_record(c.element(b, i * bytes), format, s.nan_scale && random.chance(0.02), random, p);
+    }
+    if (s.bias) {
+        const Operand bias = c.add("bias", offsetof(Args, bias), packed(ref::Type::f32, {s.n}), 16, false);
+        fill(c, bias, random);
+        p.bias = c.values(bias);
+    }
+    const View d = matrix(p.out, s.batch, s.m, s.n, s.d_pad);
+    if (s.beta != 0) {
+        const Operand addend = c.add("c", offsetof(Args, c), d, 16, false);
+        fill(c, addend, random, 2);
+        p.c = c.values(addend);
+    }
+    c.add("d", offsetof(Args, d), d, 16, true);
+}
+
+Case build(const Shape& s, Record format, ref::Type type, ref::Type out, const std::string& name, const Seed& seed) {
+    Case c = make_case<spark_gemm_args>("gemm", name, SPARK_OP_GEMM, seed);
+    Random random(seed, name);
+    auto p = std::make_shared<Problem>();
+    p->type = type, p->out = out;
+    p->batch = static_cast<size_t>(s.batch), p->m = static_cast<size_t>(s.m);
+    p->n = static_cast<size_t>(s.n), p->k = static_cast<size_t>(s.k);
+    p->b_same = s.b_same;
+    p->op = {.alpha = s.alpha, .beta = s.beta, .activation = static_cast<ref::Activation>(s.activation)};
+    add_operands(c, s, format, random, *p);
+    auto& args = c.as<spark_gemm_args>();
+    args.b.quant.scheme = SPARK_QUANT_RECORD;
+    args.b.quant.record = static_cast<uint16_t>(format);
+    args.alpha = s.alpha, args.beta = s.beta, args.activation = s.activation;
+    args.hdr.flags = s.flags;
+    c.large = s.tier == Tier::card;
+    c.note = "weights, B " + std::to_string(s.batch) + ", M " + std::to_string(s.m) + ", N " + std::to_string(s.n) +
+             ", K " + std::to_string(s.k);
+    c.kind = [](const std::string& kernel) {
+        return takes_records(kernel) ? "as stored" : has_tensor_cores(kernel) ? "unpacked" : "unpacked, one by one";
+    };
+    c.expect = [p](size_t, const std::string& kernel) { return expect(*p, kernel); };
+    return c;
+}
+
+Entry entry(const Shape& s, Formats format, ref::Type type, ref::Type out, const std::string& name) {
+    const Record record = std::ranges::find(FORMATS, format, &std::pair<Formats, Record>::first)->second;
+    return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, record, type, out, name, seed); }};
+}
+
+} // namespace
+
+double gemm_error(const ref::Gemm& op, const ref::GemmElement& e, double sum, double c, double bias, int scales) {
+    constexpr double u = 0x1p-24;
+    double error = sum + 3 * u * (std::fabs(op.alpha) * e.magnitude + std::fabs(op.beta * c) + std::fabs(bias));
+    error += scales * u * std::fabs(op.alpha) * e.magnitude;
+    if (op.activation == ref::Activation::relu_squared) {
+        return (2 * std::fabs(e.before) + error) * error + u * e.value;
+    }
+    return op.activation == ref::Activation::none ? error : 1.13 * error + 0x1p-20 * std::fabs(e.before);
+}
+
+void gemm_weights(std::vector<Entry>& out) {
+    for (const Shape& s : SHAPES) {
+        for (size_t i = 0; i < std::size(FORMATS); ++i) {
+            for (ref::Type type : types_of(s.types)) {
+                for (ref::Type to : types_of(s.outs)) {
+                    if (s.formats & FORMATS[i].first) {
+                        out.push_back(entry(s, FORMATS[i].first, type, to,
+                                            std::string("weights_") + s.name + "." + NAMES[i] + "." +
+                                                ref::name_of(type) + "." + ref::name_of(to)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+Entry random_gemm_weights(Random& r, const std::string& name) {
+    Shape s;
+    s.batch = r.chance(0.15) ? r.between(2, 3) : 1;
+    s.m = r.chance(0.7) ? r.between(1, 20) : r.between(1, 90);
+    s.n = r.between(1, 80);
+    s.k = 32 * (r.chance(0.6) ? r.between(1, 12) : 8 * r.between(1, 5));
+    s.a_pad = r.pick<int64_t>({0, 0, 0, 4, 8, 1});
+    s.d_pad = r.pick<int64_t>({0, 0, 8, 3});
+    s.b_pad = r.pick<int64_t>({0, 0, 0, 2, 16});
+    s.b_pad += r.chance(0.5) ? 14 * s.k / 32 % 16 : 0; // Q8_0: rows of 16 bytes, for the kernel that asks for it
+    s.a_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
+    s.b_misalign = r.chance(0.1) ? 2 * r.between(1, 7) : 0;
+    s.alpha = r.pick<float>({1, 1, -0.5f, 3});
+    s.beta = r.pick<float>({0, 0, 1, -0.25f});
+    s.bias = r.chance(0.5);
+    s.b_same = r.chance(0.4);
+    s.activation = r.pick<spark_activation_kind>({SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_SILU});
+    s.special = r.chance(0.15) ? Special::nan_row : Special::none;
+    s.nan_scale = r.chance(0.1);
+    s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
+    const auto format = r.pick<Formats>({Q8_0, Q4_1});
+    const auto type = r.pick(types_of(BF16 | F16)), out = r.pick(types_of(ALL));
+    return entry(s, format, type, out, name);
+}
+
+// "m=1 n=4096 k=4096 BF16 Q8_0": results of the type of a.
+Entry worded_gemm_weights(Words& words, const std::string& format, int64_t m, int64_t n, int64_t k, ref::Type type) {
+    const Shape s{.m = m, .n = n, .k = k};
+    return entry(s, FORMATS[std::ranges::find(NAMES, format) - std::begin(NAMES)].first, type, type, words.name());
+}
+
+std::string take_weights(Words& words) {
+    for (const char* name : NAMES) {
+        if (words.take(name)) {
+            return name;
+        }
+    }
+    return {};
+}
+
+} // namespace check
