@@ -87,8 +87,9 @@ func TestScalesAreHeldLikeTheirTensor(t *testing.T) {
 
 func TestFormsAreTold(t *testing.T) {
 	codes := []string{"TENSOR", "ROW", "1X128", "MXFP8", "NVFP4"}
-	told := map[string][]string{"dequantize.x": append([]string{"Q8_0", "Q4_1"}, codes...), "gemm.a": codes[:2],
-		"gemm.b": codes[:2], "quantize.y": codes}
+	products := []string{"TENSOR", "ROW", "MXFP8", "NVFP4"}
+	told := map[string][]string{"dequantize.x": append([]string{"Q8_0", "Q4_1"}, codes...), "gemm.a": products,
+		"gemm.b": products, "quantize.y": codes}
 	for _, op := range Ops() {
 		for _, field := range op.Fields {
 			var names []string

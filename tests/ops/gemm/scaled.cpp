@@ -60,7 +60,7 @@ struct Problem {
 };
 
 // The byte of a scale: a positive number near 1, of nan_scales and zero_scales sometimes none, or 0.
-uint8_t scale_byte(const Shape& s, Forms form, Random& random) {
+uint8_t scale_byte(const Shape& s, const Form& form, Random& random) {
     const bool strange = random.chance(0.02);
     if (strange && s.nan_scales) {
         return form == NVFP4 ? 0x7f : 0xff;
@@ -77,7 +77,7 @@ uint8_t scale_byte(const Shape& s, Forms form, Random& random) {
 }
 
 // Any bits; of MXFP8 no NaN but where scales are some too, and of `exact` 0.5 to 3 alone.
-uint8_t code_byte(const Shape& s, Forms form, Random& random) {
+uint8_t code_byte(const Shape& s, const Form& form, Random& random) {
     const auto bits = static_cast<uint8_t>(random.next());
     if (form != MXFP8) {
         return bits;
@@ -90,7 +90,7 @@ uint8_t code_byte(const Shape& s, Forms form, Random& random) {
 }
 
 // Adds codes and scales of a (offset: of its descriptor) and gives what they are.
-Matrix add_codes(Case& c, const Shape& s, Forms form, const char* name, size_t offset, const Scales& place, int64_t pad,
+Matrix add_codes(Case& c, const Shape& s, const Form& form, const char* name, size_t offset, const Scales& place, int64_t pad,
                  int64_t misalign, Random& random) {
     const int64_t width = code_bytes(form, s.k);
     c.add(name, offset, rows_view(ref::Type::u8, place.rows1, place.rows0, width, pad, 0),
@@ -178,7 +178,7 @@ void add_others(Case& c, const Shape& s, ref::Type out, Problem& p, Random& rand
     c.add("d", offsetof(Args, d), d, base, true);
 }
 
-Case build(const Shape& s, Forms form, ref::Type out, const std::string& name, const Seed& seed) {
+Case build(const Shape& s, const Form& form, ref::Type out, const std::string& name, const Seed& seed) {
     using Args = spark_gemm_args;
     Case c = make_case<Args>("gemm", name, SPARK_OP_GEMM, seed);
     Random random(seed, name);
@@ -215,7 +215,7 @@ Case build(const Shape& s, Forms form, ref::Type out, const std::string& name, c
     return c;
 }
 
-Entry entry(const Shape& s, Forms form, ref::Type out, const std::string& name) {
+Entry entry(const Shape& s, const Form& form, ref::Type out, const std::string& name) {
     return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, form, out, name, seed); }};
 }
 
@@ -223,7 +223,7 @@ Entry entry(const Shape& s, Forms form, ref::Type out, const std::string& name) 
 
 void block_scaled_gemm(std::vector<Entry>& out) {
     for (const Shape& s : SHAPES) {
-        for (Forms form : forms_of(s.forms)) {
+        for (const Form& form : forms_of(s.forms, E4M3)) {
             for (ref::Type type : types_of(s.outs)) {
                 out.push_back(entry(s, form, type,
                                     std::string("scaled_") + s.name + "." + name_of(form) + "." + ref::name_of(type)));
@@ -256,7 +256,7 @@ Entry random_block_scaled_gemm(Random& r, const std::string& name) {
     s.beta = s.exact ? 0 : r.pick<float>({0, 0, 1, -0.25f});
     s.bias = s.exact ? Bias::none : r.pick<Bias>({Bias::none, Bias::none, Bias::f32, Bias::same});
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
-    const Forms form = r.pick(forms_of(Shape{}.forms));
+    const Form form = r.pick(forms_of(Shape{}.forms, E4M3));
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 
@@ -265,7 +265,7 @@ std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n
     for (const auto& [word, form] : FORMS) {
         if (words.take(word)) {
             words.one_of({"tn"});
-            return entry({.m = m, .n = n, .k = k}, form, ref::Type::bf16, words.name());
+            return entry({.m = m, .n = n, .k = k}, Form{form, ref::Type::e4m3}, ref::Type::bf16, words.name());
         }
     }
     return std::nullopt;

@@ -88,7 +88,8 @@ fn forms_are_told() {
     let gemm = libspark::operators().find(|operator| operator.name() == "gemm").unwrap();
     for field in gemm.fields() {
         let names: Vec<_> = field.forms().map(|form| form.name()).collect();
-        let codes: &[&str] = if ["a", "b"].contains(&field.name()) { &["TENSOR", "ROW"] } else { &[] };
+        let products: &[&str] = &["TENSOR", "ROW", "MXFP8", "NVFP4"];
+        let codes = if ["a", "b"].contains(&field.name()) { products } else { &[] };
         assert_eq!(names, codes, "{}", field.name());
     }
     let d: Vec<_> = gemm.fields().find(|field| field.name() == "d").unwrap().dtypes().collect();
