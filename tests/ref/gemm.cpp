@@ -3,8 +3,8 @@
 #include "ref/gemm.h"
 
 #include "ref/call.h"
-#include "ref/quantize.h"
 #include "ref/dequantize.h"
+#include "ref/quantize.h"
 
 #include <cmath>
 

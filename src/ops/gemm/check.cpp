@@ -196,7 +196,6 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
                                  static_cast<long long>(p.batch), static_cast<long long>(p.m),
                                  static_cast<long long>(p.n));
     }
-    const uint32_t dtype = bound.view[A].dtype;
     if (is_block_scaled(bound)) {
         if (spark_status s = check_block_scaled(bound, p, work.contract, report)) return s;
         fill_facts(bound, p, work);
@@ -210,7 +209,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     constexpr Contract E4M3 = "gemm_e4m3_tn", I8 = "gemm_s8_tn";
     work.contract = p.dtype == SPARK_DTYPE_E4M3 ? E4M3
                     : p.dtype == SPARK_DTYPE_I8 ? I8
-                                              : CONTRACTS[p.dtype == SPARK_DTYPE_F16][layout];
+                                                : CONTRACTS[p.dtype == SPARK_DTYPE_F16][layout];
     if (records != nullptr) work.contract = contract_of_records(*records, p.dtype);
     return SPARK_OK;
 }

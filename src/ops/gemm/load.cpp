@@ -36,7 +36,8 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     load.merged = cut.parts > 1 ? static_cast<uint64_t>(cut.parts * p.m * p.n) * 2 * sizeof(float) : 0;
     if (p.b_records.bytes == 0 || row.then[0] == nullptr) return;
     ++load.launches; // unpacks b, which is written and read once more than the records
-    load.merged += static_cast<uint64_t>(p.stride_b == 0 ? 1 : p.batch) * static_cast<uint64_t>(p.n * p.k) * p.elem_bits / 4;
+    load.merged +=
+        static_cast<uint64_t>(p.stride_b == 0 ? 1 : p.batch) * static_cast<uint64_t>(p.n * p.k) * p.elem_bits / 4;
 }
 
 void load_whole(const CheckedOp& work, const Row& row, const GemmCut& whole, Load& load) {

@@ -19,8 +19,8 @@ struct GemmRecords {
     int64_t elements, bytes; // of one
 };
 
-// Strides are in elements, of records, and of a and b with scales of blocks, in bytes. lda and ldb are the strides of the
-// dimension that is not contiguous.
+// Strides are in elements, of records, and of a and b with scales of blocks, in bytes. lda and ldb are the strides of
+// the dimension that is not contiguous.
 struct Gemm {
     spark_devptr a, b, c, d, bias; // 0 = absent
     int64_t m, n, k, batch;
@@ -35,8 +35,8 @@ struct Gemm {
     bool integers;         // a, b and the sums are integers
     GemmScales a_scales, b_scales;
     ScalePlaces a_blocks, b_blocks; // scales of blocks, in bytes; no address: there are none
-    GemmRecords b_records; // bytes 0: b is no records
-    uint32_t dtype;        // spark_dtype of a, and of b where that is numbers
+    GemmRecords b_records;          // bytes 0: b is no records
+    uint32_t dtype;                 // spark_dtype of a, and of b where that is numbers
     bool batch_invariant;
 };
 

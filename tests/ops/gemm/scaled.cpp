@@ -90,8 +90,8 @@ uint8_t code_byte(const Shape& s, const Form& form, Random& random) {
 }
 
 // Adds codes and scales of a (offset: of its descriptor) and gives what they are.
-Matrix add_codes(Case& c, const Shape& s, const Form& form, const char* name, size_t offset, const Scales& place, int64_t pad,
-                 int64_t misalign, Random& random) {
+Matrix add_codes(Case& c, const Shape& s, const Form& form, const char* name, size_t offset, const Scales& place,
+                 int64_t pad, int64_t misalign, Random& random) {
     const int64_t width = code_bytes(form, s.k);
     c.add(name, offset, rows_view(ref::Type::u8, place.rows1, place.rows0, width, pad, 0),
           static_cast<size_t>(16 + misalign), false);
