@@ -58,6 +58,7 @@ EMU_INLINE void count_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
     if (__builtin_expect(differs != 0, 0)) {
         last.pc = w.pc;
         last.mask = mask;
+        last.meet = Conflicts::unknown;
         last.shift = shift;
         EMU_LANES
         for (int l = 0; l < 32; l++) last.apart[l] = addr[l] - first;
