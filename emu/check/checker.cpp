@@ -312,7 +312,7 @@ void Checker::forget_known(uint32_t synchronised) {
     for (unsigned i = 0; i < cta_->nwarps; ++i)
         if (cta_->warps[i].live && (!(synchronised >> i & 1) || !shadow_.recent.is_known_by(agents_[i].known.of(0))))
             return;
-    shadow_.recent.forget_known();
+    shadow_.forget_known();
 }
 
 bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
@@ -320,6 +320,7 @@ bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
     const Inst& in = w.kernel->code[w.pc];
     const bool strong = in.order.strong(), collective = is_collective(in);
     if (!strong && read_quickly(w, mask, addr, bytes, collective)) return true;
+    shadow_.recent.note(w.index, order_.now(w.agent));
     const Quick q = quick(w);
     objects_ = false;
     if (!strong && !collective && is_line(mask, addr, bytes))
@@ -354,6 +355,7 @@ bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned b
     const bool strong = in.order.strong(), collective = is_collective(in);
     const uint8_t flags = uint8_t((strong ? Record::strong : 0) | (atomic ? Record::atomic : 0));
     if (!flags && !meet && !collective && write_quickly(w, mask, addr, bytes)) return true;
+    shadow_.recent.note(w.index, order_.now(w.agent));
     const Quick q = quick(w);
     objects_ = false;
     if (!collective && is_line(mask, addr, bytes) && write_line(q, addr[0], flags)) return true;
@@ -483,6 +485,7 @@ void Checker::async_land(Cta&, const AsyncCopy& copy, uint32_t lanes, bool waite
     const unsigned warp = copy.warp, bytes = copy.bytes;
     const Moment now = order_.now(cta_->rank * WARPS + warp);
     if (copy.history && shadow_.recent.land(copy.history, lanes, now, waited)) return;
+    shadow_.recent.note(warp, now);
     const Shadow::Places at = shadow_.places();
     for (uint32_t m = lanes; m; m &= m - 1) {
         const auto land = [&](Record& r) {
