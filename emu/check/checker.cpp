@@ -312,7 +312,7 @@ void Checker::forget_known(uint32_t synchronised) {
     for (unsigned i = 0; i < cta_->nwarps; ++i)
         if (cta_->warps[i].live && (!(synchronised >> i & 1) || !shadow_.recent.is_known_by(agents_[i].known.of(0))))
             return;
-    shadow_.recent.forget_known();
+    shadow_.forget_known();
 }
 
 bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
@@ -320,6 +320,7 @@ bool Checker::shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned
     const Inst& in = w.kernel->code[w.pc];
     const bool strong = in.order.strong(), collective = is_collective(in);
     if (!strong && read_quickly(w, mask, addr, bytes, collective)) return true;
+    shadow_.recent.note(w.index, order_.now(w.agent));
     const Quick q = quick(w);
     objects_ = false;
     if (!strong && !collective && is_line(mask, addr, bytes))
@@ -354,6 +355,7 @@ bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned b
     const bool strong = in.order.strong(), collective = is_collective(in);
     const uint8_t flags = uint8_t((strong ? Record::strong : 0) | (atomic ? Record::atomic : 0));
     if (!flags && !meet && !collective && write_quickly(w, mask, addr, bytes)) return true;
+    shadow_.recent.note(w.index, order_.now(w.agent));
     const Quick q = quick(w);
     objects_ = false;
     if (!collective && is_line(mask, addr, bytes) && write_line(q, addr[0], flags)) return true;
@@ -379,7 +381,7 @@ bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned b
 
 bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
     const Inst& in = w.kernel->code[w.pc];
-    const bool meet = meets(mask, addr, bytes);
+    const bool meet = meets(w, mask, addr, bytes);
     auto same = [&](unsigned x, unsigned y) { return !is_collective(in) && stores_equal(w, in, x, y); };
     if (meet && !write_alike(w, mask, addr, bytes, same)) return false;
     if (!write_all(w, mask, addr, bytes, meet, false)) return false;
@@ -388,7 +390,7 @@ bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigne
 }
 
 bool Checker::shared_atomic(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
-    if (!write_all(w, mask, addr, bytes, meets(mask, addr, bytes), true)) return false;
+    if (!write_all(w, mask, addr, bytes, meets(w, mask, addr, bytes), true)) return false;
     synchronise(w, mask, addr, true, true);
     return true;
 }
@@ -423,6 +425,15 @@ bool Checker::meets(uint32_t mask, const uint32_t* addr, unsigned bytes) {
     return met;
 }
 
+// The same of an access that has just been counted.
+bool Checker::meets(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+    Conflicts& last = cta_->conflicts[w.pc % std::size(cta_->conflicts)];
+    if (last.pc != w.pc || last.mask != mask) return meets(mask, addr, bytes);
+    if (last.meet == Conflicts::unknown)
+        last.meet = meets(mask, addr, bytes) ? Conflicts::some_meet : Conflicts::apart_all;
+    return last.meet == Conflicts::some_meet;
+}
+
 // Two lanes of one instruction that write the same bytes: allowed only if they write the same.
 template <class F>
 bool Checker::write_alike(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F writes_the_same) {
@@ -447,7 +458,7 @@ bool Checker::async_issue(Warp& w, AsyncCopy& copy) {
     auto same = [&](unsigned x, unsigned y) {
         return copy.valid[x] == copy.valid[y] && (!copy.valid[x] || copy.src[x] == copy.src[y]);
     };
-    const bool meet = meets(copy.mask, copy.dst, copy.bytes);
+    const bool meet = meets(w, copy.mask, copy.dst, copy.bytes);
     if (meet && !write_alike(w, copy.mask, copy.dst, copy.bytes, same)) return false;
     if (!meet && issue_quickly(w, copy)) return true;
     const bool everyday = !meet && copy.bytes == 16 && !is_foreign(w);
@@ -474,6 +485,7 @@ void Checker::async_land(Cta&, const AsyncCopy& copy, uint32_t lanes, bool waite
     const unsigned warp = copy.warp, bytes = copy.bytes;
     const Moment now = order_.now(cta_->rank * WARPS + warp);
     if (copy.history && shadow_.recent.land(copy.history, lanes, now, waited)) return;
+    shadow_.recent.note(warp, now);
     const Shadow::Places at = shadow_.places();
     for (uint32_t m = lanes; m; m &= m - 1) {
         const auto land = [&](Record& r) {

@@ -85,6 +85,7 @@ private:
         return lanes;
     }
     static bool meets(uint32_t mask, const uint32_t* addr, unsigned bytes);
+    bool meets(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes);
     template <class F>
     bool write_alike(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, F writes_the_same);
     // Of a strong access: what it acquires and releases.

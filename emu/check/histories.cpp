@@ -68,17 +68,22 @@ template <unsigned N> bool Histories::same(const Doing& d, Id& id) const {
         }
         return !any_of(differs);
     }
-    Id differ = 0;
+    if constexpr (N < 4) {
+        const Id any = words[d.addr[__builtin_ctz(d.rows)] / 4];
+        const auto differ = [&](Id want, auto what) {
+            Id bits = 0;
+            each_lane(d.rows, [&](unsigned l) {
+                for (unsigned i = 0; i < N; ++i) bits |= what(words[d.addr[l] / 4 + i]) ^ want;
+            });
+            return bits != 0;
+        };
+        return !differ(any, [](Id v) { return v; }) || !differ(first, seen);
+    }
     each_lane(d.rows, [&](unsigned l) {
-        const Id* const at = words + d.addr[l] / 4;
-        if constexpr (N == 4) {
-            const Four v = four(at);
-            differs |= (v & ~known(v)) ^ first;
-        } else {
-            for (unsigned i = 0; i < N; ++i) differ |= seen(at[i]) ^ first;
-        }
+        const Four v = four(words + d.addr[l] / 4);
+        differs |= (v & ~known(v)) ^ first;
     });
-    return !differ && !any_of(differs);
+    return !any_of(differs);
 }
 bool Histories::same(const Doing& d, Id& id) const {
     return d.bytes == 16 ? same<4>(d, id) : d.bytes == 8 ? same<2>(d, id) : same<1>(d, id);

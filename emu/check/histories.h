@@ -50,6 +50,10 @@ public:
     template <class F> bool write(const Doing& d, F frees);      // frees(lane): may what records have be written
     template <class F> Id issue_copy(const Doing& d, F frees);   // NOTHING: not everyday
     bool land(Id copy, uint32_t lanes, Moment now, bool waited); // false: records must be told
+    void note(unsigned warp, Moment now) { last_[warp] = now; }  // an access that only records have
+    void give_back(uint32_t chunk) {                             // 16 bytes: records need not have them any more
+        for (unsigned i = 0; i < 4; ++i) words_[chunk * 4 + i] = NOTHING;
+    }
     // Does this warp know all that has been done, but for copies in flight? If all do, it can be forgotten.
     bool is_known_by(const Past::Warps& known) const;
     void forget_known();
@@ -68,7 +72,7 @@ public:
     template <class F> void each(Id id, uint32_t address, F f);
 
 private:
-    static constexpr unsigned DEEPEST = 8;
+    static constexpr unsigned DEEPEST = WARPS + 8;
     static constexpr Id FIRST_COPY = 1 << 30; // copies have numbers of their own: they outlast barriers
     struct History {
         uint32_t access = 0;

@@ -42,11 +42,35 @@ void Shadow::tell_history(Histories::Id id, uint32_t address, Record& r) {
 void Shadow::tell(uint32_t chunk) {
     Histories::Id ids[4];
     for (unsigned i = 0; i < 4; ++i) ids[i] = recent.take(chunk * 4 + i);
+    told_.push_back(chunk);
     const bool alike = ids[0] == ids[1] && ids[0] == ids[2] && ids[0] == ids[3];
     if (alike && recent.is_in_sixteens(ids[0])) return tell_history(ids[0], chunk * 16, coarse_[chunk]);
     coarse_[chunk] = Record{};
     coarse_[chunk].flags = Record::split;
     for (unsigned i = 0; i < 4; ++i) tell_history(ids[i], chunk * 16 + 4 * i, words_[chunk * 4 + i]);
+}
+
+template <class F> void Shadow::each_part(uint32_t chunk, F f) {
+    if (!(coarse_[chunk].flags & Record::split)) return f(coarse_[chunk]);
+    for (uint32_t word = chunk * 4; word < chunk * 4 + 4; ++word) {
+        if (!(words_[word].flags & Record::split)) f(words_[word]);
+        else
+            for (uint32_t byte = word * 4; byte < word * 4 + 4; ++byte) f(bytes_[byte]);
+    }
+}
+
+// Where something was released, records stay; and until it has landed, where a copy is in flight.
+void Shadow::forget_known() {
+    recent.forget_known();
+    std::erase_if(told_, [&](uint32_t chunk) {
+        if (is_line_[chunk * 16 / LINE] || recent.has(chunk * 16)) return true;
+        bool object = coarse_[chunk].object, in_flight = false;
+        each_part(chunk, [&](const Record& r) { object |= r.object, in_flight |= (r.flags & Record::in_flight) != 0; });
+        if (object || in_flight) return object;
+        each_part(chunk, [&](Record& r) { forget_reads(r); });
+        recent.give_back(chunk);
+        return true;
+    });
 }
 
 void Shadow::tell_all() {

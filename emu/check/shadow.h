@@ -64,8 +64,11 @@ public:
         more_.assign(1, Reads{});
         free_ = 0;
         recent.reset(end, with_histories);
+        told_.clear();
     }
     Histories recent;
+    // Everybody knows all that has been done, but for copies in flight.
+    void forget_known();
     // For the next instruction.
     void make_room() {
         if (!recent.has_room() && !recent.make_room()) tell_all();
@@ -148,6 +151,7 @@ private:
     void tell_all();
     void tell_history(Histories::Id id, uint32_t address, Record& r);
     void add_reads(Record& r, Reads now);
+    template <class F> void each_part(uint32_t chunk, F f); // calls it with all its records
     // Kept out of the loops over lanes, which seldom need it: loads are an eighth faster.
     __attribute__((noinline)) void tell_apart(Record& whole, Record* parts) {
         for (unsigned i = 0; i < 4; ++i) parts[i] = whole;
@@ -173,6 +177,7 @@ private:
     std::vector<uint8_t> is_line_;
     std::vector<Record> lines_, coarse_, words_, bytes_;
     std::vector<Reads> more_;
+    std::vector<uint32_t> told_; // 16 bytes each, that records have and histories had
     uint32_t free_ = 0;
 };
 

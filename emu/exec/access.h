@@ -58,6 +58,7 @@ EMU_INLINE void count_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
     if (__builtin_expect(differs != 0, 0)) {
         last.pc = w.pc;
         last.mask = mask;
+        last.meet = Conflicts::unknown;
         last.shift = shift;
         EMU_LANES
         for (int l = 0; l < 32; l++) last.apart[l] = addr[l] - first;
@@ -104,6 +105,14 @@ EMU_INLINE bool place_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
         const uint32_t* defined = cta.shared_defined;
         if (fills_words(addr, mask, bytes)) {
             for (unsigned i = 0; i < bytes; i++) missing |= ~defined[addr[0] / 32 + i];
+        } else if (mask == FULL && bytes == 16) { // half a word each, wherever its bytes lie in memory
+            uint32_t all = want;
+            for (int l = 0; l < 32; l++) {
+                uint16_t bits;
+                __builtin_memcpy(&bits, reinterpret_cast<const uint8_t*>(defined) + addr[l] / 8, 2);
+                all &= bits;
+            }
+            missing = ~all & want;
         } else if (mask == FULL) {
             EMU_LANES
             for (int l = 0; l < 32; l++) missing |= ~(defined[addr[l] >> 5] >> (addr[l] & 31)) & want;

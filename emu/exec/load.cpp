@@ -28,6 +28,26 @@ template <class T, int VEC, Space SPACE> Flow load(Warp& w, const Inst& in) {
     if (in.order.acquires()) host_fence();
     return Flow::next;
 }
+// Elements of one or two bytes in registers of up to four.
+template <class T, int VEC, Space SPACE> Flow load_narrow(Warp& w, const Inst& in) {
+    alignas(64) uint64_t addr[32];
+    read_addresses(w, in.r[VEC], in.imm, in.sub & 1, addr);
+    const uint32_t kept = ~0u >> (32 - 8 * (in.target & 15));
+    uint32_t undefined = 0;
+    uint32_t* dst[VEC];
+    for (int i = 0; i < VEC; i++) dst[i] = w.reg<uint32_t>(in.r[i]);
+    auto one = [&](int l, const uint8_t* from) {
+        T v[VEC];
+        __builtin_memcpy(v, from, sizeof v);
+        for (int i = 0; i < VEC; i++) dst[i][l] = uint32_t(int32_t(v[i])) & kept;
+    };
+    const bool ok = SPACE == Space::shared ? visit_shared<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one)
+                                           : visit_global<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
+    if (!ok) return Flow::failed;
+    if (undefined) taint_loaded(w, in, SPACE, undefined, addr, VEC, sizeof(T), in.sub & 4);
+    if (in.order.acquires()) host_fence();
+    return Flow::next;
+}
 EMU_INLINE uint64_t read_bytes(const uint8_t* from, unsigned bytes, bool sign) {
     switch (bytes) {
     case 1: return sign ? uint64_t(int64_t(int8_t(*from))) : *from;
@@ -113,6 +133,15 @@ template <class T> Handler fast(Space space, unsigned vec) {
     default: return shared ? nullptr : &load<T, 8, Space::global>;
     }
 }
+template <class T> Handler narrow(Space space, unsigned vec) {
+    const bool shared = space == Space::shared;
+    switch (vec) {
+    case 1: return shared ? &load_narrow<T, 1, Space::shared> : &load_narrow<T, 1, Space::global>;
+    case 2: return shared ? &load_narrow<T, 2, Space::shared> : &load_narrow<T, 2, Space::global>;
+    case 4: return shared ? &load_narrow<T, 4, Space::shared> : &load_narrow<T, 4, Space::global>;
+    default: return nullptr;
+    }
+}
 } // namespace
 
 Handler pick_ld(const Form& form, Inst& in) {
@@ -136,6 +165,10 @@ Handler pick_ld(const Form& form, Inst& in) {
     if (bytes == in.bytes && (form.space == Space::shared || form.space == Space::global)) {
         if (bytes == 4) return fast<uint32_t>(form.space, vec);
         if (bytes == 8 && vec <= 4) return fast<uint64_t>(form.space, vec);
+    }
+    if (in.bytes <= 2 && bytes <= 4 && vec <= 4 && (form.space == Space::shared || form.space == Space::global)) {
+        if (in.bytes == 2) return in.sub & 4 ? narrow<int16_t>(form.space, vec) : narrow<uint16_t>(form.space, vec);
+        return in.sub & 4 ? narrow<int8_t>(form.space, vec) : narrow<uint8_t>(form.space, vec);
     }
     return &load_any;
 }

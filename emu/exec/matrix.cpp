@@ -50,7 +50,8 @@ template <unsigned N, bool TRANS> Flow ldmatrix(Warp& w, const Inst& in) {
             for (unsigned g = 0; g < 8; ++g)
                 for (unsigned t = 0; t < 4; ++t) d[4 * g + t] = rows[2 * t][g] | uint32_t(rows[2 * t + 1][g]) << 16;
         }
-        const uint32_t lanes = undefined ? spread_rows(undefined >> (8 * m), TRANS) : 0;
+        if (!(undefined | w.tainted)) continue;
+        const uint32_t lanes = spread_rows(undefined >> (8 * m), TRANS);
         w.set_undefined(in.r[m], lanes);
         w.set_defined(in.r[m], ~lanes);
     }

@@ -15,15 +15,16 @@ using num::MmaModel;
 using num::MmaOutput;
 using num::MmaScale;
 
-template <int K, MmaInput IN, MmaOutput OUT> Flow mma_tile(Warp& w, const Inst& in) {
-    constexpr int A = K / 4, B = K / 8, C = OUT == MmaOutput::f32 ? 4 : 2;
+// Inst::imm holds the function.
+template <int K, bool WIDE> Flow mma_tile(Warp& w, const Inst& in) {
+    constexpr int A = K / 4, B = K / 8, C = WIDE ? 4 : 2;
     const uint32_t *a[A], *b[B], *c[C];
     uint32_t* d[C];
     for (int i = 0; i < C; ++i) d[i] = w.reg<uint32_t>(in.r[i]);
     for (int i = 0; i < A; ++i) a[i] = w.reg<uint32_t>(in.r[C + i]);
     for (int i = 0; i < B; ++i) b[i] = w.reg<uint32_t>(in.r[C + A + i]);
     for (int i = 0; i < C; ++i) c[i] = w.reg<uint32_t>(in.r[C + A + B + i]);
-    num::mma_m16n8(a, b, c, d, K, IN, OUT);
+    reinterpret_cast<num::TileFunction>(in.imm)(a, b, c, d);
     return Flow::next;
 }
 
@@ -39,12 +40,11 @@ Flow mma_any(Warp& w, const Inst& in) {
     return Flow::next;
 }
 
-Handler tile_of(const MmaKind& kind) {
-    const bool k16 = kind.k == 16, wide = kind.output == MmaOutput::f32;
-    if (kind.a == MmaInput::bf16)
-        return k16 ? mma_tile<16, MmaInput::bf16, MmaOutput::f32> : mma_tile<8, MmaInput::bf16, MmaOutput::f32>;
-    if (wide) return k16 ? mma_tile<16, MmaInput::f16, MmaOutput::f32> : mma_tile<8, MmaInput::f16, MmaOutput::f32>;
-    return k16 ? mma_tile<16, MmaInput::f16, MmaOutput::f16> : mma_tile<8, MmaInput::f16, MmaOutput::f16>;
+Handler tile_of(const MmaKind& kind, Inst& in) {
+    in.imm = reinterpret_cast<int64_t>(num::best_tile(kind.k, kind.a, kind.output));
+    const bool wide = kind.output == MmaOutput::f32;
+    if (kind.k == 16) return wide ? mma_tile<16, true> : mma_tile<16, false>;
+    return wide ? mma_tile<8, true> : mma_tile<8, false>;
 }
 
 } // namespace
@@ -56,7 +56,7 @@ Handler pick_mma(const Form& form, Inst& in) {
     const MmaModel* model = floats ? num::mma_model(kind, form.chip) : nullptr;
     if (floats && !model) return nullptr;
     if (kind.scale != MmaScale::none && !selectors_fit(form, kind, 4)) return nullptr;
-    if (kind.a <= MmaInput::f16) return kind.a == kind.b && num::is_tile(*model) ? tile_of(kind) : nullptr;
+    if (kind.a <= MmaInput::f16) return kind.a == kind.b && num::is_tile(*model) ? tile_of(kind, in) : nullptr;
     in.imm = reinterpret_cast<int64_t>(model);
     keep(form, kind);
     return mma_any;

@@ -27,10 +27,11 @@ Flow copy_pred(Warp& w, const Inst& in) {
 }
 // d = {part 0 (low), part 1, ...}
 template <class D, class P, int N> Flow pack(Warp& w, const Inst& in) {
-    return map_lanes<D>(w, in.r[0], [&](int l) {
+    const uint32_t* parts[N];
+    for (int i = 0; i < N; i++) parts[i] = w.regs + size_t(in.r[1 + i]) * 32;
+    return map_lanes<D>(w, in.r[0], [parts](int l) {
         D v = 0;
-        for (int i = 0; i < N; i++)
-            v |= D(D(get<P>(w.regs + size_t(in.r[1 + i]) * 32, l)) << (i * int(sizeof(P)) * 8 % (int(sizeof(D)) * 8)));
+        for (int i = 0; i < N; i++) v |= D(D(get<P>(parts[i], l)) << (i * int(sizeof(P)) * 8 % (int(sizeof(D)) * 8)));
         return v;
     });
 }

@@ -222,10 +222,11 @@ struct BarrierState {
     uint32_t red_and = 1, red_or = 0, red_popc = 0; // reductions so far
 };
 
-// How many wavefronts a shared access took whose lanes were so far apart.
+// How many wavefronts a shared access took whose lanes were so far apart, and whether two of them had one address.
 struct Conflicts {
     uint32_t pc = UINT32_MAX, mask = 0, shift = 0, waves = 0; // shift: of the first lane in its word
     uint32_t apart[32];
+    enum Meet : uint8_t { unknown, apart_all, some_meet } meet = unknown; // who asks remembers it here
 };
 
 // The blocks that see each other's shared memory, by rank. A launch without clusters has clusters of one block.

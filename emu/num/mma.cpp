@@ -126,9 +126,13 @@ TileFunction tile_function(const TileFunctions& of, int k, MmaInput input, MmaOu
 
 bool is_tile(const MmaModel& model) { return model.fraction == TILE_FRACTION && model.group == 1; }
 
-void mma_m16n8(Planes a, Planes b, Planes c, PlanesOut d, int k, MmaInput input, MmaOutput output) {
+TileFunction best_tile(int k, MmaInput input, MmaOutput output) {
     static const TileFunctions& best = *tile_levels().front().functions;
-    tile_function(best, k, input, output)(a, b, c, d);
+    return tile_function(best, k, input, output);
+}
+
+void mma_m16n8(Planes a, Planes b, Planes c, PlanesOut d, int k, MmaInput input, MmaOutput output) {
+    best_tile(k, input, output)(a, b, c, d);
 }
 
 } // namespace emu::num

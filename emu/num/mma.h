@@ -56,6 +56,8 @@ bool is_tile(const MmaModel& model); // the one that mma_m16n8 computes
 using Planes = const uint32_t* const*;
 using PlanesOut = uint32_t* const*;
 // f16 and bf16 with k = 8 or 16: whole tiles at once.
+using TileFunction = void (*)(Planes a, Planes b, Planes c, PlanesOut d);
+TileFunction best_tile(int k, MmaInput input, MmaOutput output); // of this host
 void mma_m16n8(Planes a, Planes b, Planes c, PlanesOut d, int k, MmaInput input, MmaOutput output);
 
 // Scales as the lanes hold them: a register each for A and B, and the byte and thread selectors of the instruction.

@@ -37,7 +37,7 @@ struct Right : Fragment {
     alignas(64) float value[2][64];     // [k % 2][place of the word]: 4 n + p % 4 + 32 (p / 4) for column n
     alignas(64) uint32_t exponents[64]; // pairs
     alignas(64) uint32_t below[32];
-    int32_t top[8];
+    alignas(64) int32_t top[32]; // four times that of each column
 };
 
 // Words of two elements: their values, their exponents (biased), and where an element is infinite or NaN.
@@ -133,7 +133,7 @@ template <int K, MmaInput IN> void take_apart(Right& f, Planes b) {
         Ints top = top_of(most);
         top = larger(top, TILE_SHUFFLE(top, top, 1, 0, 3, 2));
         top = larger(top, TILE_SHUFFLE(top, top, 2, 3, 0, 1));
-        for (int q = 0; q < W; q += 4) f.top[(i + q) / 4] = top[q];
+        store(&f.top[i], top);
         Words empty;
         spread = larger(spread, spread_below(top, least, empty));
     }
@@ -151,10 +151,8 @@ template <int K> __attribute__((noinline)) void find_below(Left& f) {
 }
 template <int K> __attribute__((noinline)) void find_below(Right& f) {
     for (int i = 0; i < 32; i += W) {
-        Ints top = {};
-        for (int q = 0; q < W; ++q) top[q] = f.top[(i + q) / 4];
         const Words second = K == 16 ? load(&f.exponents[32 + i]) : Words{};
-        store(&f.below[i], below_top(top, load(&f.exponents[i]), second, K == 16));
+        store(&f.below[i], below_top(load(&f.top[i]), load(&f.exponents[i]), second, K == 16));
     }
     f.has_below = true;
 }

@@ -149,7 +149,7 @@ TILE_INLINE void find_tops(Tile& t, const Left& left, const Rows<K>& a, const Ri
     const bool near = left.is_near() && b.is_near();
     for (int n = 0; n < 8; ++n) {
         if (!(t.left[first / W] >> n & 1)) continue;
-        const Ints tops = a.top + (b.top[n] - 2 * BIAS);
+        const Ints tops = a.top + (b.top[4 * n] - 2 * BIAS);
         const Ints product_top =
             near ? top_of_products(left, b, first, n, tops) : top_of_far_products<K, BIAS>(left, b, first, n);
         Ints c_exponent;
@@ -210,7 +210,7 @@ TILE_INLINE unsigned sum_uncut(Tile& t, const Rows<K>& a, const Right& b, const 
     unsigned left = 0;
     for (int n = 0; n < 8; ++n) {
         const Words c = load(&t.c[n][first]), magnitude = c << 1;
-        const Ints tops = a.top + (b.top[n] - 2 * BIAS), above = Ints(magnitude >> 24) - 127 - tops;
+        const Ints tops = a.top + (b.top[4 * n] - 2 * BIAS), above = Ints(magnitude >> 24) - 127 - tops;
         const Words cut = Words(Words(above + MOST_BELOW) > uint32_t(most_above + MOST_BELOW)) & Words(magnitude != 0);
         const Words odd = Words(Words(tops + FAR_FROM_BOUNDS) > uint32_t(2 * FAR_FROM_BOUNDS));
         const Words special = EMPTY ? Words(magnitude >= 0xff000000u) : Words{};

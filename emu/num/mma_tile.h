@@ -18,8 +18,6 @@ inline __attribute__((always_inline)) double power_of_two(int n) {
 
 constexpr int TILE_FRACTION = 25; // of the model that mma_tile.cpp computes
 
-using TileFunction = void (*)(Planes a, Planes b, Planes c, PlanesOut d);
-
 // A product of matrices of any floats, taken apart for mma_any: values, exponents, and the sums that come of them.
 constexpr int16_t NO_EXPONENT = -0x2000; // of a zero: no sum with one is ever the largest
 struct MmaSum {

@@ -74,9 +74,13 @@ TILE_INLINE bool any_of(const Words& v) {
 #endif
 }
 TILE_INLINE int largest_of(const Ints& v) {
-    int most = v[0];
-    for (int i = 1; i < W; ++i) most = v[i] > most ? v[i] : most;
-    return most;
+    typedef int32_t Four __attribute__((vector_size(16)));
+    Four parts[W / 4];
+    std::memcpy(parts, &v, sizeof parts);
+    Four most = parts[0];
+    for (int i = 1; i < W / 4; ++i) most = most > parts[i] ? most : parts[i];
+    const int low = most[0] > most[1] ? most[0] : most[1], high = most[2] > most[3] ? most[2] : most[3];
+    return low > high ? low : high;
 }
 
 #if TILE_WIDTH == 16
