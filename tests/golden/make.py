@@ -200,9 +200,10 @@ def make_embedding():
 
 
 # ---- attention ---------------------------------------------------------------------------------------------------
-def attention(q, k, v, scale, causal):
+def attention(q, k, v, scale, causal, sinks=None):
     """One sequence: q [S, H, D], k and v [T, G, D] in float64. The mask is built here, bottom-right aligned: PyTorch's
-    is_causal aligns top-left where S and T differ (shown by make_attention). Rows that see nothing are set to 0."""
+    is_causal aligns top-left where S and T differ (shown by make_attention). Rows that see nothing are set to 0. Sinks
+    [H] are a column of the scores that the softmax has and the sum over values has not."""
     heads = torch.arange(q.shape[1]) * k.shape[1] // q.shape[1]
     q, k, v = q.transpose(0, 1), k[:, heads].transpose(0, 1), v[:, heads].transpose(0, 1)
     queries, keys = q.shape[1], k.shape[1]
@@ -217,6 +218,10 @@ def attention(q, k, v, scale, causal):
     o[:, some] = theirs[:, some]
     mine = torch.softmax(scores[:, some], -1) @ v
     assert torch.allclose(mine, o[:, some], rtol=1e-12, atol=1e-13)
+    if sinks is not None:
+        with_sink = torch.cat([scores, sinks[:, None, None].expand(-1, queries, 1)], -1)
+        lse = torch.logsumexp(with_sink, -1)
+        o = torch.nan_to_num(torch.softmax(with_sink, -1))[..., :-1] @ v
     return o.transpose(0, 1), lse.transpose(0, 1)
 
 
@@ -224,7 +229,7 @@ def make_attention():
     why = ("double against double: sums of D and of the keys, an exponential, a logarithm: (D + keys + 16) * 2^-52 "
            "relative to scores below 64 and values below 8; D + keys <= 320")
     tolerance = 336 * 2.0**-52 * 64 * 8
-    cases = [  # name, dtype, queries, keys of each sequence, H, G, D, causal, scale (0: default)
+    cases = [  # name, dtype, queries, keys of each sequence, H, G, D, causal, scale (0: default), sinks
         ("dense_bf16", "bf16", 5, [13, 20], 4, 2, 64, False, 0.0),
         ("causal_square_f16", "f16", 16, [16], 2, 2, 40, True, 0.0),
         ("causal_chunk_bf16", "bf16", 5, [21, 5], 4, 1, 32, True, 0.0),
@@ -232,8 +237,11 @@ def make_attention():
         ("decode_f16", "f16", 1, [40, 23], 4, 2, 80, True, 0.0),
         ("scale_one_bf16", "bf16", 7, [11], 3, 3, 32, False, 1.0),
         ("heads_5_of_3_f16", "f16", 4, [9], 5, 3, 32, False, 0.0),
+        ("sinks_bf16", "bf16", 6, [17, 9], 4, 2, 32, False, 0.0, [0.5, -3.0, 6.0, 40.0]),
+        ("sinks_masked_rows_f16", "f16", 9, [5, 0], 3, 1, 40, True, 0.0, [1.25, float("-inf"), -2.0]),
     ]
-    for i, (name, dtype, queries, lens, h, g, d, causal, scale) in enumerate(cases):
+    for i, (name, dtype, queries, lens, h, g, d, causal, scale, *given) in enumerate(cases):
+        sinks = torch.tensor(given[0], dtype=torch.float32) if given else None
         seed = 4000 + i
         gen = torch.Generator().manual_seed(seed)
         most = max(lens)
@@ -241,7 +249,8 @@ def make_attention():
         k = draw(gen, len(lens), most, g, d, dtype=TYPES[dtype])
         v = draw(gen, len(lens), most, g, d, dtype=TYPES[dtype])
         used = scale if scale else d ** -0.5
-        parts = [attention(q[b].double(), k[b, :n].double(), v[b, :n].double(), used, causal)
+        parts = [attention(q[b].double(), k[b, :n].double(), v[b, :n].double(), used, causal,
+                           sinks.double() if given else None)
                  for b, n in enumerate(lens)]
         o64, lse64 = torch.stack([o for o, _ in parts]), torch.stack([lse for _, lse in parts])
         if causal and queries != most:  # the trap: what is_causal would have given is something else
@@ -251,7 +260,7 @@ def make_attention():
                   t[b].double().transpose(0, 1)[None] for t in (q, k, v)), is_causal=True, scale=used)
             assert not torch.allclose(top_left[0].transpose(0, 1), o64[b])
         tensors = {"q": q, "k": k, "v": v, "o": once(o64, TYPES[dtype]), "o64": o64, "lse64": lse64,
-                   "seq_lens": torch.tensor(lens, dtype=torch.int32)}
+                   "seq_lens": torch.tensor(lens, dtype=torch.int32), **({"sinks": sinks} if given else {})}
         write(f"attention_{name}", tensors, "attention", {"scale": used, "causal": causal}, seed, tolerance, why)
 
 

@@ -10,12 +10,15 @@
 
 namespace ref {
 
-AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible,
-                           double scale) {
+AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible, double scale,
+                           double sink) {
     constexpr double NOTHING = -std::numeric_limits<double>::infinity();
     AttentionRow row{std::vector<double>(d), std::vector<double>(d), std::vector<double>(d), NOTHING, 0, 0};
     std::vector<double> scores(static_cast<size_t>(visible));
-    double most = NOTHING;
+    double most = sink;
+    if (std::isfinite(sink)) {
+        row.largest_score = std::fabs(sink);
+    }
     bool undefined = false;
     for (int64_t j = 0; j < visible; ++j) {
         const double* k = key(j);
@@ -39,7 +42,7 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
     if (most == NOTHING) {
         return row;
     }
-    double total = 0;
+    double total = std::exp(sink - most);
     for (double s : scores) {
         total += std::exp(s - most);
     }
@@ -59,6 +62,7 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
 static Results compute(const Call& call) {
     const Tensor &q = call["q"], &k = call["k"], &v = call["v"];
     const std::vector<int64_t> lens = call["seq_lens"].integers();
+    const std::vector<double>& sinks = call["sinks"].values; // none: no sinks
     const int64_t queries = q.shape[1], heads = q.shape[2], most = k.shape[1], kv_heads = k.shape[2];
     const size_t d = q.size(3);
     Result o, lse;
@@ -71,7 +75,8 @@ static Results compute(const Call& call) {
             };
         };
         const auto row = attention_row(&q.values[place * d], d, row_of(k), row_of(v),
-                                       visible_keys(i, queries, keys, call.is("causal")), call.number("scale"));
+                                       visible_keys(i, queries, keys, call.is("causal")), call.number("scale"),
+                                       sinks.empty() ? NO_SINK : sinks[static_cast<size_t>(head)]);
         o.values.insert(o.values.end(), row.o.begin(), row.o.end());
         lse.values.push_back(row.lse);
     }

@@ -19,14 +19,19 @@ import (
 //	p    = i + keys - queries                          the key that query i stands at (bottom-right aligned)
 //	visible: j < keys, p - window_left <= j <= p + window_right, and with CAUSAL j <= p
 //	o[i, h]   = round(sum_j exp(s[j] - lse) * v[j, g])
-//	lse[i, h] = log(sum_j exp(s[j]))                   natural logarithm
+//	lse[i, h] = log(exp(sinks[h]) + sum_j exp(s[j]))   natural logarithm; exp(sinks[h]) is 0 without sinks
 //
 //	Sums and the softmax are FP32. A row that sees no key gives o = 0 and lse = -infinity, and so does one whose
-//	visible scores are all -infinity. Keys that a sequence does not have are never read; a NaN or an infinity in v of
-//	a key that CAUSAL or the window hides may reach rows of the same sequence.
+//	visible scores are all -infinity, where there is no sink. Keys that a sequence does not have are never read; a NaN
+//	or an infinity in v of a key that CAUSAL or the window hides may reach rows of the same sequence.
 //
 //	A window of window_left = W takes W keys before the query's own and that one, W + 1 in all. It costs what they do:
 //	tiles of keys that no query of a tile sees are not read.
+//
+//	A sink is a key that every query of a head sees and that has no value: it joins the denominator of its rows, and
+//	lse, once a row, however many launches and parts the row takes. A row that sees no key then gives o = 0 and lse = its
+//	sink. To put pieces of a sequence together by their lse, give sinks to one of the calls alone. scale does not touch
+//	a sink.
 //
 //	Tensors are logically [sequence, token, head, d]; strides say what they are in memory: BSHD packed, BHSD with the
 //	head's stride above the token's, q, k and v as slices of one projection. The last stride is 1. lse is [sequence,
@@ -48,8 +53,8 @@ import (
 //	still right, only slower.
 //
 //	With SPARK_FLAG_BATCH_INVARIANT the bits of a row of o and lse follow from its query, the keys and values that it
-//	sees, at which keys of the sequence these stand, and the scale alone: the same in a call for one query and for
-//	all of a sequence, in one piece or in chunks, whatever the number of sequences, their lengths and lists, the room
+//	sees, at which keys of the sequence these stand, its sink and the scale alone: the same in a call for one query and
+//	for all of a sequence, in one piece or in chunks, whatever the number of sequences, their lengths and lists, the room
 //	of the cache, max_seqlen_q, max_seqlen_k, other heads, and the values of other rows, NaN among them. That holds
 //	for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31 rows
 //	(sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either
@@ -101,6 +106,9 @@ type Attention struct {
 	// Keys behind its own that a query sees. -1: all; with CAUSAL none. Absent: -1.
 	WindowRight Opt[int64]
 
+	// Optional, [H], F32. A logit of each query head, finite or -infinity (no sink), in natural units.
+	Sinks Tensor
+
 	// Flag: query i of a sequence sees the keys j <= i + keys - queries.
 	Causal bool
 
@@ -133,6 +141,7 @@ func (o *Attention) call() *call {
 	args.max_seqlen_k = C.int64_t(given(c, C.SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K, o.MaxSeqlenK))
 	args.window_left = C.int64_t(given(c, C.SPARK_ATTENTION_GIVEN_WINDOW_LEFT, o.WindowLeft))
 	args.window_right = C.int64_t(given(c, C.SPARK_ATTENTION_GIVEN_WINDOW_RIGHT, o.WindowRight))
+	c.tensor(&args.sinks, "sinks", &o.Sinks)
 	c.flag(256, o.Causal)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c

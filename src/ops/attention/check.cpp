@@ -151,6 +151,7 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.cu_q = packed_q ? v[CU_SEQLENS_Q].data : 0;
     p.cu_k = packed_k ? v[CU_SEQLENS_K].data : 0;
     p.lens = v[SEQ_LENS].present ? v[SEQ_LENS].data : 0;
+    p.sinks = v[SINKS].present ? v[SINKS].data : 0;
     p.h = q.shape[2], p.hkv = k.shape[2], p.d = q.shape[3];
     p.group = p.hkv > 0 ? quotient(p.h, p.hkv) : 0;
     p.s = q.count == 0 ? 0 : packed_q ? q.shape[0] * q.shape[1] : q.shape[1];

@@ -117,6 +117,7 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .blocks = 0,
         .pitch = 0,
         .slots = 0,
+        .sinks = p.sinks,
     };
 }
 
@@ -132,6 +133,7 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .lens = parts.lens,
         .sums = parts.sums,
         .states = parts.states,
+        .sinks = parts.sinks,
         .o_seq = parts.o_seq,
         .o_token = parts.o_token,
         .o_head = parts.o_head,

@@ -132,6 +132,22 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     }
 }
 
+// A sink of each head.
+void add_sinks(Case& c, const Shape& s, Problem& p, Random& random) {
+    p.sinks.assign(static_cast<size_t>(s.h), ref::NO_SINK);
+    if (s.sinks == Sinks::none) {
+        return;
+    }
+    const Operand& sinks =
+        c.add("sinks", offsetof(spark_attention_args, sinks), packed(ref::Type::f32, {s.h}), 4, false);
+    for (int64_t head = 0; head < s.h; ++head) {
+        const double finite = (s.sinks == Sinks::large ? 60 : 0) + static_cast<double>(random.between(-64, 64)) / 16;
+        double& sink = p.sinks[static_cast<size_t>(head)];
+        sink = s.sinks == Sinks::some && head % 2 == 0 ? ref::NO_SINK : finite;
+        ref::store(ref::Type::f32, sink, c.element(sinks, head));
+    }
+}
+
 // Lengths in use, and NaN in every key and value that is not: a kernel that reads them shows.
 void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
     using Args = spark_attention_args;
@@ -236,7 +252,8 @@ private:
         const double* q = &p_.q[static_cast<size_t>(place * p_.d)];
         const auto row = ref::attention_row(
             q, static_cast<size_t>(p_.d), [&](int64_t j) { return kv(p_.k, b, first + j, g); },
-            [&](int64_t j) { return kv(p_.v, b, first + j, g); }, visible, p_.scale);
+            [&](int64_t j) { return kv(p_.v, b, first + j, g); }, visible, p_.scale,
+            p_.sinks[static_cast<size_t>(head)]);
         const Errors errors = errors_of(p_, row, static_cast<double>(visible), tensor_);
         lse[static_cast<size_t>(place)] = allow(ref::Type::f32, row.lse, errors.lse);
         for (int64_t e = 0; e < p_.d; ++e) {
@@ -275,6 +292,7 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     auto p = std::make_shared<Problem>(numbers(s, type, random));
     add_tensors(c, s, *p, random);
     add_lengths(c, s, *p, random);
+    add_sinks(c, s, *p, random);
     auto& args = c.as<spark_attention_args>();
     args.scale = s.scale;
     args.hdr.given = (s.scale_given ? SPARK_ATTENTION_GIVEN_SCALE : 0) |
@@ -382,6 +400,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     s.left = r.chance(0.3) ? r.between(0, r.chance(0.5) ? 20 : 150) : -1;
     s.right = r.chance(0.2) ? r.between(0, 30) : -1;
+    s.sinks = r.pick<Sinks>({Sinks::none, Sinks::none, Sinks::finite, Sinks::large, Sinks::some});
     return entry(s, r.pick(types_of(BF16 | F16)), name);
 }
 
@@ -392,6 +411,7 @@ Entry worded(Words& words) {
     s.causal = words.take("causal");
     const std::string window = words.value("window"); // keys, the query's own among them
     s.left = window.empty() ? -1 : words.count(window, "window") - 1;
+    s.sinks = words.take("sinks") ? Sinks::finite : Sinks::none;
     s.flags = words.take("batch-invariant") ? SPARK_FLAG_BATCH_INVARIANT : 0;
     return entry(s, words.type(BF16 | F16 | F32), words.name());
 }

@@ -9,6 +9,7 @@ namespace check::attention {
 enum class Layout { bshd, bhsd, qkv };                    // qkv: q, k and v are slices of one packed projection
 enum class Lens { none, full, ragged, with_zero, wrong }; // wrong: negative, and beyond the cache
 enum class Strange { none, q, k, v };                     // the tensor that has the strange row
+enum class Sinks { none, finite, large, some };           // large: above every score; some: every second is -infinity
 
 struct Shape {
     const char* name = "";
@@ -23,7 +24,8 @@ struct Shape {
     float scale = 0;
     bool scale_given = false;      // a 0 is 0, not the default
     int64_t left = -1, right = -1; // the window
-    double spread = 1;             // of q: large logits
+    Sinks sinks = Sinks::none;
+    double spread = 1; // of q: large logits
     int64_t max_q = 0, max_k = 0;
     Special special = Special::none;
     Strange strange = Strange::none;
@@ -42,8 +44,8 @@ struct Problem {
     bool causal, strange_v;
     int64_t left, right;
     std::vector<int64_t> q_first, q_len, k_first, k_len;
-    std::vector<double> q, k, v;
-    int64_t tokens; // rows of o and lse, times heads
+    std::vector<double> q, k, v, sinks; // sinks: one a head
+    int64_t tokens;                     // rows of o and lse, times heads
 };
 
 // The sizes of a case that `build` makes with a Random of the same seed and name.

@@ -885,6 +885,7 @@ pub struct spark_attention_args {
     pub max_seqlen_k: i64,
     pub window_left: i64,
     pub window_right: i64,
+    pub sinks: spark_tensor,
 }
 impl Default for spark_attention_args {
     fn default() -> Self {

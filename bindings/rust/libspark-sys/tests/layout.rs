@@ -252,7 +252,7 @@ fn spark_gemm_args_layout() {
 
 #[test]
 fn spark_attention_args_layout() {
-    layout!(spark_attention_args, 2112,
+    layout!(spark_attention_args, 2368,
         hdr 0, 24;
         q 24, 256;
         k 280, 256;
@@ -268,6 +268,7 @@ fn spark_attention_args_layout() {
         max_seqlen_k 2088, 8;
         window_left 2096, 8;
         window_right 2104, 8;
+        sinks 2112, 256;
     );
 }
 
