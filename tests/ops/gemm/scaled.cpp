@@ -28,7 +28,7 @@ struct Shape {
     bool no_whole = false; // NVFP4 without a scale of all
     bool nan_scales = false, zero_scales = false;
     bool exact = false; // scales are powers of two, so few and near that FP32 sums exactly
-    unsigned forms = NVFP4 | MXFP8, outs = BF16;
+    unsigned forms = NVFP4 | MXFP4 | MXFP8, outs = BF16;
     float alpha = 1, beta = 0;
     Bias bias = Bias::none;
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
@@ -90,8 +90,8 @@ uint8_t code_byte(const Shape& s, const Form& form, Random& random) {
 }
 
 // Adds codes and scales of a (offset: of its descriptor) and gives what they are.
-Matrix add_codes(Case& c, const Shape& s, const Form& form, const char* name, size_t offset, const Scales& place, int64_t pad,
-                 int64_t misalign, Random& random) {
+Matrix add_codes(Case& c, const Shape& s, const Form& form, const char* name, size_t offset, const Scales& place,
+                 int64_t pad, int64_t misalign, Random& random) {
     const int64_t width = code_bytes(form, s.k);
     c.add(name, offset, rows_view(ref::Type::u8, place.rows1, place.rows0, width, pad, 0),
           static_cast<size_t>(16 + misalign), false);
@@ -120,7 +120,7 @@ Matrix add_codes(Case& c, const Shape& s, const Form& form, const char* name, si
     for (int64_t i = 0; i < place.rows1 * place.rows0 * s.k && !c.outline; ++i) {
         const uint8_t code = code_at(form, c.element(codes, i / s.k * width), i % s.k);
         const uint8_t scale = *c.element(scales, scale_number(place, form, i));
-        matrix.values.push_back((form == NVFP4 ? ref::of_e2m1(code) : ref::of_e4m3(code)) * number_of(form, scale));
+        matrix.values.push_back((in_halves(form) ? ref::of_e2m1(code) : ref::of_e4m3(code)) * number_of(form, scale));
     }
     return matrix;
 }
@@ -261,7 +261,7 @@ Entry random_block_scaled_gemm(Random& r, const std::string& name) {
 }
 
 std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k) {
-    constexpr std::pair<const char*, Forms> FORMS[] = {{"NVFP4", NVFP4}, {"MXFP8", MXFP8}};
+    constexpr std::pair<const char*, Forms> FORMS[] = {{"NVFP4", NVFP4}, {"MXFP4", MXFP4}, {"MXFP8", MXFP8}};
     for (const auto& [word, form] : FORMS) {
         if (words.take(word)) {
             words.one_of({"tn"});
