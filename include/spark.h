@@ -637,8 +637,8 @@ typedef enum spark_activation_kind {
 
 /* How quantize makes a scale of a block's amax. What a format has no kernel for yet is refused by name. */
 typedef enum spark_scale_rule {
-    SPARK_SCALE_RULE_USUAL = 0,         /* amax / largest with F32 scales, FLOOR for MXFP8, amax / 6 for NVFP4 */
-    SPARK_SCALE_RULE_FLOOR = 1,         /* 2^(floor(log2(amax)) - 8), as OCP's MX formats say it */
+    SPARK_SCALE_RULE_USUAL = 0,         /* amax / largest with F32 scales, FLOOR for MX, amax / 6 for NVFP4 */
+    SPARK_SCALE_RULE_FLOOR = 1,         /* 2^(floor(log2(amax)) - 8), of E2M1 - 2, as OCP's MX formats say it */
     SPARK_SCALE_RULE_RCEIL = 2,         /* the power of two that is no less than amax / 448 */
     SPARK_SCALE_RULE_EVEN = 3,          /* 2^(floor(log2(amax rounded to the element's bits)) - 8) */
     SPARK_SCALE_RULE_FOUR_OVER_SIX = 4, /* of amax / 6 and amax / 4 the one with the smaller error, for E2M1 */
@@ -695,10 +695,10 @@ typedef enum spark_gemm_given {
  */
 typedef struct spark_gemm_args {
     spark_args hdr;
-    /* [B?, M, K], BF16 F16 E4M3 I8 E2M1, quant TENSOR ROW MXFP8 NVFP4. The left matrix. */
+    /* [B?, M, K], BF16 F16 E4M3 I8 E2M1, quant TENSOR ROW MXFP8 MXFP4 NVFP4. The left matrix. */
     spark_tensor a;
-    /* [B?, N, K], as a U8, quant TENSOR ROW MXFP8 NVFP4 Q8_0 Q4_1. The right matrix, transposed; of records the last
-       dimension counts bytes. */
+    /* [B?, N, K], as a U8, quant TENSOR ROW MXFP8 MXFP4 NVFP4 Q8_0 Q4_1. The right matrix, transposed; of records the
+       last dimension counts bytes. */
     spark_tensor b;
     /* optional, [B?, M, N], as d. The addend, times beta. */
     spark_tensor c;
@@ -1314,6 +1314,7 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
 /* The numbers of a quantised tensor, or of records as GGUF files hold them, in a floating-point type.
  *
  * scales beside     scale (F32, UE8M0), q (E4M3; of F32 scales E5M2, I8 too)   y[i] = round(scale * q[i])
+ * MXFP4             scale (UE8M0), q (E2M1)        y[i] = round(scale * q[i])
  * NVFP4             scale (UE4M3), q (E2M1)        y[i] = round(global_scale * scale * q[i])
  * Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
  * Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
@@ -1334,8 +1335,8 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  */
 typedef struct spark_dequantize_args {
     spark_args hdr;
-    /* [..., R], U8 E4M3 E5M2 I8 E2M1, quant Q8_0 Q4_1 TENSOR ROW 1X128 MXFP8 NVFP4. Rows of records, in bytes, or of
-       codes with scales. */
+    /* [..., R], U8 E4M3 E5M2 I8 E2M1, quant Q8_0 Q4_1 TENSOR ROW 1X128 MXFP8 MXFP4 NVFP4. Rows of records, in bytes,
+       or of codes with scales. */
     spark_tensor x;
     /* output, [..., N], F32 F16 BF16. The numbers. */
     spark_tensor y;
@@ -1377,7 +1378,7 @@ typedef enum spark_quantize_flag {
 /* A tensor in a quantised format, and the scales that belong to it.
  *
  * scale = max(max |x[i]|, amax_floor) / largest  over the i that share the scale; of E4M3 448, E5M2 57344, I8 127
- *       = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on
+ *       = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on; of MXFP4 - 2
  *       = |sat(max |x[i]| / (6 * global_scale))| NVFP4, global_scale = amax of all / 2688, given, or 1
  * y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
  *       = sat(x[i] / (scale * global_scale))     NVFP4, and likewise
@@ -1393,10 +1394,10 @@ typedef enum spark_quantize_flag {
  * with a NaN is NaN, and so is all that it belongs to.
  * F32 scales: that of a block with an infinity is infinity: finite numbers become 0 and the infinite ones NaN. A block
  * of zeros has the scale amax_floor / largest, and zeros. amax_floor is 0 or more; DeepSeek's act_quant takes 1e-4.
- * MXFP8: amax_floor is 0; infinity counts as 2^128, so that it becomes 448; a block with a NaN has the scale 0xFF; a
- * block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale 448 if
- * global_scale is finite; a block of zeros has the scale 0; rows begin on whole bytes, so that the strides of y are
- * even, and where N is odd, the other half of a row's last byte is 0. A last block may be shorter.
+ * MXFP8, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes 448 or 6; a block with a NaN has the
+ * scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale
+ * 448 if global_scale is finite; a block of zeros has the scale 0. E2M1: rows begin on whole bytes, so that the
+ * strides of y are even, and where N is odd, the other half of a row's last byte is 0. A last block may be shorter.
  * TILED_128X4: tiles along the last two dimensions; those before them collapse to one. What fills up the last tiles, in
  * rows and in columns, is written as bytes of 0.
  * All kernels give the same bits, and each number's follow from its block and the scale of all alone:
@@ -1408,8 +1409,8 @@ typedef struct spark_quantize_args {
     spark_args hdr;
     /* [..., N], F32 F16 BF16. The numbers. */
     spark_tensor x;
-    /* output, [..., N], E4M3 E5M2 I8 E2M1, quant TENSOR ROW 1X128 MXFP8 NVFP4. The same, quantised; its scales are an
-       output too. */
+    /* output, [..., N], E4M3 E5M2 I8 E2M1, quant TENSOR ROW 1X128 MXFP8 MXFP4 NVFP4. The same, quantised; its scales
+       are an output too. */
     spark_tensor y;
     /* optional, [1], F32. The amax that the scale of all is made of; absent: that scale is read, or made with
        OWN_AMAX. */

@@ -256,6 +256,11 @@ void blocks_in_gemm(const spark_op_desc& d) {
         t.quant = {}, t.quant.scheme = SPARK_QUANT_PER_TENSOR;
         t.quant.scale = t.data, t.quant.scale_dtype = SPARK_DTYPE_F32;
     });
+    damaged(d, 1, "another form than a's", {SPARK_ERR_UNSUPPORTED_DTYPE}, [=](auto& e) {
+        put_nvfp4(e);
+        spark_quant& q = e.tensor(1).quant;
+        q.scale_dtype = SPARK_DTYPE_UE8M0, q.block[e.tensor(1).ndim - 1] = 32;
+    });
     damaged(d, 0, "a part of a block", {SPARK_ERR_UNSUPPORTED_SHAPE}, [=](auto& e) {
         put_nvfp4(e);
         for (uint32_t f : {0u, 1u}) e.tensor(f).shape[e.tensor(f).ndim - 1] -= 8;

@@ -228,31 +228,33 @@ def make_codes():
              {"block": n, "given": given, "codes": codes}, seed)
 
 
-def make_mxfp8():
-    for i, dtype in enumerate(FORMATS):
-        seed = 5420 + i
-        g = np.random.default_rng(seed)
-        x = once(np.ldexp(g.normal(size=(48, 32)), g.integers(-30, 9, (48, 1))), dtype)
-        x[1], x[2, 14], x[3, 5], x[4] = 0, np.nan, np.inf, once(np.ldexp(x[4], FORMATS[dtype][1]), dtype)
-        amax = np.max(np.abs(x), axis=1, keepdims=True)
-        exponent = np.maximum(np.where(np.isinf(amax), 129, np.frexp(amax)[1]) - 9, -127)
-        exponent = np.where(amax == 0, -127, exponent)
-        with np.errstate(invalid="ignore"):
-            y = e4m3(np.ldexp(x, -exponent).astype(np.float32)).astype(np.uint8)
-        scales = np.where(np.isnan(amax), 255, exponent + 127).astype(np.uint8)
-        y = np.where(scales == 255, 127, y).astype(np.uint8)
-        save("quantize", f"mxfp8_{dtype.lower()}",
-             {"x": (dtype, [48, 32], encode(x, dtype)), "y": ("U8", [48, 32], y.tobytes()),
-              "scales": ("U8", [48, 1], scales.tobytes())}, {"block": 32, "given": False}, seed)
-
-
-# ---- NVFP4 -------------------------------------------------------------------------------------------------------
 def e2m1(values):
     """float32 to nearest even; what is beyond 6 becomes 6, and so does NaN."""
     bits = np.clip(values, -6, 6).astype(ml_dtypes.float4_e2m1fn).view(np.uint8)
     return np.where(np.isnan(values), 7, bits)
 
 
+def make_mx():
+    for i, (form, dtype) in enumerate((form, dtype) for form in ("mxfp8", "mxfp4") for dtype in FORMATS):
+        seed, four = 5420 + i, form == "mxfp4"
+        g = np.random.default_rng(seed)
+        x = once(np.ldexp(g.normal(size=(48, 32)), g.integers(-30, 9, (48, 1))), dtype)
+        x[1], x[2, 14], x[3, 5], x[4] = 0, np.nan, np.inf, once(np.ldexp(x[4], FORMATS[dtype][1]), dtype)
+        amax = np.max(np.abs(x), axis=1, keepdims=True)
+        exponent = np.maximum(np.where(np.isinf(amax), 129, np.frexp(amax)[1]) - (3 if four else 9), -127)
+        exponent = np.where(amax == 0, -127, exponent)
+        with np.errstate(invalid="ignore"):
+            y = (e2m1 if four else e4m3)(np.ldexp(x, -exponent).astype(np.float32)).astype(np.uint8)
+        scales = np.where(np.isnan(amax), 255, exponent + 127).astype(np.uint8)
+        y = np.where(scales == 255, 7 if four else 127, y).astype(np.uint8)
+        y = y[:, ::2] | y[:, 1::2] << 4 if four else y
+        save("quantize", f"{form}_{dtype.lower()}",
+             {"x": (dtype, [48, 32], encode(x, dtype)), "y": ("U8", list(y.shape), y.tobytes()),
+              "scales": ("U8", [48, 1], scales.tobytes())},
+             {"block": 32, "given": False} | ({"codes": "E2M1"} if four else {}), seed)
+
+
+# ---- NVFP4 -------------------------------------------------------------------------------------------------------
 def tiles(scales):
     """Scales in tiles of 128 rows by 4, by reshaping: 32 groups of 4 rows that are 32 apart."""
     rows, columns = (-size % by for size, by in zip(scales.shape, (128, 4)))
@@ -410,7 +412,7 @@ def block_scaled(g, form, rows, k):
 def make_block_scaled_gemm():
     why = "sums of 96 products that are exact in double; scales of all are rounded twice"
     m, n, k = 19, 13, 96
-    for i, (form, whole) in enumerate((("nvfp4", False), ("nvfp4", True), ("mxfp8", False))):
+    for i, (form, whole) in enumerate((("nvfp4", False), ("nvfp4", True), ("mxfp8", False), ("mxfp4", False))):
         seed = 5320 + i
         g = np.random.default_rng(seed)
         tensors, numbers = {}, []
@@ -457,7 +459,7 @@ if __name__ == "__main__":
     make_amax()
     make_quantize()
     make_codes()
-    make_mxfp8()
+    make_mx()
     make_nvfp4()
     make_softmax()
     make_hadamard()

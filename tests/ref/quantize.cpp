@@ -103,12 +103,12 @@ double scale_of(Type codes, double amax, double amax_floor) {
     return rounded(Type::f32, most / largest);
 }
 
-uint8_t mx_scale_of(double amax) {
+uint8_t mx_scale_of(double amax, int emax) {
     if (std::isnan(amax)) {
         return 0xff;
     }
     const int exponent = amax == 0 ? -127 : std::isinf(amax) ? 128 : std::ilogb(amax);
-    return static_cast<uint8_t>(std::max(exponent - 8, -127) + 127);
+    return static_cast<uint8_t>(std::max(exponent - emax, -127) + 127);
 }
 
 double of_ue8m0(uint8_t bits) { return bits == 0xff ? std::nan("") : std::ldexp(1.0, bits - 127); }
@@ -130,7 +130,11 @@ uint8_t nv_scale_of(double amax, double whole) {
 double of_ue4m3(uint8_t bits) { return of_e4m3(bits & 0x7f); }
 
 void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y) {
-    const double by = divisor(of_ue4m3(scale) * whole);
+    quantize_e2m1_block(x, of_ue4m3(scale) * whole, y);
+}
+
+void quantize_e2m1_block(std::span<const double> x, double scale, std::span<uint8_t> y) {
+    const double by = divisor(scale);
     for (size_t i = 0; i < x.size(); ++i) {
         y[i] = to_e2m1(rounded(Type::f32, x[i] / by));
     }
@@ -182,18 +186,26 @@ static Results compute(const Call& call) {
     const Tensor &x = call["x"], &given = call["scales"];
     const bool mx = given.type == Type::u8;
     const bool named = call.words.contains("codes");
-    const Type type = !named ? Type::e4m3 : call.words.at("codes") == "I8" ? Type::i8 : Type::e5m2;
+    const bool halves = named && call.words.at("codes") == "E2M1";
+    const Type type = !named || halves ? Type::e4m3 : call.words.at("codes") == "I8" ? Type::i8 : Type::e5m2;
     const size_t n = x.size(1), block = static_cast<size_t>(call.number("block"));
     Result y, scales{.rounded = true}, back;
     for (size_t first = 0, count; first < x.values.size(); first += count) {
         count = std::min(block, n - first % n);
         const std::span<const double> part = x.row(first, count);
         const double scale = call.is("given") ? given.values[scales.values.size()]
-                             : mx             ? mx_scale_of(amax(part))
+                             : mx             ? mx_scale_of(amax(part), halves ? 2 : 8)
                                               : scale_of(type, amax(part), 0);
         scales.values.push_back(scale);
         std::vector<uint8_t> codes(count);
         const double number = mx ? of_ue8m0(static_cast<uint8_t>(scale)) : scale;
+        if (halves) {
+            quantize_e2m1_block(part, number, codes);
+            for (size_t i = 0; i < count; i += 2) {
+                y.bits.push_back(codes[i] | uint64_t{codes[i + 1]} << 4);
+            }
+            continue;
+        }
         quantize_block(type, part, number, codes);
         y.bits.insert(y.bits.end(), codes.begin(), codes.end());
         for (uint8_t code : codes) {
@@ -202,7 +214,7 @@ static Results compute(const Call& call) {
     }
     Results results{{"y", y}, {"scales", scales}};
     for (const char* name : {"back_f32", "back_f16", "back_bf16"}) {
-        if (named) {
+        if (named && !halves) {
             results.emplace(name, back);
         }
     }

@@ -23,14 +23,16 @@ double of_code(Type codes, uint8_t bits);
 
 double scale_of(Type codes, double amax, double amax_floor);
 
-// MXFP8: 2^(floor(log2(amax)) - 8), from 2^-127 on; infinity counts as 2^128; 0xff for NaN. And the reverse.
-uint8_t mx_scale_of(double amax);
+// MXFP8: 2^(floor(log2(amax)) - 8), of MXFP4 - 2, from 2^-127 on; infinity counts as 2^128; 0xff for NaN. And the
+// reverse.
+uint8_t mx_scale_of(double amax, int emax = 8);
 double of_ue8m0(uint8_t bits);
 void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y);
 
 // The same of E2M1, beyond 6, and infinity, 6; it has no NaN, which gives 6 too.
 uint8_t to_e2m1(double x);
 double of_e2m1(uint8_t bits);
+void quantize_e2m1_block(std::span<const double> x, double scale, std::span<uint8_t> y);
 
 // NVFP4: the scale of all; that of a block, in UE4M3, 0x7f for NaN, and the number that such a byte is, whatever its
 // highest bit.

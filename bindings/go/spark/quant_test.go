@@ -86,8 +86,8 @@ func TestScalesAreHeldLikeTheirTensor(t *testing.T) {
 }
 
 func TestFormsAreTold(t *testing.T) {
-	codes := []string{"TENSOR", "ROW", "1X128", "MXFP8", "NVFP4"}
-	products := []string{"TENSOR", "ROW", "MXFP8", "NVFP4"}
+	codes := []string{"TENSOR", "ROW", "1X128", "MXFP8", "MXFP4", "NVFP4"}
+	products := []string{"TENSOR", "ROW", "MXFP8", "MXFP4", "NVFP4"}
 	told := map[string][]string{"dequantize.x": append([]string{"Q8_0", "Q4_1"}, codes...), "gemm.a": products,
 		"gemm.b": products, "quantize.y": codes}
 	for _, op := range Ops() {
@@ -105,7 +105,7 @@ func TestFormsAreTold(t *testing.T) {
 					switch form.Name {
 					case "MXFP8":
 						want = []Dtype{DtypeE4M3}
-					case "NVFP4":
+					case "MXFP4", "NVFP4":
 						want = []Dtype{DtypeE2M1}
 					}
 					if !reflect.DeepEqual(form.Dtypes, want) || len(form.ScaleDtypes) != 1 {

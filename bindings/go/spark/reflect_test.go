@@ -69,7 +69,7 @@ func TestDescriptions(t *testing.T) {
 		}
 		d := op.Fields[3]
 		if op.Family != "gemm" || d.Name != "d" || !d.Output || d.Input || d.Optional || d.Shape != "[B?, M, N]" ||
-			!reflect.DeepEqual(d.Dtypes, []Dtype{DtypeF32, DtypeF16, DtypeBF16}) {
+			!reflect.DeepEqual(d.Dtypes, []Dtype{DtypeF32, DtypeF16, DtypeBF16, DtypeI32}) {
 			t.Errorf("gemm is %+v", op)
 		}
 	}

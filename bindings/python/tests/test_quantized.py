@@ -184,6 +184,19 @@ class OfTheLibrary(OnDevice):
         ops.gemm(Quantized(a, rows, form="row"), Quantized(b, whole, form="tensor"), d=d, stream=self.stream)
         np.testing.assert_array_equal(d.numpy(), [[48] * 3, [192] * 3])
 
+    def test_blocks_are_quantised_and_multiplied(self):
+        values = np.random.default_rng(7).normal(size=(5, 64)).astype("f4")
+        for form, codes, scales in (("nvfp4", "e2m1", "ue4m3"), ("mxfp4", "e2m1", "ue8m0"), ("mxfp8", "e4m3", "ue8m0")):
+            with self.subTest(form):
+                x, back, d = self.array(values), self.zeros((5, 64), "f32"), self.zeros((5, 5), "f32")
+                quantized = Quantized(self.zeros((5, 64), codes), self.zeros(512, scales), layout="tiled_128x4")
+                ops.quantize(x, y=quantized, stream=self.stream)
+                ops.dequantize(quantized, y=back, stream=self.stream)
+                np.testing.assert_allclose(back.numpy(), values, atol=1)
+                ops.gemm(quantized, quantized, d=d, stream=self.stream)
+                numbers = back.numpy().astype("f8")
+                np.testing.assert_allclose(d.numpy(), numbers @ numbers.T, rtol=0, atol=1e-4)
+
     def test_integers_are_quantised_and_multiplied(self):
         x = self.array(np.array([[1, -2, 127, 0.5] * 8, [64, 31, -63.5, 2] * 8], "f4"))
         codes, scales, sums, d = (self.zeros(*what) for what in (((2, 32), "i8"), (2, "f32"), ((2, 2), "i32"),
@@ -204,7 +217,8 @@ class OfTheLibrary(OnDevice):
         self.assertEqual([(form.name, form.record, form.dtypes) for form in forms],
                          [("Q8_0", 8, (Dtype.U8,)), ("Q4_1", 3, (Dtype.U8,)), ("TENSOR", 0, bytes_), ("ROW", 0, bytes_),
                           ("1X128", 0, bytes_),
-                          ("MXFP8", 0, (Dtype.E4M3,)), ("NVFP4", 0, (Dtype.E2M1,))])
+                          ("MXFP8", 0, (Dtype.E4M3,)), ("MXFP4", 0, (Dtype.E2M1,)),
+                          ("NVFP4", 0, (Dtype.E2M1,))])
         form = sparkc.spark_op_form(ops.dequantize.number, 0, 0)
         self.assertEqual((form.block, form.record_bytes, form.record_elements), ((0,) * 6, 34, 32))
         self.assertIsNone(sparkc.spark_op_form(ops.dequantize.number, 0, len(forms)))

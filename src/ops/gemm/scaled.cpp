@@ -60,7 +60,7 @@ bool is_block_scaled(const ValidatedArgs& bound) {
 }
 
 spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& contract, Report& report) {
-    constexpr Contract NVFP4 = "gemm_nvfp4_tn", MXFP8 = "gemm_mxfp8_tn";
+    constexpr Contract NVFP4 = "gemm_nvfp4_tn", MXFP8 = "gemm_mxfp8_tn", MXFP4 = "gemm_mxfp4_tn";
     for (uint32_t field : {A, B}) {
         if (spark_status s = check_operand(bound, field, report)) return s;
     }
@@ -73,7 +73,7 @@ spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& c
     p.ldb = p.ldb * b.elem_bits / 8, p.stride_b = p.stride_b * b.elem_bits / 8;
     p.a_scales = of_all(a), p.b_scales = of_all(b);
     p.a_blocks = places_of(a), p.b_blocks = places_of(b);
-    contract = a.quant.scale_dtype == SPARK_DTYPE_UE4M3 ? NVFP4 : MXFP8;
+    contract = a.quant.scale_dtype == SPARK_DTYPE_UE4M3 ? NVFP4 : a.elem_bits == 4 ? MXFP4 : MXFP8;
     return SPARK_OK;
 }
 

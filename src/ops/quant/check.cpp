@@ -124,7 +124,8 @@ void put_facts(const ValidatedArgs& bound, uint32_t x, uint32_t y, const Scaled&
 
 spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace dequantize_field;
-    constexpr Contract BYTE = {"dequantize_byte"}, MXFP8 = {"dequantize_mxfp8"}, NVFP4 = {"dequantize_nvfp4"};
+    constexpr Contract BYTE = {"dequantize_byte"}, NVFP4 = {"dequantize_nvfp4"};
+    constexpr Contract MXFP8 = {"dequantize_mxfp8"}, MXFP4 = {"dequantize_mxfp4"};
     const View &x = bound.view[X], &y = bound.view[Y];
     if (x.last(0) != y.last(0)) {
         return report.fail_field(SPARK_ERR_INVALID_SHAPE, X,
@@ -134,7 +135,7 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     Scaled& p = work.as<Scaled>();
     p = {};
     work.empty = y.count == 0;
-    work.contract = is_mx(x.quant) ? MXFP8 : is_nv(x.quant) ? NVFP4 : BYTE;
+    work.contract = is_mx(x.quant) ? (x.elem_bits == 4 ? MXFP4 : MXFP8) : is_nv(x.quant) ? NVFP4 : BYTE;
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, X, p, report)) return s;
     p.whole = x.quant.global_scale, p.dtype = y.dtype;
     put_facts(bound, X, Y, p, work);
@@ -236,7 +237,7 @@ spark_status check_dequantize(const ValidatedArgs& bound, CheckedOp& work, Repor
 spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace quantize_field;
     constexpr Contract TENSOR = {"quantize_tensor"}, ROW = {"quantize_row"}, BLOCK = {"quantize_b128"};
-    constexpr Contract MXFP8 = {"quantize_mxfp8"}, NVFP4 = {"quantize_nvfp4"};
+    constexpr Contract MXFP8 = {"quantize_mxfp8"}, MXFP4 = {"quantize_mxfp4"}, NVFP4 = {"quantize_nvfp4"};
     const auto& args = bound.arguments<spark_quantize_args>();
     const View &x = bound.view[X], &y = bound.view[Y], &amax = bound.view[AMAX];
     const spark_quant_form* form = y.quant.form;
@@ -252,7 +253,7 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     const bool of_all = form->scheme == SPARK_QUANT_PER_TENSOR;
     work.contract = of_all                                ? TENSOR
                     : form->scheme == SPARK_QUANT_PER_ROW ? ROW
-                    : is_mx(y.quant)                      ? MXFP8
+                    : is_mx(y.quant)                      ? (y.elem_bits == 4 ? MXFP4 : MXFP8)
                     : is_nv(y.quant)                      ? NVFP4
                                                           : BLOCK;
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, Y, p, report)) return s;

@@ -28,7 +28,7 @@ struct Shape {
     bool no_whole = false; // NVFP4 without a scale of all
     bool nan_scales = false, zero_scales = false;
     bool exact = false; // scales are powers of two, so few and near that FP32 sums exactly
-    unsigned forms = NVFP4 | MXFP8, outs = BF16;
+    unsigned forms = NVFP4 | MXFP4 | MXFP8, outs = BF16;
     float alpha = 1, beta = 0;
     Bias bias = Bias::none;
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
@@ -120,7 +120,7 @@ Matrix add_codes(Case& c, const Shape& s, const Form& form, const char* name, si
     for (int64_t i = 0; i < place.rows1 * place.rows0 * s.k && !c.outline; ++i) {
         const uint8_t code = code_at(form, c.element(codes, i / s.k * width), i % s.k);
         const uint8_t scale = *c.element(scales, scale_number(place, form, i));
-        matrix.values.push_back((form == NVFP4 ? ref::of_e2m1(code) : ref::of_e4m3(code)) * number_of(form, scale));
+        matrix.values.push_back((in_halves(form) ? ref::of_e2m1(code) : ref::of_e4m3(code)) * number_of(form, scale));
     }
     return matrix;
 }
@@ -261,7 +261,7 @@ Entry random_block_scaled_gemm(Random& r, const std::string& name) {
 }
 
 std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k) {
-    constexpr std::pair<const char*, Forms> FORMS[] = {{"NVFP4", NVFP4}, {"MXFP8", MXFP8}};
+    constexpr std::pair<const char*, Forms> FORMS[] = {{"NVFP4", NVFP4}, {"MXFP4", MXFP4}, {"MXFP8", MXFP8}};
     for (const auto& [word, form] : FORMS) {
         if (words.take(word)) {
             words.one_of({"tn"});

@@ -37,14 +37,14 @@ const Shape SHAPES[] = {
 
 // Between two numbers of the form; of E2M1 beside a 6 that makes the block's own scale 1.
 double between(const Form& form, int64_t place, Random& random) {
-    if (form == NVFP4 && place % 16 == 0) {
+    if (in_halves(form) && place % 16 == 0) {
         return 6;
     }
-    const int largest = form == NVFP4 ? 7 : form.codes == ref::Type::e5m2 ? 0x7b : 0x7e;
+    const int largest = in_halves(form) ? 7 : form.codes == ref::Type::e5m2 ? 0x7b : 0x7e;
     const auto code = static_cast<int>(random.below(largest));
     const auto of = [&](int bits) {
         const auto byte = static_cast<uint8_t>(bits);
-        return form == NVFP4 ? ref::of_e2m1(byte) : ref::of_code(form.codes, byte);
+        return in_halves(form) ? ref::of_e2m1(byte) : ref::of_code(form.codes, byte);
     };
     return (of(code) + of(code + 1)) / 2;
 }
@@ -90,6 +90,11 @@ double quantize_one(const Shape& s, const Form& form, double whole, std::span<co
     if (form == NVFP4) {
         const uint8_t scale = ref::nv_scale_of(amax, whole);
         ref::quantize_nv_block(block, scale, whole, codes);
+        return scale;
+    }
+    if (form == MXFP4) {
+        const uint8_t scale = ref::mx_scale_of(amax, 2);
+        ref::quantize_e2m1_block(block, ref::of_ue8m0(scale), codes);
         return scale;
     }
     const double scale = form == TENSOR  ? whole
@@ -157,8 +162,9 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
           static_cast<size_t>(16 + s.y_misalign), true);
     describe(c.as<Args>().y, form, place);
     c.add_array("y.quant.scale", offsetof(Args, y.quant.scale), scales, 4, form != TENSOR || !s.given);
-    c.as<Args>().amax_floor = form == MXFP8 || form == NVFP4 ? 0 : s.amax_floor;
-    c.as<Args>().rule = form == MXFP8 && s.n % 8 == 0 ? SPARK_SCALE_RULE_FLOOR : SPARK_SCALE_RULE_USUAL;
+    const bool mx = form == MXFP8 || form == MXFP4;
+    c.as<Args>().amax_floor = mx || form == NVFP4 ? 0 : s.amax_floor;
+    c.as<Args>().rule = mx && s.n % 8 == 0 ? SPARK_SCALE_RULE_FLOOR : SPARK_SCALE_RULE_USUAL;
     fill_x(c, s, form, random);
     const std::vector<double> x = c.values(c.operands[0]);
     Results right = results_of(s, place, form, x);
@@ -232,7 +238,7 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 Entry worded(Words& words) {
     Shape s{.rows0 = words.number("rows"), .n = words.number("n")};
     const Form form = worded_form(words);
-    s.tiled = (form == MXFP8 || form == NVFP4) && words.take("tiled");
+    s.tiled = (form & (MXFP8 | MXFP4 | NVFP4)) != 0 && words.take("tiled");
     s.own = (form == TENSOR || form == NVFP4) && words.take("own-amax");
     s.given = (form == TENSOR || form == NVFP4) && !s.own;
     return entry(s, form, words.type(ALL), words.name());

@@ -15,7 +15,7 @@ namespace check {
 
 std::vector<Forms> forms_of(unsigned mask) {
     std::vector<Forms> forms;
-    for (Forms form : {TENSOR, ROW, B128, MXFP8, NVFP4}) {
+    for (Forms form : {TENSOR, ROW, B128, MXFP8, MXFP4, NVFP4}) {
         if (mask & form) {
             forms.push_back(form);
         }
@@ -23,7 +23,8 @@ std::vector<Forms> forms_of(unsigned mask) {
     return forms;
 }
 
-static bool in_bytes(Forms form) { return form == MXFP8 || form == NVFP4; }
+static bool in_bytes(Forms form) { return (form & (MXFP8 | MXFP4 | NVFP4)) != 0; }
+bool in_halves(Forms form) { return (form & (MXFP4 | NVFP4)) != 0; }
 
 std::vector<Form> forms_of(unsigned mask, unsigned codes) {
     std::vector<Form> forms;
@@ -41,6 +42,7 @@ static const char* name_of_scales(Forms form) {
     case ROW: return "row";
     case B128: return "1x128";
     case MXFP8: return "mxfp8";
+    case MXFP4: return "mxfp4";
     default: return "nvfp4";
     }
 }
@@ -65,13 +67,13 @@ static ref::Type scale_type(Forms form) { return in_bytes(form) ? ref::Type::u8 
 bool in_tiles(const Scales& s, Forms form) { return s.tiled && in_bytes(form); }
 
 double number_of(Forms form, double stored) {
-    return form == MXFP8   ? ref::of_ue8m0(static_cast<uint8_t>(stored))
-           : form == NVFP4 ? ref::of_ue4m3(static_cast<uint8_t>(stored))
-                           : stored;
+    return form == MXFP8 || form == MXFP4 ? ref::of_ue8m0(static_cast<uint8_t>(stored))
+           : form == NVFP4                ? ref::of_ue4m3(static_cast<uint8_t>(stored))
+                                          : stored;
 }
 
 int64_t block_of(Forms form, int64_t n) {
-    return form == B128 ? 128 : form == MXFP8 ? 32 : form == NVFP4 ? 16 : std::max<int64_t>(n, 1);
+    return form == B128 ? 128 : form == MXFP8 || form == MXFP4 ? 32 : form == NVFP4 ? 16 : std::max<int64_t>(n, 1);
 }
 
 static int64_t up(int64_t value, int64_t by) { return (value + by - 1) / by; }
@@ -108,12 +110,12 @@ int64_t scale_number(const Scales& s, Forms form, int64_t index) {
            ref::place_in_tiles(index / s.n % s.rows0, k, blocks);
 }
 
-int64_t code_bytes(Forms form, int64_t n) { return form == NVFP4 ? up(n, 2) : n; }
+int64_t code_bytes(Forms form, int64_t n) { return in_halves(form) ? up(n, 2) : n; }
 uint8_t code_at(Forms form, const uint8_t* row, int64_t i) {
-    return form == NVFP4 ? static_cast<uint8_t>(row[i / 2] >> i % 2 * 4 & 15) : row[i];
+    return in_halves(form) ? static_cast<uint8_t>(row[i / 2] >> i % 2 * 4 & 15) : row[i];
 }
 void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code) {
-    if (form == NVFP4) {
+    if (in_halves(form)) {
         row[i / 2] = static_cast<uint8_t>(i % 2 == 0 ? code : row[i / 2] | code << 4);
     } else {
         row[i] = code;
@@ -123,15 +125,15 @@ void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code) {
 void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
     const View scales = view_of(s, form);
     const uint32_t last = tensor.ndim - 1;
-    tensor.dtype = form == NVFP4 ? SPARK_DTYPE_E2M1 : dtype_of(form.codes);
+    tensor.dtype = in_halves(form) ? SPARK_DTYPE_E2M1 : dtype_of(form.codes);
     tensor.shape[last] = s.n;
-    for (uint32_t d = 0; d < last && form == NVFP4; ++d) {
+    for (uint32_t d = 0; d < last && in_halves(form); ++d) {
         tensor.stride[d] *= 2;
     }
     tensor.quant.scheme = form == TENSOR ? SPARK_QUANT_PER_TENSOR
                           : form == ROW  ? SPARK_QUANT_PER_ROW
                                          : SPARK_QUANT_BLOCK;
-    tensor.quant.scale_dtype = form == MXFP8 ? SPARK_DTYPE_UE8M0 : form == NVFP4 ? SPARK_DTYPE_UE4M3 : SPARK_DTYPE_F32;
+    tensor.quant.scale_dtype = form == NVFP4 ? SPARK_DTYPE_UE4M3 : in_bytes(form) ? SPARK_DTYPE_UE8M0 : SPARK_DTYPE_F32;
     tensor.quant.scale_bytes = static_cast<uint64_t>(scales.span()) * ref::size_of(scales.type);
     for (uint32_t d = 0; d < tensor.ndim && form != TENSOR; ++d) {
         tensor.quant.block[d] = form == ROW ? 0 : d + 1 < tensor.ndim ? 1 : static_cast<uint16_t>(block_of(form, 0));
@@ -197,9 +199,9 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
     c.add_array("x.quant.scale", offsetof(Args, x.quant.scale), scales, 4, false);
     for (int64_t i = 0; i < c.to_fill(c.operands[2]); ++i) {
         const double scale = scale_for(random.chance(0.5) ? s.strange : Strange::none, random);
-        const double stored = form == MXFP8   ? ref::mx_scale_of(std::fabs(scale))
-                              : form == NVFP4 ? ref::to_e4m3(scale) // the sign is not looked at
-                                              : scale;
+        const double stored = form == MXFP8 || form == MXFP4 ? ref::mx_scale_of(std::fabs(scale))
+                              : form == NVFP4                ? ref::to_e4m3(scale) // the sign is not looked at
+                                                             : scale;
         ref::store(scales.type, stored, c.element(c.operands[2], i));
     }
     double whole = 1;
@@ -216,7 +218,7 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
     }
     for (int64_t i = 0, width = code_bytes(form, s.n); i < c.to_fill(c.operands[1]); ++i) {
         const uint8_t code = code_at(form, c.element(c.operands[0], i / s.n * width), i % s.n);
-        exact.push_back((form == NVFP4 ? ref::of_e2m1(code) : ref::of_code(form.codes, code)) * whole *
+        exact.push_back((in_halves(form) ? ref::of_e2m1(code) : ref::of_code(form.codes, code)) * whole *
                         number_of(form, factors[static_cast<size_t>(scale_number(place, form, i))]));
     }
     c.exact = true;

@@ -8,7 +8,9 @@
 
 namespace check {
 
-enum Forms : unsigned { TENSOR = 1, ROW = 2, B128 = 4, MXFP8 = 8, NVFP4 = 16, ALL_FORMS = 31 };
+enum Forms : unsigned { TENSOR = 1, ROW = 2, B128 = 4, MXFP8 = 8, NVFP4 = 16, MXFP4 = 32, ALL_FORMS = 63 };
+bool in_halves(Forms form); // two codes of E2M1 a byte
+
 std::vector<Forms> forms_of(unsigned mask);
 // The same, with what its codes are: those of `codes` where the form has F32 scales, else its own.
 struct Form {

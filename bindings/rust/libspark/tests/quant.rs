@@ -75,7 +75,7 @@ fn forms_are_told() {
     let operator = libspark::operators().find(|operator| operator.name() == "dequantize").unwrap();
     let forms: Vec<_> = operator.fields().flat_map(|field| field.forms().collect::<Vec<_>>()).collect();
     let (forms, scaled): (Vec<_>, Vec<_>) = forms.into_iter().partition(|form| form.scheme() == Scheme::RECORD);
-    assert!(scaled.iter().map(|form| form.name()).eq(["TENSOR", "ROW", "1X128", "MXFP8", "NVFP4"]));
+    assert!(scaled.iter().map(|form| form.name()).eq(["TENSOR", "ROW", "1X128", "MXFP8", "MXFP4", "NVFP4"]));
     assert!(scaled.iter().all(|form| form.has_global_scale() == (form.name() == "NVFP4")));
     assert!(scaled.iter().all(|form| form.record().is_none() && form.scale_dtypes().count() == 1));
     let found: Vec<_> = forms.iter().map(|form| (form.name(), form.record().unwrap())).collect();
@@ -88,7 +88,7 @@ fn forms_are_told() {
     let gemm = libspark::operators().find(|operator| operator.name() == "gemm").unwrap();
     for field in gemm.fields() {
         let names: Vec<_> = field.forms().map(|form| form.name()).collect();
-        let products: &[&str] = &["TENSOR", "ROW", "MXFP8", "NVFP4"];
+        let products: &[&str] = &["TENSOR", "ROW", "MXFP8", "MXFP4", "NVFP4"];
         let codes = if ["a", "b"].contains(&field.name()) { products } else { &[] };
         assert_eq!(names, codes, "{}", field.name());
     }

@@ -8,9 +8,9 @@ use crate::tensor::{Element, TensorView, TensorViewMut};
 codes! {
     /// How quantize makes a scale of a block's amax. What a format has no kernel for yet is refused by name.
     ScaleRule
-    /// `amax / largest with F32 scales, FLOOR for MXFP8, amax / 6 for NVFP4`
+    /// `amax / largest with F32 scales, FLOOR for MX, amax / 6 for NVFP4`
     USUAL = 0,
-    /// `2^(floor(log2(amax)) - 8), as OCP's MX formats say it`
+    /// `2^(floor(log2(amax)) - 8), of E2M1 - 2, as OCP's MX formats say it`
     FLOOR = 1,
     /// `the power of two that is no less than amax / 448`
     RCEIL = 2,
@@ -25,6 +25,7 @@ operator! {
     ///
     /// ```text
     /// scales beside     scale (F32, UE8M0), q (E4M3; of F32 scales E5M2, I8 too)   y[i] = round(scale * q[i])
+    /// MXFP4             scale (UE8M0), q (E2M1)        y[i] = round(scale * q[i])
     /// NVFP4             scale (UE4M3), q (E2M1)        y[i] = round(global_scale * scale * q[i])
     /// Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
     /// Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
@@ -101,7 +102,7 @@ operator! {
     ///
     /// ```text
     /// scale = max(max |x[i]|, amax_floor) / largest  over the i that share the scale; of E4M3 448, E5M2 57344, I8 127
-    ///       = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on
+    ///       = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on; of MXFP4 - 2
     ///       = |sat(max |x[i]| / (6 * global_scale))| NVFP4, global_scale = amax of all / 2688, given, or 1
     /// y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
     ///       = sat(x[i] / (scale * global_scale))     NVFP4, and likewise
@@ -117,10 +118,10 @@ operator! {
     /// with a NaN is NaN, and so is all that it belongs to.
     /// F32 scales: that of a block with an infinity is infinity: finite numbers become 0 and the infinite ones NaN. A block
     /// of zeros has the scale amax_floor / largest, and zeros. amax_floor is 0 or more; DeepSeek's act_quant takes 1e-4.
-    /// MXFP8: amax_floor is 0; infinity counts as 2^128, so that it becomes 448; a block with a NaN has the scale 0xFF; a
-    /// block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale 448 if
-    /// global_scale is finite; a block of zeros has the scale 0; rows begin on whole bytes, so that the strides of y are
-    /// even, and where N is odd, the other half of a row's last byte is 0. A last block may be shorter.
+    /// MXFP8, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes 448 or 6; a block with a NaN has the
+    /// scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale
+    /// 448 if global_scale is finite; a block of zeros has the scale 0. E2M1: rows begin on whole bytes, so that the
+    /// strides of y are even, and where N is odd, the other half of a row's last byte is 0. A last block may be shorter.
     /// TILED_128X4: tiles along the last two dimensions; those before them collapse to one. What fills up the last tiles, in
     /// rows and in columns, is written as bytes of 0.
     /// All kernels give the same bits, and each number's follow from its block and the scale of all alone:
