@@ -89,7 +89,8 @@ func TestFormsAreTold(t *testing.T) {
 	codes := []string{"TENSOR", "ROW", "1X128", "MXFP8", "MXFP4", "NVFP4"}
 	products := []string{"TENSOR", "ROW", "MXFP8", "MXFP4", "NVFP4"}
 	told := map[string][]string{"dequantize.x": append([]string{"Q8_0", "Q4_1"}, codes...), "gemm.a": products,
-		"gemm.b": products, "quantize.y": codes}
+		"gemm.b": append(append([]string{}, products...), "Q8_0", "Q4_1"), "quantize.y": codes}
+	records := map[string]QuantForm{"Q8_0": {Record: RecordQ8_0, RecordBytes: 34}, "Q4_1": {Record: RecordQ4_1, RecordBytes: 20}}
 	for _, op := range Ops() {
 		for _, field := range op.Fields {
 			var names []string
@@ -99,7 +100,7 @@ func TestFormsAreTold(t *testing.T) {
 			if !reflect.DeepEqual(names, told[op.Name+"."+field.Name]) {
 				t.Errorf("%s.%s: %+v", op.Name, field.Name, field.Forms)
 			}
-			for i, form := range field.Forms {
+			for _, form := range field.Forms {
 				if form.Scheme != QuantRecord {
 					want := []Dtype{DtypeI8, DtypeE4M3, DtypeE5M2}
 					switch form.Name {
@@ -113,8 +114,8 @@ func TestFormsAreTold(t *testing.T) {
 					}
 					continue
 				}
-				want := QuantForm{Name: []string{"Q8_0", "Q4_1"}[i], Doc: form.Doc, Scheme: QuantRecord, Dtypes: []Dtype{DtypeU8},
-					Layouts: form.Layouts, Record: []Record{RecordQ8_0, RecordQ4_1}[i], RecordBytes: []int{34, 20}[i],
+				want := QuantForm{Name: form.Name, Doc: form.Doc, Scheme: QuantRecord, Dtypes: []Dtype{DtypeU8},
+					Layouts: form.Layouts, Record: records[form.Name].Record, RecordBytes: records[form.Name].RecordBytes,
 					RecordElements: 32}
 				if !reflect.DeepEqual(form, want) || form.Doc == "" {
 					t.Errorf("form %+v; %+v wanted", form, want)
