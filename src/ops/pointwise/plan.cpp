@@ -10,15 +10,20 @@ namespace spark {
 namespace {
 
 // A unit a thread up to so many blocks an SM of this device; then two, the most that a thread asks for at once; and
-// from MOST_AN_SM on blocks step, since each block divides before its first unit.
+// from MOST_AN_SM on blocks step, since each block counts before its first unit.
 constexpr int64_t MANY_AN_SM = 16, MOST_AN_SM = 64;
 
 consteval Tile tile_of(const Kernel&) { return {}; }
 
+// A product with it is at most 1 less than the quotient.
+uint64_t inverse(int64_t divisor) { return UINT64_MAX / static_cast<uint64_t>(std::max<int64_t>(divisor, 1)); }
+
 void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& kernel, Plan& calls) {
     const Pointwise& p = work.as<Pointwise>();
-    int64_t per_unit = kernel.STEP == 1 ? 1 : p.per_chunk;
-    int64_t units = ceil_div(p.n, per_unit) * p.rows0 * p.rows1, blocks = ceil_div(units, kernel.block);
+    // Where rows begin at any element, a unit may be short at either end.
+    int64_t unaligned = kernel.ALIGN == 1 ? p.per_chunk - 1 : 0;
+    int64_t across = ceil_div(p.n + unaligned, p.per_chunk);
+    int64_t units = across * p.rows0 * p.rows1, blocks = ceil_div(units, kernel.block);
     int64_t sms = work.target->sms;
     const kernels::pointwise_params params = {
         .x = p.x.data,
@@ -33,6 +38,9 @@ void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& ke
         .n = p.n,
         .rows0 = p.rows0,
         .rows1 = p.rows1,
+        .across = across,
+        .across_inverse = inverse(across),
+        .rows0_inverse = inverse(p.rows0),
         .activation = p.activation,
         .flags = kernels::pointwise_flags{.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0},
     };
