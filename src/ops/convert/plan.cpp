@@ -2,6 +2,7 @@
 // Cast and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
 
+#include "core/divide.h"
 #include "ops/convert/problem.h"
 #include "spark_kernels.h"
 
@@ -10,33 +11,47 @@ namespace {
 
 consteval Tile tile_of(const Kernel&) { return {}; }
 
-// A unit to a thread: PER neighbours of the innermost dimension.
+// Units of `per` neighbours of the innermost dimension.
+kernels::cast_params params_of(const Cast& p, int64_t per) {
+    return {
+        .x = p.x,
+        .y = p.y,
+        .units = p.count / per,
+        .size0 = p.size[0] / per,
+        .size1 = p.size[1],
+        .size2 = p.size[2],
+        .size3 = p.size[3],
+        .size4 = p.size[4],
+        .x0 = p.x_stride[0] * per,
+        .x1 = p.x_stride[1],
+        .x2 = p.x_stride[2],
+        .x3 = p.x_stride[3],
+        .x4 = p.x_stride[4],
+        .x5 = p.x_stride[5],
+        .y0 = p.y_stride[0] * per,
+        .y1 = p.y_stride[1],
+        .y2 = p.y_stride[2],
+        .y3 = p.y_stride[3],
+        .y4 = p.y_stride[4],
+        .y5 = p.y_stride[5],
+        .dims = p.dims,
+    };
+}
+
+// A unit to a thread.
 void plan(const CheckedOp& work, const Row&, const kernels::cast_kernel& kernel, Plan& calls) {
-    const Cast& p = work.as<Cast>();
-    int64_t per = kernel.PER;
-    calls.add(kernel, {
-                          .x = p.x,
-                          .y = p.y,
-                          .units = p.count / per,
-                          .size0 = p.size[0] / per,
-                          .size1 = p.size[1],
-                          .size2 = p.size[2],
-                          .size3 = p.size[3],
-                          .size4 = p.size[4],
-                          .x0 = p.x_stride[0] * per,
-                          .x1 = p.x_stride[1],
-                          .x2 = p.x_stride[2],
-                          .x3 = p.x_stride[3],
-                          .x4 = p.x_stride[4],
-                          .x5 = p.x_stride[5],
-                          .y0 = p.y_stride[0] * per,
-                          .y1 = p.y_stride[1],
-                          .y2 = p.y_stride[2],
-                          .y3 = p.y_stride[3],
-                          .y4 = p.y_stride[4],
-                          .y5 = p.y_stride[5],
-                          .dims = p.dims,
-                      });
+    calls.add(kernel, params_of(work.as<Cast>(), kernel.PER));
+}
+
+// A tile of the first two dimensions to a block, where the second is the one whose elements are neighbours in x.
+void plan(const CheckedOp& work, const Row&, const kernels::cast_turned_kernel& kernel, Plan& calls) {
+    constexpr uint32_t EDGE = 64;
+    Cast p = work.as<Cast>();
+    const uint32_t near = turned_dimension(p);
+    for (int64_t* each : {p.size, p.x_stride, p.y_stride}) std::swap(each[1], each[near]);
+    kernels::cast_params params = params_of(p, 1);
+    params.units = ceil_shift(p.size[0], EDGE) * ceil_shift(p.size[1], EDGE) * (p.count / (p.size[0] * p.size[1]));
+    calls.add(kernel, params, params.units);
 }
 
 constexpr auto ROWS = make_table({

@@ -16,4 +16,12 @@ struct Cast {
     int64_t size[SPARK_MAX_NDIM], x_stride[SPARK_MAX_NDIM], y_stride[SPARK_MAX_NDIM];
 };
 
+// The dimension whose elements are neighbours in x where those of the innermost are neighbours in y alone; 0: none.
+inline uint32_t turned_dimension(const Cast& p) {
+    if (p.y_stride[0] != 1 || p.x_stride[0] == 1) return 0;
+    uint32_t d = p.dims;
+    while (--d != 0 && p.x_stride[d] != 1) {}
+    return d;
+}
+
 } // namespace spark
