@@ -251,7 +251,7 @@ class Bad(ScratchTree):
 
     def test_at_most_eight_variants(self):
         more = "".join(f"//! variant  x{i}   smem=0 regs=32\n" for i in range(8))
-        self.refuse("9 variants; a file has at most 8", ("regs=32\n", "regs=32\n" + more))
+        self.refuse("9 variants of fill; a file has at most 8 of a contract", ("regs=32\n", "regs=32\n" + more))
 
     def test_deterministic(self):
         self.refuse("deterministic 'maybe': yes or no", ("deterministic yes", "deterministic maybe"))

@@ -287,6 +287,15 @@ class _Parser:
                                                   *budget, limits, self.one("deterministic")[1] == "yes",
                                                   order or f"{contract}__{way}", cluster))
 
+    def count_variants(self):
+        of_contract = {}
+        for variant in self.file.variants:
+            of_contract.setdefault(variant.contract, []).append(variant)
+        for contract, found in of_contract.items():
+            if len(found) > MAX_VARIANTS:
+                self.fail(found[MAX_VARIANTS].line,
+                          f"{len(found)} variants of {contract}; a file has at most {MAX_VARIANTS} of a contract")
+
     def build(self):
         self.read()
         if self.findings:
@@ -305,9 +314,6 @@ class _Parser:
         stem = self.path.name.split(".")[0]
         if not (pattern == stem or pattern.startswith(stem + "_")):
             self.fail(name_line, f"'{pattern}' does not start with the file's stem '{stem}'")
-        rows = [row for _, _, found in groups for row in found]
-        if len(rows) > MAX_VARIANTS:
-            self.fail(rows[MAX_VARIANTS][0], f"{len(rows)} variants; a file has at most {MAX_VARIANTS}")
         det_line, det = self.one("deterministic")
         if det not in ("yes", "no"):
             self.fail(det_line, f"deterministic '{det}': yes or no")
@@ -322,6 +328,7 @@ class _Parser:
             self.file.grid = self.grid(self.file.params, [variant for group in parsed for variant in group])
         for (_, axes, _), group in zip(groups, parsed):
             self.name_variants(pattern, maths.strip(), axes, group)
+        self.count_variants()
         if self.findings:
             raise HeaderError(dict.fromkeys(self.findings))
         return self.file

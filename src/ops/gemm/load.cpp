@@ -57,37 +57,39 @@ void load_whole(const CheckedOp& work, const Row& row, const GemmCut& whole, Loa
     }
 }
 
-// The cut whose parts of k fill the device; the whole where there is none.
-GemmCut in_parts(const CheckedOp& work, const Row& row, const GemmCut& whole) {
-    const Gemm& p = work.as<Gemm>();
-    const int64_t slots = slots_of(work, row);
+// k in so many parts, or in fewer where steps do not divide.
+GemmCut in_parts(const Gemm& p, const Tile& tile, const GemmCut& whole, int64_t parts) {
     GemmCut cut = whole;
-    if (!row.tile.splits || p.batch != 1 || p.batch_invariant || whole.tiles * 2 > slots) return cut;
-    int64_t parts = std::min({quotient(slots, whole.tiles), ceil_shift(p.k, row.tile.depth), MOST_PARTS});
-    if (parts < 2) return cut;
-    cut.part = ceil_shift(ceil_div(p.k, parts), row.tile.depth) * row.tile.depth;
+    cut.part = ceil_shift(ceil_div(p.k, parts), tile.depth) * tile.depth;
     cut.parts = ceil_div(p.k, cut.part);
     return cut;
 }
 
-// The whole or its parts, whichever costs less, and what it does.
+// The whole, or as many parts as give each SM one block, or two, and so on: what costs least. And what it does.
 GemmCut cut_and_load(const CheckedOp& work, const Row& row, Load& load) {
     const Gemm& p = work.as<Gemm>();
     const GemmCut whole = {ceil_shift(p.n, row.tile.columns) * ceil_shift(p.m, row.tile.rows), p.k, 1};
     load_whole(work, row, whole, load);
-    const GemmCut parts = in_parts(work, row, whole);
-    if (parts.parts == 1) return whole;
     const Target& target = *work.target;
-    const Fit& fit = target.fits[row.fit];
     const uint32_t resident = target.resident[row.kernel->index];
+    const int64_t most = std::min(ceil_shift(p.k, row.tile.depth), MOST_PARTS);
+    if (!row.tile.splits || p.batch != 1 || p.batch_invariant || whole.tiles * 2 > slots_of(work, row)) return whole;
+    const Fit& fit = target.fits[row.fit];
     const Pace pace = find_pace(target, fit, load);
-    const int64_t of_whole = cost(target, fit, resident, pace, load);
-    load_cut(p, row, parts, load);
+    GemmCut best = whole;
     load.cost = cost(target, fit, resident, pace, load);
-    if (load.cost < of_whole) return parts;
-    load_cut(p, row, whole, load);
-    load.cost = of_whole;
-    return whole;
+    for (uint32_t beside = 1; beside <= resident; ++beside) {
+        const int64_t parts = std::min(quotient(int64_t{target.sms} * beside, whole.tiles), most);
+        if (parts < 2) continue;
+        const GemmCut cut = in_parts(p, row.tile, whole, parts);
+        if (cut.parts == best.parts) continue;
+        Load other = load;
+        load_cut(p, row, cut, other);
+        other.cost = cost(target, fit, resident, pace, other);
+        if (other.cost < load.cost) best = cut, load = other;
+        if (parts == most) break;
+    }
+    return best;
 }
 
 } // namespace

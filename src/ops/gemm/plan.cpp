@@ -26,7 +26,7 @@ consteval Tile tile_of(const kernels::gemm_kernel& k) {
     return {.rows = k.TM,
             .columns = k.TN,
             .depth = k.TK,
-            .stages = k.ST - 1,
+            .stages = k.ST - 2, // as pipe/ring.ptxh waits for them
             .splits = true,
             .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD + copies(fetched)}};
 }
