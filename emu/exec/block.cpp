@@ -222,9 +222,10 @@ int Block::choose_warp() {
     if (s == Schedule::random) from = next_random(cta.rng) % n;
     bool low = s == Schedule::starve_high, high = s == Schedule::starve_low;
     if ((low || high) && ++starved_ % 64 != 0) { // once in a while the others, or a wait for them would never end
-        for (uint32_t i = 0; i < n; i++)
-            if (can(low ? i : n - 1 - i)) return int(low ? i : n - 1 - i);
-        return -1;
+        for (uint32_t i = 0; i < n; i++) {       // a spin that nothing can end yet takes no turns from them
+            const uint32_t k = low ? i : n - 1 - i;
+            if (can(k) && !waits(warps_[k])) return int(k);
+        }
     }
     for (uint32_t i = 0; i < n; i++) {
         uint32_t k = (from + i) % n;

@@ -17,8 +17,8 @@ constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
 
 consteval uint32_t copies(uint32_t fetched) { return fetched / COPY / WARP * A_COPY; }
 
-// rows, columns: of d, a block; depth: of k, a step.
-consteval Tile tile_of(const kernels::gemm_kernel& k) {
+// rows, columns: of d, a block; depth: of k, a step. stages: as the ring waits for them.
+template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bool splits) {
     constexpr uint32_t FRAGMENT_LOAD = 512;
     uint32_t products = k.TM * k.TN * k.TK * k.ELEM / PRODUCT, fetched = (k.TM + k.TN) * k.TK * k.ELEM;
     // Each warp reads the fragments of its own rows and columns.
@@ -26,10 +26,17 @@ consteval Tile tile_of(const kernels::gemm_kernel& k) {
     return {.rows = k.TM,
             .columns = k.TN,
             .depth = k.TK,
-            .stages = k.ST - 2, // as pipe/ring.ptxh waits for them
-            .splits = true,
-            .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD + copies(fetched)}};
+            .stages = stages,
+            .splits = splits,
+            .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD}};
 }
+consteval Tile tile_of(const kernels::gemm_kernel& k) {
+    Tile tile = tile_of_ring(k, k.ST - 2, true);
+    tile.step.issued += copies(tile.step.fetched);
+    return tile;
+}
+// A stage is copied by two instructions of one thread.
+consteval Tile tile_of(const kernels::gemm_bulk_kernel& k) { return tile_of_ring(k, k.ST - 1, false); }
 // The warps share k; fragments come straight into registers.
 consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
     uint32_t bytes = k.block / WARP * k.STEPS * 64, fetched = (k.TM + k.TN) * bytes;
@@ -127,6 +134,53 @@ kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
         .a_scale_batch = p.a_scales.batch,
         .b_scale_batch = p.b_scales.batch,
     };
+}
+
+// An operand whose k is contiguous: [products, rows, k] of it, or one for all products.
+TensorTile tensor_of(const Gemm& p, spark_devptr data, int64_t rows, int64_t ld, int64_t stride, bool one,
+                     const uint32_t (&box)[2]) {
+    const auto bytes = [&](int64_t elements) { return static_cast<uint64_t>(elements) * p.elem_bits / 8; };
+    return {
+        .data = data,
+        .elem_bytes = p.elem_bits / 8,
+        .rank = 3,
+        .shape = {static_cast<uint64_t>(p.k), static_cast<uint64_t>(rows), one ? 1 : static_cast<uint64_t>(p.batch)},
+        .stride = {bytes(ld), bytes(one ? ld : stride)},
+        .box = {box[0], box[1], 1},
+        .swizzle = box[0] * p.elem_bits / 8};
+}
+
+void plan(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls) {
+    const Gemm& p = work.as<Gemm>();
+    const kernels::gemm_params all = params_of(p, gemm_group(work, row));
+    const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
+    calls.add(kernel, {
+                          .a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM})),
+                          .b_map = calls.map(tensor_of(p, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK, kernel.TN})),
+                          .c = all.c,
+                          .d = all.d,
+                          .bias = all.bias,
+                          .ldc = all.ldc,
+                          .ldd = all.ldd,
+                          .c_batch = all.c_batch,
+                          .d_batch = all.d_batch,
+                          .m = all.m,
+                          .n = all.n,
+                          .k = all.k,
+                          .batch = all.batch,
+                          .alpha = all.alpha,
+                          .beta = all.beta,
+                          .flags = all.flags,
+                          .group = all.group,
+                          .a_one = a_one,
+                          .b_one = b_one,
+                          .a_scale = all.a_scale,
+                          .b_scale = all.b_scale,
+                          .a_scale_step = all.a_scale_step,
+                          .b_scale_step = all.b_scale_step,
+                          .a_scale_batch = all.a_scale_batch,
+                          .b_scale_batch = all.b_scale_batch,
+                      });
 }
 
 // The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32 or I32. A second launch
