@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes findings:
-//   spark-emu: bounds in gemm_bf16_tn__128x128x32_s3, cta (0,3,0)
+//   spark-emu: bounds in gemm_bf16_nn__128x128x32_s3, cta (0,3,0)
 //     store  gemm_bf16_tn.ptx:214   st.global.b32   warp 5 lane 12   global 0x7f..   4 bytes
 //     16 bytes past the end of allocation 3 (0x7f..0x7f.., 4096 bytes)
 //     replay: LIBSPARK_EMU=seed=91,sched=random
