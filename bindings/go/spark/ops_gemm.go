@@ -17,7 +17,7 @@ import (
 //
 //	Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of I8 both are integers: the
 //	sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
-//	sa and sb are what codes of E4M3 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
+//	sa and sb are what codes of FP8 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
 //	the tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied
 //	by sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb, of I8
 //	their sum.
@@ -29,20 +29,20 @@ import (
 //	    nt   a along M, b along N       dW = dY^T X
 //	    tt   a along M, b along K
 //
-//	E4M3 and I8 are multiplied in tn alone. d and c have stride 1 along N and a free row stride. An input without the
-//	batch dimension, or with batch stride 0, is the same for every batch. Where M, N or the batch is 0 the call succeeds
-//	and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0 means that c is not read; without c, beta
-//	must be 0.
+//	FP8 and I8 are multiplied in tn alone, E4M3 and E5M2 with each other too. d and c have stride 1 along N and a free
+//	row stride. An input without the batch dimension, or with batch stride 0, is the same for every batch. Where M, N
+//	or the batch is 0 the call succeeds and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0
+//	means that c is not read; without c, beta must be 0.
 //	Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
 //	size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
 //	and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
 //	K, dtypes, layouts, leading dimensions and the alignment of addresses and batch strides, whatever M, the batch and
 //	the other rows are.
 type Gemm struct {
-	// [B?, M, K], BF16 F16 E4M3 I8. The left matrix.
+	// [B?, M, K], BF16 F16 E4M3 E5M2 I8. The left matrix.
 	A Tensor
 
-	// [B?, N, K], as a. The right matrix, transposed.
+	// [B?, N, K], as a E4M3 E5M2. The right matrix, transposed; of FP8 of either type.
 	B Tensor
 
 	// Optional, [B?, M, N], as d. The addend, times beta.

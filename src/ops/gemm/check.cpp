@@ -66,6 +66,15 @@ GemmScales scales_of(const View& v) {
     return {q.scale, q.blocks[row] > 1 ? q.stride[row] : 0, batched ? q.stride[0] : 0};
 }
 
+// Of two types only those of FP8 are multiplied.
+spark_status check_types(const ValidatedArgs& bound, Report& report) {
+    const uint32_t a = bound.view[A].dtype, b = bound.view[B].dtype;
+    const auto fp8 = [](uint32_t dtype) { return dtype == SPARK_DTYPE_E4M3 || dtype == SPARK_DTYPE_E5M2; };
+    if (a == b || (fp8(a) && fp8(b))) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b.dtype is %s but a.dtype is %s; %s wanted",
+                             dtype_info(b).name, dtype_info(a).name, dtype_info(a).name);
+}
+
 // Products of 8-bit elements exist for both along K alone.
 spark_status check_layout(const ValidatedArgs& bound, const Operand& a, const Operand& b, Report& report) {
     if (bound.view[A].elem_bits != 8 || (a.along_k && b.along_k)) return SPARK_OK;
@@ -154,6 +163,7 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
 spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_gemm_args>();
     if (spark_status s = check_scalars(bound, args, report)) return s;
+    if (spark_status s = check_types(bound, report)) return s;
     Operand a, b;
     if (spark_status s = operand(bound, A, a, report)) return s;
     if (spark_status s = operand(bound, B, b, report)) return s;
@@ -176,6 +186,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.a_along = a.along_k, p.b_along = b.along_k;
     p.elem = bound.view[A].elem_bits / 8;
     p.integers = bound.view[A].dtype == SPARK_DTYPE_I8;
+    p.a_e5m2 = bound.view[A].dtype == SPARK_DTYPE_E5M2, p.b_e5m2 = bound.view[B].dtype == SPARK_DTYPE_E5M2;
     p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
@@ -191,11 +202,9 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     constexpr Contract CONTRACTS[2][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
                                           {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"}};
     int layout = a.along_k ? (b.along_k ? 0 : 1) : (b.along_k ? 3 : 2);
-    constexpr Contract E4M3 = "gemm_e4m3_tn", I8 = "gemm_s8_tn";
-    const uint32_t dtype = bound.view[A].dtype;
-    work.contract = dtype == SPARK_DTYPE_E4M3 ? E4M3
-                    : dtype == SPARK_DTYPE_I8 ? I8
-                                              : CONTRACTS[dtype == SPARK_DTYPE_F16][layout];
+    constexpr Contract E4M3 = "gemm_e4m3_tn", FP8 = "gemm_fp8_tn", I8 = "gemm_s8_tn";
+    const Contract& of_codes = p.integers ? I8 : p.a_e5m2 || p.b_e5m2 ? FP8 : E4M3;
+    work.contract = p.elem == 1 ? of_codes : CONTRACTS[bound.view[A].dtype == SPARK_DTYPE_F16][layout];
     return SPARK_OK;
 }
 

@@ -26,6 +26,7 @@ struct Gemm {
     bool a_along, b_along; // k is contiguous
     uint32_t elem;         // bytes of an element of a and b
     bool integers;         // a, b and the sums are integers
+    bool a_e5m2, b_e5m2;
     GemmScales a_scales, b_scales;
     bool batch_invariant;
 };
