@@ -74,7 +74,7 @@ class Bench(unittest.TestCase):
                            ("gemm m=3 n=64 BF16 tn", "k=NUMBER is missing"),
                            ("gemm m=3 n=64 k=6x BF16 tn", "k=6x is not a number from 1"),
                            ("gemm m=0 n=64 k=64 BF16 tn", "m=0 is not a number from 1"),
-                           ("gemm m=3 n=64 k=64 tn", "BF16 or F16 or F32 or E4M3 or I8 is missing"),
+                           ("gemm m=3 n=64 k=64 tn", "BF16 or F16 or F32 or E4M3 or E5M2 or I8 is missing"),
                            ("gemm m=3 n=64 k=64 BF16 tn tn", "tn is not a word of this operator's rows"),
                            ("l2norm rows=2 n=64 F32 +residual", "+residual is not a word of this operator's rows"),
                            ("attention b=1 q=1 k=64 h=4 d=64 BF16", "h=HEADS/KV_HEADS is missing"),

@@ -193,6 +193,7 @@ void integers(const spark_op_desc& d) {
             damage(a);
         });
     };
+    of("b", "E5M2 beside I8", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& a) { a.b.dtype = SPARK_DTYPE_E5M2; });
     of("d", "sums of BF16", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& a) { a.a.dtype = a.b.dtype = SPARK_DTYPE_BF16; });
     for (uint32_t f : {0u, 1u})
         of(api::field(d, f).name, "a scale", SPARK_ERR_INVALID_VALUE, [=](auto& a) {

@@ -366,6 +366,25 @@ def make_gemm():
         save("gemm", f"e4m3_{name}", tensors, args, seed, float(4 * 2.0**-52 * np.abs(d).max()), why)
 
 
+def make_mixed_gemm():
+    """E5M2 with E4M3 and with itself; exponents that leave sums exact in double."""
+    m, n, k = 19, 13, 80
+    why = "sums are exact in double, of 80 products that are near each other; two scales are rounded twice"
+    for i, types in enumerate((("E5M2", "E4M3"), ("E4M3", "E5M2"), ("E5M2", "E5M2"))):
+        seed = 5330 + i
+        g = np.random.default_rng(seed)
+        values = [np.ldexp(g.normal(size=(rows, k)), g.integers(-5, 5, (rows, k))) for rows in (m, n)]
+        codes = [codes_of(v.astype(np.float32), t).astype(np.uint8) for v, t in zip(values, types)]
+        numbers = [c.view(NUMBERS[t]).astype(np.float64) for c, t in zip(codes, types)]
+        scales = [(2.0**-8 * (1 + g.random(rows))).astype(np.float32) for rows in (m, 1)]
+        d = numbers[0] @ numbers[1].T * scales[0].astype(np.float64)[:, None] * scales[1].astype(np.float64)
+        tensors = {name: (f"F8_{t}", list(c.shape), c.tobytes()) for name, c, t in zip("ab", codes, types)}
+        tensors |= {f"{name}_scale": ("F32", [s.size], s.tobytes()) for name, s in zip("ab", scales)}
+        tensors |= {"d64": ("F64", [m, n], d.tobytes()), "d": ("BF16", [m, n], encode(once(d, "BF16"), "BF16"))}
+        args = {"alpha": 1.0, "beta": 0.0, "activation": "none", "a_transposed": False, "b_transposed": False}
+        save("gemm", "_".join(types).lower(), tensors, args, seed, float(4 * 2.0**-52 * np.abs(d).max()), why)
+
+
 def make_integer_gemm():
     """NumPy's matmul of int64: the sums themselves, and with scales, a bias and c."""
     m, n, k = 23, 17, 96
@@ -464,6 +483,7 @@ if __name__ == "__main__":
     make_softmax()
     make_hadamard()
     make_gemm()
+    make_mixed_gemm()
     make_integer_gemm()
     make_block_scaled_gemm()
     make_gemm_records()

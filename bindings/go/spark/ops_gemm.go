@@ -17,7 +17,7 @@ import (
 //
 //	Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of I8 both are integers: the
 //	sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
-//	sa and sb are what codes of E4M3 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
+//	sa and sb are what codes of FP8 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
 //	the tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied
 //	by sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb, of I8
 //	their sum.
@@ -36,10 +36,10 @@ import (
 //	    nt   a along M, b along N       dW = dY^T X
 //	    tt   a along M, b along K
 //
-//	E4M3, I8 and E2M1 are multiplied in tn alone. d and c have stride 1 along N and a free row stride. An input without
-//	the batch dimension, or with batch stride 0, is the same for every batch. Where M, N or the batch is 0 the call
-//	succeeds and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0 means that c is not read;
-//	without c, beta must be 0.
+//	FP8, I8 and E2M1 are multiplied in tn alone, E4M3 and E5M2 with each other too. d and c have stride 1 along N and a
+//	free row stride. An input without the batch dimension, or with batch stride 0, is the same for every batch. Where M,
+//	N or the batch is 0 the call succeeds and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0
+//	means that c is not read; without c, beta must be 0.
 //	Weights: with a in BF16 or F16, b may be U8 and records (b.quant.scheme SPARK_QUANT_RECORD), as dequantize reads
 //	them. Its last dimension is then the bytes of the K / 32 records of a row, its address and its strides are even, and
 //	a and b lie along K. The codes of a record are exact in the dtype of a; their products with a are summed in FP32, and
@@ -53,10 +53,11 @@ import (
 //	K, dtypes, layouts, leading dimensions and the alignment of addresses and batch strides, whatever M, the batch and
 //	the other rows are.
 type Gemm struct {
-	// [B?, M, K], BF16 F16 E4M3 I8 E2M1. The left matrix.
+	// [B?, M, K], BF16 F16 E4M3 E5M2 I8 E2M1. The left matrix.
 	A Tensor
 
-	// [B?, N, K], as a U8. The right matrix, transposed; of records the last dimension counts bytes.
+	// [B?, N, K], as a U8 E4M3 E5M2. The right matrix, transposed; of FP8 of either type; of records the last
+	// dimension counts bytes.
 	B Tensor
 
 	// Optional, [B?, M, N], as d. The addend, times beta.

@@ -67,6 +67,15 @@ GemmScales scales_of(const View& v) {
     return {q.scale, q.blocks[row] > 1 ? q.stride[row] : 0, batched ? q.stride[0] : 0};
 }
 
+// Of two types only those of FP8 are multiplied, and numbers with records.
+spark_status check_types(const ValidatedArgs& bound, Report& report) {
+    const uint32_t a = bound.view[A].dtype, b = bound.view[B].dtype;
+    const auto fp8 = [](uint32_t dtype) { return dtype == SPARK_DTYPE_E4M3 || dtype == SPARK_DTYPE_E5M2; };
+    if (a == b || records_of(bound.view[B]) != nullptr || (fp8(a) && fp8(b))) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b.dtype is %s but a.dtype is %s; %s wanted",
+                             dtype_info(b).name, dtype_info(a).name, dtype_info(a).name);
+}
+
 // Products of 8 and 4-bit elements exist for both along K alone.
 spark_status check_layout(const ValidatedArgs& bound, const Operand& a, const Operand& b, Report& report) {
     if (bound.view[A].elem_bits > 8 || (a.along_k && b.along_k)) return SPARK_OK;
@@ -160,6 +169,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     const auto& args = bound.arguments<spark_gemm_args>();
     if (spark_status s = check_scalars(bound, args, report)) return s;
     if (spark_status s = check_gemm_weights(bound, report)) return s;
+    if (spark_status s = check_types(bound, report)) return s;
     Operand a, b;
     if (spark_status s = operand(bound, A, a, report)) return s;
     if (spark_status s = operand(bound, B, b, report)) return s;
@@ -183,6 +193,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.a_along = a.along_k, p.b_along = b.along_k;
     p.elem_bits = bound.view[A].elem_bits;
     p.integers = bound.view[A].dtype == SPARK_DTYPE_I8;
+    p.a_e5m2 = bound.view[A].dtype == SPARK_DTYPE_E5M2, p.b_e5m2 = bound.view[B].dtype == SPARK_DTYPE_E5M2;
     p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
     p.dtype = bound.view[A].dtype;
     const spark_quant_form* records = records_of(bound.view[B]);
@@ -206,10 +217,9 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     constexpr Contract CONTRACTS[2][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
                                           {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"}};
     int layout = a.along_k ? (b.along_k ? 0 : 1) : (b.along_k ? 3 : 2);
-    constexpr Contract E4M3 = "gemm_e4m3_tn", I8 = "gemm_s8_tn";
-    work.contract = p.dtype == SPARK_DTYPE_E4M3 ? E4M3
-                    : p.dtype == SPARK_DTYPE_I8 ? I8
-                                                : CONTRACTS[p.dtype == SPARK_DTYPE_F16][layout];
+    constexpr Contract E4M3 = "gemm_e4m3_tn", FP8 = "gemm_fp8_tn", I8 = "gemm_s8_tn";
+    const Contract& of_codes = p.integers ? I8 : p.a_e5m2 || p.b_e5m2 ? FP8 : E4M3;
+    work.contract = p.elem_bits == 8 ? of_codes : CONTRACTS[p.dtype == SPARK_DTYPE_F16][layout];
     if (records != nullptr) work.contract = contract_of_records(*records, p.dtype);
     return SPARK_OK;
 }

@@ -11,7 +11,7 @@
 namespace spark {
 namespace {
 
-// A product of tensor cores takes 32 bytes of k in the same time whatever the type (of E4M3 not on 9.0, where it is two
+// A product of tensor cores takes 32 bytes of k in the same time whatever the type (of FP8 not on 9.0, where it is two
 // products of halves and their conversion).
 constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
 
@@ -100,7 +100,9 @@ kernels::gemm_flags flags_of(const Gemm& p) {
             .bias_f32 = p.bias_f32,
             .d_i32 = d_i32,
             .activation = p.activation,
-            .from_i32 = p.integers && !d_i32};
+            .from_i32 = p.integers && !d_i32,
+            .a_e5m2 = p.a_e5m2,
+            .b_e5m2 = p.b_e5m2};
 }
 
 kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
@@ -199,7 +201,8 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     sums.a_batch = p.a_along ? cut.part : cut.part * p.lda;
     sums.b_batch = p.b_along ? cut.part : cut.part * p.ldb;
     sums.k = cut.part, sums.batch = cut.parts, sums.k_short = cut.parts * cut.part - p.k;
-    sums.alpha = 1, sums.beta = 0, sums.flags = kernels::gemm_flags{.d_i32 = p.integers};
+    sums.alpha = 1, sums.beta = 0;
+    sums.flags = kernels::gemm_flags{.d_i32 = p.integers, .a_e5m2 = p.a_e5m2, .b_e5m2 = p.b_e5m2};
     kernels::gemm_params merged = params_of(p.integers ? p : unscaled, group);
     merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = p.m * pitch;
     merged.k = cut.parts;

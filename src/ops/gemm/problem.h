@@ -33,6 +33,7 @@ struct Gemm {
     bool a_along, b_along; // k is contiguous
     uint32_t elem_bits;    // of a and b
     bool integers;         // a, b and the sums are integers
+    bool a_e5m2, b_e5m2;
     GemmScales a_scales, b_scales;
     ScalePlaces a_blocks, b_blocks; // scales of blocks, in bytes; no address: there are none
     GemmRecords b_records;          // bytes 0: b is no records

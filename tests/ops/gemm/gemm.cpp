@@ -24,6 +24,7 @@ struct Shape {
     int64_t a_pad = 0, b_pad = 0, d_pad = 0, batch_gap = 0; // elements after each row, and after each batch
     int64_t a_misalign = 0, b_misalign = 0, d_misalign = 0; // elements off the 16-byte boundary
     unsigned layouts = ALL_LAYOUTS, types = BF16, outs = BF16;
+    unsigned b_types = 0; // 0: that of a
     float alpha = 1, beta = 0;
     bool alpha_given = false;                // a 0 is 0, not the default
     bool in_place = false, c_unread = false; // c_unread: c is there, all NaN, and beta is 0
@@ -161,7 +162,7 @@ void fill_integers(Case& c, const Operand& operand, bool extremes, Random& rando
     }
 }
 
-// Of the two NaNs of E4M3, which have no other bits.
+// Of the NaNs of FP8.
 void make_nans_negative(Case& c, const Operand& operand, Random& random) {
     for (int64_t i = 0; i < c.to_fill(operand); ++i) {
         uint8_t* code = c.element(operand, i);
@@ -196,23 +197,30 @@ void add_scales(Case& c, const Shape& s, Scales scales, Random& random) {
     }
 }
 
-void add_operands(Case& c, const Shape& s, ref::Type type, ref::Type out, unsigned layout, Random& random) {
+// Element types of a case.
+struct Kinds {
+    ref::Type a, b, out;
+};
+
+void add_operands(Case& c, const Shape& s, const Kinds& kinds, unsigned layout, Random& random) {
     using Args = spark_gemm_args;
+    const auto& [type, b_type, out] = kinds;
     const size_t in_size = ref::size_of(type), out_size = ref::size_of(out);
     View a = matrix(type, s.batch, s.m, s.k, s.a_pad, s.batch_gap, layout == NT || layout == TT);
-    View b = matrix(type, s.batch, s.n, s.k, s.b_pad, s.batch_gap, layout == NN || layout == NT);
+    View b = matrix(b_type, s.batch, s.n, s.k, s.b_pad, s.batch_gap, layout == NN || layout == NT);
     const View d = matrix(out, s.batch, s.m, s.n, s.d_pad, s.batch_gap, false);
     a = s.broadcast & A_SAME ? same_for_all(a) : a;
     b = s.broadcast & B_SAME ? same_for_all(b) : s.broadcast & B_FLAT ? without_batch(b) : b;
 
     const auto fill_in = [&](const Operand& operand, bool special, int64_t rows) {
-        if (type == ref::Type::i8) {
+        const ref::Type its_type = operand.view.type;
+        if (its_type == ref::Type::i8) {
             fill_integers(c, operand, s.extremes, random);
             return;
         }
         s.powers ? fill_powers(c, operand, random) : fill(c, operand, random);
         make_special(c, operand, special ? s.special : Special::none, rows * 2 / 3, s.k, random);
-        if (type == ref::Type::e4m3) {
+        if (its_type == ref::Type::e4m3 || its_type == ref::Type::e5m2) {
             make_nans_negative(c, operand, random);
         }
     };
@@ -241,10 +249,11 @@ void add_operands(Case& c, const Shape& s, ref::Type type, ref::Type out, unsign
     }
 }
 
-Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const std::string& name, const Seed& seed) {
+Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::string& name, const Seed& seed) {
+    const ref::Type out = kinds.out;
     Case c = make_case<spark_gemm_args>("gemm", name, SPARK_OP_GEMM, seed);
     Random random(seed, name);
-    add_operands(c, s, type, out, layout, random);
+    add_operands(c, s, kinds, layout, random);
     auto& args = c.as<spark_gemm_args>();
     args.alpha = s.alpha;
     args.beta = s.beta;
@@ -266,7 +275,7 @@ Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const
     p->k = static_cast<size_t>(s.k);
     p->b_has_batch = !(s.broadcast & B_FLAT);
     p->sampled = s.batch * s.m * s.n * s.k > (int64_t{1} << 31);
-    p->integers = type == ref::Type::i8;
+    p->integers = kinds.a == ref::Type::i8;
     p->exact = c.exact = s.powers || out == ref::Type::i32;
     for (const Operand& operand : c.operands) {
         if (operand.field != "d") {
@@ -287,19 +296,30 @@ Case build(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const
 
 const char* name_of(unsigned layout) { return layout == TN ? "tn" : layout == NN ? "nn" : layout == NT ? "nt" : "tt"; }
 
-Entry entry(const Shape& s, ref::Type type, ref::Type out, unsigned layout, const std::string& name) {
-    return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, type, out, layout, name, seed); }};
+Entry entry(const Shape& s, const Kinds& kinds, unsigned layout, const std::string& name) {
+    return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, kinds, layout, name, seed); }};
+}
+
+std::vector<Kinds> kinds_of(const Shape& s) {
+    std::vector<Kinds> all;
+    for (ref::Type a : types_of(s.types)) {
+        for (ref::Type b : s.b_types == 0 ? std::vector{a} : types_of(s.b_types)) {
+            for (ref::Type out : types_of(s.outs)) {
+                all.push_back({a, b, out});
+            }
+        }
+    }
+    return all;
 }
 
 // One entry for each layout, input type and output type of a shape.
 void expand(const Shape& s, const std::string& name, std::vector<Entry>& all) {
     for (unsigned layout : {TN, NN, NT, TT}) {
-        for (ref::Type type : types_of(s.types)) {
-            for (ref::Type out : types_of(s.outs)) {
-                if (s.layouts & layout && (layout == TN || ref::size_of(type) != 1)) {
-                    const std::string types = std::string(".") + ref::name_of(type) + "." + ref::name_of(out);
-                    all.push_back(entry(s, type, out, layout, name + "." + name_of(layout) + types));
-                }
+        for (const Kinds& kinds : kinds_of(s)) {
+            if (s.layouts & layout && (layout == TN || ref::size_of(kinds.a) != 1)) {
+                const std::string b = kinds.a == kinds.b ? "" : std::string("_") + ref::name_of(kinds.b);
+                const std::string types = "." + (ref::name_of(kinds.a) + b) + "." + ref::name_of(kinds.out);
+                all.push_back(entry(s, kinds, layout, name + "." + name_of(layout) + types));
             }
         }
     }
@@ -357,7 +377,8 @@ Entry random(uint64_t seed, int64_t index) {
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     const auto half = r.pick(types_of(BF16 | F16));
     const bool codes = r.chance(0.1); // few: the emulator takes its time
-    const auto type = codes ? r.pick(types_of(E4M3 | I8)) : half;
+    const auto type = codes ? r.pick(types_of(E4M3 | E5M2 | I8)) : half;
+    const auto other = r.pick(types_of(E4M3 | E5M2));
     const auto any_layout = r.pick<unsigned>({TN, TN, NN, NT, TT}); // one draw a line: arguments have no order
     const auto layout = codes ? TN : any_layout;
     if (codes) {
@@ -368,7 +389,7 @@ Entry random(uint64_t seed, int64_t index) {
         s.b_pad += r.chance(0.5) ? (16 - (s.k + s.b_pad) % 16) % 16 : 0;
     }
     const auto out = r.pick(types_of(ALL));
-    return entry(s, type, out, layout, name);
+    return entry(s, {type, codes && type != ref::Type::i8 ? other : type, out}, layout, name);
 }
 
 // Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights.
@@ -377,14 +398,14 @@ Entry worded(Words& words) {
     if (const auto block_scaled = worded_block_scaled_gemm(words, s.m, s.n, s.k)) {
         return *block_scaled;
     }
-    const ref::Type type = words.type(ALL | E4M3 | I8);
+    const ref::Type type = words.type(ALL | E4M3 | E5M2 | I8);
     if (const std::string format = take_weights(words); !format.empty()) {
         return worded_gemm_weights(words, format, s.m, s.n, s.k, type);
     }
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
     const bool codes = ref::size_of(type) == 1;
     s.a_scales = s.b_scales = codes ? Scales::row : Scales::none;
-    return entry(s, type, codes ? ref::Type::bf16 : type,
+    return entry(s, {type, type, codes ? ref::Type::bf16 : type},
                  layout == "tn"   ? TN
                  : layout == "nn" ? NN
                  : layout == "nt" ? NT
