@@ -400,8 +400,9 @@ Entry random(uint64_t seed, int64_t index) {
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     s.left = r.chance(0.3) ? r.between(0, r.chance(0.5) ? 20 : 150) : -1;
     s.right = r.chance(0.2) ? r.between(0, 30) : -1;
+    const ref::Type type = r.pick(types_of(BF16 | F16));
     s.sinks = r.pick<Sinks>({Sinks::none, Sinks::none, Sinks::finite, Sinks::large, Sinks::some});
-    return entry(s, r.pick(types_of(BF16 | F16)), name);
+    return entry(s, type, name);
 }
 
 Entry worded(Words& words) {
