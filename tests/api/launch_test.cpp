@@ -155,7 +155,7 @@ void zero_sizes_launch_nothing(void**) {
 
 // The first row of d = a b^T of random numbers, by one kernel, or by the library's choice (nullptr).
 std::vector<unsigned char> product(api::Arena& arena, int64_t rows, const char* kernel) {
-    constexpr int64_t N = 136, K = 1000;
+    constexpr int64_t N = 136, K = 960; // a leading dimension that all kernels take
     const auto tensor = [&](int64_t count, int64_t width) {
         spark_tensor t{};
         t.dtype = SPARK_DTYPE_BF16, t.ndim = 2, t.shape[0] = count, t.shape[1] = width;
@@ -227,8 +227,12 @@ void kernels_within_a_workspace(void**) {
 // What lets dispatch choose freely where a row's bits must not follow the batch.
 void kernels_of_one_order_give_the_same_bits(void**) {
     std::vector<unsigned char> first;
-    const char* const kernels[] = {"gemm_bf16_tn__64x64x64_s3", "gemm_bf16_tn__128x128x32_s6",
-                                   "gemm_bf16_tn__128x256x32_b4", "gemm_bf16_tn__256x128x32_b4", nullptr};
+    const char* const kernels[] = {"gemm_bf16_tn__64x64x64_s3",
+                                   "gemm_bf16_tn__128x128x32_s6",
+                                   "gemm_bf16_tn__256x128x32_s4",
+                                   "gemm_bf16_tn__128x256x32_b4",
+                                   "gemm_bf16_tn__256x128x32_b4",
+                                   nullptr};
     for (const char* kernel : kernels) {
         for (int64_t rows : {1, 40}) {
             api::Arena arena(g_ctx);
