@@ -89,7 +89,8 @@ func TestFormsAreTold(t *testing.T) {
 	codes := []string{"E4M3_TENSOR", "E4M3_ROW", "E4M3_1X128", "MXFP8", "NVFP4"}
 	told := map[string][]string{"dequantize.x": append([]string{"Q8_0", "Q4_1"}, codes...), "gemm.a": codes[:2],
 		"gemm.b": {"E4M3_TENSOR", "E4M3_ROW", "Q8_0", "Q4_1"}, "quantize.y": codes}
-	records := map[string]QuantForm{"Q8_0": {Record: RecordQ8_0, RecordBytes: 34}, "Q4_1": {Record: RecordQ4_1, RecordBytes: 20}}
+	records := map[string]QuantForm{"Q8_0": {Record: RecordQ8_0, RecordBytes: 34},
+		"Q4_1": {Record: RecordQ4_1, RecordBytes: 20}}
 	for _, op := range Ops() {
 		for _, field := range op.Fields {
 			var names []string
