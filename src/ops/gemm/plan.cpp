@@ -48,9 +48,9 @@ consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
             .syncs = 1,
             .step = {products, 0, fetched, products + copies(fetched)}};
 }
-// As gemm.rows, of blocks of 32 codes: so many instructions a warp for each of them, by 32 columns and 16 rows.
+// As gemm.rows, of blocks of 32 codes: so many instructions a warp for each of them, by 16 columns and 16 rows.
 consteval Tile tile_of(const kernels::gemm_weights_kernel& k) {
-    constexpr uint32_t STAGE = 256, BLOCK = 32, A_BLOCK = 120;
+    constexpr uint32_t STAGE = 256, BLOCK = 32, A_BLOCK = 65;
     const uint32_t depth = k.WARPS * STAGE, blocks = k.WARPS * STAGE / BLOCK;
     return {.rows = k.TM,
             .columns = k.TN,
