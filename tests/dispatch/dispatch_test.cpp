@@ -136,7 +136,8 @@ void gigantic_problems_saturate(void**) {
 }
 
 void blocks_an_sm_follow_from_what_the_assembler_used(void**) {
-    static const Image images[] = {{.kind = ImageKind::cubin, .arch = 90, .regs = 96}};
+    static Image images[1] = {};
+    images[0].kind = ImageKind::cubin, images[0].arch = 90, images[0].regs = 96;
     Kernel kernel{};
     kernel.block = 128, kernel.smem = 24576, kernel.regs = 255;
     assert_int_equal(resident_blocks(H200, kernel), 2); // registers
