@@ -59,6 +59,19 @@ Shape parse_shape(const char* text) {
     return shape;
 }
 
+// Of what a scalar says how many neighbours belong together: rows are whole blocks, and what is no row is one.
+constexpr uint32_t BLOCK = 16;
+
+static bool is_size(const spark_field& field) {
+    return field.kind == SPARK_KIND_U32 && (field.flags & SPARK_FIELD_REQUIRED) != 0;
+}
+
+static bool has_blocks(const spark_op_desc& desc) {
+    for (uint32_t i = 0; i < desc.num_fields; ++i)
+        if (is_size(field(desc, i))) return true;
+    return false;
+}
+
 Example::Example(const spark_op_desc& desc, Arena& arena, const Options& options)
     : desc_(&desc), bytes_(desc.args_size) {
     head()->struct_size = desc.args_size;
@@ -68,7 +81,11 @@ Example::Example(const spark_op_desc& desc, Arena& arena, const Options& options
 
 void Example::fill(uint32_t index, Arena& arena, const Options& options) {
     const spark_field& field = api::field(*desc_, index);
-    if (field.kind != SPARK_KIND_TENSOR) return; // zero is every scalar's default
+    if (field.kind !=
+        SPARK_KIND_TENSOR) { // zero is every scalar's default, or right for what is required, but for sizes
+        if (is_size(field)) std::memcpy(bytes_.data() + field.offset, &BLOCK, sizeof BLOCK);
+        return;
+    }
     if ((field.flags & SPARK_FIELD_OPTIONAL) && !options.optional_fields) return;
     const Shape shape = parse_shape(field.shape);
     spark_tensor& tensor = this->tensor(index);
@@ -84,7 +101,10 @@ void Example::fill(uint32_t index, Arena& arena, const Options& options) {
         const auto [place, fresh] = sizes_.try_emplace(name, 0);
         const auto count = static_cast<int64_t>(sizes_.size());
         if (fresh)
-            place->second = &name == &shape.names.back() ? 16 + 8 * count : optional ? 2 : 2 + count; // rows stay few
+            place->second = &name != &shape.names.back() ? (optional ? 2 : 2 + count) // rows stay few
+                            : !has_blocks(*desc_)        ? 16 + 8 * count
+                            : shape.ellipsis             ? BLOCK * (1 + count)
+                                                         : BLOCK;
         dims.push_back(place->second);
     }
     const spark_quant_form* form = spark_op_form(desc_->op, index, 0);

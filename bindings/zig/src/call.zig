@@ -149,12 +149,13 @@ fn flags(comptime op: []const u8, names: anytype) u32 {
 fn Least(comptime op: []const u8) type {
     var made: std.builtin.Type.Struct = .{ .layout = .auto, .fields = &.{}, .decls = &.{}, .is_tuple = false };
     if (@hasField(@TypeOf(required.scalars), op)) for (@field(required.scalars, op)) |name| {
+        const T = @FieldType(@field(c, "spark_" ++ op ++ "_args"), name);
         made.fields = made.fields ++ .{std.builtin.Type.StructField{
             .name = name,
-            .type = f32,
-            .default_value_ptr = &@as(f32, 0),
+            .type = T,
+            .default_value_ptr = &@as(T, 0),
             .is_comptime = false,
-            .alignment = @alignOf(f32),
+            .alignment = @alignOf(T),
         }};
     };
     return @Type(.{ .@"struct" = made });
