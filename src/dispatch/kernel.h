@@ -32,15 +32,23 @@ struct Limit {
 
 enum class ImageKind : uint8_t { cubin, ptx };
 
-// Code for one target, compressed (zlib's format).
+// Code for one target. Some images that are much alike are stored together, compressed (zlib's format): a stripe of
+// each in turn, all with as many stripes, the last filled up with zeros.
 struct Image {
+    static constexpr uint32_t STRIPE = 4096; // bytes
+
     ImageKind kind;
     uint16_t arch; // 120, or 90
     uint16_t regs; // of a thread, as ptxas gave them; 0 in PTX
-    uint32_t size, packed;
-    uint32_t place;   // in the file, of what is there
-    const void* data; // nullptr: in kernels::testing_file
-    uint64_t check;   // FNV-1a of what is stored
+    uint32_t size;
+    uint16_t member, members; // which of how many
+    uint32_t stripes;         // of each
+    uint32_t packed;          // bytes stored, of all members
+    uint32_t place;           // in the file, of what is there
+    const void* data;         // nullptr: in kernels::testing_file
+    uint64_t check;           // FNV-1a of what is stored
+
+    constexpr size_t unpacked() const { return size_t{STRIPE} * stripes * members; }
 };
 
 // Images that are not in the library, but in a file beside it.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds, checks and decompresses images. What is stored is checked before it is decompressed: the decompressor sees
-// nothing but what the build wrote. The file of images for testing is opened for each of them and checked each time:
-// what is replaced or cut short while a program runs is noticed, and nothing stays open.
+// Finds, checks and decompresses images, and takes each from among those stored with it. What is stored is checked
+// before it is decompressed: the decompressor sees nothing but what the build wrote. The file of images for testing is
+// opened for each of them and checked each time: what is replaced or cut short while a program runs is noticed, and
+// nothing stays open.
 #include "runtime/image.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -102,10 +104,14 @@ spark_status Code::read(const Image& image, const char* name, Report& report) {
     if (hash({stored, image.packed}) != image.check)
         return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u is damaged%s%s", name, image.arch,
                            image.data == nullptr ? " in " : "", image.data == nullptr ? testing_file.name : "");
+    const Buffer all(image.unpacked());
     data_ = static_cast<char*>(malloc(image.size + size_t{1}));
-    if (data_ == nullptr) return no_memory(image.size, name, report);
-    if (!inflate(stored, image.packed, data_, image.size))
+    if (all.data == nullptr || data_ == nullptr) return no_memory(image.unpacked() + image.size, name, report);
+    if (!inflate(stored, image.packed, all.data, image.unpacked()))
         return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u cannot be decompressed", name, image.arch);
+    const char* stripe = all.data + size_t{image.member} * Image::STRIPE;
+    for (size_t at = 0; at < image.size; at += Image::STRIPE, stripe += size_t{image.members} * Image::STRIPE)
+        memcpy(data_ + at, stripe, std::min(size_t{Image::STRIPE}, image.size - at));
     data_[image.size] = 0;
     return SPARK_OK;
 }

@@ -11,11 +11,11 @@ import zlib
 from support import BODY, HEADER, PTXAS, TOP, ScratchTree, changed
 
 import expand
+import images
 import table
 from assemble import AssembleError, assemble, find_variant, image_list, write_depfile
 from cubin import Cubin
 from header import parse_tree
-from images import fnv1a
 
 
 def hungry(count):
@@ -32,11 +32,15 @@ class Build(ScratchTree):
         self.plant("fill/fill.ptx", header + body)
         return assemble(find_variant(name, self.root), self.root, self.top / out, PTXAS, archs, cache)
 
+    def write_sources(self, text, code):
+        (self.top / "out" / "spark_kernels.cpp").write_text(text)
+        (self.top / "out" / "spark_images.S").write_text(code)
+
     def refuse(self, words, header=HEADER, body=BODY):
         with self.assertRaises(AssembleError) as caught:
             self.build(header, body)
         self.assertIn(words, str(caught.exception))
-        self.assertFalse((self.top / "out" / "fill__plain.S").exists())
+        self.assertFalse((self.top / "out" / "fill__plain.json").exists())
 
 
 class Good(Build):
@@ -52,12 +56,30 @@ class Good(Build):
         self.assertEqual((text.count(b"\0"), record["images"][2]["size"]), (0, len(text)))
 
     def test_stored_images(self):
-        """Each is stored compressed, and the record says how to check that before it is decompressed."""
+        """Twins of a file are stored together, no more than there may be, and each can be taken out again."""
+        header = changed(HEADER, ("kernel   fill ", "kernel   fill_{T} "),
+                         ("//! block", "//! for T a b c d e\n//! block"))
+        records = [self.build(header, name=f"fill_{T}__plain")[0] for T in "abcde"]
+        found = images.bundles(records, self.top / "out")
+        self.assertEqual([len(bundle.members) for bundle in found], [3, 2] * 4)
+        files = {(r["name"], i["kind"], i["arch"]): self.top / "out" / i["file"] for r in records for i in r["images"]}
+        for bundle in found:
+            content, size = zlib.decompress(bundle.stored), images.STRIPE
+            stripes = [content[at:at + size] for at in range(0, len(content), size)]
+            self.assertEqual(len(stripes), bundle.rows * len(bundle.members))
+            for at, (kernel, kind) in enumerate(bundle.members):
+                image = files.pop((kernel, kind, bundle.arch)).read_bytes()
+                self.assertEqual(b"".join(stripes[at::len(bundle.members)]).rstrip(b"\0"), image.rstrip(b"\0"))
+        self.assertEqual(files, {})
+
+    def test_bundles_are_packed_once(self):
+        """What is there stays, what nothing needs any more goes."""
         record, _ = self.build()
-        for image in record["images"]:
-            stored = (self.top / "out" / image["packed"]).read_bytes()
-            self.assertEqual(zlib.decompress(stored), (self.top / "out" / image["file"]).read_bytes())
-            self.assertEqual((image["packed_size"], image["check"]), (len(stored), fnv1a(stored)))
+        one = images.bundles([record], self.top / "out")
+        (self.top / "out" / "bundles" / "old.z").write_text("")
+        before = {bundle.path: bundle.path.stat().st_mtime_ns for bundle in one}
+        self.assertEqual(images.bundles([record], self.top / "out"), one)
+        self.assertEqual({p: p.stat().st_mtime_ns for p in (self.top / "out" / "bundles").iterdir()}, before)
 
     def test_one_chip(self):
         record, _ = self.build(archs=(90,))
@@ -72,13 +94,13 @@ class Good(Build):
         moved = self.top / "moved" / "elsewhere"
         shutil.copytree(self.root, moved / "ptx")
         assemble(find_variant("fill__plain", moved / "ptx"), moved / "ptx", self.top / "three", PTXAS)
-        images = sorted(p.name for p in (self.top / "one").iterdir() if p.suffix in (".cubin", ".ptx", ".z", ".json"))
-        self.assertEqual(len(images), 9)
+        found = sorted(p.name for p in (self.top / "one").iterdir() if p.suffix in (".cubin", ".ptx", ".json"))
+        self.assertEqual(len(found), 5)
         for other in ("two/deeper", "three"):
-            for image in images:
+            for image in found:
                 one, two = self.top / "one" / image, self.top / other / image
                 self.assertEqual(one.read_bytes(), two.read_bytes(), image)
-        for image in images:
+        for image in found:
             self.assertNotIn(str(self.top).encode(), (self.top / "three" / image).read_bytes())
 
     def test_cache(self):
@@ -127,13 +149,12 @@ class Good(Build):
         self.build()
         files = parse_tree(self.root)
         table.generate(files, self.top / "out", (120, 90))
-        text, beside = table.source_text(files, self.top / "out", (120, 90))
-        (self.top / "out" / "spark_kernels.cpp").write_text(text)
+        self.write_sources(*table.source_text(files, self.top / "out", (120, 90))[:2])
+        beside = table.source_text(files, self.top / "out", (120, 90))[2]
         head, _, content = beside.partition(b"\n")
         self.assertEqual(head.split()[-1].decode(), hashlib.sha256(content).hexdigest())
-        stored = {name: (self.top / "out" / f"fill__plain.{name}.z").read_bytes()
-                  for name in ("120.cubin", "120.ptx", "90.cubin", "90.ptx")}
-        self.assertEqual(content, stored["90.cubin"] + stored["90.ptx"])
+        text = (self.top / "out" / "fill__plain.90.ptx").read_bytes()
+        self.assertTrue(content.endswith(images.pack([text])))
         (self.top / "main.cpp").write_text("""
 #include "spark_kernels.h"
 #include <cstdlib>
@@ -157,16 +178,18 @@ int main(int, char** words) {
 """)
         subprocess.run([os.environ.get("SPARK_CXX", "c++"), "-std=c++20", "-fPIE", "-Wall", "-Wextra", "-Werror",
                         f"-I{TOP / 'src'}", f"-I{self.top / 'out'}", str(self.top / "main.cpp"),
-                        str(self.top / "out" / "spark_kernels.cpp"), str(self.top / "out" / "fill__plain.S"),
+                        str(self.top / "out" / "spark_kernels.cpp"), str(self.top / "out" / "spark_images.S"),
                         "-o", str(self.top / "main")], check=True)
         self.assertEqual(subprocess.run([str(self.top / "main"), str(len(beside))], check=False).returncode, 0)
 
     @unittest.skipUnless(shutil.which("clang"), "clang is not here")
     def test_embeds_on_aarch64(self):
-        self.build()
-        subprocess.run(["clang", "--target=aarch64-linux-gnu", "-c", str(self.top / "out" / "fill__plain.S"), "-o",
+        record, _ = self.build()
+        found = images.bundles([record], self.top / "out")
+        self.write_sources("", images.assembly(found))
+        subprocess.run(["clang", "--target=aarch64-linux-gnu", "-c", str(self.top / "out" / "spark_images.S"), "-o",
                         str(self.top / "arm.o")], check=True)
-        self.assertIn((self.top / "out" / "fill__plain.120.cubin.z").read_bytes(), (self.top / "arm.o").read_bytes())
+        self.assertIn(found[0].stored, (self.top / "arm.o").read_bytes())
 
 
     def test_tensor_maps_and_clusters(self):

@@ -12,15 +12,16 @@ sys.path.insert(0, str(TOP / "tools" / "ptxc"))
 from assemble import image_list
 from expand import expand
 from header import parse_tree
-from images import fnv1a, pack
+from images import fnv1a, pack, rows
 from kernel_file import ARCHS
 from table import header_text
 
 
 def image(name, arch, text):
     """(its bytes in C++, its row)"""
-    packed, data = pack(text), f"{name}_{arch}"
-    row = f"{{ImageKind::ptx, {arch}, 0, {len(text)}, {len(packed)}, 0, {data}, 0x{fnv1a(packed):016x}}}"
+    packed, data = pack([text]), f"{name}_{arch}"
+    row = (f"{{ImageKind::ptx, {arch}, 0, {len(text)}, 0, 1, {rows([text])}, {len(packed)}, 0, {data}, "
+           f"0x{fnv1a(packed):016x}}}")
     return f"const unsigned char {data}[] = {{{', '.join(map(str, packed))}}};", row
 
 
@@ -34,8 +35,8 @@ def main(into):
     for variant in (v for f in files for v in f.variants):
         made = {arch: image(variant.name, arch, expand(variant, arch, root)[0].encode()) for arch in ARCHS}
         lines += [data for data, _ in made.values()]
-        rows = [made[arch][1] for _, arch in image_list(ARCHS)]
-        lines.append(f"const Image {variant.name}_images[{len(rows)}] = {{{', '.join(rows)}}};")
+        images = [made[arch][1] for _, arch in image_list(ARCHS)]
+        lines.append(f"const Image {variant.name}_images[{len(images)}] = {{{', '.join(images)}}};")
     (into / "launch_kernels.cpp").write_text("\n".join([*lines, "}"]) + "\n", encoding="utf-8")
 
 

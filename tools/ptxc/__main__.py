@@ -68,17 +68,18 @@ def cmd_assemble(args):
     _, read = assemble(variant, args.root, args.out, args.ptxas, args.archs, args.cache)
     if args.depfile:
         tool = sorted(str(p) for p in Path(__file__).parent.glob("*.py") if p.stem in BUILD_MODULES)
-        write_depfile(args.depfile, Path(args.out).resolve() / f"{variant.name}.S", read + tool)
+        write_depfile(args.depfile, Path(args.out).resolve() / f"{variant.name}.json", read + tool)
     return 0
 
 
 # A change of these may change what is assembled; the other modules only report.
-BUILD_MODULES = ("assemble", "capture", "cubin", "expand", "expression", "header", "images", "macro", "rules", "source")
+BUILD_MODULES = ("assemble", "capture", "cubin", "expand", "expression", "header", "macro", "rules", "source")
 
 
 def cmd_table(args):
-    text, testing = table.source_text(parse_tree(args.root), args.results, args.archs)
+    text, images, testing = table.source_text(parse_tree(args.root), args.results, args.archs)
     args.out.write_text(text, encoding="utf-8")
+    args.out.with_name("spark_images.S").write_text(images, encoding="utf-8")
     if args.testing and testing is not None:
         args.testing.write_bytes(testing)
     return 0
@@ -124,12 +125,12 @@ def parser(name):
     sub = command("assemble", cmd_assemble, "build one kernel and hold it against its header")
     sub.add_argument("kernel", help="the full name")
     sub.add_argument("--file", type=Path, help="the kernel file, when known (saves the search)")
-    sub.add_argument("--out", type=Path, required=True, help="folder for NAME.S, NAME.json and the images")
+    sub.add_argument("--out", type=Path, required=True, help="folder for NAME.json and the images")
     sub.add_argument("--depfile", type=Path, help="also write what was read, as a make rule")
     sub.add_argument("--cache", type=Path, help="a folder that build folders share, so that nothing is assembled twice")
     sub.add_argument("--ptxas", default=os.environ.get("SPARK_PTXAS"), help="the assembler (default: $SPARK_PTXAS)")
     chips(sub)
-    sub = command("table", cmd_table, "write spark_kernels.cpp from the results of assemble")
+    sub = command("table", cmd_table, "write spark_kernels.cpp and spark_images.S from the results of assemble")
     sub.add_argument("--results", type=Path, required=True, help="folder with the NAME.json files")
     sub.add_argument("--out", type=Path, required=True, help="the file to write")
     sub.add_argument("--testing", type=Path, help="also write the images that are not in the library, to this file")

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# How images are stored: compressed one by one, those for devices that users have in the library itself, those for
-# testing in a file of their own that stands beside it. src/runtime/image.cpp reads both.
+# How images are stored: compressed, a few together that are nearly the same, those for devices that users have in the
+# library itself, those for testing in a file of their own that stands beside it. src/runtime/image.cpp reads both.
 # Knows nothing of how images are made.
-"""Pack images, and write the file of those for testing."""
+"""Pack images, embed them, and write the file of those for testing."""
 
 import hashlib
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 
 TESTING = (90,)  # chips whose images are not in the library
 FILE = "libspark-sm90.bin"
+# Images of a bundle lie in turn, so many bytes of each: what one has in common with another is within the 32 KiB that
+# zlib looks back. More members would make each first load unpack more.
+STRIPE, MEMBERS = 4096, 4
 
 
 def fnv1a(data):
@@ -19,18 +23,103 @@ def fnv1a(data):
     return value
 
 
-def pack(image):
-    return zlib.compress(image, 9)
+@dataclass(frozen=True)
+class Bundle:
+    """Images that are stored together."""
+    members: tuple  # (kernel, kind) of each
+    arch: int
+    source: str  # the kernel file
+    path: Path
+    rows: int  # stripes of each
+    stored: bytes
+
+    @property
+    def symbol(self):
+        """The assembler's name of its first byte."""
+        kernel, kind = self.members[0]
+        return f"spark_image_{kernel}_{kind}{self.arch}"
 
 
-def testing_file(records, results):
-    """(what the library knows of the file: its first line and its size, {(kernel, kind): place}, its content)."""
-    parts, places, at = [], {}, 0
+def rows(images):
+    """How many stripes each of them has."""
+    return -(-max(map(len, images)) // STRIPE)
+
+
+def pack(images):
+    """What is stored of images that go together."""
+    return zlib.compress(b"".join(image[row * STRIPE:(row + 1) * STRIPE].ljust(STRIPE, b"\0")
+                                  for row in range(rows(images)) for image in images), 9)
+
+
+def alike(records):
+    """[(source, arch, [(kernel, kind, file)])]: of one kind, for one chip, of one variant of one kernel file, which
+    differ in types or layouts."""
+    groups = {}
     for record in records:
-        for image in (i for i in record["images"] if i["arch"] in TESTING):
-            parts.append((Path(results) / image["packed"]).read_bytes())
-            places[record["name"], image["kind"]] = at
-            at += len(parts[-1])
-    content = b"".join(parts)
+        for image in record["images"]:
+            key = record["file"], image["arch"], image["kind"], record["name"].rpartition("__")[2]
+            groups.setdefault(key, []).append((record["name"], image["kind"], image["file"]))
+    for (source, arch, *_), group in groups.items():
+        size = -(-len(group) // -(-len(group) // MEMBERS))
+        for first in range(0, len(group), size):
+            yield source, arch, group[first:first + size]
+
+
+def bundles(records, results):
+    """What is stored of assembled kernels. It is packed once: files are named by their content."""
+    folder = Path(results) / "bundles"
+    folder.mkdir(exist_ok=True)
+    found = []
+    for source, arch, group in alike(records):
+        images = [(Path(results) / file).read_bytes() for _, _, file in group]
+        digest = hashlib.sha256(repr((STRIPE, [len(image) for image in images])).encode() + b"".join(images))
+        path = folder / f"{digest.hexdigest()[:32]}.z"
+        if not path.exists():
+            path.write_bytes(pack(images))
+        members = tuple((kernel, kind) for kernel, kind, _ in group)
+        found.append(Bundle(members, arch, source, path, rows(images), path.read_bytes()))
+    for path in set(folder.iterdir()) - {bundle.path for bundle in found}:
+        path.unlink()
+    return found
+
+
+def testing_file(found):
+    """(what the library knows of the file: its first line, {bundle: place}, its content)."""
+    places, at = {}, 0
+    outside = [bundle for bundle in found if bundle.arch in TESTING]
+    for bundle in outside:
+        places[bundle.symbol] = at
+        at += len(bundle.stored)
+    content = b"".join(bundle.stored for bundle in outside)
     head = f"libspark's kernels for sm_90, SHA-256 {hashlib.sha256(content).hexdigest()}\n"
     return head, {key: len(head) + place for key, place in places.items()}, head.encode() + content
+
+
+# A linker marks a library as fit for the processor's checks of jumps and returns if every object in it says that it is.
+# An object without code is, for both checks of either processor (bits 1 and 2).
+FIT_FOR_CHECKS = """\
+#if defined(__x86_64__)
+#define FEATURES 0xc0000002 // GNU_PROPERTY_X86_FEATURE_1_AND: IBT, SHSTK
+#elif defined(__aarch64__)
+#define FEATURES 0xc0000000 // GNU_PROPERTY_AARCH64_FEATURE_1_AND: BTI, PAC
+#endif
+#ifdef FEATURES
+.section .note.gnu.property,"a",%note
+.balign 8
+.long 4, 16, 5 // sizes of name and content, NT_GNU_PROPERTY_TYPE_0
+.asciz "GNU"
+.long FEATURES, 4, 3, 0
+#endif"""
+
+
+def assembly(found):
+    """The text of spark_images.S: what is in the library, hidden. GNU as and clang, x86-64 and aarch64."""
+    lines = ["// Generated by tools/ptxc: code of the kernels. Do not edit.",
+             '.section .rodata.spark_images,"a",%progbits']
+    for bundle in (b for b in found if b.arch not in TESTING):
+        label = bundle.symbol
+        path = str(bundle.path.resolve()).replace("\\", "\\\\").replace('"', '\\"')
+        lines += [f".globl {label}", f".hidden {label}", f".type {label}, %object", f"{label}:", f'.incbin "{path}"',
+                  f".size {label}, . - {label}"]
+    lines += [FIT_FOR_CHECKS, '.section .note.GNU-stack,"",%progbits']
+    return "\n".join(lines) + "\n"

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Headers -> C++: spark_kernels.h (parameter structs and Kernel constants; needs no assembler), kernels.cmake (what to
-# build), and, once everything is assembled, spark_kernels.cpp (sizes and places of the images).
+# build), and, once everything is assembled, spark_images.S (the images) and spark_kernels.cpp (their sizes and places).
 # The types are src/dispatch/kernel.h's. Knows nothing of ptxas.
 """Generate the C++ kernel table."""
 
 import json
 from pathlib import Path
 
-from assemble import image_list, symbol
+from assemble import image_list
 from header import RELATIONS
-from images import FILE, TESTING, fnv1a, testing_file
+from images import FILE, STRIPE, TESTING, assembly, bundles, fnv1a, testing_file
 from kernel_file import PARAM_TYPES, HeaderError
 from launch import flags_struct, grid_function
 
@@ -146,31 +146,45 @@ def _records(files, results, archs):
     return records
 
 
+def _places(found, places):
+    """{(kernel, kind, chip): the rest of an image's row, from its member on}, and what the rows name."""
+    rests, declared = {}, []
+    for bundle in found:
+        data, place = bundle.symbol, 0
+        if bundle.arch in TESTING:
+            data, place = "nullptr", places[bundle.symbol]
+        else:
+            declared.append(f"extern const unsigned char {data}[];")
+        rest = f"{bundle.rows}, {len(bundle.stored)}, {place}, {data}, 0x{fnv1a(bundle.stored):016x}"
+        for at, (kernel, kind) in enumerate(bundle.members):
+            rests[kernel, kind, bundle.arch] = f"{at}, {len(bundle.members)}, {rest}"
+    return rests, declared
+
+
 def source_text(files, results, archs):
-    """(spark_kernels.cpp, the file of images for testing), from the NAME.json of each assembled kernel."""
-    declared, defined = [], []
+    """(spark_kernels.cpp, spark_images.S, the file of images for testing), from the NAME.json of each assembled
+    kernel."""
     records = _records(files, results, archs)
-    head, places, content = testing_file(records.values(), results)
+    found = bundles(records.values(), results)
+    head, places, content = testing_file(found)
+    rests, declared = _places(found, places)
+    defined = []
     for name, record in records.items():
         rows = []
         for image in record["images"]:
-            data, place = symbol(name, image), 0
-            if image["arch"] in TESTING:
-                data, place = "nullptr", places[name, image["kind"]]
-            else:
-                declared.append(f"extern const unsigned char {data}[];")
             regs = record["regs"][str(image["arch"])] if image["kind"] == "cubin" else 0
             rows.append(f"    {{ImageKind::{image['kind']}, {image['arch']}, {regs}, {image['size']}, "
-                        f"{image['packed_size']}, {place}, {data}, 0x{image['check']:016x}}},")
+                        f"{rests[name, image['kind'], image['arch']]}}},")
         defined += [f"const Image {name}_images[{len(rows)}] = {{", *rows, "};"]
     beside = f"{quote(FILE)}, {quote(head)}, {len(content)}" if places else '"", "", 0'
     pointers = [f"    &{v.name}," for f in files for v in f.variants]
     text = "\n".join([BANNER + '#include "spark_kernels.h"', "", "#pragma GCC visibility push(hidden)", 'extern "C" {',
                       *declared, "}", "#pragma GCC visibility pop", "", "namespace spark::kernels {",
-                      "namespace detail {", *defined, "}  // namespace detail", "",
+                      f"static_assert(Image::STRIPE == {STRIPE});", "namespace detail {", *defined,
+                      "}  // namespace detail", "",
                       "std::span<const Kernel* const> all() {",
                       *(["    static constexpr const Kernel* table[] = {", *(f"    {p}" for p in pointers), "    };",
                          "    return table;"] if pointers else ["    return {};"]),
                       "}", "", f"const ImageFile testing_file = {{{beside}}};", "",
                       "}  // namespace spark::kernels"]) + "\n"
-    return text, content if places else None
+    return text, assembly(found), content if places else None
