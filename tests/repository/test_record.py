@@ -11,6 +11,7 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "sparklib"))
 import generation  # noqa: E402
+import peers  # noqa: E402
 import record  # noqa: E402
 
 CEILING = {"name": "copy", "shape": "256 MiB", "kernel": "", "unit": "byte/s", "median_us": 130.0, "rate": 4.1e12,
@@ -94,6 +95,24 @@ class Record(unittest.TestCase):
         for runs in ([own | {"emulated": True}], [own, peer | {"device": "Card B"}], [peer]):
             with self.assertRaises(record.Refused):
                 self.generate(*runs)
+
+    def test_peers_stand_beside_and_outlive_a_new_bench(self):
+        run = {"device": "Card A", "torch": "2", "cuda": "13", "cudnn": 9, "rounds": 5,
+               "ceilings": {"read": 4e12, "mma_bf16": 6e14, "mma_s8": 12e14},
+               "rows": [{"row": "gemm m=1", "bound_us": 5.0,
+                         "us": {"libspark": 10.0, "cuBLAS": 8.0, "none": "why not"}}]}
+        file = self.folder / "peers.json"
+        file.write_text(json.dumps(run))
+        with self.assertRaisesRegex(record.Refused, "no entry"):
+            peers.adopt(file)
+        self.adopt(run_of("Card A"))
+        peers.adopt(file)
+        page = self.adopt(run_of("Card A"))
+        self.assertIn("| gemm m=1 | 5.0 us | 10.0 us | 50 % | cuBLAS 8.0 us, 0.80; none: why not |", page)
+        run["rows"][0]["us"]["libspark"] = "another result"
+        file.write_text(json.dumps(run))
+        with self.assertRaisesRegex(record.Refused, "did not compute gemm m=1: another result"):
+            peers.adopt(file)
 
     def test_what_cannot_be_traced_is_refused(self):
         with self.assertRaisesRegex(record.Refused, "emulated"):

@@ -11,6 +11,7 @@ import checked
 import demo as demonstration
 import docs
 import generation
+import peers
 import ptxas
 import record
 import steps
@@ -61,6 +62,8 @@ def recorded(adopt, measured):
 def bench(args, rest):
     if args.record_generation:
         return recorded(generation.adopt, [args.record_generation, *rest])
+    if args.record_peers:
+        return recorded(peers.adopt, args.record_peers)
     if args.record is None:
         return built_program("spark-bench", rest)
     measured = args.record or build.folder("release") / "bench.json"
@@ -142,6 +145,8 @@ def parser():
     made.add_argument("--record-generation", metavar="FILE",
                       help="put what spark-generate --json and bench/peers/transformers_generate.py wrote on a card, "
                            "for this commit, into the same record; more files may follow")
+    made.add_argument("--record-peers", metavar="FILE",
+                      help="put what bench/peers/torch_peers.py wrote on a card, for this commit, into the same record")
     command("lint", lint, "check formatting, sizes, names, links and generated files", "tools/lint")
     command("list", kernels, "list the kernels", "tools/ptxc", all_of_it=True)
     command("new", kernels, "start a kernel file", "tools/ptxc", all_of_it=True)

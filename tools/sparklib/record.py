@@ -36,7 +36,7 @@ def adopt(measured):
         raise Refused("an emulated run is not recorded: its times mean nothing")
     run |= named(SOURCES)
     older = [entry for entry in load() if entry["device"] == run["device"]]
-    run |= {"generation": entry["generation"] for entry in older if "generation" in entry}
+    run |= {part: entry[part] for entry in older for part in ("peers", "generation") if part in entry}
     write(with_newest(load(), run))
 
 
@@ -81,6 +81,26 @@ def generated(part):
     return [*out, ""]
 
 
+def beside_others(part):
+    """The lines on what others take for the same work, from what peers.py recorded."""
+    loops = {name: f"{rate / 1e12:.{2 if name == 'read' else 0}f}" for name, rate in part["ceilings"].items()}
+    out = ["### Beside others", "",
+           f"One process, commit {part['commit']}, {part['date']}: `bench/peers/torch_peers.py` with PyTorch "
+           f"{part['torch']}, CUDA {part['cuda']}, cuDNN {part['cudnn']}; {part['rounds']} rounds of graphs of up to "
+           "20 launches, each with its fixed cost, operands that rotate over 256 MB. The bound is the larger of bytes "
+           f"over the read stream ({loops['read']} TB/s) and FLOPs over the `mma` loop of that run (BF16 "
+           f"{loops['mma_bf16']} TFLOPS, I8 {loops['mma_s8']} TOPS): `mma.sync`, which is what 12.x has; on 9.0 cuBLAS "
+           "and cuDNN use `wgmma`, which goes beyond it.", "",
+           "| row | bound | ours | of the bound | others, and their time over ours |", "|---|---|---|---|---|"]
+    for row in part["rows"]:
+        own = row["us"]["libspark"]
+        others = "; ".join(f"{name} {us:.1f} us, {us / own:.2f}" if isinstance(us, float) else f"{name}: {us}"
+                           for name, us in row["us"].items() if name != "libspark")
+        share = f"{100 * row['bound_us'] / own:.0f} %"
+        out.append(f"| {row['row']} | {row['bound_us']:.1f} us | {own:.1f} us | {share} | {others} |")
+    return [*out, ""]
+
+
 def rival(row):
     """What the column on rivals says of a row: nothing of a ceiling."""
     if "best" not in row:
@@ -117,6 +137,8 @@ def page(entries):
             out.append(f"| {row['name']} | {row['shape']} | {kernel} | {row['median_us']:.2f} us | {figure(row)} "
                        f"| {share} |" + f" {rival(row)} |" * rivals)
         out += ["", *beaten(run["rows"])]
+        if "peers" in run:
+            out += beside_others(run["peers"])
         if "generation" in run:
             out += generated(run["generation"])
     return "\n".join(out)
