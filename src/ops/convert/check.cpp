@@ -25,15 +25,18 @@ void sort_dimensions(View& x, View& y) {
     }
 }
 
-int64_t alignment(const View& v, const int64_t* stride, uint32_t dims) {
+// Of the address and all strides but that of dimension `unit`, whose elements are neighbours.
+int64_t alignment(const View& v, const int64_t* stride, uint32_t dims, uint32_t unit) {
     int64_t all = v.alignment();
-    for (uint32_t d = 1; d < dims; ++d) all = std::min(all, low_bit(stride[d] * (v.elem_bits / 8)));
+    for (uint32_t d = 0; d < dims; ++d) {
+        if (d != unit) all = std::min(all, low_bit(stride[d] * (v.elem_bits / 8)));
+    }
     return all;
 }
 
 Contract contract_of(uint32_t from, uint32_t to) {
     constexpr Contract TABLE[3][3] = {{"cast_bf16_bf16", "cast_bf16_f16", "cast_bf16_f32"},
-                                      {"cast_f16_bf16", "cast_f16_f16", "cast_f16_f32"},
+                                      {"cast_f16_bf16", "cast_bf16_bf16", "cast_f16_f32"},
                                       {"cast_f32_bf16", "cast_f32_f16", "cast_f32_f32"}};
     const auto place = [](uint32_t dtype) { return dtype == SPARK_DTYPE_BF16 ? 0 : dtype == SPARK_DTYPE_F16 ? 1 : 2; };
     return TABLE[place(from)][place(to)];
@@ -64,8 +67,11 @@ spark_status check_cast(const ValidatedArgs& bound, CheckedOp& work, Report&) {
     const uint32_t turned = turned_dimension(p);
     work.facts[CONVERT_TURNED] = turned != 0 ? std::min(p.size[0], p.size[turned]) : 1;
     work.facts[CONVERT_INDEX_BITS] = p.count <= UINT32_MAX ? 32 : 64;
-    work.facts[CONVERT_X_ALIGN] = alignment(x, p.x_stride, p.dims);
-    work.facts[CONVERT_Y_ALIGN] = alignment(y, p.y_stride, p.dims);
+    work.facts[CONVERT_X_ALIGN] = alignment(x, p.x_stride, p.dims, 0);
+    work.facts[CONVERT_Y_ALIGN] = alignment(y, p.y_stride, p.dims, 0);
+    const bool eights = turned != 0 && p.size[0] % 8 == 0 && p.size[turned] % 8 == 0 &&
+                        alignment(x, p.x_stride, p.dims, turned) >= 16 && work.facts[CONVERT_Y_ALIGN] >= 16;
+    work.facts[CONVERT_TURNED_RUN] = eights ? 8 : 1;
     return SPARK_OK;
 }
 

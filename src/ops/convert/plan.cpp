@@ -44,7 +44,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::cast_kernel& kernel,
 }
 
 // A tile of the first two dimensions to a block, where the second is the one whose elements are neighbours in x.
-void plan(const CheckedOp& work, const Row&, const kernels::cast_turned_kernel& kernel, Plan& calls) {
+template <class Of> void plan_tiles(const CheckedOp& work, const Of& kernel, Plan& calls) {
     constexpr uint32_t EDGE = 64;
     Cast p = work.as<Cast>();
     const uint32_t near = turned_dimension(p);
@@ -52,6 +52,14 @@ void plan(const CheckedOp& work, const Row&, const kernels::cast_turned_kernel& 
     kernels::cast_params params = params_of(p, 1);
     params.units = ceil_shift(p.size[0], EDGE) * ceil_shift(p.size[1], EDGE) * (p.count / (p.size[0] * p.size[1]));
     calls.add(kernel, params, params.units);
+}
+
+void plan(const CheckedOp& work, const Row&, const kernels::cast_turned_kernel& kernel, Plan& calls) {
+    plan_tiles(work, kernel, calls);
+}
+
+void plan(const CheckedOp& work, const Row&, const kernels::cast_turned8_kernel& kernel, Plan& calls) {
+    plan_tiles(work, kernel, calls);
 }
 
 constexpr auto ROWS = make_table({
