@@ -680,10 +680,11 @@ typedef enum spark_gemm_given {
  * free row stride. An input without the batch dimension, or with batch stride 0, is the same for every batch. Where M,
  * N or the batch is 0 the call succeeds and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0
  * means that c is not read; without c, beta must be 0.
- * Weights: with a in BF16 or F16, b may be U8 and records (b.quant.scheme SPARK_QUANT_RECORD), as dequantize reads
- * them. Its last dimension is then the bytes of the K / 32 records of a row, its address and its strides are even, and
- * a and b lie along K. The codes of a record are exact in the dtype of a; their products with a are summed in FP32, and
- * that sum is multiplied by the record's scale, in FP32. Where M is large, or the alignment does not allow that, b is
+ * Weights: with a in BF16 or F16, b may be quantised, both along K. Records (U8, b.quant.scheme SPARK_QUANT_RECORD) are
+ * those that dequantize reads; b's last dimension is then the bytes of the K / 32 records of a row, its address and its
+ * strides are even. E4M3 and I8 have one scale, or one for each row of b; K, the address and the strides of b are
+ * multiples of 4. Codes are exact in the dtype of a; their products with a are summed in FP32, of a record by itself,
+ * and that sum is multiplied by the scale, in FP32. Where M is large, or the alignment does not allow that, b is
  * unpacked into a workspace instead, each number rounded once, to nearest even, to the dtype of a, infinity beyond its
  * largest; with SPARK_FLAG_BATCH_INVARIANT always. What an infinity in a or in a scale takes part in is infinite or
  * NaN.
@@ -697,8 +698,8 @@ typedef struct spark_gemm_args {
     spark_args hdr;
     /* [B?, M, K], BF16 F16 E4M3 E5M2 I8 E2M1, quant TENSOR ROW MXFP8 MXFP4 NVFP4. The left matrix. */
     spark_tensor a;
-    /* [B?, N, K], as a U8 E4M3 E5M2, quant TENSOR ROW MXFP8 MXFP4 NVFP4 Q8_0 Q4_1. The right matrix, transposed; of
-       FP8 of either type; of records the last dimension counts bytes. */
+    /* [B?, N, K], as a U8 E4M3 E5M2 I8, quant TENSOR ROW MXFP8 MXFP4 NVFP4 Q8_0 Q4_1. The right matrix, transposed;
+       with FP8 of either type; of records the last dimension counts bytes. */
     spark_tensor b;
     /* optional, [B?, M, N], as d. The addend, times beta. */
     spark_tensor c;

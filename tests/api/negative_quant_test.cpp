@@ -313,10 +313,39 @@ void weights(const spark_op_desc& d) {
           [](auto& g) { g.a.dtype = SPARK_DTYPE_U8, g.a.quant = g.b.quant; });
 }
 
+// Codes beside numbers, as weights are, with a scale a row: words of four of them are read.
+void weights_of_codes(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_GEMM) return;
+    const auto put = [](auto& e) {
+        put_weights(e);
+        auto& b = reinterpret_cast<spark_gemm_args*>(e.head())->b;
+        b.dtype = SPARK_DTYPE_I8, b.shape[b.ndim - 1] = 64, b.quant = {};
+        b.quant.scheme = SPARK_QUANT_PER_ROW, b.quant.scale_dtype = SPARK_DTYPE_F32, b.quant.scale = b.data;
+    };
+    api::Arena arena(g_ctx);
+    api::Example right(d, arena);
+    put(right);
+    expect(right, 1, "codes of weights", {SPARK_OK}, false);
+    const auto wrong = [&](const char* what, spark_status wanted, const std::function<void(spark_gemm_args&)>& damage) {
+        damaged(d, 1, what, {wanted}, [=](auto& e) { put(e), damage(*reinterpret_cast<spark_gemm_args*>(e.head())); });
+    };
+    wrong("codes without scales", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.b.quant = {}; });
+    wrong("codes that are no weights", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.b.dtype = SPARK_DTYPE_E5M2; });
+    wrong("not whole words", SPARK_ERR_UNSUPPORTED_SHAPE,
+          [](auto& g) { g.a.shape[g.a.ndim - 1] = g.b.shape[g.b.ndim - 1] = 62; });
+    wrong("data between words", SPARK_ERR_INVALID_ALIGNMENT, [](auto& g) { g.b.data += 2; });
+    wrong("rows between words", SPARK_ERR_UNSUPPORTED_LAYOUT, [](auto& g) {
+        g.b.stride[g.b.ndim - 1] = 1, g.b.stride[g.b.ndim - 2] = 66;
+        if (g.b.ndim > 2) g.b.stride[0] = 4096;
+    });
+    wrong("codes across", SPARK_ERR_UNSUPPORTED_LAYOUT,
+          [](auto& g) { g.b.stride[g.b.ndim - 1] = g.b.shape[g.b.ndim - 2], g.b.stride[g.b.ndim - 2] = 1; });
+}
+
 void every_quantised_field(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
-        quantize(d), codes_across(d), integers(d), blocks_in_gemm(d), weights(d);
+        quantize(d), codes_across(d), integers(d), blocks_in_gemm(d), weights(d), weights_of_codes(d);
         for (uint32_t f = 0; f < d.num_fields; ++f)
             if (api::field(d, f).kind == SPARK_KIND_TENSOR) records(d, f), scales(d, f), codes(d, f);
     }

@@ -61,17 +61,17 @@ spark_status check_scalars(const ValidatedArgs& bound, const spark_gemm_args& ar
 // With K = 0 there are no codes, and no scales are read.
 GemmScales scales_of(const View& v) {
     const QuantView& q = v.quant;
-    if (q.form == nullptr || v.count == 0 || records_of(v) != nullptr) return {};
+    if (q.form == nullptr || v.count == 0 || q.form->scheme == SPARK_QUANT_RECORD) return {};
     const uint32_t row = v.ndim - 2;
     const bool batched = v.has_optional && q.blocks[0] > 1;
     return {q.scale, q.blocks[row] > 1 ? q.stride[row] : 0, batched ? q.stride[0] : 0};
 }
 
-// Of two types only those of FP8 are multiplied, and numbers with records.
+// Of two types only those of FP8 are multiplied, and numbers with weights.
 spark_status check_types(const ValidatedArgs& bound, Report& report) {
     const uint32_t a = bound.view[A].dtype, b = bound.view[B].dtype;
     const auto fp8 = [](uint32_t dtype) { return dtype == SPARK_DTYPE_E4M3 || dtype == SPARK_DTYPE_E5M2; };
-    if (a == b || records_of(bound.view[B]) != nullptr || (fp8(a) && fp8(b))) return SPARK_OK;
+    if (a == b || has_weights(bound) || (fp8(a) && fp8(b))) return SPARK_OK;
     return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b.dtype is %s but a.dtype is %s; %s wanted",
                              dtype_info(b).name, dtype_info(a).name, dtype_info(a).name);
 }
@@ -136,18 +136,17 @@ int64_t alignment(const View& v) {
 
 void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
     const View* v = bound.view;
-    const bool records = p.b_records.bytes != 0;
     const int64_t b_row_bytes = p.ldb * v[B].elem_bits / 8, b_align = alignment(v[B]);
     int64_t facts[GEMM_FACTS] = {p.m,
                                  p.n,
                                  p.k,
                                  p.batch,
                                  p.lda,
-                                 records ? p.k : p.ldb,
+                                 p.weights ? gemm_pitch(p) : p.ldb,
                                  p.ldc,
                                  p.ldd,
                                  alignment(v[A]),
-                                 records ? 256 : b_align,
+                                 p.weights ? 256 : b_align,
                                  alignment(v[C]),
                                  alignment(v[D]),
                                  scales_alignment(p),
@@ -175,7 +174,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     if (spark_status s = operand(bound, B, b, report)) return s;
     if (spark_status s = check_layout(bound, a, b, report)) return s;
     if (spark_status s = check_integers(bound, args, report)) return s;
-    if (spark_status s = check_gemm_records(bound, a.along_k, b.along_k, report)) return s;
+    if (spark_status s = check_gemm_places(bound, a.along_k, b.along_k, report)) return s;
     const View &c = bound.view[C], &d = bound.view[D], &bias = bound.view[BIAS];
     Gemm& p = work.as<Gemm>();
     p = {};
@@ -196,8 +195,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.a_e5m2 = bound.view[A].dtype == SPARK_DTYPE_E5M2, p.b_e5m2 = bound.view[B].dtype == SPARK_DTYPE_E5M2;
     p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
     p.dtype = bound.view[A].dtype;
-    const spark_quant_form* records = records_of(bound.view[B]);
-    if (records != nullptr) p.b_records = {records->record_elements, records->record_bytes};
+    p.weights = has_weights(bound), p.b_i8 = p.weights && bound.view[B].dtype == SPARK_DTYPE_I8;
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {
@@ -220,7 +218,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     constexpr Contract E4M3 = "gemm_e4m3_tn", FP8 = "gemm_fp8_tn", I8 = "gemm_s8_tn";
     const Contract& of_codes = p.integers ? I8 : p.a_e5m2 || p.b_e5m2 ? FP8 : E4M3;
     work.contract = p.elem_bits == 8 ? of_codes : CONTRACTS[p.dtype == SPARK_DTYPE_F16][layout];
-    if (records != nullptr) work.contract = contract_of_records(*records, p.dtype);
+    if (p.weights) work.contract = contract_of_weights(bound);
     return SPARK_OK;
 }
 

@@ -34,10 +34,9 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     load.steps = load.longest = ceil_shift(cut.part, row.tile.depth);
     load.launches = cut.parts > 1 ? 2 : 1;
     load.merged = cut.parts > 1 ? static_cast<uint64_t>(cut.parts * p.m * p.n) * 2 * sizeof(float) : 0;
-    if (p.b_records.bytes == 0 || row.then[0] == nullptr) return;
-    ++load.launches; // unpacks b, which is written and read once more than the records
-    load.merged +=
-        static_cast<uint64_t>(p.stride_b == 0 ? 1 : p.batch) * static_cast<uint64_t>(p.n * p.k) * p.elem_bits / 4;
+    if (!p.weights || row.then[0] == nullptr) return;
+    ++load.launches; // unpacks b, which is written and read once more than as it is stored
+    load.merged += static_cast<uint64_t>(gemm_unpacked(p)) * static_cast<uint64_t>(p.n * p.k) * p.elem_bits / 4;
 }
 
 void load_whole(const CheckedOp& work, const Row& row, const GemmCut& whole, Load& load) {

@@ -60,6 +60,18 @@ consteval Tile tile_of(const kernels::gemm_weights_kernel& k) {
             .step = {k.TM * k.TN * depth / (PRODUCT / 2), 0, k.TM * depth * k.ELEM + k.WARPS * k.TN * k.PITCH,
                      blocks * A_BLOCK}};
 }
+// As gemm.rows, of 64 bytes of codes a step: so many instructions a warp for those of 16 columns, and for 8 rows of a.
+consteval Tile tile_of(const kernels::gemm_codes_kernel& k) {
+    constexpr uint32_t BYTES = 64, OF_CODES = 75, OF_A = 24;
+    const uint32_t steps = k.WARPS * k.STEPS, depth = steps * BYTES;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = depth,
+            .stages = 1,
+            .syncs = 1,
+            .step = {k.TM * k.TN * depth / (PRODUCT / 2), 0, k.TM * depth * k.ELEM + k.TN * depth,
+                     steps * (k.NF * OF_CODES + k.MF * OF_A)}};
+}
 // A thread an element of d.
 consteval Tile tile_of(const kernels::gemm_generic_kernel& k) {
     constexpr uint32_t ROWS = 8, COLUMNS = 32, DEPTH = 8;
@@ -102,7 +114,8 @@ kernels::gemm_flags flags_of(const Gemm& p) {
             .activation = p.activation,
             .from_i32 = p.integers && !d_i32,
             .a_e5m2 = p.a_e5m2,
-            .b_e5m2 = p.b_e5m2};
+            .b_e5m2 = p.b_e5m2,
+            .b_i8 = p.b_i8};
 }
 
 kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
@@ -273,29 +286,62 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels
     plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);
 }
 
-// Weights in records, unpacked into the front of the workspace; then the product of numbers, in what follows it.
-template <class Of>
-void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
-          const kernels::dequantize_kernel& unpack, Plan& calls) {
-    const Gemm& p = work.as<Gemm>();
-    const int64_t batches = p.stride_b == 0 ? 1 : p.batch, bytes = p.k * p.elem_bits / 8;
+// Weights, unpacked into the front of the workspace.
+void add_unpacked(const Gemm& p, const kernels::dequantize_kernel& unpack, int64_t batches, Plan& calls) {
     calls.add(unpack,
               {
                   .x = p.b,
                   .y = calls.workspace,
                   .x_stride0 = p.ldb,
                   .x_stride1 = p.stride_b,
-                  .y_stride0 = p.k,
-                  .y_stride1 = p.n * p.k,
+                  .y_stride0 = gemm_pitch(p),
+                  .y_stride1 = p.n * gemm_pitch(p),
                   .n = p.k,
                   .rows0 = p.n,
                   .rows1 = batches,
               },
-              ceil_div(bytes, int64_t{unpack.block} * unpack.STEP * unpack.VEC));
+              ceil_div(p.k * p.elem_bits / 8, int64_t{unpack.block} * unpack.STEP * unpack.VEC));
+}
+void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& unpack, int64_t batches, Plan& calls) {
+    const int64_t part = 128 * int64_t{unpack.CHUNKS}, step = p.b_scales.step;
+    calls.add(
+        unpack,
+        {
+            .x = p.b,
+            .y = calls.workspace,
+            .scale = p.b_scales.data,
+            .whole = 0,
+            .x_stride0 = p.ldb,
+            .x_stride1 = p.stride_b,
+            .y_stride0 = gemm_pitch(p),
+            .y_stride1 = p.n * gemm_pitch(p),
+            .scale_stride1 = p.b_scales.batch,
+            .scale_tile = 128 * step,
+            .scale_quarter = 32 * step,
+            .scale_row = step,
+            .scale_four = 0,
+            .scale_step = 0,
+            .n = p.k,
+            .rows0 = p.n,
+            .rows1 = batches,
+            .part = part,
+            .parts = ceil_div(p.k, part),
+            .flags = kernels::dequantize_scaled_flags{.f32 = false, .f16 = p.dtype == SPARK_DTYPE_F16, .i8 = p.b_i8},
+        });
+}
+
+// Then the product of numbers, with what follows them of the workspace.
+template <class Of, class Unpack>
+void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
+          const Unpack& unpack, Plan& calls) {
+    const Gemm& p = work.as<Gemm>();
+    const int64_t batches = gemm_unpacked(p), pitch = gemm_pitch(p);
+    const auto size = static_cast<uint64_t>(ceil_div(batches * p.n * pitch * p.elem_bits / 8, 256) * 256);
+    if (p.k != 0) add_unpacked(p, unpack, batches, calls);
     CheckedOp numbers = work;
     Gemm& q = numbers.as<Gemm>();
-    q.b = calls.workspace, q.ldb = p.k, q.stride_b = p.stride_b == 0 ? 0 : p.n * p.k, q.b_records = {};
-    const auto size = static_cast<uint64_t>(ceil_div(batches * p.n * bytes, 256) * 256);
+    q.b = calls.workspace, q.ldb = pitch, q.stride_b = batches == 1 ? 0 : p.n * pitch;
+    q.b_scales = {}, q.weights = q.b_i8 = false;
     calls.workspace += calls.workspace != 0 ? size : 0;
     plan(numbers, row, kernel, merge, calls);
     calls.workspace -= calls.workspace != 0 ? size : 0;

@@ -14,12 +14,7 @@ struct GemmScales {
     int64_t step, batch; // scales from one row's to the next, from one batch's to the next; 0 = the same for all
 };
 
-// Of a b that is made of records: how a number of its elements of a row become bytes.
-struct GemmRecords {
-    int64_t elements, bytes; // of one
-};
-
-// Strides are in elements, of records, and of a and b with scales of blocks, in bytes. lda and ldb are the strides of
+// Strides are in elements, of weights, and of a and b with scales of blocks, in bytes. lda and ldb are the strides of
 // the dimension that is not contiguous.
 struct Gemm {
     spark_devptr a, b, c, d, bias; // 0 = absent
@@ -31,22 +26,27 @@ struct Gemm {
     uint32_t d_dtype; // spark_dtype of c and d; I32: of the sums themselves
     bool bias_f32;
     bool a_along, b_along; // k is contiguous
-    uint32_t elem_bits;    // of a and b
+    uint32_t elem_bits;    // of a, and of b where that is numbers
     bool integers;         // a, b and the sums are integers
     bool a_e5m2, b_e5m2;
     GemmScales a_scales, b_scales;
     ScalePlaces a_blocks, b_blocks; // scales of blocks, in bytes; no address: there are none
-    GemmRecords b_records;          // bytes 0: b is no records
+    bool weights;                   // b is quantised, and a is not
+    bool b_i8;                      // weights are codes of I8
     uint32_t dtype;                 // spark_dtype of a, and of b where that is numbers
     bool batch_invariant;
 };
 
-// weights.cpp: what kind of records a tensor is made of, nullptr if none; whether such a b goes with a, and lies as
-// kernels take it; the contract for it, dtype: of a.
-const spark_quant_form* records_of(const View& v);
+// weights.cpp: whether b is quantised in a form that is multiplied with numbers; whether such a b goes with a, and lies
+// as kernels take it; the contract for it.
+bool has_weights(const ValidatedArgs& bound);
 spark_status check_gemm_weights(const ValidatedArgs& bound, Report& report);
-spark_status check_gemm_records(const ValidatedArgs& bound, bool a_along, bool b_along, Report& report);
-Contract contract_of_records(const spark_quant_form& form, uint32_t dtype);
+spark_status check_gemm_places(const ValidatedArgs& bound, bool a_along, bool b_along, Report& report);
+Contract contract_of_weights(const ValidatedArgs& bound);
+// Elements from a row of weights to the next where they are unpacked: rows begin on 16 bytes.
+inline int64_t gemm_pitch(const Gemm& p) { return (p.k + 7) / 8 * 8; }
+// How many matrices of them there are: where the scales differ, the same codes are other numbers.
+inline int64_t gemm_unpacked(const Gemm& p) { return p.stride_b == 0 && p.b_scales.batch == 0 ? 1 : p.batch; }
 
 // How a row's kernel cuts the product.
 struct GemmCut {

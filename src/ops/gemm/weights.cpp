@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call with weights says beyond what the description can: records of b that hold as many elements as a has, and
-// which kernels multiply them.
+// What a call with weights says beyond what the description can: forms of b that go with numbers of a, where they lie,
+// and which kernels multiply them.
 #include "core/dtype.h"
 #include "ops/gemm/fields.h"
 #include "ops/gemm/problem.h"
@@ -10,67 +10,88 @@ namespace {
 
 using namespace gemm_field;
 
-// The contract of weights in a format of records, for a in BF16 and in F16.
+// Of weights in a form: dtypes of b, what its address and strides, and K of codes, are multiples of; the contract for a
+// in BF16 and in F16. record: 0 of codes with scales beside them.
 struct Weights {
-    uint32_t record;
+    uint32_t scheme, record;
+    uint64_t dtypes;
+    int64_t align;
     Contract bf16, f16;
 };
+constexpr uint64_t U8 = uint64_t{1} << SPARK_DTYPE_U8;
+constexpr uint64_t BYTES = uint64_t{1} << SPARK_DTYPE_I8 | uint64_t{1} << SPARK_DTYPE_E4M3;
 constexpr Weights WEIGHTS[] = {
-    {SPARK_RECORD_Q8_0, "gemm_bf16_q80", "gemm_f16_q80"},
-    {SPARK_RECORD_Q4_1, "gemm_bf16_q41", "gemm_f16_q41"},
+    {SPARK_QUANT_RECORD, SPARK_RECORD_Q8_0, U8, 2, "gemm_bf16_q80", "gemm_f16_q80"},
+    {SPARK_QUANT_RECORD, SPARK_RECORD_Q4_1, U8, 2, "gemm_bf16_q41", "gemm_f16_q41"},
+    {SPARK_QUANT_PER_TENSOR, 0, BYTES, 4, "gemm_bf16_byte", "gemm_f16_byte"},
+    {SPARK_QUANT_PER_ROW, 0, BYTES, 4, "gemm_bf16_byte", "gemm_f16_byte"},
 };
+
+const Weights* find_weights(const View& v) {
+    if (v.quant.form == nullptr) return nullptr;
+    for (const Weights& w : WEIGHTS) {
+        if (w.scheme == v.quant.form->scheme && w.record == v.quant.form->record && (w.dtypes >> v.dtype & 1))
+            return &w;
+    }
+    return nullptr;
+}
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
 
 } // namespace
 
-const spark_quant_form* records_of(const View& v) {
-    return v.quant.form != nullptr && v.quant.form->scheme == SPARK_QUANT_RECORD ? v.quant.form : nullptr;
+bool has_weights(const ValidatedArgs& bound) {
+    return bound.view[A].elem_bits == 16 && find_weights(bound.view[B]) != nullptr;
 }
 
 spark_status check_gemm_weights(const ValidatedArgs& bound, Report& report) {
     const View &a = bound.view[A], &b = bound.view[B];
-    const spark_quant_form* form = records_of(b);
-    if (form == nullptr && b.dtype == SPARK_DTYPE_U8) {
+    if (b.dtype != SPARK_DTYPE_U8) return SPARK_OK;
+    if (b.quant.form == nullptr) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, B, "b.dtype is U8 but b.quant.scheme is 0; RECORD wanted");
     }
-    if (form != nullptr && a.elem_bits != 16) {
+    if (a.elem_bits != 16) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B,
-                                 "b is records of %s and a.dtype is %s; BF16 or F16 wanted", form->name,
+                                 "b is records of %s and a.dtype is %s; BF16 or F16 wanted", b.quant.form->name,
                                  dtype_info(a.dtype).name);
     }
     return SPARK_OK;
 }
 
-// Records begin on even bytes, and lie along K as a does.
-spark_status check_gemm_records(const ValidatedArgs& bound, bool a_along, bool b_along, Report& report) {
+// Weights begin where kernels can read them, and lie along K as a does.
+spark_status check_gemm_places(const ValidatedArgs& bound, bool a_along, bool b_along, Report& report) {
     const View& v = bound.view[B];
-    if (records_of(v) == nullptr || v.count == 0) return SPARK_OK;
+    if (!has_weights(bound) || v.count == 0) return SPARK_OK;
+    const Weights& weights = *find_weights(v);
+    const char* name = weights.record != 0 ? "records" : dtype_info(v.dtype).name;
     if (!a_along || !b_along) {
         const uint32_t field = a_along ? B : A;
-        return report.fail_field(
-            SPARK_ERR_UNSUPPORTED_LAYOUT, field,
-            "%s.stride[%u] is %lld; 1 wanted, since b is records, which are multiplied along K alone",
-            bound.spec->fields[field].name, bound.view[field].ndim - 1, ll(bound.view[field].last_stride(0)));
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
+                                 "%s.stride[%u] is %lld; 1 wanted, since b is %s, multiplied along K alone",
+                                 bound.spec->fields[field].name, bound.view[field].ndim - 1,
+                                 ll(bound.view[field].last_stride(0)), name);
     }
-    if (v.data % 2 != 0) {
-        return report.fail_field(SPARK_ERR_INVALID_ALIGNMENT, B, "b.data is 0x%llx; an even address wanted for records",
-                                 static_cast<unsigned long long>(v.data));
+    if (weights.record == 0 && v.last(0) % weights.align != 0) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, B,
+                                 "b.shape[%u] is %lld; a multiple of %lld wanted for %s", v.ndim - 1, ll(v.last(0)),
+                                 ll(weights.align), name);
+    }
+    if (v.data % static_cast<uint64_t>(weights.align) != 0) {
+        return report.fail_field(SPARK_ERR_INVALID_ALIGNMENT, B, "b.data is 0x%llx; a multiple of %lld wanted for %s",
+                                 static_cast<unsigned long long>(v.data), ll(weights.align), name);
     }
     for (uint32_t d = 0; d + 1 < v.ndim; ++d) {
-        if (v.stride[d] % 2 == 0 || v.shape[d] < 2) continue;
+        if (v.stride[d] % weights.align == 0 || v.shape[d] < 2) continue;
         return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, B,
-                                 "b.stride[%u] is %lld; an even one wanted, so that records begin on even bytes", d,
-                                 ll(v.stride[d]));
+                                 "b.stride[%u] is %lld; a multiple of %lld wanted for %s", d, ll(v.stride[d]),
+                                 ll(weights.align), name);
     }
     return SPARK_OK;
 }
 
-Contract contract_of_records(const spark_quant_form& form, uint32_t dtype) {
-    for (const Weights& weights : WEIGHTS) {
-        if (weights.record == form.record) return dtype == SPARK_DTYPE_F16 ? weights.f16 : weights.bf16;
-    }
-    __builtin_unreachable(); // the forms of op.toml are these
+Contract contract_of_weights(const ValidatedArgs& bound) {
+    const Weights& weights = *find_weights(bound.view[B]);
+    return bound.view[A].dtype == SPARK_DTYPE_F16 ? weights.f16 : weights.bf16;
 }
 
 } // namespace spark

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 namespace check {
 namespace {
@@ -16,22 +17,36 @@ namespace {
 using ref::Record;
 using ref::RECORD_ELEMENTS;
 
-enum Formats : unsigned { Q8_0 = 1, Q4_1 = 2, ALL_FORMATS = 3 };
-constexpr std::pair<Formats, Record> FORMATS[] = {{Q8_0, Record::q8_0}, {Q4_1, Record::q4_1}};
-constexpr const char* NAMES[] = {"Q8_0", "Q4_1"};
+// How b is quantised: in records, or in codes with a scale for each row or for all.
+struct Format {
+    const char* name;
+    std::optional<Record> record;
+    ref::Type type = ref::Type::u8;
+    bool one_scale = false;
+};
+constexpr Format FORMATS[] = {
+    {"Q8_0", Record::q8_0},
+    {"Q4_1", Record::q4_1},
+    {"I8_ROW", {}, ref::Type::i8},
+    {"E4M3_ROW", {}, ref::Type::e4m3},
+    {"I8_TENSOR", {}, ref::Type::i8, true},
+    {"E4M3_TENSOR", {}, ref::Type::e4m3, true},
+};
+enum Formats : unsigned { Q8_0 = 1, Q4_1 = 2, RECORDS = 3, I8_ROW = 4, E4M3_ROW = 8, ROWS = 12, TENSORS = 48 }; // bits
 
 struct Shape {
     const char* name = "";
     int64_t batch = 1, m = 1, n = 1, k = 32;
     int64_t a_pad = 0, d_pad = 0;           // elements after each row
-    int64_t b_pad = 0;                      // bytes after each row, an even number
-    int64_t a_misalign = 0, b_misalign = 0; // elements, and bytes, an even number, off the 16-byte boundary
-    unsigned formats = ALL_FORMATS, types = BF16, outs = BF16;
+    int64_t b_pad = 0;                      // bytes after each row, an even number, of codes a multiple of 4
+    int64_t a_misalign = 0, b_misalign = 0; // elements, and bytes, likewise, off the 16-byte boundary
+    unsigned formats = RECORDS, types = BF16, outs = BF16;
     float alpha = 1, beta = 0;
     bool bias = false, b_same = false; // one b for all of the batch
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
     Special special = Special::none; // a row of a
-    bool nan_scale = false;          // of some records
+    bool nans = false;               // some scales, and some codes of E4M3
+    int64_t scale_step = 1;          // from a row's to the next
     unsigned flags = 0;
     Tier tier = Tier::quick;
 };
@@ -46,20 +61,24 @@ struct Problem {
     ref::Type type, out;
     size_t batch, m, n, k;
     std::vector<double> a, b, terms, c, bias;
-    bool b_same;
+    bool b_same, of_records;
 };
 
-bool takes_records(const std::string& kernel) { return kernel.find("_q") != std::string::npos; }
+bool takes_codes(const std::string& kernel) {
+    return kernel.find("_q") != std::string::npos || kernel.find("_byte") != std::string::npos;
+}
 bool has_tensor_cores(const std::string& kernel) { return kernel.find("generic") == std::string::npos; }
 
 // Of a sum of K products, with u = 2^-24 and tensor cores as in gemm.cpp (a step of 16 products truncates by 2u):
 //   unpacked: as there;
-//   as stored: 32 products in two steps, from 0, so 3 * 2u of their magnitude times the scale; each such sum is added
-//     by a fused multiply-add, one more where a record has an offset: u of what has been summed; at the end four meet.
+//   codes as stored: as unpacked, and one more operation, the scale;
+//   records as stored: 32 products in two steps, from 0, so 3 * 2u of their magnitude times the scale; each such sum is
+//     added by a fused multiply-add, one more where a record has an offset: u of what has been summed; at the end four
+//     meet.
 double error_of_sum(const Problem& p, double magnitude, double terms, const std::string& kernel) {
     constexpr double u = 0x1p-24;
     const double k = static_cast<double>(p.k);
-    if (takes_records(kernel)) {
+    if (p.of_records && takes_codes(kernel)) {
         return (3 * 2 * u + (2 * std::ceil(k / 32) + 4) * u) * terms + k * 0x1p-148;
     }
     const double steps = has_tensor_cores(kernel) ? std::ceil(k / 16) + 1 + std::min(std::floor(k / 32), 8.0) : k;
@@ -69,7 +88,7 @@ double error_of_sum(const Problem& p, double magnitude, double terms, const std:
 std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
     std::vector<double> b = p.b;
     for (double& number : b) {
-        number = takes_records(kernel) ? number : ref::rounded(p.type, number);
+        number = takes_codes(kernel) ? number : ref::rounded(p.type, number);
     }
     std::vector<Allowed> out;
     out.reserve(p.batch * p.m * p.n);
@@ -83,7 +102,7 @@ std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
             of_terms += std::fabs(a[k]) * terms[k];
         }
         const double sum = error_of_sum(p, e.magnitude, of_terms, kernel) * std::fabs(p.op.alpha);
-        out.push_back(allow(p.out, e.value, gemm_error(p.op, e, sum, c, bias, 0)));
+        out.push_back(allow(p.out, e.value, gemm_error(p.op, e, sum, c, bias, p.of_records ? 0 : 1)));
     }
     return out;
 }
@@ -113,23 +132,72 @@ View matrix(ref::Type type, int64_t batch, int64_t rows, int64_t columns, int64_
     return {type, {batch, rows, columns}, {rows * pitch, pitch, 1}};
 }
 
-void add_operands(Case& c, const Shape& s, Record format, Random& random, Problem& p) {
-    using Args = spark_gemm_args;
+void add_records(Case& c, const Shape& s, Record format, Random& random, Problem& p) {
     const auto bytes = static_cast<int64_t>(ref::record_bytes(format)), records = s.k / int64_t{RECORD_ELEMENTS};
+    View of_b = matrix(ref::Type::u8, s.batch, s.n, records * bytes, s.b_pad);
+    if (s.b_same && s.batch > 1) {
+        of_b.stride[0] = 0;
+    }
+    const Operand b = c.add("b", offsetof(spark_gemm_args, b), of_b, static_cast<size_t>(16 + s.b_misalign), false);
+    for (int64_t i = 0; i < (s.b_same ? 1 : s.batch) * s.n * records && !c.outline; ++i) {
+        fill_record(c.element(b, i * bytes), format, s.nans && random.chance(0.02), random, p);
+    }
+    auto& quant = c.as<spark_gemm_args>().b.quant;
+    quant.scheme = SPARK_QUANT_RECORD;
+    quant.record = static_cast<uint16_t>(format);
+}
+
+// Codes of one byte, and what the descriptor says of their scales, which stand after each other or scale_step apart.
+void add_codes(Case& c, const Shape& s, const Format& format, Random& random, Problem& p) {
+    using Args = spark_gemm_args;
+    View of_b = matrix(format.type, s.batch, s.n, s.k, s.b_pad);
+    View of_scales = packed(ref::Type::f32, {of_b.shape.begin(), of_b.shape.end() - 1});
+    if (s.b_same && s.batch > 1) {
+        of_b.stride[0] = 0;
+    }
+    const Operand b = c.add("b", offsetof(Args, b), of_b, static_cast<size_t>(16 + s.b_misalign), false);
+    auto& quant = c.as<Args>().b.quant;
+    for (size_t d = 0; d < of_scales.shape.size(); ++d) {
+        of_scales.stride[d] *= s.scale_step;
+        quant.scale_stride[d] = s.scale_step == 1 || format.one_scale ? 0 : of_scales.stride[d];
+    }
+    if (format.one_scale) {
+        of_scales = packed(ref::Type::f32, {1});
+    }
+    quant.scheme = format.one_scale ? SPARK_QUANT_PER_TENSOR : SPARK_QUANT_PER_ROW;
+    quant.scale_dtype = SPARK_DTYPE_F32;
+    quant.scale_bytes = static_cast<uint64_t>(of_scales.span()) * sizeof(float);
+    const size_t address = offsetof(Args, b) + offsetof(spark_tensor, quant) + offsetof(spark_quant, scale);
+    const Operand scales = c.add_array("b.scale", address, of_scales, 0, false);
+    for (int64_t i = 0; i < c.to_fill(b); ++i) {
+        const double code =
+            format.type == ref::Type::i8 ? static_cast<double>(random.between(-128, 127)) : random.normal() * 8;
+        ref::store(format.type, code, c.element(b, i));
+        if (s.nans && format.type == ref::Type::e4m3 && random.chance(0.01)) {
+            *c.element(b, i) = random.chance(0.5) ? 0x7f : 0xff;
+        }
+    }
+    for (int64_t i = 0; i < c.to_fill(scales); ++i) {
+        ref::store(ref::Type::f32, s.nans && random.chance(0.02) ? std::nan("") : random.normal() / 64,
+                   c.element(scales, i));
+    }
+    p.b = c.values(b), p.b_same = false; // the same codes may have other scales
+    const std::vector<double> numbers = c.values(scales);
+    for (size_t i = 0; i < p.b.size(); ++i) {
+        p.b[i] *= numbers[format.one_scale ? 0 : i / static_cast<size_t>(std::max<int64_t>(s.k, 1)) % numbers.size()];
+        p.terms.push_back(std::fabs(p.b[i]));
+    }
+}
+
+void add_operands(Case& c, const Shape& s, const Format& format, Random& random, Problem& p) {
+    using Args = spark_gemm_args;
     const auto in_size = static_cast<int64_t>(ref::size_of(p.type));
     const Operand a = c.add("a", offsetof(Args, a), matrix(p.type, s.batch, s.m, s.k, s.a_pad),
                             static_cast<size_t>(16 + s.a_misalign * in_size), false);
     fill(c, a, random);
     make_special(c, a, s.special, s.m * 2 / 3, s.k, random);
     p.a = c.values(a);
-    View of_b = matrix(ref::Type::u8, s.batch, s.n, records * bytes, s.b_pad);
-    if (s.b_same && s.batch > 1) {
-        of_b.stride[0] = 0;
-    }
-    const Operand b = c.add("b", offsetof(Args, b), of_b, static_cast<size_t>(16 + s.b_misalign), false);
-    for (int64_t i = 0; i < (s.b_same ? 1 : s.batch) * s.n * records && !c.outline; ++i) {
-        fill_record(c.element(b, i * bytes), format, s.nan_scale && random.chance(0.02), random, p);
-    }
+    format.record ? add_records(c, s, *format.record, random, p) : add_codes(c, s, format, random, p);
     if (s.bias) {
         const Operand bias = c.add("bias", offsetof(Args, bias), packed(ref::Type::f32, {s.n}), 16, false);
         fill(c, bias, random);
@@ -144,34 +212,32 @@ void add_operands(Case& c, const Shape& s, Record format, Random& random, Proble
     c.add("d", offsetof(Args, d), d, 16, true);
 }
 
-Case build(const Shape& s, Record format, ref::Type type, ref::Type out, const std::string& name, const Seed& seed) {
+Case build(const Shape& s, const Format& format, ref::Type type, ref::Type out, const std::string& name,
+           const Seed& seed) {
     Case c = make_case<spark_gemm_args>("gemm", name, SPARK_OP_GEMM, seed);
     Random random(seed, name);
     auto p = std::make_shared<Problem>();
     p->type = type, p->out = out;
     p->batch = static_cast<size_t>(s.batch), p->m = static_cast<size_t>(s.m);
     p->n = static_cast<size_t>(s.n), p->k = static_cast<size_t>(s.k);
-    p->b_same = s.b_same;
+    p->b_same = s.b_same, p->of_records = format.record.has_value();
     p->op = {.alpha = s.alpha, .beta = s.beta, .activation = static_cast<ref::Activation>(s.activation)};
     add_operands(c, s, format, random, *p);
     auto& args = c.as<spark_gemm_args>();
-    args.b.quant.scheme = SPARK_QUANT_RECORD;
-    args.b.quant.record = static_cast<uint16_t>(format);
     args.alpha = s.alpha, args.beta = s.beta, args.activation = s.activation;
     args.hdr.flags = s.flags;
     c.large = s.tier == Tier::card;
     c.note = "weights, B " + std::to_string(s.batch) + ", M " + std::to_string(s.m) + ", N " + std::to_string(s.n) +
              ", K " + std::to_string(s.k);
     c.kind = [](const std::string& kernel) {
-        return takes_records(kernel) ? "as stored" : has_tensor_cores(kernel) ? "unpacked" : "unpacked, one by one";
+        return takes_codes(kernel) ? "as stored" : has_tensor_cores(kernel) ? "unpacked" : "unpacked, one by one";
     };
     c.expect = [p](size_t, const std::string& kernel) { return expect(*p, kernel); };
     return c;
 }
 
-Entry entry(const Shape& s, Formats format, ref::Type type, ref::Type out, const std::string& name) {
-    const Record record = std::ranges::find(FORMATS, format, &std::pair<Formats, Record>::first)->second;
-    return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, record, type, out, name, seed); }};
+Entry entry(const Shape& s, const Format& format, ref::Type type, ref::Type out, const std::string& name) {
+    return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, format, type, out, name, seed); }};
 }
 
 } // namespace
@@ -191,9 +257,9 @@ void gemm_weights(std::vector<Entry>& out) {
         for (size_t i = 0; i < std::size(FORMATS); ++i) {
             for (ref::Type type : types_of(s.types)) {
                 for (ref::Type to : types_of(s.outs)) {
-                    if (s.formats & FORMATS[i].first) {
-                        out.push_back(entry(s, FORMATS[i].first, type, to,
-                                            std::string("weights_") + s.name + "." + NAMES[i] + "." +
+                    if (s.formats >> i & 1) {
+                        out.push_back(entry(s, FORMATS[i], type, to,
+                                            std::string("weights_") + s.name + "." + FORMATS[i].name + "." +
                                                 ref::name_of(type) + "." + ref::name_of(to)));
                     }
                 }
@@ -220,9 +286,15 @@ Entry random_gemm_weights(Random& r, const std::string& name) {
     s.b_same = r.chance(0.4);
     s.activation = r.pick<spark_activation_kind>({SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_SILU});
     s.special = r.chance(0.15) ? Special::nan_row : Special::none;
-    s.nan_scale = r.chance(0.1);
+    s.nans = r.chance(0.1);
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
-    const auto format = r.pick<Formats>({Q8_0, Q4_1});
+    const Format& format = FORMATS[static_cast<size_t>(r.between(0, std::ssize(FORMATS) - 1))];
+    if (!format.record) {
+        s.k = r.chance(0.5) ? 4 * r.between(1, 60) : 16 * r.between(1, 80);
+        s.b_pad = r.chance(0.5) ? 4 * r.between(0, 3) : (16 - s.k % 16) % 16;
+        s.b_misalign = s.b_misalign / 4 * 4;
+        s.scale_step = r.pick<int64_t>({1, 1, 3});
+    }
     const auto type = r.pick(types_of(BF16 | F16)), out = r.pick(types_of(ALL));
     return entry(s, format, type, out, name);
 }
@@ -230,13 +302,13 @@ Entry random_gemm_weights(Random& r, const std::string& name) {
 // "m=1 n=4096 k=4096 BF16 Q8_0": results of the type of a.
 Entry worded_gemm_weights(Words& words, const std::string& format, int64_t m, int64_t n, int64_t k, ref::Type type) {
     const Shape s{.m = m, .n = n, .k = k};
-    return entry(s, FORMATS[std::ranges::find(NAMES, format) - std::begin(NAMES)].first, type, type, words.name());
+    return entry(s, *std::ranges::find(FORMATS, format, &Format::name), type, type, words.name());
 }
 
 std::string take_weights(Words& words) {
-    for (const char* name : NAMES) {
-        if (words.take(name)) {
-            return name;
+    for (const Format& format : FORMATS) {
+        if (words.take(format.name)) {
+            return format.name;
         }
     }
     return {};
