@@ -21,10 +21,9 @@ Expectation expectation_of(const Case& c, const std::string& kernel) {
     return expected;
 }
 
-// The ways to run one kernel. The first has guard zones; the second other poison and no room behind any buffer, so
-// that it
-// finds what was not written and what was read too far; the third, for the library's own choice, goes through a graph.
-// On a card more runs follow, since no two are scheduled alike: repeated launches are how races were found.
+// The ways to run one kernel. The first has guard zones; the second other poison and no room behind any buffer, so that
+// it finds what was not written and what was read too far; the third, for the library's own choice, goes through a
+// graph. On a card more runs follow, since no two are scheduled alike: repeated launches are how races were found.
 struct Way {
     const char* name;
     RunOptions options;
@@ -32,7 +31,7 @@ struct Way {
 
 std::vector<Way> ways_of(const Case& c, bool first_kernel, const Options& options, const Runner& runner) {
     if (options.single) {
-        return {{"single", {.poison = 0xc5, .tight = true, .alone = true}}};
+        return {{"single", {.poison = 0xc5, .tight = true, .chunks = true, .alone = true}}};
     }
     std::vector<Way> ways = {{"guarded", {.poison = 0xff}}, {"tight", {.poison = 0xc5, .tight = true}}};
     if (first_kernel) {

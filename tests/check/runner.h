@@ -21,12 +21,16 @@ struct Choice {
     bool deterministic = true;
 };
 
-constexpr size_t GUARD = 4096;       // bytes before and after each storage
+constexpr size_t GUARD = 4096; // bytes before and after each storage
+// What cp.async copies at once. compute-sanitizer takes one of fewer bytes (src-size) as one of CHUNK, and
+// reports it at the end of an allocation, though it never leaves the aligned chunk whose first bytes are there.
+constexpr size_t CHUNK = 16;
 constexpr uint8_t GUARD_BYTE = 0xfd; // a NaN in no format's canonical form; seen in results it says where it came from
 
 struct RunOptions {
     uint8_t poison = 0xff; // what outputs hold before the launch
     bool tight = false;    // no guard zones: the allocation ends where the storage ends, so that reads beyond it fault
+    bool chunks = false;   // with tight: it ends at the next multiple of CHUNK
     bool graph = false;    // captured into a graph, which is then launched
     bool alone = false;    // nothing else is launched before it
 };

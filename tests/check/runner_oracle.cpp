@@ -10,10 +10,11 @@ namespace check {
 Image initial_image(const Case& c, size_t storage, const RunOptions& options) {
     const Storage& s = c.storages[storage];
     Image image;
-    const size_t guard = options.tight ? 0 : GUARD;
-    image.front = guard + s.misalign;
+    image.front = (options.tight ? 0 : GUARD) + s.misalign;
     image.size = s.bytes.size();
-    image.bytes.assign(image.front + image.size + guard, GUARD_BYTE);
+    const size_t end = image.front + image.size;
+    const size_t behind = !options.tight ? GUARD : options.chunks ? (CHUNK - end % CHUNK) % CHUNK : 0;
+    image.bytes.assign(end + behind, GUARD_BYTE);
     std::copy(s.bytes.begin(), s.bytes.end(), image.data());
     for (const Operand& operand : c.operands) {
         if (operand.storage == storage && operand.output && !operand.input) {
