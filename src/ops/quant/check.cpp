@@ -263,6 +263,7 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     p.amax_floor = args.amax_floor, p.dtype = x.dtype;
     p.whole_rows = form->scheme == SPARK_QUANT_PER_ROW;
     put_facts(bound, X, Y, p, work);
+    if (p.own_amax) work.bytes += static_cast<uint64_t>(x.count) * (x.elem_bits / 8); // x is read twice
     return SPARK_OK;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A problem of the family and a kernel -> Plan; and the operators' entries in the list. With OWN_AMAX `quantize` is
-// two or three launches: `amax` of the rows or their parts, of these down to 32 numbers if there are more, and the
-// kernel itself, in which each warp takes the largest of them.
+// two or three launches: `amax` of the rows or their parts, of these if there are several, and the kernel itself.
 #include <algorithm>
 
 #include "ops/quant/problem.h"
@@ -51,8 +50,21 @@ template <class Flags> Flags formats(const Scaled& p) {
             .e5m2 = p.codes == SPARK_DTYPE_E5M2};
 }
 
-// Of kernels that a warp reads and writes 128 elements with, CHUNKS times.
-template <class Of> int64_t part_of(const Of& kernel) { return 128 * int64_t{kernel.CHUNKS}; }
+// Elements that a warp takes in one turn.
+template <class Of> int64_t turn_of(const Of& kernel) { return 32 * int64_t{kernel.RUN} * kernel.CHUNKS; }
+
+// Elements of a row that a warp takes: several turns where there are enough of them for all warps of a device.
+template <class Of> int64_t part_of(const Scaled& p, const Of& kernel) {
+    constexpr int64_t LONG = 1024, ENOUGH = int64_t{1} << 23;
+    return p.n_scaled * p.rows_scaled * p.rows1 < ENOUGH ? turn_of(kernel) : std::max(LONG, turn_of(kernel));
+}
+
+// Warps of a block that share `turns` of one: as many as have something to do, a power of two.
+template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) {
+    uint32_t team = 1;
+    while (team < kernel.block / 32u && team < turns) team *= 2;
+    return team;
+}
 
 void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_kernel& kernel, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
@@ -74,14 +86,16 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_ke
                           .n = p.n,
                           .rows0 = p.rows0,
                           .rows1 = p.rows1,
-                          .part = part_of(kernel),
-                          .parts = ceil_div(p.n, part_of(kernel)),
+                          .part = part_of(p, kernel),
+                          .parts = ceil_div(p.n, part_of(p, kernel)),
                           .flags = formats<kernels::dequantize_scaled_flags>(p),
                       });
 }
 
-// A row whose scale follows from all of it is a warp's; others are cut.
-void add(const Scaled& p, spark_devptr amax, uint32_t amaxes, const kernels::quantize_kernel& kernel, Plan& calls) {
+// A row whose scale follows from all of it is a team's, whose warps take turns; others are cut.
+void add(const Scaled& p, spark_devptr amax, const kernels::quantize_kernel& kernel, Plan& calls) {
+    const uint32_t team = p.whole_rows ? team_of(ceil_div(p.n, turn_of(kernel)), kernel) : 1;
+    const int64_t part = p.whole_rows ? turn_of(kernel) : part_of(p, kernel);
     calls.add(kernel, {
                           .x = p.x.data,
                           .y = p.y.data,
@@ -103,27 +117,28 @@ void add(const Scaled& p, spark_devptr amax, uint32_t amaxes, const kernels::qua
                           .rows0 = p.rows_scaled,
                           .rows1 = p.rows1,
                           .rows_there = p.rows0,
-                          .part = p.whole_rows ? p.n : part_of(kernel),
-                          .parts = p.whole_rows ? 1 : ceil_div(p.n_scaled, part_of(kernel)),
+                          .part = part,
+                          .parts = p.whole_rows ? int64_t{team} : ceil_div(p.n_scaled, part),
                           .amax_floor = p.amax_floor,
                           .largest = largest(p.codes),
-                          .amaxes = amaxes,
+                          .team = team,
                           .flags = formats<kernels::quantize_flags>(p),
                       });
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::quantize_kernel& kernel, Plan& calls) {
-    add(work.as<Scaled>(), 0, 0, kernel, calls);
+    add(work.as<Scaled>(), 0, kernel, calls);
 }
 
-// How many warps share a row of n numbers where there are `rows` of them: from the shapes alone, as the workspace is.
+// In how many parts a row of n numbers is cut where there are `rows` of them: from shapes alone, as the workspace is.
 int64_t parts_of(int64_t n, int64_t rows) {
-    constexpr int64_t A_PART = 4096, ENOUGH = 4096;
+    constexpr int64_t A_PART = 8192, ENOUGH = 1024;
     return std::clamp<int64_t>(std::min(n / A_PART, ENOUGH / std::max<int64_t>(rows, 1)), 1, ENOUGH);
 }
 
 void add(const Amax& p, spark_devptr to, int64_t parts, const kernels::amax_kernel& kernel, Plan& calls) {
-    constexpr int64_t UNIT = 8;
+    constexpr int64_t UNIT = 8, UNITS = 4 * 32;
+    const int64_t part = parts == 1 ? p.n : ceil_div(ceil_div(p.n, parts), UNIT) * UNIT;
     calls.add(kernel, {
                           .x = p.x.data,
                           .y = to,
@@ -132,8 +147,9 @@ void add(const Amax& p, spark_devptr to, int64_t parts, const kernels::amax_kern
                           .n = p.n,
                           .rows0 = p.rows0,
                           .rows1 = p.rows1,
-                          .part = parts == 1 ? p.n : ceil_div(ceil_div(p.n, parts), UNIT) * UNIT,
+                          .part = part,
                           .parts = parts,
+                          .team = team_of(ceil_div(part, UNITS * kernel.STEP), kernel),
                           .flags = kernels::amax_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
                       });
 }
@@ -149,33 +165,38 @@ Amax packed_rows(spark_devptr x, int64_t rows, int64_t n) {
             .dtype = SPARK_DTYPE_F32};
 }
 
+// The kernels of amax: of what begins on 16 bytes, and of everything.
+struct Kernels {
+    const kernels::amax_kernel &wide, &any;
+
+    const kernels::amax_kernel& of(int64_t n, int64_t align) const {
+        return n % wide.STEP == 0 && align >= wide.ALIGN ? wide : any;
+    }
+};
+constexpr int64_t WORKSPACE_ALIGN = 16;
+
 // Rows that are long and few are cut into parts, whose numbers go to the workspace and from there to `to`; the largest
 // is the same however a row is cut.
-void reduce(const Amax& p, spark_devptr to, const kernels::amax_kernel& kernel, const kernels::amax_kernel& then,
-            Plan& calls) {
+void reduce(const Amax& p, spark_devptr to, int64_t align, const Kernels& kernels, Plan& calls) {
     const int64_t rows = p.rows0 * p.rows1, parts = parts_of(p.n, rows);
-    add(p, parts == 1 ? to : calls.workspace, parts, kernel, calls);
+    add(p, parts == 1 ? to : calls.workspace, parts, kernels.of(p.n, align), calls);
     if (parts == 1) return;
     calls.workspace_size = static_cast<uint64_t>(rows * parts) * sizeof(float);
-    add(packed_rows(calls.workspace, rows, parts), to, 1, then, calls);
+    add(packed_rows(calls.workspace, rows, parts), to, 1, kernels.of(parts, WORKSPACE_ALIGN), calls);
 }
 
 // All of them from the rows' own. Either the rows are cut or what they give is, never both: three launches at most.
-void plan(const CheckedOp& work, const Row&, const kernels::amax_kernel& kernel, const kernels::amax_kernel& then,
-          Plan& calls) {
+void plan(const CheckedOp& work, const Row&, const kernels::amax_kernel& kernel, const kernels::amax_kernel& wide,
+          const kernels::amax_kernel& any, Plan& calls) {
     const Amax& p = work.as<Amax>();
-    reduce(p, p.y, kernel, then, calls);
-    if (p.all != 0) reduce(packed_rows(p.y, 1, p.rows0 * p.rows1), p.all, then, then, calls);
+    reduce(p, p.y, work.facts[QUANT_X_ALIGN], {kernel, any}, calls);
+    const int64_t rows = p.rows0 * p.rows1;
+    if (p.all != 0) reduce(packed_rows(p.y, 1, rows), p.all, work.facts[QUANT_Y_ALIGN], {wide, any}, calls);
 }
 
-// The amax of all of x, as at most AMAXES numbers whose largest it is: where they are, and how many.
-struct Amaxes {
-    spark_devptr at;
-    uint32_t count;
-};
-Amaxes find_amax(const CheckedOp& work, const kernels::amax_kernel& wide, const kernels::amax_kernel& any,
-                 Plan& calls) {
-    constexpr int64_t AMAXES = 32; // that the kernel of quantize reads, one a lane
+// The amax of all of x: where it is.
+spark_devptr find_amax(const CheckedOp& work, const kernels::amax_kernel& wide, const kernels::amax_kernel& any,
+                       Plan& calls) {
     const Scaled& p = work.as<Scaled>();
     RowSet rows{.rows1 = p.rows1, .rows0 = p.rows0, .tensor = {p.x}};
     int64_t n = p.n;
@@ -183,21 +204,20 @@ Amaxes find_amax(const CheckedOp& work, const kernels::amax_kernel& wide, const 
     const Amax x = {
         .x = rows.tensor[0], .y = 0, .all = 0, .n = n, .rows1 = rows.rows1, .rows0 = rows.rows0, .dtype = p.dtype};
     const int64_t count = rows.rows1 * rows.rows0, parts = parts_of(n, count), found = count * parts;
-    const bool fits = n % wide.STEP == 0 && work.facts[QUANT_X_ALIGN] >= wide.ALIGN;
-    add(x, calls.workspace, parts, fits ? wide : any, calls);
+    const Kernels kernels{wide, any};
+    add(x, calls.workspace, parts, kernels.of(n, work.facts[QUANT_X_ALIGN]), calls);
     calls.workspace_size = static_cast<uint64_t>(found) * sizeof(float);
-    if (found <= AMAXES) return {calls.workspace, static_cast<uint32_t>(found)};
+    if (found == 1) return calls.workspace;
     const spark_devptr at = calls.workspace + calls.workspace_size;
-    add(packed_rows(calls.workspace, 1, found), at, AMAXES, any, calls);
-    calls.workspace_size += AMAXES * sizeof(float);
-    return {at, AMAXES};
+    add(packed_rows(calls.workspace, 1, found), at, 1, kernels.of(found, WORKSPACE_ALIGN), calls);
+    calls.workspace_size += sizeof(float);
+    return at;
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::quantize_kernel& kernel, const kernels::amax_kernel& wide,
           const kernels::amax_kernel& any, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
-    const Amaxes amax = p.own_amax ? find_amax(work, wide, any, calls) : Amaxes{p.amax, 1};
-    add(p, amax.at, amax.count, kernel, calls);
+    add(p, p.own_amax ? find_amax(work, wide, any, calls) : p.amax, kernel, calls);
 }
 
 constexpr auto ROWS = make_table({

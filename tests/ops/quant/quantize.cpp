@@ -27,6 +27,7 @@ struct Shape {
     bool tiled = false;
     float scale = 1;
     bool ties = false, any_bits = false; // numbers between two of the codes' under that scale; random bits
+    bool beside = false;                 // ties, or up to two ulp beside one
     Special special = Special::none;
     Tier tier = Tier::quick;
 };
@@ -60,6 +61,10 @@ void fill_x(Case& c, const Shape& s, const Form& form, Random& random) {
             const double sign = random.chance(0.5) ? 1 : -1;
             ref::store(x.view.type, between(form, i % s.n, random) * static_cast<double>(s.scale) * sign,
                        c.element(x, i));
+            if (s.beside && !(in_halves(form) && i % s.n % 16 == 0)) {
+                const uint64_t bits = ref::load_bits(x.view.type, c.element(x, i));
+                ref::store_bits(x.view.type, bits + random.below(5) - 2, c.element(x, i));
+            }
         }
     }
     for (int64_t row = 0; row < s.rows1 * s.rows0; row += 2) {
