@@ -427,11 +427,11 @@ bool Checker::meets(uint32_t mask, const uint32_t* addr, unsigned bytes) {
 
 // The same of an access that has just been counted.
 bool Checker::meets(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
-    Conflicts& last = cta_->conflicts[w.pc % std::size(cta_->conflicts)];
-    if (last.pc != w.pc || last.mask != mask) return meets(mask, addr, bytes);
-    if (last.meet == Conflicts::unknown)
-        last.meet = meets(mask, addr, bytes) ? Conflicts::some_meet : Conflicts::apart_all;
-    return last.meet == Conflicts::some_meet;
+    SharedPattern& last = cta_->pattern(w);
+    if (last.pc != w.pc || last.mask != mask || last.bytes != bytes) return meets(mask, addr, bytes);
+    if (last.meet == SharedPattern::unknown)
+        last.meet = meets(mask, addr, bytes) ? SharedPattern::some_meet : SharedPattern::apart_all;
+    return last.meet == SharedPattern::some_meet;
 }
 
 // Two lanes of one instruction that write the same bytes: allowed only if they write the same.

@@ -75,13 +75,20 @@ bool local_fault(Warp& w, int lane, uint64_t address, unsigned bytes, bool write
     return false;
 }
 
-// With cta.shared_inside. Accesses are aligned: none across a word of the bits.
-bool inside_variables(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes) {
+// With cta.shared_inside. Accesses are aligned: none across a word of the bits. Where one variable holds them all, from
+// `from` to `end`, the pattern remembers it.
+bool inside_variables(const Warp& w, SharedPattern& p, const uint32_t* addr, uint32_t mask, unsigned bytes,
+                      uint32_t from, uint32_t end) {
+    const Cta& cta = *w.cta;
     const uint32_t want = (bytes >= 32 ? 0u : (1u << bytes)) - 1u;
     uint32_t missing = 0;
     for (uint32_t m = mask; m; m &= m - 1) {
         const uint32_t a = addr[__builtin_ctz(m)];
         missing |= ~(cta.shared_inside[a >> 5] >> (a & 31)) & want;
+    }
+    for (const StoragePlace& place : w.kernel->shared_places) {
+        const uint32_t last = place.bytes ? place.from + place.bytes : cta.shared_end;
+        if (from >= place.from && end <= last) p.place_from = place.from, p.place_end = last;
     }
     return !missing;
 }
@@ -188,7 +195,7 @@ bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, b
     Counters& c = *w.cta->counters;
     c.global_requests++;
     c.global_sectors += global_sectors_slow(addr, mask);
-    (write ? c.global_write_bytes : c.global_read_bytes) += uint64_t(__builtin_popcount(mask)) * bytes;
+    (write ? c.global_write_bytes : c.global_read_bytes) += uint64_t(count_lanes(mask)) * bytes;
     return !w.cta->observer || w.cta->observer->global_access(w, mask, addr, bytes, write);
 }
 

@@ -12,7 +12,8 @@ namespace emu {
 // exec/access.cpp: finds the lane at fault and reports it, or (undefined bytes) says which lanes they are.
 bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write);
 bool local_fault(Warp& w, int lane, uint64_t address, unsigned bytes, bool write);
-bool inside_variables(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
+bool inside_variables(const Warp& w, SharedPattern& p, const uint32_t* addr, uint32_t mask, unsigned bytes,
+                      uint32_t from, uint32_t end);
 uint32_t shared_undefined(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);
 bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write, uint32_t* undefined);
 unsigned shared_wavefronts(const uint32_t* addr, uint32_t mask, unsigned bytes);
@@ -44,88 +45,122 @@ EMU_INLINE unsigned waves_apart(const uint32_t* addr, uint32_t mask, unsigned by
     return ok ? least : 0;
 }
 
-// An instruction mostly finds its lanes as far apart as last time, and then the banks are as well: all of them move on
-// together with the first lane's address, which is a multiple of the access.
-EMU_INLINE void count_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes) {
-    Counters& c = *w.cta->counters;
-    const unsigned lanes = __builtin_popcount(mask), group = bytes <= 4 ? 32 : 128 / bytes;
-    const unsigned least = (lanes + group - 1) / group;
-    Conflicts& last = w.cta->conflicts[w.pc % std::size(w.cta->conflicts)];
-    const uint32_t first = addr[__builtin_ctz(mask)], shift = bytes < 4 ? first & 3 : 0;
-    uint32_t differs = (last.pc ^ w.pc) | (last.mask ^ mask) | (last.shift ^ shift);
-    EMU_LANES
-    for (int l = 0; l < 32; l++) differs |= ((addr[l] - first) ^ last.apart[l]) & (0u - (mask >> l & 1u));
-    if (__builtin_expect(differs != 0, 0)) {
-        last.pc = w.pc;
-        last.mask = mask;
-        last.meet = Conflicts::unknown;
-        last.shift = shift;
+// An instruction mostly finds its lanes as far apart as last time. Does it?
+template <class Address>
+EMU_INLINE bool fits(const Pattern<Address>& p, uint32_t pc, const Address* addr, uint32_t mask, unsigned bytes,
+                     uint32_t shift) {
+    const Address first = addr[__builtin_ctz(mask)];
+    Address differs = Address((p.pc ^ pc) | (p.mask ^ mask) | (p.shift ^ shift) | (p.bytes ^ bytes));
+    if (mask == FULL) {
         EMU_LANES
-        for (int l = 0; l < 32; l++) last.apart[l] = addr[l] - first;
-        last.waves = waves_apart(addr, mask, bytes, least);
-        if (!last.waves) last.waves = shared_wavefronts(addr, mask, bytes);
+        for (int l = 0; l < 32; l++) differs |= (addr[l] - first) ^ p.apart[l];
+    } else {
+        EMU_LANES
+        for (int l = 0; l < 32; l++) differs |= ((addr[l] - first) ^ p.apart[l]) & (Address(0) - (mask >> l & 1u));
     }
-    c.shared_requests++;
-    c.shared_wavefronts += last.waves;
-    c.shared_conflicts += last.waves > least ? last.waves - least : 0;
+    return !differs;
+}
+template <class Address>
+EMU_INLINE void find_pattern(Pattern<Address>& p, uint32_t pc, const Address* addr, uint32_t mask, unsigned bytes,
+                             uint32_t shift) {
+    using Signed = std::make_signed_t<Address>;
+    const Address first = addr[__builtin_ctz(mask)];
+    Signed lowest = 0, highest = 0;
+    Address odd = 0, gap = Address(~mask);
+    EMU_LANES
+    for (int l = 0; l < 32; l++) {
+        const Address apart = (addr[l] - first) & (Address(0) - (mask >> l & 1u));
+        p.apart[l] = apart;
+        lowest = Signed(apart) < lowest ? Signed(apart) : lowest;
+        highest = Signed(apart) > highest ? Signed(apart) : highest;
+        odd |= apart;
+        gap |= apart ^ Address(l) * bytes;
+    }
+    p.pc = pc, p.mask = mask, p.bytes = bytes, p.shift = shift;
+    p.lowest = lowest, p.highest = highest, p.odd = odd;
+    p.run = !gap;
+    p.dense = Address(highest) - Address(lowest) + bytes <= Address(2) * count_lanes(mask) * bytes;
 }
 
-// All lanes, one after the other at addr[0], addr[0] + bytes, ...?
-EMU_INLINE bool is_run(const uint32_t* addr, uint32_t mask, unsigned bytes) {
-    uint32_t off = ~mask;
-    EMU_LANES
-    for (int l = 0; l < 32; l++) off |= addr[l] ^ (addr[0] + uint32_t(l) * bytes);
-    return off == 0;
+inline __attribute__((noinline)) void find_shared_pattern(SharedPattern& p, uint32_t pc, const uint32_t* addr,
+                                                          uint32_t mask, unsigned bytes, uint32_t shift) {
+    find_pattern(p, pc, addr, mask, bytes, shift);
+    const unsigned lanes = count_lanes(mask), group = bytes <= 4 ? 32 : 128 / bytes;
+    const unsigned least = (lanes + group - 1) / group;
+    p.meet = SharedPattern::unknown;
+    p.waves = waves_apart(addr, mask, bytes, least);
+    if (!p.waves) p.waves = shared_wavefronts(addr, mask, bytes);
+    p.conflicts = p.waves > least ? p.waves - least : 0;
 }
-// Does it fill words of the bitmap of defined bytes, `bytes` of them?
-EMU_INLINE bool fills_words(const uint32_t* addr, uint32_t mask, unsigned bytes) {
-    return addr[0] % 32 == 0 && is_run(addr, mask, bytes);
+// Banks are the same too where lanes are as far apart: all of them move on together with the first lane's address,
+// which is a multiple of the access.
+EMU_INLINE SharedPattern& pattern_of(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes) {
+    SharedPattern& p = w.cta->pattern(w);
+    const uint32_t shift = bytes < 4 ? addr[__builtin_ctz(mask)] & 3 : 0;
+    if (__builtin_expect(!fits(p, w.pc, addr, mask, bytes, shift), 0))
+        find_shared_pattern(p, w.pc, addr, mask, bytes, shift);
+    return p;
+}
+
+// Are all bytes in [from, end) defined?
+EMU_INLINE bool defined_between(const uint32_t* defined, uint32_t from, uint32_t end) {
+    const uint32_t first = from / 32, last = (end - 1) / 32;
+    const uint32_t head = ~0u << (from & 31), tail = ~0u >> (31 - ((end - 1) & 31));
+    if (first == last) return !(~defined[first] & head & tail);
+    uint32_t missing = (~defined[first] & head) | (~defined[last] & tail);
+    for (uint32_t i = first + 1; i < last; i++) missing |= ~defined[i];
+    return !missing;
+}
+
+// Is a byte of some lane not defined?
+EMU_INLINE bool misses_some(const uint32_t* defined, const uint32_t* addr, uint32_t mask, unsigned bytes) {
+    const uint32_t want = bytes >= 32 ? ~0u : (1u << bytes) - 1u;
+    uint32_t missing = 0;
+    if (mask == FULL && bytes == 16) { // half a word each, wherever its bytes lie in memory
+        uint32_t all = want;
+        for (int l = 0; l < 32; l++) {
+            uint16_t bits;
+            __builtin_memcpy(&bits, reinterpret_cast<const uint8_t*>(defined) + addr[l] / 8, 2);
+            all &= bits;
+        }
+        missing = ~all & want;
+    } else if (mask == FULL) {
+        EMU_LANES
+        for (int l = 0; l < 32; l++) missing |= ~(defined[addr[l] >> 5] >> (addr[l] & 31)) & want;
+    } else {
+        for (uint32_t m = mask; m; m &= m - 1) {
+            uint32_t a = addr[__builtin_ctz(m)];
+            missing |= ~(defined[a >> 5] >> (a & 31)) & want;
+        }
+    }
+    return missing != 0;
 }
 
 // False after a report. addr holds 32 addresses; lanes outside the mask may hold anything. The observer is not told.
 EMU_INLINE bool place_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write,
                              uint32_t* undefined) {
     Cta& cta = *w.cta;
-    const Options& o = w.launch->options;
-    uint32_t size = cta.shared_end - SHARED_BASE, room = size >= bytes ? size - bytes + 1 : 0; // places where it fits
-    uint32_t bad = 0;
-    EMU_LANES
-    for (int l = 0; l < 32; l++) {
-        uint32_t on = 0u - ((mask >> l) & 1u);
-        uint32_t wrong = (addr[l] & (bytes - 1)) | (addr[l] - SHARED_BASE >= room ? 1u : 0u);
-        bad |= on & wrong;
-    }
-    if (__builtin_expect(bad != 0, 0)) return shared_fault(w, addr, mask, bytes, write);
-    if (cta.shared_inside && !inside_variables(cta, addr, mask, bytes))
+    SharedPattern& p = pattern_of(w, addr, mask, bytes);
+    const uint32_t first = addr[__builtin_ctz(mask)];
+    const int64_t from = int64_t(first) + p.lowest, end = int64_t(first) + p.highest + bytes;
+    const bool inside = !((first | p.odd) & (bytes - 1)) && from >= SHARED_BASE && end <= cta.shared_end;
+    if (__builtin_expect(!inside, 0) && !shared_fault(w, addr, mask, bytes, write)) return false;
+    if (cta.shared_inside && !(from >= p.place_from && end <= p.place_end) &&
+        !inside_variables(w, p, addr, mask, bytes, uint32_t(from), uint32_t(end)))
         return shared_fault(w, addr, mask, bytes, write);
     if (write) cta.changes++;
-    else if (o.check_undefined) {
-        uint32_t missing = 0;
-        uint32_t want = bytes >= 32 ? ~0u : (1u << bytes) - 1u;
-        const uint32_t* defined = cta.shared_defined;
-        if (fills_words(addr, mask, bytes)) {
-            for (unsigned i = 0; i < bytes; i++) missing |= ~defined[addr[0] / 32 + i];
-        } else if (mask == FULL && bytes == 16) { // half a word each, wherever its bytes lie in memory
-            uint32_t all = want;
-            for (int l = 0; l < 32; l++) {
-                uint16_t bits;
-                __builtin_memcpy(&bits, reinterpret_cast<const uint8_t*>(defined) + addr[l] / 8, 2);
-                all &= bits;
-            }
-            missing = ~all & want;
-        } else if (mask == FULL) {
-            EMU_LANES
-            for (int l = 0; l < 32; l++) missing |= ~(defined[addr[l] >> 5] >> (addr[l] & 31)) & want;
-        } else {
-            for (uint32_t m = mask; m; m &= m - 1) {
-                uint32_t a = addr[__builtin_ctz(m)];
-                missing |= ~(defined[a >> 5] >> (a & 31)) & want;
-            }
+    else if (w.launch->options.check_undefined) {
+        *undefined = 0;
+        if (!(p.dense && defined_between(cta.shared_defined, uint32_t(from), uint32_t(end))) &&
+            __builtin_expect(misses_some(cta.shared_defined, addr, mask, bytes), 0)) {
+            *undefined = shared_undefined(cta, addr, mask, bytes);
+            if (*undefined) note_undefined(w, Space::shared, addr[__builtin_ctz(*undefined)]);
         }
-        *undefined = __builtin_expect(missing != 0, 0) ? shared_undefined(cta, addr, mask, bytes) : 0;
-        if (*undefined) note_undefined(w, Space::shared, addr[__builtin_ctz(*undefined)]);
     }
-    count_shared(w, addr, mask, bytes);
+    Counters& c = *cta.counters;
+    c.shared_requests++;
+    c.shared_wavefronts += p.waves;
+    c.shared_conflicts += p.conflicts;
     return true;
 }
 
@@ -138,11 +173,15 @@ EMU_INLINE bool check_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
 
 EMU_INLINE void define_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes) {
     uint32_t* defined = w.cta->shared_defined;
-    uint32_t want = (bytes >= 32 ? 0u : (1u << bytes)) - 1u;
-    if (fills_words(addr, mask, bytes)) {
-        memset(defined + addr[0] / 32, 0xff, 4 * bytes);
+    const uint32_t want = (bytes >= 32 ? 0u : (1u << bytes)) - 1u, first = addr[__builtin_ctz(mask)];
+    const SharedPattern& p = pattern_of(w, addr, mask, bytes);
+    if (p.run && first % 32 == 0) { // words of the bitmap, one for each byte of the access
+        memset(defined + first / 32, 0xff, 4 * bytes);
         return;
     }
+    if (p.dense && defined_between(defined, first + uint32_t(p.lowest), first + uint32_t(p.highest) + bytes)) return;
+    if (bytes == 4 && mask == FULL && !misses_some(defined, addr, mask, bytes))
+        return;                      // looking is faster than writing
     if (bytes == 8 || bytes == 16) { // whole bytes of the bitmap
         for (uint32_t m = mask; m; m &= m - 1)
             memset(reinterpret_cast<uint8_t*>(defined) + addr[__builtin_ctz(m)] / 8, 0xff, bytes / 8);
@@ -154,44 +193,48 @@ EMU_INLINE void define_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsi
     }
 }
 
-// One lane after the other at addr[0], addr[0] + bytes, ...?
-EMU_INLINE bool is_contiguous(const uint64_t* addr, unsigned bytes) {
-    uint64_t off = 0, first = addr[0];
-    EMU_LANES
-    for (int l = 0; l < 32; l++) off |= addr[l] ^ (first + uint64_t(l) * bytes);
-    return off == 0;
+inline __attribute__((noinline)) void find_global_pattern(GlobalPattern& p, uint32_t pc, const uint64_t* addr,
+                                                          uint32_t mask, unsigned bytes, uint32_t shift) {
+    find_pattern(p, pc, addr, mask, bytes, shift);
+    p.sectors = p.run ? (shift + 32 * bytes + 31) / 32 : global_sectors_slow(addr, mask);
+}
+// Sectors are the same too where the first lane is in the same place of its own.
+EMU_INLINE GlobalPattern& pattern_of(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes) {
+    GlobalPattern& p = w.cta->global_patterns[w.pc % std::size(w.cta->global_patterns)];
+    const uint32_t shift = addr[__builtin_ctz(mask)] & 31;
+    if (__builtin_expect(!fits(p, w.pc, addr, mask, bytes, shift), 0))
+        find_global_pattern(p, w.pc, addr, mask, bytes, shift);
+    return p;
+}
+// Are these bytes, from the lowest lane's to the highest one's, all of one allocation?
+EMU_INLINE bool is_inside(const Allocation* a, const GlobalPattern& p, uint64_t first, unsigned bytes) {
+    const uint64_t from = first + uint64_t(p.lowest), last = first + uint64_t(p.highest); // neither may wrap
+    return a && from >= a->start && from <= first && first <= last && last - a->start < a->bytes &&
+           a->bytes - (last - a->start) >= bytes;
 }
 
 EMU_INLINE bool check_global(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write,
                              uint32_t* undefined) {
     Memory& memory = *w.launch->memory;
-    const Options& o = w.launch->options;
-    unsigned lane = unsigned(__builtin_ctz(mask));
-    const Allocation* a = memory.lookup(addr[lane]);
-    uint64_t room = a && a->bytes >= bytes ? a->bytes - bytes + 1 : 0, start = a ? a->start : 0, bad = 0;
-    EMU_LANES
-    for (int l = 0; l < 32; l++) {
-        uint64_t on = 0ull - uint64_t((mask >> l) & 1u);
-        uint64_t wrong = (addr[l] & (bytes - 1)) | (addr[l] - start >= room ? 1ull : 0ull);
-        bad |= on & wrong;
-    }
-    if (__builtin_expect(bad != 0, 0)) return global_slow(w, addr, mask, bytes, write, undefined);
-    bool contiguous = mask == FULL && is_contiguous(addr, bytes);
+    const uint64_t first = addr[__builtin_ctz(mask)];
+    const GlobalPattern& p = pattern_of(w, addr, mask, bytes);
+    const Allocation* a = memory.lookup(first);
+    const bool good = !((first | p.odd) & (bytes - 1)) && is_inside(a, p, first, bytes);
+    if (__builtin_expect(!good, 0)) return global_slow(w, addr, mask, bytes, write, undefined);
     w.cta->changes += write;
     Counters& c = *w.cta->counters;
     c.global_requests++;
-    (write ? c.global_write_bytes : c.global_read_bytes) += uint64_t(__builtin_popcount(mask)) * bytes;
-    c.global_sectors +=
-        contiguous ? ((addr[0] + 32 * bytes - 1) >> 5) - (addr[0] >> 5) + 1 : global_sectors_slow(addr, mask);
+    (write ? c.global_write_bytes : c.global_read_bytes) += uint64_t(count_lanes(mask)) * bytes;
+    c.global_sectors += p.sectors;
     if (!a->all_defined.load(std::memory_order_relaxed)) {
         if (write) {
-            if (contiguous && ((addr[0] - memory.base()) & 7) == 0) {
-                memset(memory.defined_bits() + ((addr[0] - memory.base()) >> 3), 0xff, 4 * bytes);
+            if (p.run && ((first - memory.base()) & 7) == 0) {
+                memset(memory.defined_bits() + ((first - memory.base()) >> 3), 0xff, 4 * bytes);
             } else {
                 for (uint32_t m = mask; m; m &= m - 1) memory.define_small(addr[__builtin_ctz(m)], bytes);
             }
-        } else if (o.check_undefined) {
-            bool all = contiguous && memory.is_defined(addr[0], 32 * bytes);
+        } else if (w.launch->options.check_undefined) {
+            const bool all = p.run && memory.is_defined(first, 32 * bytes);
             *undefined = all ? 0 : global_undefined(memory, addr, mask, bytes);
             if (*undefined) note_undefined(w, Space::global, addr[__builtin_ctz(*undefined)]);
         }

@@ -79,16 +79,17 @@ Flow cp_async(Warp& w, const Inst& in) {
     valid_bytes(w, in, copy.valid);
     const uint32_t *dst = w.reg<uint32_t>(in.r[0]), *src32 = w.reg<uint32_t>(in.r[1]);
     const uint64_t *dst64 = w.reg<uint64_t>(in.r[0]), *src = w.reg<uint64_t>(in.r[1]);
-    for (int l = 0; l < 32; ++l) {
-        copy.dst[l] = (in.sub & WIDE_DST ? uint32_t(dst64[l]) : dst[l]) + in.target;
-        copy.src[l] = (in.sub & NARROW_SRC ? src32[l] : src[l]) + uint64_t(in.imm);
-    }
+    const bool wide_dst = in.sub & WIDE_DST, narrow_src = in.sub & NARROW_SRC;
+    EMU_LANES
+    for (int l = 0; l < 32; ++l) copy.dst[l] = (wide_dst ? uint32_t(dst64[l]) : dst[l]) + in.target;
+    EMU_LANES
+    for (int l = 0; l < 32; ++l) copy.src[l] = (narrow_src ? src32[l] : src[l]) + uint64_t(in.imm);
     if (!check_sources(w, copy, plain) || !place_shared(w, copy.dst, copy.mask, copy.bytes, true, nullptr) ||
         (w.cta->observer && !w.cta->observer->async_issue(w, copy))) {
         copy.mask = 0;
         return Flow::failed;
     }
-    if (w.cta->counters) w.cta->counters->async_bytes += uint64_t(copy.bytes) * unsigned(__builtin_popcount(copy.mask));
+    if (w.cta->counters) w.cta->counters->async_bytes += uint64_t(copy.bytes) * count_lanes(copy.mask);
     engine.issue(copy);
     return Flow::next;
 }

@@ -39,6 +39,10 @@ void AsyncEngine::write_bytes(AsyncCopy& copy, uint32_t lanes) {
     for (uint32_t m = lanes & ~copy.landed; m; m &= m - 1) {
         const int l = __builtin_ctz(m);
         uint8_t* to = shared + copy.dst[l];
+        if (copy.valid[l] == 16) {
+            std::memcpy(to, reinterpret_cast<const void*>(copy.src[l]), 16);
+            continue;
+        }
         if (copy.valid[l]) std::memcpy(to, reinterpret_cast<const void*>(copy.src[l]), copy.valid[l]);
         std::memset(to + copy.valid[l], 0, size_t(copy.bytes - copy.valid[l]));
     }
@@ -69,7 +73,7 @@ void AsyncEngine::land(AsyncCopy& copy, uint32_t lanes, bool waited) {
             set_defined(bitmap, copy.dst[__builtin_ctz(m)], copy.bytes, true);
     }
     if (cta_.observer) cta_.observer->async_land(cta_, copy, lanes, waited);
-    in_flight_ -= uint32_t(__builtin_popcount(lanes));
+    in_flight_ -= count_lanes(lanes);
     copy.mask &= ~lanes;
 }
 
@@ -95,7 +99,7 @@ void AsyncEngine::issue(AsyncCopy& copy) {
         set_defined(bitmap, to, bytes, false);
     }
     copy.number = ++issued_;
-    in_flight_ += uint32_t(__builtin_popcount(copy.mask));
+    in_flight_ += count_lanes(copy.mask);
     const AsyncTiming timing = cta_.launch->options.async;
     if (timing == AsyncTiming::early || (timing == AsyncTiming::random && random(3) == 0)) write_bytes(copy, copy.mask);
 }

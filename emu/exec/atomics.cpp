@@ -77,7 +77,7 @@ template <class F> bool locations(Warp& w, uint64_t* addr, Space space, unsigned
                                                 : lanes_in(addr, SHARED_WINDOW, WINDOW_BYTES) & w.mask;
     uint32_t global = w.mask & ~shared, undefined = 0;
     uint8_t* at[32];
-    c.atomics += unsigned(__builtin_popcount(w.mask));
+    c.atomics += count_lanes(w.mask);
     if (space == Space::shared) {
         if (!shared_locations(w, addr, shared, bytes, at)) return false;
     } else if (shared) {
@@ -90,7 +90,7 @@ template <class F> bool locations(Warp& w, uint64_t* addr, Space space, unsigned
     if (global) {
         if (!check_global(w, addr, global, bytes, false, &undefined)) return false;
         if (undefined) return taint_atomic(w, undefined, Space::global, addr, bytes);
-        w.cta->counters->global_write_bytes += unsigned(__builtin_popcount(global)) * bytes;
+        w.cta->counters->global_write_bytes += count_lanes(global) * bytes;
         for (uint32_t m = global; m; m &= m - 1)
             at[__builtin_ctz(m)] = reinterpret_cast<uint8_t*>(addr[__builtin_ctz(m)]);
     }

@@ -71,13 +71,13 @@ Flow barrier(Warp& w, const Inst& in, unsigned id, uint32_t threads, bool sync, 
                       "warps disagree on how many threads barrier " + std::to_string(id) + " waits for: " +
                           std::to_string(b.expected) + " and " + std::to_string(threads) + " (0: all of the block)");
     }
-    b.arrived += !all && w.mask == w.live ? 32u : uint32_t(__builtin_popcount(w.mask));
+    b.arrived += !all && w.mask == w.live ? 32u : count_lanes(w.mask);
     if (!all && b.arrived > b.expected)
         return report(w, "barrier", lane,
                       "more threads arrive at barrier " + std::to_string(id) + " than the " + std::to_string(threads) +
                           " that it waits for");
     if (reduce != Reduce::none) {
-        b.red_popc += uint32_t(__builtin_popcount(bits));
+        b.red_popc += count_lanes(bits);
         b.red_and &= bits == w.mask;
         b.red_or |= bits != 0;
     }

@@ -172,6 +172,8 @@ void Block::start_warp(Warp& w) {
     w.preds[0] = FULL;
     memset(w.undef, 0, (k.slots + k.preds) * 4);
     w.tainted = 0;
+    w.tainted_among = 0;
+    memset(w.tainted_each, 0, sizeof w.tainted_each);
     w.partly.clear();
     w.copied.clear();
     if (launch->options.check_undefined)

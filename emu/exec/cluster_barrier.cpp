@@ -33,7 +33,7 @@ Flow cluster_arrive(Warp& w, bool release) {
         return misuse(w, again, "this lane arrives at the cluster's barrier again and has not waited in between");
     if (w.own->observer) w.own->observer->cluster_arrive(w, w.mask, release);
     w.cluster_came |= w.mask;
-    w.own->cluster->arrived += uint32_t(__builtin_popcount(w.mask));
+    w.own->cluster->arrived += count_lanes(w.mask);
     complete(*w.own->cluster);
     return Flow::next;
 }
@@ -53,8 +53,8 @@ Flow cluster_wait(Warp& w) {
 // Threads that have exited are waited for no longer.
 void cluster_exit(Warp& w, uint32_t lanes) {
     Cluster& cluster = *w.own->cluster;
-    cluster.live_threads -= uint32_t(__builtin_popcount(lanes));
-    cluster.arrived -= uint32_t(__builtin_popcount(lanes & w.cluster_came));
+    cluster.live_threads -= count_lanes(lanes);
+    cluster.arrived -= count_lanes(lanes & w.cluster_came);
     w.cluster_came &= ~lanes;
     w.cluster_passed &= ~lanes;
     complete(cluster);

@@ -264,11 +264,10 @@ Flow bf16x2_from_f32(Warp& w, const Inst& in) {
     each_lane(w.mask, [=](int l) { d[l] = num::bf16_from_f32(high[l]) << 16 | num::bf16_from_f32(low[l]); });
     return Flow::next;
 }
-Flow f32_from_s32(Warp& w, const Inst& in) {
-    return map1<float, int32_t>(w, in, [](int32_t a) { return float(a); });
-}
-Flow f32_from_u32(Warp& w, const Inst& in) {
-    return map1<float, uint32_t>(w, in, [](uint32_t a) { return float(a); });
+// T: the integer, held in a register of 32 bits, or of 64.
+template <class T> Flow f32_from(Warp& w, const Inst& in) {
+    using Held = std::conditional_t<sizeof(T) == 8, T, uint32_t>;
+    return map1<float, Held>(w, in, [](Held a) { return float(T(a)); });
 }
 Flow u64_from_u32(Warp& w, const Inst& in) {
     return map1<uint64_t, uint32_t>(w, in, [](uint32_t a) { return uint64_t(a); });
@@ -305,8 +304,13 @@ const Quick QUICK[] = {
     {Type::f32, Type::bf16, Round::nearest_even, false, f32_from_bf16},
     {Type::f16, Type::f32, Round::nearest_even, false, f16_from_f32},
     {Type::bf16, Type::f32, Round::nearest_even, false, bf16_from_f32},
-    {Type::f32, Type::s32, Round::nearest_even, false, f32_from_s32},
-    {Type::f32, Type::u32, Round::nearest_even, false, f32_from_u32},
+    {Type::f32, Type::s64, Round::nearest_even, false, f32_from<int64_t>},
+    {Type::f32, Type::s32, Round::nearest_even, false, f32_from<int32_t>},
+    {Type::f32, Type::u32, Round::nearest_even, false, f32_from<uint32_t>},
+    {Type::f32, Type::s16, Round::nearest_even, false, f32_from<int16_t>},
+    {Type::f32, Type::u16, Round::nearest_even, false, f32_from<uint16_t>},
+    {Type::f32, Type::s8, Round::nearest_even, false, f32_from<int8_t>},
+    {Type::f32, Type::u8, Round::nearest_even, false, f32_from<uint8_t>},
     {Type::u64, Type::u32, Round::nearest_even, false, u64_from_u32},
     {Type::s64, Type::u32, Round::nearest_even, false, u64_from_u32},
     {Type::s64, Type::s32, Round::nearest_even, false, s64_from_s32},

@@ -161,7 +161,7 @@ Flow exit_lanes(Warp& w, uint32_t lanes) {
     }
     w.live &= ~lanes;
     w.cta->changes++;
-    w.cta->live_threads -= uint32_t(__builtin_popcount(lanes));
+    w.cta->live_threads -= count_lanes(lanes);
     cluster_exit(w, lanes);
     for (WarpSplit& p : w.frags)
         if (p.state == WarpSplit::at_sync) p.state = WarpSplit::ready; // fewer lanes to wait for: look again

@@ -9,7 +9,7 @@ namespace {
 // in.r: destinations, address. in.sub bit 0: 64-bit address register, bit 2: sign-extend. in.target: space and bytes of
 // the destination register. The common case first: 4 or 8 bytes into registers of that size.
 template <class T, int VEC, Space SPACE> Flow load(Warp& w, const Inst& in) {
-    alignas(64) uint64_t addr[32];
+    alignas(64) AddressIn<SPACE> addr[32];
     read_addresses(w, in.r[VEC], in.imm, in.sub & 1, addr);
     uint32_t undefined = 0;
     T* dst[VEC];
@@ -19,18 +19,19 @@ template <class T, int VEC, Space SPACE> Flow load(Warp& w, const Inst& in) {
         __builtin_memcpy(v, from, sizeof v);
         for (int i = 0; i < VEC; i++) dst[i][l] = v[i];
     };
-    bool ok = SPACE == Space::shared
-                  ? (VEC == 1 ? move_shared<false>(w, addr, &undefined, dst[0])
-                              : visit_shared<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one))
-                  : visit_global<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
+    bool ok;
+    if constexpr (SPACE == Space::shared && VEC == 1) ok = move_shared<false>(w, addr, &undefined, dst[0]);
+    else ok = visit_named<SPACE, false>(w, addr, sizeof(T) * VEC, &undefined, one);
     if (!ok) return Flow::failed;
-    if (__builtin_expect(undefined != 0, 0)) taint_loaded(w, in, SPACE, undefined, addr, VEC, sizeof(T), false);
+    uint64_t room[32];
+    if (__builtin_expect(undefined != 0, 0))
+        taint_loaded(w, in, SPACE, undefined, widen(addr, room), VEC, sizeof(T), false);
     if (in.order.acquires()) host_fence();
     return Flow::next;
 }
 // Elements of one or two bytes in registers of up to four.
 template <class T, int VEC, Space SPACE> Flow load_narrow(Warp& w, const Inst& in) {
-    alignas(64) uint64_t addr[32];
+    alignas(64) AddressIn<SPACE> addr[32];
     read_addresses(w, in.r[VEC], in.imm, in.sub & 1, addr);
     const uint32_t kept = ~0u >> (32 - 8 * (in.target & 15));
     uint32_t undefined = 0;
@@ -41,10 +42,9 @@ template <class T, int VEC, Space SPACE> Flow load_narrow(Warp& w, const Inst& i
         __builtin_memcpy(v, from, sizeof v);
         for (int i = 0; i < VEC; i++) dst[i][l] = uint32_t(int32_t(v[i])) & kept;
     };
-    const bool ok = SPACE == Space::shared ? visit_shared<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one)
-                                           : visit_global<false>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
-    if (!ok) return Flow::failed;
-    if (undefined) taint_loaded(w, in, SPACE, undefined, addr, VEC, sizeof(T), in.sub & 4);
+    if (!visit_named<SPACE, false>(w, addr, sizeof(T) * VEC, &undefined, one)) return Flow::failed;
+    uint64_t room[32];
+    if (undefined) taint_loaded(w, in, SPACE, undefined, widen(addr, room), VEC, sizeof(T), in.sub & 4);
     if (in.order.acquires()) host_fence();
     return Flow::next;
 }
@@ -103,12 +103,28 @@ Flow load128(Warp& w, const Inst& in) {
     if (in.order.acquires()) host_fence();
     return Flow::next;
 }
+// The parameters at `from`, in all lanes.
+void spread_param(Warp& w, const Inst& in, const uint8_t* from) {
+    const unsigned reg_bytes = in.target & 15;
+    for (unsigned i = 0; i < in.vec; i++) {
+        const uint64_t v = read_bytes(from + i * in.bytes, in.bytes, in.sub & 4);
+        EMU_LANES
+        for (int l = 0; l < 32; l++) put_bytes(w, in.r[i], l, v, reg_bytes);
+    }
+}
 // Parameters: the same for all lanes unless the address is computed.
 Flow load_param(Warp& w, const Inst& in) {
     alignas(64) uint64_t addr[32];
     unsigned vec = in.vec, each = in.bytes, reg_bytes = in.target & 15, bytes = each * vec;
     read_addresses(w, in.r[vec], in.imm, in.sub & 1, addr);
     uint32_t size = w.kernel->info.param_bytes;
+    uint64_t differs = ~w.mask;
+    EMU_LANES
+    for (int l = 0; l < 32; l++) differs |= addr[l] ^ addr[0];
+    if (!differs && each < 16 && addr[0] <= size && size - addr[0] >= bytes && addr[0] % bytes == 0) {
+        spread_param(w, in, w.launch->params + addr[0]);
+        return Flow::next;
+    }
     for (uint32_t m = w.mask; m; m &= m - 1) {
         int l = __builtin_ctz(m);
         if (addr[l] > size || size - addr[l] < bytes)

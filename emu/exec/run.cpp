@@ -128,6 +128,23 @@ bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, boo
 }
 } // namespace
 
+// May a register or predicate of the instruction be undefined? Where not, the slow path has nothing to do, though
+// another register is undefined, as some are in kernels that define them on some paths alone.
+bool Block::touches_tainted(const Warp& w, uint32_t pc) {
+    if (touches_.empty()) find_touched();
+    return touches_[pc] & w.tainted_among;
+}
+void Block::find_touched() {
+    const Kernel& k = *cta.kernel;
+    touches_.resize(k.code.size());
+    for (size_t pc = 0; pc < touches_.size(); pc++) {
+        const auto add = [&](uint32_t number) { touches_[pc] |= 1ull << number % 64; };
+        for (uint16_t n : k.infos[pc].src) add(n);
+        for (uint16_t n : k.infos[pc].dst) add(n);
+        if (k.code[pc].guard) add(k.slots + k.code[pc].guard);
+    }
+}
+
 Stop Block::run_warp(Warp& w, uint64_t budget) {
     const Inst* code = cta.kernel->code.data();
     const InstInfo* infos = cta.kernel->infos.data();
@@ -155,7 +172,8 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
             executed[pc]++;
             uint32_t on = lanes & (w.preds[in.guard] ^ (0u - in.guard_not));
             w.pc = pc;
-            if (__builtin_expect(w.tainted != 0, 0) && !taint_guard(w, in, lanes)) goto failed;
+            if (__builtin_expect(w.tainted != 0, 0) && touches_tainted(w, pc) && !taint_guard(w, in, lanes))
+                goto failed;
             if (!on) {
                 pc++;
                 continue;
@@ -171,7 +189,7 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
                     break;
                 }
             }
-            lanes_run += on == FULL ? 32u : unsigned(__builtin_popcount(on));
+            lanes_run += on == FULL ? 32u : count_lanes(on);
             if (__builtin_expect(late_reads, 0)) {
                 if (!w.pending.empty() && !deliver_for(w, in, infos[pc])) goto failed;
                 if (in.flags & Inst::late_ok) {
@@ -180,7 +198,7 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
                     continue;
                 }
             }
-            if (__builtin_expect(w.tainted != 0, 0) && !taint_before(w, in, on)) goto failed;
+            if (__builtin_expect(w.tainted != 0, 0) && touches_tainted(w, pc) && !taint_before(w, in, on)) goto failed;
             Flow flow = in.fn(w, in);
             if (__builtin_expect(flow == Flow::next, 1)) {
                 pc++;

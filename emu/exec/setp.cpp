@@ -194,6 +194,9 @@ Handler pick_setp(const Form& form, Inst& in) {
     case Type::b32:
     case Type::u32: return with_comparison(c, [](auto k) -> Handler { return &setp<decltype(k)::value, uint32_t>; });
     case Type::s32: return with_comparison(c, [](auto k) -> Handler { return &setp<decltype(k)::value, int32_t>; });
+    case Type::b64:
+    case Type::u64: return with_comparison(c, [](auto k) -> Handler { return &setp<decltype(k)::value, uint64_t>; });
+    case Type::s64: return with_comparison(c, [](auto k) -> Handler { return &setp<decltype(k)::value, int64_t>; });
     case Type::f32:
         if (c < 6) return with_comparison(c, [](auto k) -> Handler { return &setp<decltype(k)::value, float>; });
         return &setp_any<float>;

@@ -77,35 +77,62 @@ bool global_gate(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, u
     }
 }
 
+// Addresses of shared memory; 0, which is in no variable, for what can be none.
 EMU_INLINE void narrow(const uint64_t* addr, uint32_t* out) {
     EMU_LANES
     for (int l = 0; l < 32; l++) out[l] = addr[l] > UINT32_MAX ? 0 : uint32_t(addr[l]);
 }
+// The same addresses in 64 bits, in `room` if they are not.
+EMU_INLINE const uint64_t* widen(const uint64_t* addr, uint64_t*) { return addr; }
+EMU_INLINE const uint64_t* widen(const uint32_t* addr, uint64_t* room) {
+    EMU_LANES
+    for (int l = 0; l < 32; l++) room[l] = addr[l];
+    return room;
+}
+// As an instruction that names its space holds them.
+template <Space SPACE> using AddressIn = std::conditional_t<SPACE == Space::shared, uint32_t, uint64_t>;
+EMU_INLINE void read_addresses(const Warp& w, uint16_t slot, int64_t offset, bool wide, uint32_t* out) {
+    if (wide) {
+        alignas(64) uint64_t addr[32];
+        read_addresses(w, slot, offset, true, addr);
+        narrow(addr, out);
+    } else {
+        const uint32_t* a = w.reg<uint32_t>(slot);
+        EMU_LANES
+        for (int l = 0; l < 32; l++) out[l] = a[l] + uint32_t(offset);
+    }
+}
 // Calls f(lane, pointer) for each lane after the checks. Returns false after a report.
+template <bool WRITE, class F>
+EMU_INLINE bool visit_shared(Warp& w, const uint32_t* a, uint32_t mask, unsigned bytes, uint32_t* undefined, F f) {
+    if (!shared_gate<WRITE>(w, a, mask, bytes, undefined)) return false;
+    uint8_t* shared = w.cta->shared;
+    if (mask == FULL)
+        for (int l = 0; l < 32; l++) f(l, shared + a[l]);
+    else
+        for (uint32_t m = mask; m; m &= m - 1) f(__builtin_ctz(m), shared + a[__builtin_ctz(m)]);
+    return true;
+}
 template <bool WRITE, class F>
 EMU_INLINE bool visit_shared(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined, F f) {
     uint32_t a[32];
     narrow(addr, a);
-    if (!shared_gate<WRITE>(w, a, mask, bytes, undefined)) return false;
-    uint8_t* shared = w.cta->shared;
-    for (uint32_t m = mask; m; m &= m - 1) f(__builtin_ctz(m), shared + a[__builtin_ctz(m)]);
-    return true;
+    return visit_shared<WRITE>(w, a, mask, bytes, undefined, f);
 }
 // The same for one element of each lane, to or from `lanes`.
-template <bool WRITE, class T>
-EMU_INLINE bool move_shared(Warp& w, const uint64_t* addr, uint32_t* undefined, T* lanes) {
-    uint32_t a[32];
-    narrow(addr, a);
-    if (!shared_gate<sizeof(T), WRITE>(w, a, w.mask, undefined)) return false;
-    uint8_t* shared = w.cta->shared;
+template <bool WRITE, class T> EMU_INLINE bool move_shared(Warp& w, const uint32_t* a, uint32_t* undefined, T* lanes) {
     const auto move = [&](T* lane, uint8_t* at, size_t bytes) {
         if constexpr (WRITE) __builtin_memcpy(at, lane, bytes);
         else __builtin_memcpy(lane, at, bytes);
     };
-    if (is_run(a, w.mask, sizeof(T))) move(lanes, shared + a[0], 32 * sizeof(T));
+    const uint32_t mask = w.mask;
+    if (!shared_gate<sizeof(T), WRITE>(w, a, mask, undefined)) return false;
+    uint8_t* shared = w.cta->shared;
+    if (w.cta->pattern(w).run) move(lanes, shared + a[0], 32 * sizeof(T));
+    else if (mask == FULL)
+        for (int l = 0; l < 32; l++) move(lanes + l, shared + a[l], sizeof(T));
     else
-        for (uint32_t m = w.mask; m; m &= m - 1)
-            move(lanes + __builtin_ctz(m), shared + a[__builtin_ctz(m)], sizeof(T));
+        for (uint32_t m = mask; m; m &= m - 1) move(lanes + __builtin_ctz(m), shared + a[__builtin_ctz(m)], sizeof(T));
     return true;
 }
 template <bool WRITE, class F>
@@ -113,6 +140,12 @@ EMU_INLINE bool visit_global(Warp& w, const uint64_t* addr, uint32_t mask, unsig
     if (!global_gate<WRITE>(w, addr, mask, bytes, undefined)) return false;
     for (uint32_t m = mask; m; m &= m - 1) f(__builtin_ctz(m), reinterpret_cast<uint8_t*>(addr[__builtin_ctz(m)]));
     return true;
+}
+// Of a space that is known when the text is loaded.
+template <Space SPACE, bool WRITE, class F>
+EMU_INLINE bool visit_named(Warp& w, const AddressIn<SPACE>* addr, unsigned bytes, uint32_t* undefined, F f) {
+    if constexpr (SPACE == Space::shared) return visit_shared<WRITE>(w, addr, w.mask, bytes, undefined, f);
+    else return visit_global<WRITE>(w, addr, w.mask, bytes, undefined, f);
 }
 // Local memory knows which bits are undefined. What is stored is defined, until taint_stored says otherwise.
 template <bool WRITE, class F>

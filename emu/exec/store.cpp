@@ -8,7 +8,7 @@ namespace {
 
 // in.r: address, sources. in.sub bit 0: 64-bit address register. in.target: space and bytes of the register.
 template <class T, int VEC, Space SPACE> Flow store(Warp& w, const Inst& in) {
-    alignas(64) uint64_t addr[32];
+    alignas(64) AddressIn<SPACE> addr[32];
     read_addresses(w, in.r[0], in.imm, in.sub & 1, addr);
     if (in.order.releases()) host_fence();
     uint32_t undefined = 0;
@@ -19,11 +19,11 @@ template <class T, int VEC, Space SPACE> Flow store(Warp& w, const Inst& in) {
         for (int i = 0; i < VEC; i++) v[i] = src[i][l];
         __builtin_memcpy(to, v, sizeof v);
     };
-    bool ok = SPACE == Space::shared
-                  ? (VEC == 1 ? move_shared<true>(w, addr, &undefined, src[0])
-                              : visit_shared<true>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one))
-                  : visit_global<true>(w, addr, w.mask, sizeof(T) * VEC, &undefined, one);
-    if (ok && __builtin_expect(w.tainted != 0, 0)) ok = taint_stored(w, in, addr, VEC, sizeof(T));
+    bool ok;
+    if constexpr (SPACE == Space::shared && VEC == 1) ok = move_shared<true>(w, addr, &undefined, src[0]);
+    else ok = visit_named<SPACE, true>(w, addr, sizeof(T) * VEC, &undefined, one);
+    uint64_t room[32];
+    if (ok && __builtin_expect(w.tainted != 0, 0)) ok = taint_stored(w, in, widen(addr, room), VEC, sizeof(T));
     return ok ? Flow::next : Flow::failed;
 }
 // Every other type and space; the low bytes of the register are stored.

@@ -28,7 +28,12 @@ void fill(Bits& b, uint32_t lanes, unsigned words) {
 void mark(Warp& w, uint16_t number, uint32_t lanes, uint32_t undefined) {
     uint32_t old = w.undef[number], now = (old & ~lanes) | (undefined & lanes);
     w.undef[number] = now;
-    w.tainted += uint32_t(now != 0) - uint32_t(old != 0);
+    if ((now != 0) != (old != 0)) {
+        const unsigned among = number % 64u;
+        w.tainted += now ? 1u : -1u;
+        w.tainted_each[among] = uint16_t(w.tainted_each[among] + (now ? 1 : -1));
+        w.tainted_among = (w.tainted_among & ~(1ull << among)) | uint64_t(w.tainted_each[among] != 0) << among;
+    }
     if (w.copied.empty()) return;
     auto it = w.copied.find(number);
     if (it == w.copied.end()) return;
@@ -45,6 +50,10 @@ void assign(Warp& w, uint16_t number, uint32_t lanes, uint32_t undefined) {
     if (it == w.partly.end()) return;
     if (w.undef[number]) fill(it->second, lanes, words_of(w, number));
     else w.partly.erase(it);
+}
+
+void unmark(Warp& w, uint16_t number, uint32_t lanes) {
+    if (w.undef[number]) assign(w, number, lanes, 0);
 }
 
 // These lanes are undefined in these bits.
@@ -342,9 +351,7 @@ uint32_t keeping(const Warp& w, const Inst& in, size_t nth) {
 void Warp::set_undefined(uint16_t slot, uint32_t lanes) {
     if (lanes) assign(*this, slot, lanes, lanes);
 }
-void Warp::set_defined(uint16_t slot, uint32_t lanes) {
-    if (undef[slot]) assign(*this, slot, lanes, 0);
-}
+void Warp::set_defined(uint16_t slot, uint32_t lanes) { unmark(*this, slot, lanes); }
 
 bool taint_guard(Warp& w, const Inst& in, uint32_t lanes) {
     uint32_t bad = in.guard ? w.undef[w.kernel->slots + in.guard] & lanes : 0;
@@ -357,7 +364,12 @@ bool taint_guard(Warp& w, const Inst& in, uint32_t lanes) {
 bool taint_before(Warp& w, const Inst& in, uint32_t lanes) {
     const InstInfo& info = w.info();
     if (info.taint == Taint::own) return true;
-    uint32_t bad = 0;
+    uint32_t some = 0, bad = 0;
+    for (uint16_t s : info.src) some |= w.undef[s] & lanes;
+    if (!some) { // the everyday instruction, also where another register is undefined
+        for (uint16_t d : info.dst) unmark(w, d, lanes);
+        return true;
+    }
     const bool stores = row_of(info).is(trait::stores);
     for (size_t i = 0; i < info.src.size(); i++) {
         if (!(w.undef[info.src[i]] & lanes)) continue;
@@ -378,6 +390,12 @@ bool taint_before(Warp& w, const Inst& in, uint32_t lanes) {
 
 void taint_shuffle(Warp& w, uint16_t dst, uint16_t src, const uint8_t* from_lane) {
     const InstInfo& info = w.info();
+    uint32_t some = w.undef[src] | ~w.mask;
+    for (uint16_t s : info.src) some |= w.undef[s];
+    if (!some) { // nothing to spread: the results are defined
+        for (uint16_t d : info.dst) unmark(w, d, FULL);
+        return;
+    }
     Bits source = undefined_bits(w, src), bits;
     fill(source, ~w.mask, 1); // a lane that is not here gives nothing
     for (unsigned l = 0; l < 32; l++) {

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -23,6 +25,12 @@ class AsyncEngine; // exec/async.cpp: cp.async groups of one CTA
 struct AsyncCopy;  // exec/async.h: one cp.async of a warp
 
 constexpr uint32_t FULL = 0xffffffffu;
+// Without a call, which a host may need whose instruction for it cannot be taken for granted.
+inline uint32_t count_lanes(uint32_t mask) {
+    mask -= mask >> 1 & 0x55555555u;
+    mask = (mask & 0x33333333u) + (mask >> 2 & 0x33333333u);
+    return ((mask + (mask >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
 // Generic addresses of spaces that are not global: above every host address, so that they never meet.
 constexpr uint64_t SHARED_WINDOW = 1ull << 50;
 constexpr uint64_t LOCAL_WINDOW = 1ull << 51;
@@ -86,7 +94,9 @@ struct alignas(64) Warp {
     uint32_t* undef = nullptr; // lanes whose value is undefined: [slot], then [kernel.slots + predicate]
     // lanes that execute the current instruction (guard applied); never 0 unless Flag::always
     uint32_t mask = 0;
-    uint32_t tainted = 0;                              // entries of undef that are not 0; 0: nobody looks at undef
+    uint32_t tainted = 0;           // entries of undef that are not 0; 0: nobody looks at undef
+    uint64_t tainted_among = 0;     // a bit for each number modulo 64: whether one of these entries is not 0
+    uint16_t tainted_each[64] = {}; // how many are not
     std::unordered_map<uint16_t, RegisterBits> partly; // which bits are undefined, where not all are; by entry of undef
     std::unordered_map<uint16_t, Copied> copied;       // of undefined bits that were loaded; by the same
     uint32_t pc = 0;                                   // of the running instruction
@@ -222,11 +232,22 @@ struct BarrierState {
     uint32_t red_and = 1, red_or = 0, red_popc = 0; // reductions so far
 };
 
-// How many wavefronts a shared access took whose lanes were so far apart, and whether two of them had one address.
-struct Conflicts {
-    uint32_t pc = UINT32_MAX, mask = 0, shift = 0, waves = 0; // shift: of the first lane in its word
-    uint32_t apart[32];
+// How far apart the lanes of an access were, and what follows from that alone, wherever the first one is.
+template <class Address> struct Pattern {
+    uint32_t pc = UINT32_MAX, mask = 0, bytes = 0, shift = 0; // shift: of the first lane, as far as it matters
+    Address apart[32];                                        // from the first lane; of lanes outside the mask 0
+    std::make_signed_t<Address> lowest = 0, highest = 0;      // of them
+    Address odd = 0;                                          // bits that some of them have
+    bool run = false;                                         // all lanes, one after the other without a gap
+    bool dense = false;                                       // at least half of the bytes between the ends are theirs
+};
+struct SharedPattern : Pattern<uint32_t> {
+    uint32_t waves = 0, conflicts = 0;      // wavefronts; beyond the least for these lanes
+    uint32_t place_from = 1, place_end = 0; // the variable in which it was last
     enum Meet : uint8_t { unknown, apart_all, some_meet } meet = unknown; // who asks remembers it here
+};
+struct GlobalPattern : Pattern<uint64_t> {
+    uint32_t sectors = 0;
 };
 
 // The blocks that see each other's shared memory, by rank. A launch without clusters has clusters of one block.
@@ -254,7 +275,8 @@ struct Cta {
     uint32_t live_threads = 0;
     BarrierState barriers[16];
     Mbarriers mbarriers;
-    Conflicts conflicts[64];    // of the instructions that came last, by pc
+    SharedPattern patterns[64]; // of the instructions that came last, by pc
+    GlobalPattern global_patterns[64];
     uint64_t barrier_epoch = 0; // completed barriers of this block, for messages
     Observer* observer = nullptr;
     AsyncEngine* async = nullptr; // made by make_async at the first cp.async, or nullptr
@@ -276,6 +298,8 @@ struct Cta {
         set_shared_defined(a, 1, false);
         if (bits != 0xff) partly[a] = bits;
     }
+    // Of the access that was just placed.
+    SharedPattern& pattern(const Warp& w) { return patterns[w.pc % std::size(patterns)]; }
     // The bitmap's 64 bits from byte a on; copies and accesses of up to 32 bytes lie inside. The map has spare words.
     bool shared_is_defined(uint32_t a, unsigned bytes) const {
         uint64_t want = (bytes < 32 ? 1ull << bytes : 1ull << 32) - 1, have;

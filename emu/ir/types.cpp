@@ -2,6 +2,8 @@
 // The types of PTX: their names, sizes and kinds. Used by the opcode table, the builder and the handlers' choosers.
 #include "module.h"
 
+#include <array>
+
 namespace emu {
 namespace {
 struct Row {
@@ -25,29 +27,21 @@ constexpr Row ROWS[] = {
     {Type::s4, "s4", 1, 's'},         {Type::u4, "u4", 1, 'u'},         {Type::b1, "b1", 1, 'b'},
     {Type::s16x2, "s16x2", 4, 's'},   {Type::u16x2, "u16x2", 4, 'u'},   {Type::f32x2, "f32x2", 8, 'f'},
 };
-const Row* row(Type type) {
-    for (const Row& r : ROWS)
-        if (r.type == type) return &r;
-    return nullptr;
-}
+// By type: handlers of rare conversions ask for each lane.
+constexpr auto BY_TYPE = [] {
+    std::array<Row, 256> by_type{};
+    for (Row& r : by_type) r = {Type::none, "none", 0, 'p'};
+    for (const Row& r : ROWS) by_type[size_t(r.type)] = r;
+    return by_type;
+}();
+static_assert(sizeof(Type) == 1);
+constexpr const Row& row(Type type) { return BY_TYPE[size_t(type)]; }
 } // namespace
 
-unsigned bytes_of(Type type) {
-    const Row* r = row(type);
-    return r ? r->bytes : 0;
-}
-bool is_float(Type type) {
-    const Row* r = row(type);
-    return r && r->kind == 'f';
-}
-bool is_signed(Type type) {
-    const Row* r = row(type);
-    return r && r->kind == 's';
-}
-std::string_view name_of(Type type) {
-    const Row* r = row(type);
-    return r ? r->name : "none";
-}
+unsigned bytes_of(Type type) { return row(type).bytes; }
+bool is_float(Type type) { return row(type).kind == 'f'; }
+bool is_signed(Type type) { return row(type).kind == 's'; }
+std::string_view name_of(Type type) { return row(type).name; }
 Type type_named(std::string_view name) {
     for (const Row& r : ROWS)
         if (r.name == name) return r.type;
