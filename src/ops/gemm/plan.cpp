@@ -302,8 +302,11 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_kernel& unpack, int64
               },
               ceil_div(p.k * p.elem_bits / 8, int64_t{unpack.block} * unpack.STEP * unpack.VEC));
 }
-void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& unpack, int64_t batches, Plan& calls) {
-    const int64_t part = 128 * int64_t{unpack.CHUNKS}, step = p.b_scales.step;
+void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& aligned, int64_t batches, Plan& calls) {
+    const bool fits =
+        (static_cast<uint64_t>(p.b) | static_cast<uint64_t>(p.ldb | p.stride_b | p.k)) % aligned.STEP == 0;
+    const auto& unpack = fits ? aligned : kernels::dequantize_byte__generic;
+    const int64_t part = 32 * int64_t{unpack.RUN} * unpack.CHUNKS, step = p.b_scales.step;
     calls.add(
         unpack,
         {
