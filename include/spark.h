@@ -143,8 +143,19 @@ typedef enum spark_quant_scheme {
 /* Formats of SPARK_QUANT_RECORD. Below 256 they are the type numbers of GGML. */
 /* specgen records begin: from src/core/formats.toml */
 typedef enum spark_record {
-    SPARK_RECORD_Q4_1 = 3, /* 20 bytes, 32 elements */
-    SPARK_RECORD_Q8_0 = 8, /* 34 bytes, 32 elements */
+    SPARK_RECORD_Q4_0 = 2,        /* 18 bytes, 32 elements */
+    SPARK_RECORD_Q4_1 = 3,        /* 20 bytes, 32 elements */
+    SPARK_RECORD_Q5_0 = 6,        /* 22 bytes, 32 elements */
+    SPARK_RECORD_Q5_1 = 7,        /* 24 bytes, 32 elements */
+    SPARK_RECORD_Q8_0 = 8,        /* 34 bytes, 32 elements */
+    SPARK_RECORD_Q2_K = 10,       /* 84 bytes, 256 elements */
+    SPARK_RECORD_Q3_K = 11,       /* 110 bytes, 256 elements */
+    SPARK_RECORD_Q4_K = 12,       /* 144 bytes, 256 elements */
+    SPARK_RECORD_Q5_K = 13,       /* 176 bytes, 256 elements */
+    SPARK_RECORD_Q6_K = 14,       /* 210 bytes, 256 elements */
+    SPARK_RECORD_IQ4_NL = 20,     /* 18 bytes, 32 elements */
+    SPARK_RECORD_IQ4_XS = 23,     /* 136 bytes, 256 elements */
+    SPARK_RECORD_GGUF_MXFP4 = 39, /* 17 bytes, 32 elements */
     SPARK_RECORD_FORCE32 = 0x7fffffff
 } spark_record;
 /* specgen records end */
@@ -680,14 +691,15 @@ typedef enum spark_gemm_given {
  * free row stride. An input without the batch dimension, or with batch stride 0, is the same for every batch. Where M,
  * N or the batch is 0 the call succeeds and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0
  * means that c is not read; without c, beta must be 0.
- * Weights: with a in BF16 or F16, b may be quantised, both along K. Records (U8, b.quant.scheme SPARK_QUANT_RECORD) are
- * those that dequantize reads; b's last dimension is then the bytes of the K / 32 records of a row, its address and its
- * strides are even. E4M3 and I8 have one scale, or one for each row of b; K, the address and the strides of b are
- * multiples of 4. Codes are exact in the dtype of a; their products with a are summed in FP32, of a record by itself,
- * and that sum is multiplied by the scale, in FP32. Where M is large, or the alignment does not allow that, b is
- * unpacked into a workspace instead, each number rounded once, to nearest even, to the dtype of a, infinity beyond its
- * largest; with SPARK_FLAG_BATCH_INVARIANT always. What an infinity in a or in a scale takes part in is infinite or
- * NaN.
+ * Weights: with a in BF16 or F16, b may be quantised, both along K. Records (U8, b.quant.scheme SPARK_QUANT_RECORD)
+ * are those that dequantize reads; b's last dimension is then the bytes of the records of a row, its address and its
+ * strides are multiples of the largest power of two, at most 8, that divides a record's bytes, of Q4_1 of 2. E4M3 and
+ * I8 have one scale, or one for each row of b; K, the address and the strides of b are multiples of 4. Codes are exact
+ * in the dtype of a; their products with a are summed in FP32, of a record by itself, and that sum is multiplied by
+ * the scale, in FP32. Where M is large, or the alignment does not allow that, b is unpacked into a workspace instead,
+ * each number rounded once, to nearest even, to the dtype of a, infinity beyond its largest; with
+ * SPARK_FLAG_BATCH_INVARIANT always, and of records but Q8_0 and Q4_1. What an infinity in a or in a scale takes part
+ * in is infinite or NaN.
  * Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
  * size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
  * and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -698,8 +710,9 @@ typedef struct spark_gemm_args {
     spark_args hdr;
     /* [B?, M, K], BF16 F16 E4M3 E5M2 I8 E2M1, quant TENSOR ROW MXFP8 MXFP4 NVFP4. The left matrix. */
     spark_tensor a;
-    /* [B?, N, K], as a U8 E4M3 E5M2 I8, quant TENSOR ROW MXFP8 MXFP4 NVFP4 Q8_0 Q4_1. The right matrix, transposed;
-       with FP8 of either type; of records the last dimension counts bytes. */
+    /* [B?, N, K], as a U8 E4M3 E5M2 I8, quant TENSOR ROW MXFP8 MXFP4 NVFP4 Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K
+       Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4. The right matrix, transposed; with FP8 of either type; of records the last
+       dimension counts bytes. */
     spark_tensor b;
     /* optional, [B?, M, N], as d. The addend, times beta. */
     spark_tensor c;
@@ -1320,13 +1333,15 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  * Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
  * Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
  *                   q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
+ * other records     d, m, q as docs/layouts.md has them            y[i] = round(d * q[i]) or round(d * q[i] + m)
  *
  * x is E4M3, E5M2, I8 or E2M1 with x.quant one of the forms below and N = R, or U8 and records. Either way:
  * round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
  * infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the highest bit of a scale is
  * not looked at; rows of E2M1 begin on whole bytes, so that their strides are even; the last block of a row may be
  * shorter. Scales in TILED_128X4 have their tiles along the last two dimensions; those before them collapse to one.
- * A record holds 32 elements of a row, so that N is a multiple of 32 and R = N / 32 * 34 or N / 32 * 20 bytes.
+ * A record holds 32 elements of a row, or 256 (names with a K, IQ4_XS), so that N is a multiple of that and R so many
+ * records of the format's bytes, as spark_op_form says them.
  * x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
  * Records may begin at any byte; the row strides of x, of its scales and of y are free as long as the leading
  * dimensions collapse to at most two with one stride each.
@@ -1336,8 +1351,8 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  */
 typedef struct spark_dequantize_args {
     spark_args hdr;
-    /* [..., R], U8 E4M3 E5M2 I8 E2M1, quant Q8_0 Q4_1 TENSOR ROW 1X128 MXFP8 MXFP4 NVFP4. Rows of records, in bytes,
-       or of codes with scales. */
+    /* [..., R], U8 E4M3 E5M2 I8 E2M1, quant Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS
+       GGUF_MXFP4 TENSOR ROW 1X128 MXFP8 MXFP4 NVFP4. Rows of records, in bytes, or of codes with scales. */
     spark_tensor x;
     /* output, [..., N], F32 F16 BF16. The numbers. */
     spark_tensor y;

@@ -53,10 +53,10 @@ def encode(values, dtype):
     return (words >> 16).astype("<u2").tobytes() if dtype == "BF16" else words.tobytes()
 
 
-def save(op, name, tensors, args, seed, tolerance=0.0, why="exact values: y is compared bit for bit"):
+def save(op, name, tensors, args, seed, tolerance=0.0, why="exact values: y is compared bit for bit", by=None):
     """The safetensors format by hand: 8 bytes of header length, JSON, data. NumPy has no bfloat16."""
     name = f"{op}_{name}"
-    header = {"__metadata__": {"op": op, "args": json.dumps(args), "seed": str(seed), "made_by": MADE_BY[op],
+    header = {"__metadata__": {"op": op, "args": json.dumps(args), "seed": str(seed), "made_by": by or MADE_BY[op],
                                "tolerance": repr(tolerance), "tolerance_why": why}}
     data = b""
     for key, (dtype, shape, part) in tensors.items():
@@ -125,6 +125,24 @@ def make_dequantize():
             save("dequantize", f"{kind.name.lower()}_{dtype.lower()}",
                  {"x": ("U8", [RECORDS, layout.itemsize], records.tobytes()), "y": (dtype, [RECORDS, 32], y)},
                  {"format": kind.value}, seed)
+
+
+def make_other_records():
+    """Records that gguf reads and this file does not: their FP32 numbers are exact but for one rounding, theirs."""
+    types = gguf.GGMLQuantizationType
+    halves = {"Q4_0": (0,), "Q5_0": (0,), "Q5_1": (0, 2), "Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2),
+              "Q5_K": (0, 2), "Q6_K": (208,), "IQ4_NL": (0,), "IQ4_XS": (0,), "MXFP4": ()}
+    for i, (name, places) in enumerate(halves.items()):
+        kind, seed = types[name], 5050 + i
+        elements, size = gguf.GGML_QUANT_SIZES[kind]
+        g = np.random.default_rng(seed)
+        records = g.integers(0, 256, (24 if elements == 32 else 8, size), dtype=np.uint8)
+        for at in places:
+            records[:, at:at + 2] = (g.normal(size=(len(records), 1)) / 64).astype("<f2").view(np.uint8)
+        y = gguf.dequantize(records, kind).astype("<f4")
+        save("dequantize", f"{name.lower()}_f32",
+             {"x": ("U8", list(records.shape), records.tobytes()), "y": ("F32", list(y.shape), y.tobytes())},
+             {"format": kind.value}, seed, by="the gguf package, FP32")
 
 
 # ---- cast --------------------------------------------------------------------------------------------------------
@@ -474,6 +492,7 @@ def make_gemm_records():
 
 if __name__ == "__main__":
     make_dequantize()
+    make_other_records()
     make_cast()
     make_amax()
     make_quantize()

@@ -169,11 +169,44 @@ const (
 type Record uint32
 
 const (
+	// 18 bytes, 32 elements
+	RecordQ4_0 Record = 2
+
 	// 20 bytes, 32 elements
 	RecordQ4_1 Record = 3
 
+	// 22 bytes, 32 elements
+	RecordQ5_0 Record = 6
+
+	// 24 bytes, 32 elements
+	RecordQ5_1 Record = 7
+
 	// 34 bytes, 32 elements
 	RecordQ8_0 Record = 8
+
+	// 84 bytes, 256 elements
+	RecordQ2_K Record = 10
+
+	// 110 bytes, 256 elements
+	RecordQ3_K Record = 11
+
+	// 144 bytes, 256 elements
+	RecordQ4_K Record = 12
+
+	// 176 bytes, 256 elements
+	RecordQ5_K Record = 13
+
+	// 210 bytes, 256 elements
+	RecordQ6_K Record = 14
+
+	// 18 bytes, 32 elements
+	RecordIQ4_NL Record = 20
+
+	// 136 bytes, 256 elements
+	RecordIQ4_XS Record = 23
+
+	// 17 bytes, 32 elements
+	RecordGGUF_MXFP4 Record = 39
 )
 
 // QuantScheme says how the scales of a quantised tensor apply.

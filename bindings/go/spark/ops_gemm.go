@@ -40,14 +40,15 @@ import (
 //	free row stride. An input without the batch dimension, or with batch stride 0, is the same for every batch. Where M,
 //	N or the batch is 0 the call succeeds and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0
 //	means that c is not read; without c, beta must be 0.
-//	Weights: with a in BF16 or F16, b may be quantised, both along K. Records (U8, b.quant.scheme SPARK_QUANT_RECORD) are
-//	those that dequantize reads; b's last dimension is then the bytes of the K / 32 records of a row, its address and its
-//	strides are even. E4M3 and I8 have one scale, or one for each row of b; K, the address and the strides of b are
-//	multiples of 4. Codes are exact in the dtype of a; their products with a are summed in FP32, of a record by itself,
-//	and that sum is multiplied by the scale, in FP32. Where M is large, or the alignment does not allow that, b is
-//	unpacked into a workspace instead, each number rounded once, to nearest even, to the dtype of a, infinity beyond its
-//	largest; with SPARK_FLAG_BATCH_INVARIANT always. What an infinity in a or in a scale takes part in is infinite or
-//	NaN.
+//	Weights: with a in BF16 or F16, b may be quantised, both along K. Records (U8, b.quant.scheme SPARK_QUANT_RECORD)
+//	are those that dequantize reads; b's last dimension is then the bytes of the records of a row, its address and its
+//	strides are multiples of the largest power of two, at most 8, that divides a record's bytes, of Q4_1 of 2. E4M3 and
+//	I8 have one scale, or one for each row of b; K, the address and the strides of b are multiples of 4. Codes are exact
+//	in the dtype of a; their products with a are summed in FP32, of a record by itself, and that sum is multiplied by
+//	the scale, in FP32. Where M is large, or the alignment does not allow that, b is unpacked into a workspace instead,
+//	each number rounded once, to nearest even, to the dtype of a, infinity beyond its largest; with
+//	SPARK_FLAG_BATCH_INVARIANT always, and of records but Q8_0 and Q4_1. What an infinity in a or in a scale takes part
+//	in is infinite or NaN.
 //	Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
 //	size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
 //	and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,

@@ -72,5 +72,16 @@ class Dtype(IntEnum):
 class Record(IntEnum):
     """Formats of records, each with its scale inside."""
 
+    Q4_0 = 2
     Q4_1 = 3
+    Q5_0 = 6
+    Q5_1 = 7
     Q8_0 = 8
+    Q2_K = 10
+    Q3_K = 11
+    Q4_K = 12
+    Q5_K = 13
+    Q6_K = 14
+    IQ4_NL = 20
+    IQ4_XS = 23
+    GGUF_MXFP4 = 39

@@ -299,8 +299,9 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_kernel& unpack, int64
                   .n = p.k,
                   .rows0 = p.n,
                   .rows1 = batches,
+                  .flags = kernels::dequantize_flags{.f32 = false, .f16 = p.dtype == SPARK_DTYPE_F16},
               },
-              ceil_div(p.k * p.elem_bits / 8, int64_t{unpack.block} * unpack.STEP * unpack.VEC));
+              ceil_div(p.k / 8, int64_t{unpack.block} * unpack.STEP));
 }
 void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& aligned, int64_t batches, Plan& calls) {
     const bool fits =

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a call with weights says beyond what the description can: forms of b that go with numbers of a, where they lie,
 // and which kernels multiply them.
+#include <algorithm>
+
 #include "core/dtype.h"
 #include "ops/gemm/fields.h"
 #include "ops/gemm/problem.h"
@@ -10,22 +12,41 @@ namespace {
 
 using namespace gemm_field;
 
-// Of weights in a form: dtypes of b, what its address and strides, and K of codes, are multiples of; the contract for a
-// in BF16 and in F16. record: 0 of codes with scales beside them.
+// Of weights in a form: dtypes of b; the contract for a in BF16 and in F16. record: 0 of codes with scales beside them.
 struct Weights {
     uint32_t scheme, record;
     uint64_t dtypes;
-    int64_t align;
     Contract bf16, f16;
 };
 constexpr uint64_t U8 = uint64_t{1} << SPARK_DTYPE_U8;
 constexpr uint64_t BYTES = uint64_t{1} << SPARK_DTYPE_I8 | uint64_t{1} << SPARK_DTYPE_E4M3;
+#define RECORDS(FORMAT, F) \
+    { SPARK_QUANT_RECORD, SPARK_RECORD_##FORMAT, U8, "gemm_bf16_" #F, "gemm_f16_" #F }
 constexpr Weights WEIGHTS[] = {
-    {SPARK_QUANT_RECORD, SPARK_RECORD_Q8_0, U8, 2, "gemm_bf16_q80", "gemm_f16_q80"},
-    {SPARK_QUANT_RECORD, SPARK_RECORD_Q4_1, U8, 2, "gemm_bf16_q41", "gemm_f16_q41"},
-    {SPARK_QUANT_PER_TENSOR, 0, BYTES, 4, "gemm_bf16_byte", "gemm_f16_byte"},
-    {SPARK_QUANT_PER_ROW, 0, BYTES, 4, "gemm_bf16_byte", "gemm_f16_byte"},
+    RECORDS(Q8_0, q80),
+    RECORDS(Q4_1, q41),
+    RECORDS(Q4_0, q40),
+    RECORDS(Q5_0, q50),
+    RECORDS(Q5_1, q51),
+    RECORDS(Q2_K, q2k),
+    RECORDS(Q3_K, q3k),
+    RECORDS(Q4_K, q4k),
+    RECORDS(Q5_K, q5k),
+    RECORDS(Q6_K, q6k),
+    RECORDS(IQ4_NL, iq4nl),
+    RECORDS(IQ4_XS, iq4xs),
+    RECORDS(GGUF_MXFP4, mx4),
+    {SPARK_QUANT_PER_TENSOR, 0, BYTES, "gemm_bf16_byte", "gemm_f16_byte"},
+    {SPARK_QUANT_PER_ROW, 0, BYTES, "gemm_bf16_byte", "gemm_f16_byte"},
 };
+#undef RECORDS
+
+// What the address and the strides of b, and K of codes, are multiples of: what kernels read at a time.
+int64_t words_of(const spark_quant_form& form) {
+    if (form.scheme != SPARK_QUANT_RECORD) return 4;
+    const auto bytes = static_cast<int64_t>(form.record_bytes);
+    return form.record == SPARK_RECORD_Q4_1 ? 2 : std::min<int64_t>(bytes & -bytes, 8);
+}
 
 const Weights* find_weights(const View& v) {
     if (v.quant.form == nullptr) return nullptr;
@@ -62,8 +83,9 @@ spark_status check_gemm_weights(const ValidatedArgs& bound, Report& report) {
 spark_status check_gemm_places(const ValidatedArgs& bound, bool a_along, bool b_along, Report& report) {
     const View& v = bound.view[B];
     if (!has_weights(bound) || v.count == 0) return SPARK_OK;
-    const Weights& weights = *find_weights(v);
-    const char* name = weights.record != 0 ? "records" : dtype_info(v.dtype).name;
+    const bool records = v.dtype == SPARK_DTYPE_U8;
+    const char* name = records ? "records" : dtype_info(v.dtype).name;
+    const int64_t words = words_of(*v.quant.form);
     if (!a_along || !b_along) {
         const uint32_t field = a_along ? B : A;
         return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
@@ -71,20 +93,20 @@ spark_status check_gemm_places(const ValidatedArgs& bound, bool a_along, bool b_
                                  bound.spec->fields[field].name, bound.view[field].ndim - 1,
                                  ll(bound.view[field].last_stride(0)), name);
     }
-    if (weights.record == 0 && v.last(0) % weights.align != 0) {
+    if (!records && v.last(0) % words != 0) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, B,
                                  "b.shape[%u] is %lld; a multiple of %lld wanted for %s", v.ndim - 1, ll(v.last(0)),
-                                 ll(weights.align), name);
+                                 ll(words), name);
     }
-    if (v.data % static_cast<uint64_t>(weights.align) != 0) {
+    if (v.data % static_cast<uint64_t>(words) != 0) {
         return report.fail_field(SPARK_ERR_INVALID_ALIGNMENT, B, "b.data is 0x%llx; a multiple of %lld wanted for %s",
-                                 static_cast<unsigned long long>(v.data), ll(weights.align), name);
+                                 static_cast<unsigned long long>(v.data), ll(words), name);
     }
     for (uint32_t d = 0; d + 1 < v.ndim; ++d) {
-        if (v.stride[d] % weights.align == 0 || v.shape[d] < 2) continue;
+        if (v.stride[d] % words == 0 || v.shape[d] < 2) continue;
         return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, B,
                                  "b.stride[%u] is %lld; a multiple of %lld wanted for %s", d, ll(v.stride[d]),
-                                 ll(weights.align), name);
+                                 ll(words), name);
     }
     return SPARK_OK;
 }

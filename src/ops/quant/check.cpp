@@ -19,23 +19,19 @@
 namespace spark {
 namespace {
 
-// Of three contracts the one for a dtype.
-struct Contracts {
-    Contract bf16, f16, f32;
-
-    const Contract& of(uint32_t dtype) const {
-        return dtype == SPARK_DTYPE_BF16 ? bf16 : dtype == SPARK_DTYPE_F16 ? f16 : f32;
-    }
-};
-
-// The contracts of a format of records, by dtype of y.
+// The contract of a format of records.
 struct Format {
     uint32_t record;
-    Contracts contracts;
+    Contract contract;
 };
 constexpr Format FORMATS[] = {
-    {SPARK_RECORD_Q8_0, {"dequantize_q80_bf16", "dequantize_q80_f16", "dequantize_q80_f32"}},
-    {SPARK_RECORD_Q4_1, {"dequantize_q41_bf16", "dequantize_q41_f16", "dequantize_q41_f32"}},
+    {SPARK_RECORD_Q8_0, "dequantize_q80"},       {SPARK_RECORD_Q4_1, "dequantize_q41"},
+    {SPARK_RECORD_Q4_0, "dequantize_q40"},       {SPARK_RECORD_Q5_0, "dequantize_q50"},
+    {SPARK_RECORD_Q5_1, "dequantize_q51"},       {SPARK_RECORD_Q2_K, "dequantize_q2k"},
+    {SPARK_RECORD_Q3_K, "dequantize_q3k"},       {SPARK_RECORD_Q4_K, "dequantize_q4k"},
+    {SPARK_RECORD_Q5_K, "dequantize_q5k"},       {SPARK_RECORD_Q6_K, "dequantize_q6k"},
+    {SPARK_RECORD_IQ4_NL, "dequantize_iq4nl"},   {SPARK_RECORD_IQ4_XS, "dequantize_iq4xs"},
+    {SPARK_RECORD_GGUF_MXFP4, "dequantize_mx4"},
 };
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
@@ -215,7 +211,7 @@ spark_status check_dequantize(const ValidatedArgs& bound, CheckedOp& work, Repor
     }
     Dequantize& p = work.as<Dequantize>();
     p = {};
-    p.elem_bytes = y.elem_bits / 8;
+    p.dtype = y.dtype;
     work.empty = y.count == 0;
     RowSet rows{};
     if (spark_status s = work.empty ? SPARK_OK : fold_to_two(bound, FIELDS, rows, report)) return s;
@@ -227,10 +223,9 @@ spark_status check_dequantize(const ValidatedArgs& bound, CheckedOp& work, Repor
     work.facts[QUANT_ROWS] = p.rows0 * p.rows1;
     work.facts[QUANT_X_ALIGN] = row_alignment(x, p.x);
     work.facts[QUANT_Y_ALIGN] = row_alignment(y, p.y);
-    const Format& format = format_of(form->record);
-    work.contract = format.contracts.of(y.dtype);
-    work.flops = static_cast<uint64_t>(y.count) * (format.record == SPARK_RECORD_Q4_1 ? 2 : 1);
-    work.bytes = static_cast<uint64_t>(x.count) + static_cast<uint64_t>(y.count) * p.elem_bytes;
+    work.contract = format_of(form->record).contract;
+    work.flops = static_cast<uint64_t>(y.count);
+    work.bytes = static_cast<uint64_t>(x.count) + static_cast<uint64_t>(y.count) * (y.elem_bits / 8);
     return SPARK_OK;
 }
 

@@ -11,10 +11,12 @@ namespace {
 
 consteval Tile tile_of(const Kernel&) { return {}; }
 
-// Steps of a row over x, rows over y. A thread takes STEP units a step, of VEC bytes or of one element.
+bool is_f32(uint32_t dtype) { return dtype == SPARK_DTYPE_F32; }
+bool is_f16(uint32_t dtype) { return dtype == SPARK_DTYPE_F16; }
+
+// Steps of a row over x, rows over y. A thread takes STEP units of eight numbers a step.
 void plan(const CheckedOp& work, const Row&, const kernels::dequantize_kernel& kernel, Plan& calls) {
     const Dequantize& p = work.as<Dequantize>();
-    int64_t units = kernel.VEC > 1 ? p.n * p.elem_bytes / kernel.VEC : p.n;
     const kernels::dequantize_params params = {
         .x = p.x.data,
         .y = p.y.data,
@@ -25,12 +27,10 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_kernel& k
         .n = p.n,
         .rows0 = p.rows0,
         .rows1 = p.rows1,
+        .flags = kernels::dequantize_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
     };
-    calls.add(kernel, params, ceil_div(units, int64_t{kernel.block} * kernel.STEP));
+    calls.add(kernel, params, ceil_div(p.n / 8, int64_t{kernel.block} * kernel.STEP));
 }
-
-bool is_f32(uint32_t dtype) { return dtype == SPARK_DTYPE_F32; }
-bool is_f16(uint32_t dtype) { return dtype == SPARK_DTYPE_F16; }
 
 // The number that the amax of a block becomes; of NVFP4 the largest scale of a block times the largest number.
 float largest(uint32_t codes) {

@@ -13,7 +13,7 @@ namespace spark {
 struct Dequantize {
     RowTensor x, y;
     int64_t n, rows1, rows0;
-    uint32_t elem_bytes; // of y
+    uint32_t dtype; // of y
 };
 
 // The same rows, and where their scales stand.

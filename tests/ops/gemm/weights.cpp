@@ -9,30 +9,32 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
-#include <optional>
 
 namespace check {
 namespace {
 
-using ref::Record;
-using ref::RECORD_ELEMENTS;
-
 // How b is quantised: in records, or in codes with a scale for each row or for all.
 struct Format {
     const char* name;
-    std::optional<Record> record;
+    const ref::RecordFormat* record = nullptr;
     ref::Type type = ref::Type::u8;
     bool one_scale = false;
 };
-constexpr Format FORMATS[] = {
-    {"Q8_0", Record::q8_0},
-    {"Q4_1", Record::q4_1},
-    {"I8_ROW", {}, ref::Type::i8},
-    {"E4M3_ROW", {}, ref::Type::e4m3},
-    {"I8_TENSOR", {}, ref::Type::i8, true},
-    {"E4M3_TENSOR", {}, ref::Type::e4m3, true},
-};
-enum Formats : unsigned { Q8_0 = 1, Q4_1 = 2, RECORDS = 3, I8_ROW = 4, E4M3_ROW = 8, ROWS = 12, TENSORS = 48 }; // bits
+const std::vector<Format>& formats() {
+    static const std::vector<Format> all = [] {
+        std::vector<Format> made = {{"I8_ROW", nullptr, ref::Type::i8},
+                                    {"E4M3_ROW", nullptr, ref::Type::e4m3},
+                                    {"I8_TENSOR", nullptr, ref::Type::i8, true},
+                                    {"E4M3_TENSOR", nullptr, ref::Type::e4m3, true}};
+        for (const ref::RecordFormat& format : ref::record_formats()) {
+            made.push_back({format.name, &format});
+        }
+        return made;
+    }();
+    return all;
+}
+// Bits of formats().
+enum Formats : unsigned { ROWS = 3, TENSORS = 12, Q8_0 = 16, Q4_1 = 32, RECORDS = 48, ALL_RECORDS = 0x1fff0 };
 
 struct Shape {
     const char* name = "";
@@ -108,17 +110,22 @@ std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
 }
 
 // A record, its numbers, and their terms: |d q| + |m|.
-void fill_record(uint8_t* record, Record format, bool nan, Random& random, Problem& p) {
-    for (size_t i = 0; i < ref::record_bytes(format); ++i) {
+void fill_record(uint8_t* record, const ref::RecordFormat& format, bool nan, Random& random, Problem& p) {
+    for (size_t i = 0; i < format.bytes; ++i) {
         record[i] = static_cast<uint8_t>(random.next());
     }
-    const double m = format == Record::q4_1 ? random.normal() / 4 : 0;
-    ref::store(ref::Type::f16, nan ? std::nan("") : random.normal() / 64, record);
-    if (format == Record::q4_1) {
-        ref::store(ref::Type::f16, m, record + 2);
+    if (format.record == ref::Record::gguf_mxfp4) {
+        record[0] = static_cast<uint8_t>(random.between(118, 128));
     }
-    const double offset = format == Record::q4_1 ? ref::load(ref::Type::f16, record + 2) : 0;
-    for (const double number : ref::dequantize_record(format, record)) {
+    const double m = format.m_at < 0 ? 0 : random.normal() / 4;
+    for (const auto& [at, value] :
+         {std::pair{format.d_at, nan ? std::nan("") : random.normal() / 64}, {format.m_at, m}}) {
+        if (at >= 0) {
+            ref::store(ref::Type::f16, value, record + at);
+        }
+    }
+    const double offset = format.record == ref::Record::q4_1 ? ref::load(ref::Type::f16, record + 2) : 0;
+    for (const double number : ref::dequantize_record(format.record, record)) {
         p.b.push_back(number);
         p.terms.push_back(std::fabs(number - offset) + std::fabs(offset));
     }
@@ -132,8 +139,8 @@ View matrix(ref::Type type, int64_t batch, int64_t rows, int64_t columns, int64_
     return {type, {batch, rows, columns}, {rows * pitch, pitch, 1}};
 }
 
-void add_records(Case& c, const Shape& s, Record format, Random& random, Problem& p) {
-    const auto bytes = static_cast<int64_t>(ref::record_bytes(format)), records = s.k / int64_t{RECORD_ELEMENTS};
+void add_records(Case& c, const Shape& s, const ref::RecordFormat& format, Random& random, Problem& p) {
+    const auto bytes = static_cast<int64_t>(format.bytes), records = s.k / static_cast<int64_t>(format.elements);
     View of_b = matrix(ref::Type::u8, s.batch, s.n, records * bytes, s.b_pad);
     if (s.b_same && s.batch > 1) {
         of_b.stride[0] = 0;
@@ -144,7 +151,7 @@ void add_records(Case& c, const Shape& s, Record format, Random& random, Problem
     }
     auto& quant = c.as<spark_gemm_args>().b.quant;
     quant.scheme = SPARK_QUANT_RECORD;
-    quant.record = static_cast<uint16_t>(format);
+    quant.record = static_cast<uint16_t>(format.record);
 }
 
 // Codes of one byte, and what the descriptor says of their scales, which stand after each other or scale_step apart.
@@ -220,7 +227,7 @@ Case build(const Shape& s, const Format& format, ref::Type type, ref::Type out, 
     p->type = type, p->out = out;
     p->batch = static_cast<size_t>(s.batch), p->m = static_cast<size_t>(s.m);
     p->n = static_cast<size_t>(s.n), p->k = static_cast<size_t>(s.k);
-    p->b_same = s.b_same, p->of_records = format.record.has_value();
+    p->b_same = s.b_same, p->of_records = format.record != nullptr;
     p->op = {.alpha = s.alpha, .beta = s.beta, .activation = static_cast<ref::Activation>(s.activation)};
     add_operands(c, s, format, random, *p);
     auto& args = c.as<spark_gemm_args>();
@@ -254,12 +261,12 @@ double gemm_error(const ref::Gemm& op, const ref::GemmElement& e, double sum, do
 
 void gemm_weights(std::vector<Entry>& out) {
     for (const Shape& s : SHAPES) {
-        for (size_t i = 0; i < std::size(FORMATS); ++i) {
+        for (size_t i = 0; i < formats().size(); ++i) {
             for (ref::Type type : types_of(s.types)) {
                 for (ref::Type to : types_of(s.outs)) {
                     if (s.formats >> i & 1) {
-                        out.push_back(entry(s, FORMATS[i], type, to,
-                                            std::string("weights_") + s.name + "." + FORMATS[i].name + "." +
+                        out.push_back(entry(s, formats()[i], type, to,
+                                            std::string("weights_") + s.name + "." + formats()[i].name + "." +
                                                 ref::name_of(type) + "." + ref::name_of(to)));
                     }
                 }
@@ -288,7 +295,11 @@ Entry random_gemm_weights(Random& r, const std::string& name) {
     s.special = r.chance(0.15) ? Special::nan_row : Special::none;
     s.nans = r.chance(0.1);
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
-    const Format& format = FORMATS[static_cast<size_t>(r.between(0, std::ssize(FORMATS) - 1))];
+    const Format& format = formats()[static_cast<size_t>(r.between(0, std::ssize(formats()) - 1))];
+    if (format.record && (format.record->elements > 32 || format.record->bytes % 4 == 0)) {
+        s.k = (s.k + 255) / 256 * 256;
+        s.b_pad = s.b_pad / 8 * 8, s.b_misalign = s.b_misalign / 8 * 8;
+    }
     if (!format.record) {
         s.k = r.chance(0.5) ? 4 * r.between(1, 60) : 16 * r.between(1, 80);
         s.b_pad = r.chance(0.5) ? 4 * r.between(0, 3) : (16 - s.k % 16) % 16;
@@ -302,11 +313,11 @@ Entry random_gemm_weights(Random& r, const std::string& name) {
 // "m=1 n=4096 k=4096 BF16 Q8_0": results of the type of a.
 Entry worded_gemm_weights(Words& words, const std::string& format, int64_t m, int64_t n, int64_t k, ref::Type type) {
     const Shape s{.m = m, .n = n, .k = k};
-    return entry(s, *std::ranges::find(FORMATS, format, &Format::name), type, type, words.name());
+    return entry(s, *std::ranges::find(formats(), format, &Format::name), type, type, words.name());
 }
 
 std::string take_weights(Words& words) {
-    for (const Format& format : FORMATS) {
+    for (const Format& format : formats()) {
         if (words.take(format.name)) {
             return format.name;
         }

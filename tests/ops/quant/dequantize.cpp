@@ -14,10 +14,10 @@
 namespace check {
 namespace {
 
-using ref::Record;
-using ref::RECORD_ELEMENTS;
+using ref::RecordFormat;
 
-enum Formats : unsigned { Q8_0 = 1, Q4_1 = 2, BOTH = 3 };
+// Bits of ref::record_formats().
+enum Formats : unsigned { Q8_0 = 1, Q4_1 = 2, BOTH = 3, ALL_FORMATS = 0x1fff };
 // What half of the records hold instead of ordinary numbers.
 enum class Strange {
     none,
@@ -46,8 +46,6 @@ const Shape SHAPES[] = {
 #include "ops/quant/dequantize.inc"
 };
 
-const char* name_of(Record format) { return format == Record::q8_0 ? "q8_0" : "q4_1"; }
-
 struct Values {
     double d, m;
     int code = -1; // of all elements; -1 = random ones
@@ -74,21 +72,22 @@ Values strange_values(Strange strange, Random& random) {
     }
 }
 
-void fill_record(uint8_t* record, Record format, Strange strange, Random& random) {
-    const size_t bytes = ref::record_bytes(format), codes = format == Record::q8_0 ? 2 : 4;
-    for (size_t i = 0; i < bytes; ++i) {
+void fill_record(uint8_t* record, const RecordFormat& format, Strange strange, Random& random) {
+    for (size_t i = 0; i < format.bytes; ++i) {
         record[i] = static_cast<uint8_t>(random.next());
     }
     if (strange == Strange::any_bits) {
         return;
     }
     const Values values = strange_values(strange, random);
-    ref::store(ref::Type::f16, values.d, record);
-    if (format == Record::q4_1) {
-        ref::store(ref::Type::f16, values.m, record + 2);
+    for (const auto& [at, value] : {std::pair{format.d_at, values.d}, {format.m_at, values.m}}) {
+        if (at >= 0) {
+            ref::store(ref::Type::f16, value, record + at);
+        }
     }
-    for (size_t i = codes; i < bytes && values.code >= 0; ++i) {
-        record[i] = static_cast<uint8_t>(format == Record::q8_0 ? values.code : values.code * 17);
+    const bool bytes = format.record == ref::Record::q8_0;
+    for (size_t i = format.m_at == 2 ? 4 : 2; i < format.bytes && values.code >= 0 && format.elements == 32; ++i) {
+        record[i] = static_cast<uint8_t>(bytes ? values.code : values.code * 17);
     }
 }
 
@@ -100,12 +99,12 @@ View rows_view(ref::Type type, const Shape& s, int64_t width, int64_t pad, int64
     return {type, {s.rows1, s.rows0, width}, {s.rows0 * pitch + pad1, pitch, 1}};
 }
 
-Case build(const Shape& s, Record format, ref::Type type, const std::string& name, const Seed& seed) {
+Case build(const Shape& s, const RecordFormat& format, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_dequantize_args;
     Case c = make_case<Args>("dequantize", name, SPARK_OP_DEQUANTIZE, seed);
     Random random(seed, name);
-    const auto record_bytes = static_cast<int64_t>(ref::record_bytes(format));
-    const int64_t records = s.n / static_cast<int64_t>(RECORD_ELEMENTS), bytes = records * record_bytes;
+    const auto record_bytes = static_cast<int64_t>(format.bytes);
+    const int64_t records = s.n / static_cast<int64_t>(format.elements), bytes = records * record_bytes;
     const auto size = static_cast<int64_t>(ref::size_of(type));
     c.add("x", offsetof(Args, x), rows_view(ref::Type::u8, s, bytes, s.x_pad, s.x_pad1),
           static_cast<size_t>(16 + s.x_misalign), false);
@@ -113,17 +112,17 @@ Case build(const Shape& s, Record format, ref::Type type, const std::string& nam
     for (int64_t i = 0; i < s.rows1 * s.rows0 * records && !c.outline; ++i) {
         uint8_t* record = c.element(c.operands[0], i * record_bytes);
         fill_record(record, format, random.chance(0.5) ? s.strange : Strange::none, random);
-        const auto numbers = ref::dequantize_record(format, record);
+        const auto numbers = ref::dequantize_record(format.record, record);
         exact.insert(exact.end(), numbers.begin(), numbers.end());
     }
     c.add("y", offsetof(Args, y), rows_view(type, s, s.n, s.y_pad, s.y_pad1),
           static_cast<size_t>(16 + s.y_misalign * size), true);
     c.as<Args>().x.quant.scheme = SPARK_QUANT_RECORD;
-    c.as<Args>().x.quant.record = static_cast<uint16_t>(format);
+    c.as<Args>().x.quant.record = static_cast<uint16_t>(format.record);
     c.exact = true;
     c.large = s.tier == Tier::card;
-    c.note = std::string(name_of(format)) + ", rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) +
-             ", N " + std::to_string(s.n);
+    c.note = std::string(format.name) + ", rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) + ", N " +
+             std::to_string(s.n);
     c.expect = [exact = std::move(exact), type](size_t, const std::string&) {
         std::vector<Allowed> out;
         for (double value : exact) {
@@ -134,15 +133,16 @@ Case build(const Shape& s, Record format, ref::Type type, const std::string& nam
     return c;
 }
 
-Entry entry(const Shape& s, Record format, ref::Type type, const std::string& name) {
+Entry entry(const Shape& s, const RecordFormat& format, ref::Type type, const std::string& name) {
     return {"dequantize", name, s.tier, [=](const Seed& seed) { return build(s, format, type, name, seed); }};
 }
 
 void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
-    for (Record format : {Record::q8_0, Record::q4_1}) {
+    for (size_t i = 0; i < ref::record_formats().size(); ++i) {
         for (ref::Type type : types_of(s.types)) {
-            if (s.formats & (format == Record::q8_0 ? Q8_0 : Q4_1)) {
-                out.push_back(entry(s, format, type, name + "." + name_of(format) + "." + ref::name_of(type)));
+            if (s.formats >> i & 1) {
+                const RecordFormat& format = ref::record_formats()[i];
+                out.push_back(entry(s, format, type, name + "." + format.name + "." + ref::name_of(type)));
             }
         }
     }
@@ -162,7 +162,10 @@ Entry random(uint64_t seed, int64_t index) {
     Shape s;
     s.rows1 = r.chance(0.3) ? r.between(2, 4) : 1;
     s.rows0 = r.between(1, 9);
-    s.n = 32 * (r.chance(0.7) ? r.between(1, 20) : r.between(1, 90));
+    const RecordFormat& format = ref::record_formats()[static_cast<size_t>(
+        r.between(0, static_cast<int64_t>(ref::record_formats().size()) - 1))];
+    const auto elements = static_cast<int64_t>(format.elements);
+    s.n = elements * (r.chance(0.7) ? r.between(1, 640 / elements) : r.between(1, 2880 / elements));
     s.x_pad = r.chance(0.3) ? r.pick<int64_t>({1, 2, 4, 6, 34, 60}) : 0;
     s.x_pad1 = r.chance(0.3) ? r.pick<int64_t>({1, 2, 4, 80}) : 0;
     s.y_pad = r.chance(0.3) ? r.pick<int64_t>({1, 4, 8, 32}) : 0;
@@ -170,24 +173,23 @@ Entry random(uint64_t seed, int64_t index) {
     s.x_misalign = r.chance(0.3) ? r.between(1, 15) : 0;
     s.y_misalign = r.chance(0.2) ? r.between(1, 7) : 0;
     s.strange = static_cast<Strange>(r.between(0, static_cast<int64_t>(Strange::any_bits)));
-    const Record format = r.chance(0.5) ? Record::q8_0 : Record::q4_1;
     return entry(s, format, r.pick(types_of(ALL)), name);
 }
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
-    if (dims.size() == 2 && dims[1] % static_cast<int64_t>(RECORD_ELEMENTS) == 0) {
+    if (dims.size() == 2 && dims[1] % 32 == 0) {
         entries({.rows0 = dims[0], .n = dims[1]}, dims_name(dims), out);
     }
 }
 
 Entry worded(Words& words) {
     const Shape s{.rows0 = words.number("rows"), .n = words.number("n")};
-    const bool is_q8_0 = words.take("Q8_0");
-    if (!is_q8_0 && !words.take("Q4_1")) {
+    const auto format = std::ranges::find_if(ref::record_formats(), [&](const auto& f) { return words.take(f.name); });
+    if (format == ref::record_formats().end()) {
         return worded_dequantize_scaled(words, s.rows0, s.n);
     }
     words.one_of({"to"});
-    return entry(s, is_q8_0 ? Record::q8_0 : Record::q4_1, words.type(ALL), words.name());
+    return entry(s, *format, words.type(ALL), words.name());
 }
 
 } // namespace

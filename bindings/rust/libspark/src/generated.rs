@@ -112,10 +112,32 @@ codes! {
 codes! {
     /// Quantised records, each with its scale inside, as files hold them.
     Record
+    /// 18 bytes, 32 elements
+    Q4_0 = 2,
     /// 20 bytes, 32 elements
     Q4_1 = 3,
+    /// 22 bytes, 32 elements
+    Q5_0 = 6,
+    /// 24 bytes, 32 elements
+    Q5_1 = 7,
     /// 34 bytes, 32 elements
     Q8_0 = 8,
+    /// 84 bytes, 256 elements
+    Q2_K = 10,
+    /// 110 bytes, 256 elements
+    Q3_K = 11,
+    /// 144 bytes, 256 elements
+    Q4_K = 12,
+    /// 176 bytes, 256 elements
+    Q5_K = 13,
+    /// 210 bytes, 256 elements
+    Q6_K = 14,
+    /// 18 bytes, 32 elements
+    IQ4_NL = 20,
+    /// 136 bytes, 256 elements
+    IQ4_XS = 23,
+    /// 17 bytes, 32 elements
+    GGUF_MXFP4 = 39,
 }
 
 codes! {

@@ -30,13 +30,15 @@ operator! {
     /// Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
     /// Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
     ///                   q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
+    /// other records     d, m, q as docs/layouts.md has them            y[i] = round(d * q[i]) or round(d * q[i] + m)
     ///
     /// x is E4M3, E5M2, I8 or E2M1 with x.quant one of the forms below and N = R, or U8 and records. Either way:
     /// round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
     /// infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the highest bit of a scale is
     /// not looked at; rows of E2M1 begin on whole bytes, so that their strides are even; the last block of a row may be
     /// shorter. Scales in TILED_128X4 have their tiles along the last two dimensions; those before them collapse to one.
-    /// A record holds 32 elements of a row, so that N is a multiple of 32 and R = N / 32 * 34 or N / 32 * 20 bytes.
+    /// A record holds 32 elements of a row, or 256 (names with a K, IQ4_XS), so that N is a multiple of that and R so many
+    /// records of the format's bytes, as spark_op_form says them.
     /// x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
     /// Records may begin at any byte; the row strides of x, of its scales and of y are free as long as the leading
     /// dimensions collapse to at most two with one stride each.
