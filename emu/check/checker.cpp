@@ -44,7 +44,7 @@ Checker::Checker(Launch& launch, const Checker* first)
 
 void Checker::cta_begin(Cta& cta) {
     cta_ = &cta;
-    if (cta.rank == 0) order_.reset(unsigned(cta.cluster->blocks.size()));
+    if (cta.rank == 0) order_.reset(unsigned(cta.cluster->blocks.size()), cta.nwarps);
     agents_ = order_.agents();
     shadow_.reset(cta.shared_end, cta.rank, alone_ && cta.cluster->blocks.size() == 1);
     for (auto& use : barriers_) use = {};

@@ -10,11 +10,13 @@ template <class F> void each_lane(uint32_t lanes, F f) {
 }
 } // namespace
 
-void HappensBefore::reset(unsigned blocks) {
+void HappensBefore::reset(unsigned blocks, unsigned warps) {
     blocks_ = blocks;
     agents_.resize(size_t(blocks) * WARPS);
     barriers_.resize(size_t(blocks) * BARRIERS);
-    for (Agent& a : agents_) {
+    for (size_t i = 0; i < agents_.size(); ++i) {
+        if (i % WARPS >= warps) continue; // nobody
+        Agent& a = agents_[i];
         a.now = blocks > 1 ? START + 1 : 1;
         a.known.clear();
         a.known.of(blocks - 1);

@@ -37,7 +37,7 @@ public:
         bool has_fenced = false; // some lane
     };
 
-    void reset(unsigned blocks);
+    void reset(unsigned blocks, unsigned warps);           // warps: of each block
     const Agent* agents() const { return agents_.data(); } // until the next reset()
     Moment now(unsigned agent) const { return agents_[agent].now; }
     // What every lane of the agent is ordered after. Its own entry: up to then its lanes know each other.

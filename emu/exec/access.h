@@ -194,16 +194,18 @@ EMU_INLINE void define_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsi
 }
 
 inline __attribute__((noinline)) void find_global_pattern(GlobalPattern& p, uint32_t pc, const uint64_t* addr,
-                                                          uint32_t mask, unsigned bytes, uint32_t shift) {
-    find_pattern(p, pc, addr, mask, bytes, shift);
-    p.sectors = p.run ? (shift + 32 * bytes + 31) / 32 : global_sectors_slow(addr, mask);
+                                                          uint32_t mask, unsigned bytes) {
+    find_pattern(p, pc, addr, mask, bytes, 0);
+    p.place = UINT32_MAX;
 }
 // Sectors are the same too where the first lane is in the same place of its own.
 EMU_INLINE GlobalPattern& pattern_of(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes) {
-    GlobalPattern& p = w.cta->global_patterns[w.pc % std::size(w.cta->global_patterns)];
-    const uint32_t shift = addr[__builtin_ctz(mask)] & 31;
-    if (__builtin_expect(!fits(p, w.pc, addr, mask, bytes, shift), 0))
-        find_global_pattern(p, w.pc, addr, mask, bytes, shift);
+    GlobalPattern& p = w.cta->global_pattern(w);
+    if (__builtin_expect(!fits(p, w.pc, addr, mask, bytes, 0), 0)) find_global_pattern(p, w.pc, addr, mask, bytes);
+    if (const uint32_t place = addr[__builtin_ctz(mask)] & 31; place != p.place) {
+        p.place = place;
+        p.sectors = p.run ? (place + 32 * bytes + 31) / 32 : global_sectors_slow(addr, mask);
+    }
     return p;
 }
 // Are these bytes, from the lowest lane's to the highest one's, all of one allocation?
@@ -234,7 +236,10 @@ EMU_INLINE bool check_global(Warp& w, const uint64_t* addr, uint32_t mask, unsig
                 for (uint32_t m = mask; m; m &= m - 1) memory.define_small(addr[__builtin_ctz(m)], bytes);
             }
         } else if (w.launch->options.check_undefined) {
-            const bool all = p.run && memory.is_defined(first, 32 * bytes);
+            bool all = true;
+            if (p.run) all = memory.is_defined(first, 32 * bytes);
+            else
+                for (uint32_t m = mask; m; m &= m - 1) all &= memory.defined_small(addr[__builtin_ctz(m)], bytes);
             *undefined = all ? 0 : global_undefined(memory, addr, mask, bytes);
             if (*undefined) note_undefined(w, Space::global, addr[__builtin_ctz(*undefined)]);
         }

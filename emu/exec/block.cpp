@@ -106,9 +106,9 @@ void Block::fill_special(Warp& w, uint16_t slot, uint8_t which) {
     for (uint32_t l = 0; l < 32; l++) {
         uint32_t t = w.index * 32 + l, v = 0;
         switch (Special(which)) {
-        case Special::tid_x: v = t % b.x; break;
-        case Special::tid_y: v = t / b.x % b.y; break;
-        case Special::tid_z: v = t / b.x / b.y; break;
+        case Special::tid_x: v = t < b.x ? t : t % b.x; break;
+        case Special::tid_y: v = t < b.x ? 0 : t / b.x % b.y; break;
+        case Special::tid_z: v = t < b.x ? 0 : t / b.x / b.y; break;
         case Special::ntid_x: v = b.x; break;
         case Special::ntid_y: v = b.y; break;
         case Special::ntid_z: v = b.z; break;

@@ -3,8 +3,10 @@
 // Chosen by pick_cvt at load time. Knows Warp and Inst, nothing of scheduling or checks.
 #include "handlers.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "../num/format.h"
 
@@ -269,6 +271,34 @@ template <class T> Flow f32_from(Warp& w, const Inst& in) {
     using Held = std::conditional_t<sizeof(T) == 8, T, uint32_t>;
     return map1<float, Held>(w, in, [](Held a) { return float(T(a)); });
 }
+// Rounded, and clamped to what the integer holds.
+template <class T, Round ROUND> Flow integer_from_f32(Warp& w, const Inst& in) {
+    return map1<T, float>(w, in, [](float a) {
+        constexpr float LEAST = float(std::numeric_limits<T>::min()),
+                        BEYOND = 2.0f * float(T(1) << (std::numeric_limits<T>::digits - 1));
+        const float near = __builtin_rintf(a), down = near > a ? near - 1 : near, up = near < a ? near + 1 : near;
+        const float r = ROUND == Round::nearest_even ? near
+                        : ROUND == Round::down       ? down
+                        : ROUND == Round::up         ? up
+                        : a < 0                      ? up
+                                                     : down;
+        const T nan = sizeof(T) == 8 ? T(1ull << 63) : T(0);
+        return a != a        ? nan
+               : r < LEAST   ? std::numeric_limits<T>::min()
+               : r >= BEYOND ? std::numeric_limits<T>::max()
+                             : T(r);
+    });
+}
+// Two FP8 become two f16, which holds all of them.
+template <const Format& FORMAT> Flow halves_from_fp8(Warp& w, const Inst& in) {
+    static const auto table = [] {
+        std::array<uint16_t, 256> halves;
+        for (unsigned i = 0; i < 256; ++i) halves[i] = uint16_t(num::encode(num::decode(i, FORMAT), num::F16, {}));
+        return halves;
+    }();
+    return map1<uint32_t, uint32_t>(w, in,
+                                    [](uint32_t a) { return uint32_t(table[a >> 8 & 0xff]) << 16 | table[a & 0xff]; });
+}
 Flow u64_from_u32(Warp& w, const Inst& in) {
     return map1<uint64_t, uint32_t>(w, in, [](uint32_t a) { return uint64_t(a); });
 }
@@ -325,6 +355,11 @@ const Quick QUICK[] = {
     {Type::u16, Type::s32, Round::nearest_even, false, u16_from_u32},
     {Type::s32, Type::s16, Round::nearest_even, false, s32_from_s16},
     {Type::s32, Type::f32, Round::zero, false, s32_from_f32_rz},
+    {Type::s32, Type::f32, Round::nearest_even, false, integer_from_f32<int32_t, Round::nearest_even>},
+    {Type::u64, Type::f32, Round::nearest_even, false, integer_from_f32<uint64_t, Round::nearest_even>},
+    {Type::u64, Type::f32, Round::zero, false, integer_from_f32<uint64_t, Round::zero>},
+    {Type::u64, Type::f32, Round::down, false, integer_from_f32<uint64_t, Round::down>},
+    {Type::u64, Type::f32, Round::up, false, integer_from_f32<uint64_t, Round::up>},
 };
 
 bool read_modifiers(const Form& form, Spec& spec, bool& rounded) {
@@ -385,6 +420,8 @@ Handler pick_cvt(const Form& form, Inst& in) {
     if (form.has("pack")) return pack_integers;
     const bool plain = !spec.flush && !spec.saturate && !spec.relu && !spec.finite;
     if (is_pair(spec.to)) {
+        if (plain && spec.to == Type::f16x2 && spec.from == Type::e4m3x2) return halves_from_fp8<num::E4M3>;
+        if (plain && spec.to == Type::f16x2 && spec.from == Type::e5m2x2) return halves_from_fp8<num::E5M2>;
         if (is_pair(spec.from)) return repack_any;
         if (spec.from != Type::f32) return nullptr;
         if (plain && spec.round == Round::nearest_even && spec.to == Type::f16x2) return f16x2_from_f32;

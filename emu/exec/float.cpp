@@ -69,29 +69,45 @@ EMU_INLINE float directed(float f, double rest, int mode) {
     if (mode == RM || (mode == RZ && f > 0)) return rest < 0 ? next_float(f, false) : f;
     return f;
 }
-EMU_INLINE float round_sum(double s, double e, int mode) {
-    float f = float(s);
-    double rest = s - double(f);
-    return directed(f, rest != 0 ? rest : e, mode);
+// s + e, of which e is the part that s has lost, as a float. Without a branch: kernels are made of these.
+template <int MODE> EMU_INLINE float directed_sum(double s, double e) {
+    const float f = float(s);
+    const double rest = s - double(f), sign = rest != 0 ? rest : e; // NaN where s is no number, or infinite
+    const uint32_t u = bits_as<uint32_t>(f), negative = u >> 31;
+    const bool none = u << 1 == 0;
+    const bool rises = MODE == RP || (MODE == RZ && negative && !none), falls = MODE == RM || (MODE == RZ && f > 0);
+    const uint32_t above = none ? 1u : u + 1 - 2 * negative, below = none ? 0x80000001u : u - 1 + 2 * negative;
+    return bits_as<float>(rises && sign > 0 ? above : falls && sign < 0 ? below : u);
 }
-EMU_INLINE float exact_fma(double a, double b, double c, int mode) {
-    double p = a * b, e = 0; // floats: the product is exact
-    double s = two_sum(p, c, e);
-    if (s != s || std::isinf(s)) return float(s);
-    if (s == 0 && e == 0 && mode == RM && std::signbit(p) != std::signbit(c)) return -0.0f;
-    return round_sum(s, e, mode);
+template <int MODE> EMU_INLINE float directed_fma(double a, double b, double c) {
+    const double p = a * b; // floats: the product is exact
+    double e;
+    const double s = two_sum(p, c, e);
+    const float f = directed_sum<MODE>(s, e);
+    const bool cancels = MODE == RM && s == 0 && e == 0 && (bits_as<uint64_t>(p) ^ bits_as<uint64_t>(c)) >> 63;
+    return cancels ? -0.0f : f;
 }
-struct AddDir {
-    static float f(float a, float b, float, int m) { return exact_fma(a, 1, b, m); }
+template <class Dir> struct ByMode {
+    static float f(float a, float b, float c, int m) {
+        return m == RN   ? Dir::template to<RN>(a, b, c)
+               : m == RZ ? Dir::template to<RZ>(a, b, c)
+               : m == RM ? Dir::template to<RM>(a, b, c)
+                         : Dir::template to<RP>(a, b, c);
+    }
 };
-struct SubDir {
-    static float f(float a, float b, float, int m) { return exact_fma(a, 1, -double(b), m); }
+struct AddDir : ByMode<AddDir> {
+    template <int MODE> static EMU_INLINE float to(float a, float b, float) { return directed_fma<MODE>(a, 1, b); }
 };
-struct MulDir {
-    static float f(float a, float b, float, int m) { return round_sum(double(a) * b, 0, m); }
+struct SubDir : ByMode<SubDir> {
+    template <int MODE> static EMU_INLINE float to(float a, float b, float) { return directed_fma<MODE>(a, 1, -b); }
 };
-struct FmaDir {
-    static float f(float a, float b, float c, int m) { return exact_fma(a, b, c, m); }
+struct MulDir : ByMode<MulDir> {
+    template <int MODE> static EMU_INLINE float to(float a, float b, float) {
+        return directed_sum<MODE>(double(a) * double(b), 0);
+    }
+};
+struct FmaDir : ByMode<FmaDir> {
+    template <int MODE> static EMU_INLINE float to(float a, float b, float c) { return directed_fma<MODE>(a, b, c); }
 };
 struct DivDir {
     static float f(float a, float b, float, int m) {
@@ -126,10 +142,23 @@ template <class Op, int N> Flow directed_f32(Warp& w, const Inst& in) {
     });
 }
 
+// One of them as nearest() takes it.
+template <class Dir, int MODE, int COUNT> struct To {
+    static constexpr int N = COUNT;
+    static EMU_INLINE float f(float a, float b, float c) { return Dir::template to<MODE>(a, b, c); }
+};
+template <class Dir, int N> Handler pick_directed(int mode) {
+    return mode == RZ   ? &nearest<To<Dir, RZ, N>, false, false>
+           : mode == RM ? &nearest<To<Dir, RM, N>, false, false>
+                        : &nearest<To<Dir, RP, N>, false, false>;
+}
+
 template <class Op, class Dir> Handler pick_f32(const Form& form, Inst& in) {
     bool ftz = form.has("ftz"), sat = form.has("sat");
     int mode = form.has("rz") ? RZ : form.has("rm") ? RM : form.has("rp") ? RP : RN;
     if (mode != RN) {
+        if constexpr (std::is_base_of_v<ByMode<Dir>, Dir>)
+            if (!ftz && !sat) return pick_directed<Dir, Op::N>(mode);
         in.sub = uint8_t(mode | (ftz ? 4 : 0) | (sat ? 8 : 0));
         return &directed_f32<Dir, Op::N>;
     }

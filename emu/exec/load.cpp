@@ -14,15 +14,7 @@ template <class T, int VEC, Space SPACE> Flow load(Warp& w, const Inst& in) {
     uint32_t undefined = 0;
     T* dst[VEC];
     for (int i = 0; i < VEC; i++) dst[i] = w.reg<T>(in.r[i]);
-    auto one = [&](int l, const uint8_t* from) {
-        T v[VEC];
-        __builtin_memcpy(v, from, sizeof v);
-        for (int i = 0; i < VEC; i++) dst[i][l] = v[i];
-    };
-    bool ok;
-    if constexpr (SPACE == Space::shared && VEC == 1) ok = move_shared<false>(w, addr, &undefined, dst[0]);
-    else ok = visit_named<SPACE, false>(w, addr, sizeof(T) * VEC, &undefined, one);
-    if (!ok) return Flow::failed;
+    if (!move_lanes<SPACE, false, VEC>(w, addr, &undefined, dst)) return Flow::failed;
     uint64_t room[32];
     if (__builtin_expect(undefined != 0, 0))
         taint_loaded(w, in, SPACE, undefined, widen(addr, room), VEC, sizeof(T), false);

@@ -119,22 +119,6 @@ EMU_INLINE bool visit_shared(Warp& w, const uint64_t* addr, uint32_t mask, unsig
     narrow(addr, a);
     return visit_shared<WRITE>(w, a, mask, bytes, undefined, f);
 }
-// The same for one element of each lane, to or from `lanes`.
-template <bool WRITE, class T> EMU_INLINE bool move_shared(Warp& w, const uint32_t* a, uint32_t* undefined, T* lanes) {
-    const auto move = [&](T* lane, uint8_t* at, size_t bytes) {
-        if constexpr (WRITE) __builtin_memcpy(at, lane, bytes);
-        else __builtin_memcpy(lane, at, bytes);
-    };
-    const uint32_t mask = w.mask;
-    if (!shared_gate<sizeof(T), WRITE>(w, a, mask, undefined)) return false;
-    uint8_t* shared = w.cta->shared;
-    if (w.cta->pattern(w).run) move(lanes, shared + a[0], 32 * sizeof(T));
-    else if (mask == FULL)
-        for (int l = 0; l < 32; l++) move(lanes + l, shared + a[l], sizeof(T));
-    else
-        for (uint32_t m = mask; m; m &= m - 1) move(lanes + __builtin_ctz(m), shared + a[__builtin_ctz(m)], sizeof(T));
-    return true;
-}
 template <bool WRITE, class F>
 EMU_INLINE bool visit_global(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined, F f) {
     if (!global_gate<WRITE>(w, addr, mask, bytes, undefined)) return false;
@@ -146,6 +130,58 @@ template <Space SPACE, bool WRITE, class F>
 EMU_INLINE bool visit_named(Warp& w, const AddressIn<SPACE>* addr, unsigned bytes, uint32_t* undefined, F f) {
     if constexpr (SPACE == Space::shared) return visit_shared<WRITE>(w, addr, w.mask, bytes, undefined, f);
     else return visit_global<WRITE>(w, addr, w.mask, bytes, undefined, f);
+}
+template <bool WRITE, class T> EMU_INLINE void move_bytes(T* lane, uint8_t* at, size_t bytes) {
+    if constexpr (WRITE) __builtin_memcpy(at, lane, bytes);
+    else __builtin_memcpy(lane, at, bytes);
+}
+// Four words of each lane, between where they lie and four registers: four lanes at once.
+template <bool WRITE, class F> EMU_INLINE void move_quads(F at, uint32_t* const* regs) {
+    typedef uint32_t Quad __attribute__((vector_size(16)));
+    for (int l = 0; l < 32; l += 4) {
+        Quad v[4];
+        for (int i = 0; i < 4; i++) __builtin_memcpy(&v[i], WRITE ? static_cast<void*>(regs[i] + l) : at(l + i), 16);
+        const Quad low01 = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5),
+                   low23 = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5);
+        const Quad high01 = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7),
+                   high23 = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
+        v[0] = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+        v[1] = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+        v[2] = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+        v[3] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+        for (int i = 0; i < 4; i++) __builtin_memcpy(WRITE ? at(l + i) : static_cast<void*>(regs[i] + l), &v[i], 16);
+    }
+}
+// VEC elements of each lane, one after the other in memory, to or from as many registers.
+template <Space SPACE, bool WRITE, int VEC, class T>
+EMU_INLINE bool move_lanes(Warp& w, const AddressIn<SPACE>* addr, uint32_t* undefined, T* const* regs) {
+    constexpr unsigned BYTES = sizeof(T) * VEC;
+    const uint32_t mask = w.mask;
+    const auto at = [base = w.cta->shared, addr](int l) {
+        if constexpr (SPACE == Space::shared) return base + addr[l];
+        else return reinterpret_cast<uint8_t*>(addr[l]);
+    };
+    const auto one = [&](int l) {
+        for (int i = 0; i < VEC; i++) move_bytes<WRITE>(regs[i] + l, at(l) + i * sizeof(T), sizeof(T));
+    };
+    bool run;
+    if constexpr (SPACE == Space::shared) {
+        if (!shared_gate<BYTES, WRITE>(w, addr, mask, undefined)) return false;
+        run = w.cta->pattern(w).run;
+    } else {
+        if (!global_gate<BYTES, WRITE>(w, addr, mask, undefined)) return false;
+        run = w.cta->global_pattern(w).run;
+    }
+    if (VEC == 1 && run) {
+        move_bytes<WRITE>(regs[0], at(0), 32 * sizeof(T));
+    } else if (mask == FULL) {
+        if constexpr (VEC == 4 && sizeof(T) == 4) move_quads<WRITE>(at, regs);
+        else
+            for (int l = 0; l < 32; l++) one(l);
+    } else {
+        for (uint32_t m = mask; m; m &= m - 1) one(__builtin_ctz(m));
+    }
+    return true;
 }
 // Local memory knows which bits are undefined. What is stored is defined, until taint_stored says otherwise.
 template <bool WRITE, class F>

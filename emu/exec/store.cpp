@@ -14,14 +14,7 @@ template <class T, int VEC, Space SPACE> Flow store(Warp& w, const Inst& in) {
     uint32_t undefined = 0;
     T* src[VEC];
     for (int i = 0; i < VEC; i++) src[i] = w.reg<T>(in.r[1 + i]);
-    auto one = [&](int l, uint8_t* to) {
-        T v[VEC];
-        for (int i = 0; i < VEC; i++) v[i] = src[i][l];
-        __builtin_memcpy(to, v, sizeof v);
-    };
-    bool ok;
-    if constexpr (SPACE == Space::shared && VEC == 1) ok = move_shared<true>(w, addr, &undefined, src[0]);
-    else ok = visit_named<SPACE, true>(w, addr, sizeof(T) * VEC, &undefined, one);
+    bool ok = move_lanes<SPACE, true, VEC>(w, addr, &undefined, src);
     uint64_t room[32];
     if (ok && __builtin_expect(w.tainted != 0, 0)) ok = taint_stored(w, in, widen(addr, room), VEC, sizeof(T));
     return ok ? Flow::next : Flow::failed;

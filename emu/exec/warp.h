@@ -247,7 +247,7 @@ struct SharedPattern : Pattern<uint32_t> {
     enum Meet : uint8_t { unknown, apart_all, some_meet } meet = unknown; // who asks remembers it here
 };
 struct GlobalPattern : Pattern<uint64_t> {
-    uint32_t sectors = 0;
+    uint32_t place = 0, sectors = 0; // where the first lane was in its sector, and how many there were then
 };
 
 // The blocks that see each other's shared memory, by rank. A launch without clusters has clusters of one block.
@@ -300,6 +300,7 @@ struct Cta {
     }
     // Of the access that was just placed.
     SharedPattern& pattern(const Warp& w) { return patterns[w.pc % std::size(patterns)]; }
+    GlobalPattern& global_pattern(const Warp& w) { return global_patterns[w.pc % std::size(global_patterns)]; }
     // The bitmap's 64 bits from byte a on; copies and accesses of up to 32 bytes lie inside. The map has spare words.
     bool shared_is_defined(uint32_t a, unsigned bytes) const {
         uint64_t want = (bytes < 32 ? 1ull << bytes : 1ull << 32) - 1, have;

@@ -30,7 +30,7 @@ template <int MODE> Flow shfl(Warp& w, const Inst& in) {
         valid |= (in_range ? 1u : 0u) << l;
     }
     uint32_t taken = 0;
-    for (int l = 0; l < 32; l++) taken |= ((w.mask >> l) & 1u) << from[l];
+    for (uint32_t m = w.full() ? 0 : w.mask; m; m &= m - 1) taken |= 1u << from[__builtin_ctz(m)];
     bool outside = (taken & ~w.mask) != 0; // a lane reads from one that is not here
     if (outside || w.tainted) taint_shuffle(w, in.r[0], in.r[2], from);
     set_pred(w, in.r[1], valid);
