@@ -143,6 +143,7 @@ struct LaunchRequest {
     size_t param_bytes = 0;
     Dim3 cluster;                  // blocks that see each other's shared memory; the grid's widths are multiples
     bool explicit_cluster = false; // somebody said how large it is
+    bool cooperative = false;      // its blocks may meet at a barrier of the grid
     // What griddepcontrol.wait waits for: called when nothing else of the launch can go on; not called if nobody waits.
     // Empty: all of it has happened. A launch that has it has one host thread.
     std::function<void()> before;

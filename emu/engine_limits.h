@@ -16,7 +16,7 @@ constexpr size_t OPCODE_BYTES = 256;        // an instruction with its modifiers
 constexpr unsigned NESTING = 64;            // calls, braces, parentheses, operators before a constant: recursion here
 constexpr size_t STATEMENTS = 1u << 20;     // instructions, labels, declarations and braces of a text: about 1 KiB each
                                             // that calls add: as many
-constexpr size_t OPERANDS = 32;             // of an instruction, or parts of a {}: twice what any has
+constexpr size_t OPERANDS = 160;            // of an instruction, or parts of a {}: more than any has
 constexpr size_t FILES = 4096;              // that line markers name
 constexpr size_t ERRORS = 20;               // that are listed; then reading stops
 constexpr size_t KERNELS = 4096;            // of a text, and as many functions
@@ -31,6 +31,7 @@ constexpr uint64_t GLOBAL_BYTES = 256u << 20; // .global of a text, which is fil
 constexpr uint64_t CONST_BYTES = 64u << 10;   // .const of a text, as on a card
 constexpr uint64_t SHARED_BYTES = 1u << 20;   // .shared of a block: more than any card has; a launch asks the profile
 constexpr uint64_t LOCAL_BYTES = 512u << 10;  // .local of a thread, as on a card
+constexpr uint64_t STACK_BYTES = 32u << 10;   // of them what recursion and alloca take of a thread that has any
 constexpr uint64_t PARAMETER_BYTES = 32764;   // of a kernel, as on a card
 constexpr uint64_t ALIGNMENT = 65536;         // of a variable
 constexpr uint64_t BLOCK_THREADS = 1024;      // of .maxntid and .reqntid in each direction, and of a block

@@ -23,6 +23,7 @@ Outcome run_kernel(const KernelWork& work, const ExecuteSetting& setting, std::f
     request.block = work.block;
     request.cluster = work.cluster;
     request.explicit_cluster = work.explicit_cluster;
+    request.cooperative = work.cooperative;
     request.dynamic_smem = work.dynamic_smem;
     request.params = work.params.data();
     request.param_bytes = work.params.size();

@@ -13,7 +13,7 @@
 namespace emu::driver {
 namespace {
 
-constexpr int NEWEST_PTX = 90; // .version 9.0 belongs to CUDA 13.0
+constexpr int NEWEST_PTX = 99; // what 9.1 and later say that is not known is refused by its own name
 constexpr int DEFAULT_SMEM = 49152;
 
 // The number after a directive, with one decimal: ".version 8.8" is 88; 0 if it is not there. Four digits at most: what
@@ -98,7 +98,7 @@ CUresult compile(std::string_view text, Image& image, std::string& why) {
     const DeviceProfile& profile = *state().profile;
     image.ptx_version = version_of(text);
     if (image.ptx_version > NEWEST_PTX) {
-        why = "the text is of a PTX version newer than 9.0";
+        why = "the text is of a PTX version newer than 9.9";
         return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     }
     const int target = target_of(text);

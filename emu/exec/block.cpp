@@ -129,6 +129,9 @@ void Block::fill_special(Warp& w, uint16_t slot, uint8_t which) {
         case Special::lanemask_ge: v = ~((1u << l) - 1); break;
         case Special::lanemask_gt: v = ~((2u << l) - 1); break;
         case Special::total_smem_size: v = k.static_smem + launch->dynamic_smem; break;
+        case Special::aggr_smem_size: v = k.static_smem + launch->dynamic_smem + launch->device->smem_reserved; break;
+        case Special::grid_barrier_high: v = uint32_t(launch->grid_barrier >> 32); break;
+        case Special::grid_barrier_low: v = uint32_t(launch->grid_barrier); break;
         case Special::dynamic_smem_size: v = launch->dynamic_smem; break;
         case Special::clusterid_x: v = cluster.id.x; break;
         case Special::clusterid_y: v = cluster.id.y; break;

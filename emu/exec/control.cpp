@@ -2,6 +2,7 @@
 // Order and control: bra brx exit ret trap, bar and barrier, fences, and hints that change nothing a program can see.
 #include <cstdio>
 
+#include "../report/report.h"
 #include "lanes.h"
 #include "run.h"
 
@@ -31,10 +32,6 @@ Flow nowhere(Warp& w, const Inst& in) {
                   static_cast<unsigned long long>(w.reg<uint64_t>(in.r[0])[lane]));
     return report(w, "bounds", lane, text);
 }
-Flow itself(Warp& w, const Inst&) {
-    return report(w, "limit", __builtin_ctz(w.mask),
-                  "calls a function from within itself through a register; the emulator does not run recursion");
-}
 Flow exit_(Warp& w, const Inst&) { return exit_lanes(w, w.mask); }
 Flow trap(Warp& w, const Inst&) { return report(w, "trap", __builtin_ctz(w.mask), "the kernel executed trap"); }
 std::string text_at(const Memory& memory, uint64_t address) {
@@ -55,6 +52,21 @@ Flow assertion(Warp& w, const Inst& in) {
     return report(w, "trap", lane,
                   "the assertion '" + text(0) + "' failed at " + text(1) + ":" +
                       std::to_string(w.reg<uint32_t>(in.r[2])[lane]) + ", in " + text(3));
+}
+Flow allocate(Warp& w, const Inst& in) {
+    const uint64_t* bytes = w.reg<uint64_t>(in.r[1]);
+    return map_active<uint64_t>(w, in.r[0], [&](int l) { return w.launch->memory->heap_alloc(bytes[l]); });
+}
+Flow give_back(Warp& w, const Inst& in) {
+    for (uint32_t m = w.mask; m; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        const uint64_t at = w.reg<uint64_t>(in.r[0])[l];
+        if (at && !w.launch->memory->heap_free(at))
+            return report(w, "bounds", l,
+                          "frees 0x" + hex(at) + ", which malloc did not give, or which is free already: " +
+                              w.launch->memory->describe(at));
+    }
+    return Flow::next;
 }
 Flow nothing(Warp&, const Inst&) { return Flow::next; }
 Flow fence(Warp& w, const Inst& in) {
@@ -94,7 +106,9 @@ Handler pick_brx(const Form&, Inst&) { return &brx; }
 
 Handler pick_control(const Form& form, Inst&) {
     if (form.mnemonic == "trap") return &trap;
-    if (form.mnemonic == "call") return form.has("nowhere") ? &nowhere : form.has("itself") ? &itself : &assertion;
+    if (form.mnemonic == "call" && form.has("malloc")) return &allocate;
+    if (form.mnemonic == "call" && form.has("free")) return &give_back;
+    if (form.mnemonic == "call") return form.has("nowhere") ? &nowhere : &assertion;
     return form.mnemonic == "brkpt" ? &nothing : &exit_;
 }
 

@@ -230,6 +230,25 @@ void work_together(Launch& launch, uint64_t clusters, uint64_t threads, Counters
     for (std::thread& t : pool) t.join();
     for (const Counters& c : counters) total.add(c);
 }
+
+// The words in which the blocks of a cooperative launch count each other: the driver gives them, zeroed.
+class GridBarrier {
+public:
+    GridBarrier(Launch& launch, bool wanted) : launch_(launch) {
+        constexpr uint64_t BYTES = 64;
+        if (!wanted) return;
+        launch_.grid_barrier = launch_.memory->alloc(BYTES);
+        if (launch_.grid_barrier) launch_.memory->fill(launch_.grid_barrier, "", 1, BYTES);
+    }
+    ~GridBarrier() {
+        if (launch_.grid_barrier) launch_.memory->free(launch_.grid_barrier);
+    }
+    GridBarrier(const GridBarrier&) = delete;
+    GridBarrier& operator=(const GridBarrier&) = delete;
+
+private:
+    Launch& launch_;
+};
 } // namespace
 
 LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfile& device, const Options& options) {
@@ -270,7 +289,9 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
         return result;
     }
     state.places = int64_t(std::min(most_resident(request, device), room * of_cluster));
-    threads = std::min({launch.races || request.before ? 1 : threads, clusters, uint64_t(state.places) / of_cluster});
+    const bool alone = launch.races || request.before || request.kernel->uses_heap;
+    threads = std::min({alone ? 1 : threads, clusters, uint64_t(state.places) / of_cluster});
+    const GridBarrier barrier(launch, request.cooperative);
     state.allowance.open(options.limit, threads);
     state.idle.open(threads);
     work_together(launch, clusters, threads, result.counters);

@@ -95,7 +95,7 @@ Flow replace(Warp& w, const Inst& in) {
         uint8_t* const bytes = edited(w, in, l);
         TensorMap map;
         if (!bytes) return Flow::failed;
-        if (!decode(bytes, map)) return report(w, "tensormap", l, "what is edited there is no tensor map");
+        if (!decode_begun(bytes, map)) return report(w, "tensormap", l, "what is edited there is no tensor map");
         const bool wide = field == address || field == global_stride;
         const uint64_t value = wide ? w.reg<uint64_t>(slot)[l] : w.reg<uint32_t>(slot)[l];
         if (!set(map, field, unsigned(in.imm >> 8), value))

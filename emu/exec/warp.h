@@ -353,7 +353,8 @@ struct Launch {
     uint32_t dynamic_smem = 0;
     const uint8_t* params = nullptr;
     uint64_t rng_seed = 0;
-    struct State; // exec/launch.cpp: mutex, reports, stop flag
+    uint64_t grid_barrier = 0; // the device address of a cooperative launch's barrier; 0: none
+    struct State;              // exec/launch.cpp: mutex, reports, stop flag
     State* state = nullptr;
     std::shared_ptr<GlobalRaces> races;
     std::function<void()> before; // LaunchRequest's, until it was called

@@ -58,6 +58,7 @@ int Builder::find_reg(std::string_view name) const {
         auto it = scopes_[size_t(s)].regs.find(key);
         if (it != scopes_[size_t(s)].regs.end()) return it->second;
     }
+    if (const auto it = hidden_.regs.find(key); it != hidden_.regs.end()) return it->second;
     return -1;
 }
 
@@ -79,7 +80,9 @@ uint32_t Builder::find_label(std::string_view name, bool& found) const {
         found = it != scopes_[size_t(s)].labels.end();
         if (found) return it->second;
     }
-    return 0;
+    const auto it = hidden_.labels.find(key);
+    found = it != hidden_.labels.end();
+    return found ? it->second : 0;
 }
 
 void Builder::parameters() {
@@ -206,8 +209,12 @@ void Builder::declare(const text::Variable& v) {
     } else if (v.space == ".local" || v.space == ".param") {
         var.of_call = v.space == ".param";
         var.space = var.of_call ? Space::param : Space::local;
-        if (!place(v, var, local_bytes_, limits::LOCAL_BYTES, "local")) return;
-        keep_local_apart(var);
+        if (!groups_.empty()) {
+            place_in_frame(v, var);
+        } else {
+            if (!place(v, var, local_bytes_, limits::LOCAL_BYTES, "local")) return;
+            keep_local_apart(var);
+        }
     } else {
         return error(v.place, text::quoted(v.space) + " is not supported inside a kernel");
     }
@@ -305,8 +312,10 @@ void Builder::run() {
     module_shared_ = scopes_[0].vars;
     parameters();
     check_cluster();
+    begin_stack();
     body(function_, 0, nullptr);
     scope_ = 0;
+    end_stack();
     text::Instruction end; // a kernel may end without ret
     end.opcode = "exit";
     instruction(end, place_);

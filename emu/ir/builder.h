@@ -32,16 +32,22 @@ public:
     bool table(std::string_view variable, std::vector<std::string_view>& names) const; // functions that it begins with
     const std::vector<std::string_view>& taken() const { return taken_; } // functions whose address is anywhere
     static bool is_known(const text::Function& function); // of the emulator: its places are not of the text
+    bool may_need_stack();                                // does anything in the text call itself, or use alloca?
+    static bool takes_stack(const text::Function& f);
+    bool is_recursive(const text::Function& f) const { return recursive_.count(&f); }
     size_t statements = 0, registers = 0;
 
 private:
     void find_taken(const text::Ast& ast);
+    void find_recursive();
     const text::Ast& ast_;
     void take(std::string_view name);
     std::unordered_map<std::string_view, const text::Function*> by_name_;
     std::unordered_map<std::string_view, uint64_t> addresses_;
     std::vector<std::string_view> taken_;
     std::unordered_set<std::string_view> is_taken_;
+    std::unordered_set<const text::Function*> recursive_;
+    int needs_stack_ = -1; // -1: not known yet
 };
 
 class Builder {
@@ -143,6 +149,35 @@ private:
     void pass(const text::Variable& formal, const text::Operand& argument, bool back, text::Place place);
     void call(const text::Instruction& in, text::Place place);
     void expand(Call& call, text::Place place);
+    // stack.cpp
+    uint16_t hide(const std::string& name, VirtualReg reg); // under a name that no text can spell
+    void begin_stack();
+    void end_stack();
+    bool stack_statement(const text::Instruction& in, text::Place place);
+    // recursion.cpp
+    struct Slot { // of a parameter or result in a frame
+        const text::Variable* formal;
+        uint64_t offset, bytes;
+    };
+    struct Group { // a function that may come back to itself, and all that stands in it
+        const text::Function* function = nullptr;
+        std::string name, entry, size; // of the frame's register, of the beginning, of the register with the size
+        uint16_t frame = 0;
+        size_t first_reg = 0;
+        uint64_t bytes = 0; // of the frame so far
+        std::vector<Slot> slots;
+        std::vector<std::string> resumes; // labels behind calls from within
+    };
+    void place_in_frame(const text::Variable& v, Variable& var);
+    Slot make_slot(const text::Variable& formal);
+    void pass_slot(const Slot& slot, const text::Operand& other, std::string_view base, uint64_t from, bool back,
+                   text::Place place);
+    uint64_t move_registers(size_t from, size_t to, bool save, text::Place place);
+    void enter(Call& call, text::Place place);
+    void leave_group(size_t group, text::Place place);
+    void call_again(const Call& call, text::Place place);
+    bool frame_statement(const text::Instruction& in, text::Place place);
+    bool calls_have_room();
     // indirect.cpp
     void dispatch(const Call& call, text::Place place);
     bool find_candidates(const Call& call, std::vector<const text::Function*>& out);
@@ -172,6 +207,11 @@ private:
     std::map<Special, uint16_t> specials_;
     bool takes_special_ = false; // the instruction at hand
     std::vector<Scope> scopes_;
+    Scope hidden_; // registers and labels that are made up here, seen from everywhere
+    std::vector<Group> groups_;
+    unsigned group_count_ = 0;
+    uint16_t stack_from_ = 0; // the constant with its place
+    bool uses_stack_ = false;
     int scope_ = 0;
     std::vector<uint32_t> labels_;              // the instruction that each stands before
     std::vector<const text::Function*> inside_; // the calls around the statement, outermost first

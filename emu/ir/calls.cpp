@@ -8,8 +8,7 @@
 namespace emu {
 namespace {
 
-// Names that no text can spell: where a function goes back to, a parameter as its caller sees it.
-constexpr const char* RETURN = "the return";
+// A parameter as its caller sees it: a name that no text can spell.
 std::string handle_of(const text::Variable& formal) { return "parameter " + std::string(formal.name); }
 
 } // namespace
@@ -30,6 +29,7 @@ void Builder::set_label(int scope, const std::string& name) {
 // An instruction, a call, or the way back from one.
 void Builder::statement(const text::Instruction& in) {
     const bool known = !inside_.empty() && Subroutines::is_known(*inside_.back());
+    if (stack_statement(in, place_) || frame_statement(in, place_)) return;
     if (!known && (in.opcode == "call" || in.opcode.starts_with("call."))) return call(in, place_);
     if (inside_.empty() || (in.opcode != "ret" && in.opcode != "ret.uni")) return instruction(in, place_);
     text::Instruction back = branch_to(RETURN);
@@ -61,9 +61,10 @@ bool Builder::read_call(const text::Instruction& in, Call& to) {
 // Can the function be put here?
 bool Builder::can_call(const Call& call) {
     const text::Function& f = *call.function;
+    kernel_.uses_heap |= Subroutines::is_known(f) && (f.name == "malloc" || f.name == "free");
     const std::string name = text::quoted(f.name);
-    if (!f.has_body) return refuse(name + " has no body here; without one, __assertfail and vprintf alone are known");
-    if (is_inside(f)) return refuse(name + " is called from within itself; recursion is not supported");
+    if (!f.has_body)
+        return refuse(name + " has no body here; without one __assertfail, vprintf, malloc and free are known");
     if (inside_.size() >= limits::NESTING)
         return refuse("more than " + std::to_string(limits::NESTING) + " calls inside each other, at " + name);
     if (f.params.size() != call.arguments.size() || f.results.size() != call.results.size())
@@ -71,6 +72,10 @@ bool Builder::can_call(const Call& call) {
                       std::to_string(f.results.size()) + " results, not " + std::to_string(call.arguments.size()) +
                       " and " + std::to_string(call.results.size()));
     calls_.statements += 1 + f.items.size() + f.params.size() + f.results.size();
+    return calls_have_room();
+}
+
+bool Builder::calls_have_room() {
     full_ |= calls_.statements > limits::STATEMENTS;
     return !full_ || refuse("calls add more than " + std::to_string(limits::STATEMENTS) +
                             " instructions, labels, declarations and braces to the text");
@@ -85,7 +90,7 @@ const Variable* Builder::passed_variable(const text::Operand& argument) const {
 // A parameter that is the caller's variable.
 bool Builder::share(const text::Variable& formal, const Variable& given, bool back, const Call& call) {
     const uint64_t bytes = uint64_t(bytes_of(type_named(formal.type))) * formal.vec * formal.elements;
-    if (bytes != given.bytes)
+    if (bytes != given.bytes && formal.elements) // an array without a size takes what follows the named arguments
         return refuse(text::quoted(given.name) + " has " + std::to_string(given.bytes) + " bytes, " +
                       text::quoted(formal.name) + " has " + std::to_string(bytes));
     auto& vars = scopes_[size_t(call.own)].vars;
@@ -161,7 +166,15 @@ void Builder::call(const text::Instruction& in, text::Place place) {
 void Builder::expand(Call& call, text::Place place) {
     if (!can_call(call)) return;
     const text::Function& f = *call.function;
+    if (is_inside(f)) return call_again(call, place);
+    if (calls_.is_recursive(f)) return enter(call, place);
     const int outer = scope_;
+    const std::string before = "stack before " + std::to_string(++group_count_);
+    const bool takes_stack = Subroutines::takes_stack(f);
+    if (takes_stack) {
+        hide(before, {"", Type::b64, 2, VirtualReg::declared, 0});
+        instruction(made("mov.b64", {named(before), named(STACK)}), place);
+    }
     scope_ = call.between = open_scope(outer);
     call.own = open_scope(-1);
     promise_label(call.own, RETURN);
@@ -174,6 +187,7 @@ void Builder::expand(Call& call, text::Place place) {
     body(f, call.own, Subroutines::is_known(f) ? &place : nullptr);
     inside_.pop_back();
     set_label(call.own, RETURN);
+    if (takes_stack) instruction(made("mov.b64", {named(STACK), named(before)}), place);
     scope_ = call.between;
     for (size_t i = 0; i < f.results.size(); i++) pass(f.results[i], call.results[i], true, place);
     scope_ = outer;

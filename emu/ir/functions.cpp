@@ -7,7 +7,7 @@
 namespace emu {
 namespace {
 
-// What a text may declare and call without defining it; `call.assertfail` is decoded here alone.
+// What a text may declare and call without defining it; forms of `call` that are decoded here alone.
 constexpr std::string_view KNOWN = R"(
 .version 1.0
 .target sm_10
@@ -16,6 +16,12 @@ constexpr std::string_view KNOWN = R"(
 }
 .func (.reg .b32 printed) vprintf(.reg .b64 format, .reg .b64 values) {
     mov.b32 printed, 0;
+}
+.func (.reg .b64 at) malloc(.reg .b64 bytes) {
+    call.malloc at, bytes;
+}
+.func free(.reg .b64 at) {
+    call.free at;
 }
 )";
 const text::Ast& known() {
@@ -34,6 +40,11 @@ Subroutines::Subroutines(const text::Ast& ast) : ast_(ast) {
         if (!kept || f.has_body) kept = &f;
         addresses_.emplace(f.name, FUNCTIONS + FUNCTION_BYTES * addresses_.size());
     }
+    for (const auto& [other, name] : ast.aliases)
+        if (const text::Function* f = find(name)) {
+            by_name_[other] = f;
+            addresses_[other] = address(name);
+        }
     for (const text::Function& f : known().subroutines)
         if (auto it = by_name_.find(f.name); it != by_name_.end() && !it->second->has_body) it->second = &f;
     find_taken(ast);

@@ -20,19 +20,6 @@ bool same_sizes(const std::vector<text::Variable>& a, const std::vector<text::Va
                       [](const auto& x, const auto& y) { return bytes_of(x) == bytes_of(y); });
 }
 
-text::Operand constant_operand(uint64_t value) {
-    text::Operand o;
-    o.kind = text::Operand::integer;
-    o.value = value;
-    return o;
-}
-text::Instruction made(const char* opcode, std::vector<text::Operand> operands) {
-    text::Instruction in;
-    in.opcode = opcode;
-    in.operands = std::move(operands);
-    return in;
-}
-
 } // namespace
 
 bool Builder::is_inside(const text::Function& function) const {
@@ -76,8 +63,7 @@ void Builder::dispatch(const Call& call, text::Place place) {
         instruction(skip, place);
         Call here = call;
         here.function = f;
-        if (is_inside(*f)) instruction(made("call.itself", {}), place);
-        else expand(here, place);
+        expand(here, place);
         if (errors_.size() != errors || full_) return;
         scope_ = one;
         instruction(branch_to(AFTER), place);

@@ -214,6 +214,7 @@ struct Variable { // module- or kernel-scope storage
     uint64_t address = 0; // shared: offset in the block's shared memory; global: device address (set at load)
     std::vector<uint8_t> init;
     bool of_call = false;  // .param of a function or of its call: the address is one of local memory
+    uint16_t frame = 0;    // the register with the place of the frame in which the variable lies; 0: none
     bool argument = false; // such a one as its function sees it, which may not change it
 };
 
@@ -249,6 +250,7 @@ struct Kernel {
     std::vector<uint32_t> local_inside; // bit n: byte n of local memory is of a variable; empty: all are
     uint32_t req_threads = 0;           // .reqntid product, 0: none
     bool uses_dynamic_smem = false;
+    bool uses_heap = false; // allocations change while it runs: such a launch has one host thread
     std::vector<Const> consts;
     std::vector<SpecialReg> specials;
     std::vector<uint16_t> maybe_undefined; // undef numbers that some path may read before writing

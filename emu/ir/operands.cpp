@@ -56,7 +56,6 @@ bool Builder::immediate(const text::Operand& from, Type need, Operand& to) {
 bool Builder::symbol(const text::Operand& from, const Variable& var, Type need, Operand& to) {
     unsigned bytes = bytes_of(need);
     if ((bytes != 4 && bytes != 8) || is_float(need)) return refuse("an address has 32 or 64 bits");
-    if (var.of_call) return refuse("the address of a parameter of a function cannot be taken");
     if (bytes != 8 && (var.space == Space::global || var.space == Space::constant))
         return refuse("the address of a variable in the device's memory has 64 bits");
     uint64_t value = var.address + from.value;
@@ -74,7 +73,8 @@ bool Builder::symbol(const text::Operand& from, const Variable& var, Type need, 
 }
 
 namespace {
-// Names of numbers. What the system keeps of shared memory lies before a block's own; no text may touch it.
+// Names of numbers. Nobody counts events here. What the system keeps of shared memory lies before a block's own; no
+// text may touch it.
 bool known_constant(std::string_view name, text::Operand& to) {
     static constexpr std::pair<std::string_view, uint64_t> KNOWN[] = {{"WARP_SZ", 32},
                                                                       {"%reserved_smem_offset_begin", 0},
@@ -82,9 +82,14 @@ bool known_constant(std::string_view name, text::Operand& to) {
                                                                       {"%reserved_smem_offset_cap", SHARED_BASE},
                                                                       {"%reserved_smem_offset_0", 0},
                                                                       {"%reserved_smem_offset_1", 0}};
+    constexpr std::string_view EVENTS = "%pm"; // %pm0 to %pm7, %pm0_64 to %pm7_64
+    const std::string_view event = name.starts_with(EVENTS) ? name.substr(EVENTS.size()) : std::string_view();
+    to.kind = text::Operand::integer;
+    to.value = 0;
+    if (!event.empty() && event[0] >= '0' && event[0] <= '7' && (event.size() == 1 || event.substr(1) == "_64"))
+        return true;
     for (const auto& [known, value] : KNOWN) {
         if (known != name) continue;
-        to.kind = text::Operand::integer;
         to.value = value;
         return true;
     }
@@ -249,6 +254,12 @@ bool Builder::base(const text::Operand& from, Space space, Operand& to) {
                                    : var->space == space || (var->space == Space::global && space == Space::generic) ||
                                          (var->space == Space::shared && space == Space::cluster);
     if (!same) return refuse(text::quoted(var->name) + " is not in that address space");
+    if (var->frame) {
+        to.type = Type::b64;
+        to.slot = var->frame;
+        to.value += var->address;
+        return true;
+    }
     if (var->space == Space::shared && var->bytes == 0) { // dynamic: its place is known later
         kernel_.uses_dynamic_smem = true;
         to.slot = add_reg({"constant", to.type, 1, VirtualReg::constant, var->address});

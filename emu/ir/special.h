@@ -31,6 +31,7 @@ enum class Special : uint8_t {
     lanemask_ge,
     lanemask_gt,
     total_smem_size,
+    aggr_smem_size,
     dynamic_smem_size,
     clusterid_x,
     clusterid_y,
@@ -47,7 +48,9 @@ enum class Special : uint8_t {
     cluster_ctarank,
     cluster_nctarank,
     is_explicit_cluster,
-    envreg, // any of 32 that the driver may set; a launch that is not cooperative has zeros
+    grid_barrier_high, // where the blocks of a cooperative launch meet: the driver's word, or 0
+    grid_barrier_low,
+    envreg, // any other of 32 that the driver may set: 0
     clock,
     clock_hi,
     clock64,
@@ -86,6 +89,7 @@ constexpr SpecialName SPECIALS[] = {
     {"%lanemask_ge", Special::lanemask_ge, Type::u32},
     {"%lanemask_gt", Special::lanemask_gt, Type::u32},
     {"%total_smem_size", Special::total_smem_size, Type::u32},
+    {"%aggr_smem_size", Special::aggr_smem_size, Type::u32},
     {"%dynamic_smem_size", Special::dynamic_smem_size, Type::u32},
     {"%clusterid.x", Special::clusterid_x, Type::u32},
     {"%clusterid.y", Special::clusterid_y, Type::u32},
@@ -102,6 +106,8 @@ constexpr SpecialName SPECIALS[] = {
     {"%cluster_ctarank", Special::cluster_ctarank, Type::u32},
     {"%cluster_nctarank", Special::cluster_nctarank, Type::u32},
     {"%is_explicit_cluster", Special::is_explicit_cluster, Type::pred},
+    {"%envreg1", Special::grid_barrier_high, Type::u32},
+    {"%envreg2", Special::grid_barrier_low, Type::u32},
     {"%envreg", Special::envreg, Type::u32},
     {"%clock", Special::clock, Type::u32},
     {"%clock_hi", Special::clock_hi, Type::u32},

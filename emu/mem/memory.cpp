@@ -157,6 +157,24 @@ bool Memory::free(uint64_t address) {
     return true;
 }
 
+uint64_t Memory::heap_alloc(uint64_t bytes) {
+    constexpr uint64_t HEAP = 8u << 20, ALIGN = 16; // CU_LIMIT_MALLOC_HEAP_SIZE unless somebody changes it
+    if (bytes > HEAP - heap_used_) return 0;
+    const uint64_t at = alloc(bytes, ALIGN);
+    if (!at) return 0;
+    heap_used_ += bytes;
+    heap_[at] = bytes;
+    return at;
+}
+
+bool Memory::heap_free(uint64_t address) {
+    const auto it = heap_.find(address);
+    if (it == heap_.end()) return false;
+    heap_used_ -= it->second;
+    heap_.erase(it);
+    return free(address);
+}
+
 void Memory::release_oldest() {
     uint64_t start = quarantine_.front();
     quarantine_.pop_front();

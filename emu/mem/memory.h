@@ -63,6 +63,10 @@ public:
     // "16 bytes past the end of allocation 3 (0x7f..0x7f.., 4096 bytes)" for any address.
     std::string describe(uint64_t address) const;
 
+    // --- the heap of running kernels: a launch that uses it has one host thread ---
+    uint64_t heap_alloc(uint64_t bytes); // 0: the heap is full
+    bool heap_free(uint64_t address);    // false: not the start of what heap_alloc() gave and nobody freed
+
     // --- the executor's side: no locks; allocations do not change while a kernel runs ---
     // The allocation whose 256-byte granule holds the address (the caller compares with start and end), or nullptr.
     const Allocation* lookup(uint64_t address) const {
@@ -122,6 +126,8 @@ private:
     uint64_t quarantined_ = 0;
     uint32_t next_id_ = 1;
     std::vector<uint32_t> free_slots_;
+    std::map<uint64_t, uint64_t> heap_; // start -> bytes of what kernels hold
+    uint64_t heap_used_ = 0;
     mutable std::mutex mutex_, partly_mutex_;
 };
 

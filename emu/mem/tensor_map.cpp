@@ -2,6 +2,7 @@
 // The rules of tensor maps, and their bytes.
 #include "tensor_map.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace emu {
@@ -118,6 +119,13 @@ bool decode(const void* bytes, TensorMap& map) {
     std::memcpy(&all, bytes, sizeof all);
     map = all.map;
     return all.mark == MARK && all.sum == sum_of(map);
+}
+
+bool decode_begun(const void* bytes, TensorMap& map) {
+    const uint8_t* const b = static_cast<const uint8_t*>(bytes);
+    if (!std::all_of(b, b + TensorMap::BYTES, [](uint8_t byte) { return byte == 0; })) return decode(bytes, map);
+    map = {};
+    return true;
 }
 
 } // namespace emu

@@ -57,6 +57,8 @@ std::string broken_rule(const TensorMap& map);
 std::string not_emulated(const TensorMap& map);
 
 void encode(const TensorMap& map, void* bytes);
+// The same, or 128 bytes of zeros: a map of which nothing has been said yet, as kernels begin one.
+bool decode_begun(const void* bytes, TensorMap& map);
 bool decode(const void* bytes, TensorMap& map); // false: the bytes are no map that encode() made
 
 } // namespace emu

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace emu::text {
@@ -89,9 +90,10 @@ struct Ast {
     unsigned version = 0; // 88 for 8.8
     std::string target;   // "sm_120f"
     std::vector<Variable> globals;
-    std::vector<Function> functions;   // .entry
-    std::vector<Function> subroutines; // .func, declarations too
-    std::vector<std::string> errors;   // "file:line:column: sentence"; empty: parsed
+    std::vector<Function> functions;                                    // .entry
+    std::vector<Function> subroutines;                                  // .func, declarations too
+    std::vector<std::pair<std::string_view, std::string_view>> aliases; // of functions: another name, the one it is for
+    std::vector<std::string> errors;                                    // "file:line:column: sentence"; empty: parsed
     std::string complaint(Place place, const std::string& sentence) const;
 };
 

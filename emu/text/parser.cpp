@@ -79,6 +79,15 @@ private:
         } while (ok() && accept(","));
         expect("}");
     }
+    // .attribute(.managed): who else may reach the variable; here everybody can.
+    void attributes() {
+        expect("(");
+        while (ok() && !is(")")) {
+            if (peek().kind == Token::end) return fail("the attributes have no closing parenthesis");
+            take();
+        }
+        expect(")");
+    }
     // After the state space: .align n .v4 .type name[n] = init {, name}
     void variables(std::string_view space, bool is_extern, std::vector<Variable>& out, const char* stop) {
         Variable base;
@@ -89,6 +98,7 @@ private:
             if (word == ".align") base.align = alignment();
             else if (word == ".v2") base.vec = 2;
             else if (word == ".v4") base.vec = 4;
+            else if (word == ".attribute") attributes();
             else if (word == ".ptr") { /* .ptr .global .align n: says what a pointer points to; checked at run time */
                 while (peek().kind == Token::dotted) {
                     std::string_view attr = take().text;
@@ -192,8 +202,7 @@ private:
             const Place place = peek().place;
             std::string_view d = take().text;
             if (d == ".pragma") {
-                take();
-                accept(";");
+                pragma();
             } else if (!directive(d, place, f)) {
                 return fail(quoted(d) + " is not known here");
             }
@@ -299,11 +308,16 @@ private:
         } else if (d == ".loc") {
             location();
         } else if (d == ".pragma") {
-            take();
-            expect(";");
+            pragma();
         } else {
             fail(quoted(d) + " is not supported");
         }
+    }
+    // .pragma "nounroll", "used_bytes_mask 255": hints.
+    void pragma() {
+        do take();
+        while (ok() && accept(","));
+        expect(";");
     }
     void instruction(Function& f) {
         Instruction in;
@@ -374,6 +388,14 @@ private:
             expect(";");
             if (ast_.globals.size() > limits::VARIABLES)
                 fail("the text has more than " + std::to_string(limits::VARIABLES) + " variables at module scope");
+        } else if (d == ".alias") {
+            const std::string_view other = name();
+            expect(",");
+            ast_.aliases.push_back({other, name()});
+            statement();
+            expect(";");
+        } else if (d == ".pragma") {
+            pragma();
         } else if (d == ".section") {
             section();
         } else if (d == ".file") {

@@ -84,8 +84,8 @@ void counts(void**) {
     refused(kernel(many("{}", 600000)), "more than 1048576 instructions, labels, declarations and braces");
     refused(kernel(many("frob;", 200000)), "the instruction 'frob' is not known"); // listed twenty times, not more
     refused(many("1a ", 300000), "a number runs into 'a'");
-    refused(kernel("add.u32 " + many("r1,", 300000)), "an instruction has more than 32 operands");
-    refused(kernel("mov.u32 {" + many("r1,", 300000)), "a {} has more than 32 operands");
+    refused(kernel("add.u32 " + many("r1,", 300000)), "an instruction has more than 160 operands");
+    refused(kernel("mov.u32 {" + many("r1,", 300000)), "a {} has more than 160 operands");
     refused(kernel("mov" + many(".b32", 300000) + " r1, r2;"), "is longer than the 256 bytes of an instruction");
     refused(kernel("mov.u32 r1, " + string(1 << 20, 'a') + ";"), "has 1048576 bytes; 16384 is the most");
     refused(kernel(".reg .b32 x<4000000000>;"), "the number of registers 'x' is 4000000000; it is 1 to 65000");

@@ -196,10 +196,13 @@ struct Session {
     }
     Result launch(void* function, void** params) {
         const unsigned *g = spec.grid, *b = spec.block, *c = spec.cluster;
-        if (!c[0]) return d.launch(function, g[0], g[1], g[2], b[0], b[1], b[2], spec.smem, nullptr, params, nullptr);
+        if (!c[0] && !spec.cooperative)
+            return d.launch(function, g[0], g[1], g[2], b[0], b[1], b[2], spec.smem, nullptr, params, nullptr);
         if (!d.launch_with) throw std::string("the driver has no cuLaunchKernelEx");
+        const LaunchAttribute cooperative{2, 0, {1}};            // CU_LAUNCH_ATTRIBUTE_COOPERATIVE
         const LaunchAttribute cluster{4, 0, {c[0], c[1], c[2]}}; // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-        const LaunchConfig config{{g[0], g[1], g[2]}, {b[0], b[1], b[2]}, spec.smem, nullptr, &cluster, 1};
+        const LaunchConfig config{
+            {g[0], g[1], g[2]}, {b[0], b[1], b[2]}, spec.smem, nullptr, c[0] ? &cluster : &cooperative, 1};
         return d.launch_with(&config, function, params, nullptr);
     }
     Result go(std::string& what) {

@@ -54,7 +54,8 @@ static void read_line(Spec& spec, const std::string& line) {
     rest = trim(rest);
     std::istringstream more(rest);
     if (word == "kernel") spec.kernel = rest;
-    else if (word == "grid" || word == "block" || word == "cluster" || word == "smem" || word == "launches") {
+    else if (word == "grid" || word == "block" || word == "cluster" || word == "smem" || word == "launches" ||
+             word == "cooperative") {
         std::istringstream all(line);
         while (all >> word) {
             if (word == "grid") read_dim(all, spec.grid);
@@ -62,6 +63,7 @@ static void read_line(Spec& spec, const std::string& line) {
             else if (word == "cluster") read_dim(all, spec.cluster);
             else if (word == "smem") all >> spec.smem;
             else if (word == "launches") all >> spec.launches;
+            else if (word == "cooperative") all >> spec.cooperative;
             else throw "unknown word " + word;
         }
     } else if (word == "in") spec.buffers.push_back(read_buffer(Buffer::in, rest));

@@ -31,8 +31,8 @@ struct Fault {
 };
 struct Spec {
     std::string path, text, kernel, options, needs;
-    unsigned grid[3] = {1, 1, 1}, block[3] = {32, 1, 1}, cluster[3] = {0, 1, 1}, smem = 0,
-             launches = 1;       // cluster 0: none
+    unsigned grid[3] = {1, 1, 1}, block[3] = {32, 1, 1}, cluster[3] = {0, 1, 1}, smem = 0, launches = 1,
+             cooperative = 0;    // cluster 0: none
     std::vector<Buffer> buffers; // in the order of the kernel's parameters
     std::vector<Expectation> expectations;
     std::vector<Approx> approx;
