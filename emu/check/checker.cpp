@@ -123,9 +123,34 @@ bool Checker::is_before(const Access& a, const Event& e, bool collective, bool r
     return all;
 }
 
+// Does an ordinary store leave there what the same instruction stored? Compilers let all warps that hold a value store
+// it.
+bool Checker::repeats(const Access& a, const Record& r) const {
+    const Warp& w = a.warp;
+    if (!storing_ || r.flags || r.write_pc != w.pc || !cta_->shared_is_defined(a.address, a.span)) return false;
+    const Inst& in = w.kernel->code[w.pc];
+    const size_t lane_bytes = in.bytes == 16 ? 16 : store_register_bytes(in) == 8 ? 8 : 4;
+    for (unsigned i = 0; i < a.span; ++i) {
+        const unsigned at = a.address + i - storing_[a.lane()];
+        const uint16_t slot = in.r[1 + at / in.bytes];
+        if (w.tainted && w.undef[slot] >> a.lane() & 1) return false;
+        if (w.reg<uint8_t>(slot)[a.lane() * lane_bytes + at % in.bytes] != cta_->shared[a.address + i]) return false;
+    }
+    return true;
+}
+
+// Whoever comes after one of those that stored the same value reads it.
+bool Checker::follows_alike(const Access& a, const Record& r) {
+    for (const Reads* q = &r.reads; q && q->warps; q = q->next ? &shadow_.more(q->next) : nullptr)
+        for (uint32_t m = q->alike ? q->warps : 0; m; m &= m - 1)
+            if (is_before(a, q->event(unsigned(__builtin_ctz(m))), false, true)) return true;
+    return false;
+}
+
 bool Checker::check_entries(const Access& a, const Record& r, bool reads) {
     for (const Reads* q = &r.reads; q && q->warps; q = q->next ? &shadow_.more(q->next) : nullptr) {
         if ((reads && !q->wrote) || (q->strong && a.strong)) continue;
+        if (q->alike && (reads || repeats(a, r))) continue;
         for (uint32_t m = q->warps; m; m &= m - 1) {
             const Event e = q->event(unsigned(__builtin_ctz(m)));
             if (!is_before(a, e, false, reads))
@@ -189,7 +214,8 @@ void Checker::note(const Access& a, Record& r, Reads reads) {
 bool Checker::read_record(const Access& a, Record& r) {
     if (r.flags & Record::in_flight) return in_flight(a, r, "read ");
     const bool both_strong = a.strong && (r.flags & Record::strong);
-    if (r.write_moment && !both_strong && !is_before(a, r.write(), r.flags & Record::collective, true)) {
+    if (r.write_moment && !both_strong && !is_before(a, r.write(), r.flags & Record::collective, true) &&
+        !follows_alike(a, r)) {
         if (r.flags & Record::copied) return unpublished(a, r);
         return race(a, "read ", r.flags & Record::atomic ? "atomic" : "write", r.write(), r.write_pc);
     }
@@ -206,8 +232,13 @@ bool Checker::write_record(const Access& a, Record& r) {
     if (r.flags & Record::in_flight) return in_flight(a, r, now);
     const bool both_strong = a.strong && (r.flags & Record::strong);
     const bool over = !r.write_moment || is_before(a, r.write(), r.flags & Record::collective, false);
-    if (!over && !both_strong)
-        return race(a, now, r.flags & Record::atomic ? "atomic" : "write", r.write(), r.write_pc);
+    if (!over && !both_strong) {
+        if (!repeats(a, r)) return race(a, now, r.flags & Record::atomic ? "atomic" : "write", r.write(), r.write_pc);
+        note(a, r,
+             {order_.now(a.agent()), 1u << a.warp.index, a.lanes, a.warp.pc, 0, false, true, uint8_t(a.warp.own->rank),
+              true});
+        return true;
+    }
     if (!check_entries(a, r, false)) return false;
     if (!a.strong) shadow_.forget_reads(r);
     else if (!over)
@@ -384,7 +415,10 @@ bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigne
     const bool meet = meets(w, mask, addr, bytes);
     auto same = [&](unsigned x, unsigned y) { return !is_collective(in) && stores_equal(w, in, x, y); };
     if (meet && !write_alike(w, mask, addr, bytes, same)) return false;
-    if (!write_all(w, mask, addr, bytes, meet, false)) return false;
+    storing_ = !is_collective(in) && row_of(w.info()).is(trait::stores) ? addr : nullptr;
+    const bool good = write_all(w, mask, addr, bytes, meet, false);
+    storing_ = nullptr;
+    if (!good) return false;
     if (in.order.strong()) synchronise(w, mask, addr, false, true);
     return true;
 }

@@ -73,6 +73,8 @@ private:
     bool is_before(const Access& a, const Event& e, bool collective, bool reads) const;
     bool joins_entry(Record& r, const Reads& reads);
     void note(const Access& a, Record& r, Reads reads); // beside the others that are not over
+    bool repeats(const Access& a, const Record& r) const;
+    bool follows_alike(const Access& a, const Record& r);
     bool check_entries(const Access& a, const Record& r, bool reads);
     template <class F> bool each_record(Access a, uint32_t address, unsigned bytes, F f);
     template <class F> void each_landed(uint32_t address, unsigned bytes, F f);
@@ -134,6 +136,7 @@ private:
     std::vector<Visit> visits_; // by agent
     Past exits_;                // what this block's threads knew when they exited
     uint64_t announced_ = 0;    // strong accesses of this block to global memory: others may know by them that it runs
+    const uint32_t* storing_ = nullptr; // the addresses of a store by lanes, while it is looked at
     bool ended_ = false;
     bool alone_ = true;     // no bulk copies
     bool objects_ = false;  // this instruction touched a word where something was released

@@ -13,8 +13,9 @@
 
 namespace emu {
 
-// Accesses by lanes of warps, all at one moment of their clocks: reads, and strong writes that the last write does not
-// come after. Warps share one only if the same lanes made it.
+// Accesses by lanes of warps, all at one moment of their clocks: reads, and writes that the last write does not come
+// after: strong ones, and those of the same instruction that stored what was there (alike). Warps
+// share one only if the same lanes made it.
 struct Reads {
     Moment moment = 0;
     uint32_t warps = 0, lanes = 0; // warps 0: nobody
@@ -22,8 +23,9 @@ struct Reads {
     uint32_t next = 0; // more of them, in Shadow::more(); 0: none
     bool strong = false, wrote = false;
     uint8_t block = 0; // of the warps
+    bool alike = false;
     bool like(const Reads& o) const {
-        return moment == o.moment && block == o.block && strong == o.strong && wrote == o.wrote;
+        return moment == o.moment && block == o.block && strong == o.strong && wrote == o.wrote && alike == o.alike;
     }
     Event event(unsigned warp) const { return {moment, lanes, uint16_t(block * WARPS + warp)}; }
 };
