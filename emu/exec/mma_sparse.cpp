@@ -46,7 +46,7 @@ Handler pick_mma_sparse(const Form& form, Inst& in) {
     if (form.operands[SELECTOR].value >= num::selectors_of(kind.kept)) return nullptr;
     const bool floats = kind.kept.output == num::MmaOutput::f32 || kind.kept.output == num::MmaOutput::f16;
     const num::MmaModel* model = floats ? num::mma_model(kind.kept, form.chip) : nullptr;
-    if (floats && !model) return nullptr;
+    if (floats && (!model || model->halves)) return nullptr;
     if (kind.kept.a <= num::MmaInput::f16 && kind.kept.a != kind.kept.b) return nullptr;
     if (kind.kept.scale != num::MmaScale::none && !selectors_fit(form, kind.kept, SCALES)) return nullptr;
     in.imm = reinterpret_cast<int64_t>(model);

@@ -43,9 +43,12 @@ unsigned registers_of_c(const MmaKind& kind);
 // group > 1: so many products are summed exactly first and multiplied by their scales: one term, whose e is that of the
 // scales alone.
 // A sum of zero is +0, a NaN is 0x7fffffff (f16: 0x7fff).
+// halves: made of two for f16, as ptxas makes it where the tensor cores take no FP8: the lower halves of the registers,
+// widened, then the upper ones with that sum, and C added to it last, rounded to nearest.
 struct MmaModel {
     uint8_t fraction;
     uint8_t group;
+    bool halves = false;
 };
 // nullptr: nobody knows how this chip (9: compute capability 9.0, 12: 12.x) sums such products.
 const MmaModel* mma_model(const MmaKind& kind, unsigned chip);

@@ -324,10 +324,51 @@ unsigned registers_of_b(const MmaKind& kind) {
 
 unsigned registers_of_c(const MmaKind& kind) { return (kind.output == MmaOutput::f16 ? 1 : 2) * (kind.rows / 8u); }
 
+namespace {
+
+// Two elements of each register as f16: of its lower half, or of its upper one.
+using Plane = uint32_t[32];
+void widen(Planes from, unsigned registers, MmaInput input, unsigned half, Plane* to, const uint32_t** planes) {
+    const Format& format = input == e4m3 ? E4M3 : E5M2;
+    for (unsigned r = 0; r < registers; ++r) {
+        planes[r] = to[r];
+        for (unsigned l = 0; l < 32; ++l) {
+            const uint32_t two = from[r][l] >> (16 * half);
+            to[r][l] = uint32_t(convert(two & 255, format, F16)) | uint32_t(convert(two >> 8 & 255, format, F16)) << 16;
+        }
+    }
+}
+uint32_t add_rounded(uint32_t x, uint32_t y, MmaOutput output) {
+    if (output == MmaOutput::f32) {
+        const float sum = std::bit_cast<float>(x) + std::bit_cast<float>(y);
+        return sum == sum ? std::bit_cast<uint32_t>(sum) : 0x7fffffffu;
+    }
+    auto add = [](uint32_t a, uint32_t b) { return f16_from_f32(f32_from_f16(a) + f32_from_f16(b)); };
+    return add(x & 0xffff, y & 0xffff) | add(x >> 16, y >> 16) << 16;
+}
+
+void multiply_by_halves(const MmaKind& kind, Planes a, Planes b, Planes c, PlanesOut d) {
+    const unsigned of_a = registers_of_a(kind), of_b = registers_of_b(kind), of_c = registers_of_c(kind);
+    Plane sum[4] = {}, halves_a[4], halves_b[2];
+    const uint32_t *from_a[4], *from_b[2], *from_sum[4];
+    uint32_t* to[4];
+    for (unsigned i = 0; i < of_c; ++i) from_sum[i] = to[i] = sum[i];
+    for (unsigned half = 0; half < 2; ++half) {
+        widen(a, of_a, kind.a, half, halves_a, from_a);
+        widen(b, of_b, kind.b, half, halves_b, from_b);
+        mma_m16n8(from_a, from_b, from_sum, to, kind.k / 2, f16, kind.output);
+    }
+    for (unsigned i = 0; i < of_c; ++i)
+        for (unsigned l = 0; l < 32; ++l) d[i][l] = add_rounded(c[i][l], sum[i][l], kind.output);
+}
+
+} // namespace
+
 void mma_any(const MmaKind& kind, const MmaModel* model, Planes a, Planes b, Planes c, PlanesOut d,
              const MmaScales* scales) {
     if (kind.output == MmaOutput::s32) return multiply_integers(kind, a, b, c, d);
     if (kind.output == MmaOutput::f64) return multiply_doubles(kind, a, b, c, d);
+    if (model->halves) return multiply_by_halves(kind, a, b, c, d);
     Floats floats(kind, *model, a, b, c);
     if (scales) floats.scales(*scales);
     floats.run(d);
