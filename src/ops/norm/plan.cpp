@@ -9,38 +9,48 @@ namespace {
 
 template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(kernel); }
 
-template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kernel, Plan& calls) {
-    const RowNorm& p = work.as<RowNorm>();
+kernels::norm_params params_of(const RowNorm& p) {
     const auto asks = [&](uint32_t flag) { return uint32_t{(p.flags & flag) != 0}; };
-    calls.add(kernel, {
-                          .x = p.x.data,
-                          .weight = p.weight,
-                          .bias = p.bias,
-                          .residual = p.residual.data,
-                          .y = p.y.data,
-                          .residual_out = p.residual_out.data,
-                          .x_stride0 = p.x.inner,
-                          .x_stride1 = p.x.outer,
-                          .residual_stride0 = p.residual.inner,
-                          .residual_stride1 = p.residual.outer,
-                          .y_stride0 = p.y.inner,
-                          .y_stride1 = p.y.outer,
-                          .residual_out_stride0 = p.residual_out.inner,
-                          .residual_out_stride1 = p.residual_out.outer,
-                          .n = p.n,
-                          .rows0 = p.rows0,
-                          .rows1 = p.rows1,
-                          .eps = p.eps,
-                          .scale = p.scale,
-                          .flags = kernels::norm_flags{.weight_f32 = p.weight_f32,
-                                                       .bias_f32 = p.bias_f32,
-                                                       .centre = p.centre,
-                                                       .normalize_rounded = asks(SPARK_RMSNORM_NORMALIZE_ROUNDED),
-                                                       .round_before_weight = asks(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT),
-                                                       .weight_plus_one = asks(SPARK_RMSNORM_WEIGHT_PLUS_ONE)},
-                      });
+    return {
+        .x = p.x.data,
+        .weight = p.weight,
+        .bias = p.bias,
+        .residual = p.residual.data,
+        .y = p.y.data,
+        .residual_out = p.residual_out.data,
+        .x_stride0 = p.x.inner,
+        .x_stride1 = p.x.outer,
+        .residual_stride0 = p.residual.inner,
+        .residual_stride1 = p.residual.outer,
+        .y_stride0 = p.y.inner,
+        .y_stride1 = p.y.outer,
+        .residual_out_stride0 = p.residual_out.inner,
+        .residual_out_stride1 = p.residual_out.outer,
+        .n = p.n,
+        .rows0 = p.rows0,
+        .rows1 = p.rows1,
+        .eps = p.eps,
+        .scale = p.scale,
+        .flags = kernels::norm_flags{.weight_f32 = p.weight_f32,
+                                     .bias_f32 = p.bias_f32,
+                                     .centre = p.centre,
+                                     .normalize_rounded = asks(SPARK_RMSNORM_NORMALIZE_ROUNDED),
+                                     .round_before_weight = asks(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT),
+                                     .weight_plus_one = asks(SPARK_RMSNORM_WEIGHT_PLUS_ONE)},
+    };
 }
 
+// Kernels that ask ahead have as many blocks as the device holds, so that each has rows to ask for.
+void plan(const CheckedOp& work, const Row& row, const kernels::norm_kernel& kernel, Plan& calls) {
+    const RowNorm& p = work.as<RowNorm>();
+    const int64_t blocks = row_blocks(row, p.rows0 * p.rows1);
+    const int64_t held = int64_t{work.target->sms} * work.target->resident[row.kernel->index];
+    calls.add(kernel, params_of(p), kernel.AHEAD ? std::min(blocks, held) : blocks);
+}
+
+void plan(const CheckedOp& work, const Row&, const kernels::norm_loop_kernel& kernel, Plan& calls) {
+    calls.add(kernel, params_of(work.as<RowNorm>()));
+}
 void load(const CheckedOp& work, const Row& row, Load& load) {
     const RowNorm& p = work.as<RowNorm>();
     load_rows(work, row, p.rows0 * p.rows1, p.n, load);

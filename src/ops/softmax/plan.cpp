@@ -17,23 +17,33 @@ constexpr float HALF = 0.5f, LEAST_SCALE = 0x1p-60f, LITTLE = 0x1p-64f;
 
 template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(kernel); }
 
-template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kernel, Plan& calls) {
-    const Softmax& p = work.as<Softmax>();
+kernels::softmax_params params_of(const Softmax& p) {
     const float prefactor = std::copysign(std::fabs(p.scale) < LEAST_SCALE ? LITTLE : HALF, p.scale);
-    calls.add(kernel, {
-                          .x = p.x.data,
-                          .y = p.y.data,
-                          .x_stride0 = p.x.inner,
-                          .x_stride1 = p.x.outer,
-                          .y_stride0 = p.y.inner,
-                          .y_stride1 = p.y.outer,
-                          .n = p.n,
-                          .rows0 = p.rows0,
-                          .rows1 = p.rows1,
-                          .prefactor = prefactor,
-                          .scale = static_cast<float>(p.scale / prefactor * LOG2_E),
-                          .flags = kernels::softmax_flags{.log = (p.flags & SPARK_SOFTMAX_LOG) != 0},
-                      });
+    return {
+        .x = p.x.data,
+        .y = p.y.data,
+        .x_stride0 = p.x.inner,
+        .x_stride1 = p.x.outer,
+        .y_stride0 = p.y.inner,
+        .y_stride1 = p.y.outer,
+        .n = p.n,
+        .rows0 = p.rows0,
+        .rows1 = p.rows1,
+        .prefactor = prefactor,
+        .scale = static_cast<float>(p.scale / prefactor * LOG2_E),
+        .flags = kernels::softmax_flags{.log = (p.flags & SPARK_SOFTMAX_LOG) != 0},
+    };
+}
+
+void plan(const CheckedOp& work, const Row&, const kernels::softmax_kernel& kernel, Plan& calls) {
+    calls.add(kernel, params_of(work.as<Softmax>()));
+}
+
+// As many blocks as the device holds: L2 then still has the rows that they read twice.
+void plan(const CheckedOp& work, const Row& row, const kernels::softmax_loop_kernel& kernel, Plan& calls) {
+    const Softmax& p = work.as<Softmax>();
+    const int64_t held = int64_t{work.target->sms} * work.target->resident[row.kernel->index];
+    calls.add(kernel, params_of(p), std::min(row_blocks(row, p.rows0 * p.rows1), held));
 }
 
 void load(const CheckedOp& work, const Row& row, Load& load) {
