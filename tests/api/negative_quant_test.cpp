@@ -49,7 +49,7 @@ void quantize(const spark_op_desc& d) {
     };
     for (float least : {-1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
         wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { a.amax_floor = least; });
-    for (spark_scale_rule rule : {SPARK_SCALE_RULE_FLOOR, SPARK_SCALE_RULE_FOUR_OVER_SIX})
+    for (spark_scale_rule rule : {SPARK_SCALE_RULE_FLOOR, SPARK_SCALE_RULE_EVEN, SPARK_SCALE_RULE_FOUR_OVER_SIX})
         wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { a.rule = rule; });
     const auto mxfp8 = [](auto& a) {
         a.amax = {};
@@ -58,7 +58,7 @@ void quantize(const spark_op_desc& d) {
         for (uint32_t dim = 0; dim < a.y.ndim; ++dim) a.y.quant.block[dim] = dim + 1 < a.y.ndim ? 1 : 32;
     };
     wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { mxfp8(a), a.amax_floor = 1e-4f; });
-    wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { mxfp8(a), a.rule = SPARK_SCALE_RULE_RCEIL; });
+    wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { mxfp8(a), a.rule = SPARK_SCALE_RULE_FOUR_OVER_SIX; });
     wrong("amax", {SPARK_ERR_INVALID_VALUE}, [](auto& a) {
         a.y.quant.scheme = SPARK_QUANT_PER_ROW;
         a.y.quant.scale_bytes = 0;
@@ -72,6 +72,7 @@ void quantize(const spark_op_desc& d) {
     };
     wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { nvfp4(a), a.amax_floor = 1e-4f; });
     wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { nvfp4(a), a.rule = SPARK_SCALE_RULE_FOUR_OVER_SIX; });
+    wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { nvfp4(a), a.rule = SPARK_SCALE_RULE_RCEIL; });
     wrong(
         "y", {SPARK_ERR_INVALID_NULL}, [=](auto& a) { nvfp4(a), a.hdr.flags |= SPARK_QUANTIZE_OWN_AMAX; },
         "data of the scale of all 0");

@@ -95,19 +95,40 @@ uint8_t to_e2m1(double x) {
     return static_cast<uint8_t>(nearest(std::fabs(x), LARGEST_E2M1, of_e2m1) | (std::signbit(x) ? 8 : 0));
 }
 
-double scale_of(Type codes, double amax, double amax_floor) {
+// The least exponent, from `least` on, whose power of two is no less than x.
+static int exponent_above(double x, int least) {
+    int exponent = least;
+    while (std::ldexp(1.0, exponent) < x) {
+        ++exponent;
+    }
+    return exponent;
+}
+
+double scale_of(Type codes, double amax, double amax_floor, Rule rule) {
     const double most = std::isnan(amax) ? amax : std::max(amax, amax_floor);
     const double largest = codes == Type::i8     ? LARGEST_I8
                            : codes == Type::e5m2 ? of_e5m2(LARGEST_E5M2)
                                                  : of_e4m3(LARGEST);
-    return rounded(Type::f32, most / largest);
+    const double scale = rounded(Type::f32, most / largest);
+    const bool as_it_is = rule == Rule::floor || scale == 0 || !std::isfinite(scale);
+    return as_it_is ? scale : std::ldexp(1.0, exponent_above(scale, -126));
 }
 
-uint8_t mx_scale_of(double amax, int emax) {
+uint8_t mx_scale_of(double amax, int emax, Rule rule) {
     if (std::isnan(amax)) {
         return 0xff;
     }
-    const int exponent = amax == 0 ? -127 : std::isinf(amax) ? 128 : std::ilogb(amax);
+    const bool halves = emax == 2;
+    const double finite = std::isinf(amax) ? 0x1p128 : amax;
+    if (rule == Rule::rceil) {
+        const double largest = halves ? of_e2m1(LARGEST_E2M1) : of_e4m3(LARGEST);
+        return static_cast<uint8_t>(exponent_above(finite / largest, -127) + 127);
+    }
+    int exponent = finite == 0 ? -127 : std::ilogb(finite);
+    if (rule == Rule::even && finite != 0) { // to the format's bits, 2 or 4 of them, ties to even
+        const int unit = exponent - (halves ? 1 : 3);
+        exponent = std::ilogb(std::ldexp(std::nearbyint(std::ldexp(finite, -unit)), unit));
+    }
     return static_cast<uint8_t>(std::max(exponent - emax, -127) + 127);
 }
 

@@ -21,11 +21,16 @@ double of_e4m3(uint8_t bits);
 uint8_t to_code(Type codes, double x);
 double of_code(Type codes, uint8_t bits);
 
-double scale_of(Type codes, double amax, double amax_floor);
+// How a power of two is made of an amax: the largest one that is not above it, less emax; the least one under which it
+// is not beyond the format's largest number; the first of these of the amax rounded to the format's bits.
+enum class Rule { floor, rceil, even };
 
-// MXFP8: 2^(floor(log2(amax)) - 8), of MXFP4 - 2, from 2^-127 on; infinity counts as 2^128; 0xff for NaN. And the
-// reverse.
-uint8_t mx_scale_of(double amax, int emax = 8);
+// rceil: the least power of two, from 2^-126 on, that is no less; 0 stays.
+double scale_of(Type codes, double amax, double amax_floor, Rule rule = Rule::floor);
+
+// MXFP8: 2^(floor(log2(amax)) - 8), of MXFP4 (emax 2) - 2, from 2^-127 on; infinity counts as 2^128; 0xff for NaN. And
+// the reverse.
+uint8_t mx_scale_of(double amax, int emax = 8, Rule rule = Rule::floor);
 double of_ue8m0(uint8_t bits);
 void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y);
 

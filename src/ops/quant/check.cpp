@@ -110,7 +110,7 @@ spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uin
 void put_facts(const ValidatedArgs& bound, uint32_t x, uint32_t y, const Scaled& p, CheckedOp& work) {
     const View &from = bound.view[x], &to = bound.view[y];
     work.facts[QUANT_N] = p.n;
-    work.facts[QUANT_ROWS] = p.rows0 * p.rows1;
+    work.facts[QUANT_ROWS] = p.rows_scaled * p.rows1;
     work.facts[QUANT_X_ALIGN] = row_alignment(from, p.x);
     work.facts[QUANT_Y_ALIGN] = row_alignment(to, p.y);
     const QuantView& quant = from.quant.form != nullptr ? from.quant : to.quant;
@@ -138,12 +138,28 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     return SPARK_OK;
 }
 
+// What is added to the bits of a number so that the exponent of the sum is that of the power of two which the rule
+// makes of it: RCEIL carries from a fraction on that is beyond the largest number's, EVEN from one that rounds up to 2.
+// With F32 scales the number is amax / largest, and RCEIL all there is.
+uint32_t bump_of(uint32_t rule, const View& y) {
+    constexpr uint32_t ONE = 1u << 23, FRACTION_OF_448 = ONE / 4 * 3, FRACTION_OF_6 = ONE / 2;
+    const bool halves = y.elem_bits == 4;
+    switch (rule) {
+    case SPARK_SCALE_RULE_RCEIL: return ONE - 1 - (!is_mx(y.quant) ? 0 : halves ? FRACTION_OF_6 : FRACTION_OF_448);
+    case SPARK_SCALE_RULE_EVEN: return ONE >> (halves ? 2 : 4);
+    default: return 0;
+    }
+}
+
 // How the scales of y are made of an amax.
 spark_status check_scale_rule(const ValidatedArgs& bound, const spark_quantize_args& args, Report& report) {
     using namespace quantize_field;
     constexpr const char* RULES[] = {"USUAL", "FLOOR", "RCEIL", "EVEN", "FOUR_OVER_SIX"};
     const QuantView& quant = bound.view[Y].quant;
-    if (args.rule != SPARK_SCALE_RULE_USUAL && !(is_mx(quant) && args.rule == SPARK_SCALE_RULE_FLOOR)) {
+    const bool of_mx = args.rule == SPARK_SCALE_RULE_FLOOR || args.rule == SPARK_SCALE_RULE_EVEN;
+    const bool known = args.rule == SPARK_SCALE_RULE_USUAL || (of_mx && is_mx(quant)) ||
+                       (args.rule == SPARK_SCALE_RULE_RCEIL && !is_nv(quant));
+    if (!known) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE, "rule is %s, which %s does not do; USUAL wanted",
                                  RULES[args.rule], quant.form->name);
     }
@@ -256,6 +272,7 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     p.amax = amax.present ? amax.data : 0;
     p.own_amax = (bound.flags & SPARK_QUANTIZE_OWN_AMAX) != 0;
     p.amax_floor = args.amax_floor, p.dtype = x.dtype;
+    p.bump = bump_of(args.rule, y);
     p.whole_rows = form->scheme == SPARK_QUANT_PER_ROW;
     put_facts(bound, X, Y, p, work);
     if (p.own_amax) work.bytes += static_cast<uint64_t>(x.count) * (x.elem_bits / 8); // x is read twice

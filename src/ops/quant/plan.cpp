@@ -53,10 +53,26 @@ template <class Flags> Flags formats(const Scaled& p) {
 // Elements that a warp takes in one turn.
 template <class Of> int64_t turn_of(const Of& kernel) { return 32 * int64_t{kernel.RUN} * kernel.CHUNKS; }
 
-// Elements of a row that a warp takes: several turns where there are enough of them for all warps of a device.
+// Elements of a row that a warp takes: several turns where there are enough of them for all warps of a device, and so
+// many that parts can be counted in 31 bits.
 template <class Of> int64_t part_of(const Scaled& p, const Of& kernel) {
-    constexpr int64_t LONG = 1024, ENOUGH = int64_t{1} << 23;
-    return p.n_scaled * p.rows_scaled * p.rows1 < ENOUGH ? turn_of(kernel) : std::max(LONG, turn_of(kernel));
+    constexpr int64_t LONG = 1024, ENOUGH = int64_t{1} << 23, MOST = int64_t{1} << 31;
+    const int64_t rows = p.rows_scaled * p.rows1;
+    if (p.n_scaled * rows < ENOUGH) return turn_of(kernel);
+    int64_t part = std::max(LONG, turn_of(kernel));
+    while (ceil_div(p.n_scaled, part) * rows >= MOST) part *= 2;
+    return part;
+}
+
+// A division by a number of parts, as kernels do it (ptx/lib/tile/piece.ptxh): 2 x by >> 32 + shift is x / parts for x
+// below 2^31.
+struct Reciprocal {
+    uint32_t by, shift;
+};
+Reciprocal reciprocal_of(int64_t parts) {
+    uint32_t shift = 0;
+    while (int64_t{1} << shift < parts) ++shift;
+    return {static_cast<uint32_t>(ceil_div(int64_t{1} << (31 + shift), parts)), shift};
 }
 
 // Warps of a block that share `turns` of one: as many as have something to do, a power of two.
@@ -68,6 +84,8 @@ template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) {
 
 void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_kernel& kernel, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
+    const int64_t part = part_of(p, kernel), parts = ceil_div(p.n, part);
+    const Reciprocal by = reciprocal_of(parts);
     calls.add(kernel, {
                           .x = p.x.data,
                           .y = p.y.data,
@@ -86,8 +104,10 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_ke
                           .n = p.n,
                           .rows0 = p.rows0,
                           .rows1 = p.rows1,
-                          .part = part_of(p, kernel),
-                          .parts = ceil_div(p.n, part_of(p, kernel)),
+                          .part = part,
+                          .parts = parts,
+                          .parts_by = by.by,
+                          .parts_shift = by.shift,
                           .flags = formats<kernels::dequantize_scaled_flags>(p),
                       });
 }
@@ -96,6 +116,8 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_ke
 void add(const Scaled& p, spark_devptr amax, const kernels::quantize_kernel& kernel, Plan& calls) {
     const uint32_t team = p.whole_rows ? team_of(ceil_div(p.n, turn_of(kernel)), kernel) : 1;
     const int64_t part = p.whole_rows ? turn_of(kernel) : part_of(p, kernel);
+    const int64_t parts = p.whole_rows ? int64_t{team} : ceil_div(p.n_scaled, part);
+    const Reciprocal by = reciprocal_of(parts);
     calls.add(kernel, {
                           .x = p.x.data,
                           .y = p.y.data,
@@ -118,9 +140,12 @@ void add(const Scaled& p, spark_devptr amax, const kernels::quantize_kernel& ker
                           .rows1 = p.rows1,
                           .rows_there = p.rows0,
                           .part = part,
-                          .parts = p.whole_rows ? int64_t{team} : ceil_div(p.n_scaled, part),
+                          .parts = parts,
+                          .parts_by = by.by,
+                          .parts_shift = by.shift,
                           .amax_floor = p.amax_floor,
                           .largest = largest(p.codes),
+                          .bump = p.bump,
                           .team = team,
                           .flags = formats<kernels::quantize_flags>(p),
                       });
@@ -139,6 +164,7 @@ int64_t parts_of(int64_t n, int64_t rows) {
 void add(const Amax& p, spark_devptr to, int64_t parts, const kernels::amax_kernel& kernel, Plan& calls) {
     constexpr int64_t UNIT = 8, UNITS = 4 * 32;
     const int64_t part = parts == 1 ? p.n : ceil_div(ceil_div(p.n, parts), UNIT) * UNIT;
+    const Reciprocal by = reciprocal_of(parts);
     calls.add(kernel, {
                           .x = p.x.data,
                           .y = to,
@@ -149,6 +175,8 @@ void add(const Amax& p, spark_devptr to, int64_t parts, const kernels::amax_kern
                           .rows1 = p.rows1,
                           .part = part,
                           .parts = parts,
+                          .parts_by = by.by,
+                          .parts_shift = by.shift,
                           .team = team_of(ceil_div(part, UNITS * kernel.STEP), kernel),
                           .flags = kernels::amax_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
                       });

@@ -25,6 +25,7 @@ struct Scaled {
     int64_t n, rows1, rows0;
     int64_t n_scaled, rows_scaled; // with what fills up tiles of scales
     float amax_floor;
+    uint32_t bump;     // added to the bits of an amax, or of a scale, before its exponent is taken: the scale rule
     uint32_t dtype;    // of the side that is not quantised
     uint32_t codes;    // of the other: dtype
     uint32_t per_byte; // codes of the other

@@ -28,7 +28,9 @@ struct Shape {
     float scale = 1;
     bool ties = false, any_bits = false; // numbers between two of the codes' under that scale; random bits
     bool beside = false;                 // ties, or up to two ulp beside one
+    bool every = false, edges = false;   // x[i] has the bits i; the largest of a block is where rules change their mind
     Special special = Special::none;
+    ref::Rule rule = ref::Rule::floor;
     Tier tier = Tier::quick;
 };
 
@@ -50,11 +52,25 @@ double between(const Form& form, int64_t place, Random& random) {
     return (of(code) + of(code + 1)) / 2;
 }
 
+// A number where rules of powers of two change their mind, or an ulp beside it: a power, the largest of a format, the
+// one half a unit before the next power.
+void put_edge(Case& c, const Operand& x, int64_t i, Random& random) {
+    const double at = random.pick<double>({1, 1.5, 1.75, 1.875, 1.9375});
+    ref::store(x.view.type, at * std::ldexp(1.0, static_cast<int>(random.between(-10, 10))), c.element(x, i));
+    ref::store_bits(x.view.type, ref::load_bits(x.view.type, c.element(x, i)) + random.below(3) - 1, c.element(x, i));
+}
+
 void fill_x(Case& c, const Shape& s, const Form& form, Random& random) {
     const Operand& x = c.operands[0];
     fill(c, x, random);
     for (int64_t i = 0; i < c.to_fill(x); ++i) {
-        if (s.any_bits) {
+        if (s.every) {
+            ref::store_bits(x.view.type, static_cast<uint64_t>(i), c.element(x, i));
+        } else if (s.edges && i % s.n % 32 == 0) {
+            put_edge(c, x, i, random);
+        } else if (s.edges) {
+            ref::store(x.view.type, std::ldexp(random.unit() - 0.5, -10), c.element(x, i));
+        } else if (s.any_bits) {
             ref::store_bits(x.view.type, random.next() & (ref::size_of(x.view.type) == 2 ? 0xffffu : 0xffffffffu),
                             c.element(x, i));
         } else if (s.ties) {
@@ -83,7 +99,7 @@ double whole_of(const Shape& s, const Form& form, std::span<const double> x) {
     if (s.given) {
         return static_cast<double>(s.scale);
     }
-    return form == TENSOR                 ? ref::scale_of(form.codes, ref::amax(x), static_cast<double>(s.amax_floor))
+    return form == TENSOR ? ref::scale_of(form.codes, ref::amax(x), static_cast<double>(s.amax_floor), s.rule)
            : form == NVFP4 && !s.no_whole ? ref::nv_whole_of(ref::amax(x))
                                           : 1;
 }
@@ -98,13 +114,13 @@ double quantize_one(const Shape& s, const Form& form, double whole, std::span<co
         return scale;
     }
     if (form == MXFP4) {
-        const uint8_t scale = ref::mx_scale_of(amax, 2);
+        const uint8_t scale = ref::mx_scale_of(amax, 2, s.rule);
         ref::quantize_e2m1_block(block, ref::of_ue8m0(scale), codes);
         return scale;
     }
     const double scale = form == TENSOR  ? whole
-                         : form == MXFP8 ? ref::mx_scale_of(amax)
-                                         : ref::scale_of(form.codes, amax, static_cast<double>(s.amax_floor));
+                         : form == MXFP8 ? ref::mx_scale_of(amax, 8, s.rule)
+                                         : ref::scale_of(form.codes, amax, static_cast<double>(s.amax_floor), s.rule);
     ref::quantize_block(form.codes, block, number_of(form, scale), codes);
     return scale;
 }
@@ -169,7 +185,10 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
     c.add_array("y.quant.scale", offsetof(Args, y.quant.scale), scales, 4, form != TENSOR || !s.given);
     const bool mx = form == MXFP8 || form == MXFP4;
     c.as<Args>().amax_floor = mx || form == NVFP4 ? 0 : s.amax_floor;
-    c.as<Args>().rule = mx && s.n % 8 == 0 ? SPARK_SCALE_RULE_FLOOR : SPARK_SCALE_RULE_USUAL;
+    c.as<Args>().rule = s.rule == ref::Rule::rceil  ? SPARK_SCALE_RULE_RCEIL
+                        : s.rule == ref::Rule::even ? SPARK_SCALE_RULE_EVEN
+                        : mx && s.n % 8 == 0        ? SPARK_SCALE_RULE_FLOOR
+                                                    : SPARK_SCALE_RULE_USUAL;
     fill_x(c, s, form, random);
     const std::vector<double> x = c.values(c.operands[0]);
     Results right = results_of(s, place, form, x);
@@ -230,6 +249,9 @@ Entry random(uint64_t seed, int64_t index) {
     s.tiled = r.chance(0.3);
     s.no_whole = !s.given && r.chance(0.2);
     s.scale = static_cast<float>(r.normal());
+    s.edges = r.chance(0.1);
+    const bool mx = form == MXFP8 || form == MXFP4, rules = form != NVFP4 && !s.given;
+    s.rule = rules && r.chance(0.3) ? ref::Rule::rceil : mx && r.chance(0.3) ? ref::Rule::even : ref::Rule::floor;
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 
