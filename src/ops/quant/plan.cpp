@@ -56,7 +56,8 @@ template <class Of> int64_t turn_of(const Of& kernel) { return 32 * int64_t{kern
 // Elements of a row that a warp takes: several turns where there are enough of them for all warps of a device, and so
 // many that parts can be counted in 31 bits.
 template <class Of> int64_t part_of(const Scaled& p, const Of& kernel) {
-    constexpr int64_t LONG = 1024, ENOUGH = int64_t{1} << 23, MOST = int64_t{1} << 31;
+    const int64_t LONG = p.per_byte == 2 ? 2048 : 1024; // those of half a byte have twice as many scales to find
+    constexpr int64_t ENOUGH = int64_t{1} << 23, MOST = int64_t{1} << 31;
     const int64_t rows = p.rows_scaled * p.rows1;
     if (p.n_scaled * rows < ENOUGH) return turn_of(kernel);
     int64_t part = std::max(LONG, turn_of(kernel));
