@@ -88,12 +88,17 @@ public:
         const uint8_t* is_line;
         Record* coarse;
         const Histories::Id* recent;
+        Record* words;
         Record* operator()(uint32_t address) const {
             const bool told = recent[address / 16 * 4] == Histories::TOLD && !is_line[address / LINE];
             return told ? coarse + address / 16 : nullptr;
         }
+        Record* word(uint32_t address) const { // where words have been told apart already
+            const Record* whole = (*this)(address);
+            return whole && whole->flags & Record::split ? words + address / 4 : nullptr;
+        }
     };
-    Places places() { return {is_line_.data(), coarse_.data(), recent.words().data()}; }
+    Places places() { return {is_line_.data(), coarse_.data(), recent.words().data(), words_.data()}; }
     Record& coarse(uint32_t address) {
         if (recent.has(address)) tell(address / 16);
         if (is_line_[address / LINE]) tell_lanes_apart(address / LINE);

@@ -215,6 +215,21 @@ EMU_INLINE bool is_inside(const Allocation* a, const GlobalPattern& p, uint64_t 
            a->bytes - (last - a->start) >= bytes;
 }
 
+EMU_INLINE bool all_defined(const Memory& memory, const uint64_t* addr, uint32_t mask, unsigned bytes) {
+    bool all = true;
+    const uint8_t* const defined = memory.defined_bits();
+    const uint64_t base = memory.base();
+    if (mask == FULL && bytes == 16) {
+        uint16_t missing = 0;
+        for (int l = 0; l < 32; l++)
+            missing |= uint16_t(~__atomic_load_n(reinterpret_cast<const uint16_t*>(defined + ((addr[l] - base) >> 3)),
+                                                 __ATOMIC_RELAXED));
+        return !missing;
+    }
+    for (uint32_t m = mask; m; m &= m - 1) all &= memory.defined_small(addr[__builtin_ctz(m)], bytes);
+    return all;
+}
+
 EMU_INLINE bool check_global(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, bool write,
                              uint32_t* undefined) {
     Memory& memory = *w.launch->memory;
@@ -236,10 +251,7 @@ EMU_INLINE bool check_global(Warp& w, const uint64_t* addr, uint32_t mask, unsig
                 for (uint32_t m = mask; m; m &= m - 1) memory.define_small(addr[__builtin_ctz(m)], bytes);
             }
         } else if (w.launch->options.check_undefined) {
-            bool all = true;
-            if (p.run) all = memory.is_defined(first, 32 * bytes);
-            else
-                for (uint32_t m = mask; m; m &= m - 1) all &= memory.defined_small(addr[__builtin_ctz(m)], bytes);
+            const bool all = p.run ? memory.is_defined(first, 32 * bytes) : all_defined(memory, addr, mask, bytes);
             *undefined = all ? 0 : global_undefined(memory, addr, mask, bytes);
             if (*undefined) note_undefined(w, Space::global, addr[__builtin_ctz(*undefined)]);
         }
