@@ -17,6 +17,18 @@ spark_devptr address(const ValidatedArgs& bound, uint32_t field) {
     return bound.view[field].present ? bound.view[field].data : 0;
 }
 
+// Does the call ask for top-p alone, the same for all rows, which are long, with entries for a cluster a row in a
+// small workspace? Short rows end in the list of one block.
+bool p_alone(const ValidatedArgs& bound, const Sample& p) {
+    constexpr int64_t LONG = 4096, MOST_ENTRIES = 1 << 23;
+    for (uint32_t field : {TEMPERATURES, TOP_KS, TOP_PS}) {
+        if (bound.view[field].present) return false;
+    }
+    return p.n >= LONG && p.temperature > 0 && p.top_p > 0 && p.top_p < 1 && (p.top_k <= 0 || p.top_k >= p.n) &&
+           p.rows <= MOST_ENTRIES / (CLUSTER_WARPS * PIECE_STEP) &&
+           p.rows * CLUSTER_WARPS * cluster_piece(p.n) <= MOST_ENTRIES;
+}
+
 spark_status check_settings(const spark_sample_args& args, Report& report) {
     if (!std::isfinite(args.temperature) || args.temperature < 0) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, TEMPERATURE, "temperature is %g; finite and 0 or more wanted",
@@ -69,7 +81,8 @@ spark_status check_sample(const ValidatedArgs& bound, CheckedOp& work, Report& r
     bool greedy = p.temperature == 0 && !bound.view[TEMPERATURES].present && !bound.view[TOP_PS].present &&
                   !bound.view[MIN_PS].present;
     uint32_t type = logits.dtype == SPARK_DTYPE_BF16 ? 0 : logits.dtype == SPARK_DTYPE_F16 ? 1 : 2;
-    work.contract = greedy ? ARGMAX[type] : SAMPLE[type];
+    p.brain = type == 0, p.wide = type == 2;
+    work.contract = greedy ? ARGMAX[type] : p_alone(bound, p) ? Contract("sample_p") : SAMPLE[type];
     return SPARK_OK;
 }
 

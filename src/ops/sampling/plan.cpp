@@ -36,6 +36,33 @@ void plan(const CheckedOp& work, const Row&, const kernels::sample_kernel& kerne
     calls.add(kernel, params, p.rows);
 }
 
+// Eight blocks a row.
+void plan(const CheckedOp& work, const Row&, const kernels::sample_p_kernel& kernel, Plan& calls) {
+    constexpr int64_t BLOCKS = 8, ENTRY_BYTES = 8;
+    const Sample& p = work.as<Sample>();
+    const int64_t piece = cluster_piece(p.n);
+    calls.workspace_size = static_cast<uint64_t>(p.rows * CLUSTER_WARPS * piece * ENTRY_BYTES);
+    const kernels::sample_p_params params = {
+        .logits = p.logits,
+        .ids = p.ids,
+        .min_ps = p.min_ps,
+        .seeds = p.seeds,
+        .offsets = p.offsets,
+        .invalid_count = p.invalid_count,
+        .entries = calls.workspace,
+        .stride = p.stride,
+        .seed = p.seed,
+        .offset = p.offset,
+        .temperature = p.temperature,
+        .top_p = p.top_p,
+        .min_p = p.min_p,
+        .n = static_cast<uint32_t>(p.n),
+        .piece = static_cast<uint32_t>(piece),
+        .flags = kernels::sample_p_flags{.f32 = p.wide, .bf16 = p.brain},
+    };
+    calls.add(kernel, params, BLOCKS * p.rows);
+}
+
 // Few rows are cut into parts, so that about as many blocks read them as the device has SMs; a second launch merges
 // the parts. The largest of a row is the same however it is cut.
 constexpr int64_t PART_UNITS = 1024, WARPS = 8;

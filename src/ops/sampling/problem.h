@@ -2,6 +2,7 @@
 // The checked choice of tokens.
 #pragma once
 
+#include "core/divide.h"
 #include "ops/operator.h"
 #include "ops/sampling/fields.h"
 
@@ -15,6 +16,11 @@ struct Sample {
     uint64_t seed, offset;
     float temperature, top_p, min_p;
     int32_t top_k;
+    bool brain, wide; // of logits: BF16, F32
 };
+
+// Tokens of a warp where eight blocks make a row: whole fours of a lane.
+constexpr int64_t CLUSTER_WARPS = 128, PIECE_STEP = 128;
+inline int64_t cluster_piece(int64_t n) { return ceil_div(n, CLUSTER_WARPS * PIECE_STEP) * PIECE_STEP; }
 
 } // namespace spark
