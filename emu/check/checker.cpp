@@ -30,6 +30,7 @@ void Checker::cta_begin(Cta& cta) {
     visits_.assign(cta.cluster->blocks.size() > 1 ? cta.cluster->blocks.size() * WARPS : 0, {});
     exits_.clear();
     announced_ = 0;
+    made_.clear();
     ended_ = false;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 
 #include "../exec/warp.h"
 #include "global_races.h"
@@ -28,6 +29,7 @@ public:
     void warp_sync(Warp& w, uint32_t lanes) override;
     bool async_issue(Warp& w, AsyncCopy& copy) override;
     void async_land(Cta& cta, const AsyncCopy& copy, uint32_t lanes, bool waited) override;
+    void mbarrier_made(Warp& w, uint32_t mask, const uint32_t* addr) override;
     bool mbarrier_change(Warp& w, uint32_t mask, const uint32_t* addr) override;
     bool mbarrier_test(Warp& w, uint32_t mask, const uint32_t* addr, uint32_t passed) override;
     void mbarrier_complete(Cta& cta, uint32_t address) override;
@@ -136,7 +138,13 @@ private:
     std::vector<Visit> visits_; // by agent
     Past exits_;                // what this block's threads knew when they exited
     uint64_t announced_ = 0;    // strong accesses of this block to global memory: others may know by them that it runs
-    const uint32_t* storing_ = nullptr; // the addresses of a store by lanes, while it is looked at
+    bool comes_after_made(Warp& w, uint32_t mask, const uint32_t* addr, bool test);
+    struct Made {
+        Event event;
+        uint32_t pc;
+    };
+    std::unordered_map<uint32_t, Made> made_; // mbarriers, by address
+    const uint32_t* storing_ = nullptr;       // the addresses of a store by lanes, while it is looked at
     bool ended_ = false;
     bool alone_ = true;     // no bulk copies
     bool objects_ = false;  // this instruction touched a word where something was released

@@ -6,8 +6,26 @@
 
 namespace emu {
 
+void Checker::mbarrier_made(Warp& w, uint32_t mask, const uint32_t* addr) {
+    for (uint32_t m = mask; m; m &= m - 1)
+        made_[addr[__builtin_ctz(m)]] = {{order_.now(w.agent), m & -m, uint16_t(w.agent)}, w.pc};
+}
+
+// Whoever uses an mbarrier must know that it was made: a later arrival of the thread that made it does not tell.
+bool Checker::comes_after_made(Warp& w, uint32_t mask, const uint32_t* addr, bool test) {
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const unsigned lane = unsigned(__builtin_ctz(m));
+        const auto made = made_.find(addr[lane]);
+        const Access a{w, m & -m, addr[lane], 8, true, true, false};
+        if (made == made_.end() || is_before(a, made->second.event, false, true)) continue;
+        return race(a, test ? "test " : "change", "making", made->second.event, made->second.pc);
+    }
+    return true;
+}
+
 bool Checker::mbarrier_change(Warp& w, uint32_t mask, const uint32_t* addr) {
-    if (!write_all(w, mask, addr, 8, meets(mask, addr, 8), true)) return false;
+    if (!comes_after_made(w, mask, addr, false) || !write_all(w, mask, addr, 8, meets(mask, addr, 8), true))
+        return false;
     const Order order = w.kernel->code[w.pc].order;
     const unsigned agent = w.agent;
     for (uint32_t m = mask; m; m &= m - 1) {
@@ -19,7 +37,7 @@ bool Checker::mbarrier_change(Warp& w, uint32_t mask, const uint32_t* addr) {
 }
 
 bool Checker::mbarrier_test(Warp& w, uint32_t mask, const uint32_t* addr, uint32_t passed) {
-    if (!shared_read(w, mask, addr, 8)) return false;
+    if (!comes_after_made(w, mask, addr, true) || !shared_read(w, mask, addr, 8)) return false;
     const Order order = w.kernel->code[w.pc].order;
     for (uint32_t m = passed; m; m &= m - 1) {
         const unsigned lane = unsigned(__builtin_ctz(m));

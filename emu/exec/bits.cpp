@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bit fields and bit counts: bfe bfi brev clz popc bfind fns bmsk szext prmt.
+#include <algorithm>
 #include <type_traits>
 
 #include "lanes.h"
@@ -105,6 +106,28 @@ template <bool WRAP, class T> Flow szext(Warp& w, const Inst& in) {
     });
 }
 
+// Inst::sub: which of a, b and d are signed, what becomes of the distances.
+enum Distance : uint8_t { A_SIGNED = 1, B_SIGNED = 2, D_SIGNED = 4, CLAMPED = 8, SUMMED = 16 };
+Flow vabsdiff4(Warp& w, const Inst& in) {
+    const uint32_t* a = w.reg<uint32_t>(in.r[1]);
+    const uint32_t* b = w.reg<uint32_t>(in.r[2]);
+    const uint32_t* c = w.reg<uint32_t>(in.r[3]);
+    auto byte = [](uint32_t v, unsigned i, bool sign) {
+        return sign ? int(int8_t(v >> (8 * i))) : int(uint8_t(v >> (8 * i)));
+    };
+    const int most = !(in.sub & CLAMPED) ? 511 : in.sub & D_SIGNED ? 127 : 255;
+    return map_active<uint32_t>(w, in.r[0], [&](int l) {
+        uint32_t sum = c[l], bytes = 0;
+        for (unsigned i = 0; i < 4; i++) {
+            const int apart = byte(a[l], i, in.sub & A_SIGNED) - byte(b[l], i, in.sub & B_SIGNED);
+            const uint32_t distance = uint32_t(std::min(apart < 0 ? -apart : apart, most));
+            sum += distance;
+            bytes |= (distance & 255) << (8 * i);
+        }
+        return in.sub & SUMMED ? sum : bytes;
+    });
+}
+
 // Byte i of the selector picks a byte of {b, a}; bit 3 replicates its sign.
 template <class F> EMU_INLINE Flow permute(Warp& w, const Inst& in, F selector) {
     const uint32_t* a = w.reg<uint32_t>(in.r[1]);
@@ -151,6 +174,12 @@ Handler pick_bits(const Form& form, Inst& in) {
         return pick_int(t, [](auto z) -> Handler { return &bfind<decltype(z)>; });
     }
     if (m == "fns") return &fns;
+    if (m == "vabsdiff4") {
+        in.sub = uint8_t((is_signed(form.type(0)) ? D_SIGNED : 0) | (is_signed(form.type(1)) ? A_SIGNED : 0) |
+                         (is_signed(form.type(2)) ? B_SIGNED : 0) | (form.has("sat") ? CLAMPED : 0) |
+                         (form.has("add") ? SUMMED : 0));
+        return &vabsdiff4;
+    }
     bool wrap = form.has("wrap");
     if (m == "bmsk") return wrap ? &bmsk<true> : &bmsk<false>;
     if (m == "szext") {

@@ -85,7 +85,10 @@ Flow init(Warp& w, const Inst& in) {
         std::memcpy(w.cta->shared + at[l], &word, 8);
     }
     define_shared(w, at, w.mask, 8);
-    return !w.cta->observer || w.cta->observer->shared_write(w, w.mask, at, 8) ? Flow::next : Flow::failed;
+    if (!w.cta->observer) return Flow::next;
+    if (!w.cta->observer->shared_write(w, w.mask, at, 8)) return Flow::failed;
+    w.cta->observer->mbarrier_made(w, w.mask, at);
+    return Flow::next;
 }
 
 Flow inval(Warp& w, const Inst& in) {

@@ -148,10 +148,14 @@ void set_value(Warp& w, uint16_t number, const Bits& v) {
 // a result that is made of one bit of each is undefined if and only if it differs. Leaves everything as it was.
 class Trial {
 public:
-    Trial(Warp& w, const Inst& in) : w_(w), in_(in), info_(w.info()), differs_(info_.dst.size()) {
+    // `only`: bits of each word that vary, if they are undefined.
+    Trial(Warp& w, const Inst& in, uint64_t only = ~0ull)
+        : w_(w), in_(in), info_(w.info()), differs_(info_.dst.size()) {
         for (size_t i = 0; i < info_.src.size(); i++)
             if (!(info_.choosers >> i & 1) && w.undef[info_.src[i]] && !knows(info_.src[i]))
                 varied_.push_back({info_.src[i], value_of(w, info_.src[i]), undefined_bits(w, info_.src[i])});
+        for (Varied& v : varied_)
+            for (unsigned l = 0; l < 32; l++) v.undefined.low[l] &= only, v.undefined.high[l] &= only;
         for (uint16_t d : info_.dst) kept_.push_back(value_of(w, d));
     }
     void run() {
@@ -253,6 +257,19 @@ uint32_t unmoved(const Warp& w, const InstInfo& info, const Bits& bits) {
     return lanes;
 }
 
+// Lanes in which undefined bits stay where they were in their bytes. Copies and packing move bytes, a product by a
+// power of two moves bits.
+uint32_t moved_by_bytes(Warp& w, const Inst& in) {
+    constexpr uint64_t LOWEST = 0x0101010101010101ull;
+    Trial trial(w, in, LOWEST);
+    trial.run();
+    uint32_t lanes = FULL;
+    for (size_t d = 0; d < w.info().dst.size(); d++)
+        for (unsigned l = 0; l < 32; l++)
+            if ((trial.differs(d).low[l] | trial.differs(d).high[l]) & ~LOWEST) lanes &= ~(1u << l);
+    return lanes;
+}
+
 void spread_bitwise(Warp& w, const Inst& in, uint32_t lanes) {
     const InstInfo& info = w.info();
     uint32_t unknown = 0; // lanes in which nobody can say which bits reach what
@@ -262,6 +279,10 @@ void spread_bitwise(Warp& w, const Inst& in, uint32_t lanes) {
     Copied copied = copied_together(w, info);
     Trial trial(w, in);
     trial.run();
+    if (!row_of(info).is(trait::moves) && (copied.moved | copied.placed) & lanes) {
+        const uint32_t by_bytes = moved_by_bytes(w, in);
+        copied.whole &= by_bytes, copied.moved &= by_bytes, copied.placed &= by_bytes;
+    }
     if (copied.placed) copied.placed &= unmoved(w, info, trial.differs(0));
     for (size_t d = 0; d < info.dst.size(); d++) {
         fill(trial.differs(d), unknown, words_of(w, info.dst[d]));

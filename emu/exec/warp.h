@@ -186,8 +186,9 @@ public:
     virtual void async_land(Cta&, const AsyncCopy& copy, uint32_t lanes, bool waited) {
         (void)copy, (void)lanes, (void)waited;
     }
-    // mbarriers at addr[l]: an instruction that changes them; a test, which found the phase complete for the lanes
-    // `passed`; a phase that is complete now.
+    // mbarriers at addr[l]: an instruction that makes them, after its shared_write; one that changes them; a test,
+    // which found the phase complete for the lanes `passed`; a phase that is complete now.
+    virtual void mbarrier_made(Warp&, uint32_t mask, const uint32_t* addr) { (void)mask, (void)addr; }
     virtual bool mbarrier_change(Warp&, uint32_t mask, const uint32_t* addr) {
         (void)mask, (void)addr;
         return true;

@@ -310,10 +310,8 @@ std::string library_path(const std::string& name) {
 std::string run_file(Driver& d, const std::string& path, const std::vector<std::string>& configs, bool dump,
                      bool verbose, std::string& skipped) {
     const Spec spec = read_spec(path);
-    if (!d.emulator) {
-        if (!spec.faults.empty()) return skipped = "planted defects are not run on a card", "";
-        if (!card_fits(d, spec.needs)) return skipped = "needs " + spec.needs, "";
-    }
+    if (!d.emulator && !spec.faults.empty()) return skipped = "planted defects are not run on a card", "";
+    if (!card_fits(d, spec.needs)) return skipped = "needs " + spec.needs, "";
     std::vector<std::string> all = d.emulator ? configs : std::vector<std::string>{};
     if (d.emulator)
         for (const std::string& more : spec.configs) all.push_back(more);
