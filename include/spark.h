@@ -743,13 +743,13 @@ typedef enum spark_attention_flag {
 typedef enum spark_attention_given {
     SPARK_ATTENTION_GIVEN_SCALE = 1,         /* else 0 is 1 / sqrt(D) */
     SPARK_ATTENTION_GIVEN_MAX_SEQLEN_Q = 2,  /* else 0 is S, or with cu_seqlens_q the number of all tokens */
-    SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K = 4,  /* else 0 is T, or with cu_seqlens_k the number of all tokens */
+    SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K = 4,  /* else 0 is T, or the number of all tokens or of those in M pages */
     SPARK_ATTENTION_GIVEN_WINDOW_LEFT = 8,   /* else 0 is -1 */
     SPARK_ATTENTION_GIVEN_WINDOW_RIGHT = 16, /* else 0 is -1 */
     SPARK_ATTENTION_GIVEN_FORCE32 = 0x7fffffff
 } spark_attention_given;
 
-/* Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths per sequence.
+/* Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths, pages.
  *
  * g    = floor(h * G / H)                            the key/value head of query head h
  * s[j] = scale * sum_d q[i, h, d] * k[j, g, d]       for each visible key j of the sequence
@@ -782,8 +782,16 @@ typedef enum spark_attention_given {
  *
  * and cu_seqlens_q does the same for q, o and lse (B and S together count all tokens; o and lse rows of no sequence
  * are left alone). There are N - 1 sequences, or B without either list; with cu_seqlens_k alone, N - 1 must be B.
- * Lists and lengths are read on the device, so that a captured graph follows them; entries are taken into the range
- * of the tensors, so that a wrong one gives wrong rows of this call and reads nothing else. Lists must ascend.
+ *
+ * With block_table k and v are P pages of T tokens each. Token j of sequence b is token j % T of page
+ * block_table[b, j / T]; there is room for M * T tokens, of which seq_lens says how many are in use. Pages may have
+ * any number of tokens and any strides (heads within tokens or around them, k and v slices of one tensor), and
+ * sequences may share them. With cu_seqlens_q prompts and single tokens make one call; cu_seqlens_k, if it is there,
+ * tells nothing but how many tokens each sequence has. Entries behind the keys in use mean nothing; another one that
+ * is no page, negative or P and more, is taken as P - 1.
+ *
+ * Lists, tables and lengths are read on the device, so that a captured graph follows them; entries are taken into the
+ * range of the tensors, so that a wrong one gives wrong rows of this call and reads nothing else. Lists must ascend.
  *
  * max_seqlen_q and max_seqlen_k bound the lengths: the launch, the choice of a kernel and the workspace depend on
  * them, never on a list. Queries from max_seqlen_q on are not computed; a longer key sequence than max_seqlen_k is
@@ -792,8 +800,8 @@ typedef enum spark_attention_given {
  * With SPARK_FLAG_BATCH_INVARIANT the bits of a row of o and lse follow from its query, the keys and values that it
  * sees, at which keys of the sequence these stand, its sink and the scale alone: the same in a call for one query and
  * for all of a sequence, in one piece or in chunks, whatever the number of sequences, their lengths and lists, the room
- * of the cache, max_seqlen_q, max_seqlen_k, other heads, and the values of other rows, NaN among them. That holds
- * for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31 rows
+ * of the cache, its pages, max_seqlen_q, max_seqlen_k, other heads, and the values of other rows, NaN among them. That
+ * holds for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31 rows
  * (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either
  * all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the
  * generic kernel is taken, whose bits are others. The exception said above stays: a NaN or an infinity in v of a
@@ -830,8 +838,8 @@ typedef struct spark_attention_args {
     /* 0 that is not marked as given is S, or with cu_seqlens_q the number of all tokens. No sequence has more
        queries. */
     int64_t max_seqlen_q;
-    /* 0 that is not marked as given is T, or with cu_seqlens_k the number of all tokens. Sequences are expected to
-       have at most so many keys. */
+    /* 0 that is not marked as given is T, or the number of all tokens or of those in M pages. Sequences are expected
+       to have at most so many keys. */
     int64_t max_seqlen_k;
     /* 0 that is not marked as given is -1. Keys before its own that a query sees. -1: all. */
     int64_t window_left;
@@ -839,6 +847,9 @@ typedef struct spark_attention_args {
     int64_t window_right;
     /* optional, [H], F32. A logit of each query head, finite or -infinity (no sink), in natural units. */
     spark_tensor sinks;
+    /* optional, [L, M], I32. Pages of each sequence, in order; as many rows as lengths. Then k and v are P pages of T
+       tokens. */
+    spark_tensor block_table;
 } spark_attention_args;
 /* Launches attention: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_attention(spark_context *ctx, const spark_attention_args *args, const spark_exec *exec,
@@ -1135,13 +1146,16 @@ SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *arg
  *
  * b, s = batch[t], positions[t]                          with batch
  *        positions[t] / S, positions[t] % S              without: positions are slots
+ * with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
  * positions[t] < 0 or batch[t] < 0:  the token is skipped
  * 0 <= b < B and 0 <= s < S:         k_cache[b, s] = k[t];  v_cache[b, s] = v[t]
  * otherwise:                         invalid_count += 1;  nothing is written
  *
  * Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
  * Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
- * A cache of pages is a cache with B pages of S rows: give slots, page * S + offset.
+ * A cache of pages is a cache with B pages of S rows: give slots, page * S + offset, or batch, positions and
+ * block_table, whose row of a sequence names its pages in order, as attention reads it. A token beyond the table, and
+ * one whose entry is no page (negative, or B and more), is outside the cache.
  * invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
  * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
  * Where k has no elements the call succeeds, launches nothing and counts nothing.
@@ -1163,6 +1177,9 @@ typedef struct spark_kv_append_args {
     spark_tensor v_cache;
     /* updated, [1], I32. Counts the tokens whose row is outside the cache. */
     spark_tensor invalid_count;
+    /* optional, [R, M], I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S
+       rows. */
+    spark_tensor block_table;
 } spark_kv_append_args;
 /* Launches kv_append: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_kv_append(spark_context *ctx, const spark_kv_append_args *args, const spark_exec *exec,

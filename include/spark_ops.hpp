@@ -19,15 +19,15 @@ private: // set_...() marks them as given
     using spark_gemm_args::alpha;
 };
 
-/// Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths per sequence.
+/// Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths, pages.
 struct attention : operation<spark_attention_args, SPARK_OP_ATTENTION> {
     /// Factor of the scores, finite, not negative. With 0 all finite scores count the same. Until it is set: 1 /
     /// sqrt(D).
     void set_scale(float value) { give(this->scale, value, SPARK_ATTENTION_GIVEN_SCALE); }
     /// No sequence has more queries. Until it is set: S, or with cu_seqlens_q the number of all tokens.
     void set_max_seqlen_q(int64_t value) { give(this->max_seqlen_q, value, SPARK_ATTENTION_GIVEN_MAX_SEQLEN_Q); }
-    /// Sequences are expected to have at most so many keys. Until it is set: T, or with cu_seqlens_k the number of all
-    /// tokens.
+    /// Sequences are expected to have at most so many keys. Until it is set: T, or the number of all tokens or of those
+    /// in M pages.
     void set_max_seqlen_k(int64_t value) { give(this->max_seqlen_k, value, SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K); }
     /// Keys before its own that a query sees. -1: all. Until it is set: -1.
     void set_window_left(int64_t value) { give(this->window_left, value, SPARK_ATTENTION_GIVEN_WINDOW_LEFT); }

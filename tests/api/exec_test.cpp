@@ -255,12 +255,43 @@ void decoding_is_split(void**) {
     spark_context_destroy(ctx);
 }
 
+// How many rows a table of pages has to have; pools that 32 bits do not reach.
+void attention_in_pages(void**) {
+    spark_context* ctx = api::make_context();
+    spark_attention_args pages = attention(3, 1, 16, 4, 2, 64, 0);
+    pages.k.shape[0] = pages.v.shape[0] = 1000;
+    pages.block_table.dtype = SPARK_DTYPE_I32, pages.block_table.ndim = 2;
+    pages.block_table.shape[0] = 3, pages.block_table.shape[1] = 128;
+    assert_non_null(std::strstr(asked(ctx, pages).kernel, "__split_"));
+
+    spark_op_info info{};
+    info.struct_size = sizeof info;
+    const auto refuse = [&](const spark_attention_args& a, spark_status status, const char* words) {
+        spark_error err = fresh_error();
+        refused(spark_op_query(ctx, &a.hdr, &info, &err), status, err, words);
+    };
+    spark_attention_args wrong = pages;
+    wrong.block_table.shape[0] = 2;
+    refuse(wrong, SPARK_ERR_INVALID_SHAPE, "block_table.shape[0] is 2; at least 3 wanted");
+    wrong = pages;
+    wrong.k.shape[1] = wrong.v.shape[1] = int64_t{1} << 31;
+    refuse(wrong, SPARK_ERR_UNSUPPORTED_SHAPE, "k.shape[1] is 2147483648");
+
+    constexpr int64_t REACHED = (int64_t{1} << 36) / (16 * 2 * 64 * 2); // pages in 64 GiB
+    pages.k.shape[0] = pages.v.shape[0] = REACHED;
+    assert_non_null(std::strstr(asked(ctx, pages).kernel, "__split_"));
+    pages.k.shape[0] = pages.v.shape[0] = REACHED + 1;
+    assert_non_null(std::strstr(asked(ctx, pages).kernel, "__generic"));
+    spark_context_destroy(ctx);
+}
+
 } // namespace
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(exec_rules),       cmocka_unit_test(workspaces),     cmocka_unit_test(foreign_kernels),
-        cmocka_unit_test(batch_invariance), cmocka_unit_test(vast_attention), cmocka_unit_test(decoding_is_split),
+        cmocka_unit_test(exec_rules),         cmocka_unit_test(workspaces),     cmocka_unit_test(foreign_kernels),
+        cmocka_unit_test(batch_invariance),   cmocka_unit_test(vast_attention), cmocka_unit_test(decoding_is_split),
+        cmocka_unit_test(attention_in_pages),
     };
     return cmocka_run_group_tests_name("api.exec", tests, nullptr, nullptr);
 }

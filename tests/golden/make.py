@@ -225,6 +225,23 @@ def attention(q, k, v, scale, causal, sinks=None):
     return o.transpose(0, 1), lse.transpose(0, 1)
 
 
+def into_pages(generator, k, v, page):
+    """The same keys and values in pages of so many tokens, in a random order, two of them nobody's, and their table.
+    torch.index_select reads them back."""
+    batch, tokens = k.shape[:2]
+    entries = -(-tokens // page)
+    table = torch.randperm(batch * entries + 2, generator=generator)[:batch * entries].reshape(batch, entries)
+    out = {"block_table": table.to(torch.int32)}
+    for name, x in (("k", k), ("v", v)):
+        pages = draw(generator, batch * entries + 2, page, *x.shape[2:], dtype=x.dtype)
+        padded = F.pad(x, (0, 0, 0, 0, 0, entries * page - tokens))
+        pages[table.flatten()] = padded.reshape(batch * entries, page, *x.shape[2:])
+        back = torch.index_select(pages, 0, table.flatten()).reshape(batch, entries * page, *x.shape[2:])
+        assert torch.equal(back[:, :tokens], x)
+        out[name] = pages
+    return out
+
+
 def make_attention():
     why = ("double against double: sums of D and of the keys, an exponential, a logarithm: (D + keys + 16) * 2^-52 "
            "relative to scores below 64 and values below 8; D + keys <= 320")
@@ -239,9 +256,12 @@ def make_attention():
         ("heads_5_of_3_f16", "f16", 4, [9], 5, 3, 32, False, 0.0),
         ("sinks_bf16", "bf16", 6, [17, 9], 4, 2, 32, False, 0.0, [0.5, -3.0, 6.0, 40.0]),
         ("sinks_masked_rows_f16", "f16", 9, [5, 0], 3, 1, 40, True, 0.0, [1.25, float("-inf"), -2.0]),
+        ("pages_bf16", "bf16", 1, [37, 12, 16], 4, 2, 32, True, 0.0, None, 16),
+        ("pages_prefill_f16", "f16", 6, [21, 9], 4, 1, 40, True, 0.0, None, 5),
     ]
     for i, (name, dtype, queries, lens, h, g, d, causal, scale, *given) in enumerate(cases):
-        sinks = torch.tensor(given[0], dtype=torch.float32) if given else None
+        sinks = torch.tensor(given[0], dtype=torch.float32) if given and given[0] else None
+        page = given[1] if len(given) > 1 else None
         seed = 4000 + i
         gen = torch.Generator().manual_seed(seed)
         most = max(lens)
@@ -250,7 +270,7 @@ def make_attention():
         v = draw(gen, len(lens), most, g, d, dtype=TYPES[dtype])
         used = scale if scale else d ** -0.5
         parts = [attention(q[b].double(), k[b, :n].double(), v[b, :n].double(), used, causal,
-                           sinks.double() if given else None)
+                           sinks.double() if sinks is not None else None)
                  for b, n in enumerate(lens)]
         o64, lse64 = torch.stack([o for o, _ in parts]), torch.stack([lse for _, lse in parts])
         if causal and queries != most:  # the trap: what is_causal would have given is something else
@@ -260,7 +280,9 @@ def make_attention():
                   t[b].double().transpose(0, 1)[None] for t in (q, k, v)), is_causal=True, scale=used)
             assert not torch.allclose(top_left[0].transpose(0, 1), o64[b])
         tensors = {"q": q, "k": k, "v": v, "o": once(o64, TYPES[dtype]), "o64": o64, "lse64": lse64,
-                   "seq_lens": torch.tensor(lens, dtype=torch.int32), **({"sinks": sinks} if given else {})}
+                   "seq_lens": torch.tensor(lens, dtype=torch.int32), **({"sinks": sinks} if sinks is not None else {})}
+        if page:
+            tensors |= into_pages(gen, k, v, page)
         write(f"attention_{name}", tensors, "attention", {"scale": used, "causal": causal}, seed, tolerance, why)
 
 

@@ -77,11 +77,12 @@ struct Tensor {
     const double* row(int64_t i, int64_t d) const { return values.data() + i * d; }
 };
 
-// Every tensor is whole, one sequence; causal, no parts.
+// Every tensor is whole, one sequence; causal, no parts, no pages.
 spark::kernels::attention_generic_params params_of(int64_t d, double scale) {
     spark::kernels::attention_generic_params p = {};
     p.q_token = p.o_token = HEADS * d;
     p.k_token = p.v_token = KV_HEADS * d;
+    p.k_step = p.v_step = static_cast<uint32_t>(KV_HEADS * d / 8);
     p.q_head = p.k_head = p.v_head = p.o_head = d;
     p.lse_token = HEADS;
     p.lse_head = 1;

@@ -62,6 +62,7 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
 static Results compute(const Call& call) {
     const Tensor &q = call["q"], &k = call["k"], &v = call["v"];
     const std::vector<int64_t> lens = call["seq_lens"].integers();
+    const std::vector<int64_t> pages = call["block_table"].integers();
     const std::vector<double>& sinks = call["sinks"].values; // none: no sinks
     const int64_t queries = q.shape[1], heads = q.shape[2], most = k.shape[1], kv_heads = k.shape[2];
     const size_t d = q.size(3);
@@ -69,9 +70,14 @@ static Results compute(const Call& call) {
     for (size_t place = 0; place < q.values.size() / d; ++place) { // [sequence, query, head]
         const auto head = static_cast<int64_t>(place) % heads, i = static_cast<int64_t>(place) / heads % queries;
         const int64_t b = static_cast<int64_t>(place) / heads / queries, keys = lens[static_cast<size_t>(b)];
+        const auto token = [&](int64_t j) { // pages of `most` tokens, or a row of the tensor
+            return pages.empty()
+                       ? b * most + j
+                       : pages[static_cast<size_t>(b * call["block_table"].shape[1] + j / most)] * most + j % most;
+        };
         const auto row_of = [&](const Tensor& x) {
             return [&, g = kv_head(head, heads, kv_heads)](int64_t j) {
-                return &x.values[static_cast<size_t>((b * most + j) * kv_heads + g) * d];
+                return &x.values[static_cast<size_t>(token(j) * kv_heads + g) * d];
             };
         };
         const auto row = attention_row(&q.values[place * d], d, row_of(k), row_of(v),

@@ -6,15 +6,25 @@
 
 namespace ref {
 
-KvPlaces kv_places(std::span<const int64_t> positions, std::span<const int64_t> batch, int64_t batches, int64_t rows) {
+// The page of a token, or `none` where the table has no such entry.
+static int64_t page_of(const KvTable& table, int64_t sequence, int64_t entry, int64_t none) {
+    const bool inside = entry < table.entries && sequence < static_cast<int64_t>(table.pages.size()) / table.entries;
+    const int64_t page = inside ? table.pages[static_cast<size_t>(sequence * table.entries + entry)] : none;
+    return page < 0 ? none : page;
+}
+
+KvPlaces kv_places(std::span<const int64_t> positions, std::span<const int64_t> batch, int64_t batches, int64_t rows,
+                   const KvTable& table) {
     KvPlaces out;
     for (size_t t = 0; t < positions.size(); ++t) {
         out.slot.push_back(-1);
         if (positions[t] < 0 || (!batch.empty() && batch[t] < 0)) {
             continue;
         }
-        const int64_t b = batch.empty() ? (rows == 0 ? batches : positions[t] / rows) : batch[t];
-        const int64_t s = batch.empty() ? (rows == 0 ? 0 : positions[t] % rows) : positions[t];
+        const bool cut = batch.empty() || table.entries > 0; // positions run through several batches
+        const int64_t above = rows == 0 ? batches : positions[t] / rows;
+        const int64_t b = batch.empty() ? above : cut ? page_of(table, batch[t], above, batches) : batch[t];
+        const int64_t s = cut ? (rows == 0 ? 0 : positions[t] % rows) : positions[t];
         if (b >= batches || s >= rows) {
             ++out.refused;
             continue;

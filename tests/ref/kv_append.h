@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Oracle of kv_append: which row of a cache of `batches` sequences of `rows` rows each token goes to.
 //   with a batch index: (batch[t], positions[t]);  without: positions[t] is the slot batch * rows + row
+//   with a table too: its entry (batch[t], positions[t] / rows) is the batch, and the row is what is left
 //   negative: skipped;  outside: refused, and counted;  else the token's elements are copied there, bit for bit.
 #pragma once
 
@@ -14,6 +15,11 @@ struct KvPlaces {
     std::vector<int64_t> slot; // of each token; -1 = none
     int64_t refused = 0;
 };
-KvPlaces kv_places(std::span<const int64_t> positions, std::span<const int64_t> batch, int64_t batches, int64_t rows);
+struct KvTable {
+    std::vector<int64_t> pages; // of all sequences; none: no table
+    int64_t entries = 0;        // of one
+};
+KvPlaces kv_places(std::span<const int64_t> positions, std::span<const int64_t> batch, int64_t batches, int64_t rows,
+                   const KvTable& table = {});
 
 } // namespace ref

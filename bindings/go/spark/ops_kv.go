@@ -16,13 +16,16 @@ import (
 //
 //	b, s = batch[t], positions[t]                          with batch
 //	       positions[t] / S, positions[t] % S              without: positions are slots
+//	with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
 //	positions[t] < 0 or batch[t] < 0:  the token is skipped
 //	0 <= b < B and 0 <= s < S:         k_cache[b, s] = k[t];  v_cache[b, s] = v[t]
 //	otherwise:                         invalid_count += 1;  nothing is written
 //
 //	Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
 //	Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
-//	A cache of pages is a cache with B pages of S rows: give slots, page * S + offset.
+//	A cache of pages is a cache with B pages of S rows: give slots, page * S + offset, or batch, positions and
+//	block_table, whose row of a sequence names its pages in order, as attention reads it. A token beyond the table, and
+//	one whose entry is no page (negative, or B and more), is outside the cache.
 //	invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
 //	Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
 //	Where k has no elements the call succeeds, launches nothing and counts nothing.
@@ -49,6 +52,9 @@ type KVAppend struct {
 	// Updated, [1], I32. Counts the tokens whose row is outside the cache.
 	InvalidCount Tensor
 
+	// Optional, [R, M], I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S rows.
+	BlockTable Tensor
+
 	// Same inputs, same device: same bits, every time.
 	Deterministic bool
 
@@ -72,6 +78,7 @@ func (o *KVAppend) call() *call {
 	c.tensor(&args.k_cache, "k_cache", &o.KCache)
 	c.tensor(&args.v_cache, "v_cache", &o.VCache)
 	c.tensor(&args.invalid_count, "invalid_count", &o.InvalidCount)
+	c.tensor(&args.block_table, "block_table", &o.BlockTable)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c
 }

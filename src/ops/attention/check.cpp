@@ -42,6 +42,17 @@ int64_t alignment(const View& v) {
     return bytes;
 }
 
+// The fact span: sizes are 1 and more, and strides count where there are several.
+int64_t span(const Attention& p) {
+    constexpr int64_t A_COPY = 64, UNIT = 8; // tokens; elements of 16 bytes
+    int64_t tokens = p.paged ? p.page : std::min(p.t, A_COPY), pages = p.paged ? p.pages : 1, most = 0;
+    for (const AttentionTensor& x : {p.k, p.v}) {
+        int64_t within = tokens > 1 ? (tokens - 1) * x.token : 0, between = pages > 1 ? (pages - 1) * x.seq : 0;
+        most = std::max(most, (within + between) / UNIT);
+    }
+    return most;
+}
+
 spark_status count_sequences(const ValidatedArgs& bound, int64_t& seqs, Report& report) {
     const View* v = bound.view;
     seqs = v[Q].shape[0];
@@ -59,7 +70,7 @@ spark_status count_sequences(const ValidatedArgs& bound, int64_t& seqs, Report& 
                                  "cu_seqlens_q is absent",
                                  ll(v[CU_SEQLENS_K].shape[0]), ll(v[Q].shape[0] + 1));
     }
-    if (!v[CU_SEQLENS_K].present && v[K].shape[0] < seqs) {
+    if (!v[CU_SEQLENS_K].present && !v[BLOCK_TABLE].present && v[K].shape[0] < seqs) {
         return report.fail_field(SPARK_ERR_INVALID_SHAPE, K, "k.shape[0] is %lld; at least %lld wanted, one a sequence",
                                  ll(v[K].shape[0]), ll(seqs));
     }
@@ -68,6 +79,25 @@ spark_status count_sequences(const ValidatedArgs& bound, int64_t& seqs, Report& 
                                  "seq_lens.shape[0] is %lld; at least %lld wanted, one a sequence",
                                  ll(v[SEQ_LENS].shape[0]), ll(seqs));
     }
+    return SPARK_OK;
+}
+
+// Pages, and the tokens that a sequence has room for in them.
+spark_status check_pages(const ValidatedArgs& bound, Attention& p, Report& report) {
+    const View &table = bound.view[BLOCK_TABLE], &k = bound.view[K];
+    if (!table.present) return SPARK_OK;
+    if (table.shape[0] < p.seqs) {
+        return report.fail_field(SPARK_ERR_INVALID_SHAPE, BLOCK_TABLE,
+                                 "block_table.shape[0] is %lld; at least %lld wanted, one a sequence",
+                                 ll(table.shape[0]), ll(p.seqs));
+    }
+    if (k.shape[1] > INT32_MAX || __builtin_mul_overflow(table.shape[1], k.shape[1], &p.t)) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, K,
+                                 "k.shape[1] is %lld; at most 2147483647 tokens a page wanted, fewer than 2^63 in all",
+                                 ll(k.shape[1]));
+    }
+    p.paged = true, p.table = table.data, p.table_seq = table.stride[0], p.entries = table.shape[1];
+    p.pages = k.shape[0], p.page = k.shape[1];
     return SPARK_OK;
 }
 
@@ -124,7 +154,8 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       alignment(v[Q]),
                                       alignment(v[K]),
                                       alignment(v[V]),
-                                      alignment(v[O])};
+                                      alignment(v[O]),
+                                      span(p)};
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
     work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);
@@ -142,20 +173,22 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p = {};
     if (spark_status s = check_scalars(args, report)) return s;
     if (spark_status s = count_sequences(bound, p.seqs, report)) return s;
-    bool packed_q = v[CU_SEQLENS_Q].present, packed_k = v[CU_SEQLENS_K].present;
+    bool packed_q = v[CU_SEQLENS_Q].present, packed_k = v[CU_SEQLENS_K].present && !v[BLOCK_TABLE].present;
     if (spark_status s = tensor(bound, Q, packed_q, p.q, report)) return s;
     if (spark_status s = tensor(bound, K, packed_k, p.k, report)) return s;
     if (spark_status s = tensor(bound, V, packed_k, p.v, report)) return s;
     if (spark_status s = tensor(bound, O, packed_q, p.o, report)) return s;
     if (spark_status s = tensor(bound, LSE, packed_q, p.lse, report)) return s;
     p.cu_q = packed_q ? v[CU_SEQLENS_Q].data : 0;
-    p.cu_k = packed_k ? v[CU_SEQLENS_K].data : 0;
+    p.cu_k = v[CU_SEQLENS_K].present ? v[CU_SEQLENS_K].data : 0;
     p.lens = v[SEQ_LENS].present ? v[SEQ_LENS].data : 0;
     p.sinks = v[SINKS].present ? v[SINKS].data : 0;
     p.h = q.shape[2], p.hkv = k.shape[2], p.d = q.shape[3];
     p.group = p.hkv > 0 ? quotient(p.h, p.hkv) : 0;
     p.s = q.count == 0 ? 0 : packed_q ? q.shape[0] * q.shape[1] : q.shape[1];
-    p.t = k.count == 0 ? 0 : packed_k ? k.shape[0] * k.shape[1] : k.shape[1];
+    p.t = packed_k ? k.shape[0] * k.shape[1] : k.shape[1];
+    if (spark_status s = check_pages(bound, p, report)) return s;
+    if (k.count == 0) p.t = 0;
     p.sq = bound.is_default(MAX_SEQLEN_Q) ? p.s : std::min(args.max_seqlen_q, p.s);
     p.sk = bound.is_default(MAX_SEQLEN_K) ? p.t : std::min(args.max_seqlen_k, p.t);
     p.scale = bound.is_default(SCALE) ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : args.scale;

@@ -75,7 +75,22 @@ consteval Tile tile_of(const kernels::attention_generic_kernel&) {
 
 constexpr float LOG2_E = 1.44269504f;
 
+// j / page = (2j * magic >> 32) >> shift for j < 2^31, as pages.ptxh in ptx/lib/tile/attention divides: magic exceeds
+// 2^(31 + shift) / page by at most 1, and j times that is less than 2^(31 + shift).
+struct Division {
+    uint32_t magic, shift;
+};
+Division division_by(uint64_t page) {
+    if (page == 0) return {};
+    auto shift = static_cast<uint32_t>(std::bit_width(page - 1));
+    return {static_cast<uint32_t>((uint64_t{1} << (31 + shift)) / page + 1), shift};
+}
+
+// A stride, where the kernels that use it ask for whole chunks.
+uint32_t in_chunks(int64_t stride) { return static_cast<uint32_t>(stride * ELEM / CHUNK); }
+
 kernels::attention_generic_params params_of(const Attention& p) {
+    const Division by_page = division_by(static_cast<uint64_t>(p.page));
     return {
         .q = p.q.data,
         .k = p.k.data,
@@ -117,7 +132,18 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .blocks = 0,
         .pitch = 0,
         .slots = 0,
+        .table_last = static_cast<uint32_t>(std::clamp<int64_t>(p.entries - 1, 0, UINT32_MAX)),
+        .page = static_cast<uint32_t>(p.page),
+        .page_last = static_cast<uint32_t>(std::clamp<int64_t>(p.pages - 1, 0, UINT32_MAX)),
+        .page_magic = by_page.magic,
+        .page_shift = by_page.shift,
+        .k_step = in_chunks(p.k.token),
+        .v_step = in_chunks(p.v.token),
+        .k_page = in_chunks(p.k.seq),
+        .v_page = in_chunks(p.v.seq),
         .sinks = p.sinks,
+        .table = p.table,
+        .table_seq = p.table_seq,
     };
 }
 
@@ -131,6 +157,7 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .cu_q = parts.cu_q,
         .cu_k = parts.cu_k,
         .lens = parts.lens,
+        .table = parts.table,
         .sums = parts.sums,
         .states = parts.states,
         .sinks = parts.sinks,

@@ -19,14 +19,17 @@ constexpr int64_t ALL_KEYS = int64_t{1} << 62;
 struct Attention {
     AttentionTensor q, k, v, o, lse;
     spark_devptr cu_q, cu_k, lens, sinks; // 0 = absent
-    int64_t s, t;                         // tokens of a row of q and of k: what lengths are clamped to
-    int64_t sq, sk;                       // bounds of the lengths
+    spark_devptr table;
+    int64_t table_seq, entries, pages, page; // entries: of a row of the table; page: tokens of one
+    int64_t s, t;                            // tokens of a row of q and of k: what lengths are clamped to
+    int64_t sq, sk;                          // bounds of the lengths
     int64_t seqs, h, hkv, d;
     int64_t group;       // query heads of a key head, rounded down
     int64_t left, right; // keys before and behind its own that a query sees; ALL_KEYS: all
     float scale;
     bool f16, batch_invariant;
     bool packed_k; // a list says where the keys of a sequence begin
+    bool paged;    // k and v are [page, token, head], seq from page to page
 };
 
 // Keys that the queries of a sequence see between them, `rows` of them that stand side by side.

@@ -41,12 +41,16 @@ void fold_heads(KvAppend& p) {
 
 spark_status check_kv_append(const ValidatedArgs& bound, CheckedOp& work, Report&) {
     const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE],
-               &positions = bound.view[POSITIONS], &batch = bound.view[BATCH];
+               &positions = bound.view[POSITIONS], &batch = bound.view[BATCH], &table = bound.view[BLOCK_TABLE];
     KvAppend& p = work.as<KvAppend>();
     p = {};
     p.k = side_of(k, k_cache), p.v = side_of(v, v_cache);
     p.positions = positions.data, p.positions64 = positions.dtype == SPARK_DTYPE_I64;
     if (batch.present) p.batch = batch.data, p.batch64 = batch.dtype == SPARK_DTYPE_I64;
+    if (table.present) {
+        p.table = table.data, p.table_seq = table.stride[0];
+        p.sequences = table.shape[0], p.entries = table.shape[1];
+    }
     p.invalid_count = bound.view[INVALID_COUNT].data;
     p.tokens = k.shape[0], p.heads = k.shape[1], p.width = k.shape[2];
     p.batches = k_cache.shape[0], p.rows = k_cache.shape[1];

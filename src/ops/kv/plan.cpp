@@ -40,6 +40,10 @@ void plan(const CheckedOp& work, const Row&, const kernels::kv_append_kernel& ke
         .rows = p.rows,
         .heads = p.heads,
         .width = p.width,
+        .table = p.table,
+        .table_seq = p.table_seq,
+        .sequences = p.sequences,
+        .entries = p.entries,
         .flags = kernels::kv_append_flags{.positions_i64 = p.positions64, .batch_i64 = p.batch64},
     };
     calls.add(kernel, params, ceil_div(p.heads * units, UNITS_PER_STEP));

@@ -32,6 +32,33 @@ std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random
     return out;
 }
 
+// Pages in any order, some of them nobody's.
+void add_pages(const Shape& s, Problem& p, Random& random) {
+    p.page = s.page;
+    if (s.page == 0) {
+        return;
+    }
+    const int64_t sequences = s.seqs + s.spare;
+    p.entries = (s.sk + s.page - 1) / s.page;
+    p.pages = sequences * p.entries + 2;
+    for (int64_t i = 0; i < sequences * p.entries; ++i) {
+        p.table.push_back(i);
+        std::swap(p.table.back(), p.table[static_cast<size_t>(random.below(i + 1))]);
+    }
+    for (int64_t i = 0; i < sequences * p.entries; ++i) {
+        int64_t& entry = p.table[static_cast<size_t>(i)];
+        if (s.pages == Pages::shared && i % p.entries < 2) {
+            entry = p.table[static_cast<size_t>(i % p.entries)];
+        } else if (s.pages == Pages::wrong && random.chance(0.4)) {
+            entry = random.pick<int64_t>({-1, p.pages, INT32_MIN, INT32_MAX});
+        }
+    }
+    p.t = p.entries * s.page;
+    if (!s.list_k) {
+        p.k_len.assign(static_cast<size_t>(s.seqs), p.t);
+    }
+}
+
 } // namespace
 
 Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
@@ -56,6 +83,7 @@ Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
     p.scale = s.scale != 0 || s.scale_given ? static_cast<double>(s.scale)
                                             : static_cast<double>(static_cast<float>(1 / std::sqrt(s.d)));
     p.tokens = s.list_q ? q_all : s.seqs * s.sq;
+    add_pages(s, p, random);
     return p;
 }
 
@@ -92,10 +120,10 @@ std::vector<int64_t> firsts(const std::vector<int64_t>& first, const std::vector
 
 void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     using Args = spark_attention_args;
-    const int64_t q_rows = s.list_q ? 1 : s.seqs, k_rows = s.list_k ? 1 : s.seqs + s.spare;
+    const int64_t q_rows = s.list_q ? 1 : s.seqs, k_rows = s.page ? p.pages : s.list_k ? 1 : s.seqs + s.spare;
     const int64_t all = s.layout == Layout::qkv ? s.h + 2 * s.hkv : 0;
     const View q = tokens_view(s, p.type, q_rows, p.s, s.h, all ? all : s.h);
-    const View kv = tokens_view(s, p.type, k_rows, p.t, s.hkv, all ? all : s.hkv);
+    View kv = tokens_view(s, p.type, k_rows, s.page ? s.page : p.t, s.hkv, all ? all : s.hkv);
     const auto base = [](int64_t misalign) { return 16 + static_cast<size_t>(misalign) * 2; };
     if (s.layout == Layout::qkv) {
         View whole = q;
@@ -110,6 +138,12 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
         c.add_slice("q", offsetof(Args, q), q, 0, 0);
         c.operands[0] = c.operands.back(); // the narrower view of the same bytes
         c.operands.pop_back();
+    } else if (s.pages == Pages::torn) {
+        const int64_t half = kv.stride[0];
+        kv.stride[0] *= 2;
+        c.add("q", offsetof(Args, q), q, base(s.q_misalign), false);
+        c.add("k", offsetof(Args, k), kv, base(s.k_misalign), false);
+        c.add_slice("v", offsetof(Args, v), kv, 1, static_cast<size_t>(half) * 2);
     } else {
         c.add("q", offsetof(Args, q), q, base(s.q_misalign), false);
         c.add("k", offsetof(Args, k), kv, base(s.k_misalign), false);
@@ -129,6 +163,22 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     if (s.lse) { // in memory [row, head, token], as attention libraries have it
         const View lse{ref::Type::f32, {q_rows, p.s, s.h}, {s.h * p.s, 1, std::max<int64_t>(p.s, 1)}};
         c.add("lse", offsetof(Args, lse), lse, 20, true);
+    }
+}
+
+// The table has gaps between its rows. Entries behind the keys in use are no pages.
+void add_table(Case& c, const Shape& s, const Problem& p) {
+    if (s.page == 0) {
+        return;
+    }
+    const int64_t rows = s.seqs + s.spare;
+    const Operand& table = c.add("block_table", offsetof(spark_attention_args, block_table),
+                                 {ref::Type::i32, {rows, p.entries}, {p.entries + 3, 1}}, 4, false);
+    for (int64_t i = 0; i < rows * p.entries; ++i) {
+        const int64_t b = i / p.entries;
+        const bool used = b < s.seqs && i % p.entries * p.page < p.k_len[static_cast<size_t>(b)];
+        ref::store_bits(ref::Type::i32, static_cast<uint64_t>(used ? p.table[static_cast<size_t>(i)] : -7 - i),
+                        c.element(table, i));
     }
 }
 
@@ -176,8 +226,9 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
         std::vector<bool> used(static_cast<size_t>(all));
         for (size_t b = 0; b < p.k_len.size(); ++b) {
             const int64_t near = ref::first_visible_key(0, p.q_len[b], p.k_len[b], p.left) - 64;
-            const int64_t from = s.far_nan ? std::max<int64_t>(near, 0) : 0;
-            std::fill_n(used.begin() + p.k_first[b] + from, p.k_len[b] - from, true);
+            for (int64_t j = s.far_nan ? std::max<int64_t>(near, 0) : 0; j < p.k_len[b]; ++j) {
+                used[static_cast<size_t>(p.key(b, j))] = true;
+            }
         }
         for (int64_t i = 0; i < all * token; ++i) {
             if (!used[static_cast<size_t>(i / token)]) {
@@ -228,7 +279,7 @@ public:
 
 private:
     const double* kv(const std::vector<double>& x, size_t b, int64_t j, int64_t head) const {
-        return &x[static_cast<size_t>(((p_.k_first[b] + j) * p_.hkv + head) * p_.d)];
+        return &x[static_cast<size_t>((p_.key(b, j) * p_.hkv + head) * p_.d)];
     }
 
     // Of a problem this large some rows are checked: the edges of tiles, the ends, some between.
@@ -292,6 +343,7 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     auto p = std::make_shared<Problem>(numbers(s, type, random));
     add_tensors(c, s, *p, random);
     add_lengths(c, s, *p, random);
+    add_table(c, s, *p);
     add_sinks(c, s, *p, random);
     auto& args = c.as<spark_attention_args>();
     args.scale = s.scale;
@@ -305,7 +357,8 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     args.hdr.flags = s.flags | (s.causal ? static_cast<unsigned>(SPARK_ATTENTION_CAUSAL) : 0u);
     c.large = s.tier == Tier::card;
     c.note = std::to_string(s.seqs) + " sequences, " + std::to_string(s.sq) + " x " + std::to_string(s.sk) +
-             ", heads " + std::to_string(s.h) + "/" + std::to_string(s.hkv) + ", D " + std::to_string(s.d);
+             ", heads " + std::to_string(s.h) + "/" + std::to_string(s.hkv) + ", D " + std::to_string(s.d) +
+             (s.page ? ", pages of " + std::to_string(s.page) : "");
     p->strange_v = s.strange == Strange::v;
     p->q = c.values(c.operands[0]);
     p->k = c.values(c.operands[1]);
@@ -400,6 +453,10 @@ Entry random(uint64_t seed, int64_t index) {
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     s.left = r.chance(0.3) ? r.between(0, r.chance(0.5) ? 20 : 150) : -1;
     s.right = r.chance(0.2) ? r.between(0, 30) : -1;
+    if (s.layout != Layout::qkv && r.chance(0.35)) {
+        s.page = r.pick<int64_t>({1, 2, 3, 5, 8, 16, 16, 32, 61, 64, 128, 256});
+        s.pages = r.pick<Pages>({Pages::whole, Pages::torn, Pages::shared, Pages::wrong});
+    }
     const ref::Type type = r.pick(types_of(BF16 | F16));
     s.sinks = r.pick<Sinks>({Sinks::none, Sinks::none, Sinks::finite, Sinks::large, Sinks::some});
     return entry(s, type, name);
@@ -412,6 +469,8 @@ Entry worded(Words& words) {
     s.causal = words.take("causal");
     const std::string window = words.value("window"); // keys, the query's own among them
     s.left = window.empty() ? -1 : words.count(window, "window") - 1;
+    const std::string page = words.value("page"); // tokens
+    s.page = page.empty() ? 0 : words.count(page, "page");
     s.sinks = words.take("sinks") ? Sinks::finite : Sinks::none;
     s.flags = words.take("batch-invariant") ? SPARK_FLAG_BATCH_INVARIANT : 0;
     return entry(s, words.type(BF16 | F16 | F32), words.name());

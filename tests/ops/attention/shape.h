@@ -9,7 +9,8 @@ namespace check::attention {
 enum class Layout { bshd, bhsd, qkv };                    // qkv: q, k and v are slices of one packed projection
 enum class Lens { none, full, ragged, with_zero, wrong }; // wrong: negative, and beyond the cache
 enum class Strange { none, q, k, v };                     // the tensor that has the strange row
-enum class Sinks { none, finite, large, some };           // large: above every score; some: every second is -infinity
+enum class Pages { whole, torn, shared, wrong }; // torn: k and v are halves of a page; wrong: entries that are no pages
+enum class Sinks { none, finite, large, some };  // large: above every score; some: every second is -infinity
 
 struct Shape {
     const char* name = "";
@@ -17,6 +18,8 @@ struct Shape {
     Layout layout = Layout::bshd;
     bool causal = false, lse = true;
     Lens lens = Lens::none;
+    int64_t page = 0; // tokens of a page; 0: no pages
+    Pages pages = Pages::whole;
     bool list_q = false, list_k = false; // sequences one after the other, told by cu_seqlens
     int64_t spare = 0;                   // more rows of k and v, and more lengths, than sequences
     int64_t pad = 0;                     // elements after each token
@@ -46,6 +49,17 @@ struct Problem {
     std::vector<int64_t> q_first, q_len, k_first, k_len;
     std::vector<double> q, k, v, sinks; // sinks: one a head
     int64_t tokens;                     // rows of o and lse, times heads
+    int64_t page, pages, entries;       // as in Shape, 0: none; how many there are, and how many a sequence has
+    std::vector<int64_t> table;         // of all sequences
+
+    // Where key j of sequence b stands among the tokens of all rows, or pages, of k.
+    int64_t key(size_t b, int64_t j) const {
+        if (page == 0) {
+            return k_first[b] + j;
+        }
+        const int64_t entry = table[b * static_cast<size_t>(entries) + static_cast<size_t>(j / page)];
+        return (entry < 0 || entry >= pages ? pages - 1 : entry) * page + j % page;
+    }
 };
 
 // The sizes of a case that `build` makes with a Random of the same seed and name.

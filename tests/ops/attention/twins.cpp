@@ -45,11 +45,11 @@ Twin make_twin(const Case& c, const Shape& base, const Setting& setting, ref::Ty
         }
         const bool is_q = index == 0;
         const int64_t heads = is_q ? base.h : base.hkv, all = is_q ? s.h : s.hkv;
-        const int64_t first = is_q ? q_first + offset : p.k_first[seq];
         const int64_t end = is_q ? to : std::min(setting.keys, base.sk);
         for (int64_t token = is_q ? from : 0; token < end; ++token) {
+            const int64_t row = is_q ? q_first + offset + token : p.key(seq, token);
             for (int64_t i = 0; i < heads * s.d; ++i) {
-                std::memcpy(twin.call.element(operand, place_of(first + token, all - heads, all, s.d) + i),
+                std::memcpy(twin.call.element(operand, place_of(row, all - heads, all, s.d) + i),
                             source.element(original, place_of(token, 0, heads, s.d) + i), ref::size_of(type));
             }
         }
@@ -90,13 +90,15 @@ void add_queries(const Shape& s, std::vector<Setting>& all) {
 void add_bounds(const Shape& s, std::vector<Setting>& all) {
     Setting capacity{"more room in the cache", s, s.sk};
     capacity.s.sk += 1100, capacity.s.lens = Lens::full;
+    Setting pages{"pages", s, s.sk};
+    pages.s.page = 16, pages.s.lens = Lens::full;
     Setting least{"max_seqlen_k of one part", s, s.sk};
     least.s.max_k = 900;
     Setting less{"max_seqlen_k too small", s, s.sk};
     less.s.max_k = 1300;
     Setting queries{"max_seqlen_q", s, s.sk, 20};
     queries.s.sq += 20, queries.s.max_q = s.sq + 20;
-    all.insert(all.end(), {capacity, least, less, queries});
+    all.insert(all.end(), {capacity, pages, least, less, queries});
 }
 
 // Other sequences and other heads, of any values.

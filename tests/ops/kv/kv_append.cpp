@@ -24,6 +24,7 @@ struct Shape {
     int64_t misalign = 0, cache_misalign = 0, v_misalign = 0;             // elements off the 16-byte boundary
     unsigned types = ALL;
     bool named = true, wide = true, wide_batch = true; // a batch tensor is given; positions, batch are I64
+    int64_t sequences = 0;                             // caches are pages, which a table gives to so many; 0: none
     Bad bad = Bad::none;
     Tier tier = Tier::quick;
 };
@@ -36,6 +37,7 @@ constexpr int32_t COUNT_BEFORE = 40; // the counter is counted up, not set
 
 struct Where {
     std::vector<int64_t> positions, batch;
+    ref::KvTable table;
 };
 
 int64_t bad_index(Bad bad, int64_t limit, bool wide, Random& r) {
@@ -49,6 +51,44 @@ int64_t bad_index(Bad bad, int64_t limit, bool wide, Random& r) {
     }
     return bad_index(r.pick<Bad>({Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps}), limit, wide,
                      r);
+}
+
+// Every page is somebody's, in any order; what is left of the table names none.
+ref::KvTable draw_table(const Shape& s, Random& r) {
+    ref::KvTable table;
+    if (s.sequences == 0) {
+        return table;
+    }
+    table.entries = s.b / s.sequences + 1;
+    const int64_t all = s.sequences * table.entries;
+    for (int64_t i = 0; i < all; ++i) {
+        table.pages.push_back(i < s.b ? i : r.pick<int64_t>({-1, s.b, std::numeric_limits<int32_t>::min()}));
+        std::swap(table.pages.back(), table.pages[static_cast<size_t>(r.below(i + 1))]);
+    }
+    return table;
+}
+
+// The same tokens told by the table; every third beyond it, or where it names no page.
+void tell_by_table(const Shape& s, Where& where, Random& r) {
+    const ref::KvTable& table = where.table;
+    const auto find = [&](auto wanted) {
+        return std::find_if(table.pages.begin(), table.pages.end(), wanted) - table.pages.begin();
+    };
+    for (size_t t = 0; t < where.positions.size(); ++t) {
+        int64_t &position = where.positions[t], &batch = where.batch[t];
+        if (batch >= s.b || position >= s.s) { // beyond the table too
+            batch = batch >= s.b ? std::max(batch, s.sequences) : 0;
+            position = position >= s.s ? std::max(position, table.entries * s.s) : position;
+            continue;
+        }
+        if (position < 0 || batch < 0) {
+            continue;
+        }
+        const bool bad = s.bad != Bad::none && r.chance(0.3);
+        const int64_t at = find([&](int64_t page) { return bad ? page < 0 || page >= s.b : page == batch; });
+        batch = at / table.entries;
+        position += at % table.entries * s.s;
+    }
 }
 
 // Different rows for all tokens, as the operator demands: a random step through the cache.
@@ -75,6 +115,10 @@ Where draw(const Shape& s, Random& r) {
         out.positions.push_back(!bad       ? slot % s.s
                                 : in_batch ? r.below(std::max<int64_t>(s.s, 1))
                                            : bad_index(kind, s.s, s.wide, r));
+    }
+    out.table = draw_table(s, r);
+    if (s.sequences > 0) {
+        tell_by_table(s, out, r);
     }
     return out;
 }
@@ -143,6 +187,15 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     if (s.named) {
         add_indices(c, "batch", offsetof(Args, batch), where.batch, s.wide_batch);
     }
+    if (s.sequences > 0) { // with gaps between the rows of the table
+        const Operand& table =
+            c.add("block_table", offsetof(Args, block_table),
+                  {ref::Type::i32, {s.sequences, where.table.entries}, {where.table.entries + 1, 1}}, 4, false);
+        for (size_t i = 0; i < where.table.pages.size(); ++i) {
+            ref::store_bits(ref::Type::i32, static_cast<uint64_t>(where.table.pages[i]),
+                            c.element(table, static_cast<int64_t>(i)));
+        }
+    }
     const auto updated = [&](const char* field, size_t at) {
         Operand& cache = c.add(field, at, cache_view(s, type), base(s.cache_misalign), true);
         cache.input = true;
@@ -157,7 +210,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     c.large = s.tier == Tier::card;
     c.note = "T " + std::to_string(s.t) + ", H " + std::to_string(s.h) + ", D " + std::to_string(s.d) + ", B " +
              std::to_string(s.b) + ", S " + std::to_string(s.s);
-    ref::KvPlaces places = ref::kv_places(where.positions, where.batch, s.b, s.s);
+    ref::KvPlaces places = ref::kv_places(where.positions, where.batch, s.b, s.s, where.table);
     if (s.t * s.h * s.d == 0) {
         places = {};
     }
@@ -205,6 +258,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.named = r.chance(0.6);
     s.wide = r.chance(0.5);
     s.wide_batch = r.chance(0.5);
+    s.sequences = s.named && r.chance(0.4) ? r.between(1, 4) : 0;
     s.bad = r.pick<Bad>({Bad::none, Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps, Bad::mixed});
     return entry(s, r.pick(types_of(ALL)), name);
 }

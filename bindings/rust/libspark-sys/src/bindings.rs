@@ -897,6 +897,7 @@ pub struct spark_attention_args {
     pub window_left: i64,
     pub window_right: i64,
     pub sinks: spark_tensor,
+    pub block_table: spark_tensor,
 }
 impl Default for spark_attention_args {
     fn default() -> Self {
@@ -1121,6 +1122,7 @@ pub struct spark_kv_append_args {
     pub k_cache: spark_tensor,
     pub v_cache: spark_tensor,
     pub invalid_count: spark_tensor,
+    pub block_table: spark_tensor,
 }
 impl Default for spark_kv_append_args {
     fn default() -> Self {

@@ -252,7 +252,7 @@ fn spark_gemm_args_layout() {
 
 #[test]
 fn spark_attention_args_layout() {
-    layout!(spark_attention_args, 2368,
+    layout!(spark_attention_args, 2624,
         hdr 0, 24;
         q 24, 256;
         k 280, 256;
@@ -269,6 +269,7 @@ fn spark_attention_args_layout() {
         window_left 2096, 8;
         window_right 2104, 8;
         sinks 2112, 256;
+        block_table 2368, 256;
     );
 }
 
@@ -361,7 +362,7 @@ fn spark_rope_args_layout() {
 
 #[test]
 fn spark_kv_append_args_layout() {
-    layout!(spark_kv_append_args, 1816,
+    layout!(spark_kv_append_args, 2072,
         hdr 0, 24;
         k 24, 256;
         v 280, 256;
@@ -370,6 +371,7 @@ fn spark_kv_append_args_layout() {
         k_cache 1048, 256;
         v_cache 1304, 256;
         invalid_count 1560, 256;
+        block_table 1816, 256;
     );
 }
 

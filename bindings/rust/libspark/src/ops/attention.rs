@@ -5,7 +5,7 @@ use crate::call::operator;
 use crate::tensor::{Element, TensorView, TensorViewMut};
 
 operator! {
-    /// Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths per sequence.
+    /// Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths, pages.
     ///
     /// ```text
     /// g    = floor(h * G / H)                            the key/value head of query head h
@@ -39,8 +39,16 @@ operator! {
     ///
     /// and cu_seqlens_q does the same for q, o and lse (B and S together count all tokens; o and lse rows of no sequence
     /// are left alone). There are N - 1 sequences, or B without either list; with cu_seqlens_k alone, N - 1 must be B.
-    /// Lists and lengths are read on the device, so that a captured graph follows them; entries are taken into the range
-    /// of the tensors, so that a wrong one gives wrong rows of this call and reads nothing else. Lists must ascend.
+    ///
+    /// With block_table k and v are P pages of T tokens each. Token j of sequence b is token j % T of page
+    /// block_table[b, j / T]; there is room for M * T tokens, of which seq_lens says how many are in use. Pages may have
+    /// any number of tokens and any strides (heads within tokens or around them, k and v slices of one tensor), and
+    /// sequences may share them. With cu_seqlens_q prompts and single tokens make one call; cu_seqlens_k, if it is there,
+    /// tells nothing but how many tokens each sequence has. Entries behind the keys in use mean nothing; another one that
+    /// is no page, negative or P and more, is taken as P - 1.
+    ///
+    /// Lists, tables and lengths are read on the device, so that a captured graph follows them; entries are taken into the
+    /// range of the tensors, so that a wrong one gives wrong rows of this call and reads nothing else. Lists must ascend.
     ///
     /// max_seqlen_q and max_seqlen_k bound the lengths: the launch, the choice of a kernel and the workspace depend on
     /// them, never on a list. Queries from max_seqlen_q on are not computed; a longer key sequence than max_seqlen_k is
@@ -49,8 +57,8 @@ operator! {
     /// With SPARK_FLAG_BATCH_INVARIANT the bits of a row of o and lse follow from its query, the keys and values that it
     /// sees, at which keys of the sequence these stand, its sink and the scale alone: the same in a call for one query and
     /// for all of a sequence, in one piece or in chunks, whatever the number of sequences, their lengths and lists, the room
-    /// of the cache, max_seqlen_q, max_seqlen_k, other heads, and the values of other rows, NaN among them. That holds
-    /// for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31 rows
+    /// of the cache, its pages, max_seqlen_q, max_seqlen_k, other heads, and the values of other rows, NaN among them. That
+    /// holds for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31 rows
     /// (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either
     /// all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the
     /// generic kernel is taken, whose bits are others. The exception said above stays: a NaN or an infinity in v of a
@@ -127,7 +135,8 @@ impl<'a> Attention<'a> {
         self
     }
 
-    /// Sequences are expected to have at most so many keys. Not set: T, or with cu_seqlens_k the number of all tokens.
+    /// Sequences are expected to have at most so many keys. Not set: T, or the number of all tokens or of those in M
+    /// pages.
     pub fn max_seqlen_k(mut self, max_seqlen_k: i64) -> Self {
         self.call.args.max_seqlen_k = max_seqlen_k;
         self.call.give(libspark_sys::SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K);
@@ -151,6 +160,13 @@ impl<'a> Attention<'a> {
     /// Optional, `[H]`, F32. A logit of each query head, finite or -infinity (no sink), in natural units.
     pub fn sinks<T: Element>(mut self, sinks: TensorView<'a, T>) -> Self {
         self.call.args.sinks = self.call.hold(sinks.parts());
+        self
+    }
+
+    /// Optional, `[L, M]`, I32. Pages of each sequence, in order; as many rows as lengths. Then k and v are P pages of
+    /// T tokens.
+    pub fn block_table<T: Element>(mut self, block_table: TensorView<'a, T>) -> Self {
+        self.call.args.block_table = self.call.hold(block_table.parts());
         self
     }
 

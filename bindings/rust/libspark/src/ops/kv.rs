@@ -10,13 +10,16 @@ operator! {
     /// ```text
     /// b, s = batch[t], positions[t]                          with batch
     ///        positions[t] / S, positions[t] % S              without: positions are slots
+    /// with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
     /// positions[t] < 0 or batch[t] < 0:  the token is skipped
     /// 0 <= b < B and 0 <= s < S:         k_cache[b, s] = k[t];  v_cache[b, s] = v[t]
     /// otherwise:                         invalid_count += 1;  nothing is written
     ///
     /// Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
     /// Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
-    /// A cache of pages is a cache with B pages of S rows: give slots, page * S + offset.
+    /// A cache of pages is a cache with B pages of S rows: give slots, page * S + offset, or batch, positions and
+    /// block_table, whose row of a sequence names its pages in order, as attention reads it. A token beyond the table, and
+    /// one whose entry is no page (negative, or B and more), is outside the cache.
     /// invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
     /// Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
     /// Where k has no elements the call succeeds, launches nothing and counts nothing.
@@ -65,6 +68,13 @@ impl<'a> KvAppend<'a> {
     /// Updated, `[1]`, I32. Counts the tokens whose row is outside the cache.
     pub fn invalid_count<T: Element>(mut self, invalid_count: TensorViewMut<'a, T>) -> Self {
         self.call.args.invalid_count = self.call.hold(invalid_count.parts());
+        self
+    }
+
+    /// Optional, `[R, M]`, I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S
+    /// rows.
+    pub fn block_table<T: Element>(mut self, block_table: TensorView<'a, T>) -> Self {
+        self.call.args.block_table = self.call.hold(block_table.parts());
         self
     }
 }
