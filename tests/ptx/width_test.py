@@ -31,7 +31,7 @@ class Width(unittest.TestCase):
         """Attention for heads of this width: one variant in the place of the file's own."""
         shutil.copytree(TOP / "ptx", self.root, dirs_exist_ok=True)
         path = self.root / "attention" / "attention.ptx"
-        smem, block, tile = (16 * warps * mf + 32 * nk * pl) * width * 2 + 32, 32 * warps, 16 * warps * mf
+        smem, block, tile = (16 * warps * mf + 32 * nk * pl) * width * 2 + 32 * (mf - 1), 32 * warps, 16 * warps * mf
         line = f"//! variant  other D={width} W={warps} MF={mf} NK={nk} PL={pl} PART=0 smem={smem} regs={regs}\n"
         text = re.sub(r"(?m)^(//! variant .*\n)+", line, path.read_text(encoding="utf-8"))
         path.write_text(text, encoding="utf-8")
@@ -60,7 +60,7 @@ class Width(unittest.TestCase):
 
     def test_what_one_block_cannot_hold_is_refused(self):
         """Shared memory for queries and keys of 576 columns; registers for sums of 32 queries and 256 columns."""
-        with self.assertRaisesRegex(HeaderError, "smem=147488 is more than one block may have"):
+        with self.assertRaisesRegex(HeaderError, "smem=147456 is more than one block may have"):
             self.attention(576)
         with self.assertRaisesRegex(AssembleError, "bytes spilled to memory .* none is allowed"):
             self.attention(256, mf=2)
