@@ -97,7 +97,7 @@ void records(const spark_op_desc& d, uint32_t f) {
     if (!form || form->scheme != SPARK_QUANT_RECORD) return;
     damaged(d, f, "quant absent", {SPARK_ERR_INVALID_VALUE},
             [=](auto& e) { std::memset(&e.tensor(f).quant, 0, sizeof(spark_quant)); });
-    for (uint16_t format : {0, 2, 4, 9, 0xffff}) // GGML's Q4_0, the number that was Q4_2, Q8_1
+    for (uint16_t format : {0, 4, 9, 16, 0xffff}) // the number that was Q4_2, GGML's Q8_1, IQ2_XXS
         damaged(d, f, "no such format", {SPARK_ERR_UNSUPPORTED_DTYPE},
                 [=](auto& e) { e.tensor(f).quant.record = format; });
     damaged(d, f, "bytes of another format", {SPARK_ERR_INVALID_SHAPE},
@@ -294,7 +294,7 @@ void weights(const spark_op_desc& d) {
     };
     wrong(1, "bytes without a format", SPARK_ERR_INVALID_VALUE,
           [](auto& g) { g.b.quant = {}, g.b.shape[g.b.ndim - 1] = 64; });
-    wrong(1, "a format of no kernel", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.b.quant.record = 10; });
+    wrong(1, "a format of no kernel", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.b.quant.record = 16; });
     wrong(1, "bytes of another format", SPARK_ERR_INVALID_SHAPE, [](auto& g) { g.b.quant.record = SPARK_RECORD_Q4_1; });
     for (int64_t bytes : {0, 1, 34, 64, 67, 69, 102})
         wrong(1, "not the records of K", SPARK_ERR_INVALID_SHAPE, [=](auto& g) { g.b.shape[g.b.ndim - 1] = bytes; });
