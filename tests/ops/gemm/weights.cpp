@@ -34,7 +34,7 @@ const std::vector<Format>& formats() {
     return all;
 }
 // Bits of formats().
-enum Formats : unsigned { ROWS = 3, TENSORS = 12, Q8_0 = 16, Q4_1 = 32, RECORDS = 48, ALL_RECORDS = 0x1fff0 };
+enum Formats : unsigned { ROWS = 3, TENSORS = 12, Q8_0 = 16, Q4_1 = 32, RECORDS = 48, ALL_RECORDS = ~15u };
 
 struct Shape {
     const char* name = "";

@@ -17,7 +17,7 @@ namespace {
 using ref::RecordFormat;
 
 // Bits of ref::record_formats().
-enum Formats : unsigned { Q8_0 = 1, Q4_1 = 2, BOTH = 3, ALL_FORMATS = 0x1fff };
+enum Formats : unsigned { Q8_0 = 1, Q4_1 = 2, BOTH = 3, ALL_FORMATS = ~0u };
 // What half of the records hold instead of ordinary numbers.
 enum class Strange {
     none,
