@@ -40,10 +40,12 @@ template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool
             .part = k.PART,
             .step = step_of(rows, keys, tiles, k.D, 2 * keys * k.D * ELEM * warps + queries)};
 }
-// What a block's number says of it is found by divisions of 64 bits, for its keys and again for its results.
+// What a block's number says of it is found by divisions of 64 bits, for its keys and again for its results. The fit is
+// of a time when only the widest heads had held queries: with credit for the others it takes tiles of 64 queries where
+// those of 128 are 8 to 18 % faster.
 consteval Tile tile_of(const kernels::attention_kernel& k) {
-    constexpr uint32_t DIVISIONS = 8;
-    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0);
+    constexpr uint32_t DIVISIONS = 8, WIDEST = 256;
+    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0 && k.D == WIDEST);
     tile.rounds = DIVISIONS;
     return tile;
 }
