@@ -4,7 +4,7 @@
 // The loop is frozen: figures of two builds may be compared. `--json` prints one line for programs; `--against PROGRAM`
 // runs another build's emu-speed in turn with this one and prints the ratio; `--values normal` multiplies numbers of
 // many magnitudes, where the loop's own are of one; `--accesses` times loads, stores and atomics of shared memory
-// instead, by the addresses of a warp's lanes.
+// instead, by the addresses of a warp's lanes, and approximate functions.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -104,6 +104,7 @@ const char* const CONFLICT = "shl.b32 x, t, 7;";
 const char* const RANDOM = "mul.lo.u32 x, t, 0x9e5; xor.b32 x, x, 0x155; and.b32 x, x, 1023; shl.b32 x, x, 2;";
 const char* const BYTES = "mov.u32 x, t;";
 const char* const SAME = "mov.u32 x, 64;";
+const char* const NUMBER = "mov.u32 x, 0x3f000000;"; // no place: with the address of shared memory a float of about 0.5
 const Access ACCESSES[] = {
     {"ld.shared.u32 unit", UNIT, "ld.shared.u32 v, [at];"},
     {"ld.shared.u32 stride 2", STRIDED, "ld.shared.u32 v, [at];"},
@@ -119,6 +120,9 @@ const Access ACCESSES[] = {
     {"atom.shared.add unit", UNIT, "atom.shared.add.u32 v, [at], 1;"},
     {"atom.shared.add random", RANDOM, "atom.shared.add.u32 v, [at], 1;"},
     {"atom.shared.add one word", SAME, "atom.shared.add.u32 v, [at], 1;"},
+    {"sin.approx.f32", NUMBER, "sin.approx.f32 v, at;"},
+    {"ex2.approx.f32", NUMBER, "ex2.approx.f32 v, at;"},
+    {"ex2.approx.ftz.f32", NUMBER, "ex2.approx.ftz.f32 v, at;"},
 };
 constexpr int ROUNDS = 4000, COPIES = 16;
 
