@@ -85,6 +85,16 @@ bool lay_out(Warp& w, const TensorMap& map, const TensorBox& box, BulkCopy& copy
     return true;
 }
 
+// An H200 ends with an illegal instruction where a load begins elsewhere.
+bool check_first_coordinate(Warp& w, int l, const TensorMap& map, int32_t first) {
+    constexpr int64_t UNIT = 16; // bytes
+    if (first * int64_t(map.element_bytes()) % UNIT == 0) return true;
+    report(w, "misaligned", l,
+           "the first coordinate is " + std::to_string(first) + ": with elements of " +
+               std::to_string(map.element_bytes()) + " bytes no multiple of 16 bytes");
+    return false;
+}
+
 Flow load(Warp& w, const Inst& in) {
     Destination to[32];
     const Reach reach = Reach(in.vec);
@@ -97,6 +107,7 @@ Flow load(Warp& w, const Inst& in) {
         const uint32_t mask = reach == Reach::mask ? w.reg<uint32_t>(in.r[3 + in.target])[l] : 0;
         if (!find_destination(w, l, reach, shared, told, mask, to[l])) return Flow::failed;
         if (!read_box(w, in, 1, l, map, corner)) return Flow::failed;
+        if (!check_first_coordinate(w, l, map, corner[0])) return Flow::failed;
         const uint64_t bytes = copied_bytes(in, map);
         if (!check_shared_place(w, l, bytes, shared, true)) return Flow::failed;
         const TensorBox box = in.imm == GATHER ? TensorBox::gather4(map, corner) : TensorBox(map, corner);

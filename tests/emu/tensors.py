@@ -128,6 +128,9 @@ class Case:
         self.copied = [-(-b // s) for b, s in zip(self.box, self.step)]
         self.dim = [draw.randint(1, 2 * self.box[0])] + [draw.randint(1, b + 3) for b in self.box[1:]]
         self.corner = [draw.choice([0, 0, draw.randint(1 - b, d - 1)]) for b, d in zip(self.box, self.dim)]
+        if not reduction:  # loads begin at multiples of 16 bytes
+            unit = 16 // self.size
+            self.corner[0] = self.corner[0] // unit * unit
         self.stride, pitch = [], self.dim[0] * self.size
         for d in self.dim[1:]:
             pitch = -(-pitch // 16) * 16 + draw.choice([0, 16, 48])
