@@ -90,6 +90,10 @@ def check_decode_step(options, python, env):
     checking.compare(said.stdout, options.driver, "python")
 
 
+def check_quantize(python, env):
+    run(python, "-I", HERE / "examples" / "quantize.py", env=env)
+
+
 def check_generate(options, python, env):
     """The greedy tokens of the reference's first prompt."""
     model = wheels.present("model", build.PINNED)
@@ -125,6 +129,7 @@ def main():
     env = clean(options)
     run(python, "-m", "unittest", "discover", "-s", HERE / "tests", env=env, cwd=options.into)
     check_decode_step(options, python, env)
+    check_quantize(python, env)
     check_generate(options, python, env)
     for what in (["-p", "libspark"], sorted(HERE.glob("examples/*.py"))):
         run(tools / "mypy", "--config-file", HERE / "pyproject.toml", "--python-executable", python,
