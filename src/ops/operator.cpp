@@ -45,6 +45,16 @@ spark_status nothing_fits(const Call& call, Report& report) {
     return report.fail(SPARK_ERR_UNSUPPORTED_SHAPE, "no kernel takes it; %s: %s", last.kernel->name, why);
 }
 
+// As pick says, which is asked once for each problem as long as its answer is remembered.
+const Row* choose(const Context& ctx, const Call& call) {
+    if (!call.op->by_facts) return pick(call.request);
+    const Memo::Problem problem = Memo::problem_of(call.request, call.work.bytes);
+    if (const Row* row = ctx.memo->find(problem)) return row;
+    const Row* row = pick(call.request);
+    if (row != nullptr) ctx.memo->keep(problem, *row);
+    return row;
+}
+
 } // namespace
 
 const Operator* find_operator(uint32_t op) {
@@ -79,7 +89,7 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
                     kernel_id,
                     call.bound.flags,
                     &ctx.tuning};
-    call.row = work.empty ? nullptr : pick(call.request);
+    call.row = work.empty ? nullptr : choose(ctx, call);
     return work.empty || call.row != nullptr ? SPARK_OK : nothing_fits(call, report);
 }
 

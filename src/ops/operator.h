@@ -48,6 +48,8 @@ struct Operator {
     spark_status (*check)(const ValidatedArgs& bound, CheckedOp& work, Report& report);
     // What those launches would do, for the choice among rows; nullptr: the first legal row is taken.
     void (*load)(const CheckedOp& work, const Row& row, Load& load);
+    // load looks at facts, contract, flags and CheckedOp::bytes alone, so that the choice can be remembered.
+    bool by_facts = false;
 };
 
 const Operator* find_operator(uint32_t op);

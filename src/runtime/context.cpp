@@ -76,7 +76,8 @@ spark_status prepare_dispatch(Context& ctx, Report& report) {
     ctx.target = find_target(arch_of(ctx.info), ctx.info.name, ctx.info.sm_count);
     std::span<const Kernel* const> all = kernels::all();
     ctx.resident = static_cast<uint8_t*>(calloc(all.size() + 1, 1));
-    if (ctx.resident == nullptr) {
+    ctx.memo = static_cast<Memo*>(calloc(1, sizeof(Memo)));
+    if (ctx.resident == nullptr || ctx.memo == nullptr) {
         return report.fail(SPARK_ERR_HOST_MEMORY, "no host memory for a table of %zu kernels", all.size());
     }
     for (const Kernel* kernel : all) {
@@ -98,10 +99,12 @@ void close(Context& ctx) {
     free(ctx.kernels);
     free(ctx.libraries);
     free(ctx.resident);
+    free(ctx.memo);
     tuning_close(ctx.tuning);
     ctx.kernels = nullptr;
     ctx.libraries = nullptr;
     ctx.resident = nullptr;
+    ctx.memo = nullptr;
     ctx.driver = nullptr;
     ctx.owns_primary = false;
     pthread_mutex_destroy(&ctx.load_mutex);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: immutable after creation but for the cache of loaded kernels. At most 64 live; their memory is never
-// freed. The public spark_context* is a handle (handles.h), not an address.
+// Contexts: immutable after creation but for the caches of loaded kernels and of choices. At most 64 live; their memory
+// is never freed. The public spark_context* is a handle (handles.h), not an address.
 #pragma once
 
 #include <pthread.h>
@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "dispatch/cost.h"
+#include "dispatch/memo.h"
 #include "dispatch/tuning.h"
 #include "runtime/driver.h"
 
@@ -28,6 +29,7 @@ struct Context {
     void** libraries;            // the CUlibrary that each came from
     uint8_t* resident;           // blocks of each kernel that an SM holds
     Tuning tuning;
+    Memo* memo; // of choices
 };
 
 // The file that the description names, else LIBSPARK_TUNE, for a device. One for another chip or library is left out,

@@ -374,6 +374,6 @@ static_assert([] {
 
 } // namespace
 
-extern const Operator GEMM = {SPARK_OP_GEMM, ROWS, GEMM_FACT_NAMES, check_gemm, load_gemm};
+extern const Operator GEMM = {SPARK_OP_GEMM, ROWS, GEMM_FACT_NAMES, check_gemm, load_gemm, true};
 
 } // namespace spark
