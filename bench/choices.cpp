@@ -47,6 +47,9 @@ private:
 };
 
 constexpr const char* HALVES[] = {"BF16", "BF16", "F16"};
+// Half of the products are of 16 bits, in all layouts; the others multiply along k: of 8 bits, or weights in records.
+constexpr const char* PRODUCTS[] = {"BF16",    "BF16",  "BF16",  "BF16",    "F16",       "F16",      "E4M3 tn",
+                                    "E4M3 tn", "I8 tn", "I8 tn", "E5M2 tn", "BF16 Q8_0", "F16 Q8_0", "BF16 Q4_1"};
 constexpr const char* FLOATS[] = {"BF16", "BF16", "F16", "F32"};
 
 // " n=64" and the like.
@@ -57,12 +60,14 @@ std::string draw_gemm(Dice& dice, bool small) {
     const char* const layouts[] = {"tn", "tn", "tn", "nn", "nt", "tt"};
     const int64_t m = dice.size(1, small ? 64 : 8192), most = small ? 128 : 28672;
     const int64_t n = dice.size(64, most) / 8 * 8, k = dice.size(64, most) / 8 * 8;
-    const std::string layout = dice.of(layouts);
-    const std::string dtype = dice.of(HALVES);
-    const int64_t padded = layout[0] == 'n' && layout[1] == 't' ? (m + 7) / 8 * 8 : m; // a is contiguous along m
+    std::string kind = dice.of(PRODUCTS);
+    const bool of_16_bits = kind.find(' ') == kind.npos;
+    const std::string layout = of_16_bits ? dice.of(layouts) : "tn";
+    const bool a_along_m = layout == "nt" || layout == "tt";
     if (double(m) * n * k > 1e11 || double(n) * k > double(1 << 28) || double(m) * n > double(1 << 28)) return "";
-    return "gemm" + size_word("m", layout == "tt" ? (m + 7) / 8 * 8 : padded) + size_word("n", n) + size_word("k", k) +
-           " " + dtype + " " + layout;
+    if (of_16_bits) kind += " " + layout;
+    return "gemm" + size_word("m", a_along_m ? (m + 7) / 8 * 8 : m) + size_word("n", n) +
+           size_word("k", of_16_bits ? k : (k + 31) / 32 * 32) + " " + kind;
 }
 
 std::string draw_attention(Dice& dice, bool small) {

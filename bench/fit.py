@@ -11,6 +11,7 @@
   fit.py M1 E1 M2 E2 ..                   the shapes of several seeds together
 """
 import argparse
+import functools
 import json
 import math
 import random
@@ -18,13 +19,15 @@ import re
 from dataclasses import dataclass, fields, replace
 
 CHIP = {"mhz": 1830, "flops": 2670, "memory": 4600, "l2": 5800, "sms": 132, "launch": 1000}  # H200 of chips.inc
-FAMILIES = ("gemm", "attention", "norm", "softmax", "rope")  # kernels of these begin so
+# Kernels of these begin so, and have a FIT line each; of several, the first. Twins are of one line's constants.
+FAMILIES = ("gemm_e4m3", "gemm_fp8", "gemm_bf16_q", "gemm_f16_q", "gemm", "attention", "norm", "softmax", "rope")
+TWINS = {"gemm_fp8": "gemm_e4m3", "gemm_f16_q": "gemm_bf16_q"}
 NOISE_US, NEAR, FAR, HAIR = 0.3, 1.05, 1.25, 0.05
 # What a constant may be: a unit is not faster than its rate by more than the rate's own error, whatever would fit here,
-# so that the constants mean something on other chips too.
-BOUNDS = {"products": (95, 180), "shared": (90, 180), "fetched": (25, 200), "issued": (30, 300), "written": (10, 400),
-          "memory": (80, 140), "block": (100, 9000), "step": (10, 800), "latency": (300, 2500), "round": (0, 500),
-          "exposed": (0, 100), "flight": (0, 256), "serial": (0, 100), "beside": (0, 60)}
+# so that the constants mean something on other chips too; products of FP8 are two of halves and their conversion.
+BOUNDS = {"products": (95, 400), "shared": (90, 180), "fetched": (25, 200), "issued": (30, 400), "written": (10, 400),
+          "memory": (70, 140), "block": (100, 9000), "step": (10, 800), "latency": (300, 2500), "round": (0, 1500),
+          "exposed": (0, 100), "flight": (0, 256), "serial": (0, 100), "beside": (0, 60), "apart": (0, 100)}
 LINE = re.compile(r"(.) (\w+) +yes  ([\d.]+) us: (\d+) blocks, (\d+) an SM, steps (\d+) \(at most (\d+), "
                   r"(\d+) under way\) of (\d+) products, (\d+) shared, (\d+) fetched, (\d+) issued in (\d+) turns, "
                   r"(\d+) syncs, (\d+) rounds, (\d+) written; (\d+) bytes, (\d+) launches, (\d+) merged")
@@ -47,6 +50,7 @@ class Fit:
     flight: float = 0
     serial: float = 0
     beside: float = 0
+    apart: float = 0
 
 
 @dataclass(frozen=True)
@@ -98,30 +102,40 @@ def cost(fit, c, chip=CHIP):
         hidden = min(beside * work, alone) if beside > 1 else 0
         return max(beside * work, alone) + hidden * fit.beside / 100
 
+    start = fit.block + c.syncs * fit.step + c.rounds * fit.round
+
     def block(beside, steps):
-        return fit.block + c.syncs * fit.step + c.rounds * fit.round + beside * end + steps * step(beside)
+        return start + beside * end + steps * step(beside)
 
     full, rest = divmod(c.blocks, chip["sms"] * c.resident)
-    clocks = full * block(c.resident, c.steps)
+    apart = start * fit.apart / 100 * (c.resident - 1) / c.resident if full else 0
+    clocks = full * (block(c.resident, c.steps) - apart) + apart
     if rest:
-        clocks += block(-(-rest // chip["sms"]), c.steps)
+        clocks += block(-(-rest // chip["sms"]), c.steps) - apart
     beside = c.resident if full else -(-rest // chip["sms"])
     clocks += max(c.longest - c.steps, 0) * step(beside)
     per_byte = chip["mhz"] / (chip["memory"] * 1e3) * fit.memory / 100
     memory = c.bytes * per_byte
-    flight, loaded = fit.flight * 1024, beside * c.fetched
+    flight, loaded = fit.flight * 1024, beside * c.fetched * max(c.stages, 1)
     exposed = fit.exposed / 100 * (flight / loaded if 0 < flight < loaded else 1)
     clocks = max(clocks, memory) + min(clocks, memory) * exposed + c.merged * per_byte
     clocks += fit.block * (c.launches - 1)
     return clocks * clock + chip["launch"] * c.launches / 1000
 
 
+@functools.cache
 def family(name):
     return next((f for f in FAMILIES if name.startswith(f)), "")
 
 
+@functools.cache
+def fitted(name):
+    """The family whose constants are searched for a kernel."""
+    return TWINS.get(family(name), family(name))
+
+
 def load(measured, explained):
-    """[(family, shape, [(Count, us)])] of shapes that both files have."""
+    """[(operator, shape, [(Count, us)])] of shapes that both files have. An operator is the first word of a family."""
     shapes = []
     with open(measured) as one, open(explained) as other:
         for line, said in list(zip(one, other))[1:]:
@@ -132,7 +146,7 @@ def load(measured, explained):
             rows = [(c, times[c.kernel]["median_us"]) for c in counts(said["explain"]) if c.kernel in times
                     and times[c.kernel]["launches"] == c.launches]
             if rows:
-                shapes.append((family(rows[0][0].kernel), f"{line['name']} {line['shape']}", rows))
+                shapes.append((family(rows[0][0].kernel).split("_")[0], f"{line['name']} {line['shape']}", rows))
     return shapes
 
 
@@ -143,13 +157,13 @@ def regret(rows, price):
     return 1 if taken - best < NOISE_US else taken / best
 
 
-def loss(fit, shapes):
+def loss(fits, shapes):
     """What is lost on average, where a kernel is the more likely taken, the nearer it is to the cheapest: a choice by a
     hair counts as half lost, so that the constants hold for shapes that were not measured. And the errors of costs, of
     kernels that are not far behind most."""
     lost = errors = weights = 0
     for _, _, rows in shapes:
-        best, prices = min(us for _, us in rows), [cost(fit, count) for count, _ in rows]
+        best, prices = min(us for _, us in rows), [cost(fits[fitted(count.kernel)], count) for count, _ in rows]
         chances = [math.exp(-math.log(price / min(prices)) / HAIR) for price in prices]
         for price, chance, (_, us) in zip(prices, chances, rows):
             over = 0 if us - best < NOISE_US else us / best - 1
@@ -166,15 +180,17 @@ def clamped(name, value):
 
 
 def search(shapes, steps, seed=1):
+    """({family: Fit}, the loss)"""
     dice = random.Random(seed)
-    best = Fit()
+    best = {name: Fit() for name in sorted({fitted(count.kernel) for _, _, rows in shapes for count, _ in rows})}
     least = loss(best, shapes)
     names = [field.name for field in fields(Fit)]
     for step in range(steps):
         scale = 0.8 * (1 - step / steps) + 0.03
-        change = {name: clamped(name, max(getattr(best, name), 1) * math.exp(dice.gauss(0, scale)))
+        one = dice.choice(list(best))
+        change = {name: clamped(name, max(getattr(best[one], name), 1) * math.exp(dice.gauss(0, scale)))
                   for name in dice.sample(names, dice.choice((1, 1, 2, 3)))}
-        trial = replace(best, **change)
+        trial = best | {one: replace(best[one], **change)}
         found = loss(trial, shapes)
         if found < least:
             best, least = trial, found
@@ -198,11 +214,10 @@ def main():
     shapes = [shape for pair in zip(args.files[::2], args.files[1::2]) for shape in load(*pair)]
     for name in dict.fromkeys(f for f, _, _ in shapes):
         own = [s for s in shapes if s[0] == name]
-        fit = None
-        if args.steps:
-            fit, _ = search(own, args.steps)
-            print(f'FIT("{name}", ' + ", ".join(str(round(getattr(fit, f.name))) for f in fields(Fit)) + ")")
-        price = (lambda c: cost(fit, c)) if fit else (lambda c: c.us)
+        fits = search(own, args.steps)[0] if args.steps else {}
+        for line, fit in fits.items():
+            print(f'FIT("{line}", ' + ", ".join(str(round(getattr(fit, f.name))) for f in fields(Fit)) + ")")
+        price = (lambda c: cost(fits[fitted(c.kernel)], c)) if fits else (lambda c: c.us)
         report(name, own, price)
         for _, shape, rows in own if args.show else ():
             if regret(rows, price) > NEAR:

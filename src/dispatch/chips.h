@@ -20,9 +20,10 @@ struct Fit {
     uint32_t products, shared, fetched, issued, written, memory;
     uint32_t block, step, latency, round;
     uint32_t exposed; // of the shorter of memory and SMs,
-    uint32_t flight;  // unless an SM's blocks load more bytes than this in a step, then less; 0: always
+    uint32_t flight;  // unless an SM's blocks have more bytes than this under way, then less; 0: always
     uint32_t serial;  // of the shorter of products and other instructions
     uint32_t beside;  // of the shorter of the work of blocks on an SM and the waits of one
+    uint32_t apart;   // of a block's start: what the blocks on an SM would hide, were there ever so many
 };
 
 namespace detail {
@@ -32,11 +33,11 @@ constexpr uint32_t WHOLE = 64; // 100 %
 constexpr Fit fit_of_line(std::string_view contract, uint32_t products, uint32_t shared, uint32_t fetched,
                           uint32_t issued, uint32_t written, uint32_t memory, uint32_t block, uint32_t step,
                           uint32_t latency, uint32_t round, uint32_t exposed, uint32_t flight, uint32_t serial,
-                          uint32_t beside) {
+                          uint32_t beside, uint32_t apart) {
     const auto part = [](uint32_t percent) { return percent * WHOLE / 100; };
-    return {contract,      part(products), part(shared), part(fetched), part(issued),
-            part(written), part(memory),   block * 16,   step * 16,     latency * 16,
-            round * 16,    part(exposed),  flight << 10, part(serial),  part(beside)};
+    return {contract,     part(products), part(shared), part(fetched), part(issued), part(written),
+            part(memory), block * 16,     step * 16,    latency * 16,  round * 16,   part(exposed),
+            flight << 10, part(serial),   part(beside), part(apart)};
 }
 
 } // namespace detail
@@ -58,10 +59,14 @@ inline constexpr Fit FITS[] = {
 };
 
 // The same where a chip has published rates and nothing was measured: its units work at these rates, and are not hidden
-// quite, so that of kernels that all wait for memory the one with the least other work is taken.
+// quite, so that of kernels that all wait for memory the one with the least other work is taken. Products of FP8, which
+// 12.x has instructions for, are as those of other types.
 inline constexpr auto UNMEASURED_FITS = [] {
     auto fits = std::to_array(FITS);
+    const Fit products = *std::ranges::find(FITS, std::string_view("gemm"), &Fit::contract);
     for (Fit& fit : fits) {
+        const std::string_view contract = fit.contract;
+        if (contract == "gemm_e4m3" || contract == "gemm_fp8") fit = products, fit.contract = contract;
         fit.products = fit.shared = fit.fetched = fit.memory = detail::WHOLE;
         fit.exposed = std::max(fit.exposed, detail::WHOLE / 32);
     }

@@ -109,8 +109,13 @@ Pace find_pace(const Target& target, const Fit& fit, const Load& load) {
         load.stages == 0 ? work + waits + fit.latency : std::max<uint64_t>(issued + waits, fit.latency / load.stages);
     const uint64_t start = fit.block + uint64_t{load.syncs} * fit.step + uint64_t{load.rounds} * fit.round;
     const uint64_t end = part_of_step(ticks_of_step(load.written, target.fetched), fit.written);
-    return {static_cast<int64_t>(work), static_cast<int64_t>(alone), fit.beside,
-            load.step.fetched,          static_cast<int64_t>(start), static_cast<int64_t>(end)};
+    return {static_cast<int64_t>(work),
+            static_cast<int64_t>(alone),
+            fit.beside,
+            fit.apart,
+            load.step.fetched * std::max(load.stages, 1u),
+            static_cast<int64_t>(start),
+            static_cast<int64_t>(end)};
 }
 
 int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace& pace, const Load& load) {
@@ -124,8 +129,10 @@ int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace
     };
     const int64_t slots = int64_t{target.sms} * resident;
     const int64_t full = load.blocks < slots ? 0 : quotient(load.blocks, slots), rest = load.blocks - full * slots;
-    int64_t ticks = full != 0 ? times(full, block(resident, load.steps)) : 0;
-    if (rest != 0) ticks = plus(ticks, block(ceil_div(rest, target.sms), load.steps));
+    // After the first wave a block begins where another has ended, while those beside it work.
+    const int64_t apart = full != 0 ? quotient(part(pace.start, pace.apart) * (resident - 1), int64_t{resident}) : 0;
+    int64_t ticks = full != 0 ? plus(times(full, block(resident, load.steps) - apart), apart) : 0;
+    if (rest != 0) ticks = plus(ticks, block(ceil_div(rest, target.sms), load.steps) - apart);
     // The longest blocks stand anywhere in the order, so that one of them begins last.
     const int64_t beside = full != 0 ? resident : ceil_div(rest, target.sms);
     if (load.longest > load.steps) ticks = plus(ticks, times(load.longest - load.steps, step(beside)));

@@ -77,7 +77,8 @@ struct Pace {
     int64_t work;    // of its units for a step
     int64_t alone;   // for a step of the only block, which waits for its own results
     uint32_t beside; // as in Fit
-    uint32_t loaded; // bytes that a block loads in a step
+    uint32_t apart;  // as in Fit
+    uint32_t loaded; // bytes of a block that are under way
     int64_t start, end;
 };
 Pace find_pace(const Target& target, const Fit& fit, const Load& load);

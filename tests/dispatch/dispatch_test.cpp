@@ -49,8 +49,10 @@ void an_unmeasured_chip_works_at_its_published_rates(void**) {
     for (const Fit& fit : FITS) {
         const Fit& same = GB10.fits[fit_index(fit.contract)];
         for (uint32_t factor : {same.products, same.shared, same.fetched, same.memory}) assert_int_equal(factor, 64);
-        assert_int_equal(same.issued, fit.issued);
-        assert_int_equal(same.latency, fit.latency);
+        const bool fp8 = fit.contract == "gemm_e4m3" || fit.contract == "gemm_fp8"; // which it has instructions for
+        const Fit& other = fp8 ? FITS[fit_index("gemm")] : fit;
+        assert_int_equal(same.issued, other.issued);
+        assert_int_equal(same.latency, other.latency);
     }
     assert_true(H200.fits == FITS);
 }
@@ -80,10 +82,9 @@ void cost_never_falls_where_a_count_rises(void**) {
     }
 }
 
-// Of a load with this change, in percent of the same without it; by a fit with the terms that gemm's has not.
+// Of a load with this change, in percent of the same without it; by a fit in which every term counts.
 int64_t percent_of(void (*change)(Load&), int64_t blocks = 132) {
-    Fit fit = H200.fits[fit_index("gemm")];
-    fit.round = 16 * 100, fit.serial = 64, fit.beside = 32, fit.exposed = 64, fit.flight = 32 << 10;
+    const Fit fit = detail::fit_of_line("", 118, 95, 41, 60, 203, 107, 100, 26, 2354, 100, 100, 32, 100, 50, 0);
     Load load = A_LOAD;
     load.blocks = blocks, load.bytes = 0;
     const int64_t before = cost(H200, fit, 2, load);
@@ -96,15 +97,15 @@ void each_term_shows(void**) {
     assert_in_range(percent_of([](Load& load) { load.rounds = 1000; }), 150, 400);
     assert_in_range(percent_of([](Load& load) { load.step.turns = 100, load.step.products *= 4; }), 200, 600);
     assert_in_range(percent_of([](Load& load) { load.blocks = 264; }), 105, 200);
-    // Memory is hidden the better, the more is loaded at a time.
+    // Memory is hidden the better, the more is under way.
     Load load = A_LOAD;
     load.blocks = 264;
     Fit fit = H200.fits[fit_index("gemm")];
-    fit.exposed = 64, load.bytes = uint64_t{1} << 28;
+    fit.exposed = 64, fit.flight = 0, load.bytes = uint64_t{1} << 28;
     const int64_t always = cost(H200, fit, 2, load);
-    fit.flight = 2 * load.step.fetched;
+    fit.flight = 2 * load.stages * load.step.fetched;
     assert_int_equal(cost(H200, fit, 2, load), always);
-    fit.flight = load.step.fetched;
+    fit.flight = load.stages * load.step.fetched;
     assert_true(cost(H200, fit, 2, load) < always);
 }
 

@@ -17,7 +17,8 @@ constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
 
 consteval uint32_t copies(uint32_t fetched) { return fetched / COPY / WARP * A_COPY; }
 
-// rows, columns: of d, a block; depth: of k, a step. stages: as the ring waits for them.
+// rows, columns: of d, a block; depth: of k, a step. stages: as the ring waits for them, which is filled before the
+// first step.
 template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bool splits) {
     constexpr uint32_t FRAGMENT_LOAD = 512;
     uint32_t products = k.TM * k.TN * k.TK * k.ELEM / PRODUCT, fetched = (k.TM + k.TN) * k.TK * k.ELEM;
@@ -27,6 +28,7 @@ template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bo
             .columns = k.TN,
             .depth = k.TK,
             .stages = stages,
+            .rounds = 1,
             .splits = splits,
             .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD}};
 }
@@ -35,9 +37,13 @@ consteval Tile tile_of(const kernels::gemm_kernel& k) {
     tile.step.issued += copies(tile.step.fetched);
     return tile;
 }
-// A stage is copied by two instructions of one thread.
-consteval Tile tile_of(const kernels::gemm_bulk_kernel& k) { return tile_of_ring(k, k.ST - 1, false); }
-// The warps share k; fragments come straight into registers.
+// A stage is copied by two instructions of one thread, when all warps have left it; they do not wait for each other.
+consteval Tile tile_of(const kernels::gemm_bulk_kernel& k) {
+    Tile tile = tile_of_ring(k, k.ST - 2, false);
+    tile.step.turns = 0;
+    return tile;
+}
+// The warps share k; fragments come straight into registers: b, a, and the products of both wait for each other.
 consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
     uint32_t bytes = k.block / WARP * k.STEPS * 64, fetched = (k.TM + k.TN) * bytes;
     uint32_t products = std::max(k.TN, 16u) * k.TM * bytes / PRODUCT;
@@ -46,7 +52,7 @@ consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
             .depth = bytes / k.ELEM,
             .stages = 1,
             .syncs = 1,
-            .step = {products, 0, fetched, products + copies(fetched)}};
+            .step = {products, 0, fetched, 2 * (products + copies(fetched)), 3}};
 }
 // As gemm.rows, of blocks of 32 codes: so many instructions a warp for each of them, by 16 columns and 16 rows.
 consteval Tile tile_of(const kernels::gemm_weights_kernel& k) {
