@@ -650,8 +650,8 @@ typedef enum spark_activation_kind {
 typedef enum spark_scale_rule {
     SPARK_SCALE_RULE_USUAL = 0,         /* amax / largest with F32 scales, FLOOR for MX, amax / 6 for NVFP4 */
     SPARK_SCALE_RULE_FLOOR = 1,         /* 2^(floor(log2(amax)) - 8), of E2M1 - 2, as OCP's MX formats say it */
-    SPARK_SCALE_RULE_RCEIL = 2,         /* the power of two that is no less than amax / 448 */
-    SPARK_SCALE_RULE_EVEN = 3,          /* 2^(floor(log2(amax rounded to the element's bits)) - 8) */
+    SPARK_SCALE_RULE_RCEIL = 2,         /* the power of two that is no less than amax / largest */
+    SPARK_SCALE_RULE_EVEN = 3,          /* as FLOOR, of the amax rounded to the element's bits, ties to even */
     SPARK_SCALE_RULE_FOUR_OVER_SIX = 4, /* of amax / 6 and amax / 4 the one with the smaller error, for E2M1 */
     SPARK_SCALE_RULE_FORCE32 = 0x7fffffff
 } spark_scale_rule;
@@ -1427,6 +1427,8 @@ typedef enum spark_quantize_flag {
  * with a NaN is NaN, and so is all that it belongs to.
  * F32 scales: that of a block with an infinity is infinity: finite numbers become 0 and the infinite ones NaN. A block
  * of zeros has the scale amax_floor / largest, and zeros. amax_floor is 0 or more; DeepSeek's act_quant takes 1e-4.
+ * rule: FLOOR, RCEIL and EVEN are for MXFP8 and MXFP4; RCEIL with F32 scales takes max(amax, amax_floor) / largest, as
+ * it is rounded to F32, up to a power of two from 2^-126 on; 0, infinity and NaN stay. All else is refused.
  * MXFP8, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes 448 or 6; a block with a NaN has the
  * scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale
  * 448 if global_scale is finite; a block of zeros has the scale 0. E2M1: rows begin on whole bytes, so that the
