@@ -453,7 +453,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     s.left = r.chance(0.3) ? r.between(0, r.chance(0.5) ? 20 : 150) : -1;
     s.right = r.chance(0.2) ? r.between(0, 30) : -1;
-    if (s.layout != Layout::qkv && r.chance(0.35)) {
+    if (s.layout != Layout::qkv && r.chance(0.2)) {
         s.page = r.pick<int64_t>({1, 2, 3, 5, 8, 16, 16, 32, 61, 64, 128, 256});
         s.pages = r.pick<Pages>({Pages::whole, Pages::torn, Pages::shared, Pages::wrong});
     }
