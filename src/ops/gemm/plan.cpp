@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "core/divide.h"
+#include "ops/common/pieces.h"
 #include "ops/gemm/problem.h"
 #include "spark_kernels.h"
 
@@ -313,7 +314,8 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& aligne
     const bool fits =
         (static_cast<uint64_t>(p.b) | static_cast<uint64_t>(p.ldb | p.stride_b | p.k)) % aligned.STEP == 0;
     const auto& unpack = fits ? aligned : kernels::dequantize_byte__generic;
-    const int64_t part = 32 * int64_t{unpack.RUN} * unpack.CHUNKS, step = p.b_scales.step;
+    const int64_t step = p.b_scales.step;
+    const Pieces cut = cut_rows(p.k, p.n * batches, 32 * int64_t{unpack.RUN} * unpack.CHUNKS);
     calls.add(
         unpack,
         {
@@ -334,8 +336,10 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& aligne
             .n = p.k,
             .rows0 = p.n,
             .rows1 = batches,
-            .part = part,
-            .parts = ceil_div(p.k, part),
+            .part = cut.part,
+            .parts = cut.parts,
+            .parts_by = cut.by,
+            .parts_shift = cut.shift,
             .flags = kernels::dequantize_scaled_flags{.f32 = false, .f16 = p.dtype == SPARK_DTYPE_F16, .i8 = p.b_i8},
         });
 }

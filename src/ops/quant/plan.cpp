@@ -3,6 +3,7 @@
 // two or three launches: `amax` of the rows or their parts, of these if there are several, and the kernel itself.
 #include <algorithm>
 
+#include "ops/common/pieces.h"
 #include "ops/quant/problem.h"
 #include "spark_kernels.h"
 
@@ -57,23 +58,10 @@ template <class Of> int64_t turn_of(const Of& kernel) { return 32 * int64_t{kern
 // many that parts can be counted in 31 bits.
 template <class Of> int64_t part_of(const Scaled& p, const Of& kernel) {
     const int64_t LONG = p.per_byte == 2 ? 2048 : 1024; // those of half a byte have twice as many scales to find
-    constexpr int64_t ENOUGH = int64_t{1} << 23, MOST = int64_t{1} << 31;
+    constexpr int64_t ENOUGH = int64_t{1} << 23;
     const int64_t rows = p.rows_scaled * p.rows1;
     if (p.n_scaled * rows < ENOUGH) return turn_of(kernel);
-    int64_t part = std::max(LONG, turn_of(kernel));
-    while (ceil_div(p.n_scaled, part) * rows >= MOST) part *= 2;
-    return part;
-}
-
-// A division by a number of parts, as kernels do it (ptx/lib/tile/piece.ptxh): 2 x by >> 32 + shift is x / parts for x
-// below 2^31.
-struct Reciprocal {
-    uint32_t by, shift;
-};
-Reciprocal reciprocal_of(int64_t parts) {
-    uint32_t shift = 0;
-    while (int64_t{1} << shift < parts) ++shift;
-    return {static_cast<uint32_t>(ceil_div(int64_t{1} << (31 + shift), parts)), shift};
+    return cut_rows(p.n_scaled, rows, std::max(LONG, turn_of(kernel))).part;
 }
 
 // Warps of a block that share `turns` of one: as many as have something to do, a power of two.
@@ -85,8 +73,8 @@ template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) {
 
 void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_kernel& kernel, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
-    const int64_t part = part_of(p, kernel), parts = ceil_div(p.n, part);
-    const Reciprocal by = reciprocal_of(parts);
+    const int64_t part = part_of(p, kernel);
+    const Pieces cut = pieces_of(part, ceil_div(p.n, part));
     calls.add(kernel, {
                           .x = p.x.data,
                           .y = p.y.data,
@@ -105,10 +93,10 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_ke
                           .n = p.n,
                           .rows0 = p.rows0,
                           .rows1 = p.rows1,
-                          .part = part,
-                          .parts = parts,
-                          .parts_by = by.by,
-                          .parts_shift = by.shift,
+                          .part = cut.part,
+                          .parts = cut.parts,
+                          .parts_by = cut.by,
+                          .parts_shift = cut.shift,
                           .flags = formats<kernels::dequantize_scaled_flags>(p),
                       });
 }
@@ -117,8 +105,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_ke
 void add(const Scaled& p, spark_devptr amax, const kernels::quantize_kernel& kernel, Plan& calls) {
     const uint32_t team = p.whole_rows ? team_of(ceil_div(p.n, turn_of(kernel)), kernel) : 1;
     const int64_t part = p.whole_rows ? turn_of(kernel) : part_of(p, kernel);
-    const int64_t parts = p.whole_rows ? int64_t{team} : ceil_div(p.n_scaled, part);
-    const Reciprocal by = reciprocal_of(parts);
+    const Pieces cut = pieces_of(part, p.whole_rows ? int64_t{team} : ceil_div(p.n_scaled, part));
     calls.add(kernel, {
                           .x = p.x.data,
                           .y = p.y.data,
@@ -140,10 +127,10 @@ void add(const Scaled& p, spark_devptr amax, const kernels::quantize_kernel& ker
                           .rows0 = p.rows_scaled,
                           .rows1 = p.rows1,
                           .rows_there = p.rows0,
-                          .part = part,
-                          .parts = parts,
-                          .parts_by = by.by,
-                          .parts_shift = by.shift,
+                          .part = cut.part,
+                          .parts = cut.parts,
+                          .parts_by = cut.by,
+                          .parts_shift = cut.shift,
                           .amax_floor = p.amax_floor,
                           .largest = largest(p.codes),
                           .bump = p.bump,
@@ -165,7 +152,7 @@ int64_t parts_of(int64_t n, int64_t rows) {
 void add(const Amax& p, spark_devptr to, int64_t parts, const kernels::amax_kernel& kernel, Plan& calls) {
     constexpr int64_t UNIT = 8, UNITS = 4 * 32;
     const int64_t part = parts == 1 ? p.n : ceil_div(ceil_div(p.n, parts), UNIT) * UNIT;
-    const Reciprocal by = reciprocal_of(parts);
+    const Pieces cut = pieces_of(part, parts);
     calls.add(kernel, {
                           .x = p.x.data,
                           .y = to,
@@ -174,10 +161,10 @@ void add(const Amax& p, spark_devptr to, int64_t parts, const kernels::amax_kern
                           .n = p.n,
                           .rows0 = p.rows0,
                           .rows1 = p.rows1,
-                          .part = part,
-                          .parts = parts,
-                          .parts_by = by.by,
-                          .parts_shift = by.shift,
+                          .part = cut.part,
+                          .parts = cut.parts,
+                          .parts_by = cut.by,
+                          .parts_shift = cut.shift,
                           .team = team_of(ceil_div(part, UNITS * kernel.STEP), kernel),
                           .flags = kernels::amax_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
                       });
