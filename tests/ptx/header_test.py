@@ -249,9 +249,9 @@ class Bad(ScratchTree):
         self.refuse("'tm' is neither a constant (capitals) nor", ("regs=32", "regs=32 tm=4"))
         self.refuse("variant plain is given twice", ("regs=32\n", "regs=32\n//! variant  plain   smem=0 regs=32\n"))
 
-    def test_at_most_eight_variants(self):
-        more = "".join(f"//! variant  x{i}   smem=0 regs=32\n" for i in range(8))
-        self.refuse("9 variants of fill; a file has at most 8 of a contract", ("regs=32\n", "regs=32\n" + more))
+    def test_at_most_nine_variants(self):
+        more = "".join(f"//! variant  x{i}   smem=0 regs=32\n" for i in range(9))
+        self.refuse("10 variants of fill; a file has at most 9 of a contract", ("regs=32\n", "regs=32\n" + more))
 
     def test_deterministic(self):
         self.refuse("deterministic 'maybe': yes or no", ("deterministic yes", "deterministic maybe"))

@@ -155,7 +155,8 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       alignment(v[K]),
                                       alignment(v[V]),
                                       alignment(v[O]),
-                                      span(p)};
+                                      span(p),
+                                      p.paged};
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
     work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);
