@@ -2,6 +2,8 @@
 // Names and storage of a kernel: parameters, scopes, registers, shared and local variables, labels. Drives the other
 // parts of the Builder in order.
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "../engine_limits.h"
 #include "builder.h"
@@ -292,6 +294,24 @@ void Builder::finish_info() {
         if (r.kind == VirtualReg::declared) info.declared_regs += r.wide;
 }
 
+// A plain load of one value from where a compare and swap goes too, by the same register, is a guess: whatever it
+// reads, the swap tells. So it may meet the swaps of others, as the first load of such a loop does.
+void Builder::mark_guesses() {
+    const auto place = [](const Inst& in) { return std::tuple(in.r[1], in.imm, in.bytes); };
+    std::map<std::tuple<uint16_t, int64_t, uint8_t>, Order> swapped;
+    for (size_t pc = 0; pc < kernel_.code.size(); ++pc) {
+        const Inst& in = kernel_.code[pc];
+        if (row_of(kernel_.infos[pc]).is(trait::swaps)) swapped.emplace(place(in), in.order);
+    }
+    for (Inst& in : kernel_.code) {
+        if (in.access != Inst::reads || in.order.strong() || in.vec != 1 || in.nregs != 2) continue;
+        const auto at = swapped.find(place(in));
+        if (at == swapped.end()) continue;
+        in.order.semantics = Semantics::relaxed;
+        in.order.scope = at->second.scope;
+    }
+}
+
 void Builder::run() {
     kernel_.module = &module_;
     kernel_.extras.push_back({});
@@ -327,6 +347,7 @@ void Builder::run() {
     find_post_dominators();
     find_live_ranges();
     if (!errors_.empty()) return;
+    mark_guesses();
     assign_slots();
     rewrite();
     finish_info();

@@ -191,6 +191,7 @@ private:
     struct Crossing;
     Crossing find_crossing() const;
     void find_live_ranges();
+    void mark_guesses();
     void assign_slots();
     void rewrite();
 

@@ -310,6 +310,7 @@ enum Bits : uint32_t {
     cluster_scope = 1 << 24, // as gpu_scope
     special = 1 << 25,       // a source may be a special register
     moves = 1 << 26,         // takes values elsewhere and makes none; with bitwise
+    swaps = 1 << 27,         // compares with what memory holds, and says what that was
 };
 constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
 } // namespace trait
