@@ -632,6 +632,7 @@ typedef enum spark_op {
     SPARK_OP_AMAX = 18,
     SPARK_OP_QUANTIZE = 19,
     SPARK_OP_HADAMARD = 20,
+    SPARK_OP_MERGE_STATES = 21,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -1503,6 +1504,42 @@ typedef struct spark_hadamard_args {
 /* Launches hadamard: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_hadamard(spark_context *ctx, const spark_hadamard_args *args, const spark_exec *exec,
                                       spark_error *err);
+
+/* Results of attention over pieces of the keys, put together by their lse: cascades, shared prefixes, ring steps.
+ *
+ * s[i]   = x_lse[i], i < P, and more_lse as s[P]     states of one row, v[i] = x[i], and more as v[P]
+ * y_lse  = log(sum_i exp(s[i]))                      natural logarithm
+ * y      = round(sum_i exp(s[i] - y_lse) * v[i])
+ *
+ * A state is what attention gives: a row of o and its lse. x holds P of them for each row, one behind the other at its
+ * first stride; more is one more, in a tensor of its own: the second of two, or the running one of a ring, which y and
+ * y_lse may replace in place. P may be 0. If sinks count, only one of the calls whose states are merged may have them.
+ *
+ * Sums are FP32, in the order of i with more first, whatever the other rows are, so that SPARK_FLAG_BATCH_INVARIANT,
+ * over any strides and alignment, changes nothing; another order of the states may change the last bits.
+ * A state with the lse -infinity counts for nothing, and its v is not read; a row that has no other gives y = 0 and
+ * y_lse = -infinity. An lse of infinity or NaN makes the row NaN. An infinity or a NaN in v reaches the same element
+ * of its row alone; in a state whose lse is 87 or more below the largest, infinity may become NaN.
+ * All strides but the last of x, more and y, which is 1, are free. Where there is no row the call launches nothing.
+ */
+typedef struct spark_merge_states_args {
+    spark_args hdr;
+    /* [P, B, S, H, D], F32 F16 BF16. Results over P pieces of the keys. */
+    spark_tensor x;
+    /* [P, B, S, H], F32. Their logarithms of the sum of exponentials, natural. */
+    spark_tensor x_lse;
+    /* optional, [B, S, H, D], as x. The result over one more piece. */
+    spark_tensor more;
+    /* optional, [B, S, H], F32, needs more. Its logarithm; more needs it too. */
+    spark_tensor more_lse;
+    /* output, [B, S, H, D], as x, may be more, in place. The result over all of the keys. */
+    spark_tensor y;
+    /* output, optional, [B, S, H], F32, may be more_lse, in place. Its logarithm. Absent: not stored. */
+    spark_tensor y_lse;
+} spark_merge_states_args;
+/* Launches merge_states: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_merge_states(spark_context *ctx, const spark_merge_states_args *args,
+                                          const spark_exec *exec, spark_error *err);
 
 /* specgen end */
 

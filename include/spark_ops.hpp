@@ -119,6 +119,9 @@ private: // set_...() marks them as given
     using spark_hadamard_args::scale;
 };
 
+/// Results of attention over pieces of the keys, put together by their lse: cascades, shared prefixes, ring steps.
+using merge_states = operation<spark_merge_states_args, SPARK_OP_MERGE_STATES>;
+
 } // namespace spark::ops
 
 #endif // SPARK_OPS_HPP_

@@ -32,6 +32,7 @@ MADE_BY = {"dequantize": f"NumPy {np.__version__}, float64",
            "quantize": f"NumPy {np.__version__}, float32, ml_dtypes {ml_dtypes.__version__}",
            "softmax": f"SciPy {scipy.__version__}, float64",
            "hadamard": f"SciPy {scipy.__version__}, float64",
+           "merge_states": f"SciPy {scipy.__version__}, float64",
            "gemm": f"NumPy {np.__version__}, float64, ml_dtypes {ml_dtypes.__version__}"}
 FORMATS = {"F32": (24, -126, 127), "F16": (11, -14, 15), "BF16": (8, -126, 127)}  # bits, least and largest exponent
 
@@ -363,6 +364,38 @@ def make_hadamard():
              float(256 * 2.0**-52 * np.abs(y).max()), why)
 
 
+# ---- merge_states ------------------------------------------------------------------------------------------------
+def make_merge_states():
+    """Whole attention over the keys, and over pieces of them: the merged pieces must be the whole."""
+    why = "double against double: 40 keys, exponentials and logarithms, and the states in F32 as they are given"
+    for i, (name, dtype, cuts, h, d, more) in enumerate([("three_f32", "F32", (0, 9, 10, 40), 2, 24, False),
+                                                         ("ring_bf16", "BF16", (0, 17, 40), 3, 16, True),
+                                                         ("empty_f16", "F16", (0, 12, 12, 40), 2, 8, False)]):
+        seed = 5700 + i
+        g = np.random.default_rng(seed)
+        scores, values = g.normal(size=(4, h, 40)) * 3, g.normal(size=(40, d)) * 2
+        logs, states = [], []
+        for a, b in zip(cuts, cuts[1:]):
+            log = scipy.special.logsumexp(scores[..., a:b], axis=-1) if b > a else np.full((4, h), -np.inf)
+            weights = np.exp(scores[..., a:b] - log[..., None])
+            logs.append(log.astype(np.float32).astype(np.float64))
+            states.append(once(weights @ values[a:b], dtype))
+        s, v = np.stack(logs), np.stack(states)
+        lse = scipy.special.logsumexp(s, axis=0)
+        y = np.einsum("pth,pthd->thd", scipy.special.softmax(s, axis=0), v)
+        assert np.allclose(y, scipy.special.softmax(scores, axis=-1) @ values, atol=0.05)  # what it is for
+        assert np.allclose(lse, scipy.special.logsumexp(scores, axis=-1), atol=1e-5)
+        count = len(s) - more
+        tensors = {"x": (dtype, [count, 1, 4, h, d], encode(v[:count], dtype)),
+                   "x_lse": ("F32", [count, 1, 4, h], encode(s[:count], "F32")),
+                   "y": (dtype, [1, 4, h, d], encode(once(y, dtype), dtype)), "y64": ("F64", [1, 4, h, d], y.tobytes()),
+                   "y_lse64": ("F64", [1, 4, h], lse.tobytes())}
+        if more:
+            tensors |= {"more": (dtype, [1, 4, h, d], encode(v[count:], dtype)),
+                        "more_lse": ("F32", [1, 4, h], encode(s[count:], "F32"))}
+        save("merge_states", name, tensors, {}, seed, 2.0**-44, why)
+
+
 # ---- gemm --------------------------------------------------------------------------------------------------------
 def make_gemm():
     why = "sums are exact in double, of 96 products with 8 bits from 2^-18 to 2^18; two scales are rounded twice"
@@ -501,6 +534,7 @@ if __name__ == "__main__":
     make_nvfp4()
     make_softmax()
     make_hadamard()
+    make_merge_states()
     make_gemm()
     make_mixed_gemm()
     make_integer_gemm()

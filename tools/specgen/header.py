@@ -83,10 +83,12 @@ def section(families, enums):
         head = f"SPARK_API spark_status spark_{op.name}("
         args = ["spark_context *ctx", f"const spark_{op.name}_args *args", "const spark_exec *exec",
                 "spark_error *err"]
-        one = head + ", ".join(args) + ");"
-        if len(one) > 120:
-            one = head + ", ".join(args[:3]) + ",\n" + " " * len(head) + args[3] + ");"
-        out.append(one + "\n\n")
+        lines = [head + args[0]]
+        for i, arg in enumerate(args[1:], 2):
+            more = f"{lines[-1]}, {arg}"
+            fits = len(more) + len(");" if i == len(args) else ",") <= 120
+            lines[-1:] = [more] if fits else [lines[-1] + ",", " " * len(head) + arg]
+        out.append("\n".join(lines) + ");\n\n")
     return "".join(out)
 
 

@@ -26,4 +26,5 @@ var everyOp = []struct {
 	{"amax", 18, Amax{}},
 	{"quantize", 19, Quantize{}},
 	{"hadamard", 20, Hadamard{}},
+	{"merge_states", 21, MergeStates{}},
 }

@@ -817,6 +817,7 @@ pub const SPARK_OP_DEQUANTIZE: spark_op = 17;
 pub const SPARK_OP_AMAX: spark_op = 18;
 pub const SPARK_OP_QUANTIZE: spark_op = 19;
 pub const SPARK_OP_HADAMARD: spark_op = 20;
+pub const SPARK_OP_MERGE_STATES: spark_op = 21;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -1386,6 +1387,34 @@ extern "C" {
     pub fn spark_hadamard(
         ctx: *mut spark_context,
         args: *const spark_hadamard_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_merge_states_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub x_lse: spark_tensor,
+    pub more: spark_tensor,
+    pub more_lse: spark_tensor,
+    pub y: spark_tensor,
+    pub y_lse: spark_tensor,
+}
+impl Default for spark_merge_states_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_merge_states(
+        ctx: *mut spark_context,
+        args: *const spark_merge_states_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

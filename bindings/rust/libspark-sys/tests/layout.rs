@@ -472,6 +472,19 @@ fn spark_hadamard_args_layout() {
 }
 
 #[test]
+fn spark_merge_states_args_layout() {
+    layout!(spark_merge_states_args, 1560,
+        hdr 0, 24;
+        x 24, 256;
+        x_lse 280, 256;
+        more 536, 256;
+        more_lse 792, 256;
+        y 1048, 256;
+        y_lse 1304, 256;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -621,6 +634,7 @@ fn values() {
     assert_eq!(SPARK_OP_AMAX, 18);
     assert_eq!(SPARK_OP_QUANTIZE, 19);
     assert_eq!(SPARK_OP_HADAMARD, 20);
+    assert_eq!(SPARK_OP_MERGE_STATES, 21);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);

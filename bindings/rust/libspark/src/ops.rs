@@ -8,6 +8,7 @@ mod embedding;
 mod gemm;
 mod hadamard;
 mod kv;
+mod merge;
 mod norm;
 mod pointwise;
 mod quant;
@@ -21,6 +22,7 @@ pub use embedding::Embedding;
 pub use gemm::Gemm;
 pub use hadamard::Hadamard;
 pub use kv::KvAppend;
+pub use merge::MergeStates;
 pub use norm::{L2norm, Layernorm, Rmsnorm};
 pub use pointwise::{Activation, ActivationKind, Add, Glu};
 pub use quant::{Amax, Dequantize, Quantize, ScaleRule};
@@ -48,4 +50,5 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("amax", 18),
     ("quantize", 19),
     ("hadamard", 20),
+    ("merge_states", 21),
 ];
