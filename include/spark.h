@@ -747,13 +747,15 @@ typedef enum spark_attention_given {
     SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K = 4,  /* else 0 is T, or the number of all tokens or of those in M pages */
     SPARK_ATTENTION_GIVEN_WINDOW_LEFT = 8,   /* else 0 is -1 */
     SPARK_ATTENTION_GIVEN_WINDOW_RIGHT = 16, /* else 0 is -1 */
+    SPARK_ATTENTION_GIVEN_SOFTCAP = 32,      /* else 0 is 0 */
     SPARK_ATTENTION_GIVEN_FORCE32 = 0x7fffffff
 } spark_attention_given;
 
-/* Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths, pages.
+/* Scaled dot-product attention, forward: dense, causal or in a window, capped, grouped heads, lengths, pages.
  *
  * g    = floor(h * G / H)                            the key/value head of query head h
  * s[j] = scale * sum_d q[i, h, d] * k[j, g, d]       for each visible key j of the sequence
+ * s[j] = softcap * tanh(s[j] / softcap)              with softcap
  * p    = i + keys - queries                          the key that query i stands at (bottom-right aligned)
  * visible: j < keys, p - window_left <= j <= p + window_right, and with CAUSAL j <= p
  * o[i, h]   = round(sum_j exp(s[j] - lse) * v[j, g])
@@ -768,8 +770,11 @@ typedef enum spark_attention_given {
  *
  * A sink is a key that every query of a head sees and that has no value: it joins the denominator of its rows, and
  * lse, once a row, however many launches and parts the row takes. A row that sees no key then gives o = 0 and lse = its
- * sink. To put pieces of a sequence together by their lse, give sinks to one of the calls alone. scale does not touch
- * a sink.
+ * sink. To put pieces of a sequence together by their lse (merge_states), give sinks to one of the calls alone. Neither
+ * scale nor softcap touches a sink.
+ *
+ * A softcap takes scores smoothly into -softcap .. softcap, after scale and before keys are hidden; infinity becomes
+ * softcap. tanh is within 2^-21 of itself in all kernels.
  *
  * Tensors are logically [sequence, token, head, d]; strides say what they are in memory: BSHD packed, BHSD with the
  * head's stride above the token's, q, k and v as slices of one projection. The last stride is 1. lse is [sequence,
@@ -851,6 +856,10 @@ typedef struct spark_attention_args {
     /* optional, [L, M], I32. Pages of each sequence, in order; as many rows as lengths. Then k and v are P pages of T
        tokens. */
     spark_tensor block_table;
+    /* 0 that is not marked as given is 0. Bound of the scores, finite and positive; 0: none. Gemma 2 takes 50. */
+    float softcap;
+    /* 0. */
+    uint32_t reserved2;
 } spark_attention_args;
 /* Launches attention: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_attention(spark_context *ctx, const spark_attention_args *args, const spark_exec *exec,

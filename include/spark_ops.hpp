@@ -19,7 +19,7 @@ private: // set_...() marks them as given
     using spark_gemm_args::alpha;
 };
 
-/// Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths, pages.
+/// Scaled dot-product attention, forward: dense, causal or in a window, capped, grouped heads, lengths, pages.
 struct attention : operation<spark_attention_args, SPARK_OP_ATTENTION> {
     /// Factor of the scores, finite, not negative. With 0 all finite scores count the same. Until it is set: 1 /
     /// sqrt(D).
@@ -33,6 +33,8 @@ struct attention : operation<spark_attention_args, SPARK_OP_ATTENTION> {
     void set_window_left(int64_t value) { give(this->window_left, value, SPARK_ATTENTION_GIVEN_WINDOW_LEFT); }
     /// Keys behind its own that a query sees. -1: all; with CAUSAL none. Until it is set: -1.
     void set_window_right(int64_t value) { give(this->window_right, value, SPARK_ATTENTION_GIVEN_WINDOW_RIGHT); }
+    /// Bound of the scores, finite and positive; 0: none. Gemma 2 takes 50. Until it is set: 0.
+    void set_softcap(float value) { give(this->softcap, value, SPARK_ATTENTION_GIVEN_SOFTCAP); }
 
 private: // set_...() marks them as given
     using spark_attention_args::scale;
@@ -40,6 +42,7 @@ private: // set_...() marks them as given
     using spark_attention_args::max_seqlen_k;
     using spark_attention_args::window_left;
     using spark_attention_args::window_right;
+    using spark_attention_args::softcap;
 };
 
 /// Root-mean-square norm over the last dimension, with an optional residual sum.

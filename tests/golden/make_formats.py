@@ -32,6 +32,7 @@ MADE_BY = {"dequantize": f"NumPy {np.__version__}, float64",
            "quantize": f"NumPy {np.__version__}, float32, ml_dtypes {ml_dtypes.__version__}",
            "softmax": f"SciPy {scipy.__version__}, float64",
            "hadamard": f"SciPy {scipy.__version__}, float64",
+           "attention": f"SciPy {scipy.__version__}, float64",
            "merge_states": f"SciPy {scipy.__version__}, float64",
            "gemm": f"NumPy {np.__version__}, float64, ml_dtypes {ml_dtypes.__version__}"}
 FORMATS = {"F32": (24, -126, 127), "F16": (11, -14, 15), "BF16": (8, -126, 127)}  # bits, least and largest exponent
@@ -396,6 +397,31 @@ def make_merge_states():
         save("merge_states", name, tensors, {}, seed, 2.0**-44, why)
 
 
+# ---- attention with a softcap ------------------------------------------------------------------------------------
+def make_softcap():
+    """Gemma 2's order: scale, cap, mask. Bottom-right aligned; the last query of each sequence sees all its keys."""
+    why = "double against double: sums of 32 products, tanh, an exponential; values below 8"
+    for i, (name, dtype, cap, scale) in enumerate([("gemma_bf16", "BF16", 50.0, 0.5), ("tight_f16", "F16", 2.0, 0.25)]):
+        seed, shape, keys, h, hkv, d = 5800 + i, (2, 6, 4, 32), [17, 9], 4, 2, 32
+        g = np.random.default_rng(seed)
+        q = once(g.normal(size=shape) * 4, dtype)
+        k, v = (once(g.normal(size=(2, 17, hkv, d)) * 2, dtype) for _ in range(2))
+        o, lse = np.zeros(shape), np.zeros(shape[:3])
+        for b, n in enumerate(keys):
+            wide = np.repeat(k[b, :n], h // hkv, axis=1), np.repeat(v[b, :n], h // hkv, axis=1)
+            scores = cap * np.tanh(np.einsum("ihd,jhd->hij", q[b], wide[0]) * scale / cap)
+            scores = np.where(np.tri(6, n, n - 6, dtype=bool), scores, -np.inf)
+            o[b] = np.einsum("hij,jhd->ihd", scipy.special.softmax(scores, axis=-1), wide[1])
+            lse[b] = scipy.special.logsumexp(scores, axis=-1).T
+        tensors = {"q": (dtype, list(shape), encode(q, dtype)), "k": (dtype, list(k.shape), encode(k, dtype)),
+                   "v": (dtype, list(v.shape), encode(v, dtype)),
+                   "o": (dtype, list(shape), encode(once(o, dtype), dtype)),
+                   "o64": ("F64", list(shape), o.tobytes()), "lse64": ("F64", list(shape[:3]), lse.tobytes()),
+                   "seq_lens": ("I32", [2], np.array(keys, "<i4").tobytes())}
+        args = {"scale": scale, "causal": True, "softcap": cap}
+        save("attention", f"softcap_{name}", tensors, args, seed, 2.0**-40, why)
+
+
 # ---- gemm --------------------------------------------------------------------------------------------------------
 def make_gemm():
     why = "sums are exact in double, of 96 products with 8 bits from 2^-18 to 2^18; two scales are rounded twice"
@@ -535,6 +561,7 @@ if __name__ == "__main__":
     make_softmax()
     make_hadamard()
     make_merge_states()
+    make_softcap()
     make_gemm()
     make_mixed_gemm()
     make_integer_gemm()

@@ -11,7 +11,7 @@
 namespace ref {
 
 AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible, double scale,
-                           double sink) {
+                           double sink, double cap) {
     constexpr double NOTHING = -std::numeric_limits<double>::infinity();
     AttentionRow row{std::vector<double>(d), std::vector<double>(d), std::vector<double>(d), NOTHING, 0, 0};
     std::vector<double> scores(static_cast<size_t>(visible));
@@ -27,7 +27,7 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
             sum += q[i] * k[i];
             terms += std::fabs(q[i] * k[i]);
         }
-        const double s = scale * sum;
+        const double s = cap == 0 ? scale * sum : cap * std::tanh(scale * sum / cap);
         scores[static_cast<size_t>(j)] = s;
         undefined |= std::isnan(s);
         most = std::max(most, std::isnan(s) ? most : s);
@@ -64,6 +64,7 @@ static Results compute(const Call& call) {
     const std::vector<int64_t> lens = call["seq_lens"].integers();
     const std::vector<int64_t> pages = call["block_table"].integers();
     const std::vector<double>& sinks = call["sinks"].values; // none: no sinks
+    const auto cap = call.numbers.find("softcap");
     const int64_t queries = q.shape[1], heads = q.shape[2], most = k.shape[1], kv_heads = k.shape[2];
     const size_t d = q.size(3);
     Result o, lse;
@@ -82,7 +83,8 @@ static Results compute(const Call& call) {
         };
         const auto row = attention_row(&q.values[place * d], d, row_of(k), row_of(v),
                                        visible_keys(i, queries, keys, call.is("causal")), call.number("scale"),
-                                       sinks.empty() ? NO_SINK : sinks[static_cast<size_t>(head)]);
+                                       sinks.empty() ? NO_SINK : sinks[static_cast<size_t>(head)],
+                                       cap == call.numbers.end() ? 0 : cap->second);
         o.values.insert(o.values.end(), row.o.begin(), row.o.end());
         lse.values.push_back(row.lse);
     }

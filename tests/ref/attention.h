@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Oracle of attention: one query row of one head, in double precision, from the definition.
-//   s[j] = scale * sum_d q[d] k[j,d];  lse = ln (exp(sink) + sum_j exp(s[j]));  o[d] = sum_j exp(s[j] - lse) v[j,d]
+//   s[j] = scale * sum_d q[d] k[j,d], with a cap: cap * tanh(s[j] / cap)
+//   lse = ln (exp(sink) + sum_j exp(s[j]));  o[d] = sum_j exp(s[j] - lse) v[j,d]
 // over the keys that the query sees, not rounded. A row that sees none, or none above -infinity: o = 0, lse = sink;
 // that is -infinity where there is no sink.
 #pragma once
@@ -43,6 +44,6 @@ constexpr double NO_SINK = -std::numeric_limits<double>::infinity();
 // `key(j)` and `value(j)` give d numbers, j < visible.
 using Rows = std::function<const double*(int64_t j)>;
 AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible, double scale,
-                           double sink);
+                           double sink, double cap = 0);
 
 } // namespace ref

@@ -12,10 +12,11 @@ import (
 )
 
 // Attention calls the operator attention. Scaled dot-product attention, forward: dense, causal or in a window,
-// grouped heads, lengths, pages.
+// capped, grouped heads, lengths, pages.
 //
 //	g    = floor(h * G / H)                            the key/value head of query head h
 //	s[j] = scale * sum_d q[i, h, d] * k[j, g, d]       for each visible key j of the sequence
+//	s[j] = softcap * tanh(s[j] / softcap)              with softcap
 //	p    = i + keys - queries                          the key that query i stands at (bottom-right aligned)
 //	visible: j < keys, p - window_left <= j <= p + window_right, and with CAUSAL j <= p
 //	o[i, h]   = round(sum_j exp(s[j] - lse) * v[j, g])
@@ -30,8 +31,11 @@ import (
 //
 //	A sink is a key that every query of a head sees and that has no value: it joins the denominator of its rows, and
 //	lse, once a row, however many launches and parts the row takes. A row that sees no key then gives o = 0 and lse = its
-//	sink. To put pieces of a sequence together by their lse, give sinks to one of the calls alone. scale does not touch
-//	a sink.
+//	sink. To put pieces of a sequence together by their lse (merge_states), give sinks to one of the calls alone. Neither
+//	scale nor softcap touches a sink.
+//
+//	A softcap takes scores smoothly into -softcap .. softcap, after scale and before keys are hidden; infinity becomes
+//	softcap. tanh is within 2^-21 of itself in all kernels.
 //
 //	Tensors are logically [sequence, token, head, d]; strides say what they are in memory: BSHD packed, BHSD with the
 //	head's stride above the token's, q, k and v as slices of one projection. The last stride is 1. lse is [sequence,
@@ -122,6 +126,9 @@ type Attention struct {
 	// tokens.
 	BlockTable Tensor
 
+	// Bound of the scores, finite and positive; 0: none. Gemma 2 takes 50. Absent: 0.
+	Softcap Opt[float32]
+
 	// Flag: query i of a sequence sees the keys j <= i + keys - queries.
 	Causal bool
 
@@ -156,6 +163,7 @@ func (o *Attention) call() *call {
 	args.window_right = C.int64_t(given(c, C.SPARK_ATTENTION_GIVEN_WINDOW_RIGHT, o.WindowRight))
 	c.tensor(&args.sinks, "sinks", &o.Sinks)
 	c.tensor(&args.block_table, "block_table", &o.BlockTable)
+	args.softcap = C.float(given(c, C.SPARK_ATTENTION_GIVEN_SOFTCAP, o.Softcap))
 	c.flag(256, o.Causal)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c

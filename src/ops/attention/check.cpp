@@ -106,6 +106,10 @@ spark_status check_scalars(const spark_attention_args& args, Report& report) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, SCALE, "scale is %g; finite and 0 or more wanted",
                                  static_cast<double>(args.scale));
     }
+    if (!std::isfinite(args.softcap) || args.softcap < 0) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, SOFTCAP, "softcap is %g; finite and 0 or more wanted",
+                                 static_cast<double>(args.softcap));
+    }
     if (args.max_seqlen_q < 0) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, MAX_SEQLEN_Q, "max_seqlen_q is %lld; 0 or more wanted",
                                  ll(args.max_seqlen_q));
@@ -193,6 +197,7 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.sq = bound.is_default(MAX_SEQLEN_Q) ? p.s : std::min(args.max_seqlen_q, p.s);
     p.sk = bound.is_default(MAX_SEQLEN_K) ? p.t : std::min(args.max_seqlen_k, p.t);
     p.scale = bound.is_default(SCALE) ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : args.scale;
+    p.cap = args.softcap;
     p.f16 = q.dtype == SPARK_DTYPE_F16;
     p.left = reach(args.window_left);
     p.right = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0 ? 0 : reach(args.window_right);

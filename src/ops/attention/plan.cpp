@@ -3,6 +3,7 @@
 // sequences stay on the device. Here a long key sequence is cut into parts, which a second launch merges.
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "core/divide.h"
 #include "ops/attention/problem.h"
@@ -75,7 +76,19 @@ consteval Tile tile_of(const kernels::attention_generic_kernel&) {
     return {.rows = QUERIES, .depth = 1, .step = {.issued = QUERIES * 100}};
 }
 
-constexpr float LOG2_E = 1.44269504f;
+// Factors of scores: of what the tanh gives of capped ones, of q k else, to base 2; and of q k for the tanh, or 0.
+// Never 0 or infinite where they count: a product with an infinite score, or with 0, would have no value.
+struct Factors {
+    float scale, cap;
+};
+Factors factors_of(const Attention& p) {
+    constexpr double LOG2_E = 1.4426950408889634;
+    const auto some = [](double factor) {
+        return static_cast<float>(std::clamp<double>(factor, SMALLEST_SCALE, std::numeric_limits<float>::max()));
+    };
+    if (p.cap == 0) return {some(static_cast<float>(LOG2_E) * p.scale), 0};
+    return {some(p.cap * LOG2_E), some(static_cast<double>(p.scale) / p.cap)};
+}
 
 // j / page = (2j * magic >> 32) >> shift for j < 2^31, as pages.ptxh in ptx/lib/tile/attention divides: magic exceeds
 // 2^(31 + shift) / page by at most 1, and j times that is less than 2^(31 + shift).
@@ -93,6 +106,7 @@ uint32_t in_chunks(int64_t stride) { return static_cast<uint32_t>(stride * ELEM 
 
 kernels::attention_generic_params params_of(const Attention& p) {
     const Division by_page = division_by(static_cast<uint64_t>(p.page));
+    const Factors factors = factors_of(p);
     return {
         .q = p.q.data,
         .k = p.k.data,
@@ -126,7 +140,7 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .h = static_cast<uint32_t>(p.h),
         .hkv = static_cast<uint32_t>(p.hkv),
         .d = static_cast<uint32_t>(p.d),
-        .scale = std::max(p.scale * LOG2_E, SMALLEST_SCALE),
+        .scale = factors.scale,
         .group = static_cast<uint32_t>(p.group),
         .sums = 0,
         .states = 0,
@@ -146,6 +160,7 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .sinks = p.sinks,
         .table = p.table,
         .table_seq = p.table_seq,
+        .cap = factors.cap,
     };
 }
 

@@ -26,7 +26,7 @@ struct Attention {
     int64_t seqs, h, hkv, d;
     int64_t group;       // query heads of a key head, rounded down
     int64_t left, right; // keys before and behind its own that a query sees; ALL_KEYS: all
-    float scale;
+    float scale, cap;    // cap: 0 = none
     bool f16, batch_invariant;
     bool packed_k; // a list says where the keys of a sequence begin
     bool paged;    // k and v are [page, token, head], seq from page to page

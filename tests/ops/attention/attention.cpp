@@ -82,6 +82,7 @@ Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
     p.computed = s.max_q != 0 ? s.max_q : p.s;
     p.scale = s.scale != 0 || s.scale_given ? static_cast<double>(s.scale)
                                             : static_cast<double>(static_cast<float>(1 / std::sqrt(s.d)));
+    p.cap = static_cast<double>(s.softcap);
     p.tokens = s.list_q ? q_all : s.seqs * s.sq;
     add_pages(s, p, random);
     return p;
@@ -240,7 +241,7 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
 
 // What one row may err by, u = 2^-24. Relative errors of the weights:
 //   score     (d/16 + 8) steps of at most 2u of sum|qk| scale; scaling, and the distance to the maximum, 8u of the
-//             largest score
+//             largest score; of a cap, which lets no error grow, 2^-20 of it: the tanh, and its argument's rounding
 //   2^x       2 ulp; and as much again for each new maximum, of which there is at most one a key, or a tile of 16.
 //             Below 2^-126 it is 0, as is what a part is scaled with when parts are merged: an absolute error, which
 //             shows where all heavier keys have values of 0
@@ -254,7 +255,8 @@ struct Errors {
 
 Errors errors_of(const Problem& p, const ref::AttentionRow& row, double keys, bool tensor_cores) {
     constexpr double u = 0x1p-24;
-    const double score = (static_cast<double>(p.d) / 16 + 8) * 2 * u * row.score_terms + 8 * u * row.largest_score;
+    const double score =
+        (static_cast<double>(p.d) / 16 + 8) * 2 * u * row.score_terms + (p.cap == 0 ? 8 : 24) * u * row.largest_score;
     const double maxima = (tensor_cores ? keys / 16 : keys) * (0x1p-22 + 2 * u * row.largest_score);
     const double weight = std::expm1(2 * score) + 0x1p-21 + maxima;
     const double rounding = !tensor_cores ? 0 : p.type == ref::Type::bf16 ? 0x1p-8 : 0x1p-11;
@@ -304,7 +306,7 @@ private:
         const auto row = ref::attention_row(
             q, static_cast<size_t>(p_.d), [&](int64_t j) { return kv(p_.k, b, first + j, g); },
             [&](int64_t j) { return kv(p_.v, b, first + j, g); }, visible, p_.scale,
-            p_.sinks[static_cast<size_t>(head)]);
+            p_.sinks[static_cast<size_t>(head)], p_.cap);
         const Errors errors = errors_of(p_, row, static_cast<double>(visible), tensor_);
         lse[static_cast<size_t>(place)] = allow(ref::Type::f32, row.lse, errors.lse);
         for (int64_t e = 0; e < p_.d; ++e) {
@@ -347,6 +349,7 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     add_sinks(c, s, *p, random);
     auto& args = c.as<spark_attention_args>();
     args.scale = s.scale;
+    args.softcap = s.softcap;
     args.hdr.given = (s.scale_given ? SPARK_ATTENTION_GIVEN_SCALE : 0) |
                      (s.left == 0 ? SPARK_ATTENTION_GIVEN_WINDOW_LEFT : 0) |
                      (s.right == 0 ? SPARK_ATTENTION_GIVEN_WINDOW_RIGHT : 0);
@@ -459,6 +462,7 @@ Entry random(uint64_t seed, int64_t index) {
     }
     const ref::Type type = r.pick(types_of(BF16 | F16));
     s.sinks = r.pick<Sinks>({Sinks::none, Sinks::none, Sinks::finite, Sinks::large, Sinks::some});
+    s.softcap = r.chance(0.25) ? r.pick<float>({50, 30, 2, 0.1f, 1e-4f, 1e5f}) : 0;
     return entry(s, type, name);
 }
 
@@ -471,6 +475,8 @@ Entry worded(Words& words) {
     s.left = window.empty() ? -1 : words.count(window, "window") - 1;
     const std::string page = words.value("page"); // tokens
     s.page = page.empty() ? 0 : words.count(page, "page");
+    const std::string softcap = words.value("softcap");
+    s.softcap = softcap.empty() ? 0 : static_cast<float>(words.count(softcap, "softcap"));
     s.sinks = words.take("sinks") ? Sinks::finite : Sinks::none;
     s.flags = words.take("batch-invariant") ? SPARK_FLAG_BATCH_INVARIANT : 0;
     return entry(s, words.type(BF16 | F16 | F32), words.name());

@@ -28,6 +28,7 @@ struct Shape {
     bool scale_given = false;      // a 0 is 0, not the default
     int64_t left = -1, right = -1; // the window
     Sinks sinks = Sinks::none;
+    float softcap = 0;
     double spread = 1; // of q: large logits
     int64_t max_q = 0, max_k = 0;
     Special special = Special::none;
@@ -43,7 +44,7 @@ struct Shape {
 struct Problem {
     ref::Type type;
     int64_t h, hkv, d, s, t, computed; // s, t: tokens of a row; computed: the bound of queries
-    double scale;
+    double scale, cap;
     bool causal, strange_v;
     int64_t left, right;
     std::vector<int64_t> q_first, q_len, k_first, k_len;

@@ -9,14 +9,14 @@ from ..memory import DtypeLike
 from ..operators import Call, Operator
 
 class _Attention(Operator):
-    """Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths, pages."""
+    """Scaled dot-product attention, forward: dense, causal or in a window, capped, grouped heads, lengths, pages."""
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Optional[Tensor] = None,
                  cu_seqlens_k: Optional[Tensor] = None, seq_lens: Optional[Tensor] = None,
                  sinks: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *, o: Optional[Tensor] = None,
                  lse: Union[Tensor, bool, None] = None, scale: Optional[float] = None,
                  max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None, window_left: int = -1,
-                 window_right: int = -1, causal: bool = False, deterministic: bool = False,
+                 window_right: int = -1, softcap: float = 0.0, causal: bool = False, deterministic: bool = False,
                  batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
                  workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> Any: ...
@@ -25,7 +25,7 @@ class _Attention(Operator):
                 sinks: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *, o: Optional[Tensor] = None,
                 lse: Union[Tensor, bool, None] = None, scale: Optional[float] = None,
                 max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None, window_left: int = -1,
-                window_right: int = -1, causal: bool = False, deterministic: bool = False,
+                window_right: int = -1, softcap: float = 0.0, causal: bool = False, deterministic: bool = False,
                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                 dtype: Optional[DtypeLike] = None) -> Call: ...
@@ -33,9 +33,10 @@ class _Attention(Operator):
              cu_seqlens_k: Optional[Tensor] = None, seq_lens: Optional[Tensor] = None, sinks: Optional[Tensor] = None,
              block_table: Optional[Tensor] = None, *, o: Optional[Tensor] = None,
              lse: Union[Tensor, bool, None] = None, scale: Optional[float] = None, max_seqlen_q: Optional[int] = None,
-             max_seqlen_k: Optional[int] = None, window_left: int = -1, window_right: int = -1, causal: bool = False,
-             deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
-             ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+             max_seqlen_k: Optional[int] = None, window_left: int = -1, window_right: int = -1, softcap: float = 0.0,
+             causal: bool = False, deterministic: bool = False, batch_invariant: bool = False,
+             stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+             workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
 attention: _Attention

@@ -877,6 +877,7 @@ pub const SPARK_ATTENTION_GIVEN_MAX_SEQLEN_Q: spark_attention_given = 2;
 pub const SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K: spark_attention_given = 4;
 pub const SPARK_ATTENTION_GIVEN_WINDOW_LEFT: spark_attention_given = 8;
 pub const SPARK_ATTENTION_GIVEN_WINDOW_RIGHT: spark_attention_given = 16;
+pub const SPARK_ATTENTION_GIVEN_SOFTCAP: spark_attention_given = 32;
 pub const SPARK_ATTENTION_GIVEN_FORCE32: spark_attention_given = 2147483647;
 pub type spark_attention_given = ::std::os::raw::c_uint;
 #[repr(C)]
@@ -899,6 +900,8 @@ pub struct spark_attention_args {
     pub window_right: i64,
     pub sinks: spark_tensor,
     pub block_table: spark_tensor,
+    pub softcap: f32,
+    pub reserved2: u32,
 }
 impl Default for spark_attention_args {
     fn default() -> Self {

@@ -252,7 +252,7 @@ fn spark_gemm_args_layout() {
 
 #[test]
 fn spark_attention_args_layout() {
-    layout!(spark_attention_args, 2624,
+    layout!(spark_attention_args, 2632,
         hdr 0, 24;
         q 24, 256;
         k 280, 256;
@@ -270,6 +270,8 @@ fn spark_attention_args_layout() {
         window_right 2104, 8;
         sinks 2112, 256;
         block_table 2368, 256;
+        softcap 2624, 4;
+        reserved2 2628, 4;
     );
 }
 
@@ -658,6 +660,7 @@ fn values() {
     assert_eq!(SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K, 4);
     assert_eq!(SPARK_ATTENTION_GIVEN_WINDOW_LEFT, 8);
     assert_eq!(SPARK_ATTENTION_GIVEN_WINDOW_RIGHT, 16);
+    assert_eq!(SPARK_ATTENTION_GIVEN_SOFTCAP, 32);
     assert_eq!(SPARK_ATTENTION_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_RMSNORM_NORMALIZE_ROUNDED, 256);
     assert_eq!(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT, 512);

@@ -5,11 +5,12 @@ use crate::call::operator;
 use crate::tensor::{Element, TensorView, TensorViewMut};
 
 operator! {
-    /// Scaled dot-product attention, forward: dense, causal or in a window, grouped heads, lengths, pages.
+    /// Scaled dot-product attention, forward: dense, causal or in a window, capped, grouped heads, lengths, pages.
     ///
     /// ```text
     /// g    = floor(h * G / H)                            the key/value head of query head h
     /// s[j] = scale * sum_d q[i, h, d] * k[j, g, d]       for each visible key j of the sequence
+    /// s[j] = softcap * tanh(s[j] / softcap)              with softcap
     /// p    = i + keys - queries                          the key that query i stands at (bottom-right aligned)
     /// visible: j < keys, p - window_left <= j <= p + window_right, and with CAUSAL j <= p
     /// o[i, h]   = round(sum_j exp(s[j] - lse) * v[j, g])
@@ -24,8 +25,11 @@ operator! {
     ///
     /// A sink is a key that every query of a head sees and that has no value: it joins the denominator of its rows, and
     /// lse, once a row, however many launches and parts the row takes. A row that sees no key then gives o = 0 and lse = its
-    /// sink. To put pieces of a sequence together by their lse, give sinks to one of the calls alone. scale does not touch
-    /// a sink.
+    /// sink. To put pieces of a sequence together by their lse (merge_states), give sinks to one of the calls alone. Neither
+    /// scale nor softcap touches a sink.
+    ///
+    /// A softcap takes scores smoothly into -softcap .. softcap, after scale and before keys are hidden; infinity becomes
+    /// softcap. tanh is within 2^-21 of itself in all kernels.
     ///
     /// Tensors are logically [sequence, token, head, d]; strides say what they are in memory: BSHD packed, BHSD with the
     /// head's stride above the token's, q, k and v as slices of one projection. The last stride is 1. lse is [sequence,
@@ -167,6 +171,13 @@ impl<'a> Attention<'a> {
     /// T tokens.
     pub fn block_table<T: Element>(mut self, block_table: TensorView<'a, T>) -> Self {
         self.call.args.block_table = self.call.hold(block_table.parts());
+        self
+    }
+
+    /// Bound of the scores, finite and positive; 0: none. Gemma 2 takes 50. Not set: 0.
+    pub fn softcap(mut self, softcap: f32) -> Self {
+        self.call.args.softcap = softcap;
+        self.call.give(libspark_sys::SPARK_ATTENTION_GIVEN_SOFTCAP);
         self
     }
 
