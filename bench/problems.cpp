@@ -113,10 +113,9 @@ void bound(Item& item, const check::Case& c, const spark_op_info& info) {
     const bool updates = std::ranges::any_of(c.operands, [](const check::Operand& o) { return o.output && o.input; });
     const bool reads = !updates && results * FEW_RESULTS < all;
     item.unit = info.flops >= PRODUCTS * info.bytes ? Unit::flops : Unit::bytes;
-    // Weights of 8 bits alone are multiplied as what the other operand is.
-    const auto factors = std::ranges::count_if(
-        c.operands, [](const check::Operand& o) { return o.input && o.view.type == ref::Type::i8; });
-    item.ceiling = item.unit == Unit::flops ? (factors > 1 ? "mma_s8" : "mma_bf16") : reads ? "read" : "copy";
+    const bool integers =
+        std::ranges::any_of(c.operands, [](const check::Operand& o) { return o.view.type == ref::Type::i8; });
+    item.ceiling = item.unit == Unit::flops ? (integers ? "mma_s8" : "mma_bf16") : reads ? "read" : "copy";
     item.work = static_cast<double>(item.unit == Unit::flops ? info.flops : info.bytes);
 }
 
