@@ -82,7 +82,7 @@ class Bench(unittest.TestCase):
             code, said, _ = bench("--shape", shape)
             self.assertEqual(code, 1)
             self.assertTrue(said.startswith(f'spark-bench: shape "{shape}": {why}'), said)
-        self.assertEqual(bench("--shape", "gemm m=3 n=64 k=64 F32 tn")[0], 1)  # which the library says
+        self.assertEqual(bench("--shape", "gemm m=3 n=64 k=64 I8 nn")[0], 1)  # which the library says
         self.assertEqual(bench("--shapes", "/no/such/file")[:2], (1, "spark-bench: /no/such/file cannot be read\n"))
         self.assertEqual(bench("--shapes", "/dev/null")[:2], (1, "spark-bench: /dev/null names no shape\n"))
 

@@ -667,7 +667,8 @@ typedef enum spark_gemm_given {
  *
  * d[m, n] = round(act(alpha * sa[m] * sb[n] * sum_k a[m, k] * b[n, k] + beta * c[m, n] + bias[n]))
  *
- * Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of I8 both are integers: the
+ * Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of F32 each product is added
+ * by one fused multiply-add, in order of k, in every kernel. Of I8 both are integers: the
  * sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
  * sa and sb are what codes of FP8 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
  * the tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied
@@ -709,7 +710,7 @@ typedef enum spark_gemm_given {
  */
 typedef struct spark_gemm_args {
     spark_args hdr;
-    /* [B?, M, K], BF16 F16 E4M3 E5M2 I8 E2M1, quant TENSOR ROW MXFP8 MXFP4 NVFP4. The left matrix. */
+    /* [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1, quant TENSOR ROW MXFP8 MXFP4 NVFP4. The left matrix. */
     spark_tensor a;
     /* [B?, N, K], as a U8 E4M3 E5M2 I8, quant TENSOR ROW MXFP8 MXFP4 NVFP4 Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K
        Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4. The right matrix, transposed; with FP8 of either type; of records the last

@@ -443,6 +443,22 @@ def make_gemm():
         save("gemm", f"e4m3_{name}", tensors, args, seed, float(4 * 2.0**-52 * np.abs(d).max()), why)
 
 
+def make_float_gemm():
+    why = "double against double: sums of 60 products"
+    m, n, k = 21, 34, 60
+    for i, (name, a_turned, b_turned) in enumerate([("tn", False, False), ("nt", True, True)]):
+        seed = 5390 + i
+        g = np.random.default_rng(seed)
+        a, b = (once(g.normal(size=(r, k)), "F32") for r in (m, n))
+        d = a @ b.T
+        tensors = {"a": ("F32", [k, m] if a_turned else [m, k], encode(a.T.copy() if a_turned else a, "F32")),
+                   "b": ("F32", [k, n] if b_turned else [n, k], encode(b.T.copy() if b_turned else b, "F32")),
+                   "d64": ("F64", [m, n], d.tobytes()), "d": ("F32", [m, n], encode(once(d, "F32"), "F32"))}
+        args = {"alpha": 1.0, "beta": 0.0, "activation": "none", "a_transposed": a_turned, "b_transposed": b_turned}
+        tolerance = float(64 * 2.0**-52 * np.abs(a).max() * np.abs(b).max() * k)
+        save("gemm", f"f32_{name}", tensors, args, seed, tolerance, why)
+
+
 def make_mixed_gemm():
     """E5M2 with E4M3 and with itself; exponents that leave sums exact in double."""
     m, n, k = 19, 13, 80
@@ -563,6 +579,7 @@ if __name__ == "__main__":
     make_merge_states()
     make_softcap()
     make_gemm()
+    make_float_gemm()
     make_mixed_gemm()
     make_integer_gemm()
     make_block_scaled_gemm()

@@ -215,12 +215,13 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     }
     fill_facts(bound, p, work);
     // Contiguous along: a K, b K | a K, b N | a M, b N | a M, b K.
-    constexpr Contract CONTRACTS[2][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
-                                          {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"}};
+    constexpr Contract CONTRACTS[3][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
+                                          {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"},
+                                          {"gemm_f32_tn", "gemm_f32_nn", "gemm_f32_nt", "gemm_f32_tt"}};
     int layout = a.along_k ? (b.along_k ? 0 : 1) : (b.along_k ? 3 : 2);
     constexpr Contract E4M3 = "gemm_e4m3_tn", FP8 = "gemm_fp8_tn", I8 = "gemm_s8_tn";
     const Contract& of_codes = p.integers ? I8 : p.a_e5m2 || p.b_e5m2 ? FP8 : E4M3;
-    work.contract = p.elem_bits == 8 ? of_codes : CONTRACTS[p.dtype == SPARK_DTYPE_F16][layout];
+    work.contract = p.elem_bits == 8 ? of_codes : CONTRACTS[p.elem_bits == 32 ? 2 : p.dtype == SPARK_DTYPE_F16][layout];
     if (p.weights) work.contract = contract_of_weights(bound);
     return SPARK_OK;
 }

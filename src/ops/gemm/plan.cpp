@@ -87,6 +87,19 @@ consteval Tile tile_of(const kernels::gemm_generic_kernel& k) {
             .depth = DEPTH,
             .step = {.fetched = (ROWS + COLUMNS) * DEPTH * k.ELEM, .issued = k.block / WARP * DEPTH * 9}};
 }
+// No products of tensor cores: instructions, each of 32 of them, and the loads of their factors, of which a warp's have
+// 128 bytes of a and 256 of b for each 64 rows and columns.
+consteval Tile tile_of(const kernels::gemm_f32_kernel& k) {
+    constexpr uint32_t FLOAT = sizeof(float);
+    const uint32_t fetched = (k.TM + k.TN) * k.TK * FLOAT, warps = k.block / WARP;
+    const uint32_t loads = warps * k.TK * (k.TM + k.TN) / 64, products = k.TM * k.TN * k.TK / WARP;
+    const uint32_t read = warps * k.TK * (2 * k.TM + 4 * k.TN);
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = k.TK,
+            .stages = 1,
+            .step = {.shared = read + fetched, .fetched = fetched, .issued = products + loads + copies(fetched)}};
+}
 
 // As of gemm_kernel; depth counts elements, and words of scales are copied and loaded too.
 consteval Tile tile_of(const kernels::gemm_scaled_kernel& k) {

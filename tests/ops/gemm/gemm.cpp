@@ -376,8 +376,9 @@ Entry random(uint64_t seed, int64_t index) {
     s.special = r.chance(0.15) ? Special::nan_row : Special::none;
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     const auto half = r.pick(types_of(BF16 | F16));
+    const bool floats = r.chance(0.15);
     const bool codes = r.chance(0.1); // few: the emulator takes its time
-    const auto type = codes ? r.pick(types_of(E4M3 | E5M2 | I8)) : half;
+    const auto type = codes ? r.pick(types_of(E4M3 | E5M2 | I8)) : floats ? ref::Type::f32 : half;
     const auto other = r.pick(types_of(E4M3 | E5M2));
     const auto any_layout = r.pick<unsigned>({TN, TN, NN, NT, TT}); // one draw a line: arguments have no order
     const auto layout = codes ? TN : any_layout;

@@ -11,7 +11,8 @@ operator! {
     /// ```text
     /// d[m, n] = round(act(alpha * sa[m] * sb[n] * sum_k a[m, k] * b[n, k] + beta * c[m, n] + bias[n]))
     ///
-    /// Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of I8 both are integers: the
+    /// Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of F32 each product is added
+    /// by one fused multiply-add, in order of k, in every kernel. Of I8 both are integers: the
     /// sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
     /// sa and sb are what codes of FP8 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
     /// the tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied
@@ -55,7 +56,7 @@ operator! {
 }
 
 impl<'a> Gemm<'a> {
-    /// `[B?, M, K]`, BF16 F16 E4M3 E5M2 I8 E2M1. The left matrix.
+    /// `[B?, M, K]`, BF16 F16 F32 E4M3 E5M2 I8 E2M1. The left matrix.
     pub fn a<T: Element>(mut self, a: TensorView<'a, T>) -> Self {
         self.call.args.a = self.call.hold(a.parts());
         self
