@@ -170,6 +170,7 @@ void Block::start_warp(Warp& w) {
     w.executed = 0;
     w.has_origin = false;
     w.loops.changes = UINT64_MAX;
+    w.loops.rounds = 0;
     w.rng = launch->options.seed * 0x9e3779b97f4a7c15ull + cta.linear * 64 + w.index;
     memset(w.preds, 0, k.preds * 4);
     w.preds[0] = FULL;

@@ -183,12 +183,12 @@ EMU_INLINE bool move_lanes(Warp& w, const AddressIn<SPACE>* addr, uint32_t* unde
     }
     return true;
 }
-// Local memory knows which bits are undefined. What is stored is defined, until taint_stored says otherwise.
+// Local memory knows which bits are undefined. What is stored is defined, until taint_stored says otherwise. No change
+// that others could see (Cta::changes).
 template <bool WRITE, class F>
 bool visit_local(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined, F f) {
     const uint64_t room = w.kernel->local_bytes;
     const std::vector<uint32_t>& inside = w.kernel->local_inside;
-    w.cta->changes += WRITE;
     *undefined = 0;
     for (uint32_t m = mask; m; m &= m - 1) {
         const int l = __builtin_ctz(m);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp that spins comes back to the same branch with the same registers while memory stays the same. The state is
-// kept at growing distances (Brent's method), so that loops of any length are found within a few rounds, and compared
-// at each return; a loop that counts differs in its first word. Loops whose registers change, with a count of their
-// tries, are told by what they do: they read what others may change, and go round for long without changing anything.
+// A warp that spins comes back to the same branch with the same registers and local memory while other memory stays the
+// same. The state is kept at growing distances (Brent's method), so that loops of any length are found within a few
+// rounds, and compared at each return; a loop that counts differs in its first word. Loops whose registers change, with
+// a count of their tries, are told by what they do: they read what others may change, and go round for long without
+// changing anything.
 #include "waiting.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "../report/report.h"
@@ -13,19 +15,25 @@
 
 namespace emu {
 namespace {
-constexpr uint64_t FIRST_KEPT = 32;      // rounds that most loops do not reach unchanged
-constexpr uint64_t PATIENCE = 256;       // such rounds of a spin after which lanes at a join wait no longer
+constexpr uint64_t FIRST_KEPT = 32; // rounds that most loops do not reach unchanged
+// Primes, so that of several branches backwards in a round none is always the one that is looked at.
+constexpr uint64_t PATIENCE = 251;  // such rounds of a spin after which lanes at a join wait no longer
+constexpr uint64_t FAIRNESS = 4093; // and rounds of any kind: what each try changes may be what others would wait for
 constexpr uint64_t LONG_LOOP = 1u << 14; // and after which a limit speaks of a spin
 
 size_t state_words(const Warp& w) { // registers, predicates and their undefined masks lie together
     return size_t(w.undef - w.regs) + w.kernel->slots + w.kernel->preds;
 }
 
+size_t local_bytes(const Warp& w) { return size_t(w.kernel->local_bytes) * 32; }
+
 void keep_state(Warp& w) {
     Loops& s = w.loops;
     s.state.assign(w.regs, w.regs + state_words(w));
+    s.local.assign(w.local, w.local + local_bytes(w));
     s.frags = w.frags;
     s.pc = w.pc;
+    s.lanes = w.frags[size_t(w.current)].mask;
     s.ran = 0;
     s.laps = 0;
     s.keep_at = s.count * 2;
@@ -37,7 +45,8 @@ bool same_state(Warp& w) {
     uint32_t runnable = 0;
     for (const WarpSplit& f : w.frags) runnable |= f.state == WarpSplit::ready ? f.mask : 0;
     if (runnable & ~s.ran) return false;
-    if (!std::memcmp(s.state.data(), w.regs, s.state.size() * 4)) return true;
+    if (!std::memcmp(s.state.data(), w.regs, s.state.size() * 4))
+        return std::equal(s.local.begin(), s.local.end(), w.local);
     while (s.state[s.differs] == w.regs[s.differs]) s.differs = (s.differs + 1) % s.state.size();
     return false;
 }
@@ -143,7 +152,9 @@ std::string in_loop(const Warp& w, const WarpSplit& f) {
 void note_loop(Warp& w, const Inst&) {
     Loops& s = w.loops;
     w.frags[size_t(w.current)].pc = w.pc; // while it runs, only the loop knows
-    s.ran |= w.frags[size_t(w.current)].mask;
+    const uint32_t lanes = w.frags[size_t(w.current)].mask;
+    s.ran |= lanes;
+    if (++s.rounds % FAIRNESS == 0 && reads_others(*w.kernel, w.pc)) leave_joins(w);
     if (s.changes != w.cta->changes) {
         s.changes = w.cta->changes;
         s.count = s.laps = 0;
@@ -151,7 +162,7 @@ void note_loop(Warp& w, const Inst&) {
         s.pc = UINT32_MAX;
         return;
     }
-    if (s.pc == w.pc) {
+    if (s.pc == w.pc && s.lanes == lanes) {
         if (same_state(w)) {
             s.laps++;
             s.ran = 0;

@@ -53,17 +53,20 @@ struct WarpSplit {
     uint32_t barrier = 0; // at_barrier: which one
     bool operator==(const WarpSplit&) const = default;
 };
-// How a warp goes round its loops, to see that it does so for ever: registers, predicates and fragments that come again
-// while memory stays as it is will come again until another thread changes memory (exec/waiting.cpp).
+// How a warp goes round its loops, to see that it does so for ever: registers, predicates, local memory and fragments
+// that come again while memory stays as it is will come again until another thread changes memory (exec/waiting.cpp).
 struct Loops {
     uint64_t changes = UINT64_MAX; // Cta::changes when counting began
     uint64_t count = 0;            // branches backwards since then
+    uint64_t rounds = 0;           // branches backwards, whatever changed
     uint64_t keep_at = 0;          // the count at which the state is kept anew
     uint32_t pc = UINT32_MAX;      // the branch at which it was kept
+    uint32_t lanes = 0;            // that came to it then: others of the warp may go round the same loop
     uint32_t ran = 0;              // lanes that came to a branch backwards since
     uint32_t laps = 0;             // how often that state came again in this turn of the block
     size_t differs = 0;            // the word of the state that differed last: looked at first
     std::vector<uint32_t> state;
+    std::vector<uint8_t> local;
     std::vector<WarpSplit> frags;
 };
 // A shared load that waits for the first use of its registers (Options::late_reads).
@@ -284,7 +287,7 @@ struct Cta {
     Counters* counters = nullptr; // of this host thread: only the scalar members are used while running
     uint64_t rng = 0;
     uint64_t executed = 0; // warp instructions of this block
-    uint64_t changes = 0;  // of memory by this block, and lanes and barriers that let somebody go on
+    uint64_t changes = 0;  // of memory that others see by this block, and lanes and barriers that let somebody go on
 
     std::unordered_map<uint32_t, uint8_t>
         partly; // undefined bits of shared bytes that are not defined, where not all are
