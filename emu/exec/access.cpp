@@ -75,6 +75,16 @@ bool local_fault(Warp& w, int lane, uint64_t address, unsigned bytes, bool write
     return false;
 }
 
+bool param_fault(Warp& w, int lane, uint64_t address, unsigned bytes) {
+    if (address & (bytes - 1))
+        report_access(w, "misaligned", lane, Space::param, address, bytes, false, "is not aligned");
+    else
+        report_access(w, "bounds", lane, Space::param, address, bytes, false,
+                      "is outside the kernel's parameters, which have " + std::to_string(w.kernel->info.param_bytes) +
+                          " bytes");
+    return false;
+}
+
 // With cta.shared_inside. Accesses are aligned: none across a word of the bits. Where one variable holds them all, from
 // `from` to `end`, the pattern remembers it.
 bool inside_variables(const Warp& w, SharedPattern& p, const uint32_t* addr, uint32_t mask, unsigned bytes,
@@ -172,7 +182,9 @@ bool global_slow(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, b
         uint64_t a = addr[l];
         const Allocation* in = memory.lookup(a);
         if (a >= SHARED_WINDOW && a < PARAM_WINDOW + WINDOW_BYTES) {
-            report_access(w, "space", l, Space::global, a, bytes, write, "is an address of another space");
+            report_access(w, "space", l, Space::global, a, bytes, write,
+                          a < PARAM_WINDOW ? "is an address of another space"
+                                           : "is an address of the kernel's parameters, which can only be loaded");
             return false;
         }
         if (!in || a < in->start || a + bytes > in->end()) {

@@ -12,6 +12,7 @@ namespace emu {
 // exec/access.cpp: finds the lane at fault and reports it, or (undefined bytes) says which lanes they are.
 bool shared_fault(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes, bool write);
 bool local_fault(Warp& w, int lane, uint64_t address, unsigned bytes, bool write);
+bool param_fault(Warp& w, int lane, uint64_t address, unsigned bytes);
 bool inside_variables(const Warp& w, SharedPattern& p, const uint32_t* addr, uint32_t mask, unsigned bytes,
                       uint32_t from, uint32_t end);
 uint32_t shared_undefined(const Cta& cta, const uint32_t* addr, uint32_t mask, unsigned bytes);

@@ -117,19 +117,12 @@ Flow load_param(Warp& w, const Inst& in) {
         spread_param(w, in, w.launch->params + addr[0]);
         return Flow::next;
     }
-    for (uint32_t m = w.mask; m; m &= m - 1) {
-        int l = __builtin_ctz(m);
-        if (addr[l] > size || size - addr[l] < bytes)
-            return report_access(w, "bounds", l, Space::param, addr[l], bytes, false,
-                                 "is outside the kernel's parameters");
-        if (addr[l] & (bytes - 1))
-            return report_access(w, "misaligned", l, Space::param, addr[l], bytes, false, "is not aligned");
-        const uint8_t* const from = w.launch->params + addr[l];
+    const bool ok = visit_param(w, addr, w.mask, bytes, [&](int l, const uint8_t* from) {
         if (each == 16) __builtin_memcpy(w.reg<B128>(in.r[0]) + l, from, 16);
         for (unsigned i = 0; i < vec && each < 16; i++)
             put_bytes(w, in.r[i], l, read_bytes(from + i * each, each, in.sub & 4), reg_bytes);
-    }
-    return Flow::next;
+    });
+    return ok ? Flow::next : Flow::failed;
 }
 
 template <class T> Handler fast(Space space, unsigned vec) {

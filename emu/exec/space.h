@@ -206,6 +206,17 @@ bool visit_local(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, u
     if (*undefined) note_undefined(w, Space::local, addr[__builtin_ctz(*undefined)]);
     return true;
 }
+// The kernel's parameters, which nobody writes.
+template <class F> bool visit_param(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, F f) {
+    const uint64_t room = w.kernel->info.param_bytes;
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        const uint64_t a = addr[l];
+        if (a > room || room - a < bytes || a & (bytes - 1)) return param_fault(w, l, a, bytes);
+        f(l, w.launch->params + a);
+    }
+    return true;
+}
 // The shared memory of any block of the cluster, one request for each block.
 template <bool WRITE, class F>
 bool visit_cluster(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes, uint32_t* undefined, F f) {
@@ -228,13 +239,14 @@ bool visit_any(Warp& w, Space space, const uint64_t* addr, unsigned bytes, uint3
     if (space == Space::local) return visit_local<WRITE>(w, addr, w.mask, bytes, undefined, f);
     uint32_t left = w.mask, none = 0;
     *undefined = 0;
-    uint32_t shared = lanes_in(addr, SHARED_WINDOW, WINDOW_BYTES) & left,
-             local = lanes_in(addr, LOCAL_WINDOW, WINDOW_BYTES) & left;
-    if (uint32_t global = left & ~shared & ~local) {
+    const uint32_t shared = lanes_in(addr, SHARED_WINDOW, WINDOW_BYTES) & left,
+                   local = lanes_in(addr, LOCAL_WINDOW, WINDOW_BYTES) & left,
+                   param = WRITE ? 0 : lanes_in(addr, PARAM_WINDOW, WINDOW_BYTES) & left;
+    if (const uint32_t global = left & ~(shared | local | param)) {
         if (!visit_global<WRITE>(w, addr, global, bytes, &none, f)) return false;
         *undefined |= none;
     }
-    if (!(shared | local)) return true;
+    if (!(shared | local | param)) return true;
     uint64_t inside[32];
     EMU_LANES
     for (int l = 0; l < 32; l++) inside[l] = addr[l] & (WINDOW_BYTES - 1);
@@ -243,6 +255,7 @@ bool visit_any(Warp& w, Space space, const uint64_t* addr, unsigned bytes, uint3
     *undefined |= none;
     if (local && !visit_local<WRITE>(w, inside, local, bytes, &none, f)) return false;
     *undefined |= local ? none : 0;
+    if constexpr (!WRITE) return !param || visit_param(w, inside, param, bytes, f);
     return true;
 }
 

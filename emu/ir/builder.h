@@ -182,7 +182,7 @@ private:
     void dispatch(const Call& call, text::Place place);
     bool find_candidates(const Call& call, std::vector<const text::Function*>& out);
     bool is_inside(const text::Function& function) const;
-    const Variable* variable_of_call(const text::Instruction& in) const;
+    bool is_of_call(const text::Instruction& in);
     static text::Instruction in_local_memory(const text::Instruction& in);
     // flow.cpp
     void find_blocks();

@@ -194,16 +194,21 @@ void Builder::expand(Call& call, text::Place place) {
     scopes_.resize(size_t(call.between));
 }
 
-// The parameter of a call that it loads or stores, or nullptr. Those lie in the thread's local memory.
-const Variable* Builder::variable_of_call(const text::Instruction& in) const {
-    if (in.opcode.find(".param") == std::string::npos) return nullptr;
-    if (!in.opcode.starts_with("ld.") && !in.opcode.starts_with("st.")) return nullptr;
+// Does it load or store a parameter of a call? Those lie in the thread's local memory. In a function a computed address
+// is one of its own parameters, unless .param::entry says otherwise.
+bool Builder::is_of_call(const text::Instruction& in) {
+    if (in.opcode.find(".param") == std::string::npos) return false;
+    const bool store = in.opcode.starts_with("st.");
+    if (!in.opcode.starts_with("ld.") && !store) return false;
     for (const text::Operand& o : in.operands) {
-        if (o.kind != text::Operand::address || o.id.empty() || find_reg(o.id) >= 0) continue;
+        if (o.kind != text::Operand::address || o.id.empty()) continue;
+        if (find_reg(o.id) >= 0) return !inside_.empty() && in.opcode.find("::entry") == std::string::npos;
         const Variable* var = find_var(o.id);
-        return var && var->of_call ? var : nullptr;
+        if (!var || !var->of_call) return false;
+        if (var->argument && store) refuse(text::quoted(var->name) + " cannot be written");
+        return true;
     }
-    return nullptr;
+    return false;
 }
 
 text::Instruction Builder::in_local_memory(const text::Instruction& in) {

@@ -203,10 +203,7 @@ bool Builder::decode(const text::Instruction& in, const Choice::Row& choice, Ins
 void Builder::instruction(const text::Instruction& in, text::Place place) {
     place_ = place;
     opcode_ = in.opcode;
-    if (const Variable* var = variable_of_call(in)) {
-        if (var->argument && in.opcode.starts_with("st.")) refuse(text::quoted(var->name) + " cannot be written");
-        return instruction(in_local_memory(in), place);
-    }
+    if (is_of_call(in)) return instruction(in_local_memory(in), place);
     Inst inst;
     std::fill(std::begin(inst.r), std::end(inst.r), NO_REG);
     InstInfo info;
