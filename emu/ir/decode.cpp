@@ -13,7 +13,7 @@ struct Missing {
 };
 constexpr Missing MISSING[] = {
     {" multimem ", "memory of several cards is not modelled"},
-    {" tex tld4 txq suld sust sured suq istypep ", "textures and surfaces are not modelled"},
+    {" tex tld4 txq suld sust sured suq istypep ", text::NO_TEXTURES},
     {" alloca stacksave stackrestore ", "addresses on a thread's stack have 64 bits here"},
     {" wgmma tcgen05 ", "instructions of warp groups are not run; no 12.x has them"},
     {" vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 "

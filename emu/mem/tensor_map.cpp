@@ -103,7 +103,7 @@ std::string not_emulated(const TensorMap& map) {
     // Those convert what they copy, or pack it, in ways that no public text gives to the bit.
     if (map.type >= TensorMap::f32_ftz)
         return std::string("CU_TENSOR_MAP_DATA_TYPE_") + TYPE_ROWS[map.type].name + " is not emulated";
-    if (map.interleave) return "interleaved layouts of tensor maps are not emulated";
+    if (map.interleave) return "interleaved layouts of tensor maps are not emulated; CU_TENSOR_MAP_INTERLEAVE_NONE is";
     if (map.swizzle > TensorMap::swizzle_128)
         return std::string("CU_TENSOR_MAP_SWIZZLE_") + SWIZZLE_NAMES[map.swizzle] + " is not emulated";
     return "";

@@ -12,6 +12,10 @@
 
 namespace emu::text {
 
+// Why words of textures and surfaces are refused, wherever they stand.
+inline constexpr std::string_view NO_TEXTURES =
+    "textures and surfaces are not modelled; ld.global.nc reads the elements, without a filter";
+
 struct Place {
     uint32_t file = 0; // index into Ast::files
     uint32_t line = 0;

@@ -88,14 +88,22 @@ private:
         }
         expect(")");
     }
+    static bool is_of_textures(std::string_view word) {
+        return word == ".tex" || word == ".texref" || word == ".samplerref" || word == ".surfref";
+    }
+    static std::string unsupported(std::string_view word) {
+        return quoted(word) + " is not supported" + (is_of_textures(word) ? ": " + std::string(NO_TEXTURES) : "");
+    }
     // After the state space: .align n .v4 .type name[n] = init {, name}
     void variables(std::string_view space, bool is_extern, std::vector<Variable>& out, const char* stop) {
         Variable base;
         base.space = space;
         base.is_extern = is_extern;
         while (ok() && peek().kind == Token::dotted) {
-            std::string_view word = take().text;
-            if (word == ".align") base.align = alignment();
+            const Place place = peek().place;
+            const std::string_view word = take().text;
+            if (is_of_textures(word)) fail(place, unsupported(word));
+            else if (word == ".align") base.align = alignment();
             else if (word == ".v2") base.vec = 2;
             else if (word == ".v4") base.vec = 4;
             else if (word == ".attribute") attributes();
@@ -310,7 +318,7 @@ private:
         } else if (d == ".pragma") {
             pragma();
         } else {
-            fail(quoted(d) + " is not supported");
+            fail(unsupported(d));
         }
     }
     // .pragma "nounroll", "used_bytes_mask 255": hints.
@@ -401,7 +409,7 @@ private:
         } else if (d == ".file") {
             while (ok() && (peek().kind == Token::integer || peek().kind == Token::string || is(","))) take();
         } else {
-            fail(quoted(d) + " is not supported");
+            fail(unsupported(d));
         }
     }
 

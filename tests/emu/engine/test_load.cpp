@@ -26,6 +26,26 @@ void refusals(void**) {
     refused("redux.sync.add.f32 f1, f2, 0xffffffff;", "not known");
     refused("{ .reg .b32 x; } mov.u32 x, 1;", "'x' is not declared");
 }
+// Each word of textures and surfaces, with its place and what can be done instead.
+void textures(void**) {
+    const std::string why = "textures and surfaces are not modelled; ld.global.nc reads the elements";
+    for (const char* body :
+         {"tex.2d.v4.f32.f32 {f1, f2, f1, f2}, [d1, {f1, f2}];",
+          "tld4.r.2d.v4.f32.f32 {f1, f2, f1, f2}, [d1, {f1, f2}];", "txq.width.b32 r1, [d1];",
+          "suld.b.1d.b32.trap {r1}, [d1, {r2}];", "sust.b.1d.b32.trap [d1, {r1}], {r2};",
+          "sured.b.add.1d.u32.trap [d1, {r1}], r2;", "suq.width.b32 r1, [d1];", "istypep.texref p1, d1;"}) {
+        const std::string_view name = std::string_view(body).substr(0, std::string_view(body).find('.'));
+        refused(body, ("<ptx>:9:1: the instruction '" + std::string(name) + "' is not known: " + why).c_str());
+    }
+    const std::string head = ".version 8.0\n.target sm_80\n.address_size 64\n";
+    for (const char* type : {"texref", "samplerref", "surfref"}) {
+        const std::string sentence = "'." + std::string(type) + "' is not supported: " + why;
+        refused_text(head + ".global ." + type + " t;\n", ("<ptx>:4:9: " + sentence).c_str());
+        refused_text(head + ".global ." + type + " t = {addr_mode_0 = wrap};\n", sentence.c_str());
+        refused_text(head + ".entry k(.param ." + type + " t) { ret; }\n", ("<ptx>:4:17: " + sentence).c_str());
+    }
+    refused_text(head + ".tex .u32 t;\n", "'.tex' is not supported: textures");
+}
 void accepted(const std::string& body) { assert_string_equal(emu::load_module(kernel(body), PROFILE).log.c_str(), ""); }
 
 // What ptxas takes and refuses: modifiers have no order, but for those that belong to the name, types and spaces.
@@ -233,20 +253,13 @@ void info(void**) {
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(refusals),
-                                cmocka_unit_test(line_markers),
-                                cmocka_unit_test(targets),
-                                cmocka_unit_test(modifier_order),
-                                cmocka_unit_test(coordinates),
-                                cmocka_unit_test(constants),
-                                cmocka_unit_test(calls),
-                                cmocka_unit_test(initial_addresses),
-                                cmocka_unit_test(info),
-                                cmocka_unit_test(mbarriers),
-                                cmocka_unit_test(bulk_copies),
-                                cmocka_unit_test(tensor_copies),
-                                cmocka_unit_test(debug_information),
-                                cmocka_unit_test(clusters),
-                                cmocka_unit_test(cluster_directives)};
+    const CMUnitTest tests[] = {cmocka_unit_test(refusals),          cmocka_unit_test(textures),
+                                cmocka_unit_test(line_markers),      cmocka_unit_test(targets),
+                                cmocka_unit_test(modifier_order),    cmocka_unit_test(coordinates),
+                                cmocka_unit_test(constants),         cmocka_unit_test(calls),
+                                cmocka_unit_test(initial_addresses), cmocka_unit_test(info),
+                                cmocka_unit_test(mbarriers),         cmocka_unit_test(bulk_copies),
+                                cmocka_unit_test(tensor_copies),     cmocka_unit_test(debug_information),
+                                cmocka_unit_test(clusters),          cmocka_unit_test(cluster_directives)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
