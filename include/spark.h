@@ -169,7 +169,7 @@ typedef enum spark_scale_layout {
     SPARK_SCALE_LAYOUT_FORCE32 = 0x7fffffff
 } spark_scale_layout;
 
-enum { SPARK_MAX_NDIM = 6 };
+#define SPARK_MAX_NDIM 6
 
 /* ---- structures ------------------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@ pub const SPARK_VERSION_MAJOR: u32 = 0;
 pub const SPARK_VERSION_MINOR: u32 = 1;
 pub const SPARK_VERSION_PATCH: u32 = 0;
 pub const SPARK_ABI: u32 = 0;
+pub const SPARK_MAX_NDIM: u32 = 6;
 pub type __uint8_t = ::std::os::raw::c_uchar;
 pub type __uint16_t = ::std::os::raw::c_ushort;
 pub type __int32_t = ::std::os::raw::c_int;
@@ -100,8 +101,6 @@ pub const SPARK_SCALE_LINEAR: spark_scale_layout = 0;
 pub const SPARK_SCALE_TILED_128X4: spark_scale_layout = 1;
 pub const SPARK_SCALE_LAYOUT_FORCE32: spark_scale_layout = 2147483647;
 pub type spark_scale_layout = ::std::os::raw::c_uint;
-pub const SPARK_MAX_NDIM: _bindgen_ty_1 = 6;
-pub type _bindgen_ty_1 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct spark_quant {
