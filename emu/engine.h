@@ -148,9 +148,24 @@ struct LaunchRequest {
     // Empty: all of it has happened. A launch that has it has one host thread.
     std::function<void()> before;
 };
+// What a launch did to global memory, for whoever knows which launches are ordered. Bytes side by side that one
+// instruction touched in one way are one entry.
+struct Touch {
+    uint64_t from = 0, end = 0;
+    uint32_t place = 0;    // of Footprint::places
+    bool strong = false;   // an atomic or volatile access and the like, of a scope beyond the block
+    bool released = false; // its block released something afterwards
+    bool acquired = false; // its block had acquired something before
+};
+struct Footprint {
+    std::vector<Touch> writes, reads[2]; // each by address, without overlaps
+    std::vector<std::string> places;     // "gemm.ptx:214"
+    std::string replay;                  // the line with the words that make the run again
+};
 struct LaunchResult {
     std::vector<Report> reports; // empty: the run was clean
     Counters counters;
+    Footprint footprint;   // with Options::global_races
     bool completed = true; // false: a fatal report stopped it
 };
 LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfile& device, const Options& options);

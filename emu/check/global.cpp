@@ -31,6 +31,42 @@ void keep(GlobalAccess& kept, const GlobalAccess& now) {
 }
 } // namespace
 
+Footprint GlobalRaces::footprint(const Kernel& kernel) const {
+    Footprint out;
+    std::unordered_map<uint32_t, uint32_t> places; // by pc
+    const auto add = [&](std::vector<Touch>& to, const GlobalAccess& a, uint64_t word) {
+        if (!a.bytes) return;
+        const auto [place, fresh] = places.try_emplace(a.pc, uint32_t(out.places.size()));
+        if (fresh) out.places.push_back(where(kernel, a.pc));
+        const uint64_t from = word + unsigned(__builtin_ctz(a.bytes)),
+                       end = word + 32 - unsigned(__builtin_clz(a.bytes));
+        const Touch touch{from, end, place->second, a.wide, released(a.block, a.when), a.acquired};
+        const auto alike = [&](const Touch& o) {
+            return o.place == touch.place && o.strong == touch.strong && o.released == touch.released &&
+                   o.acquired == touch.acquired;
+        };
+        if (!to.empty() && to.back().end == from && alike(to.back())) to.back().end = end;
+        else to.push_back(touch);
+    };
+    std::vector<uint64_t> pages;
+    for (const auto& page : pages_) pages.push_back(page.first);
+    std::sort(pages.begin(), pages.end());
+    for (const uint64_t page : pages)
+        for (uint64_t i = 0; i < PAGE / 4; ++i) {
+            const GlobalWord& word = (*pages_.at(page))[i];
+            const uint64_t address = page * PAGE + i * 4;
+            add(out.writes, word.write, address);
+            for (int slot = 0; slot < 2; ++slot) add(out.reads[slot], word.reads[slot], address);
+        }
+    return out;
+}
+
+Footprint footprint_of(const Launch& launch) {
+    Footprint out = launch.races->footprint(*launch.kernel);
+    out.replay = replay(launch);
+    return out;
+}
+
 void Checker::fence(Warp& w, uint32_t mask) {
     order_.fence(w.agent, mask, w.live, is_wide(w.kernel->code[w.pc].order));
     global_fence();
@@ -111,6 +147,7 @@ bool Checker::global_access(Warp& w, uint32_t mask, const uint64_t* addr, unsign
     now.copy = row_of(w.info()).is(trait::copies);
     if (now.strong && in.order.releases()) launch_.races->release(cta_->linear);
     if (now.strong && (atomic || !write)) acquired_ = launch_.races->acquire();
+    now.acquired = acquired_;
     touched_ = true;
     now.when = launch_.races->now();
     now.block = cta_->linear;

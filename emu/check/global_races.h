@@ -14,17 +14,21 @@
 
 namespace emu {
 
+struct Footprint;
+struct Kernel;
+
 struct GlobalAccess {
     uint64_t when = 0; // on the clock of the launch
     uint64_t block = 0;
     Moment moment = 0; // on the clock of its warp
     uint32_t lanes = 0;
     uint32_t pc = 0;
-    uint16_t warp = 0;   // in the cluster
-    uint8_t bytes = 0;   // of the word, a bit each; 0: no access
-    bool strong = false; // among threads of a block
-    bool wide = false;   // among blocks too
-    bool copy = false;   // asynchronous
+    uint16_t warp = 0;     // in the cluster
+    uint8_t bytes = 0;     // of the word, a bit each; 0: no access
+    bool strong = false;   // among threads of a block
+    bool wide = false;     // among blocks too
+    bool copy = false;     // asynchronous
+    bool acquired = false; // its block had acquired something before
     bool together(const GlobalAccess& o) const {
         return block == o.block && warp == o.warp && moment == o.moment && pc == o.pc;
     }
@@ -48,6 +52,8 @@ public:
         const auto next = std::upper_bound(found->second.begin(), found->second.end(), when);
         return next != found->second.end() && *next <= until;
     }
+    bool released(uint64_t block, uint64_t when) const { return released(block, when, UINT64_MAX); }
+    Footprint footprint(const Kernel& kernel) const;
     GlobalWord& at(uint64_t address) {
         std::unique_ptr<Page>& words = pages_[address / PAGE];
         if (!words) words = std::make_unique<Page>();

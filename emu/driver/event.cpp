@@ -38,7 +38,7 @@ CUresult elapsed(float* milliseconds, CUevent start_handle, CUevent end_handle) 
         if (event->capture) return event->capture->ended ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_CAPTURED_EVENT;
     if (!start->last || !end->last) return CUDA_ERROR_INVALID_HANDLE;
     if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) return CUDA_ERROR_INVALID_HANDLE;
-    if (!start->last->done || !end->last->done) return CUDA_ERROR_NOT_READY;
+    if (!is_done(start->last) || !is_done(end->last)) return CUDA_ERROR_NOT_READY;
     *milliseconds = std::chrono::duration<float, std::milli>(end->last->finished - start->last->finished).count();
     return CUDA_SUCCESS;
 }
@@ -93,7 +93,7 @@ CUresult cuEventQuery(CUevent handle) {
     if (CUresult refusal = check_captured(*event)) return refusal;
     if (CUresult refusal = check_unsafe_call()) return refusal;
     run_one(lock);
-    if (event->last && !event->last->done) return CUDA_ERROR_NOT_READY;
+    if (!is_done(event->last)) return CUDA_ERROR_NOT_READY;
     const std::shared_ptr<Context> context = event->context.lock();
     return context ? context->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }

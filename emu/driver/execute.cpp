@@ -4,6 +4,7 @@
 
 #include "emu/driver/report.h"
 
+#include <algorithm>
 #include <functional>
 
 namespace emu::driver {
@@ -30,11 +31,13 @@ Outcome run_kernel(const KernelWork& work, const ExecuteSetting& setting, std::f
     LaunchResult result = run(setting.memory.memory(), request, setting.profile, setting.options);
     add_counters(work.function->info->name, result.counters);
     const uint64_t instructions = result.counters.warp_instructions;
-    if (result.reports.empty()) return {result.completed ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED, "", instructions};
+    if (result.reports.empty())
+        return {result.completed ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED, "", instructions,
+                std::move(result.footprint)};
     if (work.names)
         for (Report& report : result.reports) report.text = with_names(std::move(report.text), *work.names);
     add_reports(result.reports);
-    return {code_of(result.reports.front()), result.reports.front().text, instructions};
+    return {code_of(result.reports.front()), result.reports.front().text, instructions, {}};
 }
 
 // A range was valid when the call was made and is not now: it was freed under the work.
@@ -46,26 +49,43 @@ Outcome freed_under(const char* what, uint64_t address) {
              static_cast<unsigned long long>(address));
     report.text = text;
     add_reports({report});
-    return {CUDA_ERROR_ILLEGAL_ADDRESS, text, 0};
+    return {CUDA_ERROR_ILLEGAL_ADDRESS, text, 0, {}};
+}
+
+// The rows of a copy or fill that lie in memory that kernels can reach.
+void touch(std::vector<Touch>& list, const ExecuteSetting& setting, uint64_t address, uint64_t bytes) {
+    if (!setting.options.global_races || !bytes || !setting.memory.owns(address)) return;
+    if (!list.empty() && list.back().end == address) list.back().end += bytes;
+    else list.push_back({address, address + bytes});
+}
+Outcome touched(Footprint footprint) {
+    for (std::vector<Touch>* list : {&footprint.writes, &footprint.reads[0]})
+        std::sort(list->begin(), list->end(), [](const Touch& a, const Touch& b) { return a.from < b.from; });
+    return {CUDA_SUCCESS, "", 0, std::move(footprint)};
 }
 
 Outcome run_copy(const CopyWork& work, const ExecuteSetting& setting) {
     const uint64_t from = work.staged ? reinterpret_cast<uint64_t>(work.staged->data()) : work.from.address;
+    Footprint footprint;
     for (size_t z = 0; z < work.depth; z++)
         for (size_t y = 0; y < work.height; y++) {
             const uint64_t to = work.to.address + z * work.to.slice + y * work.to.pitch;
-            if (!setting.memory.copy(to, from + z * work.from.slice + y * work.from.pitch, work.width))
-                return freed_under("copy", to);
+            const uint64_t source = from + z * work.from.slice + y * work.from.pitch;
+            if (!setting.memory.copy(to, source, work.width)) return freed_under("copy", to);
+            touch(footprint.writes, setting, to, work.width);
+            touch(footprint.reads[0], setting, source, work.width);
         }
-    return {};
+    return touched(std::move(footprint));
 }
 
 Outcome run_fill(const FillWork& work, const ExecuteSetting& setting) {
+    Footprint footprint;
     for (size_t y = 0; y < work.height; y++) {
         const uint64_t to = work.address + y * work.pitch;
         if (!setting.memory.fill(to, work.value, work.element, work.width)) return freed_under("memset", to);
+        touch(footprint.writes, setting, to, uint64_t{work.width} * work.element);
     }
-    return {};
+    return touched(std::move(footprint));
 }
 
 void run_host(const HostWork& work, CUresult status) {

@@ -17,6 +17,7 @@ struct Outcome {
     CUresult code = CUDA_SUCCESS; // what the context's sticky error becomes
     std::string finding;          // the report behind it
     uint64_t instructions = 0;    // of warps, that ran
+    Footprint footprint;          // with global_races
 };
 Outcome execute(const Work& work, const ExecuteSetting& setting);
 // Two kernels, of which the second began first: `before` runs when all of it waits, else afterwards.

@@ -22,6 +22,7 @@ CUresult allocate(Lock& lock, Block::Kind kind, size_t bytes, unsigned flags, ui
     block.id = ++ids;
     block.context = current_context();
     s.blocks.emplace(address, block);
+    s.races.forget(address, bytes);
     if (kind == Block::Kind::host || kind == Block::Kind::managed) s.memory.mark_defined(address, bytes);
     return CUDA_SUCCESS;
 }

@@ -29,6 +29,7 @@ CUresult allocate(Lock& lock, CUdeviceptr* out, size_t bytes, CUmemoryPool handl
     block.context = stream->context;
     block.pool = pool;
     s.blocks.emplace(address, block);
+    s.races.forget(address, bytes);
     pool->used += bytes;
     pool->used_high = std::max(pool->used_high, pool->used);
     *out = address;

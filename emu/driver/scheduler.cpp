@@ -4,6 +4,7 @@
 
 #include "emu/driver/capture.h"
 #include "emu/driver/execute.h"
+#include "emu/driver/report.h"
 
 namespace emu::driver {
 namespace {
@@ -70,8 +71,35 @@ std::shared_ptr<Op> begun_with(const Op& op) {
     return nullptr;
 }
 
+bool finds_races() { return state().options.check_race && state().options.global_races; }
+
+// What the op touched, held against what others did that are not ordered with it.
+void find_race(const Op& op, Outcome& outcome) {
+    if (!finds_races() || outcome.code != CUDA_SUCCESS || !touches_memory(op.work)) return;
+    const auto* kernel = std::get_if<KernelWork>(&op.work);
+    const std::string name = kernel                                      ? kernel->function->info->name
+                             : std::holds_alternative<CopyWork>(op.work) ? "a copy"
+                                                                         : "a memset";
+    const LaunchRaces::Race race = state().races.done(op.order, name, std::move(outcome.footprint));
+    if (race.sides.empty()) return;
+    char address[64];
+    snprintf(address, sizeof address, "  global 0x%llx, ", static_cast<unsigned long long>(race.address));
+    std::string text = "spark-emu: race between launches, in " + name + "\n" + race.sides + address +
+                       state().memory.describe(race.address) +
+                       "\n  no stream, event, edge of a graph or wait of the host orders the two\n" + race.replay;
+    Report report;
+    report.kind = "race";
+    report.kernel = name;
+    report.text = kernel && kernel->names ? with_names(std::move(text), *kernel->names) : std::move(text);
+    outcome.code = CUDA_ERROR_LAUNCH_FAILED;
+    outcome.finding = report.text;
+    add_reports({report});
+}
+
 void settle(const std::shared_ptr<Op>& op, Outcome outcome) {
     State& s = state();
+    find_race(*op, outcome);
+    if (std::holds_alternative<HostWork>(op->work)) s.races.learn(op->order); // whom it tells, nobody knows
     s.counted_time += counted_time_of(outcome);
     if (outcome.code != CUDA_SUCCESS && op->context->sticky == CUDA_SUCCESS) {
         op->context->sticky = s.fault = outcome.code;
@@ -114,6 +142,7 @@ std::shared_ptr<Op> add_op(const std::shared_ptr<Context>& context, Work work, c
     op->sequence = queue().next_sequence++;
     op->context = context;
     op->work = std::move(work);
+    if (finds_races()) state().races.place(op->order, after);
     for (const std::shared_ptr<Op>& before : after) {
         if (!before || before->done) continue;
         before->dependents.push_back(op);
@@ -154,10 +183,15 @@ void run_eagerly(Lock& lock) {
 
 void run_one(Lock& lock) { step(lock); }
 
+bool is_done(const std::shared_ptr<Op>& op) {
+    if (op && op->done) state().races.learn(op->order);
+    return !op || op->done;
+}
+
 CUresult wait_for(Lock& lock, const std::shared_ptr<Op>& op) {
-    if (!op || op->done) return CUDA_SUCCESS;
+    if (is_done(op)) return CUDA_SUCCESS;
     const std::shared_ptr<Context> context = op->context;
-    while (!op->done)
+    while (!is_done(op))
         if (!step(lock)) state().changed.wait(lock, [&] { return op->done || !queue().executing; });
     return context->sticky;
 }
@@ -165,6 +199,7 @@ CUresult wait_for(Lock& lock, const std::shared_ptr<Op>& op) {
 CUresult wait_for_context(Lock& lock, const std::shared_ptr<Context>& context) {
     while (context->pending)
         if (!step(lock)) state().changed.wait(lock, [&] { return !context->pending || !queue().executing; });
+    state().races.learn_all();
     return context->sticky;
 }
 

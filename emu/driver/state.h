@@ -134,6 +134,7 @@ struct State {
     bool clock_counts = false;      // events: what ran, not what the host's clock says
     Clock::duration counted_time{}; // so far
     DeviceMemory memory;
+    LaunchRaces races;
     std::map<uint64_t, Block> blocks; // by start address
 
     std::shared_ptr<Context> primary;

@@ -72,7 +72,7 @@ CUresult cuStreamQuery(CUstream handle) {
     if (CUresult refusal = refuse_while_capturing(stream)) return refusal;
     run_one(lock);
     for (const std::shared_ptr<Op>& op : stream->legacy ? predecessors(*stream) : Ops{stream->last})
-        if (op && !op->done) return CUDA_ERROR_NOT_READY;
+        if (!is_done(op)) return CUDA_ERROR_NOT_READY;
     return stream->context.lock()->sticky;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "emu/driver/cuda_api.h"
+#include "emu/driver/launch_races.h"
 #include "emu/driver/names.h"
 #include "emu/engine.h"
 
@@ -84,6 +85,7 @@ struct Op {
     std::vector<std::shared_ptr<Op>> dependents;
     bool done = false;
     Clock::time_point finished{};
+    OpOrder order; // with global_races alone
 };
 
 } // namespace emu::driver

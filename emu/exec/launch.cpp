@@ -297,6 +297,7 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
     work_together(launch, clusters, threads, result.counters);
     result.reports = std::move(state.reports);
     result.completed = result.reports.empty();
+    if (launch.races) result.footprint = footprint_of(launch);
     return result;
 }
 

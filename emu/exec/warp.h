@@ -225,6 +225,7 @@ public:
 };
 class GlobalRaces;                                                      // check/global_races.h
 std::shared_ptr<GlobalRaces> make_global_races(const Options& options); // nullptr: not asked for
+Footprint footprint_of(const Launch& launch);                           // of one that has them
 // emu/check: nullptr if nothing is to be checked. `first`: what it gave for the first block of the same cluster.
 Observer* make_checker(Launch& launch, Observer* first);
 
