@@ -40,7 +40,7 @@ Footprint GlobalRaces::footprint(const Kernel& kernel) const {
         if (fresh) out.places.push_back(where(kernel, a.pc));
         const uint64_t from = word + unsigned(__builtin_ctz(a.bytes)),
                        end = word + 32 - unsigned(__builtin_clz(a.bytes));
-        const Touch touch{from, end, place->second, a.wide, released(a.block, a.when), a.acquired};
+        const Touch touch{from, end, place->second, a.wide, released(a.block, a.when, UINT64_MAX), a.acquired};
         const auto alike = [&](const Touch& o) {
             return o.place == touch.place && o.strong == touch.strong && o.released == touch.released &&
                    o.acquired == touch.acquired;

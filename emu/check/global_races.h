@@ -52,7 +52,6 @@ public:
         const auto next = std::upper_bound(found->second.begin(), found->second.end(), when);
         return next != found->second.end() && *next <= until;
     }
-    bool released(uint64_t block, uint64_t when) const { return released(block, when, UINT64_MAX); }
     Footprint footprint(const Kernel& kernel) const;
     GlobalWord& at(uint64_t address) {
         std::unique_ptr<Page>& words = pages_[address / PAGE];

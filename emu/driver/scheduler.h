@@ -21,7 +21,7 @@ Ops predecessors(const Stream& stream); // what the next op of this stream must 
 std::shared_ptr<Op> append(const std::shared_ptr<Stream>& stream, Work work); // add_op in stream order
 void run_eagerly(Lock& lock);
 void run_one(Lock& lock);                                     // for queries: so that polling ends
-bool is_done(const std::shared_ptr<Op>& op);                  // what the host says after it knew so comes after the op
+bool is_done(const std::shared_ptr<Op>& op);                  // if so, what is submitted from now on comes after it
 CUresult wait_for(Lock& lock, const std::shared_ptr<Op>& op); // null, done: nothing to wait for
 CUresult wait_for_context(Lock& lock, const std::shared_ptr<Context>& context);
 void wait_for_memory(Lock& lock); // until no op that touches memory is executing: before (de)allocating
