@@ -124,7 +124,10 @@ void workspaces(void**) {
         api::Example gemm(*spark_op_describe(SPARK_OP_GEMM), arena);
         const int64_t m = 64, n = 48, k = 4096;
         const std::vector<int64_t> shapes[] = {{m, k}, {n, k}, {m, n}, {m, n}, {n}};
-        for (uint32_t f = 0; f < 5; ++f) resize(gemm, arena, f, shapes[f]);
+        for (uint32_t f = 0; f < 5; ++f) {
+            gemm.tensor(f).dtype = SPARK_DTYPE_BF16; // of F32 k is not split
+            resize(gemm, arena, f, shapes[f]);
+        }
         reinterpret_cast<spark_gemm_args*>(gemm.head())->beta = 1;
         workspace_apart(ctx, gemm, arena);
         workspace_apart_from_scales(ctx, gemm, arena);

@@ -277,7 +277,7 @@ void put_weights(api::Example& e) {
         std::memset(t->stride, 0, sizeof t->stride);
         t->size_bytes = 0;
     }
-    args.b.dtype = SPARK_DTYPE_U8;
+    args.a.dtype = SPARK_DTYPE_BF16, args.b.dtype = SPARK_DTYPE_U8;
     args.b.quant.scheme = SPARK_QUANT_RECORD, args.b.quant.record = SPARK_RECORD_Q8_0;
 }
 
