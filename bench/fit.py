@@ -27,10 +27,12 @@ NOISE_US, NEAR, FAR, HAIR = 0.3, 1.05, 1.25, 0.05
 # so that the constants mean something on other chips too; products of FP8 are two of halves and their conversion.
 BOUNDS = {"products": (95, 400), "shared": (90, 180), "fetched": (25, 200), "issued": (30, 400), "written": (10, 400),
           "memory": (70, 140), "block": (100, 9000), "step": (10, 800), "latency": (300, 2500), "round": (0, 1500),
-          "exposed": (0, 100), "flight": (0, 256), "serial": (0, 100), "beside": (0, 60), "apart": (0, 100)}
+          "exposed": (0, 100), "flight": (0, 256), "serial": (0, 100), "beside": (0, 60), "apart": (0, 100),
+          "merged": (10, 300)}
 LINE = re.compile(r"(.) (\w+) +yes  ([\d.]+) us: (\d+) blocks, (\d+) an SM, steps (\d+) \(at most (\d+), "
-                  r"(\d+) under way\) of (\d+) products, (\d+) shared, (\d+) fetched, (\d+) issued in (\d+) turns, "
-                  r"(\d+) syncs, (\d+) rounds, (\d+) written; (\d+) bytes, (\d+) launches, (\d+) merged")
+                  r"(\d+) under way\) of (\d+) products, (\d+) shared, (\d+) fetched, (\d+) issued in (\d+) turns "
+                  r"\((\d+) before loads\), (\d+) filled, (\d+) syncs, (\d+) rounds, (\d+) written "
+                  r"\(at most (\d+) more\); (\d+) bytes, (\d+) launches, (\d+) merged in (\d+) clocks")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Fit:
     serial: float = 0
     beside: float = 0
     apart: float = 0
+    merged: float = 100
 
 
 @dataclass(frozen=True)
@@ -69,12 +72,16 @@ class Count:
     fetched: int
     issued: int
     turns: int
+    behind: int
+    filled: int
     syncs: int
     rounds: int
     written: int
+    late: int
     bytes: int
     launches: int
     merged: int
+    later: int
 
 
 def counts(text):
@@ -92,33 +99,36 @@ def cost(fit, c, chip=CHIP):
     clock = 1 / chip["mhz"]
     through_l2 = chip["mhz"] * chip["sms"] / (chip["l2"] * 1e3)
     products, others = c.products * 4096 / chip["flops"] * fit.products / 100, c.issued / 4 * fit.issued / 100
-    issued = max(products, others) + min(products, others) * fit.serial / 100
-    work = max(issued, c.shared / 128 * fit.shared / 100, c.fetched * through_l2 * fit.fetched / 100)
+    work = max(products, others, c.shared / 128 * fit.shared / 100, c.fetched * through_l2 * fit.fetched / 100)
     waits = c.turns * fit.step
-    alone = max(issued + waits, fit.latency / c.stages) if c.stages else work + waits + fit.latency
-    end = c.written * through_l2 * fit.written / 100
+    fresh = max(products, others) + min(products, others) * fit.serial / 100 + waits
+    alone = max(fresh, fit.latency / c.stages + c.behind * fit.step) if c.stages else work + waits + fit.latency
+    end, late = (bytes * through_l2 * fit.written / 100 for bytes in (c.written, c.late))
 
-    def step(beside):
+    def step(beside, alone):
         hidden = min(beside * work, alone) if beside > 1 else 0
         return max(beside * work, alone) + hidden * fit.beside / 100
 
     start = fit.block + c.syncs * fit.step + c.rounds * fit.round
 
-    def block(beside, steps):
-        return start + beside * end + steps * step(beside)
+    filled = min(c.filled, c.steps)
+
+    def block(beside):
+        return start + beside * end + filled * step(beside, fresh) + (c.steps - filled) * step(beside, alone)
 
     full, rest = divmod(c.blocks, chip["sms"] * c.resident)
     apart = start * fit.apart / 100 * (c.resident - 1) / c.resident if full else 0
-    clocks = full * (block(c.resident, c.steps) - apart) + apart
+    clocks = full * (block(c.resident) - apart) + apart + late
     if rest:
-        clocks += block(-(-rest // chip["sms"]), c.steps) - apart
+        clocks += block(-(-rest // chip["sms"])) - apart
     beside = c.resident if full else -(-rest // chip["sms"])
-    clocks += max(c.longest - c.steps, 0) * step(beside)
-    per_byte = chip["mhz"] / (chip["memory"] * 1e3) * fit.memory / 100
-    memory = c.bytes * per_byte
+    clocks += max(c.longest - c.steps, 0) * step(beside, alone)
+    per_byte = chip["mhz"] / (chip["memory"] * 1e3)
+    memory = c.bytes * per_byte * fit.memory / 100
     flight, loaded = fit.flight * 1024, beside * c.fetched * max(c.stages, 1)
     exposed = fit.exposed / 100 * (flight / loaded if 0 < flight < loaded else 1)
-    clocks = max(clocks, memory) + min(clocks, memory) * exposed + c.merged * per_byte
+    clocks = max(clocks, memory) + min(clocks, memory) * exposed
+    clocks += c.merged * per_byte * fit.merged / 100 + c.later / chip["sms"]
     clocks += fit.block * (c.launches - 1)
     return clocks * clock + chip["launch"] * c.launches / 1000
 

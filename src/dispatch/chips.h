@@ -24,6 +24,7 @@ struct Fit {
     uint32_t serial;  // of the shorter of products and other instructions
     uint32_t beside;  // of the shorter of the work of blocks on an SM and the waits of one
     uint32_t apart;   // of a block's start: what the blocks on an SM would hide, were there ever so many
+    uint32_t merged;  // factor on bytes of later launches
 };
 
 namespace detail {
@@ -33,11 +34,11 @@ constexpr uint32_t WHOLE = 64; // 100 %
 constexpr Fit fit_of_line(std::string_view contract, uint32_t products, uint32_t shared, uint32_t fetched,
                           uint32_t issued, uint32_t written, uint32_t memory, uint32_t block, uint32_t step,
                           uint32_t latency, uint32_t round, uint32_t exposed, uint32_t flight, uint32_t serial,
-                          uint32_t beside, uint32_t apart) {
+                          uint32_t beside, uint32_t apart, uint32_t merged) {
     const auto part = [](uint32_t percent) { return percent * WHOLE / 100; };
     return {contract,     part(products), part(shared), part(fetched), part(issued), part(written),
             part(memory), block * 16,     step * 16,    latency * 16,  round * 16,   part(exposed),
-            flight << 10, part(serial),   part(beside), part(apart)};
+            flight << 10, part(serial),   part(beside), part(apart),   part(merged)};
 }
 
 } // namespace detail
@@ -67,7 +68,7 @@ inline constexpr auto UNMEASURED_FITS = [] {
     for (Fit& fit : fits) {
         const std::string_view contract = fit.contract;
         if (contract == "gemm_e4m3" || contract == "gemm_fp8") fit = products, fit.contract = contract;
-        fit.products = fit.shared = fit.fetched = fit.memory = detail::WHOLE;
+        fit.products = fit.shared = fit.fetched = fit.memory = fit.merged = detail::WHOLE;
         fit.exposed = std::max(fit.exposed, detail::WHOLE / 32);
     }
     return fits;

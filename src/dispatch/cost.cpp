@@ -10,6 +10,7 @@ namespace spark {
 namespace {
 
 constexpr uint32_t PRODUCT_FLOPS = 2 * 16 * 8 * 16, SHARED_BYTES_A_TICK = 128 / 16, ISSUE_TICKS = 16 / 4;
+constexpr int64_t TICKS_A_CLOCK = 16;
 constexpr unsigned MIB_BITS = 20;
 constexpr uint64_t MIB = uint64_t{1} << MIB_BITS;
 
@@ -35,16 +36,24 @@ int64_t part(int64_t ticks, uint32_t in_64) { return scaled(static_cast<uint64_t
 uint64_t ticks_of_step(uint32_t bytes, uint32_t rate) { return uint64_t{bytes} * rate >> MIB_BITS; }
 uint64_t part_of_step(uint64_t ticks, uint32_t in_64) { return ticks * in_64 >> 6; }
 
-// Ticks that warps need to issue a step: products, and the rest beside them as far as it does not wait for them.
-uint64_t issue(const Target& target, const Fit& fit, const Step& step) {
-    const uint64_t products = part_of_step(uint64_t{step.products} * target.product, fit.products);
-    const uint64_t others = part_of_step(uint64_t{step.issued} * ISSUE_TICKS, fit.issued);
-    return std::max(products, others) + part_of_step(std::min(products, others), fit.serial);
+// Ticks that an SM needs to issue a step.
+struct Issue {
+    uint64_t products, others;
+};
+Issue issue(const Target& target, const Fit& fit, const Step& step) {
+    return {part_of_step(uint64_t{step.products} * target.product, fit.products),
+            part_of_step(uint64_t{step.issued} * ISSUE_TICKS, fit.issued)};
 }
 
-// Ticks that an SM needs for a step whose instructions take `issued`, if its other units work beside them.
-uint64_t busy(const Target& target, const Fit& fit, const Step& step, uint64_t issued) {
-    return std::max({issued, part_of_step(step.shared / SHARED_BYTES_A_TICK, fit.shared),
+// The same of the only block, whose warps have other work beside their products as far as it does not wait for them.
+uint64_t in_turn(const Fit& fit, const Issue& issued) {
+    return std::max(issued.products, issued.others) +
+           part_of_step(std::min(issued.products, issued.others), fit.serial);
+}
+
+// Ticks that an SM needs for a step, if its units work beside each other.
+uint64_t busy(const Target& target, const Fit& fit, const Step& step, const Issue& issued) {
+    return std::max({issued.products, issued.others, part_of_step(step.shared / SHARED_BYTES_A_TICK, fit.shared),
                      part_of_step(ticks_of_step(step.fetched, target.fetched), fit.fetched)});
 }
 
@@ -103,45 +112,55 @@ uint32_t resident_blocks(const Target& target, const Kernel& kernel) {
 }
 
 Pace find_pace(const Target& target, const Fit& fit, const Load& load) {
-    const uint64_t issued = issue(target, fit, load.step), work = busy(target, fit, load.step, issued);
-    const uint64_t waits = uint64_t{load.step.turns} * fit.step;
+    const Issue issued = issue(target, fit, load.step);
+    const uint64_t work = busy(target, fit, load.step, issued);
+    const uint64_t waits = uint64_t{load.step.turns} * fit.step, behind = uint64_t{load.step.behind} * fit.step;
+    const uint64_t fresh = in_turn(fit, issued) + waits;
     const uint64_t alone =
-        load.stages == 0 ? work + waits + fit.latency : std::max<uint64_t>(issued + waits, fit.latency / load.stages);
+        load.stages == 0 ? work + waits + fit.latency : std::max<uint64_t>(fresh, fit.latency / load.stages + behind);
     const uint64_t start = fit.block + uint64_t{load.syncs} * fit.step + uint64_t{load.rounds} * fit.round;
-    const uint64_t end = part_of_step(ticks_of_step(load.written, target.fetched), fit.written);
+    const auto end = [&](uint32_t bytes) {
+        return static_cast<int64_t>(part_of_step(ticks_of_step(bytes, target.fetched), fit.written));
+    };
     return {static_cast<int64_t>(work),
             static_cast<int64_t>(alone),
+            static_cast<int64_t>(fresh),
             fit.beside,
             fit.apart,
             load.step.fetched * std::max(load.stages, 1u),
             static_cast<int64_t>(start),
-            static_cast<int64_t>(end)};
+            end(load.written),
+            end(load.late)};
 }
 
 int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace& pace, const Load& load) {
     // Of so many blocks on an SM; while one waits, the others work, though not quite.
-    const auto step = [&](int64_t beside) {
-        const int64_t work = beside * pace.work, hidden = beside > 1 ? std::min(work, pace.alone) : 0;
-        return std::max(work, pace.alone) + part(hidden, pace.beside);
+    const auto step = [&](int64_t beside, int64_t alone) {
+        const int64_t work = beside * pace.work, hidden = beside > 1 ? std::min(work, alone) : 0;
+        return std::max(work, alone) + part(hidden, pace.beside);
     };
-    const auto block = [&](int64_t beside, int64_t steps) {
-        return plus(pace.start + beside * pace.end, times(steps, step(beside)));
+    const int64_t filled = std::min<int64_t>(load.filled, load.steps);
+    const auto block = [&](int64_t beside) {
+        const int64_t first = filled == 0 ? 0 : filled * step(beside, pace.fresh);
+        return plus(pace.start + beside * pace.end + first, times(load.steps - filled, step(beside, pace.alone)));
     };
     const int64_t slots = int64_t{target.sms} * resident;
     const int64_t full = load.blocks < slots ? 0 : quotient(load.blocks, slots), rest = load.blocks - full * slots;
     // After the first wave a block begins where another has ended, while those beside it work.
     const int64_t apart = full != 0 ? quotient(part(pace.start, pace.apart) * (resident - 1), int64_t{resident}) : 0;
-    int64_t ticks = full != 0 ? plus(times(full, block(resident, load.steps) - apart), apart) : 0;
-    if (rest != 0) ticks = plus(ticks, block(ceil_div(rest, target.sms), load.steps) - apart);
-    // The longest blocks stand anywhere in the order, so that one of them begins last.
+    int64_t ticks = full != 0 ? plus(times(full, block(resident) - apart), apart) : 0;
+    if (rest != 0) ticks = plus(ticks, block(ceil_div(rest, target.sms)) - apart);
+    // The longest blocks, and those with most to write, stand anywhere in the order, so that one of them begins last.
+    ticks = plus(ticks, pace.late);
     const int64_t beside = full != 0 ? resident : ceil_div(rest, target.sms);
-    if (load.longest > load.steps) ticks = plus(ticks, times(load.longest - load.steps, step(beside)));
+    if (load.longest > load.steps) ticks = plus(ticks, times(load.longest - load.steps, step(beside, pace.alone)));
     const int64_t memory = memory_ticks(target, fit, load.bytes);
     const int64_t flight = beside * pace.loaded;
     const int64_t exposed =
         fit.flight == 0 || flight <= fit.flight ? fit.exposed : quotient(int64_t{fit.exposed} * fit.flight, flight);
     ticks = plus(std::max(ticks, memory), part(std::min(ticks, memory), static_cast<uint32_t>(exposed)));
-    if (load.merged != 0) ticks = plus(ticks, memory_ticks(target, fit, load.merged));
+    if (load.merged != 0) ticks = plus(ticks, part(ticks_of(load.merged, target.memory), fit.merged));
+    if (load.later != 0) ticks = plus(ticks, quotient(times(load.later, TICKS_A_CLOCK), int64_t{target.sms}));
     ticks = plus(ticks, int64_t{fit.block} * (load.launches - 1)); // of blocks that only begin when others have ended
     return plus(in_ps(target, ticks), int64_t{target.launch} * load.launches);
 }

@@ -19,6 +19,7 @@ struct Step {
     uint32_t fetched = 0;  // bytes that come through L2
     uint32_t issued = 0;   // instructions of warps
     uint32_t turns = 1;    // times that a warp waits for its own results
+    uint32_t behind = 0;   // of these, how many come before the loads of a later step begin
 };
 
 // Of a kernel, from its constants. Families fill it while compiling (Family's tile_of).
@@ -26,6 +27,7 @@ struct Tile {
     uint32_t rows = 0, columns = 0; // of the output, or as the family says
     uint32_t depth = 0;             // of the sum, a step
     uint32_t stages = 0;            // steps that loads are ahead of their use; 0: a step waits for its own
+    uint32_t filled = 0;            // steps whose loads have come when the first begins (a round)
     uint32_t syncs = 0;             // waits of a block's threads for each other, apart from steps
     uint32_t rounds = 0;            // as in Load, for every problem
     uint32_t copied = 0;            // rows that a round copies before the first step; 0: all there are
@@ -43,9 +45,12 @@ struct Load {
     uint64_t bytes;    // of memory, read and written at least
     uint32_t launches; // one after the other
     uint64_t merged;   // bytes that launches after the first read back
+    int64_t later;     // clocks that an SM needs for their blocks beside that, all together
     uint32_t stages;   // as in Tile
+    uint32_t filled;   // as in Tile
     uint32_t syncs;    // as in Tile
-    uint32_t written;  // bytes of sums that a block turns into results after its last step
+    uint32_t written;  // bytes of sums that a block turns into results after its last step, on average
+    uint32_t late;     // and how many more the block that has the most of them
     uint32_t rounds;   // of finding rows and moving them, one after the other, before the first step or after the last
     Step step;
     int64_t cost; // where the cut was chosen by it, else 0
@@ -76,10 +81,11 @@ uint32_t resident_blocks(const Target& target, const Kernel& kernel);
 struct Pace {
     int64_t work;    // of its units for a step
     int64_t alone;   // for a step of the only block, which waits for its own results
+    int64_t fresh;   // the same where loads have come before
     uint32_t beside; // as in Fit
     uint32_t apart;  // as in Fit
     uint32_t loaded; // bytes of a block that are under way
-    int64_t start, end;
+    int64_t start, end, late;
 };
 Pace find_pace(const Target& target, const Fit& fit, const Load& load);
 

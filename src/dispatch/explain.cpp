@@ -51,12 +51,14 @@ void print_price(const Request& request, const Row& row, Page& page) {
     int64_t ns = price(request, row) / 1000;
     page.print(
         "%lld.%03lld us: %lld blocks, %u an SM, steps %lld (at most %lld, %u under way) of %u products, "
-        "%u shared, %u fetched, %u issued in %u turns, %u syncs, %u rounds, %u written; %llu bytes, %u launches, "
-        "%llu merged; %s",
+        "%u shared, %u fetched, %u issued in %u turns (%u before loads), %u filled, %u syncs, %u rounds, %u written "
+        "(at most %u more); %llu bytes, %u launches, %llu merged in "
+        "%lld clocks; %s",
         ll(ns / 1000), ll(ns % 1000), ll(load.blocks), request.target->resident[row.kernel->index], ll(load.steps),
         ll(load.longest), load.stages, load.step.products, load.step.shared, load.step.fetched, load.step.issued,
-        load.step.turns, load.syncs, load.rounds, load.written, static_cast<unsigned long long>(load.bytes),
-        load.launches, static_cast<unsigned long long>(load.merged), row.because);
+        load.step.turns, load.step.behind, load.filled, load.syncs, load.rounds, load.written, load.late,
+        static_cast<unsigned long long>(load.bytes), load.launches, static_cast<unsigned long long>(load.merged),
+        ll(load.later), row.because);
 }
 
 } // namespace

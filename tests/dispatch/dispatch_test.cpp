@@ -20,7 +20,7 @@ namespace {
 
 const Target GB10 = find_target(121, "NVIDIA GB10", 48);
 const Target H200 = find_target(90, "NVIDIA H200", 132);
-const Load A_LOAD = {1000, 64, 64, 1 << 20, 1, 0, 2, 0, 65536, 0, {256, 49152, 16384, 544}, 0};
+const Load A_LOAD = {1000, 64, 64, 1 << 20, 1, 0, 0, 2, 0, 0, 65536, 0, 0, {256, 49152, 16384, 544}, 0};
 
 int64_t price_of(const Target& target, const Load& load, uint32_t resident = 2) {
     return cost(target, target.fits[fit_index("gemm")], resident, load);
@@ -84,7 +84,7 @@ void cost_never_falls_where_a_count_rises(void**) {
 
 // Of a load with this change, in percent of the same without it; by a fit in which every term counts.
 int64_t percent_of(void (*change)(Load&), int64_t blocks = 132) {
-    const Fit fit = detail::fit_of_line("", 118, 95, 41, 60, 203, 107, 100, 26, 2354, 100, 100, 32, 100, 50, 0);
+    const Fit fit = detail::fit_of_line("", 118, 95, 41, 60, 203, 107, 100, 26, 2354, 100, 100, 32, 100, 50, 0, 100);
     Load load = A_LOAD;
     load.blocks = blocks, load.bytes = 0;
     const int64_t before = cost(H200, fit, 2, load);

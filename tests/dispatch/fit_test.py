@@ -69,8 +69,9 @@ class Fit(unittest.TestCase):
         made = fit.Fit(products=140, block=3000)
         shapes = [("gemm", str(blocks), [
             (count, fit.cost(made, count)) for count in (
-                fit.Count(False, f"k{size}", 0, -(-blocks // size), 2, 64, 64, 2, 128 * size, 256, 256, 64, 1, 0, 0, 0,
-                          1 << 20, 1, 0) for size in (1, 2, 4))]) for blocks in (40, 90, 264, 500, 800, 3000)]
+                fit.Count(False, f"k{size}", 0, -(-blocks // size), 2, 64, 64, 2, 128 * size, 256, 256, 64, 1, 0, 0,
+                          0, 0, 0, 0, 1 << 20, 1, 0, 0) for size in (1, 2, 4))])
+            for blocks in (40, 90, 264, 500, 800, 3000)]
         found, loss = fit.search(shapes, 300)
         self.assertEqual(list(found), [""])
         self.assertLess(loss, fit.loss({"": fit.Fit()}, shapes) / 2)

@@ -42,8 +42,7 @@ int64_t longest_part(const Tile& tile, int64_t keys, int64_t parts) {
 }
 
 void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, Load& load) {
-    // A block of the merge costs as much as reading so many bytes.
-    constexpr uint64_t A_MERGE = 17000;
+    constexpr int64_t A_MERGE = 900; // clocks of an SM for a block of the merge
     const int64_t keys = keys_seen(p, p.sq), rows = p.sq * p.group;
     const auto used = static_cast<uint32_t>(std::min<int64_t>(rows, tile.rows)); // of the largest tile
     load.steps = ceil_shift(ceil_div(keys, cut.parts), tile.depth);
@@ -51,20 +50,23 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
     if (cut.parts > 1) {
         const int64_t merges = p.seqs * p.h * p.sq * (tile.part == 0 ? ceil_shift(p.d, 128) : 1);
         load.launches = 2;
-        load.merged = static_cast<uint64_t>(load.blocks * used * tile.columns) * 2 * sizeof(float) +
-                      A_MERGE * static_cast<uint64_t>(merges);
+        load.merged = static_cast<uint64_t>(load.blocks * used * tile.columns) * 2 * sizeof(float);
+        load.later = A_MERGE * merges;
     }
     if (tile.stored != 0) load.rounds += static_cast<uint32_t>(ceil_shift(used, tile.stored));
     if (tile.part == 0) {
         load.written = used * tile.columns * static_cast<uint32_t>(sizeof(float));
         return;
     }
-    // Warps without rows only wait.
+    // Warps without rows only copy, as the others do.
+    const uint32_t copies = attention_copies(load.step.fetched);
+    load.step.issued -= copies;
     const auto whole = static_cast<uint32_t>(ceil_shift(used, 16) * 16);
     load.rounds += static_cast<uint32_t>(ceil_shift(whole, tile.copied));
     for (uint32_t* count : {&load.step.products, &load.step.shared, &load.step.issued, &load.written}) {
         *count = static_cast<uint32_t>(uint64_t{*count} * whole >> std::countr_zero(tile.rows));
     }
+    load.step.issued += copies;
 }
 
 } // namespace
@@ -89,7 +91,8 @@ void load_attention(const CheckedOp& work, const Row& row, Load& load) {
     load.blocks = cut.units * cut.parts;
     load.bytes = work.bytes, load.cost = 0;
     load.launches = 1, load.merged = 0;
-    load.stages = tile.stages, load.syncs = tile.syncs, load.rounds = tile.rounds;
+    load.stages = tile.stages, load.filled = 0, load.syncs = tile.syncs, load.rounds = tile.rounds;
+    load.late = 0, load.later = 0;
     load.written = tile.rows * tile.columns * static_cast<uint32_t>(sizeof(float));
     load.step = tile.step;
     if (tile.splits) return load_parts(p, tile, cut, load);

@@ -14,13 +14,14 @@ namespace {
 
 constexpr uint32_t WARP = 32, ELEM = 2, CHUNK = 16;
 
-// One step of a kernel that takes `keys` keys to `rows` queries, in so many tiles one after the other, and reads `read`
-// bytes of shared memory for it.
-consteval Step step_of(uint32_t rows, uint32_t keys, uint32_t tiles, uint32_t width, uint32_t read) {
-    constexpr uint32_t PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, COPY = 16, A_COPY = 7, A_SCORE = 8;
+// One step of a kernel that takes `keys` keys to `rows` queries and reads `read` bytes of shared memory for it. Its
+// barrier, and where keys are found row by row the look for them, come before the copies for the next one.
+consteval Step step_of(uint32_t rows, uint32_t keys, uint32_t width, uint32_t read, bool by_row) {
+    constexpr uint32_t PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, A_SCORE = 8;
     uint32_t products = 2 * rows * keys * width / PRODUCT, fetched = 2 * keys * width * ELEM;
-    uint32_t issued = products + read / FRAGMENT_LOAD + rows * keys / WARP * A_SCORE + fetched / COPY / WARP * A_COPY;
-    return {products, read + fetched, fetched, issued, tiles};
+    uint32_t issued = products + read / FRAGMENT_LOAD + rows * keys / WARP * A_SCORE + attention_copies(fetched);
+    const uint32_t turns = by_row ? 2 : 1;
+    return {products, read + fetched, fetched, issued, turns, turns};
 }
 
 // Rows that a block copies from or stores to memory at a time, of so many columns in pieces of `piece` bytes a thread.
@@ -31,7 +32,7 @@ consteval uint32_t rows_at_once(uint32_t threads, uint32_t width, uint32_t piece
 // rows: queries of a head, or of all heads that share keys where these are split; columns: of the sums; depth: keys.
 // A warp has queries of its own and all keys. From one barrier to the next it takes as many tiles of keys as half a
 // ring has, and reads its queries for each, unless they are held.
-template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool held) {
+template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool held, bool by_row) {
     uint32_t tiles = k.PL / 2, keys = tiles * 16 * k.NK, warps = k.block / WARP;
     uint32_t queries = held ? 0 : rows * k.D * ELEM * tiles;
     return {.rows = rows,
@@ -39,21 +40,19 @@ template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool
             .depth = keys,
             .stages = 1,
             .part = k.PART,
-            .step = step_of(rows, keys, tiles, k.D, 2 * keys * k.D * ELEM * warps + queries)};
+            .step = step_of(rows, keys, k.D, 2 * keys * k.D * ELEM * warps + queries, by_row)};
 }
-// What a block's number says of it is found by divisions of 64 bits, for its keys and again for its results. The fit is
-// of a time when only the widest heads had held queries: with credit for the others it takes tiles of 64 queries where
-// those of 128 are 8 to 18 % faster.
+// What a block's number says of it is found by divisions of 64 bits, for its keys and again for its results.
 consteval Tile tile_of(const kernels::attention_kernel& k) {
-    constexpr uint32_t DIVISIONS = 8, WIDEST = 256;
-    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0 && k.D == WIDEST);
+    constexpr uint32_t DIVISIONS = 8;
+    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0, false);
     tile.rounds = DIVISIONS;
     return tile;
 }
-// Each row is one of a query and a head, which a division finds.
+// Each row is one of a query and a head, which a division finds; then which warps have rows, and what these see.
 consteval Tile tile_of(const kernels::attention_parts_kernel& k) {
-    Tile tile = tile_of_rows(k, k.ROWS, false);
-    tile.syncs = 1, tile.splits = true;
+    Tile tile = tile_of_rows(k, k.ROWS, false, true);
+    tile.syncs = 3, tile.splits = true;
     tile.copied = rows_at_once(k.block, k.D, CHUNK);
     return tile;
 }
@@ -68,7 +67,7 @@ consteval Tile tile_of(const kernels::attention_split_kernel& k) {
             .rounds = k.ROWS / rows_at_once(k.block, k.D, CHUNK), // all rows are copied, as zeros where there is none
             .stored = rows_at_once(k.block, k.D, CHUNK / 2),
             .splits = true,
-            .step = step_of(k.ROWS, keys, 1, k.D, 2 * keys * k.D * ELEM + queries)};
+            .step = step_of(k.ROWS, keys, k.D, 2 * keys * k.D * ELEM + queries, true)};
 }
 // A warp a query, a key at a time, whose loads it waits for.
 consteval Tile tile_of(const kernels::attention_generic_kernel&) {

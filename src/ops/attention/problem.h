@@ -41,6 +41,11 @@ struct AttentionCut {
     int64_t tiles; // of them, of one key head; 0 where keys are not cut
     int64_t parts; // of the keys of each unit
 };
+// Instructions of warps that copy so many bytes of keys and values, a chunk a lane.
+constexpr uint32_t attention_copies(uint32_t bytes) {
+    constexpr uint32_t CHUNK = 16, WARP = 32, A_COPY = 7;
+    return bytes / CHUNK / WARP * A_COPY;
+}
 AttentionCut cut_attention(const CheckedOp& work, const Row& row);
 void load_attention(const CheckedOp& work, const Row& row, Load& load);
 

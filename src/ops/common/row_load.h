@@ -38,7 +38,8 @@ inline void load_rows(const CheckedOp& work, const Row& row, int64_t rows, int64
     load.longest = load.steps;
     load.bytes = work.bytes;
     load.launches = 1, load.merged = 0, load.cost = 0;
-    load.stages = row.tile.stages, load.syncs = row.tile.syncs, load.written = 0, load.rounds = 0;
+    load.stages = row.tile.stages, load.filled = 0, load.syncs = row.tile.syncs, load.rounds = 0;
+    load.written = load.late = 0, load.later = 0;
     load.step = row.tile.step;
     uint64_t a_block = quotient(work.bytes, static_cast<uint64_t>(std::max<int64_t>(load.blocks, 1)));
     if (row.tile.columns != 0) a_block += a_block / 2; // the second walk reads again what the first has read

@@ -33,11 +33,17 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     load.blocks = cut.tiles * p.batch * cut.parts;
     load.steps = load.longest = ceil_shift(cut.part, row.tile.depth);
     load.launches = cut.parts > 1 ? 2 : 1;
+    load.later = 0;
     load.merged = cut.parts > 1 ? static_cast<uint64_t>(cut.parts * p.m * p.n) * 2 * sizeof(float) : 0;
     if (!p.weights || row.then[0] == nullptr) return;
-    // Unpacks b, which is written and read once more than as it is stored, at four sevenths of the speed of memory.
+    // Unpacks b, which is written and read once more than as it is stored, at four sevenths of the speed of memory. A
+    // block unpacks elements of one row, for which an SM needs so many clocks.
+    constexpr uint32_t ELEMENTS_A_BLOCK = 2048;
+    constexpr int64_t AN_UNPACK = 180;
     ++load.launches;
-    load.merged += static_cast<uint64_t>(gemm_unpacked(p)) * static_cast<uint64_t>(p.n * p.k) * p.elem_bits * 7 / 16;
+    const int64_t rows = gemm_unpacked(p) * p.n;
+    load.merged += static_cast<uint64_t>(rows * p.k) * p.elem_bits * 7 / 16;
+    load.later = AN_UNPACK * rows * ceil_shift(p.k, ELEMENTS_A_BLOCK);
 }
 
 // What comes through L2 for a step: half as much again of an operand whose rows begin inside sectors.
@@ -50,13 +56,23 @@ uint32_t fetched(const Gemm& p, const Tile& tile) {
     return tile.step.fetched + tile.step.fetched / (2 * (tile.rows + tile.columns)) * rows;
 }
 
+// Tiles that reach beyond the columns of d take twice as long to store it: lanes without columns look at each of them.
+void load_results(const Gemm& p, const Tile& tile, Load& load) {
+    load.written = tile.rows * tile.columns * static_cast<uint32_t>(sizeof(float));
+    load.late = 0;
+    if (tile.filled == 0 || (p.n & (tile.columns - 1)) == 0) return;
+    const auto on_average = static_cast<uint32_t>(quotient(int64_t{load.written}, ceil_shift(p.n, tile.columns)));
+    load.late = load.written - on_average;
+    load.written += on_average;
+}
+
 void load_whole(const CheckedOp& work, const Row& row, const GemmCut& whole, Load& load) {
     const Gemm& p = work.as<Gemm>();
     const Tile& tile = row.tile;
     load_cut(p, row, whole, load);
     load.bytes = memory_bytes(work, p, row);
-    load.stages = tile.stages, load.syncs = tile.syncs, load.rounds = tile.rounds;
-    load.written = tile.rows * tile.columns * static_cast<uint32_t>(sizeof(float));
+    load.stages = tile.stages, load.filled = tile.filled, load.syncs = tile.syncs, load.rounds = tile.rounds;
+    load_results(p, tile, load);
     load.step = tile.step;
     load.step.fetched = fetched(p, tile);
     load.cost = 0;

@@ -29,6 +29,7 @@ template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bo
             .columns = k.TN,
             .depth = k.TK,
             .stages = stages,
+            .filled = stages + 1,
             .rounds = 1,
             .splits = splits,
             .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD}};

@@ -70,7 +70,8 @@ void load(const CheckedOp& work, const Row& row, Load& load) {
     load.longest = load.steps;
     load.bytes = work.bytes;
     load.launches = 1, load.merged = 0, load.cost = 0;
-    load.stages = 0, load.syncs = row.tile.syncs, load.written = 0, load.rounds = 0;
+    load.stages = load.filled = 0, load.syncs = row.tile.syncs, load.rounds = 0, load.written = load.late = 0;
+    load.later = 0;
     load.step = row.tile.step;
     load.step.fetched = static_cast<uint32_t>(std::min<uint64_t>(
         quotient(quotient(work.bytes, static_cast<uint64_t>(load.blocks)), static_cast<uint64_t>(load.steps)),
