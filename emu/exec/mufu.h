@@ -66,9 +66,9 @@ struct MufuEx2 {
     static constexpr const auto& TABLE = num::mufu_ex2;
     static EMU_INLINE int32_t
     fixed(uint32_t x) { // 23 bits of fraction, cut; what lies beyond gives 0 or infinity anyway
-        const float size = bits_as<float>(x & ~MUFU_SIGN);
-        const int32_t v = int32_t((size < 255.99998f ? size : 255.99998f) * 0x1p23f);
-        const int32_t negative = v & 0x7fffff ? ~v : -v;
+        const uint32_t size = x & ~MUFU_SIGN, most = bits_as<uint32_t>(255.99998f); // as words: NaNs are above it
+        const int32_t v = int32_t(bits_as<float>(size < most ? size : most) * 0x1p23f);
+        const int32_t negative = ~v + int32_t((v & 0x7fffff) == 0);
         return x & MUFU_SIGN ? negative : v;
     }
     static EMU_INLINE MufuPlace place(uint32_t x) {
