@@ -241,6 +241,7 @@ class Bad(ScratchTree):
 
     def test_registers_and_occupancy(self):
         self.refuse("regs=300 is outside 1..255", ("regs=32", "regs=300"))
+        self.refuse("maxnreg=64 bounds regs=32", ("regs=32", "regs=32 maxnreg=64"))
         self.refuse("ctas_per_sm=20 is declared, but only 12 fit one SM (warps)", ("regs=32", "regs=32 ctas_per_sm=20"))
         self.refuse("does not fit one SM (regs)", ("block    128", "block    1024"), ("regs=32", "regs=128"))
 

@@ -20,7 +20,8 @@ class ExpandError(Exception):
 def entry_line(variant):
     """What SPARK_ENTRY stands for: everything between the header block and the kernel's `{`."""
     params = ", ".join(p.ptx for p in variant.params.params)
-    bound = f" .minnctapersm {variant.ctas_per_sm}" if variant.ctas_declared else ""
+    bound = (f" .minnctapersm {variant.ctas_per_sm}" if variant.ctas_declared
+             else f" .maxnreg {variant.maxnreg}" if variant.maxnreg else "")
     cluster = " .explicitcluster" if variant.cluster else ""
     return f".visible .entry {variant.name} ({params}) .maxntid {variant.block},1,1{bound}{cluster}"
 

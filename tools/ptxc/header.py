@@ -216,14 +216,15 @@ class _Parser:
             number = int(value, 0) if re.fullmatch(r"0x[0-9a-fA-F]+|[1-9]\d*|0", value) else None
             if not equals or number is None:
                 self.fail(line, f"variant {way}: '{word}' is not NAME=integer")
-            elif name in ("smem", "regs", "ctas_per_sm"):
+            elif name in ("smem", "regs", "ctas_per_sm", "maxnreg"):
                 budgets[name] = number
             elif re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
                 if name in constants:
                     self.fail(line, f"variant {way}: {name} is given twice")
                 constants[name] = number
             else:
-                self.fail(line, f"variant {way}: '{name}' is neither a constant (capitals) nor smem, regs, ctas_per_sm")
+                self.fail(line, f"variant {way}: '{name}' is neither a constant (capitals) nor smem, regs, "
+                                "ctas_per_sm, maxnreg")
         for name in ("smem", "regs"):
             if name not in budgets:
                 self.fail(line, f"variant {way}: {name}= is missing")
@@ -259,7 +260,10 @@ class _Parser:
                             f"({reason})")
         elif declared is not None and declared > fit:
             self.fail(line, f"variant {way}: ctas_per_sm={declared} is declared, but only {fit} fit one SM ({reason})")
-        return block, smem, regs, fit if declared is None else declared, declared is not None
+        most = budgets.get("maxnreg", 0)
+        if most and (most > regs or declared is not None):
+            self.fail(line, f"variant {way}: maxnreg={most} bounds regs={regs} and stands without ctas_per_sm")
+        return block, smem, regs, fit if declared is None else declared, declared is not None, most
 
     def parsed(self, line, text):
         """A variant's line, for each contract of its group: (line, way, constants, budget, limits, order, cluster)."""

@@ -92,6 +92,7 @@ class Variant:
     regs: int
     ctas_per_sm: int  # declared, or computed from the ceilings when not declared
     ctas_declared: bool
+    maxnreg: int  # what the assembler is held to; 0: to nothing but what ctas_per_sm asks
     limits: tuple
     deterministic: bool
     order: str  # kernels of a contract with the same one give the same bits; "none": the sums follow the launch
