@@ -40,7 +40,10 @@ int64_t bad_id(Bad bad, int64_t v, bool wide, Random& random) {
     case Bad::v: return v;
     case Bad::smallest: return wide ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
     case Bad::largest: return wide ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int32_t>::max();
-    case Bad::wraps_to_valid: return random.below(std::max<int64_t>(v, 1)) + (random.between(1, 1000) << 32);
+    case Bad::wraps_to_valid: {
+        const int64_t index = random.below(std::max<int64_t>(v, 1)); // one draw a line: operands have no order
+        return index + (random.between(1, 1000) << 32);
+    }
     default: break;
     }
     std::vector<Bad> kinds = {Bad::minus_one, Bad::v, Bad::smallest, Bad::largest};

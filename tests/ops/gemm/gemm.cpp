@@ -150,8 +150,9 @@ std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
 // +-2^-3 .. 2^3 and zeros: sums of up to 2^17 products are exact.
 void fill_powers(Case& c, const Operand& operand, Random& random) {
     for (int64_t i = 0; i < c.to_fill(operand); ++i) {
-        const double power = std::ldexp(random.chance(0.5) ? 1 : -1, static_cast<int>(random.between(-3, 3)));
-        ref::store(operand.view.type, random.chance(0.1) ? 0 : power, c.element(operand, i));
+        const auto power = static_cast<int>(random.between(-3, 3)); // one draw a line: arguments have no order
+        const double sign = random.chance(0.5) ? 1 : -1;
+        ref::store(operand.view.type, random.chance(0.1) ? 0 : std::ldexp(sign, power), c.element(operand, i));
     }
 }
 

@@ -175,8 +175,14 @@ double scale_for(Strange strange, Random& random) {
     case Strange::nan: return std::nan("");
     case Strange::inf: return sign * std::numeric_limits<double>::infinity();
     case Strange::zero: return sign * 0.0;
-    case Strange::subnormal: return sign * std::ldexp(random.unit(), -127 - static_cast<int>(random.below(20)));
-    case Strange::huge: return sign * std::ldexp(1 + random.unit(), static_cast<int>(random.between(110, 127)));
+    case Strange::subnormal: { // one draw a line: arguments have no order
+        const auto below = static_cast<int>(random.below(20));
+        return sign * std::ldexp(random.unit(), -127 - below);
+    }
+    case Strange::huge: {
+        const auto power = static_cast<int>(random.between(110, 127));
+        return sign * std::ldexp(1 + random.unit(), power);
+    }
     case Strange::midpoint: {
         const double middle = 1 + static_cast<double>(2 * random.below(128) + 1) * 0x1p-8;
         return sign * middle / (static_cast<double>(random.between(9, 15)) / 8);

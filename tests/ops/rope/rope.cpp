@@ -48,7 +48,10 @@ int64_t draw_position(const Shape& s, int64_t token, Random& r) {
     case Where::sequence: return token % std::max<int64_t>(s.tokens0, 1);
     case Where::near: return r.below(std::min<int64_t>(rows, 5000));
     case Where::far: return (int64_t{1} << 20) - 8 + r.below(1 << 20);
-    case Where::beyond_32_bits: return (int64_t{1} << r.between(32, 36)) + r.below(1 << 30);
+    case Where::beyond_32_bits: {
+        const int64_t high = int64_t{1} << r.between(32, 36); // one draw a line: operands have no order
+        return high + r.below(1 << 30);
+    }
     case Where::negative: return -r.between(1, 1 << 20);
     case Where::outside: break;
     }
