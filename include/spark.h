@@ -249,7 +249,7 @@ typedef struct spark_op_info {
     uint32_t flags;           /* spark_op_info_flag */
     uint64_t workspace_size;  /* bytes */
     uint64_t workspace_align; /* bytes */
-    uint64_t kernel_id;       /* a hash of the kernel's name: stable between processes and releases */
+    uint64_t kernel_id;       /* a hash of the kernel's name: the same in every process */
     uint64_t flops;           /* floating-point operations of the definition */
     uint64_t bytes;           /* least memory traffic: each input read once, each output written once */
     uint32_t launches;        /* kernel launches */
@@ -465,6 +465,7 @@ SPARK_API void spark_set_log(spark_log_fn fn, void *user, int32_t level);
 
 /* ---- devices and contexts --------------------------------------------------------------------------------- */
 
+/* How many devices the driver has, supported or not. */
 SPARK_API spark_status spark_device_count(int32_t *count, spark_error *err);
 /* Fills info, also for a device this library does not support (supported = 0, with the reason). */
 SPARK_API spark_status spark_device_query(int32_t device, spark_device_info *info, spark_error *err);
@@ -485,6 +486,7 @@ SPARK_API spark_status spark_context_preload(spark_context *ctx, uint32_t op, sp
 SPARK_API spark_status spark_mem_alloc(spark_context *ctx, uint64_t bytes, spark_devptr *out, spark_error *err);
 /* Address 0 is ignored. */
 SPARK_API spark_status spark_mem_free(spark_context *ctx, spark_devptr data, spark_error *err);
+/* Bytes of the device that are free, and that it has. Other programs share them. */
 SPARK_API spark_status spark_mem_info(spark_context *ctx, uint64_t *free_bytes, uint64_t *total_bytes,
                                       spark_error *err);
 /* In stream order, and waits for the stream: src may be reused on return. */
@@ -542,6 +544,7 @@ SPARK_API spark_status spark_stream_destroy(spark_context *ctx, spark_stream str
 /* The CUstream, as an integer, for other software. It lives as long as the stream. What is no handle of this library
  * (0, 1, 2, a CUstream) is given back as it is. */
 SPARK_API spark_status spark_stream_native(spark_context *ctx, spark_stream stream, uint64_t *native, spark_error *err);
+/* Waits on the host until all work of the stream is done; a fault of that work is its status. */
 SPARK_API spark_status spark_stream_synchronize(spark_context *ctx, spark_stream stream, spark_error *err);
 /* done becomes 1 if all work has finished, 0 if not. */
 SPARK_API spark_status spark_stream_query(spark_context *ctx, spark_stream stream, uint32_t *done, spark_error *err);
@@ -555,8 +558,11 @@ SPARK_API spark_status spark_event_create(spark_context *ctx, const spark_event_
 SPARK_API spark_status spark_event_destroy(spark_context *ctx, spark_event event, spark_error *err);
 /* The CUevent, as an integer, for other software. It lives as long as the event. A CUevent is given back as it is. */
 SPARK_API spark_status spark_event_native(spark_context *ctx, spark_event event, uint64_t *native, spark_error *err);
+/* Marks the place that the stream has come to, in place of an earlier one. */
 SPARK_API spark_status spark_event_record(spark_context *ctx, spark_event event, spark_stream stream, spark_error *err);
+/* Waits on the host until the event's place is passed; not at all for one that was never recorded. */
 SPARK_API spark_status spark_event_synchronize(spark_context *ctx, spark_event event, spark_error *err);
+/* done = 1 where spark_event_synchronize would not wait, else 0. */
 SPARK_API spark_status spark_event_query(spark_context *ctx, spark_event event, uint32_t *done, spark_error *err);
 /* Milliseconds between two recorded and finished events. */
 SPARK_API spark_status spark_event_elapsed(spark_context *ctx, spark_event begin, spark_event end, float *milliseconds,
@@ -566,12 +572,14 @@ SPARK_API spark_status spark_event_elapsed(spark_context *ctx, spark_event begin
  * SPARK_ERR_INVALID_CAPTURE, and the capture goes on. desc NULL: zeros. */
 SPARK_API spark_status spark_graph_begin(spark_context *ctx, spark_stream stream, const spark_graph_desc *desc,
                                          spark_error *err);
+/* Ends the capture; out is a new graph of what was recorded, until spark_graph_destroy. */
 SPARK_API spark_status spark_graph_end(spark_context *ctx, spark_stream stream, spark_graph *out, spark_error *err);
 /* Ends the capture and gives what was recorded to an existing graph, for its later launches: cheaper than another
  * graph. Nodes and their order must be as they were; addresses, sizes, scalars and grids may differ. Else refused
  * with SPARK_ERR_INVALID_CAPTURE and the reason: the graph stays as it was, and the capture is gone. */
 SPARK_API spark_status spark_graph_end_update(spark_context *ctx, spark_stream stream, spark_graph graph,
                                               spark_error *err);
+/* Enqueues all of a graph's work on the stream, which may be another than the recorded one. */
 SPARK_API spark_status spark_graph_launch(spark_context *ctx, spark_graph graph, spark_stream stream, spark_error *err);
 /* The CUgraphExec, as an integer, for other software. It lives as long as the graph. */
 SPARK_API spark_status spark_graph_native(spark_context *ctx, spark_graph graph, uint64_t *native, spark_error *err);
@@ -596,8 +604,8 @@ SPARK_API spark_status spark_op_explain(spark_context *ctx, const spark_args *ar
                                         size_t *needed, spark_error *err);
 /* Every kernel that is legal for these arguments and needs at most workspace_limit bytes of workspace (UINT64_MAX for
  * all of them): the library's choice, then the others, the cheapest by the cost model first. count receives their
- * number; only the first `capacity` are written. infos may be NULL with capacity 0. Each infos[i].struct_size must be
- * set. */
+ * number; only the first `capacity` are written, and fewer than there are is no error. infos may be NULL with capacity
+ * 0. Each infos[i].struct_size must be set. */
 SPARK_API spark_status spark_op_kernels(spark_context *ctx, const spark_args *args, uint64_t workspace_limit,
                                         spark_op_info *infos, uint32_t capacity, uint32_t *count, spark_error *err);
 /* The description of an operator by its number (spark_op), or NULL. Static. */
