@@ -3,6 +3,8 @@
 # the export list, the layout snapshot and a C file that lets a compiler confirm it. Called by tools/specgen.
 import re
 
+from model import MAX_NDIM
+
 SCALARS = {"uint8_t": 1, "char": 1, "uint16_t": 2,
            "int32_t": 4, "uint32_t": 4, "float": 4, "int64_t": 8, "uint64_t": 8, "double": 8,
            "spark_devptr": 8, "spark_stream": 8, "spark_event": 8, "spark_graph": 8}
@@ -37,7 +39,7 @@ def structs(header):
             kind, star, field, count = re.fullmatch(
                 r"(?:const )?(\w+)\s*(\*?)(?:const )?\s*(\w+)(?:\[(\w+)\])?", decl).groups()
             size, need = (8, 8) if star else sizes[kind]
-            number = {None: 1, "SPARK_MAX_NDIM": 6}.get(count) or int(count)
+            number = {None: 1, "SPARK_MAX_NDIM": MAX_NDIM}.get(count) or int(count)
             if offset % need:
                 raise ValueError(f"{name}.{field}: hidden padding at {offset}")
             fields.append((field, kind + star + (f"[{number}]" if count else ""), offset, size * number))

@@ -27,7 +27,8 @@ import (
 //	A state with the lse -infinity counts for nothing, and its v is not read; a row that has no other gives y = 0 and
 //	y_lse = -infinity. An lse of infinity or NaN makes the row NaN. An infinity or a NaN in v reaches the same element
 //	of its row alone; in a state whose lse is 87 or more below the largest, infinity may become NaN.
-//	All strides but the last of x, more and y, which is 1, are free. Where there is no row the call launches nothing.
+//	All strides but the last of x, more and y, which is 1, are free. Where y and y_lse have no elements the call launches
+//	nothing.
 type MergeStates struct {
 	// [P, B, S, H, D], F32 F16 BF16. Results over P pieces of the keys.
 	X Tensor

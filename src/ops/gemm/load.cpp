@@ -43,7 +43,7 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     ++load.launches;
     const int64_t rows = gemm_unpacked(p) * p.n;
     load.merged += static_cast<uint64_t>(rows * p.k) * p.elem_bits * 7 / 16;
-    load.later = AN_UNPACK * rows * ceil_shift(p.k, ELEMENTS_A_BLOCK);
+    load.later = std::min(rows * ceil_shift(p.k, ELEMENTS_A_BLOCK), INT64_MAX / AN_UNPACK) * AN_UNPACK;
 }
 
 // What comes through L2 for a step: half as much again of an operand whose rows begin inside sectors.

@@ -65,16 +65,17 @@ spark_status check_merge_states(const ValidatedArgs& bound, CheckedOp& work, Rep
     p.elem_bytes = y.elem_bits / 8;
     p.x_part = p.parts > 1 ? x.stride[0] : 0;
     p.lse_part = p.parts > 1 ? bound.view[X_LSE].stride[0] : 0;
+    constexpr Contract BF16 = "merge_states_bf16", F16 = "merge_states_f16", F32 = "merge_states_f32";
+    work.contract = y.dtype == SPARK_DTYPE_BF16 ? BF16 : y.dtype == SPARK_DTYPE_F16 ? F16 : F32;
+    work.empty = y.count == 0 && bound.view[Y_LSE].count == 0; // else the validator has bounded the rows
+    if (work.empty) return SPARK_OK;
     find_rows(bound, p);
     work.facts[MERGE_D] = p.d;
     work.facts[MERGE_ROWS] = p.size[0] * p.size[1] * p.size[2];
-    work.empty = work.facts[MERGE_ROWS] == 0;
     work.facts[MERGE_PARTS] = p.parts;
     work.facts[MERGE_X_ALIGN] = alignment(x, p.x, p.x_part);
     work.facts[MERGE_MORE_ALIGN] = more.present ? alignment(more, p.more, 0) : 256;
     work.facts[MERGE_Y_ALIGN] = alignment(y, p.y, 0);
-    constexpr Contract BF16 = "merge_states_bf16", F16 = "merge_states_f16", F32 = "merge_states_f32";
-    work.contract = y.dtype == SPARK_DTYPE_BF16 ? BF16 : y.dtype == SPARK_DTYPE_F16 ? F16 : F32;
     const auto states = static_cast<uint64_t>(p.parts + more.present), count = static_cast<uint64_t>(y.count);
     const auto rows = static_cast<uint64_t>(work.facts[MERGE_ROWS]);
     work.flops = 2 * states * count;

@@ -21,7 +21,8 @@ operator! {
     /// A state with the lse -infinity counts for nothing, and its v is not read; a row that has no other gives y = 0 and
     /// y_lse = -infinity. An lse of infinity or NaN makes the row NaN. An infinity or a NaN in v reaches the same element
     /// of its row alone; in a state whose lse is 87 or more below the largest, infinity may become NaN.
-    /// All strides but the last of x, more and y, which is 1, are free. Where there is no row the call launches nothing.
+    /// All strides but the last of x, more and y, which is 1, are free. Where y and y_lse have no elements the call launches
+    /// nothing.
     /// ```
     MergeStates, spark_merge_states_args, SPARK_OP_MERGE_STATES, []
 }
