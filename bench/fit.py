@@ -19,9 +19,10 @@ import re
 from dataclasses import dataclass, fields, replace
 
 CHIP = {"mhz": 1830, "flops": 2670, "memory": 4600, "l2": 5800, "sms": 132, "launch": 1000}  # H200 of chips.inc
-# Kernels of these begin so, and have a FIT line each; of several, the first. Twins are of one line's constants.
-FAMILIES = ("gemm_e4m3", "gemm_fp8", "gemm_bf16_q", "gemm_f16_q", "gemm", "attention", "norm", "softmax", "rope")
-TWINS = {"gemm_fp8": "gemm_e4m3", "gemm_f16_q": "gemm_bf16_q"}
+# Kernels whose names fit these patterns have a FIT line each; of several, the first. Twins are of one line's constants.
+FAMILIES = ("gemm_e4m3", "gemm_fp8", "gemm_bf16_q", "gemm_f16_q", "gemm", "attention_*__split", "attention_*__parts",
+            "attention", "norm", "softmax", "rope")
+TWINS = {"gemm_f16_q": "gemm_bf16_q"}
 NOISE_US, NEAR, FAR, HAIR = 0.3, 1.05, 1.25, 0.05
 # What a constant may be: a unit is not faster than its rate by more than the rate's own error, whatever would fit here,
 # so that the constants mean something on other chips too; products of FP8 are two of halves and their conversion.
@@ -135,7 +136,9 @@ def cost(fit, c, chip=CHIP):
 
 @functools.cache
 def family(name):
-    return next((f for f in FAMILIES if name.startswith(f)), "")
+    """The first whose pattern the name fits, as fits_pattern of chips.h has it."""
+    halves = ((f, *f.partition("*")[::2]) for f in FAMILIES)
+    return next((f for f, first, other in halves if name.startswith(first) and other in name[len(first):]), "")
 
 
 @functools.cache

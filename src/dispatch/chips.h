@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chips.inc as tables, for cost.cpp and for row.h, which finds a contract's fit while compiling.
+// chips.inc as tables, for cost.cpp and for row.h, which finds a kernel's fit while compiling.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@ struct Chip {
     uint32_t capability, sms, mhz, flops, memory_gbps, l2_gbps, l2_mib, launch_ns;
 };
 
-// How a contract's kernels do on a chip beside what is counted. Factors and parts in 1/64, clocks in ticks of 1/16.
+// How kernels whose names fit the pattern do on a chip beside what is counted. Factors and parts in 1/64, clocks in ticks of 1/16.
 struct Fit {
-    std::string_view contract;
+    std::string_view pattern; // what a name begins with; behind a *, what it has anywhere after that
     uint32_t products, shared, fetched, issued, written, memory;
     uint32_t block, step, latency, round;
     uint32_t exposed; // of the shorter of memory and SMs,
@@ -31,12 +31,12 @@ namespace detail {
 
 constexpr uint32_t WHOLE = 64; // 100 %
 
-constexpr Fit fit_of_line(std::string_view contract, uint32_t products, uint32_t shared, uint32_t fetched,
+constexpr Fit fit_of_line(std::string_view pattern, uint32_t products, uint32_t shared, uint32_t fetched,
                           uint32_t issued, uint32_t written, uint32_t memory, uint32_t block, uint32_t step,
                           uint32_t latency, uint32_t round, uint32_t exposed, uint32_t flight, uint32_t serial,
                           uint32_t beside, uint32_t apart, uint32_t merged) {
     const auto part = [](uint32_t percent) { return percent * WHOLE / 100; };
-    return {contract,     part(products), part(shared), part(fetched), part(issued), part(written),
+    return {pattern,      part(products), part(shared), part(fetched), part(issued), part(written),
             part(memory), block * 16,     step * 16,    latency * 16,  round * 16,   part(exposed),
             flight << 10, part(serial),   part(beside), part(apart),   part(merged)};
 }
@@ -64,21 +64,27 @@ inline constexpr Fit FITS[] = {
 // 12.x has instructions for, are as those of other types.
 inline constexpr auto UNMEASURED_FITS = [] {
     auto fits = std::to_array(FITS);
-    const Fit products = *std::ranges::find(FITS, std::string_view("gemm"), &Fit::contract);
+    const Fit products = *std::ranges::find(FITS, std::string_view("gemm"), &Fit::pattern);
     for (Fit& fit : fits) {
-        const std::string_view contract = fit.contract;
-        if (contract == "gemm_e4m3" || contract == "gemm_fp8") fit = products, fit.contract = contract;
+        const std::string_view pattern = fit.pattern;
+        if (pattern == "gemm_e4m3" || pattern == "gemm_fp8") fit = products, fit.pattern = pattern;
         fit.products = fit.shared = fit.fetched = fit.memory = fit.merged = detail::WHOLE;
         fit.exposed = std::max(fit.exposed, detail::WHOLE / 32);
     }
     return fits;
 }();
-static_assert(UNMEASURED_FITS.back().contract.empty());
+static_assert(UNMEASURED_FITS.back().pattern.empty());
 
-// The place of a contract's fit in either: the first that its name begins with.
-constexpr uint8_t fit_index(std::string_view contract) {
+constexpr bool fits_pattern(std::string_view name, std::string_view pattern) {
+    const size_t star = pattern.find('*');
+    if (star == pattern.npos) return name.starts_with(pattern);
+    return name.starts_with(pattern.substr(0, star)) && name.find(pattern.substr(star + 1), star) != name.npos;
+}
+
+// The place of a kernel's fit in either: the first whose pattern its name fits.
+constexpr uint8_t fit_index(std::string_view name) {
     uint8_t i = 0;
-    while (!contract.starts_with(FITS[i].contract)) ++i;
+    while (!fits_pattern(name, FITS[i].pattern)) ++i;
     return i;
 }
 

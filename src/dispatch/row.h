@@ -61,7 +61,7 @@ struct Row {
     PlanFor* plan;
     uint64_t contract; // hash of the name left of "__"
     uint16_t count;    // rows of this contract from here on; those of a contract stand together
-    uint8_t fit;       // of the contract, see fit_index
+    uint8_t fit;       // of the kernel, see fit_index
     Tile tile;
     uint8_t num_limits;
     uint64_t conditions; // Term::number of each limit, as bits
@@ -110,7 +110,7 @@ consteval Row make_row(const Kernel& kernel, const char* because, std::span<cons
     ((row.then[place++] = &then), ...);
     row.plan = plan;
     row.contract = hash(kernel.contract);
-    row.fit = fit_index(kernel.contract);
+    row.fit = fit_index(kernel.name);
     row.tile = tile;
     row.because = because;
     for (const Limit& limit : kernel.limits) {

@@ -47,9 +47,9 @@ void an_unknown_chip_has_its_own_sms_and_the_rates_of_its_class(void**) {
 
 void an_unmeasured_chip_works_at_its_published_rates(void**) {
     for (const Fit& fit : FITS) {
-        const Fit& same = GB10.fits[fit_index(fit.contract)];
+        const Fit& same = GB10.fits[fit_index(fit.pattern)];
         for (uint32_t factor : {same.products, same.shared, same.fetched, same.memory}) assert_int_equal(factor, 64);
-        const bool fp8 = fit.contract == "gemm_e4m3" || fit.contract == "gemm_fp8"; // which it has instructions for
+        const bool fp8 = fit.pattern == "gemm_e4m3" || fit.pattern == "gemm_fp8"; // which it has instructions for
         const Fit& other = fp8 ? FITS[fit_index("gemm")] : fit;
         assert_int_equal(same.issued, other.issued);
         assert_int_equal(same.latency, other.latency);

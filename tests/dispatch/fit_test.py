@@ -26,7 +26,7 @@ def fits_of_chips():
     """{family: Fit} of an H200, as chips.inc has them."""
     text = (ROOT / "src" / "dispatch" / "chips.inc").read_text()
     return {name: fit.Fit(*map(int, numbers.split(",")))
-            for name, numbers in re.findall(r'^FIT\("(\w*)", ([\d, ]+)\)', text, re.M)}
+            for name, numbers in re.findall(r'^FIT\("([\w*]*)", ([\d, ]+)\)', text, re.M)}
 
 
 def explained(*draw):
