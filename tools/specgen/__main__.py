@@ -39,6 +39,7 @@ def build_files(root):
     sizes = dict(line.split() for line in first_sizes(root, families).splitlines() if line and line[0] != "#")
     out = {
         "core/dtypes.inc": tables.dtypes(),
+        "core/records.inc": tables.records(),
         "ops/operators.inc": tables.operators(families),
         "api/forwards.cpp": tables.forwards(families),
         "libspark.map": layout.version_script(text),

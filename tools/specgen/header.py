@@ -3,7 +3,7 @@
 import itertools
 import textwrap
 
-from model import FORMATS, KINDS, enum_type, ops_by_number
+from model import FORMATS, KINDS, RECORD_FORMS, enum_type, ops_by_number
 
 OPERATORS = ("/* specgen begin */\n", "/* specgen end */\n")
 DTYPES, RECORDS = ((f"/* specgen {what} begin: from src/core/formats.toml */\n", f"/* specgen {what} end */\n")
@@ -98,7 +98,7 @@ def dtypes():
 
 
 def records():
-    found = sorted((q for q in FORMATS["quant"] if q["scheme"] == "RECORD"), key=lambda q: q["record"])
+    found = sorted(RECORD_FORMS, key=lambda q: q["record"])
     entries = [(q["name"], q["record"], f"{q['bytes']} bytes, {q['elements']} elements") for q in found]
     return enum_text("record", "SPARK_RECORD_", entries, "SPARK_RECORD_FORCE32")
 

@@ -18,6 +18,7 @@ KINDS = {
 ROLES = {"in": 1, "out": 2, "inout": 3}
 LAYOUTS = {"any": 0, "unit": 8, "packed": 16}
 SCHEMES = {"PER_TENSOR": 1, "PER_ROW": 2, "BLOCK": 3, "RECORD": 16}
+RECORD_FORMS = [form for form in FORMATS["quant"] if form["scheme"] == "RECORD"]
 LAYOUT_BITS = {"LINEAR": 1, "TILED_128X4": 2}
 GLOBAL_SCALE = 1  # of spark_quant_form_flag
 HEAD_BYTES = 24  # sizeof(spark_args)
@@ -47,7 +48,7 @@ class Field:
     dtypes: list = field(default_factory=list)
     same: str = ""
     layout: str = "any"
-    quant: list = field(default_factory=list)  # names of src/core/formats.toml
+    quant: list = field(default_factory=list)  # forms of src/core/formats.toml; in the toml their names
     in_place: list = field(default_factory=list)  # in the toml a name, or a list of names
     needs: list = field(default_factory=list)  # the same
     align: int = 0
@@ -176,10 +177,10 @@ def load_field(raw, where, enums):
         raise SpecError(f"{where}: unknown enum '{f.enum}'")
     if f.kind in ("tensor", "reserved") and (f.default is not None or f.required):
         raise SpecError(f"{where}: only a scalar has a default or is required")
-    forms = {form["name"]: form for form in FORMATS["quant"]}
+    forms = {form["name"]: [form] for form in FORMATS["quant"]} | {"RECORD": RECORD_FORMS}
     if set(f.quant) - set(forms):
         raise SpecError(f"{where}: quant names {sorted(set(f.quant) - set(forms))}, which src/core/formats.toml lacks")
-    f.quant = [forms[name] for name in f.quant]
+    f.quant = [form for name in f.quant for form in forms[name]]
     return f
 
 

@@ -20,26 +20,13 @@ struct Weights {
 };
 constexpr uint64_t U8 = uint64_t{1} << SPARK_DTYPE_U8;
 constexpr uint64_t BYTES = uint64_t{1} << SPARK_DTYPE_I8 | uint64_t{1} << SPARK_DTYPE_E4M3;
-#define RECORDS(FORMAT, F) \
-    { SPARK_QUANT_RECORD, SPARK_RECORD_##FORMAT, U8, "gemm_bf16_" #F, "gemm_f16_" #F }
 constexpr Weights WEIGHTS[] = {
-    RECORDS(Q8_0, q80),
-    RECORDS(Q4_1, q41),
-    RECORDS(Q4_0, q40),
-    RECORDS(Q5_0, q50),
-    RECORDS(Q5_1, q51),
-    RECORDS(Q2_K, q2k),
-    RECORDS(Q3_K, q3k),
-    RECORDS(Q4_K, q4k),
-    RECORDS(Q5_K, q5k),
-    RECORDS(Q6_K, q6k),
-    RECORDS(IQ4_NL, iq4nl),
-    RECORDS(IQ4_XS, iq4xs),
-    RECORDS(GGUF_MXFP4, mx4),
+#define RECORD(NAME, F) {SPARK_QUANT_RECORD, SPARK_RECORD_##NAME, U8, "gemm_bf16_" #F, "gemm_f16_" #F},
+#include "core/records.inc"
+#undef RECORD
     {SPARK_QUANT_PER_TENSOR, 0, BYTES, "gemm_bf16_byte", "gemm_f16_byte"},
     {SPARK_QUANT_PER_ROW, 0, BYTES, "gemm_bf16_byte", "gemm_f16_byte"},
 };
-#undef RECORDS
 
 // What the address and the strides of b, and K of codes, are multiples of: what kernels read at a time.
 int64_t words_of(const spark_quant_form& form) {

@@ -2,11 +2,10 @@
 // spark_dequantize_args -> Dequantize or Scaled, spark_quantize_args -> Scaled, spark_amax_args -> Amax. What the
 // description cannot say: how many bytes a row of records has, and which row strides the kernels take.
 //
-// A format of records is one line of FORMATS and one axis value of the kernel; what its bytes mean is drawn in
-// docs/layouts.md. Rows without gaps are folded into one. A form of scales is an entry of core/formats.toml and a
-// Contract here. Scales are folded with the rows, as a third tensor; those of an output are checked as one, for
-// overlap among themselves and with others (ops/common). ScalePlaces says where each stands, in rows and in tiles
-// alike.
+// A format of records is an entry of core/formats.toml and one axis value of the kernel; what its bytes mean is drawn
+// in docs/layouts.md. Rows without gaps are folded into one. A form of scales is an entry there and a Contract here.
+// Scales are folded with the rows, as a third tensor; those of an output are checked as one, for overlap among
+// themselves and with others (ops/common). ScalePlaces says where each stands, in rows and in tiles alike.
 #include <cmath>
 #include <cstring>
 
@@ -25,13 +24,9 @@ struct Format {
     Contract contract;
 };
 constexpr Format FORMATS[] = {
-    {SPARK_RECORD_Q8_0, "dequantize_q80"},       {SPARK_RECORD_Q4_1, "dequantize_q41"},
-    {SPARK_RECORD_Q4_0, "dequantize_q40"},       {SPARK_RECORD_Q5_0, "dequantize_q50"},
-    {SPARK_RECORD_Q5_1, "dequantize_q51"},       {SPARK_RECORD_Q2_K, "dequantize_q2k"},
-    {SPARK_RECORD_Q3_K, "dequantize_q3k"},       {SPARK_RECORD_Q4_K, "dequantize_q4k"},
-    {SPARK_RECORD_Q5_K, "dequantize_q5k"},       {SPARK_RECORD_Q6_K, "dequantize_q6k"},
-    {SPARK_RECORD_IQ4_NL, "dequantize_iq4nl"},   {SPARK_RECORD_IQ4_XS, "dequantize_iq4xs"},
-    {SPARK_RECORD_GGUF_MXFP4, "dequantize_mx4"},
+#define RECORD(NAME, F) {SPARK_RECORD_##NAME, "dequantize_" #F},
+#include "core/records.inc"
+#undef RECORD
 };
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
