@@ -248,6 +248,18 @@ def make_codes():
              {"block": n, "given": given, "codes": codes}, seed)
 
 
+def make_quantized_records():
+    """What the gguf package makes of numbers, of zeros, of one number and of a few that are equally large."""
+    for i, name in enumerate(("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")):
+        seed, kind = 5490 + i, gguf.GGMLQuantizationType[name]
+        g = np.random.default_rng(seed)
+        x = np.ldexp(g.normal(size=(40, 32)), g.integers(-20, 9, (40, 1))).astype("<f4")
+        x[1], x[2], x[3:9] = 0, 1.5, np.ldexp(g.integers(-8, 9, (6, 32)), -3)
+        y = gguf.quantize(x, kind)
+        tensors = {"x": ("F32", [40, 32], x.tobytes()), "y": ("U8", list(y.shape), y.tobytes())}
+        save("quantize", name.lower(), tensors, {"format": kind.value}, seed, by="the gguf package, FP32")
+
+
 def e2m1(values):
     """float32 to nearest even; what is beyond 6 becomes 6, and so does NaN."""
     bits = np.clip(values, -6, 6).astype(ml_dtypes.float4_e2m1fn).view(np.uint8)
@@ -572,6 +584,7 @@ if __name__ == "__main__":
     make_amax()
     make_quantize()
     make_codes()
+    make_quantized_records()
     make_mx()
     make_nvfp4()
     make_softmax()

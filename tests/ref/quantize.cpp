@@ -3,8 +3,6 @@
 #include "ref/quantize.h"
 
 #include "ref/amax.h"
-#include "ref/call.h"
-#include "ref/formats.h"
 
 #include <algorithm>
 #include <cmath>
@@ -201,6 +199,9 @@ static Results compute_nv(const Call& call) {
 }
 
 static Results compute(const Call& call) {
+    if (call.numbers.contains("format")) {
+        return quantize_records(call);
+    }
     if (!call["whole"].values.empty()) {
         return compute_nv(call);
     }

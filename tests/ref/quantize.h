@@ -6,6 +6,8 @@
 //   scale = |sat(amax / (6 * whole))|;  q = sat(x / (scale * whole));  y = whole * scale * q
 #pragma once
 
+#include "ref/call.h"
+#include "ref/dequantize.h"
 #include "ref/formats.h"
 
 #include <cstdint>
@@ -45,6 +47,10 @@ double nv_whole_of(double amax);
 uint8_t nv_scale_of(double amax, double whole);
 double of_ue4m3(uint8_t bits);
 void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y);
+
+// One record of Q4_0, Q4_1, Q5_0, Q5_1 or Q8_0 of 32 numbers, by the formulas of docs/ops/quant.md. And a call of them.
+void quantize_record(Record format, std::span<const double> x, uint8_t* record);
+Results quantize_records(const Call& call);
 
 // SPARK_SCALE_TILED_128X4: how many scales stand before that of block `column` of row `row`, with `columns` in a row;
 // and how many places there are for `rows` rows.

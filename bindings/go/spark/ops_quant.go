@@ -211,11 +211,17 @@ func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 //	      = |sat(max |x[i]| / (6 * global_scale))| NVFP4, global_scale = amax of all / 2688, given, or 1
 //	y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
 //	      = sat(x[i] / (scale * global_scale))     NVFP4, and likewise
+//	Q8_0              d = max |x[i]| / 127         q[i] = round(x[i] * (1 / d)), halves away from 0
+//	Q4_0, Q5_0        d = x[k] / -8, / -16         q[i] = min(floor(x[i] * (1 / d) + 8.5), 15), of Q5_0 + 16.5, 31
+//	                  k the first of the largest magnitude
+//	Q4_1, Q5_1        m = min x[i]                 q[i] = min(floor((x[i] - m) * (1 / d) + 0.5), 15), of Q5_1 31
+//	                  d = (max x[i] - m) / 15, / 31
 //
-//	y.quant is one of the forms below, and tells where the scales are written: that is a second output, whose scales may
-//	stand in any place of their own. The scale of all, that of TENSOR and NVFP4's global_scale, is made of an amax and
-//	written: of the field amax, which the operator amax gives, or with OWN_AMAX of that of x, in this call, which then
-//	has more launches and a workspace. With neither it is given, and read; an absent global_scale is 1.
+//	y.quant is one of the forms below. Of records it says all; else it tells where the scales are written, a second
+//	output, whose scales may stand in any place of their own. The scale of all, that of TENSOR and NVFP4's global_scale,
+//	is made of an amax and written: of the field amax, which the operator amax gives, or with OWN_AMAX of that of x, in
+//	this call, which then has more launches and a workspace. With neither it is given, and read; an absent global_scale
+//	is 1.
 //	Each step is one operation of FP32, to nearest even: a quotient is rounded to F32, then to the format, to nearest
 //	even; so are the products 6 * global_scale, in whose place infinity stands if it is 0, and scale * global_scale.
 //	sat() takes what is beyond the format's largest number (that of a scale, 448 of UE4M3, 6 of E2M1), and infinity, to
@@ -231,6 +237,12 @@ func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 //	strides of y are even, and where N is odd, the other half of a row's last byte is 0. A last block may be shorter.
 //	TILED_128X4: tiles along the last two dimensions; those before them collapse to one. What fills up the last tiles, in
 //	rows and in columns, is written as bytes of 0.
+//	Records: N is a multiple of 32; y is U8, rows of whole records as dequantize reads them, y.quant.scheme is
+//	SPARK_QUANT_RECORD and y.quant.record the format; amax, amax_floor and rule are absent, 0 and USUAL. The bytes are
+//	those of the gguf package: each step is one operation of FP32, to nearest even, codes are made with 1 / d of the d of
+//	FP32, and d and m are rounded to F16 as they are stored. Where gguf says nothing: an infinite 1 / d, that of a d of 0
+//	or below 2^-128, is 0; a q that would be NaN is 0; no m, and no d beside one, is -0; a record with a NaN has the d
+//	NaN, and the m too, so that all that it stands for is NaN; infinity counts as a number, and d is infinite then.
 //	All kernels give the same bits, and each number's follow from its block and the scale of all alone:
 //	SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
 //	The row strides of x, y and the scales are free as long as the leading dimensions collapse to at most two with one
@@ -239,7 +251,8 @@ type Quantize struct {
 	// [..., N], F32 F16 BF16. The numbers.
 	X Tensor
 
-	// Output, [..., N], E4M3 E5M2 I8 E2M1. The same, quantised; its scales are an output too.
+	// Output, [..., N], E4M3 E5M2 I8 E2M1 U8. The same, quantised; its scales are an output too. Of records the last
+	// dimension counts bytes.
 	Y Tensor
 
 	// Optional, [1], F32. The amax that the scale of all is made of; absent: that scale is read, or made with

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// spark_dequantize_args -> Dequantize or Scaled, spark_quantize_args -> Scaled, spark_amax_args -> Amax. What the
-// description cannot say: how many bytes a row of records has, and which row strides the kernels take.
+// spark_dequantize_args, spark_quantize_args -> Records or Scaled, spark_amax_args -> Amax. What the description cannot
+// say: how many bytes a row of records has, and which row strides the kernels take.
 //
 // A format of records is an entry of core/formats.toml and one axis value of the kernel; what its bytes mean is drawn
 // in docs/layouts.md. Rows without gaps are folded into one. A form of scales is an entry there and a Contract here.
@@ -18,13 +18,13 @@
 namespace spark {
 namespace {
 
-// The contract of a format of records.
+// The contracts of a format of records; which operator reads or writes it, its op.toml says.
 struct Format {
     uint32_t record;
-    Contract contract;
+    Contract read, written;
 };
 constexpr Format FORMATS[] = {
-#define RECORD(NAME, F) {SPARK_RECORD_##NAME, "dequantize_" #F},
+#define RECORD(NAME, F) {SPARK_RECORD_##NAME, "dequantize_" #F, "quantize_" #F},
 #include "core/records.inc"
 #undef RECORD
 };
@@ -40,6 +40,7 @@ const Format& format_of(uint32_t record) {
 
 bool is_mx(const QuantView& quant) { return quant.scale_dtype == SPARK_DTYPE_UE8M0; }
 bool is_nv(const QuantView& quant) { return quant.scale_dtype == SPARK_DTYPE_UE4M3; }
+bool is_record(const QuantView& quant) { return quant.form->scheme == SPARK_QUANT_RECORD; }
 
 constexpr int64_t TILE_ROWS = 128, TILE_COLUMNS = 4; // of SPARK_SCALE_TILED_128X4
 
@@ -153,12 +154,12 @@ spark_status check_scale_rule(const ValidatedArgs& bound, const spark_quantize_a
     const QuantView& quant = bound.view[Y].quant;
     const bool of_mx = args.rule == SPARK_SCALE_RULE_FLOOR || args.rule == SPARK_SCALE_RULE_EVEN;
     const bool known = args.rule == SPARK_SCALE_RULE_USUAL || (of_mx && is_mx(quant)) ||
-                       (args.rule == SPARK_SCALE_RULE_RCEIL && !is_nv(quant));
+                       (args.rule == SPARK_SCALE_RULE_RCEIL && !is_nv(quant) && !is_record(quant));
     if (!known) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE, "rule is %s, which %s does not do; USUAL wanted",
                                  RULES[args.rule], quant.form->name);
     }
-    const bool floor = !is_mx(quant) && !is_nv(quant);
+    const bool floor = !is_mx(quant) && !is_nv(quant) && !is_record(quant);
     if (!(args.amax_floor >= 0) || std::isinf(args.amax_floor) || (!floor && args.amax_floor != 0)) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX_FLOOR, "amax_floor is %g; %s wanted",
                                  static_cast<double>(args.amax_floor), floor ? "a finite number from 0" : "0");
@@ -194,11 +195,35 @@ spark_status check_scale_of_all(const ValidatedArgs& bound, Report& report) {
     return SPARK_OK;
 }
 
+// Rows of records and of their numbers, which are the fields 0 and 1 of the operator in one order or the other.
+spark_status fold_records(const ValidatedArgs& bound, uint32_t records, CheckedOp& work, Report& report) {
+    constexpr uint32_t FIELDS[] = {0, 1};
+    const uint32_t numbers = 1 - records;
+    const View &r = bound.view[records], &v = bound.view[numbers];
+    Records& p = work.as<Records>();
+    p = {};
+    p.dtype = v.dtype;
+    work.empty = v.count == 0;
+    RowSet rows{};
+    if (spark_status s = work.empty ? SPARK_OK : fold_to_two(bound, FIELDS, rows, report)) return s;
+    int64_t width[2]; // a weight without gaps is one row
+    width[records] = r.last(0), width[numbers] = v.last(0);
+    join_rows(rows, width);
+    p.records = rows.tensor[records], p.numbers = rows.tensor[numbers];
+    p.n = width[numbers], p.rows1 = rows.rows1, p.rows0 = rows.rows0;
+    work.facts[QUANT_N] = p.n;
+    work.facts[QUANT_ROWS] = p.rows0 * p.rows1;
+    work.facts[QUANT_X_ALIGN] = row_alignment(bound.view[0], rows.tensor[0]);
+    work.facts[QUANT_Y_ALIGN] = row_alignment(bound.view[1], rows.tensor[1]);
+    work.flops = static_cast<uint64_t>(v.count);
+    work.bytes = static_cast<uint64_t>(r.count) + static_cast<uint64_t>(v.count) * (v.elem_bits / 8);
+    return SPARK_OK;
+}
+
 } // namespace
 
 spark_status check_dequantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace dequantize_field;
-    constexpr uint32_t FIELDS[] = {X, Y};
     const View &x = bound.view[X], &y = bound.view[Y];
     const spark_quant_form* form = x.quant.form;
     if (form == nullptr) {
@@ -220,24 +245,8 @@ spark_status check_dequantize(const ValidatedArgs& bound, CheckedOp& work, Repor
                                  x.ndim - 1, ll(x.last(0)), ll(records), form->name, ll(form->record_bytes), y.ndim - 1,
                                  ll(n));
     }
-    Dequantize& p = work.as<Dequantize>();
-    p = {};
-    p.dtype = y.dtype;
-    work.empty = y.count == 0;
-    RowSet rows{};
-    if (spark_status s = work.empty ? SPARK_OK : fold_to_two(bound, FIELDS, rows, report)) return s;
-    int64_t width[] = {bytes, n}; // a weight without gaps is one row
-    join_rows(rows, width);
-    p.x = rows.tensor[X], p.y = rows.tensor[Y];
-    p.n = width[Y], p.rows1 = rows.rows1, p.rows0 = rows.rows0;
-    work.facts[QUANT_N] = p.n;
-    work.facts[QUANT_ROWS] = p.rows0 * p.rows1;
-    work.facts[QUANT_X_ALIGN] = row_alignment(x, p.x);
-    work.facts[QUANT_Y_ALIGN] = row_alignment(y, p.y);
-    work.contract = format_of(form->record).contract;
-    work.flops = static_cast<uint64_t>(y.count);
-    work.bytes = static_cast<uint64_t>(x.count) + static_cast<uint64_t>(y.count) * (y.elem_bits / 8);
-    return SPARK_OK;
+    work.contract = format_of(form->record).read;
+    return fold_records(bound, X, work, report);
 }
 
 spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
@@ -253,6 +262,10 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     }
     if (spark_status s = check_scale_rule(bound, args, report)) return s;
     if (spark_status s = check_scale_of_all(bound, report)) return s;
+    if (form->scheme == SPARK_QUANT_RECORD) {
+        work.contract = format_of(form->record).written;
+        return fold_records(bound, Y, work, report);
+    }
     Scaled& p = work.as<Scaled>();
     p = {};
     work.empty = y.count == 0;

@@ -17,14 +17,14 @@ bool is_f16(uint32_t dtype) { return dtype == SPARK_DTYPE_F16; }
 
 // Steps of a row over x, rows over y. A thread takes STEP units of eight numbers a step.
 void plan(const CheckedOp& work, const Row&, const kernels::dequantize_kernel& kernel, Plan& calls) {
-    const Dequantize& p = work.as<Dequantize>();
+    const Records& p = work.as<Records>();
     const kernels::dequantize_params params = {
-        .x = p.x.data,
-        .y = p.y.data,
-        .x_stride0 = p.x.inner,
-        .x_stride1 = p.x.outer,
-        .y_stride0 = p.y.inner,
-        .y_stride1 = p.y.outer,
+        .x = p.records.data,
+        .y = p.numbers.data,
+        .x_stride0 = p.records.inner,
+        .x_stride1 = p.records.outer,
+        .y_stride0 = p.numbers.inner,
+        .y_stride1 = p.numbers.outer,
         .n = p.n,
         .rows0 = p.rows0,
         .rows1 = p.rows1,
@@ -54,14 +54,16 @@ template <class Flags> Flags formats(const Scaled& p) {
 // Elements that a warp takes in one turn.
 template <class Of> int64_t turn_of(const Of& kernel) { return 32 * int64_t{kernel.RUN} * kernel.CHUNKS; }
 
-// Elements of a row that a warp takes: several turns where there are enough of them for all warps of a device, and so
-// many that parts can be counted in 31 bits.
-template <class Of> int64_t part_of(const Scaled& p, const Of& kernel) {
-    const int64_t LONG = p.per_byte == 2 ? 2048 : 1024; // those of half a byte have twice as many scales to find
+// Elements of a row that a warp takes: several turns, `longer` elements, where there are enough of them for all warps
+// of a device, and so many that parts can be counted in 31 bits.
+template <class Of> int64_t part_of(int64_t n, int64_t rows, int64_t longer, const Of& kernel) {
     constexpr int64_t ENOUGH = int64_t{1} << 23;
-    const int64_t rows = p.rows_scaled * p.rows1;
-    if (p.n_scaled * rows < ENOUGH) return turn_of(kernel);
-    return cut_rows(p.n_scaled, rows, std::max(LONG, turn_of(kernel))).part;
+    if (n * rows < ENOUGH) return turn_of(kernel);
+    return cut_rows(n, rows, std::max(longer, turn_of(kernel))).part;
+}
+template <class Of> int64_t part_of(const Scaled& p, const Of& kernel) {
+    const int64_t longer = p.per_byte == 2 ? 2048 : 1024; // those of half a byte have twice as many scales to find
+    return part_of(p.n_scaled, p.rows_scaled * p.rows1, longer, kernel);
 }
 
 // Warps of a block that share `turns` of one: as many as have something to do, a power of two.
@@ -98,6 +100,28 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_ke
                           .parts_by = cut.by,
                           .parts_shift = cut.shift,
                           .flags = formats<kernels::dequantize_scaled_flags>(p),
+                      });
+}
+
+void plan(const CheckedOp& work, const Row&, const kernels::quantize_record_kernel& kernel, Plan& calls) {
+    const Records& p = work.as<Records>();
+    const int64_t part = part_of(p.n, p.rows0 * p.rows1, 2048, kernel);
+    const Pieces cut = pieces_of(part, ceil_div(p.n, part));
+    calls.add(kernel, {
+                          .x = p.numbers.data,
+                          .y = p.records.data,
+                          .x_stride0 = p.numbers.inner,
+                          .x_stride1 = p.numbers.outer,
+                          .y_stride0 = p.records.inner,
+                          .y_stride1 = p.records.outer,
+                          .n = p.n,
+                          .rows0 = p.rows0,
+                          .rows1 = p.rows1,
+                          .part = cut.part,
+                          .parts = cut.parts,
+                          .parts_by = cut.by,
+                          .parts_shift = cut.shift,
+                          .flags = kernels::quantize_record_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
                       });
 }
 

@@ -9,11 +9,11 @@
 
 namespace spark {
 
-// rows1 x rows0 rows of n elements. Row (i, j) begins i * outer + j * inner from data: bytes of x, elements of y.
-struct Dequantize {
-    RowTensor x, y;
+// rows1 x rows0 rows of n elements. Row (i, j) begins i * outer + j * inner from data: bytes of records, or elements.
+struct Records {
+    RowTensor records, numbers;
     int64_t n, rows1, rows0;
-    uint32_t dtype; // of y
+    uint32_t dtype; // of numbers
 };
 
 // The same rows, and where their scales stand.

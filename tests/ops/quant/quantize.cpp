@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of quantize: from a row of quantize.inc (or a random one) to arguments, memory and right results.
-// Called by spark-check through families.cpp; results come from tests/ref. There is one right result, bit for bit, but
-// for the bits of a scale that is NaN.
+// Cases of quantize to codes with scales beside them: from a row of quantize.inc (or a random one) to arguments, memory
+// and right results. Called by spark-check through families.cpp; results come from tests/ref. There is one right
+// result, bit for bit, but for the bits of a scale that is NaN.
 #include "ref/quantize.h"
 
+#include "ops/quant/records.h"
 #include "ops/quant/scaled.h"
 #include "ref/amax.h"
 
@@ -225,11 +226,17 @@ void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
     }
 }
 
-void named(std::vector<Entry>& out) { add_table("quantize", SHAPES, entries, out); }
+void named(std::vector<Entry>& out) {
+    add_table("quantize", SHAPES, entries, out);
+    quantize_records(out);
+}
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
     Random r(seed, "quantize." + name);
+    if (index % 4 == 3) {
+        return random_quantize_records(r, name);
+    }
     Shape s;
     s.rows1 = r.chance(0.3) ? r.between(2, 3) : 1;
     s.rows0 = r.between(1, 6);
@@ -264,6 +271,9 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 // A scale for all is given, or made of x's own amax; those of rows and blocks are found.
 Entry worded(Words& words) {
     Shape s{.rows0 = words.number("rows"), .n = words.number("n")};
+    if (const ref::RecordFormat* format = worded_record(words)) {
+        return worded_quantize_records(*format, words.type(ALL), s.rows0, s.n, words.name());
+    }
     const Form form = worded_form(words);
     s.tiled = (form & (MXFP8 | MXFP4 | NVFP4)) != 0 && words.take("tiled");
     s.own = (form == TENSOR || form == NVFP4) && words.take("own-amax");
