@@ -37,6 +37,31 @@ void scales(const spark_op_desc& d, uint32_t f) {
     }
 }
 
+// What quantize refuses of its own where y is records.
+void quantize_records(
+    const std::function<void(const char*, const Wanted&, const std::function<void(spark_quantize_args&)>&)>& wrong) {
+    const auto records = [](auto& a, int64_t elements = 32, int64_t bytes = 34) {
+        for (spark_tensor* t : {&a.x, &a.y}) {
+            t->shape[t->ndim - 1] = t == &a.x ? elements : bytes;
+            std::memset(t->stride, 0, sizeof t->stride);
+            t->size_bytes = 0;
+        }
+        a.y.dtype = SPARK_DTYPE_U8, a.y.quant = {};
+        a.y.quant.scheme = SPARK_QUANT_RECORD, a.y.quant.record = SPARK_RECORD_Q8_0;
+    };
+    wrong("amax", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { records(a); });
+    const auto alone = [=](auto& a) { records(a), a.amax = {}; };
+    wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { alone(a), a.amax_floor = 1e-4f; });
+    for (spark_scale_rule rule :
+         {SPARK_SCALE_RULE_FLOOR, SPARK_SCALE_RULE_RCEIL, SPARK_SCALE_RULE_EVEN, SPARK_SCALE_RULE_FOUR_OVER_SIX})
+        wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { alone(a), a.rule = rule; });
+    wrong("y", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { alone(a), a.hdr.flags |= SPARK_QUANTIZE_OWN_AMAX; });
+    wrong("y", {SPARK_ERR_UNSUPPORTED_DTYPE}, [=](auto& a) { alone(a), a.y.quant.record = SPARK_RECORD_Q4_K; });
+    wrong("y", {SPARK_ERR_INVALID_SHAPE}, [=](auto& a) { alone(a), records(a, 31, 34); });
+    wrong("y", {SPARK_ERR_INVALID_SHAPE}, [=](auto& a) { alone(a), records(a, 32, 35); });
+    wrong("y", {SPARK_ERR_INVALID_SHAPE}, [=](auto& a) { alone(a), records(a, 16, 17); });
+}
+
 // What quantize refuses of its own.
 void quantize(const spark_op_desc& d) {
     if (d.op != SPARK_OP_QUANTIZE) return;
@@ -71,8 +96,8 @@ void quantize(const spark_op_desc& d) {
         for (int64_t& stride : a.y.stride) stride = 0;
     };
     wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { nvfp4(a), a.amax_floor = 1e-4f; });
-    wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { nvfp4(a), a.rule = SPARK_SCALE_RULE_FOUR_OVER_SIX; });
-    wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { nvfp4(a), a.rule = SPARK_SCALE_RULE_RCEIL; });
+    for (spark_scale_rule rule : {SPARK_SCALE_RULE_FLOOR, SPARK_SCALE_RULE_RCEIL, SPARK_SCALE_RULE_EVEN})
+        wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { nvfp4(a), a.rule = rule; });
     wrong(
         "y", {SPARK_ERR_INVALID_NULL}, [=](auto& a) { nvfp4(a), a.hdr.flags |= SPARK_QUANTIZE_OWN_AMAX; },
         "data of the scale of all 0");
@@ -89,6 +114,7 @@ void quantize(const spark_op_desc& d) {
     wrong("y", {SPARK_ERR_INVALID_STRIDE}, [=](auto& a) { // matrices of one tile each, on top of each other
         mxfp8(a), a.y.quant.scale_layout = SPARK_SCALE_TILED_128X4, a.y.quant.scale_stride[0] = 511;
     });
+    quantize_records([&](const char* name, const Wanted& wanted, const auto& damage) { wrong(name, wanted, damage); });
 }
 
 // Rows of records: their format must be named and known, their bytes must be those of whole records of y's elements.

@@ -141,9 +141,34 @@ void quantize_block(Type codes, std::span<const double> x, double scale, std::sp
 
 double nv_whole_of(double amax) { return rounded(Type::f32, amax / (of_e4m3(LARGEST) * of_e2m1(LARGEST_E2M1))); }
 
-uint8_t nv_scale_of(double amax, double whole) {
-    const double by = divisor(of_e2m1(LARGEST_E2M1) * whole);
+static uint8_t nv_scale_under(double largest, double amax, double whole) {
+    const double by = divisor(largest * whole);
     return to_e4m3(std::fabs(rounded(Type::f32, amax / by)));
+}
+
+uint8_t nv_scale_of(double amax, double whole) { return nv_scale_under(of_e2m1(LARGEST_E2M1), amax, whole); }
+
+// The sum of the squares of what codes under that scale are off, in FP32.
+static float nv_error_of(std::span<const double> x, uint8_t scale, double whole) {
+    std::vector<uint8_t> codes(x.size());
+    quantize_nv_block(x, scale, whole, codes);
+    const auto product = static_cast<float>(rounded(Type::f32, of_ue4m3(scale) * whole));
+    std::vector<float> sums(16);
+    for (size_t i = 0; i < x.size(); ++i) {
+        const float off = std::fma(static_cast<float>(-of_e2m1(codes[i])), product, static_cast<float>(x[i]));
+        sums[i] = off * off;
+    }
+    for (; sums.size() > 1; sums.resize(sums.size() / 2)) {
+        for (size_t i = 0; i < sums.size() / 2; ++i) {
+            sums[i] = sums[2 * i] + sums[2 * i + 1];
+        }
+    }
+    return sums[0];
+}
+
+uint8_t nv_better_scale_of(std::span<const double> x, double whole) {
+    const uint8_t six = nv_scale_of(amax(x), whole), four = nv_scale_under(4, amax(x), whole);
+    return nv_error_of(x, four, whole) < nv_error_of(x, six, whole) ? four : six;
 }
 
 double of_ue4m3(uint8_t bits) { return of_e4m3(bits & 0x7f); }
@@ -179,7 +204,8 @@ static Results compute_nv(const Call& call) {
         count = std::min<size_t>(16, n - first % n);
         const auto block = static_cast<int64_t>(scales.bits.size());
         const std::span<const double> part = x.row(first, count);
-        const uint8_t scale = nv_scale_of(amax(part), whole);
+        const uint8_t scale =
+            call.words.contains("rule") ? nv_better_scale_of(part, whole) : nv_scale_of(amax(part), whole);
         scales.bits.push_back(scale);
         tiles.bits[static_cast<size_t>(place_in_tiles(block / columns, block % columns, columns))] = scale;
         std::vector<uint8_t> codes(count);

@@ -24,8 +24,9 @@ uint8_t to_code(Type codes, double x);
 double of_code(Type codes, uint8_t bits);
 
 // How a power of two is made of an amax: the largest one that is not above it, less emax; the least one under which it
-// is not beyond the format's largest number; the first of these of the amax rounded to the format's bits.
-enum class Rule { floor, rceil, even };
+// is not beyond the format's largest number; the first of these of the amax rounded to the format's bits. Of NVFP4: the
+// better of two scales of a block.
+enum class Rule { floor, rceil, even, four_over_six };
 
 // rceil: the least power of two, from 2^-126 on, that is no less; 0 stays.
 double scale_of(Type codes, double amax, double amax_floor, Rule rule = Rule::floor);
@@ -45,6 +46,8 @@ void quantize_e2m1_block(std::span<const double> x, double scale, std::span<uint
 // highest bit.
 double nv_whole_of(double amax);
 uint8_t nv_scale_of(double amax, double whole);
+// Four over six: of that scale and the one under which the amax is 4, the second where it leaves a smaller error.
+uint8_t nv_better_scale_of(std::span<const double> x, double whole);
 double of_ue4m3(uint8_t bits);
 void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y);
 

@@ -230,7 +230,10 @@ func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 //	F32 scales: that of a block with an infinity is infinity: finite numbers become 0 and the infinite ones NaN. A block
 //	of zeros has the scale amax_floor / largest, and zeros. amax_floor is 0 or more; DeepSeek's act_quant takes 1e-4.
 //	rule: FLOOR, RCEIL and EVEN are for MXFP8 and MXFP4; RCEIL with F32 scales takes max(amax, amax_floor) / largest, as
-//	it is rounded to F32, up to a power of two from 2^-126 on; 0, infinity and NaN stay. All else is refused.
+//	it is rounded to F32, up to a power of two from 2^-126 on; 0, infinity and NaN stay. FOUR_OVER_SIX is for NVFP4: a
+//	block takes 4 in the place of 6 where the sum of (x[i] - y[i] * (scale * global_scale))^2 is less so; differences are
+//	rounded to F32 once, and so are squares and their sums: of neighbours, then of neighbouring sums, 16 with zeros for
+//	what is not there. Beyond F32, or with a NaN, it is 6. All else is refused.
 //	MXFP8, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes 448 or 6; a block with a NaN has the
 //	scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale
 //	448 if global_scale is finite; a block of zeros has the scale 0. E2M1: rows begin on whole bytes, so that the

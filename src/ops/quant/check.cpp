@@ -154,6 +154,7 @@ spark_status check_scale_rule(const ValidatedArgs& bound, const spark_quantize_a
     const QuantView& quant = bound.view[Y].quant;
     const bool of_mx = args.rule == SPARK_SCALE_RULE_FLOOR || args.rule == SPARK_SCALE_RULE_EVEN;
     const bool known = args.rule == SPARK_SCALE_RULE_USUAL || (of_mx && is_mx(quant)) ||
+                       (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX && is_nv(quant)) ||
                        (args.rule == SPARK_SCALE_RULE_RCEIL && !is_nv(quant) && !is_record(quant));
     if (!known) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE, "rule is %s, which %s does not do; USUAL wanted",
@@ -253,6 +254,7 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     using namespace quantize_field;
     constexpr Contract TENSOR = {"quantize_tensor"}, ROW = {"quantize_row"}, BLOCK = {"quantize_b128"};
     constexpr Contract MXFP8 = {"quantize_mxfp8"}, MXFP4 = {"quantize_mxfp4"}, NVFP4 = {"quantize_nvfp4"};
+    constexpr Contract FOUR_OVER_SIX = {"quantize_four6"};
     const auto& args = bound.arguments<spark_quantize_args>();
     const View &x = bound.view[X], &y = bound.view[Y], &amax = bound.view[AMAX];
     const spark_quant_form* form = y.quant.form;
@@ -273,8 +275,8 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     work.contract = of_all                                ? TENSOR
                     : form->scheme == SPARK_QUANT_PER_ROW ? ROW
                     : is_mx(y.quant)                      ? (y.elem_bits == 4 ? MXFP4 : MXFP8)
-                    : is_nv(y.quant)                      ? NVFP4
-                                                          : BLOCK;
+                    : is_nv(y.quant) ? (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX ? FOUR_OVER_SIX : NVFP4)
+                                     : BLOCK;
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, Y, p, report)) return s;
     p.whole = of_all ? y.quant.scale : y.quant.global_scale;
     p.amax = amax.present ? amax.data : 0;

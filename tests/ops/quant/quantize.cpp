@@ -110,7 +110,8 @@ double quantize_one(const Shape& s, const Form& form, double whole, std::span<co
                     std::span<uint8_t> codes) {
     const double amax = ref::amax(block);
     if (form == NVFP4) {
-        const uint8_t scale = ref::nv_scale_of(amax, whole);
+        const uint8_t scale =
+            s.rule == ref::Rule::four_over_six ? ref::nv_better_scale_of(block, whole) : ref::nv_scale_of(amax, whole);
         ref::quantize_nv_block(block, scale, whole, codes);
         return scale;
     }
@@ -186,10 +187,11 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
     c.add_array("y.quant.scale", offsetof(Args, y.quant.scale), scales, 4, form != TENSOR || !s.given);
     const bool mx = form == MXFP8 || form == MXFP4;
     c.as<Args>().amax_floor = mx || form == NVFP4 ? 0 : s.amax_floor;
-    c.as<Args>().rule = s.rule == ref::Rule::rceil  ? SPARK_SCALE_RULE_RCEIL
-                        : s.rule == ref::Rule::even ? SPARK_SCALE_RULE_EVEN
-                        : mx && s.n % 8 == 0        ? SPARK_SCALE_RULE_FLOOR
-                                                    : SPARK_SCALE_RULE_USUAL;
+    c.as<Args>().rule = s.rule == ref::Rule::rceil           ? SPARK_SCALE_RULE_RCEIL
+                        : s.rule == ref::Rule::even          ? SPARK_SCALE_RULE_EVEN
+                        : s.rule == ref::Rule::four_over_six ? SPARK_SCALE_RULE_FOUR_OVER_SIX
+                        : mx && s.n % 8 == 0                 ? SPARK_SCALE_RULE_FLOOR
+                                                             : SPARK_SCALE_RULE_USUAL;
     fill_x(c, s, form, random);
     const std::vector<double> x = c.values(c.operands[0]);
     Results right = results_of(s, place, form, x);
@@ -258,7 +260,10 @@ Entry random(uint64_t seed, int64_t index) {
     s.scale = static_cast<float>(r.normal());
     s.edges = r.chance(0.1);
     const bool mx = form == MXFP8 || form == MXFP4, rules = form != NVFP4 && !s.given;
-    s.rule = rules && r.chance(0.3) ? ref::Rule::rceil : mx && r.chance(0.3) ? ref::Rule::even : ref::Rule::floor;
+    s.rule = form == NVFP4 && r.chance(0.5) ? ref::Rule::four_over_six
+             : rules && r.chance(0.3)       ? ref::Rule::rceil
+             : mx && r.chance(0.3)          ? ref::Rule::even
+                                            : ref::Rule::floor;
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 
@@ -278,6 +283,9 @@ Entry worded(Words& words) {
     s.tiled = (form & (MXFP8 | MXFP4 | NVFP4)) != 0 && words.take("tiled");
     s.own = (form == TENSOR || form == NVFP4) && words.take("own-amax");
     s.given = (form == TENSOR || form == NVFP4) && !s.own;
+    if (form == NVFP4 && words.take("four-over-six")) {
+        s.rule = ref::Rule::four_over_six;
+    }
     return entry(s, form, words.type(ALL), words.name());
 }
 
