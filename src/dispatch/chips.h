@@ -14,7 +14,8 @@ struct Chip {
     uint32_t capability, sms, mhz, flops, memory_gbps, l2_gbps, l2_mib, launch_ns;
 };
 
-// How kernels whose names fit the pattern do on a chip beside what is counted. Factors and parts in 1/64, clocks in ticks of 1/16.
+// How kernels whose names fit the pattern do on a chip beside what is counted. Factors and parts in 1/64, clocks in
+// ticks of 1/16.
 struct Fit {
     std::string_view pattern; // what a name begins with; behind a *, what it has anywhere after that
     uint32_t products, shared, fetched, issued, written, memory;
