@@ -85,13 +85,14 @@ template <class T> Flow add_window(Warp& w, const Inst& in) {
     T base = T(in.imm);
     return map_lanes<T>(w, in.r[0], [&](int l) { return T(a[l] + base); });
 }
+// The window of kernels' parameters is a part of global memory's.
 Flow isspacep(Warp& w, const Inst& in) {
     const uint64_t* a = w.reg<uint64_t>(in.r[1]);
     const uint64_t base = uint64_t(in.imm);
-    const uint64_t bytes = Space(in.target) == Space::shared ? PEER_BYTES
-                           : base                            ? WINDOW_BYTES
-                                                             : SHARED_WINDOW; // global
-    set_pred(w, in.r[0], test_lanes([&](int l) { return a[l] - base < bytes; }));
+    const bool global = base == 0;
+    const uint64_t bytes = Space(in.target) == Space::shared ? PEER_BYTES : global ? SHARED_WINDOW : WINDOW_BYTES;
+    set_pred(w, in.r[0],
+             test_lanes([&](int l) { return a[l] - base < bytes || (global && a[l] - PARAM_WINDOW < WINDOW_BYTES); }));
     return Flow::next;
 }
 uint64_t window(const Form& form) {
