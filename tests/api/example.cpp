@@ -20,6 +20,7 @@ uint64_t Arena::take(uint64_t bytes) {
     if (ctx_) {
         if (spark_mem_alloc(ctx_, bytes, &address, nullptr) != SPARK_OK) return 0;
         spark_mem_set(ctx_, address, poison, bytes, 0, nullptr);
+        spark_stream_synchronize(ctx_, 0, nullptr); // other streams may use it
     }
     blocks_.push_back({address, bytes});
     return address;
