@@ -34,7 +34,16 @@ const std::vector<Format>& formats() {
     return all;
 }
 // Bits of formats().
-enum Formats : unsigned { ROWS = 3, TENSORS = 12, Q8_0 = 16, Q4_1 = 32, RECORDS = 48, ALL_RECORDS = ~15u };
+enum Formats : unsigned {
+    ROWS = 3,
+    TENSORS = 12,
+    Q8_0 = 16,
+    Q4_1 = 32,
+    RECORDS = 48,
+    Q4_0 = 64,
+    WIDE = 3 << 11, // Q4_K and Q5_K
+    ALL_RECORDS = ~15u
+};
 
 struct Shape {
     const char* name = "";
