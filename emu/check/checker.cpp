@@ -16,7 +16,7 @@ Checker::Checker(Launch& launch, const Checker* first)
     : launch_(launch), shared_order_(first ? first->shared_order_ : std::make_shared<HappensBefore>()),
       order_(*shared_order_) {
     for (const InstInfo& info : launch.kernel->infos) // bulk copies ask who wrote last, however long ago
-        alone_ &= !(row_of(info).is(trait::copies) && row_of(info).is(trait::orders));
+        alone_ &= !is_bulk(info);
 }
 
 void Checker::cta_begin(Cta& cta) {

@@ -36,6 +36,7 @@ public:
     bool bulk_write(Warp& w, unsigned lane, uint32_t address, uint32_t bytes) override;
     bool bulk_read(Warp& w, unsigned lane, uint32_t address, uint32_t bytes) override;
     void bulk_land(Cta& cta, uint32_t address, uint32_t bytes) override;
+    void bulk_move(const BulkMove& move) override;
     void proxy_fence(Warp& w, uint32_t mask) override;
     void fence(Warp& w, uint32_t mask) override;
     bool global_access(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) override;
@@ -47,6 +48,9 @@ public:
 private:
     // The synchronisation object at an address.
     uint32_t name_of(uint32_t address) const { return cta_->rank * PEER_BYTES + address; }
+    static bool is_bulk(const InstInfo& info) {
+        return row_of(info).is(trait::copies) && row_of(info).is(trait::orders);
+    }
     static bool is_wide(Order order) { return order.scope != Scope::cta; }
     bool is_foreign(const Warp& w) const { return w.own != cta_; }
     // One access of an instruction to one record: by a lane, or by several that do the same.
@@ -104,9 +108,11 @@ private:
     void global_fence();
     bool is_ordered(const GlobalAccess& then, const GlobalAccess& now) const;
     bool conflicts(const GlobalAccess& then, const GlobalAccess& now) const;
-    bool global_word(Warp& w, const GlobalAccess& now, bool write, bool same, uint64_t address);
-    bool global_race(Warp& w, const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote,
-                     uint64_t address);
+    // alike: a write, as other lanes of the instruction write there; same: a write of what is there already.
+    enum class Effect { read, write, alike, same };
+    GlobalAccess global_now(uint32_t pc, unsigned agent);
+    bool global_word(const GlobalAccess& now, Effect effect, GlobalWord& word, uint64_t address);
+    bool global_race(const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote, uint64_t address);
     std::string line(const char* what, unsigned agent, uint32_t lanes, uint32_t pc, uint32_t address,
                      unsigned span) const;
     std::string who(unsigned agent) const;

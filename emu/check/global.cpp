@@ -94,8 +94,7 @@ bool Checker::conflicts(const GlobalAccess& then, const GlobalAccess& now) const
     return !is_ordered(then, now);
 }
 
-bool Checker::global_race(Warp& w, const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote,
-                          uint64_t address) {
+bool Checker::global_race(const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote, uint64_t address) {
     auto side = [&](const char* what, const GlobalAccess& a) {
         return std::string("  ") + what + "  " + where(*cta_->kernel, a.pc) + "   block " + std::to_string(a.block) +
                " warp " + std::to_string(a.warp % WARPS) + " lane " + std::to_string(__builtin_ctz(a.lanes)) +
@@ -106,63 +105,90 @@ bool Checker::global_race(Warp& w, const GlobalAccess& now, bool write, const Gl
                 ? "  nothing orders these threads of one block\n"
                 : "  the blocks are not ordered: the earlier one has released nothing since, or the later one has "
                   "acquired nothing after that\n";
-    report_raw(*cta_, "race", w.pc, body + "  " + launch_.memory->describe(address) + "\n" + replay(launch_));
+    report_raw(*cta_, "race", now.pc, body + "  " + launch_.memory->describe(address) + "\n" + replay(launch_));
     return false;
 }
 
-// One word of one lane's access. `same`: a store that changes nothing.
-bool Checker::global_word(Warp& w, const GlobalAccess& now, bool write, bool same, uint64_t address) {
-    GlobalWord& word = launch_.races->at(address);
-    const Inst& in = w.kernel->code[w.pc];
-    const unsigned lane = unsigned(__builtin_ctz(now.lanes));
-    auto alike = [&](const GlobalAccess& then) { // lanes of one instruction that write the same
-        if (!then.together(now) || !row_of(w.info()).is(trait::stores)) return false;
-        for (uint32_t m = then.lanes; m; m &= m - 1)
-            if (!stores_equal(w, in, unsigned(__builtin_ctz(m)), lane)) return false;
-        return true;
-    };
-    const bool harmless = same || (write && alike(word.write));
-    if (!harmless && conflicts(word.write, now)) return global_race(w, now, write, word.write, true, address);
+bool Checker::global_word(const GlobalAccess& now, Effect effect, GlobalWord& word, uint64_t address) {
+    const bool write = effect != Effect::read, harmless = effect == Effect::alike || effect == Effect::same;
+    if (!harmless && conflicts(word.write, now)) return global_race(now, write, word.write, true, address);
+    if (effect == Effect::same) return true;
     if (!write) {
-        GlobalAccess& kept = word.reads[word.reads[0].bytes && word.reads[0].block != now.block];
-        keep(kept, now);
+        keep(word.reads[word.reads[0].bytes && word.reads[0].block != now.block], now);
         return true;
     }
     for (GlobalAccess& then : word.reads) {
-        if (!same && conflicts(then, now)) return global_race(w, now, write, then, false, address);
-        if (!same && !now.strong) then = {};
+        if (conflicts(then, now)) return global_race(now, write, then, false, address);
+        if (!now.strong) then = {};
     }
-    if (!same) keep(word.write, now);
+    keep(word.write, now);
     return true;
+}
+
+// What is the same of all bytes of an access.
+GlobalAccess Checker::global_now(uint32_t pc, unsigned agent) {
+    touched_ = true;
+    GlobalAccess now;
+    now.acquired = acquired_;
+    now.when = launch_.races->now();
+    now.block = cta_->linear;
+    now.moment = order_.now(agent);
+    now.pc = pc;
+    now.warp = uint16_t(agent);
+    return now;
 }
 
 bool Checker::global_access(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) {
     const Inst& in = w.kernel->code[w.pc];
     const bool atomic = in.access & Inst::atomic;
     announced_ += (write || atomic) && in.order.strong();
-    if (!launch_.races) return true;
-    GlobalAccess now;
-    now.strong = in.order.strong();
-    now.wide = now.strong && in.order.scope != Scope::cta;
+    if (!launch_.races || is_bulk(w.info())) return true; // a bulk copy is told when its bytes move
+    const bool strong = in.order.strong();
+    if (strong && in.order.releases()) launch_.races->release(cta_->linear);
+    if (strong && (atomic || !write)) acquired_ = launch_.races->acquire();
+    GlobalAccess now = global_now(w.pc, w.agent);
+    now.strong = strong;
+    now.wide = strong && in.order.scope != Scope::cta;
     now.copy = row_of(w.info()).is(trait::copies);
-    if (now.strong && in.order.releases()) launch_.races->release(cta_->linear);
-    if (now.strong && (atomic || !write)) acquired_ = launch_.races->acquire();
-    now.acquired = acquired_;
-    touched_ = true;
-    now.when = launch_.races->now();
-    now.block = cta_->linear;
-    now.moment = order_.now(w.agent);
-    now.pc = w.pc;
-    now.warp = uint16_t(w.agent);
     for (uint32_t m = mask; m; m &= m - 1) {
         const unsigned lane = unsigned(__builtin_ctz(m));
         const bool same = write && stores_what_is(w, in, lane, addr[lane]);
         now.lanes = now.copy ? w.mask : 1u << lane;
         now.bytes = bytes < 4 ? uint8_t(((1u << bytes) - 1) << (addr[lane] & 3)) : 15;
-        for (uint64_t a = addr[lane] & ~3ull; a < addr[lane] + bytes; a += 4)
-            if (!global_word(w, now, write || atomic, same, a)) return false;
+        const auto alike = [&](const GlobalAccess& then) { // lanes of one instruction that write the same
+            if (!then.together(now) || !row_of(w.info()).is(trait::stores)) return false;
+            for (uint32_t others = then.lanes; others; others &= others - 1)
+                if (!stores_equal(w, in, unsigned(__builtin_ctz(others)), lane)) return false;
+            return true;
+        };
+        for (uint64_t a = addr[lane] & ~3ull; a < addr[lane] + bytes; a += 4) {
+            GlobalWord& word = launch_.races->at(a);
+            const Effect effect = same                ? Effect::same
+                                  : !write && !atomic ? Effect::read
+                                  : alike(word.write) ? Effect::alike
+                                                      : Effect::write;
+            if (!global_word(now, effect, word, a)) return false;
+        }
     }
     return true;
+}
+
+// A reduction is one of relaxed atomics of the card's scope. The copy counts as made when its bytes move: what was
+// released before is not that, and what was acquired until then is.
+void Checker::bulk_move(const BulkMove& move) {
+    GlobalAccess now = global_now(move.pc, cta_->rank * WARPS + move.warp);
+    now.strong = now.wide = move.reduces;
+    now.copy = true;
+    now.lanes = 1u << move.lane;
+    const uint64_t end = move.global + move.bytes;
+    for (uint64_t a = move.global & ~3ull; a < end; a += 4) {
+        const uint64_t from = std::max(a, move.global), bytes = std::min(a + 4, end) - from;
+        now.bytes = uint8_t(((1u << bytes) - 1) << (from & 3));
+        const bool same =
+            move.stored && !std::memcmp(move.stored + (from - move.global), reinterpret_cast<const void*>(from), bytes);
+        const Effect effect = same ? Effect::same : move.stored || move.reduces ? Effect::write : Effect::read;
+        if (!global_word(now, effect, launch_.races->at(a), a)) return;
+    }
 }
 
 } // namespace emu

@@ -52,6 +52,7 @@ public:
 private:
     void land(size_t index);
     void land_piece(const BulkPiece& piece, uint16_t fill);
+    void tell_move(const BulkCopy& copy, const BulkPiece& piece, const uint8_t* stored) const;
     void read(BulkCopy& copy);
     void finish(BulkCopy& copy);
     void report_copy(const char* kind, const BulkCopy& copy, const std::string& what) const;

@@ -40,6 +40,12 @@ void BulkCopies::load(BulkCopy&& copy) {
     if (timing == AsyncTiming::early) land(loads_.size() - 1);
 }
 
+void BulkCopies::tell_move(const BulkCopy& c, const BulkPiece& p, const uint8_t* stored) const {
+    if (!cta_.launch->races || p.first == p.last) return;
+    c.by->observer->bulk_move(
+        {c.warp, c.lane, c.pc, p.global + p.first, p.last - p.first, c.reduce ? nullptr : stored, c.reduce != nullptr});
+}
+
 // The bytes of a piece are there, defined where the source is.
 void BulkCopies::land_piece(const BulkPiece& p, uint16_t fill) {
     const Memory& memory = *cta_.launch->memory;
@@ -61,7 +67,10 @@ void BulkCopies::land_piece(const BulkPiece& p, uint16_t fill) {
 void BulkCopies::land(size_t index) {
     const BulkCopy c = std::move(loads_[index]);
     loads_.erase(loads_.begin() + long(index));
-    for (const BulkPiece& p : c.pieces) land_piece(p, c.fill);
+    for (const BulkPiece& p : c.pieces) {
+        tell_move(c, p, nullptr);
+        land_piece(p, c.fill);
+    }
     std::string problem;
     Mbarrier* b = mbarrier_at(cta_, c.mbarrier, problem);
     if (b) problem = b->complete(c.bytes);
@@ -95,6 +104,7 @@ void BulkCopies::finish(BulkCopy& c) {
     for (const BulkPiece& p : c.pieces) {
         const uint32_t bytes = p.last - p.first;
         void* const to = reinterpret_cast<void*>(p.global + p.first);
+        tell_move(c, p, from + p.first);
         if (c.reduce) c.reduce(to, from + p.first, bytes);
         else if (bytes) std::memcpy(to, from + p.first, bytes);
         from += p.bytes;

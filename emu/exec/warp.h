@@ -145,6 +145,15 @@ inline uint32_t store_target(unsigned register_bytes, Space space) {
 }
 inline unsigned store_register_bytes(const Inst& in) { return in.target & 15; }
 
+// Bytes of a bulk copy that move at an address in global memory.
+struct BulkMove {
+    uint32_t warp, lane, pc; // who issued it
+    uint64_t global;
+    uint32_t bytes;
+    const uint8_t* stored; // what will be there; nullptr: a load, or a reduction
+    bool reduces;
+};
+
 // Listeners: one object for each CTA that runs (made by a factory per launch), called on the thread that runs the CTA.
 // Addresses are shared-memory addresses (SHARED_BASE upwards). mask: lanes that take part. A return of false stops the
 // launch (after a report).
@@ -211,6 +220,8 @@ public:
         return true;
     }
     virtual void bulk_land(Cta&, uint32_t address, uint32_t bytes) { (void)address, (void)bytes; }
+    // With races in global memory alone: told to the block that issued the copy, just before the bytes move.
+    virtual void bulk_move(const BulkMove&) {}
     virtual void proxy_fence(Warp&, uint32_t mask) { (void)mask; } // between ordinary and bulk accesses
     virtual bool global_access(Warp&, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) {
         (void)mask, (void)addr, (void)bytes, (void)write;

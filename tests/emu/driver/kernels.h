@@ -68,4 +68,43 @@ inline constexpr const char* DEPENDENT_PTX =
     DEPENDENT_KERNEL("hasty", "", "  griddepcontrol.wait;\n")
     DEPENDENT_KERNEL("never", "", "")
     DEPENDENT_KERNEL("late", "  griddepcontrol.launch_dependents;\n", "");
+
+// take, give, sum: 16 bytes by a bulk copy from there, to there, or added to there; the boxes: the same of four
+// elements, by a tensor map. publish: a flag behind them; early: before they are sure to be there. look: the words, if
+// the flag says so. store: a word.
+#define BULK_KERNEL(name, parameter, body)                                                                         \
+    ".visible .entry " name "(" parameter ")\n{\n  .reg .pred p; .reg .b32 v, s, bar; .reg .b64 a;\n"              \
+    "  .shared .align 128 .b8 words[16]; .shared .align 8 .b64 phase;\n"                                           \
+    "  mov.u32 v, %tid.x; setp.ne.u32 p, v, 0; @p ret; mov.u32 s, words; mov.u32 bar, phase; mov.u32 v, 7;\n" body \
+    "  ret;\n}\n"
+#define BY_ADDRESS(name, body) BULK_KERNEL(name, ".param .u64 at", "  ld.param.u64 a, [at];\n" body)
+#define BY_MAP(name, first, body)                                                                                  \
+    BULK_KERNEL(name, ".param .align 64 .b8 map[128]",                                                             \
+                "  mov.b64 a, map; cvta.param.u64 a, a; mov.u32 v, " first ";\n" body)
+#define BULK_LOAD(copy)                                                                                            \
+    "  mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;\n"          \
+    "  cp.async.bulk." copy ", [bar];\nWAIT:\n"                                                                    \
+    "  mbarrier.try_wait.parity.shared::cta.b64 p, [bar], 0; @!p bra WAIT;\n"
+#define BULK_STORE(copy, wait)                                                                                     \
+    "  st.shared.v4.u32 [s], {7, 7, 7, 7}; fence.proxy.async;\n  cp." copy ", [s]" wait
+#define WAIT_ALL ";\n  cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n"
+#define WAIT_READ ";\n  cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;\n"
+#define GIVE(wait) BULK_STORE("async.bulk.global.shared::cta.bulk_group [a]", ", 16" wait)
+#define GIVE_BOX BULK_STORE("async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [a, {v}]", WAIT_ALL)
+#define PUBLISH "  fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [a+16], 1;\n"
+inline constexpr const char* BULK_PTX =
+    ".version 8.6\n.target sm_90\n.address_size 64\n"
+    BY_ADDRESS("take", BULK_LOAD("shared::cta.global.mbarrier::complete_tx::bytes [s], [a], 16"))
+    BY_ADDRESS("give", GIVE(WAIT_ALL))
+    BY_ADDRESS("sum", BULK_STORE("reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [a]", ", 16" WAIT_ALL))
+    BY_ADDRESS("publish", GIVE(WAIT_ALL) PUBLISH)
+    BY_ADDRESS("publish_early", GIVE(WAIT_READ) PUBLISH)
+    BY_ADDRESS("look", "  ld.acquire.gpu.global.u32 v, [a+16]; setp.ne.u32 p, v, 0; @p ld.global.u32 v, [a];\n")
+    BY_ADDRESS("look_anyway", "  ld.acquire.gpu.global.u32 v, [a+16]; ld.global.u32 v, [a];\n")
+    BY_ADDRESS("store", "  st.global.u32 [a+12], 9; fence.acq_rel.gpu;\n")
+    BY_MAP("take_box", "0", BULK_LOAD("tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], [a, {v}]"))
+    BY_MAP("give_box", "0", GIVE_BOX)
+    BY_MAP("give_next_box", "4", GIVE_BOX)
+    BY_MAP("sum_box", "0",
+           BULK_STORE("reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [a, {v}]", WAIT_ALL));
 // clang-format on

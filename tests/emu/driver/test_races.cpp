@@ -183,22 +183,57 @@ constexpr const char* FLAGS_PTX =
             KERNEL("publish", "  st.global.u32 [a+4], 7; fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [a], 1;\n")
                 KERNEL("look", "  ld.acquire.gpu.global.u32 v, [a]; setp.ne.u32 p, v, 0; @p ld.global.u32 v, [a+4];\n");
 
+// Two kernels on two streams, the second behind an event if they are `ordered`. Those with a box in their name take a
+// tensor map of the data, the others its address.
+bool pair(const char* text, const char* first, const char* second, bool ordered = false) {
+    return races([&] {
+        CUmodule module;
+        CUtensorMap map;
+        CUevent event;
+        const cuuint64_t words = COUNT;
+        const cuuint32_t box = 4, step = 1, u32 = 2; // of CUtensorMapDataType
+        OK(cuModuleLoadData(&module, text));
+        OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+        OK(cuTensorMapEncodeTiled(&map, u32, 1, reinterpret_cast<void*>(fx.data), &words, nullptr, &box, &step, 0, 0, 0,
+                                  0));
+        for (const auto& [name, stream] : {std::pair(first, fx.a), std::pair(second, fx.b)}) {
+            CUfunction kernel;
+            OK(cuModuleGetFunction(&kernel, module, name));
+            void* params[] = {strstr(name, "box") ? static_cast<void*>(&map) : &fx.data};
+            OK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, nullptr));
+            if (!ordered) continue;
+            OK(cuEventRecord(event, stream));
+            OK(cuStreamWaitEvent(fx.b, event, 0));
+        }
+        cuEventDestroy_v2(event); // fails behind a race
+    });
+}
+
 void knows_atomics_and_flags(void**) {
-    const auto pair = [](const char* first, const char* second) {
-        return races([&] {
-            CUmodule module;
-            OK(cuModuleLoadData(&module, FLAGS_PTX));
-            for (const auto& [name, stream] : {std::pair(first, fx.a), std::pair(second, fx.b)}) {
-                CUfunction kernel;
-                OK(cuModuleGetFunction(&kernel, module, name));
-                void* params[] = {&fx.data};
-                OK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, nullptr));
-            }
-        });
-    };
-    assert_false(pair("count", "count"));
-    assert_true(pair("count_in_block", "count"));
-    assert_false(pair("publish", "look"));
+    assert_false(pair(FLAGS_PTX, "count", "count"));
+    assert_true(pair(FLAGS_PTX, "count_in_block", "count"));
+    assert_false(pair(FLAGS_PTX, "publish", "look"));
+}
+
+void knows_bulk_copies(void**) {
+    for (const auto& [first, second] : {std::pair("store", "take"),
+                                        {"give", "take"},
+                                        {"sum", "take"},
+                                        {"sum", "look_anyway"},
+                                        {"store", "take_box"},
+                                        {"give_box", "take"},
+                                        {"give", "take_box"},
+                                        {"sum_box", "take_box"},
+                                        {"publish_early", "look_anyway"}}) {
+        if (!pair(BULK_PTX, first, second)) fail_msg("%s, then %s", first, second);
+        if (!pair(BULK_PTX, second, first)) fail_msg("%s, then %s", second, first);
+        assert_false(pair(BULK_PTX, first, second, true));
+    }
+    assert_false(pair(BULK_PTX, "take", "take_box"));      // both read
+    assert_false(pair(BULK_PTX, "sum", "sum_box"));        // both are atomic
+    assert_false(pair(BULK_PTX, "give", "give_box"));      // the same values
+    assert_false(pair(BULK_PTX, "give_next_box", "take")); // beside each other
+    assert_false(pair(BULK_PTX, "publish", "look"));
 }
 
 void knows_values_that_stay(void**) { // as blocks that clear the same words
@@ -229,8 +264,8 @@ int main() {
         cmocka_unit_test(finds_launches_on_two_streams), cmocka_unit_test(finds_copies_and_fills),
         cmocka_unit_test(knows_events_and_waits),        cmocka_unit_test(knows_the_legacy_stream),
         cmocka_unit_test(knows_host_functions),          cmocka_unit_test(knows_edges_of_graphs),
-        cmocka_unit_test(knows_atomics_and_flags),       cmocka_unit_test(knows_values_that_stay),
-        cmocka_unit_test(many_launches_in_order),
+        cmocka_unit_test(knows_atomics_and_flags),       cmocka_unit_test(knows_bulk_copies),
+        cmocka_unit_test(knows_values_that_stay),        cmocka_unit_test(many_launches_in_order),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
