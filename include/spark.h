@@ -683,6 +683,11 @@ typedef enum spark_gemm_given {
  * by sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb, of I8
  * their sum.
  * d is I32 of I8 alone, and then the sums themselves: without quant, bias and activation, alpha 1 and beta 0.
+ * E4M3 of 1X128 is multiplied with E4M3 of 128X128, as DeepSeek-V3 does: activations with a scale for each row and 128
+ * of K, [M, ceil(K / 128)] in F32, and weights with one for 128 rows and 128 of K, [ceil(N / 128), ceil(K / 128)], at
+ * any strides. The products of 128 along K are summed by themselves, that sum is multiplied by the product of its two
+ * scales, rounded to F32, and added to the sum of those before it by one fused multiply-add, in order of K; sa and sb
+ * are 1. The last block of K or N may be shorter.
  * E2M1, and E4M3 of MXFP8, have scales of blocks, of the same form in a and in b: each code in sum_k is multiplied by
  * the scale of its block, and sa and sb are the global_scale of NVFP4, or 1. K is a multiple of the block, the
  * highest bit of a scale of NVFP4 is not looked at, and rows of E2M1 begin on whole bytes, so that their strides are
@@ -718,11 +723,11 @@ typedef enum spark_gemm_given {
  */
 typedef struct spark_gemm_args {
     spark_args hdr;
-    /* [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1, quant TENSOR ROW MXFP8 MXFP4 NVFP4. The left matrix. */
+    /* [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1, quant TENSOR ROW 1X128 MXFP8 MXFP4 NVFP4. The left matrix. */
     spark_tensor a;
-    /* [B?, N, K], as a U8 E4M3 E5M2 I8, quant TENSOR ROW MXFP8 MXFP4 NVFP4 Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K
-       Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4. The right matrix, transposed; with FP8 of either type; of records the last
-       dimension counts bytes. */
+    /* [B?, N, K], as a U8 E4M3 E5M2 I8, quant TENSOR ROW 128X128 MXFP8 MXFP4 NVFP4 Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K
+       Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4. The right matrix, transposed; with FP8 of either type; of records the
+       last dimension counts bytes. */
     spark_tensor b;
     /* optional, [B?, M, N], as d. The addend, times beta. */
     spark_tensor c;

@@ -243,19 +243,20 @@ void integers(const spark_op_desc& d) {
     });
 }
 
+void put_blocks(api::Example& e, spark_dtype codes, spark_dtype scales, uint16_t block) {
+    for (uint32_t f : {0u, 1u}) {
+        spark_tensor& t = e.tensor(f);
+        t.dtype = codes, t.size_bytes = 0;
+        for (int64_t& stride : t.stride) stride = 0;
+        t.quant.scheme = SPARK_QUANT_BLOCK, t.quant.scale_dtype = scales, t.quant.scale = t.data;
+        for (uint32_t dim = 0; dim < t.ndim; ++dim) t.quant.block[dim] = dim + 1 < t.ndim ? 1 : block;
+    }
+}
+
 // Products of codes that have scales of their blocks.
 void blocks_in_gemm(const spark_op_desc& d) {
     if (d.op != SPARK_OP_GEMM) return;
-    const auto put_blocks = [](auto& e, spark_dtype codes, spark_dtype scales, uint16_t block) {
-        for (uint32_t f : {0u, 1u}) {
-            spark_tensor& t = e.tensor(f);
-            t.dtype = codes, t.size_bytes = 0;
-            for (int64_t& stride : t.stride) stride = 0;
-            t.quant.scheme = SPARK_QUANT_BLOCK, t.quant.scale_dtype = scales, t.quant.scale = t.data;
-            for (uint32_t dim = 0; dim < t.ndim; ++dim) t.quant.block[dim] = dim + 1 < t.ndim ? 1 : block;
-        }
-    };
-    const auto put_nvfp4 = [=](auto& e) { put_blocks(e, SPARK_DTYPE_E2M1, SPARK_DTYPE_UE4M3, 16); };
+    const auto put_nvfp4 = [](auto& e) { put_blocks(e, SPARK_DTYPE_E2M1, SPARK_DTYPE_UE4M3, 16); };
     api::Arena arena(g_ctx);
     api::Example right(d, arena);
     put_nvfp4(right);
@@ -293,6 +294,31 @@ void blocks_in_gemm(const spark_op_desc& d) {
         put_nvfp4(e);
         for (uint32_t f : {0u, 1u}) e.tensor(f).shape[e.tensor(f).ndim - 1] -= 8;
     });
+}
+
+// The same of scales that are F32, whose sums are promoted.
+void promoted_in_gemm(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_GEMM) return;
+    const auto put_b128 = [](auto& e) {
+        put_blocks(e, SPARK_DTYPE_E4M3, SPARK_DTYPE_F32, 128);
+        e.tensor(1).quant.block[e.tensor(1).ndim - 2] = 128;
+    };
+    api::Arena arena(g_ctx);
+    api::Example promoted(d, arena);
+    put_b128(promoted);
+    expect(promoted, 0, "E4M3 with scales of 1 x 128 and of 128 x 128", {SPARK_OK}, false);
+    damaged(d, 0, "codes of E5M2 with scales of 1 x 128", {SPARK_ERR_UNSUPPORTED_DTYPE},
+            [=](auto& e) { put_b128(e), e.tensor(0).dtype = SPARK_DTYPE_E5M2; });
+    damaged(d, 1, "scales of 1 x 128 in b", {SPARK_ERR_UNSUPPORTED_DTYPE},
+            [=](auto& e) { put_b128(e), e.tensor(1).quant.block[e.tensor(1).ndim - 2] = 1; });
+    damaged(d, 1, "another form than goes with 1 x 128", {SPARK_ERR_UNSUPPORTED_DTYPE}, [=](auto& e) {
+        put_b128(e);
+        spark_quant& q = e.tensor(1).quant;
+        q.scale_dtype = SPARK_DTYPE_UE8M0, q.block[e.tensor(1).ndim - 2] = 1, q.block[e.tensor(1).ndim - 1] = 32;
+        for (uint32_t f : {0u, 1u}) e.tensor(f).shape[e.tensor(f).ndim - 1] = 32;
+    });
+    damaged(d, 1, "strides of the scales below 0", {SPARK_ERR_INVALID_STRIDE},
+            [=](auto& e) { put_b128(e), e.tensor(1).quant.scale_stride[0] = -1; });
 }
 
 // Records beside numbers, as weights are: 64 elements of K in two records of Q8_0.
@@ -372,7 +398,8 @@ void weights_of_codes(const spark_op_desc& d) {
 void every_quantised_field(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
-        quantize(d), codes_across(d), integers(d), blocks_in_gemm(d), weights(d), weights_of_codes(d);
+        quantize(d), codes_across(d), integers(d), blocks_in_gemm(d), promoted_in_gemm(d), weights(d),
+            weights_of_codes(d);
         for (uint32_t f = 0; f < d.num_fields; ++f)
             if (api::field(d, f).kind == SPARK_KIND_TENSOR) records(d, f), scales(d, f), codes(d, f);
     }

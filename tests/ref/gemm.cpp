@@ -25,12 +25,26 @@ GemmElement gemm_element(const Gemm& op, std::span<const double> a, std::span<co
     return {activate(op.activation, before), before, std::fabs(op.scale) * magnitude};
 }
 
+// E4M3 with F32 scales in x_blocks: blocks of 128 along K and, where there are fewer rows of them, of 128 rows.
+static Tensor promoted_numbers_of(const Tensor& codes, const Tensor& scales) {
+    Tensor out{Type::f32, codes.shape, {}, {}};
+    const int64_t k = codes.shape[1], across = scales.shape[1], share = scales.shape[0] == codes.shape[0] ? 1 : 128;
+    for (int64_t i = 0; i < codes.shape[0] * k; ++i) {
+        const int64_t scale = i / k / share * across + i % k / 128;
+        out.values.push_back(codes.values[static_cast<size_t>(i)] * scales.values[static_cast<size_t>(scale)]);
+    }
+    return out;
+}
+
 // Codes with scales of their blocks as numbers: NVFP4 has two codes a byte, and a scale for 16 in a_blocks; MXFP8 a
 // code a byte, and a scale for 32.
 static Tensor numbers_of(const Call& call, const std::string& name) {
     const Tensor &codes = call[name], &scales = call[name + "_blocks"];
     if (scales.bits.empty()) {
         return codes;
+    }
+    if (scales.type == Type::f32) {
+        return promoted_numbers_of(codes, scales);
     }
     const bool halves = codes.type == Type::u8;
     const size_t per_byte = halves ? 2 : 1, count = codes.bits.size() * per_byte, block = count / scales.bits.size();

@@ -86,9 +86,11 @@ func TestScalesAreHeldLikeTheirTensor(t *testing.T) {
 }
 
 func TestFormsAreTold(t *testing.T) {
-	codes := []string{"TENSOR", "ROW", "1X128", "MXFP8", "MXFP4", "NVFP4"}
-	products := []string{"TENSOR", "ROW", "MXFP8", "MXFP4", "NVFP4"}
-	told := map[string][]string{"dequantize.x": codes, "gemm.a": products, "gemm.b": products, "quantize.y": codes}
+	told := map[string][]string{
+		"dequantize.x": {"TENSOR", "ROW", "1X128", "128X128", "MXFP8", "MXFP4", "NVFP4"},
+		"gemm.a":       {"TENSOR", "ROW", "1X128", "MXFP8", "MXFP4", "NVFP4"},
+		"gemm.b":       {"TENSOR", "ROW", "128X128", "MXFP8", "MXFP4", "NVFP4"},
+		"quantize.y":   {"TENSOR", "ROW", "1X128", "MXFP8", "MXFP4", "NVFP4"}}
 	records := map[string]QuantForm{"Q8_0": {Record: RecordQ8_0, RecordBytes: 34, RecordElements: 32},
 		"Q4_1": {Record: RecordQ4_1, RecordBytes: 20, RecordElements: 32},
 		"Q4_K": {Record: RecordQ4_K, RecordBytes: 144, RecordElements: 256}}
@@ -107,7 +109,7 @@ func TestFormsAreTold(t *testing.T) {
 				if form.Scheme != QuantRecord {
 					want := []Dtype{DtypeI8, DtypeE4M3, DtypeE5M2}
 					switch form.Name {
-					case "MXFP8":
+					case "MXFP8", "128X128":
 						want = []Dtype{DtypeE4M3}
 					case "MXFP4", "NVFP4":
 						want = []Dtype{DtypeE2M1}

@@ -13,6 +13,7 @@ namespace {
 using namespace gemm_field;
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
+bool of_floats(const View& v) { return v.quant.scale_dtype == SPARK_DTYPE_F32; }
 bool has_blocks(const View& v) { return v.quant.form != nullptr && v.quant.form->scheme == SPARK_QUANT_BLOCK; }
 
 spark_status check_operand(const ValidatedArgs& bound, uint32_t field, Report& report) {
@@ -23,7 +24,11 @@ spark_status check_operand(const ValidatedArgs& bound, uint32_t field, Report& r
                                  "%s.quant has no scales of blocks; a form of %s that spark_op_form lists wanted", name,
                                  dtype_info(v.dtype).name);
     }
-    const int64_t block = v.quant.block[v.ndim - 1];
+    if (of_floats(v) && v.dtype != SPARK_DTYPE_E4M3) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, field, "%s.dtype is %s and %s.quant %s; E4M3 wanted",
+                                 name, dtype_info(v.dtype).name, name, v.quant.form->name);
+    }
+    const int64_t block = of_floats(v) ? 1 : v.quant.block[v.ndim - 1];
     if (v.last(0) % block != 0) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, field,
                                  "%s.shape[%u] is %lld; a multiple of %lld wanted, since blocks of %s are whole", name,
@@ -33,12 +38,20 @@ spark_status check_operand(const ValidatedArgs& bound, uint32_t field, Report& r
     return v.count == 0 ? SPARK_OK : check_codes(bound, field, report);
 }
 
+// In bytes. A stride that nothing is multiplied with may be any number.
 ScalePlaces places_of(const View& v) {
     const QuantView& q = v.quant;
     const uint32_t row = v.ndim - 2, batch = 0;
-    const int64_t outer = v.has_optional && v.shape[batch] > 1 ? q.stride[batch] : 0;
-    return scale_places(q, outer, v.last(1) > 1 ? q.stride[row] : 0, v.last(0) > 0 ? q.stride[v.ndim - 1] : 1);
+    const auto bytes = [&](int64_t stride) {
+        return static_cast<int64_t>(static_cast<uint64_t>(stride) * (dtype_info(q.scale_dtype).bits / 8));
+    };
+    const int64_t outer = v.has_optional && v.shape[batch] > 1 ? bytes(q.stride[batch]) : 0;
+    return scale_places(q, outer, q.blocks[row] > 1 ? bytes(q.stride[row]) : 0,
+                        v.last(0) > 0 ? bytes(q.stride[v.ndim - 1]) : 1);
 }
+
+// What b has to be where a is that.
+const char* partner(const View& a) { return of_floats(a) ? "128X128" : a.quant.form->name; }
 
 GemmScales of_all(const View& v) {
     const QuantView& q = v.quant;
@@ -60,20 +73,24 @@ bool is_block_scaled(const ValidatedArgs& bound) {
 }
 
 spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& contract, Report& report) {
+    constexpr Contract B128 = "gemm_b128_tn";
     constexpr Contract NVFP4 = "gemm_nvfp4_tn", MXFP8 = "gemm_mxfp8_tn", MXFP4 = "gemm_mxfp4_tn";
     for (uint32_t field : {A, B}) {
         if (spark_status s = check_operand(bound, field, report)) return s;
     }
     const View &a = bound.view[A], &b = bound.view[B];
-    if (strcmp(a.quant.form->name, b.quant.form->name) != 0) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b.quant is %s but a.quant is %s; the same wanted",
-                                 b.quant.form->name, a.quant.form->name);
+    if (strcmp(partner(a), b.quant.form->name) != 0) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b.quant is %s but a.quant is %s; %s wanted",
+                                 b.quant.form->name, a.quant.form->name, partner(a));
     }
     p.lda = p.lda * a.elem_bits / 8, p.stride_a = p.stride_a * a.elem_bits / 8;
     p.ldb = p.ldb * b.elem_bits / 8, p.stride_b = p.stride_b * b.elem_bits / 8;
     p.a_scales = of_all(a), p.b_scales = of_all(b);
     p.a_blocks = places_of(a), p.b_blocks = places_of(b);
-    contract = a.quant.scale_dtype == SPARK_DTYPE_UE4M3 ? NVFP4 : a.elem_bits == 4 ? MXFP4 : MXFP8;
+    contract = of_floats(a)                               ? B128
+               : a.quant.scale_dtype == SPARK_DTYPE_UE4M3 ? NVFP4
+               : a.elem_bits == 4                         ? MXFP4
+                                                          : MXFP8;
     return SPARK_OK;
 }
 

@@ -28,7 +28,7 @@ struct Shape {
     bool no_whole = false; // NVFP4 without a scale of all
     bool nan_scales = false, zero_scales = false;
     bool exact = false; // scales are powers of two, so few and near that FP32 sums exactly
-    unsigned forms = NVFP4 | MXFP4 | MXFP8, outs = BF16;
+    unsigned forms = B128 | NVFP4 | MXFP4 | MXFP8, outs = BF16;
     float alpha = 1, beta = 0;
     Bias bias = Bias::none;
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
@@ -46,22 +46,34 @@ struct Matrix {
     double whole = 1;
 };
 
+// What b has where a has this.
+Form form_of_b(const Form& form) { return {form == B128 ? B128X128 : form.scales, form.codes}; }
+bool in_floats(const Form& form) { return form == B128 || form == B128X128; }
+
 struct Problem {
     ref::Gemm op;
     ref::Type out;
     int64_t batch, m, n, k;
     Matrix a, b;
     std::vector<double> c, bias;
-    bool b_flat, exact;
+    bool b_flat, exact, promoted; // promoted: sums of 128 products are added to others
 
     bool row_is_checked(int64_t row) const {
         return batch * m * n * k < (int64_t{1} << 31) || row < 2 || row + 2 >= m || row % 61 == 0;
     }
 };
 
-// The byte of a scale: a positive number near 1, of nan_scales and zero_scales sometimes none, or 0.
-uint8_t scale_byte(const Shape& s, const Form& form, Random& random) {
+// A scale as it is stored: a positive number near 1, of nan_scales and zero_scales sometimes none, or 0.
+double stored_scale(const Shape& s, const Form& form, Random& random) {
     const bool strange = random.chance(0.02);
+    if (in_floats(form)) {
+        const double power = std::ldexp(1, static_cast<int>(random.between(-1, 1)));
+        const double fraction = random.unit(), sign = random.chance(0.1) ? -1 : 1;
+        return strange && s.nan_scales    ? std::nan("")
+               : strange && s.zero_scales ? 0
+               : s.exact                  ? power
+                                          : sign * power * (1 + fraction);
+    }
     if (strange && s.nan_scales) {
         return form == NVFP4 ? 0x7f : 0xff;
     }
@@ -76,10 +88,10 @@ uint8_t scale_byte(const Shape& s, const Form& form, Random& random) {
     return ref::to_e4m3(0.25 + std::fabs(random.normal())) | sign;
 }
 
-// Any bits; of MXFP8 no NaN but where scales are some too, and of `exact` 0.5 to 3 alone.
+// Any bits; of E4M3 no NaN but where scales are some too, and of `exact` 0.5 to 3 alone.
 uint8_t code_byte(const Shape& s, const Form& form, Random& random) {
     const auto bits = static_cast<uint8_t>(random.next());
-    if (form != MXFP8) {
+    if (in_halves(form)) {
         return bits;
     }
     if (s.exact) {
@@ -106,7 +118,7 @@ Matrix add_codes(Case& c, const Shape& s, const Form& form, const char* name, si
         *c.element(codes, i) = code_byte(s, form, random);
     }
     for (int64_t i = 0; i < c.to_fill(scales); ++i) {
-        *c.element(scales, i) = scale_byte(s, form, random);
+        ref::store(scales.view.type, stored_scale(s, form, random), c.element(scales, i));
     }
     if (form == NVFP4 && !s.no_whole) {
         const Operand whole = c.add_array(std::string(name) + ".whole", quant + offsetof(spark_quant, global_scale),
@@ -117,9 +129,10 @@ Matrix add_codes(Case& c, const Shape& s, const Form& form, const char* name, si
             ref::store(ref::Type::f32, matrix.whole, c.element(whole, 0));
         }
     }
+    const std::vector<double> factors = c.outline ? std::vector<double>{} : c.values(scales);
     for (int64_t i = 0; i < place.rows1 * place.rows0 * s.k && !c.outline; ++i) {
         const uint8_t code = code_at(form, c.element(codes, i / s.k * width), i % s.k);
-        const uint8_t scale = *c.element(scales, scale_number(place, form, i));
+        const double scale = factors[static_cast<size_t>(scale_number(place, form, i))];
         matrix.values.push_back((in_halves(form) ? ref::of_e2m1(code) : ref::of_e4m3(code)) * number_of(form, scale));
     }
     return matrix;
@@ -128,11 +141,12 @@ Matrix add_codes(Case& c, const Shape& s, const Form& form, const char* name, si
 // What FP32 arithmetic may err by, u = 2^-24. Tensor cores: 64 products of 4 bits, or 32 of 8, are aligned, added to
 // the sum and truncated: no more than (K/16 + 1) 2^-23 sum|ab|, as for halves. One after the other: a block's
 // products are summed, each with an error u, then they are added to the rest: (K + K/16 + 1) u sum|ab|. Then two
-// scales, alpha, beta and bias; activations as for halves.
+// scales, alpha, beta and bias; activations as for halves. Promoted: a product of scales, and an addition each 128.
 double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, bool tensor_cores) {
     constexpr double u = 0x1p-24;
     const double k = static_cast<double>(p.k), blocks = std::ceil(k / 16) + 1;
     double error = (tensor_cores ? 2 * blocks : k + blocks) * u * e.magnitude * std::fabs(p.op.alpha);
+    error += (p.promoted ? std::ceil(k / 128) + 1 : 0) * u * e.magnitude * std::fabs(p.op.alpha);
     error += 5 * u * (std::fabs(p.op.alpha) * e.magnitude + std::fabs(p.op.beta * c) + std::fabs(bias));
     return p.op.activation == ref::Activation::none ? error : 1.13 * error + 0x1p-20 * std::fabs(e.before);
 }
@@ -195,11 +209,12 @@ Case build(const Shape& s, const Form& form, ref::Type out, const std::string& n
         .bias = {},
         .b_flat = s.b_flat,
         .exact = s.exact,
+        .promoted = form == B128,
     });
     const Scales of_a{s.batch, s.m, s.k, s.scale_columns, s.scale_pad, s.tiled};
     const Scales of_b{s.b_flat ? 1 : s.batch, s.n, s.k, s.scale_columns, s.scale_pad, s.tiled};
     p->a = add_codes(c, s, form, "a", offsetof(Args, a), of_a, s.a_pad, s.a_misalign, random);
-    p->b = add_codes(c, s, form, "b", offsetof(Args, b), of_b, s.b_pad, s.b_misalign, random);
+    p->b = add_codes(c, s, form_of_b(form), "b", offsetof(Args, b), of_b, s.b_pad, s.b_misalign, random);
     add_others(c, s, out, *p, random);
     auto& args = c.as<Args>();
     args.alpha = s.alpha;
@@ -257,11 +272,13 @@ Entry random_block_scaled_gemm(Random& r, const std::string& name) {
     s.bias = s.exact ? Bias::none : r.pick<Bias>({Bias::none, Bias::none, Bias::f32, Bias::same});
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     const Form form = r.pick(forms_of(Shape{}.forms, E4M3));
+    s.k -= form == B128 ? r.between(0, 31) : 0; // any K
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 
 std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k) {
-    constexpr std::pair<const char*, Forms> FORMS[] = {{"NVFP4", NVFP4}, {"MXFP4", MXFP4}, {"MXFP8", MXFP8}};
+    constexpr std::pair<const char*, Forms> FORMS[] = {
+        {"1X128", B128}, {"NVFP4", NVFP4}, {"MXFP4", MXFP4}, {"MXFP8", MXFP8}};
     for (const auto& [word, form] : FORMS) {
         if (words.take(word)) {
             words.one_of({"tn"});

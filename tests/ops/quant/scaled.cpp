@@ -15,7 +15,7 @@ namespace check {
 
 std::vector<Forms> forms_of(unsigned mask) {
     std::vector<Forms> forms;
-    for (Forms form : {TENSOR, ROW, B128, MXFP8, MXFP4, NVFP4}) {
+    for (Forms form : {TENSOR, ROW, B128, B128X128, MXFP8, MXFP4, NVFP4}) {
         if (mask & form) {
             forms.push_back(form);
         }
@@ -41,6 +41,7 @@ static const char* name_of_scales(Forms form) {
     case TENSOR: return "tensor";
     case ROW: return "row";
     case B128: return "1x128";
+    case B128X128: return "128x128";
     case MXFP8: return "mxfp8";
     case MXFP4: return "mxfp4";
     default: return "nvfp4";
@@ -73,8 +74,13 @@ double number_of(Forms form, double stored) {
 }
 
 int64_t block_of(Forms form, int64_t n) {
-    return form == B128 ? 128 : form == MXFP8 || form == MXFP4 ? 32 : form == NVFP4 ? 16 : std::max<int64_t>(n, 1);
+    return form == B128 || form == B128X128 ? 128
+           : form == MXFP8 || form == MXFP4 ? 32
+           : form == NVFP4                  ? 16
+                                            : std::max<int64_t>(n, 1);
 }
+
+int64_t block_rows(Forms form) { return form == B128X128 ? 128 : 1; }
 
 static int64_t up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
@@ -87,10 +93,11 @@ View view_of(const Scales& s, Forms form) {
         const int64_t area = ref::size_of_tiles(s.rows0, blocks);
         return {ref::Type::u8, {s.rows1, area}, {area + s.pad, 1}};
     }
+    const int64_t rows = up(s.rows0, block_rows(form));
     if (!s.columns) {
-        return rows_view(scale_type(form), s.rows1, s.rows0, blocks, s.pad, 0);
+        return rows_view(scale_type(form), s.rows1, rows, blocks, s.pad, 0);
     }
-    View view{scale_type(form), {s.rows1, s.rows0, blocks}, {s.rows0 * blocks + s.pad, 1, s.rows0}};
+    View view{scale_type(form), {s.rows1, rows, blocks}, {rows * blocks + s.pad, 1, rows}};
     if (s.rows1 == 1) {
         view.shape.erase(view.shape.begin());
         view.stride.erase(view.stride.begin());
@@ -104,7 +111,8 @@ int64_t scale_number(const Scales& s, Forms form, int64_t index) {
     }
     const int64_t blocks = up(s.n, block_of(form, s.n)), k = index % s.n / block_of(form, s.n);
     if (!in_tiles(s, form)) {
-        return index / s.n * blocks + k;
+        const int64_t row = index / s.n, by = block_rows(form);
+        return (row / s.rows0 * up(s.rows0, by) + row % s.rows0 / by) * blocks + k;
     }
     return index / s.n / s.rows0 * ref::size_of_tiles(s.rows0, blocks) +
            ref::place_in_tiles(index / s.n % s.rows0, k, blocks);
@@ -136,7 +144,10 @@ void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
     tensor.quant.scale_dtype = form == NVFP4 ? SPARK_DTYPE_UE4M3 : in_bytes(form) ? SPARK_DTYPE_UE8M0 : SPARK_DTYPE_F32;
     tensor.quant.scale_bytes = static_cast<uint64_t>(scales.span()) * ref::size_of(scales.type);
     for (uint32_t d = 0; d < tensor.ndim && form != TENSOR; ++d) {
-        tensor.quant.block[d] = form == ROW ? 0 : d + 1 < tensor.ndim ? 1 : static_cast<uint16_t>(block_of(form, 0));
+        tensor.quant.block[d] = form == ROW            ? 0
+                                : d + 1 == tensor.ndim ? static_cast<uint16_t>(block_of(form, 0))
+                                : d + 2 == tensor.ndim ? static_cast<uint16_t>(block_rows(form))
+                                                       : 1;
         if (!in_tiles(s, form)) {
             tensor.quant.scale_stride[d] = scales.stride[d];
         }

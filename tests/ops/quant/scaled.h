@@ -8,7 +8,16 @@
 
 namespace check {
 
-enum Forms : unsigned { TENSOR = 1, ROW = 2, B128 = 4, MXFP8 = 8, NVFP4 = 16, MXFP4 = 32, ALL_FORMS = 63 };
+enum Forms : unsigned {
+    TENSOR = 1,
+    ROW = 2,
+    B128 = 4,
+    MXFP8 = 8,
+    NVFP4 = 16,
+    MXFP4 = 32,
+    ALL_FORMS = 63,
+    B128X128 = 64
+};
 bool in_halves(Forms form); // two codes of E2M1 a byte
 
 std::vector<Forms> forms_of(unsigned mask);
@@ -22,8 +31,9 @@ std::vector<Form> forms_of(unsigned mask, unsigned codes);
 std::string name_of(const Form& form);
 Form worded_form(Words& words); // "I8_1X128", "NVFP4"
 
-// Elements of a row that share a scale.
+// Elements of a row that share a scale, and rows that do.
 int64_t block_of(Forms form, int64_t n);
+int64_t block_rows(Forms form);
 
 // rows1 x rows0 rows of scales of n elements; columns: those of a column are neighbours; pad: scales between rows.
 // tiled: in tiles of 128 x 4, of forms that have such; pad: scales between matrices.

@@ -19,6 +19,11 @@ operator! {
     /// by sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb, of I8
     /// their sum.
     /// d is I32 of I8 alone, and then the sums themselves: without quant, bias and activation, alpha 1 and beta 0.
+    /// E4M3 of 1X128 is multiplied with E4M3 of 128X128, as DeepSeek-V3 does: activations with a scale for each row and 128
+    /// of K, [M, ceil(K / 128)] in F32, and weights with one for 128 rows and 128 of K, [ceil(N / 128), ceil(K / 128)], at
+    /// any strides. The products of 128 along K are summed by themselves, that sum is multiplied by the product of its two
+    /// scales, rounded to F32, and added to the sum of those before it by one fused multiply-add, in order of K; sa and sb
+    /// are 1. The last block of K or N may be shorter.
     /// E2M1, and E4M3 of MXFP8, have scales of blocks, of the same form in a and in b: each code in sum_k is multiplied by
     /// the scale of its block, and sa and sb are the global_scale of NVFP4, or 1. K is a multiple of the block, the
     /// highest bit of a scale of NVFP4 is not looked at, and rows of E2M1 begin on whole bytes, so that their strides are
