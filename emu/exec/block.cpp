@@ -102,8 +102,10 @@ void Block::fill_special(Warp& w, uint16_t slot, uint8_t which) {
     const Dim3 &b = launch->block, &g = launch->grid, &c = launch->cluster;
     const Kernel& k = *launch->kernel;
     const Cluster& cluster = *cta.cluster;
+    if (is_clock(Special(which))) return; // mov reads it
     uint32_t* out = w.reg<uint32_t>(slot);
-    for (uint32_t l = 0; l < 32; l++) {
+    const uint32_t lanes = differs_by_lane(Special(which)) ? 32 : 1;
+    for (uint32_t l = 0; l < lanes; l++) {
         uint32_t t = w.index * 32 + l, v = 0;
         switch (Special(which)) {
         case Special::tid_x: v = t < b.x ? t : t % b.x; break;
@@ -147,12 +149,12 @@ void Block::fill_special(Warp& w, uint16_t slot, uint8_t which) {
         case Special::cluster_nctaid_z: v = c.z; break;
         case Special::cluster_ctarank: v = cta.rank; break;
         case Special::cluster_nctarank: v = c.x * c.y * c.z; break;
-        case Special::gridid: w.reg<uint64_t>(slot)[l] = 1; continue;
-        default: break; // clocks are read by mov
+        case Special::gridid: std::fill_n(w.reg<uint64_t>(slot), 32, 1); return;
+        default: break;
         }
-        if (is_clock(Special(which))) continue;
         out[l] = v;
     }
+    std::fill(out + lanes, out + 32, out[0]);
 }
 
 void Block::start_warp(Warp& w) {

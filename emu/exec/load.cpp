@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads from every space, one to eight elements for each lane, widened to the register when it is wider.
+#include <algorithm>
+
 #include "run.h"
 #include "space.h"
 
@@ -60,9 +62,12 @@ EMU_INLINE uint64_t read_bytes(const uint8_t* from, unsigned bytes, bool sign) {
     }
     }
 }
+EMU_INLINE uint32_t register_word(uint64_t v, unsigned bytes) {
+    return bytes == 4 ? uint32_t(v) : bytes == 2 ? uint16_t(v) : uint8_t(v);
+}
 EMU_INLINE void put_bytes(Warp& w, uint16_t slot, int l, uint64_t v, unsigned bytes) {
     if (bytes == 8) w.reg<uint64_t>(slot)[l] = v;
-    else w.reg<uint32_t>(slot)[l] = bytes == 4 ? uint32_t(v) : bytes == 2 ? uint16_t(v) : uint8_t(v);
+    else w.reg<uint32_t>(slot)[l] = register_word(v, bytes);
 }
 // Every other type and space.
 Flow load_any(Warp& w, const Inst& in) {
@@ -100,23 +105,30 @@ void spread_param(Warp& w, const Inst& in, const uint8_t* from) {
     const unsigned reg_bytes = in.target & 15;
     for (unsigned i = 0; i < in.vec; i++) {
         const uint64_t v = read_bytes(from + i * in.bytes, in.bytes, in.sub & 4);
-        EMU_LANES
-        for (int l = 0; l < 32; l++) put_bytes(w, in.r[i], l, v, reg_bytes);
+        if (reg_bytes == 8) std::fill_n(w.reg<uint64_t>(in.r[i]), 32, v);
+        else std::fill_n(w.reg<uint32_t>(in.r[i]), 32, register_word(v, reg_bytes));
     }
+}
+template <class T> EMU_INLINE bool all_alike(const T* v) {
+    T differs = 0;
+    EMU_LANES
+    for (int l = 0; l < 32; l++) differs |= v[l] ^ v[0];
+    return !differs;
 }
 // Parameters: the same for all lanes unless the address is computed.
 Flow load_param(Warp& w, const Inst& in) {
-    alignas(64) uint64_t addr[32];
     unsigned vec = in.vec, each = in.bytes, reg_bytes = in.target & 15, bytes = each * vec;
-    read_addresses(w, in.r[vec], in.imm, in.sub & 1, addr);
-    uint32_t size = w.kernel->info.param_bytes;
-    uint64_t differs = ~w.mask;
-    EMU_LANES
-    for (int l = 0; l < 32; l++) differs |= addr[l] ^ addr[0];
-    if (!differs && each < 16 && addr[0] <= size && size - addr[0] >= bytes && addr[0] % bytes == 0) {
-        spread_param(w, in, w.launch->params + addr[0]);
-        return Flow::next;
+    const uint32_t size = w.kernel->info.param_bytes, *narrow = w.reg<uint32_t>(in.r[vec]);
+    const uint64_t* wide = w.reg<uint64_t>(in.r[vec]);
+    if (w.full() && each < 16 && (in.sub & 1 ? all_alike(wide) : all_alike(narrow))) {
+        const uint64_t at = in.sub & 1 ? wide[0] + uint64_t(in.imm) : uint32_t(narrow[0] + uint32_t(in.imm));
+        if (at <= size && size - at >= bytes && at % bytes == 0) {
+            spread_param(w, in, w.launch->params + at);
+            return Flow::next;
+        }
     }
+    alignas(64) uint64_t addr[32];
+    read_addresses(w, in.r[vec], in.imm, in.sub & 1, addr);
     const bool ok = visit_param(w, addr, w.mask, bytes, [&](int l, const uint8_t* from) {
         if (each == 16) __builtin_memcpy(w.reg<B128>(in.r[0]) + l, from, 16);
         for (unsigned i = 0; i < vec && each < 16; i++)

@@ -9,6 +9,28 @@ namespace {
 
 enum : uint8_t { UP, DOWN, BFLY, IDX };
 
+EMU_INLINE bool all_are(const uint32_t* v, uint32_t value) {
+    uint32_t differs = 0;
+    EMU_LANES
+    for (int l = 0; l < 32; l++) differs |= v[l] ^ value;
+    return !differs;
+}
+template <int N> EMU_INLINE void exchange(uint32_t* d, const uint32_t* a) {
+    EMU_LANES
+    for (int l = 0; l < 32; l++) d[l] = a[l ^ N];
+}
+// What reductions over a warp do, without segments: a butterfly by a power of two. False: another one.
+EMU_INLINE bool butterfly(uint32_t* d, const uint32_t* a, uint32_t n) {
+    switch (n) {
+    case 1: return exchange<1>(d, a), true;
+    case 2: return exchange<2>(d, a), true;
+    case 4: return exchange<4>(d, a), true;
+    case 8: return exchange<8>(d, a), true;
+    case 16: return exchange<16>(d, a), true;
+    default: return false;
+    }
+}
+
 // in.r: d, p, a, b, c, mask.
 template <int MODE> Flow shfl(Warp& w, const Inst& in) {
     uint32_t a[32];
@@ -16,6 +38,11 @@ template <int MODE> Flow shfl(Warp& w, const Inst& in) {
     memcpy(a, w.regs + size_t(in.r[2]) * 32, sizeof a);
     const uint32_t* b = w.reg<uint32_t>(in.r[3]);
     const uint32_t* c = w.reg<uint32_t>(in.r[4]);
+    if (MODE == BFLY && w.full() && !w.tainted && all_are(c, 31) && all_are(b, b[0]) &&
+        butterfly(w.reg<uint32_t>(in.r[0]), a, b[0])) {
+        set_pred(w, in.r[1], FULL);
+        return Flow::next;
+    }
     uint32_t valid = 0;
     EMU_LANES
     for (int l = 0; l < 32; l++) {

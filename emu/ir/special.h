@@ -124,5 +124,8 @@ constexpr bool is_named(const SpecialName& s, std::string_view text) {
     return number.size() == 2 && number >= "10" && number <= "31" && number[1] >= '0' && number[1] <= '9';
 }
 constexpr bool is_clock(Special s) { return s >= Special::clock; }
+constexpr bool differs_by_lane(Special s) {
+    return s <= Special::tid_z || s == Special::laneid || (s >= Special::lanemask_eq && s <= Special::lanemask_gt);
+}
 
 } // namespace emu
