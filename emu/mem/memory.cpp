@@ -95,6 +95,19 @@ void Memory::set_granules(const Allocation& a, uint32_t value) {
     std::fill_n(granule_ + first, count, value);
 }
 
+// The first that has room. Freed allocations leave many small ones at the front: the search begins behind those.
+std::map<uint64_t, uint64_t>::iterator Memory::find_hole(uint64_t bytes, uint64_t align, uint64_t& start) {
+    const int size = 63 - __builtin_clzll(bytes);
+    auto hole = holes_.lower_bound(first_hole_[size]);
+    while (hole != holes_.end() && hole->second >> size == 0) ++hole;
+    first_hole_[size] = hole != holes_.end() ? hole->first : UINT64_MAX;
+    for (; hole != holes_.end(); ++hole) {
+        start = round_up(hole->first, align);
+        if (start + bytes <= hole->first + hole->second) break;
+    }
+    return hole;
+}
+
 uint64_t Memory::alloc(uint64_t bytes, uint64_t align) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (bytes == 0 || bytes > room()) return 0;
@@ -103,11 +116,7 @@ uint64_t Memory::alloc(uint64_t bytes, uint64_t align) {
     a.bytes = bytes;
     uint64_t need = footprint(a);
     for (;;) {
-        auto hole = holes_.begin();
-        for (; hole != holes_.end(); ++hole) {
-            a.start = round_up(hole->first, align);
-            if (a.start + need <= hole->first + hole->second) break;
-        }
+        const auto hole = find_hole(need, align, a.start);
         if (hole == holes_.end()) {
             if (quarantine_.empty()) return 0;
             release_oldest();
@@ -193,8 +202,11 @@ void Memory::release_oldest() {
         if (before->first + before->second == hole->first) {
             before->second += hole->second;
             holes_.erase(hole);
+            hole = before;
         }
     }
+    for (int size = 0; size < 64 && hole->second >> size; size++)
+        first_hole_[size] = std::min(first_hole_[size], hole->first);
 }
 
 const Allocation* Memory::find_locked(uint64_t address) const {

@@ -112,6 +112,7 @@ private:
     void set_bits(uint64_t address, uint64_t bytes, bool value);
     void set_granules(const Allocation& a, uint32_t value);
     void release_oldest();
+    std::map<uint64_t, uint64_t>::iterator find_hole(uint64_t bytes, uint64_t align, uint64_t& start);
 
     uint64_t capacity_ = 0, used_ = 0;
     uint64_t backing_ = 0;                       // most that the host can hold, with the defined bits
@@ -122,6 +123,7 @@ private:
     std::vector<const Allocation*> table_;       // [0] = nullptr
     std::map<uint64_t, Allocation> allocations_; // by start; live ones and the quarantine
     std::map<uint64_t, uint64_t> holes_;         // free space, start -> bytes
+    uint64_t first_hole_[64] = {};               // [n]: no hole of 2^n bytes or more begins below
     std::deque<uint64_t> quarantine_;            // starts, oldest first
     uint64_t quarantined_ = 0;
     uint32_t next_id_ = 1;

@@ -49,6 +49,24 @@ void a_long_run_stays_small(void**) {
     }
     assert_in_range(last - first, 1, 1100 * 210000); // a range and its red zone, for each freed one that is remembered
 }
+void takes_the_first_hole_with_room(void**) {
+    emu::Memory m(64 << 20);
+    const uint64_t large = m.alloc(1 << 20);
+    static uint64_t small[3000];
+    for (uint64_t& s : small) s = m.alloc(256);
+    const auto release = [&](int first) { // more than are kept from reuse: what was freed before can be taken again
+        for (int i = first; i < 3000; i += 2) assert_true(m.free(small[i]));
+    };
+    assert_true(m.free(large));
+    release(0);
+    assert_int_equal(m.alloc(1 << 19), large);
+    assert_in_range(m.alloc(1 << 15), large, small[0]); // what the last one left
+    assert_true(m.alloc(1 << 20) > small[2999]);        // it leaves no more
+    assert_in_range(m.alloc(1 << 15), large, small[0]); // a larger one has looked further on
+    assert_true(m.free(large));
+    release(1);
+    assert_int_equal(m.alloc(1 << 19), large);
+}
 void overlapping_copies_keep_what_is_defined(void**) {
     for (int shift : {-5, 5}) {
         emu::Memory m(1 << 20);
@@ -104,6 +122,7 @@ int main() {
     const CMUnitTest tests[] = {cmocka_unit_test(allocations),
                                 cmocka_unit_test(reuse),
                                 cmocka_unit_test(a_long_run_stays_small),
+                                cmocka_unit_test(takes_the_first_hole_with_room),
                                 cmocka_unit_test(overlapping_copies_keep_what_is_defined),
                                 cmocka_unit_test(no_more_than_the_host_has),
                                 cmocka_unit_test(defined),
