@@ -641,6 +641,7 @@ typedef enum spark_op {
     SPARK_OP_QUANTIZE = 19,
     SPARK_OP_HADAMARD = 20,
     SPARK_OP_MERGE_STATES = 21,
+    SPARK_OP_KV_GATHER = 22,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -1579,6 +1580,48 @@ typedef struct spark_merge_states_args {
 /* Launches merge_states: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_merge_states(spark_context *ctx, const spark_merge_states_args *args,
                                           const spark_exec *exec, spark_error *err);
+
+/* Copies the keys and values of tokens out of their rows of a cache: kv_append, the other way.
+ *
+ * b, s = batch[t], positions[t]                          with batch
+ *        positions[t] / S, positions[t] % S              without: positions are slots
+ * with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
+ * positions[t] < 0 or batch[t] < 0:  the token is skipped; k[t] and v[t] stay as they are
+ * 0 <= b < B and 0 <= s < S:         k[t] = k_cache[b, s];  v[t] = v_cache[b, s]
+ * otherwise:                         invalid_count += 1;  k[t] and v[t] stay as they are
+ *
+ * The fields are those of kv_append, in the same order, and name the same rows: what it wrote comes out as it was.
+ * Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
+ * Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
+ * Tokens may name the same row, in any order; k and v must not overlap the caches.
+ * invalid_count is counted up, not set: clear it first.
+ * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
+ * Where k has no elements the call succeeds, launches nothing and counts nothing.
+ */
+typedef struct spark_kv_gather_args {
+    spark_args hdr;
+    /* updated, [T, H, D], F32 F16 BF16. Keys of the tokens; those that name no row stay as they are. */
+    spark_tensor k;
+    /* updated, [T, H, D], as k. Values of the tokens. */
+    spark_tensor v;
+    /* [T], I32 I64. With batch: the row of the token in its sequence. Without: its slot, b * S + s. Negative: skip
+       the token. */
+    spark_tensor positions;
+    /* optional, [T], I32 I64. The sequence of each token. Negative: skip the token. Absent: positions are slots. */
+    spark_tensor batch;
+    /* [B, S, H, D], as k. The keys of all sequences. */
+    spark_tensor k_cache;
+    /* [B, S, H, D], as k. The values of all sequences. */
+    spark_tensor v_cache;
+    /* updated, [1], I32. Counts the tokens whose row is outside the cache. */
+    spark_tensor invalid_count;
+    /* optional, [R, M], I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S
+       rows. */
+    spark_tensor block_table;
+} spark_kv_gather_args;
+/* Launches kv_gather: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_kv_gather(spark_context *ctx, const spark_kv_gather_args *args, const spark_exec *exec,
+                                       spark_error *err);
 
 /* specgen end */
 

@@ -125,6 +125,9 @@ private: // set_...() marks them as given
 /// Results of attention over pieces of the keys, put together by their lse: cascades, shared prefixes, ring steps.
 using merge_states = operation<spark_merge_states_args, SPARK_OP_MERGE_STATES>;
 
+/// Copies the keys and values of tokens out of their rows of a cache: kv_append, the other way.
+using kv_gather = operation<spark_kv_gather_args, SPARK_OP_KV_GATHER>;
+
 } // namespace spark::ops
 
 #endif // SPARK_OPS_HPP_

@@ -57,7 +57,7 @@ def choose(logits, u, temperature, top_k, top_p, min_p):
     return int(kept[np.searchsorted(share, u, side="right")]), min(margin, np.abs(share[:-1] - u).min(initial=1.0))
 
 
-def write(name, tensors, metadata):
+def write(path, tensors, metadata):
     header, data = {"__metadata__": metadata}, b""
     for key, (dtype, array) in tensors.items():
         raw = np.ascontiguousarray(array).tobytes()
@@ -65,7 +65,7 @@ def write(name, tensors, metadata):
         data += raw
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    path = HERE / f"sample_{name}.safetensors"
+    path = path.with_suffix(".safetensors")
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
     assert path.stat().st_size <= 64 * 1024, path
     print(f"{path.name:44} {path.stat().st_size:6} bytes")
@@ -101,7 +101,7 @@ def main():
         ids = np.array([token for token, _ in chosen], np.int32)
         args = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
                 "seed": str(seed), "offset": str(offset)}
-        write(name, {"logits": (dtype, stored), "ids": ("I32", ids)},
+        write(HERE / f"sample_{name}", {"logits": (dtype, stored), "ids": ("I32", ids)},
               {"op": "sample", "args": json.dumps(args), "seed": str(5000 + i),
                "made_by": f"NumPy {np.__version__}, float64", "tolerance": "0.0",
                "tolerance_why": "tokens; no draw is within 1e-5 of a boundary"})

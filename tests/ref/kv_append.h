@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Oracle of kv_append: which row of a cache of `batches` sequences of `rows` rows each token goes to.
+// Oracle of kv_append and kv_gather: which row of a cache of `batches` sequences of `rows` rows is each token's.
 //   with a batch index: (batch[t], positions[t]);  without: positions[t] is the slot batch * rows + row
 //   with a table too: its entry (batch[t], positions[t] / rows) is the batch, and the row is what is left
-//   negative: skipped;  outside: refused, and counted;  else the token's elements are copied there, bit for bit.
+//   negative: skipped;  outside: refused, and counted;  else the token's elements are copied, bit for bit.
 #pragma once
 
 #include <cstdint>

@@ -27,4 +27,5 @@ var everyOp = []struct {
 	{"quantize", 19, Quantize{}},
 	{"hadamard", 20, Hadamard{}},
 	{"merge_states", 21, MergeStates{}},
+	{"kv_gather", 22, KVGather{}},
 }

@@ -112,3 +112,104 @@ func (o KVAppend) Kernels(ctx *Context) ([]OpInfo, error) {
 func (o KVAppend) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 	return o.call().kernels(ctx, workspace)
 }
+
+// KVGather calls the operator kv_gather. Copies the keys and values of tokens out of their rows of a cache:
+// kv_append, the other way.
+//
+//	b, s = batch[t], positions[t]                          with batch
+//	       positions[t] / S, positions[t] % S              without: positions are slots
+//	with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
+//	positions[t] < 0 or batch[t] < 0:  the token is skipped; k[t] and v[t] stay as they are
+//	0 <= b < B and 0 <= s < S:         k[t] = k_cache[b, s];  v[t] = v_cache[b, s]
+//	otherwise:                         invalid_count += 1;  k[t] and v[t] stay as they are
+//
+//	The fields are those of kv_append, in the same order, and name the same rows: what it wrote comes out as it was.
+//	Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
+//	Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
+//	Tokens may name the same row, in any order; k and v must not overlap the caches.
+//	invalid_count is counted up, not set: clear it first.
+//	Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
+//	Where k has no elements the call succeeds, launches nothing and counts nothing.
+type KVGather struct {
+	// Updated, [T, H, D], F32 F16 BF16. Keys of the tokens; those that name no row stay as they are.
+	K Tensor
+
+	// Updated, [T, H, D], as k. Values of the tokens.
+	V Tensor
+
+	// [T], I32 I64. With batch: the row of the token in its sequence. Without: its slot, b * S + s. Negative: skip the
+	// token.
+	Positions Tensor
+
+	// Optional, [T], I32 I64. The sequence of each token. Negative: skip the token. Absent: positions are slots.
+	Batch Tensor
+
+	// [B, S, H, D], as k. The keys of all sequences.
+	KCache Tensor
+
+	// [B, S, H, D], as k. The values of all sequences.
+	VCache Tensor
+
+	// Updated, [1], I32. Counts the tokens whose row is outside the cache.
+	InvalidCount Tensor
+
+	// Optional, [R, M], I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S rows.
+	BlockTable Tensor
+
+	// Same inputs, same device: same bits, every time.
+	Deterministic bool
+
+	// A token's bits follow from its own inputs alone: see the operator's page.
+	BatchInvariant bool
+
+	// Memory for intermediate results; Query says how much.
+	Workspace *Workspace
+
+	// One of Kernels, instead of the library's choice (0).
+	KernelID uint64
+}
+
+func (o *KVGather) call() *call {
+	c := newCall(C.SPARK_OP_KV_GATHER, unsafe.Sizeof(C.spark_kv_gather_args{}))
+	args := (*C.spark_kv_gather_args)(c.args())
+	c.tensor(&args.k, "k", &o.K)
+	c.tensor(&args.v, "v", &o.V)
+	c.tensor(&args.positions, "positions", &o.Positions)
+	c.tensor(&args.batch, "batch", &o.Batch)
+	c.tensor(&args.k_cache, "k_cache", &o.KCache)
+	c.tensor(&args.v_cache, "v_cache", &o.VCache)
+	c.tensor(&args.invalid_count, "invalid_count", &o.InvalidCount)
+	c.tensor(&args.block_table, "block_table", &o.BlockTable)
+	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
+	return c
+}
+
+// Query checks the arguments and says what a launch would do.
+func (o KVGather) Query(ctx *Context) (OpInfo, error) {
+	return o.call().query(ctx)
+}
+
+// Prepare does what Query does, and loads the code that the launch will need.
+func (o KVGather) Prepare(ctx *Context) (OpInfo, error) {
+	return o.call().prepare(ctx)
+}
+
+// Launch enqueues the work. It never allocates device memory or waits, but for code that is not loaded yet.
+func (o KVGather) Launch(stream *Stream) error {
+	return o.call().launch(stream)
+}
+
+// Explain gives one line for each kernel: the first limit that it fails, or why it is chosen.
+func (o KVGather) Explain(ctx *Context) (string, error) {
+	return o.call().explain(ctx)
+}
+
+// Kernels lists every kernel that is legal for these arguments, the preferred one first.
+func (o KVGather) Kernels(ctx *Context) ([]OpInfo, error) {
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o KVGather) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
+}

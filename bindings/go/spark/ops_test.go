@@ -46,6 +46,7 @@ var opCases = map[string]func(t *testing.T, ctx *Context, stream *Stream){
 	"layernorm":  layernormCase,
 	"rope":       ropeCase,
 	"kv_append":  kvAppendCase,
+	"kv_gather":  kvGatherCase,
 	"activation": activationCase,
 	"glu":        gluCase,
 	"add":        addCase,
@@ -166,6 +167,20 @@ func kvAppendCase(t *testing.T, ctx *Context, stream *Stream) {
 		VCache: values.View(2, 2, 1, 1), InvalidCount: invalid.View(1)}
 	near(t, do(t, stream, call, keys), 0, 1, 0, 0)
 	near(t, must(values.Values(stream)), 0, 4, 0, 0)
+	if must(invalid.Values(stream))[0] != 1 {
+		t.Error("the token outside the cache was not counted")
+	}
+}
+
+func kvGatherCase(t *testing.T, ctx *Context, stream *Stream) {
+	keys, values := put(t, stream, float32(1), 2, 3, 4), put(t, stream, float32(5), 6, 7, 8)
+	positions := put(t, stream, int32(1), -1, 9)
+	k, v := put(t, stream, make([]float32, 3)...), put(t, stream, make([]float32, 3)...)
+	invalid := put(t, stream, int32(0))
+	call := KVGather{K: k.View(3, 1, 1), V: v.View(3, 1, 1), Positions: positions.View(3), KCache: keys.View(2, 2, 1, 1),
+		VCache: values.View(2, 2, 1, 1), InvalidCount: invalid.View(1)}
+	near(t, do(t, stream, call, k), 2, 0, 0)
+	near(t, must(v.Values(stream)), 6, 0, 0)
 	if must(invalid.Values(stream))[0] != 1 {
 		t.Error("the token outside the cache was not counted")
 	}

@@ -33,7 +33,7 @@ def sample_of(operator, device):
     named = {field.name: 1e-5 for field in operator.fields.values() if field.is_required and not field.is_tensor}
     if operator.name == "embedding":
         named["zero_invalid"] = True
-    if operator.name == "kv_append":
+    if operator.name in ("kv_append", "kv_gather"):
         given["positions"] = torch.arange(SIZES["T"], dtype=torch.int32, device=device)
     return tuple(given.values()), named
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// spark_kv_append_args -> KvAppend. Everything that can be refused is in the description; here heads that lie side by
-// side in all four tensors are folded into one wide head. The contract is the size of an element, since rows are
-// copied bit by bit.
+// spark_kv_append_args and spark_kv_gather_args -> KvRows. Everything that can be refused is in the description; here
+// heads that lie side by side in all four tensors are folded into one wide head. The contract is the direction and the
+// size of an element, since rows are copied bit by bit.
 #include <algorithm>
 
 #include "ops/kv/problem.h"
 
 namespace spark {
 namespace {
-
-using namespace kv_append_field;
 
 int64_t stride_of(const View& v, uint32_t dim) { return v.shape[dim] > 1 ? v.stride[dim] : 0; }
 
@@ -22,14 +20,14 @@ int64_t alignment(const View& v, std::initializer_list<int64_t> strides) {
     return align;
 }
 
-KvAppend::Side side_of(const View& from, const View& cache) {
-    return {from.data,           cache.data,          stride_of(from, 0), stride_of(from, 1),
+KvRows::Side side_of(const View& tokens, const View& cache) {
+    return {tokens.data,         cache.data,          stride_of(tokens, 0), stride_of(tokens, 1),
             stride_of(cache, 0), stride_of(cache, 1), stride_of(cache, 2)};
 }
 
 // Heads that follow one another without a gap, everywhere, are one head of all their elements.
-void fold_heads(KvAppend& p) {
-    for (const KvAppend::Side* side : {&p.k, &p.v}) {
+void fold_heads(KvRows& p) {
+    for (const KvRows::Side* side : {&p.k, &p.v}) {
         if (p.heads > 1 && (side->head != p.width || side->cache_head != p.width)) return;
     }
     p.width *= p.heads;
@@ -37,12 +35,25 @@ void fold_heads(KvAppend& p) {
     p.k.head = p.v.head = p.k.cache_head = p.v.cache_head = 0;
 }
 
-} // namespace
+// The fields of both operators, in the order that they share.
+namespace append = kv_append_field;
+namespace gather = kv_gather_field;
+using namespace kv_append_field;
+#define SAME(field) static_assert(int{gather::field} == int{append::field})
+SAME(K);
+SAME(V);
+SAME(POSITIONS);
+SAME(BATCH);
+SAME(K_CACHE);
+SAME(V_CACHE);
+SAME(INVALID_COUNT);
+SAME(BLOCK_TABLE);
+#undef SAME
 
-spark_status check_kv_append(const ValidatedArgs& bound, CheckedOp& work, Report&) {
+spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, Contract b16, Contract b32) {
     const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE],
                &positions = bound.view[POSITIONS], &batch = bound.view[BATCH], &table = bound.view[BLOCK_TABLE];
-    KvAppend& p = work.as<KvAppend>();
+    KvRows& p = work.as<KvRows>();
     p = {};
     p.k = side_of(k, k_cache), p.v = side_of(v, v_cache);
     p.positions = positions.data, p.positions64 = positions.dtype == SPARK_DTYPE_I64;
@@ -69,9 +80,20 @@ spark_status check_kv_append(const ValidatedArgs& bound, CheckedOp& work, Report
     memcpy(work.facts, facts, sizeof facts);
     work.bytes =
         positions.bytes + (batch.present ? batch.bytes : 0) + 4 * static_cast<uint64_t>(k.count) * p.elem_bytes;
-    constexpr Contract B16 = "kv_append_b16", B32 = "kv_append_b32";
-    work.contract = p.elem_bytes == 2 ? B16 : B32;
+    work.contract = p.elem_bytes == 2 ? b16 : b32;
     return SPARK_OK;
+}
+
+} // namespace
+
+spark_status check_kv_append(const ValidatedArgs& bound, CheckedOp& work, Report&) {
+    constexpr Contract B16 = "kv_append_b16", B32 = "kv_append_b32";
+    return check_rows(bound, work, B16, B32);
+}
+
+spark_status check_kv_gather(const ValidatedArgs& bound, CheckedOp& work, Report&) {
+    constexpr Contract B16 = "kv_gather_b16", B32 = "kv_gather_b32";
+    return check_rows(bound, work, B16, B32);
 }
 
 } // namespace spark

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// KvAppend and a kernel -> Launch; and the operator's entry in the list.
+// KvRows and a kernel -> Launch; and the operators' entries in the list.
 #include <algorithm>
 
 #include "core/divide.h"
@@ -14,12 +14,12 @@ consteval Tile tile_of(const Kernel&) { return {}; }
 constexpr int64_t UNITS_PER_STEP = 64;
 
 // A warp to a token, over x; units of VEC bytes or of one element over y.
-void plan(const CheckedOp& work, const Row&, const kernels::kv_append_kernel& kernel, Plan& calls) {
-    const KvAppend& p = work.as<KvAppend>();
+void plan(const CheckedOp& work, const Row&, const kernels::kv_kernel& kernel, Plan& calls) {
+    const KvRows& p = work.as<KvRows>();
     int64_t units = kernel.VEC > 1 ? p.width * p.elem_bytes / kernel.VEC : p.width;
-    const kernels::kv_append_params params = {
-        .k = p.k.from,
-        .v = p.v.from,
+    const kernels::kv_params params = {
+        .k = p.k.tokens,
+        .v = p.v.tokens,
         .positions = p.positions,
         .batch = p.batch,
         .k_cache = p.k.cache,
@@ -44,7 +44,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::kv_append_kernel& ke
         .table_seq = p.table_seq,
         .sequences = p.sequences,
         .entries = p.entries,
-        .flags = kernels::kv_append_flags{.positions_i64 = p.positions64, .batch_i64 = p.batch64},
+        .flags = kernels::kv_flags{.positions_i64 = p.positions64, .batch_i64 = p.batch64},
     };
     calls.add(kernel, params, ceil_div(p.heads * units, UNITS_PER_STEP));
 }
@@ -58,5 +58,6 @@ constexpr auto ROWS = make_table({
 } // namespace
 
 extern const Operator KV_APPEND = {SPARK_OP_KV_APPEND, ROWS, KV_FACT_NAMES, check_kv_append, nullptr};
+extern const Operator KV_GATHER = {SPARK_OP_KV_GATHER, ROWS, KV_FACT_NAMES, check_kv_gather, nullptr};
 
 } // namespace spark

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checked append.
+// The checked append, and the checked gather: one problem, copied the other way.
 #pragma once
 
 #include "ops/kv/fields.h"
@@ -7,10 +7,10 @@
 
 namespace spark {
 
-struct KvAppend {
+struct KvRows {
     struct Side { // keys, or values; strides in elements
-        spark_devptr from, cache;
-        int64_t token, head; // of the new tokens
+        spark_devptr tokens, cache;
+        int64_t token, head; // of the tokens
         int64_t cache_batch, cache_row, cache_head;
     };
     Side k, v;

@@ -27,4 +27,24 @@ class _KvAppend(Operator):
              workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
+class _KvGather(Operator):
+    """Copies the keys and values of tokens out of their rows of a cache: kv_append, the other way."""
+
+    def __call__(self, k: Tensor, v: Tensor, positions: Tensor, k_cache: Tensor, v_cache: Tensor,
+                 invalid_count: Tensor, batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *,
+                 deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+                 ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                 dtype: Optional[DtypeLike] = None) -> None: ...
+    def prepare(self, k: Tensor, v: Tensor, positions: Tensor, k_cache: Tensor, v_cache: Tensor,
+                invalid_count: Tensor, batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *,
+                deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+                ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                dtype: Optional[DtypeLike] = None) -> Call: ...
+    def plan(self, k: Tensor, v: Tensor, positions: Tensor, k_cache: Tensor, v_cache: Tensor, invalid_count: Tensor,
+             batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *, deterministic: bool = False,
+             batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+             workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+             dtype: Optional[DtypeLike] = None) -> Call: ...
+
 kv_append: _KvAppend
+kv_gather: _KvGather

@@ -487,6 +487,21 @@ fn spark_merge_states_args_layout() {
 }
 
 #[test]
+fn spark_kv_gather_args_layout() {
+    layout!(spark_kv_gather_args, 2072,
+        hdr 0, 24;
+        k 24, 256;
+        v 280, 256;
+        positions 536, 256;
+        batch 792, 256;
+        k_cache 1048, 256;
+        v_cache 1304, 256;
+        invalid_count 1560, 256;
+        block_table 1816, 256;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -637,6 +652,7 @@ fn values() {
     assert_eq!(SPARK_OP_QUANTIZE, 19);
     assert_eq!(SPARK_OP_HADAMARD, 20);
     assert_eq!(SPARK_OP_MERGE_STATES, 21);
+    assert_eq!(SPARK_OP_KV_GATHER, 22);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);

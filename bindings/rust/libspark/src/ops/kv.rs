@@ -78,3 +78,77 @@ impl<'a> KvAppend<'a> {
         self
     }
 }
+
+operator! {
+    /// Copies the keys and values of tokens out of their rows of a cache: kv_append, the other way.
+    ///
+    /// ```text
+    /// b, s = batch[t], positions[t]                          with batch
+    ///        positions[t] / S, positions[t] % S              without: positions are slots
+    /// with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
+    /// positions[t] < 0 or batch[t] < 0:  the token is skipped; k[t] and v[t] stay as they are
+    /// 0 <= b < B and 0 <= s < S:         k[t] = k_cache[b, s];  v[t] = v_cache[b, s]
+    /// otherwise:                         invalid_count += 1;  k[t] and v[t] stay as they are
+    ///
+    /// The fields are those of kv_append, in the same order, and name the same rows: what it wrote comes out as it was.
+    /// Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
+    /// Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
+    /// Tokens may name the same row, in any order; k and v must not overlap the caches.
+    /// invalid_count is counted up, not set: clear it first.
+    /// Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
+    /// Where k has no elements the call succeeds, launches nothing and counts nothing.
+    /// ```
+    KvGather, spark_kv_gather_args, SPARK_OP_KV_GATHER, []
+}
+
+impl<'a> KvGather<'a> {
+    /// Updated, `[T, H, D]`, F32 F16 BF16. Keys of the tokens; those that name no row stay as they are.
+    pub fn k<T: Element>(mut self, k: TensorViewMut<'a, T>) -> Self {
+        self.call.args.k = self.call.hold(k.parts());
+        self
+    }
+
+    /// Updated, `[T, H, D]`, as k. Values of the tokens.
+    pub fn v<T: Element>(mut self, v: TensorViewMut<'a, T>) -> Self {
+        self.call.args.v = self.call.hold(v.parts());
+        self
+    }
+
+    /// `[T]`, I32 I64. With batch: the row of the token in its sequence. Without: its slot, b * S + s. Negative: skip
+    /// the token.
+    pub fn positions<T: Element>(mut self, positions: TensorView<'a, T>) -> Self {
+        self.call.args.positions = self.call.hold(positions.parts());
+        self
+    }
+
+    /// Optional, `[T]`, I32 I64. The sequence of each token. Negative: skip the token. Absent: positions are slots.
+    pub fn batch<T: Element>(mut self, batch: TensorView<'a, T>) -> Self {
+        self.call.args.batch = self.call.hold(batch.parts());
+        self
+    }
+
+    /// `[B, S, H, D]`, as k. The keys of all sequences.
+    pub fn k_cache<T: Element>(mut self, k_cache: TensorView<'a, T>) -> Self {
+        self.call.args.k_cache = self.call.hold(k_cache.parts());
+        self
+    }
+
+    /// `[B, S, H, D]`, as k. The values of all sequences.
+    pub fn v_cache<T: Element>(mut self, v_cache: TensorView<'a, T>) -> Self {
+        self.call.args.v_cache = self.call.hold(v_cache.parts());
+        self
+    }
+
+    /// Updated, `[1]`, I32. Counts the tokens whose row is outside the cache.
+    pub fn invalid_count<T: Element>(mut self, invalid_count: TensorViewMut<'a, T>) -> Self {
+        self.call.args.invalid_count = self.call.hold(invalid_count.parts());
+        self
+    }
+
+    /// Optional, `[R, M]`, I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S
+    /// rows.
+    pub fn block_table<T: Element>(mut self, block_table: TensorView<'a, T>) -> Self {
+        self.call.args.block_table = self.call.hold(block_table.parts());
+        self
+    }
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of kv_append: from a row of shapes.inc (or a random one) to arguments, memory and right results.
+// Cases of kv_append and kv_gather, which move the same rows to a cache and out of it: from a row of shapes.inc (or a
+// random one) to arguments, memory and right results.
 // Called by spark-check through families.cpp; rows come from tests/ref. Everything is compared as bits, so that a row
 // that no token names must be what it was before.
 #include "ref/kv_append.h"
@@ -34,6 +35,26 @@ const Shape SHAPES[] = {
 };
 
 constexpr int32_t COUNT_BEFORE = 40; // the counter is counted up, not set
+
+// The two operators: their arguments are the same fields at the same places.
+struct Op {
+    const char* name;
+    spark_op number;
+    bool gathers;
+};
+constexpr Op APPENDS{"kv_append", SPARK_OP_KV_APPEND, false}, GATHERS{"kv_gather", SPARK_OP_KV_GATHER, true};
+using Args = spark_kv_append_args;
+static_assert(sizeof(Args) == sizeof(spark_kv_gather_args));
+#define SAME(field) static_assert(offsetof(Args, field) == offsetof(spark_kv_gather_args, field))
+SAME(k);
+SAME(v);
+SAME(positions);
+SAME(batch);
+SAME(k_cache);
+SAME(v_cache);
+SAME(invalid_count);
+SAME(block_table);
+#undef SAME
 
 struct Where {
     std::vector<int64_t> positions, batch;
@@ -91,8 +112,8 @@ void tell_by_table(const Shape& s, Where& where, Random& r) {
     }
 }
 
-// Different rows for all tokens, as the operator demands: a random step through the cache.
-Where draw(const Shape& s, Random& r) {
+// Different rows for all tokens, as kv_append demands: a random step through the cache. For kv_gather some repeat.
+Where draw(const Shape& s, bool gathers, Random& r) {
     Where out;
     const int64_t slots = s.b * s.s;
     std::vector<int64_t> order(static_cast<size_t>(slots));
@@ -102,7 +123,8 @@ Where draw(const Shape& s, Random& r) {
     }
     for (int64_t t = 0; t < s.t; ++t) {
         const bool bad = s.bad == Bad::all || (s.bad != Bad::none && t % 3 == 1) || t >= slots;
-        const int64_t slot = bad ? 0 : order[static_cast<size_t>(t)];
+        const bool again = gathers && t % 4 == 3;
+        const int64_t slot = bad ? 0 : order[static_cast<size_t>(again ? t - 1 : t)];
         const Bad kind = s.bad == Bad::all || s.bad == Bad::none ? Bad::mixed : s.bad;
         if (!s.named) {
             out.positions.push_back(bad ? bad_index(kind, slots, s.wide, r) : slot);
@@ -139,23 +161,27 @@ void add_indices(Case& c, const char* field, size_t at, const std::vector<int64_
     }
 }
 
-std::vector<Allowed> expect(const Case& before, const ref::KvPlaces& places, const std::string& field) {
+// What is at `field` afterwards: of the rows that move, those of the other tensor of its side; all else stays.
+std::vector<Allowed> expect(const Case& before, const ref::KvPlaces& places, const std::string& field, bool gathers) {
     if (field == "invalid_count") {
         return {{Allowed::bits, 0, 0, static_cast<uint32_t>(COUNT_BEFORE + places.refused)}};
     }
-    const Operand& from = before.operands[field == "k_cache" ? 0 : 1];
-    const Operand* cache = nullptr;
-    for (const Operand& operand : before.operands) {
-        cache = operand.field == field ? &operand : cache;
-    }
-    std::vector<Allowed> out(static_cast<size_t>(cache->view.count()), Allowed{Allowed::unchanged});
-    const int64_t row = from.view.shape[1] * from.view.shape[2];
+    const std::string side = field.substr(0, 1);
+    const auto find = [&](const std::string& name) -> const Operand& {
+        return *std::find_if(before.operands.begin(), before.operands.end(),
+                             [&](const Operand& operand) { return operand.field == name; });
+    };
+    const Operand &tokens = find(side), &cache = find(side + "_cache");
+    const Operand &from = gathers ? cache : tokens, &to = gathers ? tokens : cache;
+    std::vector<Allowed> out(static_cast<size_t>(to.view.count()), Allowed{Allowed::unchanged});
+    const int64_t row = tokens.view.shape[1] * tokens.view.shape[2];
     const uint8_t* base = before.storages[from.storage].bytes.data();
     for (size_t t = 0; t < places.slot.size(); ++t) {
-        for (int64_t i = 0; i < row && places.slot[t] >= 0; ++i) {
-            const auto at = static_cast<size_t>(from.view.offset(static_cast<int64_t>(t) * row + i));
+        const int64_t token = static_cast<int64_t>(t) * row, slot = places.slot[t] * row;
+        for (int64_t i = 0; i < row && slot >= 0; ++i) {
+            const auto at = static_cast<size_t>(from.view.offset((gathers ? slot : token) + i));
             const uint64_t bits = ref::load_bits(from.view.type, base + at * ref::size_of(from.view.type));
-            out[static_cast<size_t>(places.slot[t] * row + i)] = {Allowed::bits, 0, 0, static_cast<uint32_t>(bits)};
+            out[static_cast<size_t>((gathers ? token : slot) + i)] = {Allowed::bits, 0, 0, static_cast<uint32_t>(bits)};
         }
     }
     return out;
@@ -175,14 +201,18 @@ View cache_view(const Shape& s, ref::Type type) {
     return {type, {s.b, s.s, s.h, s.d}, {batch, row, head, 1}};
 }
 
-Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
-    using Args = spark_kv_append_args;
-    Case c = make_case<Args>("kv_append", name, SPARK_OP_KV_APPEND, seed);
+Case build(const Op& op, const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
+    Case c = make_case<Args>(op.name, name, op.number, seed);
     Random r(seed, name);
-    const auto base = [&](int64_t misalign) { return 16 + static_cast<size_t>(misalign) * ref::size_of(type); };
-    fill_bits(c, c.add("k", offsetof(Args, k), tokens_view(s, type), base(s.misalign), false), r);
-    fill_bits(c, c.add("v", offsetof(Args, v), tokens_view(s, type), base(s.v_misalign), false), r);
-    const Where where = draw(s, r);
+    const auto add = [&](const char* field, size_t at, const View& view, int64_t misalign, bool written) {
+        const size_t base = 16 + static_cast<size_t>(misalign) * ref::size_of(type);
+        Operand& operand = c.add(field, at, view, base, written);
+        operand.input = true;
+        fill_bits(c, operand, r);
+    };
+    add("k", offsetof(Args, k), tokens_view(s, type), s.misalign, op.gathers);
+    add("v", offsetof(Args, v), tokens_view(s, type), s.v_misalign, op.gathers);
+    const Where where = draw(s, op.gathers, r);
     add_indices(c, "positions", offsetof(Args, positions), where.positions, s.wide);
     if (s.named) {
         add_indices(c, "batch", offsetof(Args, batch), where.batch, s.wide_batch);
@@ -196,13 +226,8 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
                             c.element(table, static_cast<int64_t>(i)));
         }
     }
-    const auto updated = [&](const char* field, size_t at) {
-        Operand& cache = c.add(field, at, cache_view(s, type), base(s.cache_misalign), true);
-        cache.input = true;
-        fill_bits(c, cache, r);
-    };
-    updated("k_cache", offsetof(Args, k_cache));
-    updated("v_cache", offsetof(Args, v_cache));
+    add("k_cache", offsetof(Args, k_cache), cache_view(s, type), s.cache_misalign, !op.gathers);
+    add("v_cache", offsetof(Args, v_cache), cache_view(s, type), s.cache_misalign, !op.gathers);
     Operand& counter = c.add("invalid_count", offsetof(Args, invalid_count), packed(ref::Type::i32, {1}), 20, true);
     counter.input = true;
     ref::store_bits(ref::Type::i32, COUNT_BEFORE, c.element(counter, 0));
@@ -220,27 +245,28 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     }
     // The case is copied without its expectation: it holds the tokens.
     c.kind = any_kernel;
-    c.expect = [before = c, places, fields](size_t index, const std::string&) {
-        return expect(before, places, fields[index]);
+    c.expect = [before = c, places, fields, gathers = op.gathers](size_t index, const std::string&) {
+        return expect(before, places, fields[index], gathers);
     };
     return c;
 }
 
-Entry entry(const Shape& s, ref::Type type, const std::string& name) {
-    return {"kv_append", name, s.tier, [s, type, name](const Seed& seed) { return build(s, type, name, seed); }};
+Entry entry(const Op& op, const Shape& s, ref::Type type, const std::string& name) {
+    return {op.name, name, s.tier, [op, s, type, name](const Seed& seed) { return build(op, s, type, name, seed); }};
 }
 
-void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
-    for (ref::Type type : types_of(s.types)) {
-        out.push_back(entry(s, type, name + "." + ref::name_of(type)));
-    }
+template <const Op& OP> void named(std::vector<Entry>& out) {
+    const auto expand = [](const Shape& s, const std::string& name, std::vector<Entry>& entries) {
+        for (ref::Type type : types_of(s.types)) {
+            entries.push_back(entry(OP, s, type, name + "." + ref::name_of(type)));
+        }
+    };
+    add_table(OP.name, SHAPES, expand, out);
 }
 
-void named(std::vector<Entry>& out) { add_table("kv_append", SHAPES, expand, out); }
-
-Entry random(uint64_t seed, int64_t index) {
+template <const Op& OP> Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
-    Random r(seed, "kv_append." + name);
+    Random r(seed, OP.name + ("." + name));
     Shape s;
     s.t = r.between(1, 40);
     s.h = r.between(1, 9);
@@ -260,29 +286,32 @@ Entry random(uint64_t seed, int64_t index) {
     s.wide_batch = r.chance(0.5);
     s.sequences = s.named && r.chance(0.4) ? r.between(1, 4) : 0;
     s.bad = r.pick<Bad>({Bad::none, Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps, Bad::mixed});
-    return entry(s, r.pick(types_of(ALL)), name);
+    return entry(OP, s, r.pick(types_of(ALL)), name);
 }
 
-void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
+template <const Op& OP> void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     if (dims.size() == 4) {
         const Shape s{.t = dims[0], .h = dims[1], .d = dims[2], .b = 1, .s = dims[3]};
         for (ref::Type type : types_of(ALL)) {
-            out.push_back(entry(s, type, dims_name(dims) + "." + ref::name_of(type)));
+            out.push_back(entry(OP, s, type, dims_name(dims) + "." + ref::name_of(type)));
         }
     }
 }
 
-Entry worded(Words& words) {
+template <const Op& OP> Entry worded(Words& words) {
     const Shape s{.t = words.number("tokens"),
                   .h = words.number("heads"),
                   .d = words.number("d"),
                   .b = words.number("b"),
                   .s = words.number("capacity")};
-    return entry(s, words.type(ALL), words.name());
+    return entry(OP, s, words.type(ALL), words.name());
 }
+
+template <const Op& OP> constexpr OpCases CASES{OP.name, named<OP>, random<OP>, sized<OP>, "T,H,D,S", worded<OP>};
 
 } // namespace
 
-extern const OpCases KV_APPEND{"kv_append", named, random, sized, "T,H,D,S", worded};
+extern const OpCases KV_APPEND = CASES<APPENDS>;
+extern const OpCases KV_GATHER = CASES<GATHERS>;
 
 } // namespace check
