@@ -39,6 +39,12 @@ consteval Tile tile_of(const kernels::gemm_kernel& k) {
     tile.step.issued += copies(tile.step.fetched);
     return tile;
 }
+// Sums of a step are promoted: an instruction for each number of d.
+consteval Tile tile_of(const kernels::gemm_promoted_kernel& k) {
+    Tile tile = tile_of_ring(k, k.ST - 2, false);
+    tile.step.issued += copies(tile.step.fetched) + k.TM * k.TN / WARP;
+    return tile;
+}
 // A stage is copied by two instructions of one thread, when all warps have left it; they do not wait for each other.
 consteval Tile tile_of(const kernels::gemm_bulk_kernel& k) {
     Tile tile = tile_of_ring(k, k.ST - 2, false);
