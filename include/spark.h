@@ -1381,7 +1381,8 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  * round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
  * infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the highest bit of a scale is
  * not looked at; rows of E2M1 begin on whole bytes, so that their strides are even; the last block of a row may be
- * shorter. Scales in TILED_128X4 have their tiles along the last two dimensions; those before them collapse to one.
+ * shorter. Scales in TILED_128X4 have their tiles along the last two dimensions, and 128X128 its blocks, of which the
+ * last down the rows may be shorter too; dimensions before those two collapse to one.
  * A record holds 32 elements of a row, or 256 (names with a K, IQ4_XS), so that N is a multiple of that and R so many
  * records of the format's bytes, as spark_op_form says them.
  * x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
@@ -1394,7 +1395,7 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
 typedef struct spark_dequantize_args {
     spark_args hdr;
     /* [..., R], U8 E4M3 E5M2 I8 E2M1, quant Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS
-       GGUF_MXFP4 TENSOR ROW 1X128 MXFP8 MXFP4 NVFP4. Rows of records, in bytes, or of codes with scales. */
+       GGUF_MXFP4 TENSOR ROW 1X128 128X128 MXFP8 MXFP4 NVFP4. Rows of records, in bytes, or of codes with scales. */
     spark_tensor x;
     /* output, [..., N], F32 F16 BF16. The numbers. */
     spark_tensor y;

@@ -68,10 +68,11 @@ spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uin
     if (spark_status s = check_codes(bound, quantised, report)) return s;
     if (spark_status s = check_global(bound, quantised, report)) return s;
     const QuantView& quant = bound.view[quantised].quant;
-    const bool tiled = quant.layout == SPARK_SCALE_TILED_128X4;
+    // Scales in tiles, or of several rows each: a matrix's rows stay what they are.
+    const bool tiled = quant.layout == SPARK_SCALE_TILED_128X4, matrix = tiled || quant.form->num_blocks == 2;
     const View scales = scales_of(bound.view[quantised]);
     const View* views[] = {&bound.view[x], &bound.view[y], &scales};
-    const uint32_t last = scales.ndim - 2, leading = tiled ? last : last + 1, most = tiled ? 1 : 2;
+    const uint32_t last = scales.ndim - 2, leading = matrix ? last : last + 1, most = matrix ? 1 : 2;
     const uint32_t bad = first_unfoldable(views, leading, most);
     if (bad < std::size(views)) {
         const uint32_t field = bad == 0 ? x : bad == 1 ? y : quantised;
@@ -79,17 +80,17 @@ spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uin
                                  "the leading dimensions of %s%s do not fold to %s%s; strides of a packed tensor, or "
                                  "of one slice of it, wanted",
                                  bound.spec->fields[field].name, bad == 2 ? ".quant.scale" : "",
-                                 tiled ? "one before those of tiles" : "two row dimensions",
+                                 matrix ? "one before those of blocks" : "two row dimensions",
                                  bad == 0 ? "" : " together with those of x");
     }
     const Rows rows = fold_rows(views, leading);
-    const uint32_t outer = tiled ? 0 : 1;
+    const uint32_t outer = matrix ? 0 : 1;
     p.rows1 = rows.dims > outer ? rows.size[0] : 1;
-    p.rows0 = tiled ? scales.shape[last] : rows.dims > 0 ? rows.size[rows.dims - 1] : 1;
+    p.rows0 = matrix ? scales.shape[last] : rows.dims > 0 ? rows.size[rows.dims - 1] : 1;
     RowTensor of_scales, *tensors[] = {&p.x, &p.y, &of_scales};
     for (size_t i = 0; i < std::size(views); ++i) {
         *tensors[i] = {views[i]->data, rows.dims > outer ? rows.stride[i][0] : 0,
-                       tiled           ? views[i]->stride[last]
+                       matrix          ? views[i]->stride[last]
                        : rows.dims > 0 ? rows.stride[i][rows.dims - 1]
                                        : 0};
     }

@@ -29,7 +29,7 @@ bool in_halves(Forms form) { return (form & (MXFP4 | NVFP4)) != 0; }
 std::vector<Form> forms_of(unsigned mask, unsigned codes) {
     std::vector<Form> forms;
     for (Forms form : forms_of(mask)) {
-        for (ref::Type type : types_of(in_bytes(form) ? E4M3 : codes)) {
+        for (ref::Type type : types_of(in_bytes(form) || form == B128X128 ? E4M3 : codes)) {
             forms.push_back({form, type});
         }
     }
@@ -292,7 +292,7 @@ Entry random_dequantize_scaled(Random& r, const std::string& name) {
     s.tiled = r.chance(0.3);
     s.no_whole = r.chance(0.2);
     s.strange = static_cast<Strange>(r.between(0, static_cast<int64_t>(Strange::midpoint)));
-    const Form form = r.pick(forms_of(ALL_FORMS, E4M3 | E5M2 | I8));
+    const Form form = r.pick(forms_of(ALL_FORMS | B128X128, E4M3 | E5M2 | I8));
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 
