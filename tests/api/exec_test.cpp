@@ -229,15 +229,15 @@ void vast_attention(void**) {
         if (units.workspace_size != 0) assert_true(units.workspace_size >= (uint64_t{1} << 24) * 18 * 128 * 8);
         const spark_op_info rows = asked(ctx, attention(1 << 24, 1 << 10, 5, 1, 1, 64, flags));
         assert_non_null(std::strstr(rows.kernel, "__generic"));
-        spark_attention_args list = attention(1, 1, 5, 256, 256, 64, flags);
+        spark_attention_args list = attention(1, 1, 5, 1 << 14, 1 << 14, 64, flags);
         list.cu_seqlens_q.dtype = list.cu_seqlens_k.dtype = SPARK_DTYPE_I32;
         list.cu_seqlens_q.ndim = list.cu_seqlens_k.ndim = 1;
-        list.cu_seqlens_q.shape[0] = list.cu_seqlens_k.shape[0] = (int64_t{1} << 56) + 1;
+        list.cu_seqlens_q.shape[0] = list.cu_seqlens_k.shape[0] = (int64_t{1} << 50) + 1;
         spark_op_info info{};
         info.struct_size = sizeof info;
         spark_error err = fresh_error();
         refused(spark_op_query(ctx, &list.hdr, &info, &err), SPARK_ERR_UNSUPPORTED_SHAPE, err,
-                "72057594037927936 sequences");
+                "1125899906842624 sequences");
         spark_attention_args heads = attention(1, 1, 5, 1, int64_t{1} << 32, 8, flags);
         err = fresh_error();
         refused(spark_op_query(ctx, &heads.hdr, &info, &err), SPARK_ERR_UNSUPPORTED_SHAPE, err, "hkv<=2147483647");

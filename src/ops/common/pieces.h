@@ -21,9 +21,10 @@ constexpr Pieces pieces_of(int64_t part, int64_t parts) {
     return {part, parts, static_cast<uint32_t>(ceil_div(int64_t{1} << (31 + shift), parts)), shift};
 }
 
-// Pieces of `part` elements of n, or of so much more that all of `rows` rows can be counted.
+// Pieces of `part` elements of n, or of so much more that all of `rows` rows can be counted; rows that are too many by
+// themselves stay whole.
 constexpr Pieces cut_rows(int64_t n, int64_t rows, int64_t part) {
-    while (ceil_div(n, part) * rows >= int64_t{1} << 31) part *= 2;
+    while (part < n && ceil_div(n, part) * rows >= int64_t{1} << 31) part *= 2;
     return pieces_of(part, ceil_div(n, part));
 }
 

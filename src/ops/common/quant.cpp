@@ -13,7 +13,7 @@ namespace spark {
 namespace {
 
 constexpr int64_t TILE_ROWS = 128, TILE_COLUMNS = 4;
-constexpr int64_t MOST_SCALES = int64_t{1} << 58;
+constexpr int64_t MOST_SCALES = int64_t{1} << 51; // 8 PiB of F32
 
 unsigned long long ull(uint64_t value) { return static_cast<unsigned long long>(value); }
 bool has(uint64_t mask, uint32_t bit) { return bit < 64 && (mask >> bit & 1) != 0; }
@@ -153,11 +153,11 @@ private:
             bool inside = tiled && (d == out_.tile_rows || d == out_.tile_columns);
             if (spark_status s = step(d, inside, packed, next, reach)) return s;
         }
-        if (spark_status s = written_ ? apart() : SPARK_OK) return s;
         if (reach > MOST_SCALES) {
             return report_.fail_field(SPARK_ERR_INVALID_STRIDE, field_,
-                                      "%s.quant.scale_stride reaches beyond 2^58 scales", name_);
+                                      "%s.quant.scale_stride reaches beyond 2^51 scales", name_);
         }
+        if (spark_status s = written_ ? apart() : SPARK_OK) return s;
         bool empty = false;
         for (uint32_t d = 0; d < t_.ndim; ++d) empty = empty || t_.shape[d] == 0;
         uint64_t count = empty ? 0 : static_cast<uint64_t>(reach);
@@ -236,7 +236,7 @@ private:
         int64_t count = t_.ndim > 0 && t_.shape[0] > 0 ? t_.shape[0] : 1, span;
         if (q_.global_stride < 0 || __builtin_mul_overflow(q_.global_stride, count - 1, &span) || span > MOST_SCALES) {
             return report_.fail_field(SPARK_ERR_INVALID_STRIDE, field_,
-                                      "%s.quant.global_stride is %lld; 0 to 2^58 "
+                                      "%s.quant.global_stride is %lld; 0 to 2^51 "
                                       "elements wanted in all",
                                       name_, static_cast<long long>(q_.global_stride));
         }

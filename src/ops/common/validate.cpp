@@ -11,7 +11,8 @@
 namespace spark {
 namespace {
 
-constexpr int64_t MAX_BITS = INT64_MAX / 2;
+// 8 PiB, more than a process can address: sizes of one tensor may be multiplied with small numbers without a look.
+constexpr int64_t MAX_BITS = int64_t{1} << 56;
 
 template <class T> bool all_zero(const T& object) {
     static_assert(sizeof object % sizeof(uint64_t) == 0);
@@ -81,8 +82,8 @@ private:
 
     spark_status field(uint32_t i) {
         const spark_field& f = fields_[i];
-        out_.view[i].present = false;
         if (f.kind == SPARK_KIND_TENSOR) return tensor(i);
+        out_.view[i].present = false;
         if (f.kind == SPARK_KIND_RESERVED && scalar(i) != 0) {
             return report_.fail_field(SPARK_ERR_INVALID_RESERVED, i, "%s is %u; 0 wanted", f.name, scalar(i));
         }
@@ -127,17 +128,18 @@ private:
     spark_status tensor(uint32_t i) {
         const spark_field& f = fields_[i];
         const auto& t = *reinterpret_cast<const spark_tensor*>(args_ + f.offset);
-        if (t.ndim == 0) {
+        View& v = out_.view[i];
+        v.present = t.ndim != 0;
+        if (!v.present) {
             if (!all_zero(t)) {
                 return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
                                           "%s.ndim is 0; %u to %u wanted (absent: all zero)", f.name, f.min_ndim,
                                           f.max_ndim);
             }
+            v.data = 0, v.count = 0, v.bytes = 0, v.quant.form = nullptr; // the rest has no meaning
             if ((f.flags & SPARK_FIELD_OPTIONAL) != 0) return SPARK_OK;
             return report_.fail_field(SPARK_ERR_INVALID_NULL, i, "%s is absent; %s wanted", f.name, f.shape);
         }
-        View& v = out_.view[i];
-        v.present = true;
         if (spark_status s = unused(i, t)) return s;
         if (spark_status s = dtype(i, t)) return s;
         if (spark_status s = shape(i, t)) return s;
@@ -201,7 +203,7 @@ private:
             v.count *= t.shape[d] != 0;
             if (__builtin_mul_overflow(product, t.shape[d] == 0 ? 1 : t.shape[d], &product) ||
                 product > MAX_BITS / static_cast<int64_t>(v.elem_bits)) {
-                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[0..%u] has a product above 2^62 bits",
+                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[0..%u] has a product above 2^56 bits",
                                           f.name, d);
             }
         }
@@ -248,7 +250,7 @@ private:
         if (__builtin_mul_overflow(stride, steps, &span) || __builtin_add_overflow(reach, span, &reach) ||
             reach > MAX_BITS / static_cast<int64_t>(v.elem_bits)) {
             return report_.fail_field(SPARK_ERR_INVALID_STRIDE, i,
-                                      "%s.stride[%u] is %lld; with %lld elements it reaches beyond 2^62 bits", f.name,
+                                      "%s.stride[%u] is %lld; with %lld elements it reaches beyond 2^56 bits", f.name,
                                       d, ll(stride), ll(v.shape[d]));
         }
         return SPARK_OK;

@@ -13,7 +13,8 @@ namespace spark {
 // tensor; one that is present and empty must not look like it.
 constexpr spark_devptr NOWHERE = 256;
 
-// A tensor whose description has been proven sound, with its strides resolved.
+// A tensor whose description has been proven sound, with its strides resolved. One that is absent has no address, no
+// elements and no form of scales, and nothing else.
 struct View {
     bool present;
     bool has_optional; // the optional leading dimension is there

@@ -332,7 +332,8 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_kernel& unpack, int64
 }
 void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& aligned, int64_t batches, Plan& calls) {
     const bool fits =
-        (static_cast<uint64_t>(p.b) | static_cast<uint64_t>(p.ldb | p.stride_b | p.k)) % aligned.STEP == 0;
+        (static_cast<uint64_t>(p.b) | static_cast<uint64_t>(p.ldb | p.stride_b | p.k)) % aligned.STEP == 0 &&
+        p.n * batches <= int64_t{1} << (62 - 34 * aligned.NARROW); // the limits of both kernels
     const auto& unpack = fits ? aligned : kernels::dequantize_byte__generic;
     const int64_t step = p.b_scales.step;
     const Pieces cut = cut_rows(p.k, p.n * batches, 32 * int64_t{unpack.RUN} * unpack.CHUNKS);
