@@ -41,7 +41,11 @@ enum Formats : unsigned {
     Q4_1 = 32,
     RECORDS = 48,
     Q4_0 = 64,
+    Q5_0 = 128,
+    Q5_1 = 256,
     WIDE = 3 << 11, // Q4_K and Q5_K
+    IQ4_NL = 1 << 14,
+    SMALL = Q4_0 | Q5_0 | Q5_1 | IQ4_NL,
     ALL_RECORDS = ~15u
 };
 
@@ -76,7 +80,10 @@ struct Problem {
 };
 
 bool takes_codes(const std::string& kernel) {
-    return kernel.find("_q") != std::string::npos || kernel.find("_byte") != std::string::npos;
+    for (const char* codes : {"_q", "_iq", "_byte"}) {
+        if (kernel.find(codes) != std::string::npos) return true;
+    }
+    return false;
 }
 bool has_tensor_cores(const std::string& kernel) { return kernel.find("generic") == std::string::npos; }
 

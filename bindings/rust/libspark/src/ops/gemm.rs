@@ -49,8 +49,8 @@ operator! {
     /// in the dtype of a; their products with a are summed in FP32, of a record by itself, and that sum is multiplied by
     /// the scale, in FP32. Where M is large, or the alignment does not allow that, b is unpacked into a workspace instead,
     /// each number rounded once, to nearest even, to the dtype of a, infinity beyond its largest; with
-    /// SPARK_FLAG_BATCH_INVARIANT always, and of records but Q8_0, Q4_0, Q4_1, Q4_K and Q5_K. What an infinity in a or in a
-    /// scale takes part in is infinite or NaN.
+    /// SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K, IQ4_XS and GGUF_MXFP4. What an infinity in a or in a scale
+    /// takes part in is infinite or NaN.
     /// Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
     /// size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
     /// and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
