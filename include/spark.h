@@ -642,6 +642,7 @@ typedef enum spark_op {
     SPARK_OP_HADAMARD = 20,
     SPARK_OP_MERGE_STATES = 21,
     SPARK_OP_KV_GATHER = 22,
+    SPARK_OP_KV_COPY = 23,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -1623,6 +1624,42 @@ typedef struct spark_kv_gather_args {
 /* Launches kv_gather: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_kv_gather(spark_context *ctx, const spark_kv_gather_args *args, const spark_exec *exec,
                                        spark_error *err);
+
+/* Copies whole pages, or sequences, of a cache by a list of pairs: copy on write, moves, beams in another order.
+ *
+ * from, to = pairs[n, 0], pairs[n, 1]
+ * from < 0 or to < 0:       the pair is skipped
+ * from < C and to < B:      k_cache[to] = k_from[from];  v_cache[to] = v_from[from]
+ * otherwise:                invalid_count += 1;  nothing is written
+ * k_from, v_from absent:    k_cache, v_cache and B instead of them and C
+ *
+ * A page is [S, H, D]: where a cache has sequences instead of pages, a sequence.
+ * Elements are copied bit by bit. All strides but the innermost are free, those of both caches independently.
+ * Pairs are read when the work runs, and copied in no order: what a pair writes must be no other pair's source or
+ * destination; a source may stand in many. Beams that change places are copied by k_from and v_from, or to free pages.
+ * k_from and v_from must not overlap k_cache and v_cache; for copies within a cache leave them out.
+ * invalid_count is counted up, not set: clear it first.
+ * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
+ * Where there are no pairs, or a page has no elements, the call succeeds, launches nothing and counts nothing.
+ */
+typedef struct spark_kv_copy_args {
+    spark_args hdr;
+    /* [N, 2], I32 I64. From and to of each pair: pages, or sequences, of the caches. Negative: skip the pair. */
+    spark_tensor pairs;
+    /* updated, [B, S, H, D], F32 F16 BF16. The keys; pages that no pair writes stay as they are. */
+    spark_tensor k_cache;
+    /* updated, [B, S, H, D], as k_cache. The values. */
+    spark_tensor v_cache;
+    /* updated, [1], I32. Counts the pairs of which a page is outside its cache. */
+    spark_tensor invalid_count;
+    /* optional, [C, S, H, D], as k_cache, needs v_from. The keys that are copied. Absent: k_cache. */
+    spark_tensor k_from;
+    /* optional, [C, S, H, D], as k_cache, needs k_from. The values that are copied. Absent: v_cache. */
+    spark_tensor v_from;
+} spark_kv_copy_args;
+/* Launches kv_copy: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_kv_copy(spark_context *ctx, const spark_kv_copy_args *args, const spark_exec *exec,
+                                     spark_error *err);
 
 /* specgen end */
 

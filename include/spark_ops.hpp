@@ -128,6 +128,9 @@ using merge_states = operation<spark_merge_states_args, SPARK_OP_MERGE_STATES>;
 /// Copies the keys and values of tokens out of their rows of a cache: kv_append, the other way.
 using kv_gather = operation<spark_kv_gather_args, SPARK_OP_KV_GATHER>;
 
+/// Copies whole pages, or sequences, of a cache by a list of pairs: copy on write, moves, beams in another order.
+using kv_copy = operation<spark_kv_copy_args, SPARK_OP_KV_COPY>;
+
 } // namespace spark::ops
 
 #endif // SPARK_OPS_HPP_

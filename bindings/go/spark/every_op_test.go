@@ -28,4 +28,5 @@ var everyOp = []struct {
 	{"hadamard", 20, Hadamard{}},
 	{"merge_states", 21, MergeStates{}},
 	{"kv_gather", 22, KVGather{}},
+	{"kv_copy", 23, KVCopy{}},
 }

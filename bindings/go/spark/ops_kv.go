@@ -213,3 +213,95 @@ func (o KVGather) Kernels(ctx *Context) ([]OpInfo, error) {
 func (o KVGather) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 	return o.call().kernels(ctx, workspace)
 }
+
+// KVCopy calls the operator kv_copy. Copies whole pages, or sequences, of a cache by a list of pairs: copy on
+// write, moves, beams in another order.
+//
+//	from, to = pairs[n, 0], pairs[n, 1]
+//	from < 0 or to < 0:       the pair is skipped
+//	from < C and to < B:      k_cache[to] = k_from[from];  v_cache[to] = v_from[from]
+//	otherwise:                invalid_count += 1;  nothing is written
+//	k_from, v_from absent:    k_cache, v_cache and B instead of them and C
+//
+//	A page is [S, H, D]: where a cache has sequences instead of pages, a sequence.
+//	Elements are copied bit by bit. All strides but the innermost are free, those of both caches independently.
+//	Pairs are read when the work runs, and copied in no order: what a pair writes must be no other pair's source or
+//	destination; a source may stand in many. Beams that change places are copied by k_from and v_from, or to free pages.
+//	k_from and v_from must not overlap k_cache and v_cache; for copies within a cache leave them out.
+//	invalid_count is counted up, not set: clear it first.
+//	Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
+//	Where there are no pairs, or a page has no elements, the call succeeds, launches nothing and counts nothing.
+type KVCopy struct {
+	// [N, 2], I32 I64. From and to of each pair: pages, or sequences, of the caches. Negative: skip the pair.
+	Pairs Tensor
+
+	// Updated, [B, S, H, D], F32 F16 BF16. The keys; pages that no pair writes stay as they are.
+	KCache Tensor
+
+	// Updated, [B, S, H, D], as k_cache. The values.
+	VCache Tensor
+
+	// Updated, [1], I32. Counts the pairs of which a page is outside its cache.
+	InvalidCount Tensor
+
+	// Optional, [C, S, H, D], as k_cache, needs v_from. The keys that are copied. Absent: k_cache.
+	KFrom Tensor
+
+	// Optional, [C, S, H, D], as k_cache, needs k_from. The values that are copied. Absent: v_cache.
+	VFrom Tensor
+
+	// Same inputs, same device: same bits, every time.
+	Deterministic bool
+
+	// A token's bits follow from its own inputs alone: see the operator's page.
+	BatchInvariant bool
+
+	// Memory for intermediate results; Query says how much.
+	Workspace *Workspace
+
+	// One of Kernels, instead of the library's choice (0).
+	KernelID uint64
+}
+
+func (o *KVCopy) call() *call {
+	c := newCall(C.SPARK_OP_KV_COPY, unsafe.Sizeof(C.spark_kv_copy_args{}))
+	args := (*C.spark_kv_copy_args)(c.args())
+	c.tensor(&args.pairs, "pairs", &o.Pairs)
+	c.tensor(&args.k_cache, "k_cache", &o.KCache)
+	c.tensor(&args.v_cache, "v_cache", &o.VCache)
+	c.tensor(&args.invalid_count, "invalid_count", &o.InvalidCount)
+	c.tensor(&args.k_from, "k_from", &o.KFrom)
+	c.tensor(&args.v_from, "v_from", &o.VFrom)
+	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
+	return c
+}
+
+// Query checks the arguments and says what a launch would do.
+func (o KVCopy) Query(ctx *Context) (OpInfo, error) {
+	return o.call().query(ctx)
+}
+
+// Prepare does what Query does, and loads the code that the launch will need.
+func (o KVCopy) Prepare(ctx *Context) (OpInfo, error) {
+	return o.call().prepare(ctx)
+}
+
+// Launch enqueues the work. It never allocates device memory or waits, but for code that is not loaded yet.
+func (o KVCopy) Launch(stream *Stream) error {
+	return o.call().launch(stream)
+}
+
+// Explain gives one line for each kernel: the first limit that it fails, or why it is chosen.
+func (o KVCopy) Explain(ctx *Context) (string, error) {
+	return o.call().explain(ctx)
+}
+
+// Kernels lists every kernel that is legal for these arguments, the preferred one first.
+func (o KVCopy) Kernels(ctx *Context) ([]OpInfo, error) {
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o KVCopy) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
+}

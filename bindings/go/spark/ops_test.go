@@ -47,6 +47,7 @@ var opCases = map[string]func(t *testing.T, ctx *Context, stream *Stream){
 	"rope":       ropeCase,
 	"kv_append":  kvAppendCase,
 	"kv_gather":  kvGatherCase,
+	"kv_copy":    kvCopyCase,
 	"activation": activationCase,
 	"glu":        gluCase,
 	"add":        addCase,
@@ -183,6 +184,19 @@ func kvGatherCase(t *testing.T, ctx *Context, stream *Stream) {
 	near(t, must(v.Values(stream)), 6, 0, 0)
 	if must(invalid.Values(stream))[0] != 1 {
 		t.Error("the token outside the cache was not counted")
+	}
+}
+
+func kvCopyCase(t *testing.T, ctx *Context, stream *Stream) {
+	keys, values := put(t, stream, float32(1), 2, 3, 4), put(t, stream, float32(5), 6, 7, 8)
+	pairs := put(t, stream, int32(0), 2, 1, -1, 4, 3)
+	invalid := put(t, stream, int32(0))
+	call := KVCopy{Pairs: pairs.View(3, 2), KCache: keys.View(4, 1, 1, 1), VCache: values.View(4, 1, 1, 1),
+		InvalidCount: invalid.View(1)}
+	near(t, do(t, stream, call, keys), 1, 2, 1, 4)
+	near(t, must(values.Values(stream)), 5, 6, 5, 8)
+	if must(invalid.Values(stream))[0] != 1 {
+		t.Error("the pair outside the cache was not counted")
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// spark_kv_append_args and spark_kv_gather_args -> KvRows. Everything that can be refused is in the description; here
-// heads that lie side by side in all four tensors are folded into one wide head. The contract is the direction and the
-// size of an element, since rows are copied bit by bit.
+// spark_kv_append_args and spark_kv_gather_args -> KvRows, spark_kv_copy_args -> KvPages. What can be refused is in
+// the description; here heads that lie side by side in all four tensors are folded into one wide head, and
+// so are rows of pages. The contract is which way and the size of an element, since rows are copied bit by bit.
 #include <algorithm>
 
 #include "ops/kv/problem.h"
@@ -84,7 +84,58 @@ spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, Contract b1
     return SPARK_OK;
 }
 
+KvPages::Cache cache_of(const View& v) { return {v.data, stride_of(v, 0), stride_of(v, 1), stride_of(v, 2)}; }
+
+// A dimension over which all four caches step without a gap becomes part of their rows.
+void fold(KvPages& p, int64_t KvPages::*size, int64_t KvPages::Cache::*stride) {
+    KvPages::Cache* const caches[] = {&p.k, &p.v, &p.k_cache, &p.v_cache};
+    const auto has_gap = [&](const KvPages::Cache* cache) { return cache->*stride != p.width; };
+    if (p.*size > 1 && std::any_of(std::begin(caches), std::end(caches), has_gap)) return;
+    p.width *= p.*size;
+    p.*size = 1;
+    for (KvPages::Cache* cache : caches) cache->*stride = 0;
+}
+
 } // namespace
+
+spark_status check_kv_copy(const ValidatedArgs& bound, CheckedOp& work, Report&) {
+    namespace copy = kv_copy_field;
+    const View &pairs = bound.view[copy::PAIRS], &k_cache = bound.view[copy::K_CACHE],
+               &v_cache = bound.view[copy::V_CACHE];
+    const bool within = !bound.view[copy::K_FROM].present;
+    const View &k = within ? k_cache : bound.view[copy::K_FROM], &v = within ? v_cache : bound.view[copy::V_FROM];
+    KvPages& p = work.as<KvPages>();
+    p = {};
+    p.k = cache_of(k), p.v = cache_of(v), p.k_cache = cache_of(k_cache), p.v_cache = cache_of(v_cache);
+    p.pairs = pairs.data, p.pairs64 = pairs.dtype == SPARK_DTYPE_I64;
+    p.invalid_count = bound.view[copy::INVALID_COUNT].data;
+    p.count = pairs.shape[0], p.sources = k.shape[0], p.batches = k_cache.shape[0];
+    p.rows = k_cache.shape[1], p.heads = k_cache.shape[2], p.width = k_cache.shape[3];
+    p.elem_bytes = k_cache.elem_bits / 8;
+    work.empty = p.count == 0 || p.rows == 0 || p.heads == 0 || p.width == 0;
+    constexpr Contract B16 = "kv_copy_b16", B32 = "kv_copy_b32";
+    work.contract = p.elem_bytes == 2 ? B16 : B32;
+    if (work.empty) return SPARK_OK;
+    fold(p, &KvPages::heads, &KvPages::Cache::head);
+    fold(p, &KvPages::rows, &KvPages::Cache::row);
+    fold(p, &KvPages::heads, &KvPages::Cache::head); // of [B, H, S, D]
+
+    const auto aligned = [](const View& view, const KvPages::Cache& cache) {
+        return alignment(view, {cache.batch, cache.row, cache.head});
+    };
+    int64_t facts[KV_FACTS] = {p.count,
+                               p.heads,
+                               p.width,
+                               p.width * p.elem_bytes,
+                               aligned(k, p.k),
+                               aligned(v, p.v),
+                               aligned(k_cache, p.k_cache),
+                               aligned(v_cache, p.v_cache)};
+    memcpy(work.facts, facts, sizeof facts);
+    const auto moved = static_cast<uint64_t>(p.rows * p.heads * p.width) * p.elem_bytes;
+    work.bytes = pairs.bytes + 4 * static_cast<uint64_t>(p.count) * moved;
+    return SPARK_OK;
+}
 
 spark_status check_kv_append(const ValidatedArgs& bound, CheckedOp& work, Report&) {
     constexpr Contract B16 = "kv_append_b16", B32 = "kv_append_b32";

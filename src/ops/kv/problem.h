@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checked append, and the checked gather: one problem, copied the other way.
+// The checked append and gather, which are one problem, copied the other way; and the checked copy of pages.
 #pragma once
 
 #include "ops/kv/fields.h"
@@ -20,6 +20,18 @@ struct KvRows {
     int64_t tokens, batches, rows, heads, width;
     uint32_t elem_bytes;
     bool positions64, batch64;
+};
+
+struct KvPages {
+    struct Cache { // strides in elements
+        spark_devptr data;
+        int64_t batch, row, head;
+    };
+    Cache k, v, k_cache, v_cache; // from the first two to the others
+    spark_devptr pairs, invalid_count;
+    int64_t count, sources, batches, rows, heads, width;
+    uint32_t elem_bytes;
+    bool pairs64;
 };
 
 } // namespace spark

@@ -3,19 +3,15 @@
 // random one) to arguments, memory and right results.
 // Called by spark-check through families.cpp; rows come from tests/ref. Everything is compared as bits, so that a row
 // that no token names must be what it was before.
-#include "ref/kv_append.h"
+#include "ops/kv/caches.h"
 
-#include "ops/families.h"
+#include "ref/kv_append.h"
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 
 namespace check {
 namespace {
-
-// What is wrong with every third token. wraps: right in its lower 32 bits.
-enum class Bad { none, negative, beyond, smallest, largest, wraps, mixed, all };
 
 struct Shape {
     const char* name = "";
@@ -33,8 +29,6 @@ struct Shape {
 const Shape SHAPES[] = {
 #include "ops/kv/shapes.inc"
 };
-
-constexpr int32_t COUNT_BEFORE = 40; // the counter is counted up, not set
 
 // The two operators: their arguments are the same fields at the same places.
 struct Op {
@@ -60,19 +54,6 @@ struct Where {
     std::vector<int64_t> positions, batch;
     ref::KvTable table;
 };
-
-int64_t bad_index(Bad bad, int64_t limit, bool wide, Random& r) {
-    switch (bad) {
-    case Bad::negative: return -r.between(1, 5);
-    case Bad::beyond: return limit;
-    case Bad::smallest: return wide ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
-    case Bad::largest: return wide ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int32_t>::max();
-    case Bad::wraps: return wide ? (r.between(1, 1000) << 32) + (limit > 0 ? r.below(limit) : 0) : limit;
-    default: break;
-    }
-    return bad_index(r.pick<Bad>({Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps}), limit, wide,
-                     r);
-}
 
 // Every page is somebody's, in any order; what is left of the table names none.
 ref::KvTable draw_table(const Shape& s, Random& r) {
@@ -145,46 +126,27 @@ Where draw(const Shape& s, bool gathers, Random& r) {
     return out;
 }
 
-// Random bits, so that NaNs with payloads, infinities and subnormals are among what is copied.
-void fill_bits(Case& c, const Operand& operand, Random& r) {
-    for (int64_t i = 0; i < c.to_fill(operand); ++i) {
-        ref::store_bits(operand.view.type, r.next(), c.element(operand, i));
-    }
-}
-
-void add_indices(Case& c, const char* field, size_t at, const std::vector<int64_t>& values, bool wide) {
-    const ref::Type type = wide ? ref::Type::i64 : ref::Type::i32;
-    const Operand& operand =
-        c.add(field, at, packed(type, {static_cast<int64_t>(values.size())}), 16 + ref::size_of(type), false);
-    for (size_t i = 0; i < values.size(); ++i) {
-        ref::store_bits(type, static_cast<uint64_t>(values[i]), c.element(operand, static_cast<int64_t>(i)));
-    }
-}
-
 // What is at `field` afterwards: of the rows that move, those of the other tensor of its side; all else stays.
 std::vector<Allowed> expect(const Case& before, const ref::KvPlaces& places, const std::string& field, bool gathers) {
     if (field == "invalid_count") {
-        return {{Allowed::bits, 0, 0, static_cast<uint32_t>(COUNT_BEFORE + places.refused)}};
+        return counted(places.refused);
     }
     const std::string side = field.substr(0, 1);
-    const auto find = [&](const std::string& name) -> const Operand& {
-        return *std::find_if(before.operands.begin(), before.operands.end(),
-                             [&](const Operand& operand) { return operand.field == name; });
-    };
-    const Operand &tokens = find(side), &cache = find(side + "_cache");
+    const Operand &tokens = operand_of(before, side), &cache = operand_of(before, side + "_cache");
     const Operand &from = gathers ? cache : tokens, &to = gathers ? tokens : cache;
     std::vector<Allowed> out(static_cast<size_t>(to.view.count()), Allowed{Allowed::unchanged});
     const int64_t row = tokens.view.shape[1] * tokens.view.shape[2];
-    const uint8_t* base = before.storages[from.storage].bytes.data();
     for (size_t t = 0; t < places.slot.size(); ++t) {
         const int64_t token = static_cast<int64_t>(t) * row, slot = places.slot[t] * row;
         for (int64_t i = 0; i < row && slot >= 0; ++i) {
-            const auto at = static_cast<size_t>(from.view.offset((gathers ? slot : token) + i));
-            const uint64_t bits = ref::load_bits(from.view.type, base + at * ref::size_of(from.view.type));
-            out[static_cast<size_t>((gathers ? token : slot) + i)] = {Allowed::bits, 0, 0, static_cast<uint32_t>(bits)};
+            out[static_cast<size_t>((gathers ? token : slot) + i)] = as_in(before, from, (gathers ? slot : token) + i);
         }
     }
     return out;
+}
+
+View caches_view(const Shape& s, ref::Type type) {
+    return cache_view({type, {s.b, s.s, s.h, s.d}}, s.cache_head_pad, s.row_pad, s.heads_outside);
 }
 
 View tokens_view(const Shape& s, ref::Type type) {
@@ -192,23 +154,11 @@ View tokens_view(const Shape& s, ref::Type type) {
     return {type, {s.t, s.h, s.d}, {std::max<int64_t>(s.h * head + s.token_pad, 1), head, 1}};
 }
 
-View cache_view(const Shape& s, ref::Type type) {
-    const auto some = [](int64_t v) { return std::max<int64_t>(v, 1); };
-    int64_t head = some(s.d + s.cache_head_pad), row = some(s.h * head + s.row_pad), batch = some(s.s * row);
-    if (s.heads_outside) {
-        row = some(s.d + s.row_pad), head = some(s.s * row + s.cache_head_pad), batch = some(s.h * head);
-    }
-    return {type, {s.b, s.s, s.h, s.d}, {batch, row, head, 1}};
-}
-
 Case build(const Op& op, const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     Case c = make_case<Args>(op.name, name, op.number, seed);
     Random r(seed, name);
     const auto add = [&](const char* field, size_t at, const View& view, int64_t misalign, bool written) {
-        const size_t base = 16 + static_cast<size_t>(misalign) * ref::size_of(type);
-        Operand& operand = c.add(field, at, view, base, written);
-        operand.input = true;
-        fill_bits(c, operand, r);
+        add_bits(c, field, at, view, misalign, written, r);
     };
     add("k", offsetof(Args, k), tokens_view(s, type), s.misalign, op.gathers);
     add("v", offsetof(Args, v), tokens_view(s, type), s.v_misalign, op.gathers);
@@ -226,11 +176,9 @@ Case build(const Op& op, const Shape& s, ref::Type type, const std::string& name
                             c.element(table, static_cast<int64_t>(i)));
         }
     }
-    add("k_cache", offsetof(Args, k_cache), cache_view(s, type), s.cache_misalign, !op.gathers);
-    add("v_cache", offsetof(Args, v_cache), cache_view(s, type), s.cache_misalign, !op.gathers);
-    Operand& counter = c.add("invalid_count", offsetof(Args, invalid_count), packed(ref::Type::i32, {1}), 20, true);
-    counter.input = true;
-    ref::store_bits(ref::Type::i32, COUNT_BEFORE, c.element(counter, 0));
+    add("k_cache", offsetof(Args, k_cache), caches_view(s, type), s.cache_misalign, !op.gathers);
+    add("v_cache", offsetof(Args, v_cache), caches_view(s, type), s.cache_misalign, !op.gathers);
+    add_counter(c, offsetof(Args, invalid_count));
     c.exact = true;
     c.large = s.tier == Tier::card;
     c.note = "T " + std::to_string(s.t) + ", H " + std::to_string(s.h) + ", D " + std::to_string(s.d) + ", B " +
@@ -239,14 +187,10 @@ Case build(const Op& op, const Shape& s, ref::Type type, const std::string& name
     if (s.t * s.h * s.d == 0) {
         places = {};
     }
-    std::vector<std::string> fields;
-    for (const Operand& operand : c.operands) {
-        fields.push_back(operand.field);
-    }
     // The case is copied without its expectation: it holds the tokens.
     c.kind = any_kernel;
-    c.expect = [before = c, places, fields, gathers = op.gathers](size_t index, const std::string&) {
-        return expect(before, places, fields[index], gathers);
+    c.expect = [before = c, places, gathers = op.gathers](size_t index, const std::string&) {
+        return expect(before, places, before.operands[index].field, gathers);
     };
     return c;
 }

@@ -46,5 +46,25 @@ class _KvGather(Operator):
              workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
+class _KvCopy(Operator):
+    """Copies whole pages, or sequences, of a cache by a list of pairs: copy on write, moves, beams in another order."""
+
+    def __call__(self, pairs: Tensor, k_cache: Tensor, v_cache: Tensor, invalid_count: Tensor,
+                 k_from: Optional[Tensor] = None, v_from: Optional[Tensor] = None, *, deterministic: bool = False,
+                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                 dtype: Optional[DtypeLike] = None) -> None: ...
+    def prepare(self, pairs: Tensor, k_cache: Tensor, v_cache: Tensor, invalid_count: Tensor,
+                k_from: Optional[Tensor] = None, v_from: Optional[Tensor] = None, *, deterministic: bool = False,
+                batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                dtype: Optional[DtypeLike] = None) -> Call: ...
+    def plan(self, pairs: Tensor, k_cache: Tensor, v_cache: Tensor, invalid_count: Tensor,
+             k_from: Optional[Tensor] = None, v_from: Optional[Tensor] = None, *, deterministic: bool = False,
+             batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+             workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+             dtype: Optional[DtypeLike] = None) -> Call: ...
+
 kv_append: _KvAppend
 kv_gather: _KvGather
+kv_copy: _KvCopy

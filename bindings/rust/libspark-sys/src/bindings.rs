@@ -818,6 +818,7 @@ pub const SPARK_OP_QUANTIZE: spark_op = 19;
 pub const SPARK_OP_HADAMARD: spark_op = 20;
 pub const SPARK_OP_MERGE_STATES: spark_op = 21;
 pub const SPARK_OP_KV_GATHER: spark_op = 22;
+pub const SPARK_OP_KV_COPY: spark_op = 23;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -1448,6 +1449,34 @@ extern "C" {
     pub fn spark_kv_gather(
         ctx: *mut spark_context,
         args: *const spark_kv_gather_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_kv_copy_args {
+    pub hdr: spark_args,
+    pub pairs: spark_tensor,
+    pub k_cache: spark_tensor,
+    pub v_cache: spark_tensor,
+    pub invalid_count: spark_tensor,
+    pub k_from: spark_tensor,
+    pub v_from: spark_tensor,
+}
+impl Default for spark_kv_copy_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_kv_copy(
+        ctx: *mut spark_context,
+        args: *const spark_kv_copy_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

@@ -502,6 +502,19 @@ fn spark_kv_gather_args_layout() {
 }
 
 #[test]
+fn spark_kv_copy_args_layout() {
+    layout!(spark_kv_copy_args, 1560,
+        hdr 0, 24;
+        pairs 24, 256;
+        k_cache 280, 256;
+        v_cache 536, 256;
+        invalid_count 792, 256;
+        k_from 1048, 256;
+        v_from 1304, 256;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -653,6 +666,7 @@ fn values() {
     assert_eq!(SPARK_OP_HADAMARD, 20);
     assert_eq!(SPARK_OP_MERGE_STATES, 21);
     assert_eq!(SPARK_OP_KV_GATHER, 22);
+    assert_eq!(SPARK_OP_KV_COPY, 23);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);

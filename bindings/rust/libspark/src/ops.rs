@@ -21,7 +21,7 @@ pub use convert::Cast;
 pub use embedding::Embedding;
 pub use gemm::Gemm;
 pub use hadamard::Hadamard;
-pub use kv::{KvAppend, KvGather};
+pub use kv::{KvAppend, KvCopy, KvGather};
 pub use merge::MergeStates;
 pub use norm::{L2norm, Layernorm, Rmsnorm};
 pub use pointwise::{Activation, ActivationKind, Add, Glu};
@@ -52,4 +52,5 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("hadamard", 20),
     ("merge_states", 21),
     ("kv_gather", 22),
+    ("kv_copy", 23),
 ];

@@ -152,3 +152,63 @@ impl<'a> KvGather<'a> {
         self
     }
 }
+
+operator! {
+    /// Copies whole pages, or sequences, of a cache by a list of pairs: copy on write, moves, beams in another order.
+    ///
+    /// ```text
+    /// from, to = pairs[n, 0], pairs[n, 1]
+    /// from < 0 or to < 0:       the pair is skipped
+    /// from < C and to < B:      k_cache[to] = k_from[from];  v_cache[to] = v_from[from]
+    /// otherwise:                invalid_count += 1;  nothing is written
+    /// k_from, v_from absent:    k_cache, v_cache and B instead of them and C
+    ///
+    /// A page is [S, H, D]: where a cache has sequences instead of pages, a sequence.
+    /// Elements are copied bit by bit. All strides but the innermost are free, those of both caches independently.
+    /// Pairs are read when the work runs, and copied in no order: what a pair writes must be no other pair's source or
+    /// destination; a source may stand in many. Beams that change places are copied by k_from and v_from, or to free pages.
+    /// k_from and v_from must not overlap k_cache and v_cache; for copies within a cache leave them out.
+    /// invalid_count is counted up, not set: clear it first.
+    /// Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
+    /// Where there are no pairs, or a page has no elements, the call succeeds, launches nothing and counts nothing.
+    /// ```
+    KvCopy, spark_kv_copy_args, SPARK_OP_KV_COPY, []
+}
+
+impl<'a> KvCopy<'a> {
+    /// `[N, 2]`, I32 I64. From and to of each pair: pages, or sequences, of the caches. Negative: skip the pair.
+    pub fn pairs<T: Element>(mut self, pairs: TensorView<'a, T>) -> Self {
+        self.call.args.pairs = self.call.hold(pairs.parts());
+        self
+    }
+
+    /// Updated, `[B, S, H, D]`, F32 F16 BF16. The keys; pages that no pair writes stay as they are.
+    pub fn k_cache<T: Element>(mut self, k_cache: TensorViewMut<'a, T>) -> Self {
+        self.call.args.k_cache = self.call.hold(k_cache.parts());
+        self
+    }
+
+    /// Updated, `[B, S, H, D]`, as k_cache. The values.
+    pub fn v_cache<T: Element>(mut self, v_cache: TensorViewMut<'a, T>) -> Self {
+        self.call.args.v_cache = self.call.hold(v_cache.parts());
+        self
+    }
+
+    /// Updated, `[1]`, I32. Counts the pairs of which a page is outside its cache.
+    pub fn invalid_count<T: Element>(mut self, invalid_count: TensorViewMut<'a, T>) -> Self {
+        self.call.args.invalid_count = self.call.hold(invalid_count.parts());
+        self
+    }
+
+    /// Optional, `[C, S, H, D]`, as k_cache, needs v_from. The keys that are copied. Absent: k_cache.
+    pub fn k_from<T: Element>(mut self, k_from: TensorView<'a, T>) -> Self {
+        self.call.args.k_from = self.call.hold(k_from.parts());
+        self
+    }
+
+    /// Optional, `[C, S, H, D]`, as k_cache, needs k_from. The values that are copied. Absent: v_cache.
+    pub fn v_from<T: Element>(mut self, v_from: TensorView<'a, T>) -> Self {
+        self.call.args.v_from = self.call.hold(v_from.parts());
+        self
+    }
+}
