@@ -1431,7 +1431,8 @@ SPARK_API spark_status spark_amax(spark_context *ctx, const spark_amax_args *arg
 
 /* Flags of quantize, beside spark_flag. */
 typedef enum spark_quantize_flag {
-    SPARK_QUANTIZE_OWN_AMAX = 256, /* the scale of all is made of the amax of x */
+    SPARK_QUANTIZE_OWN_AMAX = 256,   /* the scale of all is made of the amax of x */
+    SPARK_QUANTIZE_STOCHASTIC = 512, /* codes are rounded up or down at random, by seed and offset */
     SPARK_QUANTIZE_FLAG_FORCE32 = 0x7fffffff
 } spark_quantize_flag;
 
@@ -1465,6 +1466,14 @@ typedef enum spark_quantize_flag {
  * block takes 4 in the place of 6 where the sum of (x[i] - y[i] * (scale * global_scale))^2 is less so; differences are
  * rounded to F32 once, and so are squares and their sums: of neighbours, then of neighbouring sums, 16 with zeros for
  * what is not there. Beyond F32, or with a NaN, it is 6. All else is refused.
+ * STOCHASTIC: where the quotient in F32 lies between two neighbours of the format, it becomes the greater magnitude
+ * with the probability f = (|quotient| - less) / (greater - less), and else the lesser one; numbers of the format,
+ * what is beyond them, NaN, signs and scales are as without it. With the random word w of 32 bits it is the greater if
+ * w < floor(2^32 f). Element i, counted from 0 over the shape of x, row-major, takes word i % 4 of Philox4x32-10 with
+ * the key (seed, low word first) and the counter (offset low word, offset high word, i / 4 low word, i / 4 high word):
+ * as sample does with i / 4 for the row. So what an element takes depends on its number alone, not on layout, strides
+ * or kernel. Offsets are not advanced: give each call of a seed its own. Not with records and FOUR_OVER_SIX. Without it
+ * seeds, offsets, seed and offset count for nothing.
  * MXFP8, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes 448 or 6; a block with a NaN has the
  * scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale
  * 448 if global_scale is finite; a block of zeros has the scale 0. E2M1: rows begin on whole bytes, so that the
@@ -1496,6 +1505,14 @@ typedef struct spark_quantize_args {
     float amax_floor;
     /* spark_scale_rule. How scales are made. */
     uint32_t rule;
+    /* optional, [1], I64 U64. In place of seed, read when the work runs. */
+    spark_tensor seeds;
+    /* optional, [1], I64 U64. In place of offset, likewise. */
+    spark_tensor offsets;
+    /* Key of the random numbers of STOCHASTIC. */
+    uint64_t seed;
+    /* Which of the seed's random numbers: another one for each call. */
+    uint64_t offset;
 } spark_quantize_args;
 /* Launches quantize: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_quantize(spark_context *ctx, const spark_quantize_args *args, const spark_exec *exec,

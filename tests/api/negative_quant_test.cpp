@@ -56,6 +56,7 @@ void quantize_records(
          {SPARK_SCALE_RULE_FLOOR, SPARK_SCALE_RULE_RCEIL, SPARK_SCALE_RULE_EVEN, SPARK_SCALE_RULE_FOUR_OVER_SIX})
         wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { alone(a), a.rule = rule; });
     wrong("y", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { alone(a), a.hdr.flags |= SPARK_QUANTIZE_OWN_AMAX; });
+    wrong("y", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { alone(a), a.hdr.flags |= SPARK_QUANTIZE_STOCHASTIC; });
     wrong("y", {SPARK_ERR_UNSUPPORTED_DTYPE}, [=](auto& a) { alone(a), a.y.quant.record = SPARK_RECORD_Q4_K; });
     wrong("y", {SPARK_ERR_INVALID_SHAPE}, [=](auto& a) { alone(a), records(a, 31, 34); });
     wrong("y", {SPARK_ERR_INVALID_SHAPE}, [=](auto& a) { alone(a), records(a, 32, 35); });
@@ -113,6 +114,9 @@ void quantize(const spark_op_desc& d) {
     });
     wrong("y", {SPARK_ERR_INVALID_STRIDE}, [=](auto& a) { // matrices of one tile each, on top of each other
         mxfp8(a), a.y.quant.scale_layout = SPARK_SCALE_TILED_128X4, a.y.quant.scale_stride[0] = 511;
+    });
+    wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) {
+        nvfp4(a), a.rule = SPARK_SCALE_RULE_FOUR_OVER_SIX, a.hdr.flags |= SPARK_QUANTIZE_STOCHASTIC;
     });
     quantize_records([&](const char* name, const Wanted& wanted, const auto& damage) { wrong(name, wanted, damage); });
 }

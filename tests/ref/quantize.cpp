@@ -3,6 +3,7 @@
 #include "ref/quantize.h"
 
 #include "ref/amax.h"
+#include "ref/sample.h"
 
 #include <algorithm>
 #include <cmath>
@@ -54,9 +55,23 @@ double of_e2m1(uint8_t bits) {
     return bits & 8 ? -value : value;
 }
 
+std::vector<uint32_t> random_words(uint64_t seed, uint64_t offset, size_t count) {
+    std::vector<uint32_t> words(count);
+    for (size_t i = 0; i < count; ++i) {
+        const uint64_t counter = i / 4;
+        words[i] = philox({static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32),
+                           static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32)},
+                          {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)})[i % 4];
+    }
+    return words;
+}
+
+// Whether a number that is `fraction` of the way to its greater neighbour becomes that.
+static bool rises(double fraction, uint32_t word) { return word < std::floor(std::ldexp(fraction, 32)); }
+
 // The slow and obvious way: of all numbers from 0 to the largest one the nearest. Neighbours are an odd and an even
 // pattern.
-static int nearest(double magnitude, int largest, double (*of)(uint8_t)) {
+static int nearest(double magnitude, int largest, double (*of)(uint8_t), Words word) {
     if (magnitude >= of(static_cast<uint8_t>(largest))) {
         return largest;
     }
@@ -66,31 +81,38 @@ static int nearest(double magnitude, int largest, double (*of)(uint8_t)) {
     }
     const double below = magnitude - of(static_cast<uint8_t>(best));
     const double above = of(static_cast<uint8_t>(best + 1)) - magnitude;
+    if (!word.empty()) {
+        return best + rises(below / (below + above), word[0]);
+    }
     return best + (above < below || (above == below && best % 2 != 0));
 }
 
-static uint8_t to_fp8(double x, int largest, double (*of)(uint8_t)) {
+static uint8_t to_fp8(double x, int largest, double (*of)(uint8_t), Words word = {}) {
     if (std::isnan(x)) {
         return NOT_A_NUMBER;
     }
-    return static_cast<uint8_t>(nearest(std::fabs(x), largest, of) | (std::signbit(x) ? 0x80 : 0));
+    return static_cast<uint8_t>(nearest(std::fabs(x), largest, of, word) | (std::signbit(x) ? 0x80 : 0));
 }
 
 uint8_t to_e4m3(double x) { return to_fp8(x, LARGEST, of_e4m3); }
 
-uint8_t to_code(Type codes, double x) {
+uint8_t to_code(Type codes, double x, Words word) {
     if (codes != Type::i8) {
-        return codes == Type::e5m2 ? to_fp8(x, LARGEST_E5M2, of_e5m2) : to_e4m3(x);
+        return codes == Type::e5m2 ? to_fp8(x, LARGEST_E5M2, of_e5m2, word) : to_fp8(x, LARGEST, of_e4m3, word);
     }
     const double within = std::isnan(x) ? 0 : std::clamp(x, -LARGEST_I8, LARGEST_I8);
+    if (!word.empty()) {
+        const double less = std::trunc(within), rest = std::fabs(within - less);
+        return static_cast<uint8_t>(static_cast<int8_t>(less + std::copysign(rises(rest, word[0]), within)));
+    }
     return static_cast<uint8_t>(static_cast<int8_t>(std::nearbyint(within))); // default mode: ties to even
 }
 
-uint8_t to_e2m1(double x) {
+uint8_t to_e2m1(double x, Words word) {
     if (std::isnan(x)) {
         return LARGEST_E2M1;
     }
-    return static_cast<uint8_t>(nearest(std::fabs(x), LARGEST_E2M1, of_e2m1) | (std::signbit(x) ? 8 : 0));
+    return static_cast<uint8_t>(nearest(std::fabs(x), LARGEST_E2M1, of_e2m1, word) | (std::signbit(x) ? 8 : 0));
 }
 
 // The least exponent, from `least` on, whose power of two is no less than x.
@@ -132,10 +154,15 @@ uint8_t mx_scale_of(double amax, int emax, Rule rule) {
 
 double of_ue8m0(uint8_t bits) { return bits == 0xff ? std::nan("") : std::ldexp(1.0, bits - 127); }
 
-void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y) {
+// Those of some of the numbers, or still none.
+static Words words_of(Words words, size_t first, size_t count) {
+    return words.empty() ? words : words.subspan(first, count);
+}
+
+void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y, Words words) {
     const double by = divisor(scale);
     for (size_t i = 0; i < x.size(); ++i) {
-        y[i] = to_code(codes, rounded(Type::f32, x[i] / by));
+        y[i] = to_code(codes, rounded(Type::f32, x[i] / by), words_of(words, i, 1));
     }
 }
 
@@ -173,14 +200,14 @@ uint8_t nv_better_scale_of(std::span<const double> x, double whole) {
 
 double of_ue4m3(uint8_t bits) { return of_e4m3(bits & 0x7f); }
 
-void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y) {
-    quantize_e2m1_block(x, of_ue4m3(scale) * whole, y);
+void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y, Words words) {
+    quantize_e2m1_block(x, of_ue4m3(scale) * whole, y, words);
 }
 
-void quantize_e2m1_block(std::span<const double> x, double scale, std::span<uint8_t> y) {
+void quantize_e2m1_block(std::span<const double> x, double scale, std::span<uint8_t> y, Words words) {
     const double by = divisor(scale);
     for (size_t i = 0; i < x.size(); ++i) {
-        y[i] = to_e2m1(rounded(Type::f32, x[i] / by));
+        y[i] = to_e2m1(rounded(Type::f32, x[i] / by), words_of(words, i, 1));
     }
 }
 
@@ -191,9 +218,19 @@ int64_t place_in_tiles(int64_t row, int64_t column, int64_t columns) {
 
 int64_t size_of_tiles(int64_t rows, int64_t columns) { return (rows + 127) / 128 * ((columns + 3) / 4) * 512; }
 
+// The words of a call that has a seed.
+static std::vector<uint32_t> words_of(const Call& call) {
+    if (!call.words.contains("seed")) {
+        return {};
+    }
+    const auto of = [&](const char* name) { return std::stoull(call.words.at(name)); };
+    return random_words(of("seed"), of("offset"), call["x"].values.size());
+}
+
 // The scale of all, those of blocks and where they stand in tiles, codes, and the numbers that they stand for.
 static Results compute_nv(const Call& call) {
     const Tensor& x = call["x"];
+    const std::vector<uint32_t> words = words_of(call);
     const size_t n = x.size(1);
     const auto columns = static_cast<int64_t>((n + 15) / 16);
     const double whole = call.is("given") ? call["whole"].values[0] : nv_whole_of(amax(x.values));
@@ -209,7 +246,7 @@ static Results compute_nv(const Call& call) {
         scales.bits.push_back(scale);
         tiles.bits[static_cast<size_t>(place_in_tiles(block / columns, block % columns, columns))] = scale;
         std::vector<uint8_t> codes(count);
-        quantize_nv_block(part, scale, whole, codes);
+        quantize_nv_block(part, scale, whole, codes, words_of(words, first, count));
         for (size_t i = 0; i < count; ++i) {
             y.bits[(first + i) / 2] |= uint64_t{codes[i]} << (first + i) % 2 * 4;
             back.values.push_back(of_e2m1(codes[i]) * of_ue4m3(scale) * whole);
@@ -237,6 +274,7 @@ static Results compute(const Call& call) {
     const bool halves = named && call.words.at("codes") == "E2M1";
     const Type type = !named || halves ? Type::e4m3 : call.words.at("codes") == "I8" ? Type::i8 : Type::e5m2;
     const size_t n = x.size(1), block = static_cast<size_t>(call.number("block"));
+    const std::vector<uint32_t> words = words_of(call);
     Result y, scales{.rounded = true}, back;
     for (size_t first = 0, count; first < x.values.size(); first += count) {
         count = std::min(block, n - first % n);
@@ -248,13 +286,13 @@ static Results compute(const Call& call) {
         std::vector<uint8_t> codes(count);
         const double number = mx ? of_ue8m0(static_cast<uint8_t>(scale)) : scale;
         if (halves) {
-            quantize_e2m1_block(part, number, codes);
+            quantize_e2m1_block(part, number, codes, words_of(words, first, count));
             for (size_t i = 0; i < count; i += 2) {
                 y.bits.push_back(codes[i] | uint64_t{codes[i + 1]} << 4);
             }
             continue;
         }
-        quantize_block(type, part, number, codes);
+        quantize_block(type, part, number, codes, words_of(words, first, count));
         y.bits.insert(y.bits.end(), codes.begin(), codes.end());
         for (uint8_t code : codes) {
             back.values.push_back(of_code(type, code) * number);

@@ -12,15 +12,21 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace ref {
+
+// Stochastic rounding: the random word of a number decides between its two neighbours of the format, `less` and
+// `greater` in magnitude: greater where word < floor(2^32 (|x| - less) / (greater - less)). No words: the nearest.
+using Words = std::span<const uint32_t>;
+std::vector<uint32_t> random_words(uint64_t seed, uint64_t offset, size_t count); // those of elements 0, 1, ..
 
 // The nearest number of E4M3, ties to the even one; beyond 448, and infinity, 448; 0x7f for NaN. And the reverse.
 uint8_t to_e4m3(double x);
 double of_e4m3(uint8_t bits);
 
 // The same of codes of a type: e4m3; e5m2, whose largest number is 57344; i8, 127 of either sign, which has 0 for NaN.
-uint8_t to_code(Type codes, double x);
+uint8_t to_code(Type codes, double x, Words word = {});
 double of_code(Type codes, uint8_t bits);
 
 // How a power of two is made of an amax: the largest one that is not above it, less emax; the least one under which it
@@ -35,12 +41,12 @@ double scale_of(Type codes, double amax, double amax_floor, Rule rule = Rule::fl
 // the reverse.
 uint8_t mx_scale_of(double amax, int emax = 8, Rule rule = Rule::floor);
 double of_ue8m0(uint8_t bits);
-void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y);
+void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y, Words words = {});
 
 // The same of E2M1, beyond 6, and infinity, 6; it has no NaN, which gives 6 too.
-uint8_t to_e2m1(double x);
+uint8_t to_e2m1(double x, Words word = {});
 double of_e2m1(uint8_t bits);
-void quantize_e2m1_block(std::span<const double> x, double scale, std::span<uint8_t> y);
+void quantize_e2m1_block(std::span<const double> x, double scale, std::span<uint8_t> y, Words words = {});
 
 // NVFP4: the scale of all; that of a block, in UE4M3, 0x7f for NaN, and the number that such a byte is, whatever its
 // highest bit.
@@ -49,7 +55,7 @@ uint8_t nv_scale_of(double amax, double whole);
 // Four over six: of that scale and the one under which the amax is 4, the second where it leaves a smaller error.
 uint8_t nv_better_scale_of(std::span<const double> x, double whole);
 double of_ue4m3(uint8_t bits);
-void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y);
+void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y, Words words = {});
 
 // One record of Q4_0, Q4_1, Q5_0, Q5_1 or Q8_0 of 32 numbers, by the formulas of docs/ops/quant.md. And a call of them.
 void quantize_record(Record format, std::span<const double> x, uint8_t* record);

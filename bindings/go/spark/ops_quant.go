@@ -235,6 +235,14 @@ func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 //	block takes 4 in the place of 6 where the sum of (x[i] - y[i] * (scale * global_scale))^2 is less so; differences are
 //	rounded to F32 once, and so are squares and their sums: of neighbours, then of neighbouring sums, 16 with zeros for
 //	what is not there. Beyond F32, or with a NaN, it is 6. All else is refused.
+//	STOCHASTIC: where the quotient in F32 lies between two neighbours of the format, it becomes the greater magnitude
+//	with the probability f = (|quotient| - less) / (greater - less), and else the lesser one; numbers of the format,
+//	what is beyond them, NaN, signs and scales are as without it. With the random word w of 32 bits it is the greater if
+//	w < floor(2^32 f). Element i, counted from 0 over the shape of x, row-major, takes word i % 4 of Philox4x32-10 with
+//	the key (seed, low word first) and the counter (offset low word, offset high word, i / 4 low word, i / 4 high word):
+//	as sample does with i / 4 for the row. So what an element takes depends on its number alone, not on layout, strides
+//	or kernel. Offsets are not advanced: give each call of a seed its own. Not with records and FOUR_OVER_SIX. Without it
+//	seeds, offsets, seed and offset count for nothing.
 //	MXFP8, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes 448 or 6; a block with a NaN has the
 //	scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale
 //	448 if global_scale is finite; a block of zeros has the scale 0. E2M1: rows begin on whole bytes, so that the
@@ -269,8 +277,23 @@ type Quantize struct {
 	// How scales are made.
 	Rule ScaleRule
 
+	// Optional, [1], I64 U64. In place of seed, read when the work runs.
+	Seeds Tensor
+
+	// Optional, [1], I64 U64. In place of offset, likewise.
+	Offsets Tensor
+
+	// Key of the random numbers of STOCHASTIC.
+	Seed uint64
+
+	// Which of the seed's random numbers: another one for each call.
+	Offset uint64
+
 	// Flag: the scale of all is made of the amax of x.
 	OwnAmax bool
+
+	// Flag: codes are rounded up or down at random, by seed and offset.
+	Stochastic bool
 
 	// Same inputs, same device: same bits, every time.
 	Deterministic bool
@@ -293,7 +316,12 @@ func (o *Quantize) call() *call {
 	c.tensor(&args.amax, "amax", &o.Amax)
 	args.amax_floor = C.float(o.AmaxFloor)
 	args.rule = C.uint32_t(o.Rule)
+	c.tensor(&args.seeds, "seeds", &o.Seeds)
+	c.tensor(&args.offsets, "offsets", &o.Offsets)
+	args.seed = C.uint64_t(o.Seed)
+	args.offset = C.uint64_t(o.Offset)
 	c.flag(256, o.OwnAmax)
+	c.flag(512, o.Stochastic)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c
 }

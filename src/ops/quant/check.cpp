@@ -6,6 +6,7 @@
 // in docs/layouts.md. Rows without gaps are folded into one. A form of scales is an entry there and a Contract here.
 // Scales are folded with the rows, as a third tensor; those of an output are checked as one, for overlap among
 // themselves and with others (ops/common). ScalePlaces says where each stands, in rows and in tiles alike.
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -197,6 +198,42 @@ spark_status check_scale_of_all(const ValidatedArgs& bound, Report& report) {
     return SPARK_OK;
 }
 
+// Nothing is rounded at random by a rule that makes, or compares, nearest codes.
+spark_status check_random(const ValidatedArgs& bound, const spark_quantize_args& args, Report& report) {
+    using namespace quantize_field;
+    const QuantView& quant = bound.view[Y].quant;
+    if ((bound.flags & SPARK_QUANTIZE_STOCHASTIC) == 0) return SPARK_OK;
+    if (is_record(quant)) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED, Y,
+                                 "y.quant is %s, whose own rule makes its codes; without STOCHASTIC wanted",
+                                 quant.form->name);
+    }
+    if (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE,
+                                 "rule is FOUR_OVER_SIX, which compares nearest codes; with STOCHASTIC USUAL wanted");
+    }
+    return SPARK_OK;
+}
+
+// The nearest codes and, of the same form, those rounded at random.
+Contract contract_of(const View& y, const spark_quantize_args& args) {
+    using Two = std::array<Contract, 2>;
+    constexpr Two TENSOR = {{{"quantize_tensor"}, {"quantize_stochastic_tensor"}}};
+    constexpr Two ROW = {{{"quantize_row"}, {"quantize_stochastic_row"}}};
+    constexpr Two BLOCK = {{{"quantize_b128"}, {"quantize_stochastic_b128"}}};
+    constexpr Two MXFP8 = {{{"quantize_mxfp8"}, {"quantize_stochastic_mxfp8"}}};
+    constexpr Two MXFP4 = {{{"quantize_mxfp4"}, {"quantize_stochastic_mxfp4"}}};
+    constexpr Two NVFP4 = {{{"quantize_nvfp4"}, {"quantize_stochastic_nvfp4"}}};
+    constexpr Contract FOUR_OVER_SIX = {"quantize_four6"};
+    if (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX) return FOUR_OVER_SIX;
+    const Two& two = y.quant.form->scheme == SPARK_QUANT_PER_TENSOR ? TENSOR
+                     : y.quant.form->scheme == SPARK_QUANT_PER_ROW  ? ROW
+                     : is_mx(y.quant)                               ? (y.elem_bits == 4 ? MXFP4 : MXFP8)
+                     : is_nv(y.quant)                               ? NVFP4
+                                                                    : BLOCK;
+    return two[(args.hdr.flags & SPARK_QUANTIZE_STOCHASTIC) != 0];
+}
+
 // Rows of records and of their numbers, which are the fields 0 and 1 of the operator in one order or the other.
 spark_status fold_records(const ValidatedArgs& bound, uint32_t records, CheckedOp& work, Report& report) {
     constexpr uint32_t FIELDS[] = {0, 1};
@@ -253,9 +290,6 @@ spark_status check_dequantize(const ValidatedArgs& bound, CheckedOp& work, Repor
 
 spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace quantize_field;
-    constexpr Contract TENSOR = {"quantize_tensor"}, ROW = {"quantize_row"}, BLOCK = {"quantize_b128"};
-    constexpr Contract MXFP8 = {"quantize_mxfp8"}, MXFP4 = {"quantize_mxfp4"}, NVFP4 = {"quantize_nvfp4"};
-    constexpr Contract FOUR_OVER_SIX = {"quantize_four6"};
     const auto& args = bound.arguments<spark_quantize_args>();
     const View &x = bound.view[X], &y = bound.view[Y], &amax = bound.view[AMAX];
     const spark_quant_form* form = y.quant.form;
@@ -265,6 +299,7 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     }
     if (spark_status s = check_scale_rule(bound, args, report)) return s;
     if (spark_status s = check_scale_of_all(bound, report)) return s;
+    if (spark_status s = check_random(bound, args, report)) return s;
     if (form->scheme == SPARK_QUANT_RECORD) {
         work.contract = format_of(form->record).written;
         return fold_records(bound, Y, work, report);
@@ -272,18 +307,16 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     Scaled& p = work.as<Scaled>();
     p = {};
     work.empty = y.count == 0;
-    const bool of_all = form->scheme == SPARK_QUANT_PER_TENSOR;
-    work.contract = of_all                                ? TENSOR
-                    : form->scheme == SPARK_QUANT_PER_ROW ? ROW
-                    : is_mx(y.quant)                      ? (y.elem_bits == 4 ? MXFP4 : MXFP8)
-                    : is_nv(y.quant) ? (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX ? FOUR_OVER_SIX : NVFP4)
-                                     : BLOCK;
+    work.contract = contract_of(y, args);
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, Y, p, report)) return s;
-    p.whole = of_all ? y.quant.scale : y.quant.global_scale;
+    p.whole = form->scheme == SPARK_QUANT_PER_TENSOR ? y.quant.scale : y.quant.global_scale;
     p.amax = amax.present ? amax.data : 0;
     p.own_amax = (bound.flags & SPARK_QUANTIZE_OWN_AMAX) != 0;
     p.amax_floor = args.amax_floor, p.dtype = x.dtype;
     p.bump = bump_of(args.rule, y);
+    const View &seeds = bound.view[SEEDS], &offsets = bound.view[OFFSETS];
+    p.seeds = seeds.present ? seeds.data : 0, p.offsets = offsets.present ? offsets.data : 0;
+    p.seed = args.seed, p.offset = args.offset;
     p.whole_rows = form->scheme == SPARK_QUANT_PER_ROW;
     put_facts(bound, X, Y, p, work);
     if (p.own_amax) work.bytes += static_cast<uint64_t>(x.count) * (x.elem_bits / 8); // x is read twice

@@ -2,6 +2,7 @@
 // A problem of the family and a kernel -> Plan; and the operators' entries in the list. With OWN_AMAX `quantize` is
 // two or three launches: `amax` of the rows or their parts, of these if there are several, and the kernel itself.
 #include <algorithm>
+#include <type_traits>
 
 #include "ops/common/pieces.h"
 #include "ops/quant/problem.h"
@@ -125,45 +126,54 @@ void plan(const CheckedOp& work, const Row&, const kernels::quantize_record_kern
                       });
 }
 
+// The kernels of quantize to codes: to the nearest, and at random.
+template <class Of>
+using FlagsOf = std::conditional_t<std::is_same_v<Of, kernels::quantize_kernel>, kernels::quantize_flags,
+                                   kernels::quantize_stochastic_flags>;
+
 // A row whose scale follows from all of it is a team's, whose warps take turns; others are cut.
-void add(const Scaled& p, spark_devptr amax, const kernels::quantize_kernel& kernel, Plan& calls) {
+template <class Of> void add(const Scaled& p, spark_devptr amax, const Of& kernel, Plan& calls) {
     const uint32_t team = p.whole_rows ? team_of(ceil_div(p.n, turn_of(kernel)), kernel) : 1;
     const int64_t part = p.whole_rows ? turn_of(kernel) : part_of(p, kernel);
     const Pieces cut = pieces_of(part, p.whole_rows ? int64_t{team} : ceil_div(p.n_scaled, part));
-    calls.add(kernel, {
-                          .x = p.x.data,
-                          .y = p.y.data,
-                          .scale = p.scale.data,
-                          .whole = p.whole,
-                          .amax = amax,
-                          .x_stride0 = p.x.inner,
-                          .x_stride1 = p.x.outer,
-                          .y_stride0 = p.y.inner / p.per_byte,
-                          .y_stride1 = p.y.outer / p.per_byte,
-                          .scale_stride1 = p.scale.outer,
-                          .scale_tile = p.scale.tile,
-                          .scale_quarter = p.scale.quarter,
-                          .scale_row = p.scale.row,
-                          .scale_four = p.scale.four,
-                          .scale_step = p.scale.step,
-                          .n = p.n,
-                          .n_scaled = p.n_scaled,
-                          .rows0 = p.rows_scaled,
-                          .rows1 = p.rows1,
-                          .rows_there = p.rows0,
-                          .part = cut.part,
-                          .parts = cut.parts,
-                          .parts_by = cut.by,
-                          .parts_shift = cut.shift,
-                          .amax_floor = p.amax_floor,
-                          .largest = largest(p.codes),
-                          .bump = p.bump,
-                          .team = team,
-                          .flags = formats<kernels::quantize_flags>(p),
-                      });
+    typename Of::Params params{};
+    params.x = p.x.data;
+    params.y = p.y.data;
+    params.scale = p.scale.data;
+    params.whole = p.whole;
+    params.amax = amax;
+    params.x_stride0 = p.x.inner;
+    params.x_stride1 = p.x.outer;
+    params.y_stride0 = p.y.inner / p.per_byte;
+    params.y_stride1 = p.y.outer / p.per_byte;
+    params.scale_stride1 = p.scale.outer;
+    params.scale_tile = p.scale.tile;
+    params.scale_quarter = p.scale.quarter;
+    params.scale_row = p.scale.row;
+    params.scale_four = p.scale.four;
+    params.scale_step = p.scale.step;
+    params.n = p.n;
+    params.n_scaled = p.n_scaled;
+    params.rows0 = p.rows_scaled;
+    params.rows1 = p.rows1;
+    params.rows_there = p.rows0;
+    params.part = cut.part;
+    params.parts = cut.parts;
+    params.parts_by = cut.by;
+    params.parts_shift = cut.shift;
+    params.amax_floor = p.amax_floor;
+    params.largest = largest(p.codes);
+    params.bump = p.bump;
+    params.team = team;
+    params.flags = formats<FlagsOf<Of>>(p);
+    if constexpr (requires { params.seed; }) {
+        params.seeds = p.seeds, params.offsets = p.offsets;
+        params.seed = p.seed, params.offset = p.offset;
+    }
+    calls.add(kernel, params);
 }
 
-void plan(const CheckedOp& work, const Row&, const kernels::quantize_kernel& kernel, Plan& calls) {
+template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kernel, Plan& calls) {
     add(work.as<Scaled>(), 0, kernel, calls);
 }
 
@@ -254,7 +264,8 @@ spark_devptr find_amax(const CheckedOp& work, const kernels::amax_kernel& wide, 
     return at;
 }
 
-void plan(const CheckedOp& work, const Row&, const kernels::quantize_kernel& kernel, const kernels::amax_kernel& wide,
+template <class Of>
+void plan(const CheckedOp& work, const Row&, const Of& kernel, const kernels::amax_kernel& wide,
           const kernels::amax_kernel& any, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
     add(p, p.own_amax ? find_amax(work, wide, any, calls) : p.amax, kernel, calls);

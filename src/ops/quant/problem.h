@@ -22,6 +22,8 @@ struct Scaled {
     RowTensor x, y;
     ScalePlaces scale;
     spark_devptr whole, amax;
+    spark_devptr seeds, offsets; // of random numbers: addresses of seed and offset, or 0
+    uint64_t seed, offset;
     int64_t n, rows1, rows0;
     int64_t n_scaled, rows_scaled; // with what fills up tiles of scales
     float amax_floor;

@@ -14,6 +14,9 @@
 namespace check {
 namespace {
 
+// How codes are rounded: at random with seed and offset as scalars, as tensors, or as tensors of U64.
+enum class Draw { nearest, scalars, tensors, unsigned_tensors };
+
 struct Shape {
     const char* name = "";
     int64_t rows1 = 1, rows0 = 1, n = 1;
@@ -32,6 +35,7 @@ struct Shape {
     bool every = false, edges = false;   // x[i] has the bits i; the largest of a block is where rules change their mind
     Special special = Special::none;
     ref::Rule rule = ref::Rule::floor;
+    Draw draw = Draw::nearest;
     Tier tier = Tier::quick;
 };
 
@@ -107,27 +111,27 @@ double whole_of(const Shape& s, const Form& form, std::span<const double> x) {
 
 // One block of x; gives its scale as it is stored.
 double quantize_one(const Shape& s, const Form& form, double whole, std::span<const double> block,
-                    std::span<uint8_t> codes) {
+                    std::span<uint8_t> codes, ref::Words words) {
     const double amax = ref::amax(block);
     if (form == NVFP4) {
         const uint8_t scale =
             s.rule == ref::Rule::four_over_six ? ref::nv_better_scale_of(block, whole) : ref::nv_scale_of(amax, whole);
-        ref::quantize_nv_block(block, scale, whole, codes);
+        ref::quantize_nv_block(block, scale, whole, codes, words);
         return scale;
     }
     if (form == MXFP4) {
         const uint8_t scale = ref::mx_scale_of(amax, 2, s.rule);
-        ref::quantize_e2m1_block(block, ref::of_ue8m0(scale), codes);
+        ref::quantize_e2m1_block(block, ref::of_ue8m0(scale), codes, words);
         return scale;
     }
     const double scale = form == TENSOR  ? whole
                          : form == MXFP8 ? ref::mx_scale_of(amax, 8, s.rule)
                                          : ref::scale_of(form.codes, amax, static_cast<double>(s.amax_floor), s.rule);
-    ref::quantize_block(form.codes, block, number_of(form, scale), codes);
+    ref::quantize_block(form.codes, block, number_of(form, scale), codes, words);
     return scale;
 }
 
-Results results_of(const Shape& s, const Scales& place, const Form& form, std::span<const double> x) {
+Results results_of(const Shape& s, const Scales& place, const Form& form, std::span<const double> x, ref::Words words) {
     const int64_t width = code_bytes(form, s.n), rows = s.rows1 * s.rows0;
     Results out{std::vector<uint8_t>(static_cast<size_t>(rows * width)),
                 std::vector<double>(static_cast<size_t>(view_of(place, form).count())), whole_of(s, form, x)};
@@ -137,8 +141,10 @@ Results results_of(const Shape& s, const Scales& place, const Form& form, std::s
         for (end = first; end < x.size() && scale_number(place, form, static_cast<int64_t>(end)) == number;) {
             ++end;
         }
-        out.scales[static_cast<size_t>(number)] = quantize_one(s, form, out.whole, x.subspan(first, end - first),
-                                                               std::span(codes).subspan(first, end - first));
+        const size_t count = end - first;
+        out.scales[static_cast<size_t>(number)] =
+            quantize_one(s, form, out.whole, x.subspan(first, count), std::span(codes).subspan(first, count),
+                         words.empty() ? words : words.subspan(first, count));
     }
     for (int64_t i = 0; i < static_cast<int64_t>(codes.size()); ++i) {
         put_code(form, &out.y[static_cast<size_t>(i / s.n * width)], i % s.n, codes[static_cast<size_t>(i)]);
@@ -161,6 +167,36 @@ void add_whole(Case& c, const Shape& s, const Form& form, double amax) {
         c.add("amax", offsetof(Args, amax), one, 4, false);
         ref::store(ref::Type::f32, amax, c.element(c.operands.back(), 0));
     }
+}
+
+// Seed or offset, of all 64 bits: a scalar, or a tensor and another scalar, which is not to be used.
+uint64_t add_random(Case& c, const Shape& s, const char* field, size_t at, uint64_t& scalar, Random& random) {
+    scalar = random.next();
+    if (s.draw == Draw::scalars) {
+        return scalar;
+    }
+    const Operand& operand = c.add(field, at, packed(ref::Type::i64, {1}), 24, false);
+    const uint64_t number = random.next();
+    ref::store_bits(ref::Type::i64, number, c.element(operand, 0));
+    if (s.draw == Draw::unsigned_tensors) {
+        reinterpret_cast<spark_tensor*>(&c.args[at])->dtype = SPARK_DTYPE_U64;
+    }
+    return number;
+}
+
+// The random words of `count` elements, if there are to be such.
+std::vector<uint32_t> add_words(Case& c, const Shape& s, size_t count, Random& random) {
+    using Args = spark_quantize_args;
+    if (s.draw == Draw::nearest) {
+        return {};
+    }
+    c.as<Args>().hdr.flags |= SPARK_QUANTIZE_STOCHASTIC;
+    uint64_t scalar;
+    const uint64_t seed = add_random(c, s, "seeds", offsetof(Args, seeds), scalar, random);
+    c.as<Args>().seed = scalar;
+    const uint64_t offset = add_random(c, s, "offsets", offsetof(Args, offsets), scalar, random);
+    c.as<Args>().offset = scalar;
+    return ref::random_words(seed, offset, count);
 }
 
 std::vector<Allowed> allowed_scales(std::span<const double> scales, ref::Type type, bool empty) {
@@ -194,10 +230,10 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
                                                              : SPARK_SCALE_RULE_USUAL;
     fill_x(c, s, form, random);
     const std::vector<double> x = c.values(c.operands[0]);
-    Results right = results_of(s, place, form, x);
     if (form == TENSOR || (form == NVFP4 && !s.no_whole)) {
         add_whole(c, s, form, ref::amax(x));
     }
+    Results right = results_of(s, place, form, x, add_words(c, s, x.size(), random));
     c.exact = true;
     c.large = s.tier == Tier::card;
     c.note = std::string(in_tiles(place, form) ? "scales in tiles, " : "") + "a scale for each " + name_of(form) +
@@ -259,11 +295,12 @@ Entry random(uint64_t seed, int64_t index) {
     s.no_whole = !s.given && r.chance(0.2);
     s.scale = static_cast<float>(r.normal());
     s.edges = r.chance(0.1);
+    s.draw = r.chance(0.3) ? static_cast<Draw>(r.between(1, 3)) : Draw::nearest;
     const bool mx = form == MXFP8 || form == MXFP4, rules = form != NVFP4 && !s.given;
-    s.rule = form == NVFP4 && r.chance(0.5) ? ref::Rule::four_over_six
-             : rules && r.chance(0.3)       ? ref::Rule::rceil
-             : mx && r.chance(0.3)          ? ref::Rule::even
-                                            : ref::Rule::floor;
+    s.rule = form == NVFP4 && s.draw == Draw::nearest && r.chance(0.5) ? ref::Rule::four_over_six
+             : rules && r.chance(0.3)                                  ? ref::Rule::rceil
+             : mx && r.chance(0.3)                                     ? ref::Rule::even
+                                                                       : ref::Rule::floor;
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 
@@ -285,6 +322,8 @@ Entry worded(Words& words) {
     s.given = (form == TENSOR || form == NVFP4) && !s.own;
     if (form == NVFP4 && words.take("four-over-six")) {
         s.rule = ref::Rule::four_over_six;
+    } else if (words.take("stochastic")) {
+        s.draw = Draw::scalars;
     }
     return entry(s, form, words.type(ALL), words.name());
 }

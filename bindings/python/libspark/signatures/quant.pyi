@@ -53,26 +53,30 @@ class _Quantize(Operator):
     """A tensor in a quantised format, and the scales that belong to it."""
 
     @overload
-    def __call__(self, x: Tensor, amax: Optional[Tensor] = None, *, y: None = None, amax_floor: float = 0,
-                 rule: ScaleRule = 0, own_amax: bool = False, deterministic: bool = False,
-                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
-                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+    def __call__(self, x: Tensor, amax: Optional[Tensor] = None, seeds: Optional[Tensor] = None,
+                 offsets: Optional[Tensor] = None, *, y: None = None, amax_floor: float = 0, rule: ScaleRule = 0,
+                 seed: int = 0, offset: int = 0, own_amax: bool = False, stochastic: bool = False,
+                 deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+                 ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> DeviceArray: ...
     @overload
-    def __call__(self, x: Tensor, amax: Optional[Tensor] = None, *, y: Output, amax_floor: float = 0,
-                 rule: ScaleRule = 0, own_amax: bool = False, deterministic: bool = False,
-                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
-                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+    def __call__(self, x: Tensor, amax: Optional[Tensor] = None, seeds: Optional[Tensor] = None,
+                 offsets: Optional[Tensor] = None, *, y: Output, amax_floor: float = 0, rule: ScaleRule = 0,
+                 seed: int = 0, offset: int = 0, own_amax: bool = False, stochastic: bool = False,
+                 deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+                 ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> Output: ...
-    def prepare(self, x: Tensor, amax: Optional[Tensor] = None, *, y: Optional[Tensor] = None, amax_floor: float = 0,
-                rule: ScaleRule = 0, own_amax: bool = False, deterministic: bool = False,
-                batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
-                workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+    def prepare(self, x: Tensor, amax: Optional[Tensor] = None, seeds: Optional[Tensor] = None,
+                offsets: Optional[Tensor] = None, *, y: Optional[Tensor] = None, amax_floor: float = 0,
+                rule: ScaleRule = 0, seed: int = 0, offset: int = 0, own_amax: bool = False, stochastic: bool = False,
+                deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+                ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                 dtype: Optional[DtypeLike] = None) -> Call: ...
-    def plan(self, x: Tensor, amax: Optional[Tensor] = None, *, y: Optional[Tensor] = None, amax_floor: float = 0,
-             rule: ScaleRule = 0, own_amax: bool = False, deterministic: bool = False, batch_invariant: bool = False,
-             stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
-             workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+    def plan(self, x: Tensor, amax: Optional[Tensor] = None, seeds: Optional[Tensor] = None,
+             offsets: Optional[Tensor] = None, *, y: Optional[Tensor] = None, amax_floor: float = 0,
+             rule: ScaleRule = 0, seed: int = 0, offset: int = 0, own_amax: bool = False, stochastic: bool = False,
+             deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+             ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
 dequantize: _Dequantize

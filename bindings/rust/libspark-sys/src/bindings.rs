@@ -1333,6 +1333,7 @@ extern "C" {
     ) -> spark_status;
 }
 pub const SPARK_QUANTIZE_OWN_AMAX: spark_quantize_flag = 256;
+pub const SPARK_QUANTIZE_STOCHASTIC: spark_quantize_flag = 512;
 pub const SPARK_QUANTIZE_FLAG_FORCE32: spark_quantize_flag = 2147483647;
 pub type spark_quantize_flag = ::std::os::raw::c_uint;
 #[repr(C)]
@@ -1344,6 +1345,10 @@ pub struct spark_quantize_args {
     pub amax: spark_tensor,
     pub amax_floor: f32,
     pub rule: u32,
+    pub seeds: spark_tensor,
+    pub offsets: spark_tensor,
+    pub seed: u64,
+    pub offset: u64,
 }
 impl Default for spark_quantize_args {
     fn default() -> Self {

@@ -451,13 +451,17 @@ fn spark_amax_args_layout() {
 
 #[test]
 fn spark_quantize_args_layout() {
-    layout!(spark_quantize_args, 800,
+    layout!(spark_quantize_args, 1328,
         hdr 0, 24;
         x 24, 256;
         y 280, 256;
         amax 536, 256;
         amax_floor 792, 4;
         rule 796, 4;
+        seeds 800, 256;
+        offsets 1056, 256;
+        seed 1312, 8;
+        offset 1320, 8;
     );
 }
 
@@ -712,6 +716,7 @@ fn values() {
     assert_eq!(SPARK_SOFTMAX_GIVEN_SCALE, 1);
     assert_eq!(SPARK_SOFTMAX_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_QUANTIZE_OWN_AMAX, 256);
+    assert_eq!(SPARK_QUANTIZE_STOCHASTIC, 512);
     assert_eq!(SPARK_QUANTIZE_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_HADAMARD_SIGNS_AFTER, 256);
     assert_eq!(SPARK_HADAMARD_FLAG_FORCE32, 2147483647);

@@ -132,6 +132,14 @@ operator! {
     /// block takes 4 in the place of 6 where the sum of (x[i] - y[i] * (scale * global_scale))^2 is less so; differences are
     /// rounded to F32 once, and so are squares and their sums: of neighbours, then of neighbouring sums, 16 with zeros for
     /// what is not there. Beyond F32, or with a NaN, it is 6. All else is refused.
+    /// STOCHASTIC: where the quotient in F32 lies between two neighbours of the format, it becomes the greater magnitude
+    /// with the probability f = (|quotient| - less) / (greater - less), and else the lesser one; numbers of the format,
+    /// what is beyond them, NaN, signs and scales are as without it. With the random word w of 32 bits it is the greater if
+    /// w < floor(2^32 f). Element i, counted from 0 over the shape of x, row-major, takes word i % 4 of Philox4x32-10 with
+    /// the key (seed, low word first) and the counter (offset low word, offset high word, i / 4 low word, i / 4 high word):
+    /// as sample does with i / 4 for the row. So what an element takes depends on its number alone, not on layout, strides
+    /// or kernel. Offsets are not advanced: give each call of a seed its own. Not with records and FOUR_OVER_SIX. Without it
+    /// seeds, offsets, seed and offset count for nothing.
     /// MXFP8, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes 448 or 6; a block with a NaN has the
     /// scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale
     /// 448 if global_scale is finite; a block of zeros has the scale 0. E2M1: rows begin on whole bytes, so that the
@@ -185,9 +193,39 @@ impl<'a> Quantize<'a> {
         self
     }
 
+    /// Optional, `[1]`, I64 U64. In place of seed, read when the work runs.
+    pub fn seeds<T: Element>(mut self, seeds: TensorView<'a, T>) -> Self {
+        self.call.args.seeds = self.call.hold(seeds.parts());
+        self
+    }
+
+    /// Optional, `[1]`, I64 U64. In place of offset, likewise.
+    pub fn offsets<T: Element>(mut self, offsets: TensorView<'a, T>) -> Self {
+        self.call.args.offsets = self.call.hold(offsets.parts());
+        self
+    }
+
+    /// Key of the random numbers of STOCHASTIC.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.call.args.seed = seed;
+        self
+    }
+
+    /// Which of the seed's random numbers: another one for each call.
+    pub fn offset(mut self, offset: u64) -> Self {
+        self.call.args.offset = offset;
+        self
+    }
+
     /// Flag: the scale of all is made of the amax of x.
     pub fn own_amax(mut self, on: bool) -> Self {
         self.call.flag(256, on);
+        self
+    }
+
+    /// Flag: codes are rounded up or down at random, by seed and offset.
+    pub fn stochastic(mut self, on: bool) -> Self {
+        self.call.flag(512, on);
         self
     }
 }
