@@ -773,7 +773,8 @@ typedef enum spark_attention_given {
  * s[j] = scale * sum_d q[i, h, d] * k[j, g, d]       for each visible key j of the sequence
  * s[j] = softcap * tanh(s[j] / softcap)              with softcap
  * p    = i + keys - queries                          the key that query i stands at (bottom-right aligned)
- * visible: j < keys, p - window_left <= j <= p + window_right, and with CAUSAL j <= p
+ * visible: j < keys, p - window_left <= j <= p + window_right, and with CAUSAL j <= p,
+ *          key_starts[i] <= j < key_ends[i]
  * o[i, h]   = round(sum_j exp(s[j] - lse) * v[j, g])
  * lse[i, h] = log(exp(sinks[h]) + sum_j exp(s[j]))   natural logarithm; exp(sinks[h]) is 0 without sinks
  *
@@ -783,6 +784,18 @@ typedef enum spark_attention_given {
  *
  * A window of window_left = W takes W keys before the query's own and that one, W + 1 in all. It costs what they do:
  * tiles of keys that no query of a tile sees are not read.
+ *
+ * key_starts and key_ends give each query a range of keys of its own, of all heads: j counts from the first key of the
+ * sequence. Of these it sees what CAUSAL and the window leave; a range that is empty sees nothing. It costs what it
+ * holds, as a window does; where d is above 128, without pages, more than 64 queries of a sequence take the kernel for
+ * any problem, which is slow. With p as above:
+ *
+ *     chunks of C tokens      CAUSAL, key_starts = p - p % C
+ *     documents               CAUSAL, key_starts = the first token of the document that p is in; without CAUSAL also
+ *                             key_ends, the end of that document
+ *     a prefix of P tokens    key_ends = max(P, p + 1), without CAUSAL: the prefix is seen by all, the rest is causal
+ *
+ * They take B * S numbers each: those of query i of sequence b follow q's, [b, i], or, with cu_seqlens_q, the token.
  *
  * A sink is a key that every query of a head sees and that has no value: it joins the denominator of its rows, and
  * lse, once a row, however many launches and parts the row takes. A row that sees no key then gives o = 0 and lse = its
@@ -876,6 +889,10 @@ typedef struct spark_attention_args {
     float softcap;
     /* 0. */
     uint32_t reserved2;
+    /* optional, [B, S], I32. The first key that each query may see. Absent, or negative: 0. */
+    spark_tensor key_starts;
+    /* optional, [B, S], I32. The end of the keys that each query may see. Absent, or more than there are: all. */
+    spark_tensor key_ends;
 } spark_attention_args;
 /* Launches attention: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_attention(spark_context *ctx, const spark_attention_args *args, const spark_exec *exec,

@@ -64,6 +64,7 @@ static Results compute(const Call& call) {
     const std::vector<int64_t> lens = call["seq_lens"].integers();
     const std::vector<int64_t> pages = call["block_table"].integers();
     const std::vector<double>& sinks = call["sinks"].values; // none: no sinks
+    const std::vector<int64_t> starts = call["key_starts"].integers(), ends = call["key_ends"].integers();
     const auto cap = call.numbers.find("softcap");
     const int64_t queries = q.shape[1], heads = q.shape[2], most = k.shape[1], kv_heads = k.shape[2];
     const size_t d = q.size(3);
@@ -76,14 +77,16 @@ static Results compute(const Call& call) {
                        ? b * most + j
                        : pages[static_cast<size_t>(b * call["block_table"].shape[1] + j / most)] * most + j % most;
         };
+        const size_t query = place / static_cast<size_t>(heads);
+        const KeyRange seen = within({0, visible_keys(i, queries, keys, call.is("causal"))},
+                                     {starts.empty() ? 0 : starts[query], ends.empty() ? keys : ends[query]});
         const auto row_of = [&](const Tensor& x) {
-            return [&, g = kv_head(head, heads, kv_heads)](int64_t j) {
-                return &x.values[static_cast<size_t>(token(j) * kv_heads + g) * d];
+            return [&, g = kv_head(head, heads, kv_heads), first = seen.first](int64_t j) {
+                return &x.values[static_cast<size_t>(token(first + j) * kv_heads + g) * d];
             };
         };
-        const auto row = attention_row(&q.values[place * d], d, row_of(k), row_of(v),
-                                       visible_keys(i, queries, keys, call.is("causal")), call.number("scale"),
-                                       sinks.empty() ? NO_SINK : sinks[static_cast<size_t>(head)],
+        const auto row = attention_row(&q.values[place * d], d, row_of(k), row_of(v), seen.end - seen.first,
+                                       call.number("scale"), sinks.empty() ? NO_SINK : sinks[static_cast<size_t>(head)],
                                        cap == call.numbers.end() ? 0 : cap->second);
         o.values.insert(o.values.end(), row.o.begin(), row.o.end());
         lse.values.push_back(row.lse);

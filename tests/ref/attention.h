@@ -27,6 +27,15 @@ inline int64_t first_visible_key(int64_t i, int64_t queries, int64_t keys, int64
     return left < 0 || own <= left ? 0 : own - left;
 }
 
+// Of a range of keys those that are in another one too: a query's own, of which causal and window leave some.
+struct KeyRange {
+    int64_t first, end; // first <= end
+};
+inline KeyRange within(KeyRange a, KeyRange b) {
+    const int64_t first = a.first < b.first ? b.first : a.first, end = a.end < b.end ? a.end : b.end;
+    return {first, end < first ? first : end};
+}
+
 // The key/value head of a query head.
 inline int64_t kv_head(int64_t head, int64_t heads, int64_t kv_heads) { return head * kv_heads / heads; }
 

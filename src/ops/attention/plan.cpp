@@ -141,12 +141,7 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .d = static_cast<uint32_t>(p.d),
         .scale = factors.scale,
         .group = static_cast<uint32_t>(p.group),
-        .sums = 0,
-        .states = 0,
         .parts = 1,
-        .blocks = 0,
-        .pitch = 0,
-        .slots = 0,
         .table_last = static_cast<uint32_t>(std::clamp<int64_t>(p.entries - 1, 0, UINT32_MAX)),
         .page = static_cast<uint32_t>(p.page),
         .page_last = static_cast<uint32_t>(std::clamp<int64_t>(p.pages - 1, 0, UINT32_MAX)),
@@ -160,6 +155,9 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .table = p.table,
         .table_seq = p.table_seq,
         .cap = factors.cap,
+        .ranges = (p.starts | p.ends) != 0,
+        .starts = p.starts,
+        .ends = p.ends,
     };
 }
 
@@ -197,6 +195,8 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .parts = parts.parts,
         .pitch = parts.pitch,
         .slots = parts.slots,
+        .starts = parts.starts,
+        .ends = parts.ends,
     };
     calls.add(merge, params, p.seqs * p.sq * p.h);
 }

@@ -27,7 +27,7 @@ std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random
     for (int64_t i = 0; i < count; ++i) {
         out.push_back(i == longest          ? most
                       : with_zero && i == 1 ? 0
-                                            : random.between(with_zero ? 0 : 1, std::max<int64_t>(most, 1)));
+                                            : random.between(with_zero || most == 0 ? 0 : 1, most));
     }
     return out;
 }
@@ -199,6 +199,54 @@ void add_sinks(Case& c, const Shape& s, Problem& p, Random& random) {
     }
 }
 
+// Ranges of the queries, of keys that the sequences have by now. Queries of no sequence have strange ones.
+void add_ranges(Case& c, const Shape& s, Problem& p, Random& random) {
+    if (s.ranges == Ranges::none) {
+        return;
+    }
+    constexpr int64_t CHUNK = 50;
+    p.starts.assign(static_cast<size_t>(p.tokens), -3);
+    p.ends.assign(static_cast<size_t>(p.tokens), INT32_MAX);
+    for (size_t b = 0; b < p.q_len.size(); ++b) {
+        const int64_t keys = p.k_len[b], most = std::max<int64_t>(keys, 1), prefix = random.between(0, most);
+        int64_t document = 0, next = random.between(1, most);
+        for (int64_t i = 0; i < p.q_len[b]; ++i) {
+            const int64_t own = i + keys - p.q_len[b]; // negative: a query without a key
+            while (own >= next) {
+                document = next;
+                next += random.between(1, most);
+            }
+            auto &start = p.starts[static_cast<size_t>(p.q_first[b] + i)],
+                 &end = p.ends[static_cast<size_t>(p.q_first[b] + i)];
+            switch (s.ranges) {
+            case Ranges::none: break;
+            case Ranges::chunks: start = own - own % CHUNK; break;
+            case Ranges::both_ends: end = next; [[fallthrough]];
+            case Ranges::documents: start = document; break;
+            case Ranges::prefix: end = std::max(prefix, own + 1); break;
+            case Ranges::any:
+                start = random.chance(0.1) ? random.pick<int64_t>({INT32_MIN, INT32_MAX}) : random.between(-5, keys);
+                end = random.chance(0.1) ? random.pick<int64_t>({INT32_MIN, INT32_MAX}) : random.between(-5, keys + 9);
+            }
+        }
+    }
+    using Args = spark_attention_args;
+    const View view = packed(ref::Type::i32, {s.list_q ? 1 : s.seqs, p.s});
+    const auto add = [&](const char* field, size_t offset, const std::vector<int64_t>& numbers) {
+        const Operand& list = c.add(field, offset, view, 4, false);
+        for (size_t i = 0; i < numbers.size(); ++i) {
+            ref::store_bits(ref::Type::i32, static_cast<uint64_t>(numbers[i]),
+                            c.element(list, static_cast<int64_t>(i)));
+        }
+    };
+    if (s.ranges != Ranges::prefix) {
+        add("key_starts", offsetof(Args, key_starts), p.starts);
+    }
+    if (s.ranges == Ranges::prefix || s.ranges == Ranges::both_ends || s.ranges == Ranges::any) {
+        add("key_ends", offsetof(Args, key_ends), p.ends);
+    }
+}
+
 // Lengths in use, and NaN in every key and value that is not: a kernel that reads them shows.
 void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
     using Args = spark_attention_args;
@@ -298,14 +346,18 @@ private:
 
     void row(size_t b, int64_t i, int64_t head) {
         const int64_t g = ref::kv_head(head, p_.h, p_.hkv), keys = p_.k_len[b];
-        const int64_t end = p_.hkv == 0 ? 0 : ref::visible_keys(i, p_.q_len[b], keys, p_.causal, p_.right);
-        const int64_t first = std::min(end, ref::first_visible_key(i, p_.q_len[b], keys, p_.left));
-        const int64_t visible = end - first;
-        const int64_t place = (p_.q_first[b] + i) * p_.h + head;
+        const int64_t token = p_.q_first[b] + i, place = token * p_.h + head;
+        const int64_t most = p_.hkv == 0 ? 0 : ref::visible_keys(i, p_.q_len[b], keys, p_.causal, p_.right);
+        const int64_t least = std::min(most, ref::first_visible_key(i, p_.q_len[b], keys, p_.left));
+        const auto query = static_cast<size_t>(token);
+        const ref::KeyRange own =
+            p_.starts.empty() ? ref::KeyRange{0, keys} : ref::KeyRange{p_.starts[query], p_.ends[query]};
+        const auto [first, end] = ref::within({least, most}, own);
+        const int64_t visible = end - first, start = first; // what a lambda may take
         const double* q = &p_.q[static_cast<size_t>(place * p_.d)];
         const auto row = ref::attention_row(
-            q, static_cast<size_t>(p_.d), [&](int64_t j) { return kv(p_.k, b, first + j, g); },
-            [&](int64_t j) { return kv(p_.v, b, first + j, g); }, visible, p_.scale,
+            q, static_cast<size_t>(p_.d), [&](int64_t j) { return kv(p_.k, b, start + j, g); },
+            [&](int64_t j) { return kv(p_.v, b, start + j, g); }, visible, p_.scale,
             p_.sinks[static_cast<size_t>(head)], p_.cap);
         const Errors errors = errors_of(p_, row, static_cast<double>(visible), tensor_);
         lse[static_cast<size_t>(place)] = allow(ref::Type::f32, row.lse, errors.lse);
@@ -347,6 +399,7 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     add_lengths(c, s, *p, random);
     add_table(c, s, *p);
     add_sinks(c, s, *p, random);
+    add_ranges(c, s, *p, random);
     auto& args = c.as<spark_attention_args>();
     args.scale = s.scale;
     args.softcap = s.softcap;
@@ -463,6 +516,9 @@ Entry random(uint64_t seed, int64_t index) {
     const ref::Type type = r.pick(types_of(BF16 | F16));
     s.sinks = r.pick<Sinks>({Sinks::none, Sinks::none, Sinks::finite, Sinks::large, Sinks::some});
     s.softcap = r.chance(0.25) ? r.pick<float>({50, 30, 2, 0.1f, 1e-4f, 1e5f}) : 0;
+    const std::vector<Ranges> kinds = {Ranges::chunks, Ranges::documents, Ranges::both_ends, Ranges::prefix,
+                                       Ranges::any};
+    s.ranges = r.chance(0.3) ? r.pick(kinds) : Ranges::none;
     return entry(s, type, name);
 }
 

@@ -10,7 +10,10 @@ enum class Layout { bshd, bhsd, qkv };                    // qkv: q, k and v are
 enum class Lens { none, full, ragged, with_zero, wrong }; // wrong: negative, and beyond the cache
 enum class Strange { none, q, k, v };                     // the tensor that has the strange row
 enum class Pages { whole, torn, shared, wrong }; // torn: k and v are halves of a page; wrong: entries that are no pages
-enum class Sinks { none, finite, large, some };  // large: above every score; some: every second is -infinity
+// Of keys: chunks of 50 tokens; documents of random lengths, told by first keys or by both ends; a prefix of some keys;
+// anything, also what is no range.
+enum class Ranges { none, chunks, documents, both_ends, prefix, any };
+enum class Sinks { none, finite, large, some }; // large: above every score; some: every second is -infinity
 
 struct Shape {
     const char* name = "";
@@ -27,6 +30,7 @@ struct Shape {
     float scale = 0;
     bool scale_given = false;      // a 0 is 0, not the default
     int64_t left = -1, right = -1; // the window
+    Ranges ranges = Ranges::none;
     Sinks sinks = Sinks::none;
     float softcap = 0;
     double spread = 1; // of q: large logits
@@ -49,6 +53,7 @@ struct Problem {
     int64_t left, right;
     std::vector<int64_t> q_first, q_len, k_first, k_len;
     std::vector<double> q, k, v, sinks; // sinks: one a head
+    std::vector<int64_t> starts, ends;  // of each query, tokens of all rows counted through; none: no ranges
     int64_t tokens;                     // rows of o and lse, times heads
     int64_t page, pages, entries;       // as in Shape, 0: none; how many there are, and how many a sequence has
     std::vector<int64_t> table;         // of all sequences

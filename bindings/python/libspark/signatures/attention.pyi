@@ -13,8 +13,9 @@ class _Attention(Operator):
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Optional[Tensor] = None,
                  cu_seqlens_k: Optional[Tensor] = None, seq_lens: Optional[Tensor] = None,
-                 sinks: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *, o: Optional[Tensor] = None,
-                 lse: Union[Tensor, bool, None] = None, scale: Optional[float] = None,
+                 sinks: Optional[Tensor] = None, block_table: Optional[Tensor] = None,
+                 key_starts: Optional[Tensor] = None, key_ends: Optional[Tensor] = None, *,
+                 o: Optional[Tensor] = None, lse: Union[Tensor, bool, None] = None, scale: Optional[float] = None,
                  max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None, window_left: int = -1,
                  window_right: int = -1, softcap: float = 0.0, causal: bool = False, deterministic: bool = False,
                  batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
@@ -22,7 +23,8 @@ class _Attention(Operator):
                  dtype: Optional[DtypeLike] = None) -> Any: ...
     def prepare(self, q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Optional[Tensor] = None,
                 cu_seqlens_k: Optional[Tensor] = None, seq_lens: Optional[Tensor] = None,
-                sinks: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *, o: Optional[Tensor] = None,
+                sinks: Optional[Tensor] = None, block_table: Optional[Tensor] = None,
+                key_starts: Optional[Tensor] = None, key_ends: Optional[Tensor] = None, *, o: Optional[Tensor] = None,
                 lse: Union[Tensor, bool, None] = None, scale: Optional[float] = None,
                 max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None, window_left: int = -1,
                 window_right: int = -1, softcap: float = 0.0, causal: bool = False, deterministic: bool = False,
@@ -31,12 +33,12 @@ class _Attention(Operator):
                 dtype: Optional[DtypeLike] = None) -> Call: ...
     def plan(self, q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Optional[Tensor] = None,
              cu_seqlens_k: Optional[Tensor] = None, seq_lens: Optional[Tensor] = None, sinks: Optional[Tensor] = None,
-             block_table: Optional[Tensor] = None, *, o: Optional[Tensor] = None,
-             lse: Union[Tensor, bool, None] = None, scale: Optional[float] = None, max_seqlen_q: Optional[int] = None,
-             max_seqlen_k: Optional[int] = None, window_left: int = -1, window_right: int = -1, softcap: float = 0.0,
-             causal: bool = False, deterministic: bool = False, batch_invariant: bool = False,
-             stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
-             workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+             block_table: Optional[Tensor] = None, key_starts: Optional[Tensor] = None,
+             key_ends: Optional[Tensor] = None, *, o: Optional[Tensor] = None, lse: Union[Tensor, bool, None] = None,
+             scale: Optional[float] = None, max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None,
+             window_left: int = -1, window_right: int = -1, softcap: float = 0.0, causal: bool = False,
+             deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+             ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
 attention: _Attention

@@ -903,6 +903,8 @@ pub struct spark_attention_args {
     pub block_table: spark_tensor,
     pub softcap: f32,
     pub reserved2: u32,
+    pub key_starts: spark_tensor,
+    pub key_ends: spark_tensor,
 }
 impl Default for spark_attention_args {
     fn default() -> Self {

@@ -252,7 +252,7 @@ fn spark_gemm_args_layout() {
 
 #[test]
 fn spark_attention_args_layout() {
-    layout!(spark_attention_args, 2632,
+    layout!(spark_attention_args, 3144,
         hdr 0, 24;
         q 24, 256;
         k 280, 256;
@@ -272,6 +272,8 @@ fn spark_attention_args_layout() {
         block_table 2368, 256;
         softcap 2624, 4;
         reserved2 2628, 4;
+        key_starts 2632, 256;
+        key_ends 2888, 256;
     );
 }
 
