@@ -772,6 +772,7 @@ typedef enum spark_attention_given {
  * g    = floor(h * G / H)                            the key/value head of query head h
  * s[j] = scale * sum_d q[i, h, d] * k[j, g, d]       for each visible key j of the sequence
  * s[j] = softcap * tanh(s[j] / softcap)              with softcap
+ * s[j] = s[j] + alibi_slopes[h] * (j - p)            with alibi_slopes
  * p    = i + keys - queries                          the key that query i stands at (bottom-right aligned)
  * visible: j < keys, p - window_left <= j <= p + window_right, and with CAUSAL j <= p,
  *          key_starts[i] <= j < key_ends[i]
@@ -796,6 +797,10 @@ typedef enum spark_attention_given {
  *     a prefix of P tokens    key_ends = max(P, p + 1), without CAUSAL: the prefix is seen by all, the rest is causal
  *
  * They take B * S numbers each: those of query i of sequence b follow q's, [b, i], or, with cu_seqlens_q, the token.
+ *
+ * alibi_slopes add to each score how far the key is from the query's own place p, negative before it, times the slope
+ * of the head, after scale and softcap, which do not touch it (ALiBi: Press et al. 2021 give head h of H, a power of
+ * two, 2^(-8 (h + 1) / H)). With CAUSAL that is -slope * abs(j - p). Such calls take the kernel for any problem.
  *
  * A sink is a key that every query of a head sees and that has no value: it joins the denominator of its rows, and
  * lse, once a row, however many launches and parts the row takes. A row that sees no key then gives o = 0 and lse = its
@@ -893,6 +898,8 @@ typedef struct spark_attention_args {
     spark_tensor key_starts;
     /* optional, [B, S], I32. The end of the keys that each query may see. Absent, or more than there are: all. */
     spark_tensor key_ends;
+    /* optional, [H], F32. Slope of each query head: what a score gains with each key on (ALiBi). Absent: 0. */
+    spark_tensor alibi_slopes;
 } spark_attention_args;
 /* Launches attention: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_attention(spark_context *ctx, const spark_attention_args *args, const spark_exec *exec,

@@ -75,5 +75,15 @@ def make_ranges():
           {"key_ends": keys_of([[max(prefix[b], x + 1) for x in p] for b, p in enumerate(positions(lens))])}, False)
 
 
+def make_alibi():
+    """Of Press et al.: a geometric sequence of slopes, and of six heads the first six of those of eight."""
+    for name, dtype, seed, h, hkv in (("causal_bf16", "BF16", 5910, 8, 2), ("heads_6_f16", "F16", 5911, 6, 6)):
+        slopes = (2.0 ** (-8 / 8 * np.arange(1, 9)))[:h].astype("<f4")
+        write(f"alibi_{name}", dtype, seed, numbers(dtype, seed, h, hkv), [30, 21],
+              lambda scores, p, j, of=slopes: scores - of.astype(float)[:, None, None] * np.abs(p - j),
+              lambda b, p, j, n: j <= p, {"alibi_slopes": ("F32", [h], slopes.tobytes())}, True)
+
+
 if __name__ == "__main__":
     make_ranges()
+    make_alibi()

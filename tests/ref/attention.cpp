@@ -11,7 +11,7 @@
 namespace ref {
 
 AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible, double scale,
-                           double sink, double cap) {
+                           double sink, double cap, double slope, int64_t own) {
     constexpr double NOTHING = -std::numeric_limits<double>::infinity();
     AttentionRow row{std::vector<double>(d), std::vector<double>(d), std::vector<double>(d), NOTHING, 0, 0};
     std::vector<double> scores(static_cast<size_t>(visible));
@@ -27,11 +27,12 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
             sum += q[i] * k[i];
             terms += std::fabs(q[i] * k[i]);
         }
-        const double s = cap == 0 ? scale * sum : cap * std::tanh(scale * sum / cap);
+        const double bias = slope * static_cast<double>(j - own);
+        const double s = (cap == 0 ? scale * sum : cap * std::tanh(scale * sum / cap)) + bias;
         scores[static_cast<size_t>(j)] = s;
         undefined |= std::isnan(s);
         most = std::max(most, std::isnan(s) ? most : s);
-        row.largest_score = std::max(row.largest_score, std::fabs(s));
+        row.largest_score = std::max({row.largest_score, std::fabs(s), std::fabs(bias)});
         row.score_terms = std::max(row.score_terms, std::fabs(scale) * terms);
     }
     if (undefined || most == std::numeric_limits<double>::infinity()) { // infinity over infinity, as in any softmax
@@ -64,6 +65,7 @@ static Results compute(const Call& call) {
     const std::vector<int64_t> lens = call["seq_lens"].integers();
     const std::vector<int64_t> pages = call["block_table"].integers();
     const std::vector<double>& sinks = call["sinks"].values; // none: no sinks
+    const std::vector<double>& slopes = call["alibi_slopes"].values;
     const std::vector<int64_t> starts = call["key_starts"].integers(), ends = call["key_ends"].integers();
     const auto cap = call.numbers.find("softcap");
     const int64_t queries = q.shape[1], heads = q.shape[2], most = k.shape[1], kv_heads = k.shape[2];
@@ -85,9 +87,10 @@ static Results compute(const Call& call) {
                 return &x.values[static_cast<size_t>(token(first + j) * kv_heads + g) * d];
             };
         };
-        const auto row = attention_row(&q.values[place * d], d, row_of(k), row_of(v), seen.end - seen.first,
-                                       call.number("scale"), sinks.empty() ? NO_SINK : sinks[static_cast<size_t>(head)],
-                                       cap == call.numbers.end() ? 0 : cap->second);
+        const auto row = attention_row(
+            &q.values[place * d], d, row_of(k), row_of(v), seen.end - seen.first, call.number("scale"),
+            sinks.empty() ? NO_SINK : sinks[static_cast<size_t>(head)], cap == call.numbers.end() ? 0 : cap->second,
+            slopes.empty() ? 0 : slopes[static_cast<size_t>(head)], i + keys - queries - seen.first);
         o.values.insert(o.values.end(), row.o.begin(), row.o.end());
         lse.values.push_back(row.lse);
     }

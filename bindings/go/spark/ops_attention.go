@@ -17,6 +17,7 @@ import (
 //	g    = floor(h * G / H)                            the key/value head of query head h
 //	s[j] = scale * sum_d q[i, h, d] * k[j, g, d]       for each visible key j of the sequence
 //	s[j] = softcap * tanh(s[j] / softcap)              with softcap
+//	s[j] = s[j] + alibi_slopes[h] * (j - p)            with alibi_slopes
 //	p    = i + keys - queries                          the key that query i stands at (bottom-right aligned)
 //	visible: j < keys, p - window_left <= j <= p + window_right, and with CAUSAL j <= p,
 //	         key_starts[i] <= j < key_ends[i]
@@ -41,6 +42,10 @@ import (
 //	    a prefix of P tokens    key_ends = max(P, p + 1), without CAUSAL: the prefix is seen by all, the rest is causal
 //
 //	They take B * S numbers each: those of query i of sequence b follow q's, [b, i], or, with cu_seqlens_q, the token.
+//
+//	alibi_slopes add to each score how far the key is from the query's own place p, negative before it, times the slope
+//	of the head, after scale and softcap, which do not touch it (ALiBi: Press et al. 2021 give head h of H, a power of
+//	two, 2^(-8 (h + 1) / H)). With CAUSAL that is -slope * abs(j - p). Such calls take the kernel for any problem.
 //
 //	A sink is a key that every query of a head sees and that has no value: it joins the denominator of its rows, and
 //	lse, once a row, however many launches and parts the row takes. A row that sees no key then gives o = 0 and lse = its
@@ -148,6 +153,9 @@ type Attention struct {
 	// Optional, [B, S], I32. The end of the keys that each query may see. Absent, or more than there are: all.
 	KeyEnds Tensor
 
+	// Optional, [H], F32. Slope of each query head: what a score gains with each key on (ALiBi). Absent: 0.
+	AlibiSlopes Tensor
+
 	// Flag: query i of a sequence sees the keys j <= i + keys - queries.
 	Causal bool
 
@@ -185,6 +193,7 @@ func (o *Attention) call() *call {
 	args.softcap = C.float(given(c, C.SPARK_ATTENTION_GIVEN_SOFTCAP, o.Softcap))
 	c.tensor(&args.key_starts, "key_starts", &o.KeyStarts)
 	c.tensor(&args.key_ends, "key_ends", &o.KeyEnds)
+	c.tensor(&args.alibi_slopes, "alibi_slopes", &o.AlibiSlopes)
 	c.flag(256, o.Causal)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c

@@ -161,7 +161,8 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       alignment(v[O]),
                                       span(p),
                                       p.paged,
-                                      v[KEY_STARTS].present || v[KEY_ENDS].present};
+                                      v[KEY_STARTS].present || v[KEY_ENDS].present,
+                                      v[ALIBI_SLOPES].present};
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
     work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);
@@ -189,6 +190,7 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.cu_k = v[CU_SEQLENS_K].present ? v[CU_SEQLENS_K].data : 0;
     p.lens = v[SEQ_LENS].present ? v[SEQ_LENS].data : 0;
     p.sinks = v[SINKS].present ? v[SINKS].data : 0;
+    p.slopes = v[ALIBI_SLOPES].present ? v[ALIBI_SLOPES].data : 0;
     p.starts = v[KEY_STARTS].present ? v[KEY_STARTS].data : 0;
     p.ends = v[KEY_ENDS].present ? v[KEY_ENDS].data : 0;
     p.h = q.shape[2], p.hkv = k.shape[2], p.d = q.shape[3];

@@ -158,6 +158,7 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .ranges = (p.starts | p.ends) != 0,
         .starts = p.starts,
         .ends = p.ends,
+        .slopes = p.slopes,
     };
 }
 

@@ -18,7 +18,7 @@ constexpr int64_t ALL_KEYS = int64_t{1} << 62;
 
 struct Attention {
     AttentionTensor q, k, v, o, lse;
-    spark_devptr cu_q, cu_k, lens, sinks, starts, ends; // 0 = absent
+    spark_devptr cu_q, cu_k, lens, sinks, slopes, starts, ends; // 0 = absent
     spark_devptr table;
     int64_t table_seq, entries, pages, page; // entries: of a row of the table; page: tokens of one
     int64_t s, t;                            // tokens of a row of q and of k: what lengths are clamped to

@@ -199,6 +199,24 @@ void add_sinks(Case& c, const Shape& s, Problem& p, Random& random) {
     }
 }
 
+// A slope of each head: those of the paper, zero, or steep ones of either sign.
+void add_slopes(Case& c, const Shape& s, Problem& p) {
+    p.slopes.assign(static_cast<size_t>(s.h), 0);
+    if (s.slopes == Slopes::none) {
+        return;
+    }
+    const Operand& slopes =
+        c.add("alibi_slopes", offsetof(spark_attention_args, alibi_slopes), packed(ref::Type::f32, {s.h}), 4, false);
+    for (int64_t head = 0; head < s.h; ++head) {
+        double& slope = p.slopes[static_cast<size_t>(head)];
+        if (s.slopes != Slopes::zero) {
+            const double paper = std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(s.h));
+            slope = static_cast<double>(static_cast<float>(s.slopes == Slopes::steep ? (head % 2 ? 3 : -3) : paper));
+        }
+        ref::store(ref::Type::f32, slope, c.element(slopes, head));
+    }
+}
+
 // Ranges of the queries, of keys that the sequences have by now. Queries of no sequence have strange ones.
 void add_ranges(Case& c, const Shape& s, Problem& p, Random& random) {
     if (s.ranges == Ranges::none) {
@@ -358,7 +376,8 @@ private:
         const auto row = ref::attention_row(
             q, static_cast<size_t>(p_.d), [&](int64_t j) { return kv(p_.k, b, start + j, g); },
             [&](int64_t j) { return kv(p_.v, b, start + j, g); }, visible, p_.scale,
-            p_.sinks[static_cast<size_t>(head)], p_.cap);
+            p_.sinks[static_cast<size_t>(head)], p_.cap, p_.slopes[static_cast<size_t>(head)],
+            i + keys - p_.q_len[b] - first);
         const Errors errors = errors_of(p_, row, static_cast<double>(visible), tensor_);
         lse[static_cast<size_t>(place)] = allow(ref::Type::f32, row.lse, errors.lse);
         for (int64_t e = 0; e < p_.d; ++e) {
@@ -399,6 +418,7 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     add_lengths(c, s, *p, random);
     add_table(c, s, *p);
     add_sinks(c, s, *p, random);
+    add_slopes(c, s, *p);
     add_ranges(c, s, *p, random);
     auto& args = c.as<spark_attention_args>();
     args.scale = s.scale;
@@ -519,6 +539,7 @@ Entry random(uint64_t seed, int64_t index) {
     const std::vector<Ranges> kinds = {Ranges::chunks, Ranges::documents, Ranges::both_ends, Ranges::prefix,
                                        Ranges::any};
     s.ranges = r.chance(0.3) ? r.pick(kinds) : Ranges::none;
+    s.slopes = r.chance(0.2) ? r.pick<Slopes>({Slopes::paper, Slopes::zero, Slopes::steep}) : Slopes::none;
     return entry(s, type, name);
 }
 

@@ -13,6 +13,7 @@ enum class Pages { whole, torn, shared, wrong }; // torn: k and v are halves of 
 // Of keys: chunks of 50 tokens; documents of random lengths, told by first keys or by both ends; a prefix of some keys;
 // anything, also what is no range.
 enum class Ranges { none, chunks, documents, both_ends, prefix, any };
+enum class Slopes { none, paper, zero, steep }; // steep: of either sign
 enum class Sinks { none, finite, large, some }; // large: above every score; some: every second is -infinity
 
 struct Shape {
@@ -32,6 +33,7 @@ struct Shape {
     int64_t left = -1, right = -1; // the window
     Ranges ranges = Ranges::none;
     Sinks sinks = Sinks::none;
+    Slopes slopes = Slopes::none;
     float softcap = 0;
     double spread = 1; // of q: large logits
     int64_t max_q = 0, max_k = 0;
@@ -52,11 +54,11 @@ struct Problem {
     bool causal, strange_v;
     int64_t left, right;
     std::vector<int64_t> q_first, q_len, k_first, k_len;
-    std::vector<double> q, k, v, sinks; // sinks: one a head
-    std::vector<int64_t> starts, ends;  // of each query, tokens of all rows counted through; none: no ranges
-    int64_t tokens;                     // rows of o and lse, times heads
-    int64_t page, pages, entries;       // as in Shape, 0: none; how many there are, and how many a sequence has
-    std::vector<int64_t> table;         // of all sequences
+    std::vector<double> q, k, v, sinks, slopes; // sinks, slopes: one a head
+    std::vector<int64_t> starts, ends;          // of each query, tokens of all rows counted through; none: no ranges
+    int64_t tokens;                             // rows of o and lse, times heads
+    int64_t page, pages, entries;               // as in Shape, 0: none; how many there are, and how many a sequence has
+    std::vector<int64_t> table;                 // of all sequences
 
     // Where key j of sequence b stands among the tokens of all rows, or pages, of k.
     int64_t key(size_t b, int64_t j) const {

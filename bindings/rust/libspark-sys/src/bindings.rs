@@ -905,6 +905,7 @@ pub struct spark_attention_args {
     pub reserved2: u32,
     pub key_starts: spark_tensor,
     pub key_ends: spark_tensor,
+    pub alibi_slopes: spark_tensor,
 }
 impl Default for spark_attention_args {
     fn default() -> Self {

@@ -252,7 +252,7 @@ fn spark_gemm_args_layout() {
 
 #[test]
 fn spark_attention_args_layout() {
-    layout!(spark_attention_args, 3144,
+    layout!(spark_attention_args, 3400,
         hdr 0, 24;
         q 24, 256;
         k 280, 256;
@@ -274,6 +274,7 @@ fn spark_attention_args_layout() {
         reserved2 2628, 4;
         key_starts 2632, 256;
         key_ends 2888, 256;
+        alibi_slopes 3144, 256;
     );
 }
 
