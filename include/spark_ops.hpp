@@ -35,6 +35,9 @@ struct attention : operation<spark_attention_args, SPARK_OP_ATTENTION> {
     void set_window_right(int64_t value) { give(this->window_right, value, SPARK_ATTENTION_GIVEN_WINDOW_RIGHT); }
     /// Bound of the scores, finite and positive; 0: none. Gemma 2 takes 50. Until it is set: 0.
     void set_softcap(float value) { give(this->softcap, value, SPARK_ATTENTION_GIVEN_SOFTCAP); }
+    /// The key that bit 0 of key_mask is for, 0 or more. Absent: that at the place of the first query. Until it is set:
+    /// keys - queries, of each sequence.
+    void set_mask_first(int64_t value) { give(this->mask_first, value, SPARK_ATTENTION_GIVEN_MASK_FIRST); }
 
 private: // set_...() marks them as given
     using spark_attention_args::scale;
@@ -43,6 +46,7 @@ private: // set_...() marks them as given
     using spark_attention_args::window_left;
     using spark_attention_args::window_right;
     using spark_attention_args::softcap;
+    using spark_attention_args::mask_first;
 };
 
 /// Root-mean-square norm over the last dimension, with an optional residual sum.

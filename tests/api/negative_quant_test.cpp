@@ -146,14 +146,18 @@ void records(const spark_op_desc& d, uint32_t f) {
     for (int64_t bytes : {0, 17, 33, 35, 68}) width(f, bytes, 32);
 }
 
-// Codes with a scale a row in the place of numbers, wherever they may be. The scales lie where their codes do.
+// Codes with a scale a row, or for all, in the place of numbers, wherever they may be. The scales lie where their codes
+// do.
 void put_codes(api::Example& e) {
     for (uint32_t g = 0; g < e.desc().num_fields; ++g) {
         const spark_quant_form* form = spark_op_form(e.desc().op, g, 0);
         if (!form || form->scheme == SPARK_QUANT_RECORD) continue;
         spark_tensor& t = e.tensor(g);
-        t.dtype = static_cast<spark_dtype>(__builtin_ctzll(form->dtype_mask));
-        t.quant.scheme = SPARK_QUANT_PER_ROW;
+        uint64_t taken = 0;
+        for (uint32_t as = g; as != 0xffffffff; as = api::field(e.desc(), as).dtype_as)
+            taken |= api::field(e.desc(), as).dtype_mask;
+        t.dtype = static_cast<spark_dtype>(__builtin_ctzll(form->dtype_mask & taken));
+        t.quant.scheme = spark_op_form(e.desc().op, g, 1) ? SPARK_QUANT_PER_ROW : SPARK_QUANT_PER_TENSOR;
         t.quant.scale_dtype = SPARK_DTYPE_F32;
         t.quant.scale = t.data;
         t.size_bytes = 0;
@@ -166,7 +170,7 @@ void codes(const spark_op_desc& d, uint32_t f) {
     api::Arena arena(g_ctx);
     api::Example right(d, arena);
     put_codes(right);
-    expect(right, f, "codes with a scale a row", {SPARK_OK}, false);
+    expect(right, f, "codes with scales", {SPARK_OK}, false);
     const auto wrong = [&](const char* what, spark_status wanted, const std::function<void(spark_tensor&)>& damage) {
         damaged(d, f, what, {wanted}, [=](auto& e) { put_codes(e), damage(e.tensor(f)); });
     };
@@ -182,8 +186,10 @@ void codes(const spark_op_desc& d, uint32_t f) {
     wrong("scales of numbers", SPARK_ERR_UNSUPPORTED_DTYPE, [](spark_tensor& t) { t.dtype = SPARK_DTYPE_BF16; });
     wrong("data of scales absent", SPARK_ERR_INVALID_NULL, [](spark_tensor& t) { t.quant.scale = 0; });
     wrong("data of scales off by 2", SPARK_ERR_INVALID_ALIGNMENT, [](spark_tensor& t) { t.quant.scale += 2; });
-    wrong("a scale too few", SPARK_ERR_INVALID_BOUNDS,
-          [](spark_tensor& t) { t.quant.scale_bytes = 4 * uint64_t(t.shape[t.ndim - 2]) - 4; });
+    wrong("a scale too few", SPARK_ERR_INVALID_BOUNDS, [](spark_tensor& t) {
+        const bool one = t.quant.scheme == SPARK_QUANT_PER_TENSOR; // 0 bytes would be not told
+        t.quant.scale_bytes = one ? 3 : 4 * uint64_t(t.shape[t.ndim - 2]) - 4;
+    });
     wrong("scales backwards", SPARK_ERR_INVALID_STRIDE, [](spark_tensor& t) { t.quant.scale_stride[t.ndim - 2] = -1; });
     wrong("blocks that nothing reads", SPARK_ERR_INVALID_RESERVED, [](spark_tensor& t) { t.quant.block[0] = 1; });
     for (uint32_t o = 0; o < d.num_fields; ++o) {
@@ -399,11 +405,39 @@ void weights_of_codes(const spark_op_desc& d) {
           [](auto& g) { g.b.stride[g.b.ndim - 1] = g.b.shape[g.b.ndim - 2], g.b.stride[g.b.ndim - 2] = 1; });
 }
 
+// Caches of FP8 below queries of 16 bits: k and v alike, one scale each.
+void caches(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_ATTENTION) return;
+    const auto put = [](spark_attention_args& a) {
+        for (spark_tensor* t : {&a.k, &a.v}) {
+            t->dtype = SPARK_DTYPE_E4M3;
+            t->quant.scheme = SPARK_QUANT_PER_TENSOR, t->quant.scale_dtype = SPARK_DTYPE_F32;
+            t->quant.scale = a.o.data + a.o.size_bytes;
+        }
+    };
+    const auto args_of = [](api::Example& e) -> spark_attention_args& {
+        return *reinterpret_cast<spark_attention_args*>(e.head());
+    };
+    api::Arena arena(g_ctx);
+    api::Example right(d, arena);
+    put(args_of(right));
+    expect(right, 1, "caches of E4M3", {SPARK_OK}, false);
+    const auto wrong = [&](uint32_t field, const char* what, const std::function<void(spark_attention_args&)>& damage) {
+        damaged(d, field, what, {SPARK_ERR_INVALID_DTYPE, SPARK_ERR_UNSUPPORTED_DTYPE},
+                [=](auto& e) { put(args_of(e)), damage(args_of(e)); });
+    };
+    wrong(1, "caches of E5M2", [](auto& a) { a.k.dtype = a.v.dtype = SPARK_DTYPE_E5M2; });
+    wrong(2, "values of q's type beside keys of E4M3", [](auto& a) { a.v.dtype = a.q.dtype, a.v.quant = {}; });
+    wrong(2, "codes of values beside keys of q's type", [](auto& a) { a.k.dtype = a.q.dtype, a.k.quant = {}; });
+    wrong(1, "a scale of keys that are no codes", [](auto& a) { a.k.dtype = a.v.dtype = a.q.dtype, a.v.quant = {}; });
+    wrong(1, "a scale of each row", [](auto& a) { a.k.quant.scheme = SPARK_QUANT_PER_ROW; });
+}
+
 void every_quantised_field(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
         quantize(d), codes_across(d), integers(d), blocks_in_gemm(d), promoted_in_gemm(d), weights(d),
-            weights_of_codes(d);
+            weights_of_codes(d), caches(d);
         for (uint32_t f = 0; f < d.num_fields; ++f)
             if (api::field(d, f).kind == SPARK_KIND_TENSOR) records(d, f), scales(d, f), codes(d, f);
     }

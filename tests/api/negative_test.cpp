@@ -26,8 +26,10 @@ void dtypes(const spark_op_desc& d, uint32_t f) {
     for (uint32_t dtype = 1; dtype < 64; ++dtype) {
         if (!std::strcmp(spark_dtype_name(static_cast<spark_dtype>(dtype)), "UNKNOWN")) continue;
         if (api::field(d, f).dtype_mask >> dtype & 1) continue;
-        const uint32_t as = api::field(d, f).dtype_as;
-        if (as != 0xffffffffu && api::field(d, as).dtype_mask >> dtype & 1) continue; // may be right: see `pairs`
+        bool may_be_right = false; // see `pairs`
+        for (uint32_t as = api::field(d, f).dtype_as; as != 0xffffffffu; as = api::field(d, as).dtype_as)
+            may_be_right |= (api::field(d, as).dtype_mask >> dtype & 1) != 0;
+        if (may_be_right) continue;
         damaged(d, f, "dtype of another kind", wrong, [=](auto& e) {
             e.tensor(f).dtype = static_cast<spark_dtype>(dtype);
             e.tensor(f).size_bytes = 0;

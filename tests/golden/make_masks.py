@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of attention whose masks are more than causal. Set up and run as make_formats.py.
+"""Makes the golden vectors of attention whose masks are more than causal, or whose caches are FP8.
+Set up and run as make_formats.py.
 
 SciPy in float64, over a matrix of what each query sees that follows the mask's own definition: same chunk, same
 document, prefix or causal. The numbers that libspark takes for it are told beside, not used. Metadata as in make.py.
 """
+import ml_dtypes
 import numpy as np
 import scipy.special
 from make_formats import encode, once, save
@@ -19,10 +21,15 @@ def numbers(dtype, seed, h, hkv):
             *(once(g.normal(size=(2, KEYS, hkv, D)) * 2, dtype) for _ in range(2)))
 
 
-def write(name, dtype, seed, qkv, lens, scores_of, seen_of, more, causal):
+def write(name, dtype, seed, qkv, lens, scores_of, seen_of, more, causal, **settings):
     """scores_of, seen_of: of the positions p of queries and j of keys, as two axes, in sequence b of n keys."""
     (q, k, v), scale = qkv, 0.25
     h, hkv = q.shape[2], k.shape[2]
+    tensors = {x: (dtype, list(of.shape), encode(of, dtype)) for x, of in (("q", q), ("k", k), ("v", v))}
+    if "k_scale" in more:
+        codes = [x.astype(ml_dtypes.float8_e4m3fn) for x in (k, v)]
+        tensors |= {x: ("F8_E4M3", list(of.shape), of.tobytes()) for x, of in zip("kv", codes)}
+        k, v = (of.astype(float) * np.frombuffer(more[f"{x}_scale"][2], "<f4")[0] for x, of in zip("kv", codes))
     o, lse = np.zeros(q.shape), np.full(q.shape[:3], -np.inf)
     for b, n in enumerate(lens):
         wide = np.repeat(k[b, :n], h // hkv, axis=1), np.repeat(v[b, :n], h // hkv, axis=1)
@@ -34,11 +41,10 @@ def write(name, dtype, seed, qkv, lens, scores_of, seen_of, more, causal):
         weights = np.where(some[..., None], scipy.special.softmax(np.where(some[..., None], scores, 0), axis=-1), 0)
         o[b] = np.einsum("hij,jhd->ihd", weights, wide[1])
         lse[b] = scipy.special.logsumexp(scores, axis=-1).T
-    tensors = {x: (dtype, list(of.shape), encode(of, dtype)) for x, of in (("q", q), ("k", k), ("v", v))}
     tensors |= {"o": (dtype, list(o.shape), encode(once(o, dtype), dtype)),
                 "o64": ("F64", list(o.shape), o.tobytes()), "lse64": ("F64", list(lse.shape), lse.tobytes()),
                 "seq_lens": ("I32", [2], np.array(lens, "<i4").tobytes())}
-    save("attention", name, tensors | more, {"scale": scale, "causal": causal}, seed, 2.0**-40, WHY)
+    save("attention", name, tensors | more, {"scale": scale, "causal": causal} | settings, seed, 2.0**-40, WHY)
 
 
 def keys_of(queries):
@@ -50,10 +56,11 @@ def positions(lens):
     return [np.arange(QUERIES) + n - QUERIES for n in lens]
 
 
-def make_ranges():
-    def as_they_are(scores, p, j):
-        return scores
+def as_they_are(scores, p, j):
+    return scores
 
+
+def make_ranges():
     lens = [30, 21]
     chunk = 8
     write("ranges_chunks_bf16", "BF16", 5900, numbers("BF16", 5900, 4, 2), lens, as_they_are,
@@ -84,6 +91,45 @@ def make_alibi():
               lambda b, p, j, n: j <= p, {"alibi_slopes": ("F32", [h], slopes.tobytes())}, True)
 
 
+def words(seen):
+    """Rows of bits, the lowest first, in whole words of 64."""
+    wide = np.zeros((*seen.shape[:2], -(-seen.shape[2] // 64) * 64), bool)
+    wide[..., :seen.shape[2]] = seen
+    packed = np.packbits(wide, axis=-1, bitorder="little")
+    return ("I64", [*packed.shape[:2], packed.shape[2] // 8], packed.tobytes())
+
+
+def make_bits():
+    """A tree of drafts: its rows by walking from each draft up to its root; then a mask of all keys."""
+    lens = [30, 21]
+    parents = [[-1, 0, 0, 1, 1, 2, 3, 3, 6, -1, 9, 9], [-1, -1, 0, 1, 1, 3, 2, 6, 6, 4, 9, 10]]
+    tree = np.zeros((2, QUERIES, QUERIES), bool)
+    for b, up in enumerate(parents):
+        for i in range(QUERIES):
+            node = i
+            while node >= 0:
+                tree[b, i, node] = True
+                node = up[node]
+    write("bits_tree_bf16", "BF16", 5920, numbers("BF16", 5920, 4, 2), lens, as_they_are,
+          lambda b, p, j, n: np.concatenate([np.ones((QUERIES, n - QUERIES), bool), tree[b]], axis=1),
+          {"key_mask": words(tree)}, False)
+
+    full = np.random.default_rng(5921).random((2, QUERIES, KEYS)) < 0.4
+    full[0, 3] = False  # a query that sees nothing
+    write("bits_full_f16", "F16", 5921, numbers("F16", 5921, 3, 1), lens, as_they_are,
+          lambda b, p, j, n: full[b, :, :n] & (j <= p), {"key_mask": words(full)}, True, mask_first=0)
+
+
+def make_caches():
+    """Codes of E4M3, and a scale for all of k and one for all of v."""
+    for dtype, seed in (("BF16", 5920), ("F16", 5921)):
+        scales = {f"{x}_scale": ("F32", [1], np.array([s], "<f4").tobytes()) for x, s in (("k", 0.37), ("v", 1.9))}
+        write(f"e4m3_{dtype.lower()}", dtype, seed, numbers(dtype, seed, 4, 2), [30, 21],
+              lambda scores, p, j: scores, lambda b, p, j, n: j <= p, scales, True)
+
+
 if __name__ == "__main__":
     make_ranges()
     make_alibi()
+    make_bits()
+    make_caches()

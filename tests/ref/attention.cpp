@@ -11,7 +11,8 @@
 namespace ref {
 
 AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible, double scale,
-                           double sink, double cap, double slope, int64_t own) {
+                           double sink, double cap, double slope, int64_t own,
+                           const std::function<bool(int64_t j)>& hidden) {
     constexpr double NOTHING = -std::numeric_limits<double>::infinity();
     AttentionRow row{std::vector<double>(d), std::vector<double>(d), std::vector<double>(d), NOTHING, 0, 0};
     std::vector<double> scores(static_cast<size_t>(visible));
@@ -21,6 +22,10 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
     }
     bool undefined = false;
     for (int64_t j = 0; j < visible; ++j) {
+        if (hidden && hidden(j)) {
+            scores[static_cast<size_t>(j)] = NOTHING;
+            continue;
+        }
         const double* k = key(j);
         double sum = 0, terms = 0;
         for (size_t i = 0; i < d; ++i) {
@@ -48,6 +53,9 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
         total += std::exp(s - most);
     }
     for (int64_t j = 0; j < visible; ++j) {
+        if (hidden && hidden(j)) {
+            continue;
+        }
         const double* v = value(j);
         const double weight = std::exp(scores[static_cast<size_t>(j)] - most) / total;
         for (size_t i = 0; i < d; ++i) {
@@ -60,14 +68,25 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
     return row;
 }
 
+// Codes with one scale, if there is one, as numbers.
+static Tensor numbers_of(const Call& call, const std::string& name) {
+    Tensor tensor = call[name];
+    const std::vector<double>& scale = call[name + "_scale"].values;
+    for (double& number : tensor.values) {
+        number *= scale.empty() ? 1 : scale[0];
+    }
+    return tensor;
+}
+
 static Results compute(const Call& call) {
-    const Tensor &q = call["q"], &k = call["k"], &v = call["v"];
+    const Tensor &q = call["q"], k = numbers_of(call, "k"), v = numbers_of(call, "v");
     const std::vector<int64_t> lens = call["seq_lens"].integers();
     const std::vector<int64_t> pages = call["block_table"].integers();
     const std::vector<double>& sinks = call["sinks"].values; // none: no sinks
     const std::vector<double>& slopes = call["alibi_slopes"].values;
     const std::vector<int64_t> starts = call["key_starts"].integers(), ends = call["key_ends"].integers();
-    const auto cap = call.numbers.find("softcap");
+    const Tensor& mask = call["key_mask"];
+    const auto mask_first = call.numbers.find("mask_first"), cap = call.numbers.find("softcap");
     const int64_t queries = q.shape[1], heads = q.shape[2], most = k.shape[1], kv_heads = k.shape[2];
     const size_t d = q.size(3);
     Result o, lse;
@@ -87,10 +106,17 @@ static Results compute(const Call& call) {
                 return &x.values[static_cast<size_t>(token(first + j) * kv_heads + g) * d];
             };
         };
+        const auto hidden = [&](int64_t j) {
+            const int64_t words = mask.shape[2], first = mask_first == call.numbers.end()
+                                                             ? keys - queries
+                                                             : static_cast<int64_t>(mask_first->second);
+            return hidden_by(&mask.bits[query * static_cast<size_t>(words)], words, first, seen.first + j);
+        };
         const auto row = attention_row(
             &q.values[place * d], d, row_of(k), row_of(v), seen.end - seen.first, call.number("scale"),
             sinks.empty() ? NO_SINK : sinks[static_cast<size_t>(head)], cap == call.numbers.end() ? 0 : cap->second,
-            slopes.empty() ? 0 : slopes[static_cast<size_t>(head)], i + keys - queries - seen.first);
+            slopes.empty() ? 0 : slopes[static_cast<size_t>(head)], i + keys - queries - seen.first,
+            mask.bits.empty() ? std::function<bool(int64_t)>() : hidden);
         o.values.insert(o.values.end(), row.o.begin(), row.o.end());
         lse.values.push_back(row.lse);
     }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -39,6 +40,12 @@ inline KeyRange within(KeyRange a, KeyRange b) {
 // The key/value head of a query head.
 inline int64_t kv_head(int64_t head, int64_t heads, int64_t kv_heads) { return head * kv_heads / heads; }
 
+// What a mask of `words` words says of key j; bit 0 is for key `first`, and a key without a bit is not hidden.
+inline bool hidden_by(const uint64_t* mask, int64_t words, int64_t first, int64_t j) {
+    const int64_t n = j - first;
+    return n >= 0 && n < words * 64 && (mask[n / 64] >> (n % 64) & 1) == 0;
+}
+
 struct AttentionRow {
     std::vector<double> o;         // before rounding
     std::vector<double> magnitude; // sum_j weight_j |v[j,d]|: what errors of the weighted sum are relative to
@@ -50,9 +57,10 @@ struct AttentionRow {
 
 constexpr double NO_SINK = -std::numeric_limits<double>::infinity();
 
-// `key(j)` and `value(j)` give d numbers, j < visible.
+// `key(j)` and `value(j)` give d numbers, j < visible, but for those that are `hidden`.
 using Rows = std::function<const double*(int64_t j)>;
 AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible, double scale,
-                           double sink, double cap = 0, double slope = 0, int64_t own = 0);
+                           double sink, double cap = 0, double slope = 0, int64_t own = 0,
+                           const std::function<bool(int64_t j)>& hidden = {});
 
 } // namespace ref

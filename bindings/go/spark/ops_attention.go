@@ -20,13 +20,13 @@ import (
 //	s[j] = s[j] + alibi_slopes[h] * (j - p)            with alibi_slopes
 //	p    = i + keys - queries                          the key that query i stands at (bottom-right aligned)
 //	visible: j < keys, p - window_left <= j <= p + window_right, and with CAUSAL j <= p,
-//	         key_starts[i] <= j < key_ends[i]
+//	         key_starts[i] <= j < key_ends[i], and bit j - mask_first of key_mask[i]
 //	o[i, h]   = round(sum_j exp(s[j] - lse) * v[j, g])
 //	lse[i, h] = log(exp(sinks[h]) + sum_j exp(s[j]))   natural logarithm; exp(sinks[h]) is 0 without sinks
 //
 //	Sums and the softmax are FP32. A row that sees no key gives o = 0 and lse = -infinity, and so does one whose
 //	visible scores are all -infinity, where there is no sink. Keys that a sequence does not have are never read; a NaN
-//	or an infinity in v of a key that CAUSAL or the window hides may reach rows of the same sequence.
+//	or an infinity in v of a key that is hidden from a row, by whatever, may reach it.
 //
 //	A window of window_left = W takes W keys before the query's own and that one, W + 1 in all. It costs what they do:
 //	tiles of keys that no query of a tile sees are not read.
@@ -34,7 +34,7 @@ import (
 //	key_starts and key_ends give each query a range of keys of its own, of all heads: j counts from the first key of the
 //	sequence. Of these it sees what CAUSAL and the window leave; a range that is empty sees nothing. It costs what it
 //	holds, as a window does; where d is above 128, without pages, more than 64 queries of a sequence take the kernel for
-//	any problem, which is slow. With p as above:
+//	any problem, which is slow; so with key_mask and alibi_slopes. With p as above:
 //
 //	    chunks of C tokens      CAUSAL, key_starts = p - p % C
 //	    documents               CAUSAL, key_starts = the first token of the document that p is in; without CAUSAL also
@@ -43,9 +43,23 @@ import (
 //
 //	They take B * S numbers each: those of query i of sequence b follow q's, [b, i], or, with cu_seqlens_q, the token.
 //
+//	key_mask hides keys one by one, in all heads: bit n % 64 of word n / 64, the lowest bit first, says whether the query
+//	may see key mask_first + n. Keys before and behind those W * 64 have no bit, which hides nothing; CAUSAL, the window
+//	and ranges hide what they hide. A bit of a key that a sequence does not have means nothing. The words of query i
+//	follow q's tokens, as ranges do. With ranges, or with CAUSAL or window_right and a mask_first above 0, the kernel for
+//	any problem is taken.
+//
+//	    a full mask         mask_first = 0, W = ceil(T / 64): bit j is key j of the sequence
+//	    a tree of drafts    without mask_first: bit n is draft n, as the queries are the drafts; all see what is before
+//	                        them. Draft i has its own bit and its ancestors'; up to 64 drafts take one word
+//
+//	Positions are none of its business: p, and with it a window and alibi_slopes, counts tokens, not depth in a tree, and
+//	q and k have been rotated by whatever positions the drafts have.
+//
 //	alibi_slopes add to each score how far the key is from the query's own place p, negative before it, times the slope
 //	of the head, after scale and softcap, which do not touch it (ALiBi: Press et al. 2021 give head h of H, a power of
-//	two, 2^(-8 (h + 1) / H)). With CAUSAL that is -slope * abs(j - p). Such calls take the kernel for any problem.
+//	two, 2^(-8 (h + 1) / H)). With CAUSAL that is -slope * abs(j - p). With ranges or key_mask, or
+//	where the softcap, else the scale, is below 2^-20 or above 2^20, the kernel for any problem is taken.
 //
 //	A sink is a key that every query of a head sees and that has no value: it joins the denominator of its rows, and
 //	lse, once a row, however many launches and parts the row takes. A row that sees no key then gives o = 0 and lse = its
@@ -83,7 +97,7 @@ import (
 //	still right, only slower.
 //
 //	With SPARK_FLAG_BATCH_INVARIANT the bits of a row of o and lse follow from its query, the keys and values that it
-//	sees, at which keys of the sequence these stand, its sink and the scale alone: the same in a call for one query and
+//	sees, at which keys of the sequence these stand, sink, slope and scale alone: the same in a call for one query and
 //	for all of a sequence, in one piece or in chunks, whatever the number of sequences, their lengths and lists, the room
 //	of the cache, its pages, max_seqlen_q, max_seqlen_k, other heads, and the values of other rows, NaN among them. That
 //	holds for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31 rows
@@ -94,16 +108,21 @@ import (
 //	be the same in all calls. The flag costs workspace once there is room for more than 1024 keys: sums in FP32 of
 //	each element of o, or while decoding, of each for every 1024 keys.
 //
+//	Caches of FP8: k and v may both be E4M3, whatever q is. The numbers are codes times scales, one for all of k and one
+//	for all of v, as k.quant and v.quant say, each for itself; 1 without quant. Codes are multiplied as they are; the
+//	scale of k is a factor of the scores before all others, in FP32, that of v one of the result. Such calls take the
+//	kernel for any problem.
+//
 //	Where q has no elements, or there is no sequence, the call succeeds and launches nothing.
 type Attention struct {
 	// [B, S, H, D], BF16 F16. Queries. D is a multiple of 8 up to 256 for the kernels on tensor cores, 1 to 256 for
 	// the generic one.
 	Q Tensor
 
-	// [P, T, G, D], as q. Keys.
+	// [P, T, G, D], as q E4M3. Keys, of q's type or FP8.
 	K Tensor
 
-	// [P, T, G, D], as q. Values.
+	// [P, T, G, D], as k. Values, of k's type.
 	V Tensor
 
 	// Output, [B, S, H, D], as q. The result.
@@ -153,8 +172,16 @@ type Attention struct {
 	// Optional, [B, S], I32. The end of the keys that each query may see. Absent, or more than there are: all.
 	KeyEnds Tensor
 
-	// Optional, [H], F32. Slope of each query head: what a score gains with each key on (ALiBi). Absent: 0.
+	// Optional, [H], F32. Slope of each query head: what a score gains with each key on (ALiBi), at most 2^64 in
+	// magnitude. Absent: 0.
 	AlibiSlopes Tensor
+
+	// Optional, [B, S, W], I64 U64. W words of bits for each query: 1 for a key that it may see. Absent: all.
+	KeyMask Tensor
+
+	// The key that bit 0 of key_mask is for, 0 or more. Absent: that at the place of the first query. Absent: keys -
+	// queries, of each sequence.
+	MaskFirst Opt[int64]
 
 	// Flag: query i of a sequence sees the keys j <= i + keys - queries.
 	Causal bool
@@ -194,6 +221,8 @@ func (o *Attention) call() *call {
 	c.tensor(&args.key_starts, "key_starts", &o.KeyStarts)
 	c.tensor(&args.key_ends, "key_ends", &o.KeyEnds)
 	c.tensor(&args.alibi_slopes, "alibi_slopes", &o.AlibiSlopes)
+	c.tensor(&args.key_mask, "key_mask", &o.KeyMask)
+	args.mask_first = C.int64_t(given(c, C.SPARK_ATTENTION_GIVEN_MASK_FIRST, o.MaskFirst))
 	c.flag(256, o.Causal)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c

@@ -118,6 +118,10 @@ spark_status check_scalars(const spark_attention_args& args, Report& report) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, MAX_SEQLEN_K, "max_seqlen_k is %lld; 0 or more wanted",
                                  ll(args.max_seqlen_k));
     }
+    if (args.mask_first < 0) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, MASK_FIRST, "mask_first is %lld; 0 or more wanted",
+                                 ll(args.mask_first));
+    }
     if (args.window_left < -1) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, WINDOW_LEFT, "window_left is %lld; -1 or more wanted",
                                  ll(args.window_left));
@@ -143,6 +147,23 @@ uint64_t visible_pairs(const Attention& p) {
     return sum_of_places(p.sq, place + right + 1, p.sk) - sum_of_places(p.sq, place - left, p.sk);
 }
 
+// The fact masked. Kernels that take bits number queries with 32 bits, and take all keys up to the first bit's without
+// a mask, but for those before a window: no query may stand before it where causal or window_right hide keys.
+int64_t masks(const Attention& p) {
+    const bool ranged = (p.starts | p.ends) != 0;
+    if (p.bits == 0) return ranged;
+    const int64_t rows = p.cu_q != 0 ? 1 : p.seqs;
+    const bool simple = p.s <= UINT32_MAX / rows && (p.bits_first <= 0 || p.right == ALL_KEYS);
+    return simple && !ranged ? 1 : 2;
+}
+
+// The fact biased. Kernels that take slopes divide them by what scores are scaled with, and keep nothing else of rows.
+int64_t biased(const Attention& p) {
+    const float scale = p.cap == 0 ? p.scale : p.cap;
+    if (p.slopes == 0) return 0;
+    return masks(p) == 0 && scale >= 0x1p-20f && scale <= 0x1p20f ? 1 : 2;
+}
+
 void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work) {
     const View* v = bound.view;
     int64_t facts[ATTENTION_FACTS] = {p.sq,
@@ -161,14 +182,14 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       alignment(v[O]),
                                       span(p),
                                       p.paged,
-                                      v[KEY_STARTS].present || v[KEY_ENDS].present,
-                                      v[ALIBI_SLOPES].present};
+                                      masks(p),
+                                      biased(p)};
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
     work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);
     auto keys = static_cast<uint64_t>(p.seqs) * static_cast<uint64_t>(p.hkv);
     keys *= static_cast<uint64_t>(keys_seen(p, p.sq));
-    work.bytes = 4 * static_cast<uint64_t>(p.d) * (heads * static_cast<uint64_t>(p.sq) + keys);
+    work.bytes = 2 * static_cast<uint64_t>(p.d) * (2 * heads * static_cast<uint64_t>(p.sq) + (p.codes ? 1 : 2) * keys);
 }
 
 } // namespace
@@ -193,6 +214,10 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.slopes = v[ALIBI_SLOPES].present ? v[ALIBI_SLOPES].data : 0;
     p.starts = v[KEY_STARTS].present ? v[KEY_STARTS].data : 0;
     p.ends = v[KEY_ENDS].present ? v[KEY_ENDS].data : 0;
+    if (v[KEY_MASK].present && v[KEY_MASK].count != 0) {
+        p.bits = v[KEY_MASK].data, p.words = v[KEY_MASK].shape[2];
+        p.bits_first = bound.is_default(MASK_FIRST) ? -1 : args.mask_first;
+    }
     p.h = q.shape[2], p.hkv = k.shape[2], p.d = q.shape[3];
     p.group = p.hkv > 0 ? quotient(p.h, p.hkv) : 0;
     p.s = q.count == 0 ? 0 : packed_q ? q.shape[0] * q.shape[1] : q.shape[1];
@@ -204,6 +229,9 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.scale = bound.is_default(SCALE) ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : args.scale;
     p.cap = args.softcap;
     p.f16 = q.dtype == SPARK_DTYPE_F16;
+    p.codes = k.dtype == SPARK_DTYPE_E4M3;
+    p.k_scale = k.quant.form != nullptr ? k.quant.scale : 0;
+    p.v_scale = v[V].quant.form != nullptr ? v[V].quant.scale : 0;
     p.left = reach(args.window_left);
     p.right = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0 ? 0 : reach(args.window_right);
     p.packed_k = packed_k;
@@ -216,8 +244,9 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
                                  ll(p.seqs), ll(p.sq), ll(p.h));
     }
     fill_facts(bound, p, work);
-    constexpr Contract BF16 = "attention_bf16", F16 = "attention_f16";
-    work.contract = p.f16 ? F16 : BF16;
+    constexpr Contract BF16 = "attention_bf16", F16 = "attention_f16", BF16_E4M3 = "attention_bf16e4m3",
+                       F16_E4M3 = "attention_f16e4m3";
+    work.contract = p.codes ? (p.f16 ? F16_E4M3 : BF16_E4M3) : p.f16 ? F16 : BF16;
     return SPARK_OK;
 }
 

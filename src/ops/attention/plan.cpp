@@ -103,10 +103,28 @@ Division division_by(uint64_t page) {
 // A stride, where the kernels that use it ask for whole chunks.
 uint32_t in_chunks(int64_t stride) { return static_cast<uint32_t>(stride * ELEM / CHUNK); }
 
+// What the kernels keep of each row (ranges.ptxh in ptx/lib/tile/attention).
+uint32_t kind_of_rows(const Attention& p) {
+    if (p.bits != 0) return 2;
+    if ((p.starts | p.ends) != 0) return 1;
+    return p.slopes != 0 ? UINT32_MAX : 0;
+}
+
+// What hides keys from single queries, or favours those that are near.
+void add_masks(const Attention& p, kernels::attention_generic_params& params) {
+    params.ranges = kind_of_rows(p);
+    params.starts = p.starts;
+    params.ends = p.ends;
+    params.slopes = p.slopes;
+    params.bits = p.bits;
+    params.words = p.words;
+    params.bits_first = p.bits_first;
+}
+
 kernels::attention_generic_params params_of(const Attention& p) {
     const Division by_page = division_by(static_cast<uint64_t>(p.page));
     const Factors factors = factors_of(p);
-    return {
+    kernels::attention_generic_params params = {
         .q = p.q.data,
         .k = p.k.data,
         .v = p.v.data,
@@ -155,11 +173,11 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .table = p.table,
         .table_seq = p.table_seq,
         .cap = factors.cap,
-        .ranges = (p.starts | p.ends) != 0,
-        .starts = p.starts,
-        .ends = p.ends,
-        .slopes = p.slopes,
+        .k_scale = p.k_scale,
+        .v_scale = p.v_scale,
     };
+    add_masks(p, params);
+    return params;
 }
 
 // The second launch, of one of the kernels attention_merge: it puts the parts of each row together.

@@ -18,18 +18,20 @@ constexpr int64_t ALL_KEYS = int64_t{1} << 62;
 
 struct Attention {
     AttentionTensor q, k, v, o, lse;
-    spark_devptr cu_q, cu_k, lens, sinks, slopes, starts, ends; // 0 = absent
+    spark_devptr cu_q, cu_k, lens, sinks, slopes, starts, ends, bits; // 0 = absent
     spark_devptr table;
+    int64_t words, bits_first; // of 64 bits a query; the key that the first bit is for, -1: where the queries begin
     int64_t table_seq, entries, pages, page; // entries: of a row of the table; page: tokens of one
     int64_t s, t;                            // tokens of a row of q and of k: what lengths are clamped to
     int64_t sq, sk;                          // bounds of the lengths
     int64_t seqs, h, hkv, d;
-    int64_t group;       // query heads of a key head, rounded down
-    int64_t left, right; // keys before and behind its own that a query sees; ALL_KEYS: all
-    float scale, cap;    // cap: 0 = none
-    bool f16, batch_invariant;
-    bool packed_k; // a list says where the keys of a sequence begin
-    bool paged;    // k and v are [page, token, head], seq from page to page
+    int64_t group;                    // query heads of a key head, rounded down
+    int64_t left, right;              // keys before and behind its own that a query sees; ALL_KEYS: all
+    float scale, cap;                 // cap: 0 = none
+    spark_devptr k_scale, v_scale;    // of codes, 0 = 1
+    bool f16, codes, batch_invariant; // codes: k and v are E4M3
+    bool packed_k;                    // a list says where the keys of a sequence begin
+    bool paged;                       // k and v are [page, token, head], seq from page to page
 };
 
 // Keys that the queries of a sequence see between them, `rows` of them that stand side by side.

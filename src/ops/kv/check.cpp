@@ -9,6 +9,12 @@
 namespace spark {
 namespace {
 
+// The contracts for elements of one, two and four bytes.
+struct BySize {
+    Contract b8, b16, b32;
+    Contract of(uint32_t bytes) const { return bytes == 1 ? b8 : bytes == 2 ? b16 : b32; }
+};
+
 int64_t stride_of(const View& v, uint32_t dim) { return v.shape[dim] > 1 ? v.stride[dim] : 0; }
 
 int64_t alignment(const View& v, std::initializer_list<int64_t> strides) {
@@ -50,7 +56,7 @@ SAME(INVALID_COUNT);
 SAME(BLOCK_TABLE);
 #undef SAME
 
-spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, Contract b16, Contract b32) {
+spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySize& contracts) {
     const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE],
                &positions = bound.view[POSITIONS], &batch = bound.view[BATCH], &table = bound.view[BLOCK_TABLE];
     KvRows& p = work.as<KvRows>();
@@ -80,7 +86,7 @@ spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, Contract b1
     memcpy(work.facts, facts, sizeof facts);
     work.bytes =
         positions.bytes + (batch.present ? batch.bytes : 0) + 4 * static_cast<uint64_t>(k.count) * p.elem_bytes;
-    work.contract = p.elem_bytes == 2 ? b16 : b32;
+    work.contract = contracts.of(p.elem_bytes);
     return SPARK_OK;
 }
 
@@ -113,8 +119,8 @@ spark_status check_kv_copy(const ValidatedArgs& bound, CheckedOp& work, Report&)
     p.rows = k_cache.shape[1], p.heads = k_cache.shape[2], p.width = k_cache.shape[3];
     p.elem_bytes = k_cache.elem_bits / 8;
     work.empty = p.count == 0 || p.rows == 0 || p.heads == 0 || p.width == 0;
-    constexpr Contract B16 = "kv_copy_b16", B32 = "kv_copy_b32";
-    work.contract = p.elem_bytes == 2 ? B16 : B32;
+    static constexpr BySize CONTRACTS = {"kv_copy_b8", "kv_copy_b16", "kv_copy_b32"};
+    work.contract = CONTRACTS.of(p.elem_bytes);
     if (work.empty) return SPARK_OK;
     fold(p, &KvPages::heads, &KvPages::Cache::head);
     fold(p, &KvPages::rows, &KvPages::Cache::row);
@@ -138,13 +144,13 @@ spark_status check_kv_copy(const ValidatedArgs& bound, CheckedOp& work, Report&)
 }
 
 spark_status check_kv_append(const ValidatedArgs& bound, CheckedOp& work, Report&) {
-    constexpr Contract B16 = "kv_append_b16", B32 = "kv_append_b32";
-    return check_rows(bound, work, B16, B32);
+    static constexpr BySize CONTRACTS = {"kv_append_b8", "kv_append_b16", "kv_append_b32"};
+    return check_rows(bound, work, CONTRACTS);
 }
 
 spark_status check_kv_gather(const ValidatedArgs& bound, CheckedOp& work, Report&) {
-    constexpr Contract B16 = "kv_gather_b16", B32 = "kv_gather_b32";
-    return check_rows(bound, work, B16, B32);
+    static constexpr BySize CONTRACTS = {"kv_gather_b8", "kv_gather_b16", "kv_gather_b32"};
+    return check_rows(bound, work, CONTRACTS);
 }
 
 } // namespace spark

@@ -124,12 +124,15 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     const int64_t q_rows = s.list_q ? 1 : s.seqs, k_rows = s.page ? p.pages : s.list_k ? 1 : s.seqs + s.spare;
     const int64_t all = s.layout == Layout::qkv ? s.h + 2 * s.hkv : 0;
     const View q = tokens_view(s, p.type, q_rows, p.s, s.h, all ? all : s.h);
-    View kv = tokens_view(s, p.type, k_rows, s.page ? s.page : p.t, s.hkv, all ? all : s.hkv);
-    const auto base = [](int64_t misalign) { return 16 + static_cast<size_t>(misalign) * 2; };
+    const ref::Type stored = s.caches == Caches::as_q ? p.type : ref::Type::e4m3;
+    View kv = tokens_view(s, stored, k_rows, s.page ? s.page : p.t, s.hkv, all ? all : s.hkv);
+    const auto base = [](int64_t misalign, ref::Type type) {
+        return 16 + static_cast<size_t>(misalign) * ref::size_of(type);
+    };
     if (s.layout == Layout::qkv) {
         View whole = q;
         whole.shape[2] = all;
-        c.add("q", offsetof(Args, q), whole, base(s.q_misalign), false);
+        c.add("q", offsetof(Args, q), whole, base(s.q_misalign, p.type), false);
         const size_t head = static_cast<size_t>(s.d) * 2;
         const Operand projection = c.operands[0];
         c.operands.clear();
@@ -142,13 +145,13 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     } else if (s.pages == Pages::torn) {
         const int64_t half = kv.stride[0];
         kv.stride[0] *= 2;
-        c.add("q", offsetof(Args, q), q, base(s.q_misalign), false);
-        c.add("k", offsetof(Args, k), kv, base(s.k_misalign), false);
-        c.add_slice("v", offsetof(Args, v), kv, 1, static_cast<size_t>(half) * 2);
+        c.add("q", offsetof(Args, q), q, base(s.q_misalign, p.type), false);
+        c.add("k", offsetof(Args, k), kv, base(s.k_misalign, stored), false);
+        c.add_slice("v", offsetof(Args, v), kv, 1, static_cast<size_t>(half) * ref::size_of(stored));
     } else {
-        c.add("q", offsetof(Args, q), q, base(s.q_misalign), false);
-        c.add("k", offsetof(Args, k), kv, base(s.k_misalign), false);
-        c.add("v", offsetof(Args, v), kv, base(s.v_misalign), false);
+        c.add("q", offsetof(Args, q), q, base(s.q_misalign, p.type), false);
+        c.add("k", offsetof(Args, k), kv, base(s.k_misalign, stored), false);
+        c.add("v", offsetof(Args, v), kv, base(s.v_misalign, stored), false);
     }
     fill(c, c.operands[0], random, s.spread);
     fill(c, c.operands[1], random);
@@ -160,7 +163,7 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     Shape whole = s;
     whole.layout = s.layout == Layout::qkv ? Layout::bshd : s.layout;
     const View o = tokens_view(whole, p.type, q_rows, p.s, s.h, s.h);
-    c.add("o", offsetof(Args, o), o, base(s.o_misalign), true);
+    c.add("o", offsetof(Args, o), o, base(s.o_misalign, p.type), true);
     if (s.lse) { // in memory [row, head, token], as attention libraries have it
         const View lse{ref::Type::f32, {q_rows, p.s, s.h}, {s.h * p.s, 1, std::max<int64_t>(p.s, 1)}};
         c.add("lse", offsetof(Args, lse), lse, 20, true);
@@ -181,6 +184,22 @@ void add_table(Case& c, const Shape& s, const Problem& p) {
         ref::store_bits(ref::Type::i32, static_cast<uint64_t>(used ? p.table[static_cast<size_t>(i)] : -7 - i),
                         c.element(table, i));
     }
+}
+
+// The scale of k or v, of either sign; what its numbers are multiplied with.
+double add_scale(Case& c, const Shape& s, const char* field, size_t offset, Random& random) {
+    if (s.caches != Caches::scaled) {
+        return 1;
+    }
+    auto& quant = reinterpret_cast<spark_tensor*>(&c.args[offset])->quant;
+    quant.scheme = SPARK_QUANT_PER_TENSOR;
+    quant.scale_dtype = SPARK_DTYPE_F32;
+    quant.scale_bytes = sizeof(float);
+    const size_t address = offset + offsetof(spark_tensor, quant) + offsetof(spark_quant, scale);
+    const Operand added = c.add_array(std::string(field) + ".scale", address, packed(ref::Type::f32, {1}), 4, false);
+    const double scale = (random.chance(0.3) ? -1 : 1) * static_cast<double>(random.between(20, 300)) / 128;
+    ref::store(ref::Type::f32, scale, c.element(added, 0));
+    return scale;
 }
 
 // A sink of each head.
@@ -214,54 +233,6 @@ void add_slopes(Case& c, const Shape& s, Problem& p) {
             slope = static_cast<double>(static_cast<float>(s.slopes == Slopes::steep ? (head % 2 ? 3 : -3) : paper));
         }
         ref::store(ref::Type::f32, slope, c.element(slopes, head));
-    }
-}
-
-// Ranges of the queries, of keys that the sequences have by now. Queries of no sequence have strange ones.
-void add_ranges(Case& c, const Shape& s, Problem& p, Random& random) {
-    if (s.ranges == Ranges::none) {
-        return;
-    }
-    constexpr int64_t CHUNK = 50;
-    p.starts.assign(static_cast<size_t>(p.tokens), -3);
-    p.ends.assign(static_cast<size_t>(p.tokens), INT32_MAX);
-    for (size_t b = 0; b < p.q_len.size(); ++b) {
-        const int64_t keys = p.k_len[b], most = std::max<int64_t>(keys, 1), prefix = random.between(0, most);
-        int64_t document = 0, next = random.between(1, most);
-        for (int64_t i = 0; i < p.q_len[b]; ++i) {
-            const int64_t own = i + keys - p.q_len[b]; // negative: a query without a key
-            while (own >= next) {
-                document = next;
-                next += random.between(1, most);
-            }
-            auto &start = p.starts[static_cast<size_t>(p.q_first[b] + i)],
-                 &end = p.ends[static_cast<size_t>(p.q_first[b] + i)];
-            switch (s.ranges) {
-            case Ranges::none: break;
-            case Ranges::chunks: start = own - own % CHUNK; break;
-            case Ranges::both_ends: end = next; [[fallthrough]];
-            case Ranges::documents: start = document; break;
-            case Ranges::prefix: end = std::max(prefix, own + 1); break;
-            case Ranges::any:
-                start = random.chance(0.1) ? random.pick<int64_t>({INT32_MIN, INT32_MAX}) : random.between(-5, keys);
-                end = random.chance(0.1) ? random.pick<int64_t>({INT32_MIN, INT32_MAX}) : random.between(-5, keys + 9);
-            }
-        }
-    }
-    using Args = spark_attention_args;
-    const View view = packed(ref::Type::i32, {s.list_q ? 1 : s.seqs, p.s});
-    const auto add = [&](const char* field, size_t offset, const std::vector<int64_t>& numbers) {
-        const Operand& list = c.add(field, offset, view, 4, false);
-        for (size_t i = 0; i < numbers.size(); ++i) {
-            ref::store_bits(ref::Type::i32, static_cast<uint64_t>(numbers[i]),
-                            c.element(list, static_cast<int64_t>(i)));
-        }
-    };
-    if (s.ranges != Ranges::prefix) {
-        add("key_starts", offsetof(Args, key_starts), p.starts);
-    }
-    if (s.ranges == Ranges::prefix || s.ranges == Ranges::both_ends || s.ranges == Ranges::any) {
-        add("key_ends", offsetof(Args, key_ends), p.ends);
     }
 }
 
@@ -372,23 +343,31 @@ private:
             p_.starts.empty() ? ref::KeyRange{0, keys} : ref::KeyRange{p_.starts[query], p_.ends[query]};
         const auto [first, end] = ref::within({least, most}, own);
         const int64_t visible = end - first, start = first; // what a lambda may take
+        const auto hidden = [&](int64_t j) { return hides(b, i, start + j); };
         const double* q = &p_.q[static_cast<size_t>(place * p_.d)];
         const auto row = ref::attention_row(
             q, static_cast<size_t>(p_.d), [&](int64_t j) { return kv(p_.k, b, start + j, g); },
             [&](int64_t j) { return kv(p_.v, b, start + j, g); }, visible, p_.scale,
             p_.sinks[static_cast<size_t>(head)], p_.cap, p_.slopes[static_cast<size_t>(head)],
-            i + keys - p_.q_len[b] - first);
+            i + keys - p_.q_len[b] - first, hidden);
         const Errors errors = errors_of(p_, row, static_cast<double>(visible), tensor_);
         lse[static_cast<size_t>(place)] = allow(ref::Type::f32, row.lse, errors.lse);
         for (int64_t e = 0; e < p_.d; ++e) {
             const auto at = static_cast<size_t>(e);
             const double least = (tensor_ && p_.type == ref::Type::f16 ? 0x1p-25 : 0x1p-125) * row.flat[at];
             Allowed allowed = allow(p_.type, row.o[at], errors.relative * row.magnitude[at] + least + 0x1p-140);
-            if (p_.strange_v && !(reaches_all(b, g, 0, first, e) && reaches_all(b, g, end, keys, e))) {
+            if (p_.strange_v && !(reaches_all(b, g, 0, first, e) && reaches_all(b, g, end, keys, e) &&
+                                  (p_.mask.empty() || reaches_all(b, g, first, end, e)))) {
                 allowed.kind = Allowed::any;
             }
             o[static_cast<size_t>(place * p_.d + e)] = allowed;
         }
+    }
+
+    bool hides(size_t b, int64_t i, int64_t j) const {
+        const int64_t first = p_.mask_first < 0 ? p_.k_len[b] - p_.q_len[b] : p_.mask_first;
+        return !p_.mask.empty() &&
+               ref::hidden_by(&p_.mask[static_cast<size_t>((p_.q_first[b] + i) * p_.words)], p_.words, first, j);
     }
 
     // False where one of the hidden values from..end-1 is not finite: it may have got into the row, and the definition
@@ -420,12 +399,15 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     add_sinks(c, s, *p, random);
     add_slopes(c, s, *p);
     add_ranges(c, s, *p, random);
+    add_bits(c, s, *p, random);
+    const double k_scale = add_scale(c, s, "k", offsetof(spark_attention_args, k), random);
+    const double v_scale = add_scale(c, s, "v", offsetof(spark_attention_args, v), random);
     auto& args = c.as<spark_attention_args>();
     args.scale = s.scale;
     args.softcap = s.softcap;
-    args.hdr.given = (s.scale_given ? SPARK_ATTENTION_GIVEN_SCALE : 0) |
-                     (s.left == 0 ? SPARK_ATTENTION_GIVEN_WINDOW_LEFT : 0) |
-                     (s.right == 0 ? SPARK_ATTENTION_GIVEN_WINDOW_RIGHT : 0);
+    args.hdr.given |= (s.scale_given ? SPARK_ATTENTION_GIVEN_SCALE : 0) |
+                      (s.left == 0 ? SPARK_ATTENTION_GIVEN_WINDOW_LEFT : 0) |
+                      (s.right == 0 ? SPARK_ATTENTION_GIVEN_WINDOW_RIGHT : 0);
     args.window_left = s.left == -1 ? 0 : s.left; // not given is -1
     args.window_right = s.right;
     args.max_seqlen_q = s.max_q;
@@ -439,6 +421,8 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     p->q = c.values(c.operands[0]);
     p->k = c.values(c.operands[1]);
     p->v = c.values(c.operands[2]);
+    std::transform(p->k.begin(), p->k.end(), p->k.begin(), [=](double code) { return code * k_scale; });
+    std::transform(p->v.begin(), p->v.end(), p->v.begin(), [=](double code) { return code * v_scale; });
     std::vector<std::string> fields;
     for (const Operand& operand : c.operands) {
         fields.push_back(operand.field);
@@ -539,7 +523,11 @@ Entry random(uint64_t seed, int64_t index) {
     const std::vector<Ranges> kinds = {Ranges::chunks, Ranges::documents, Ranges::both_ends, Ranges::prefix,
                                        Ranges::any};
     s.ranges = r.chance(0.3) ? r.pick(kinds) : Ranges::none;
+    s.bits = r.chance(0.15) ? r.pick<Bits>({Bits::tree, Bits::full, Bits::some}) : Bits::none;
     s.slopes = r.chance(0.2) ? r.pick<Slopes>({Slopes::paper, Slopes::zero, Slopes::steep}) : Slopes::none;
+    if (s.layout != Layout::qkv && r.chance(0.2)) {
+        s.caches = r.chance(0.7) ? Caches::scaled : Caches::e4m3;
+    }
     return entry(s, type, name);
 }
 
@@ -555,6 +543,7 @@ Entry worded(Words& words) {
     const std::string softcap = words.value("softcap");
     s.softcap = softcap.empty() ? 0 : static_cast<float>(words.count(softcap, "softcap"));
     s.sinks = words.take("sinks") ? Sinks::finite : Sinks::none;
+    s.caches = words.take("FP8-cache") ? Caches::scaled : Caches::as_q;
     s.flags = words.take("batch-invariant") ? SPARK_FLAG_BATCH_INVARIANT : 0;
     return entry(s, words.type(BF16 | F16 | F32), words.name());
 }

@@ -13,7 +13,10 @@ enum class Pages { whole, torn, shared, wrong }; // torn: k and v are halves of 
 // Of keys: chunks of 50 tokens; documents of random lengths, told by first keys or by both ends; a prefix of some keys;
 // anything, also what is no range.
 enum class Ranges { none, chunks, documents, both_ends, prefix, any };
+// tree: of drafts; full: bits of all keys; some: of any stretch, and queries that see none of it.
+enum class Bits { none, tree, full, some };
 enum class Slopes { none, paper, zero, steep }; // steep: of either sign
+enum class Caches { as_q, e4m3, scaled };       // the type of k and v, and with scales beside them
 enum class Sinks { none, finite, large, some }; // large: above every score; some: every second is -infinity
 
 struct Shape {
@@ -32,8 +35,10 @@ struct Shape {
     bool scale_given = false;      // a 0 is 0, not the default
     int64_t left = -1, right = -1; // the window
     Ranges ranges = Ranges::none;
+    Bits bits = Bits::none;
     Sinks sinks = Sinks::none;
     Slopes slopes = Slopes::none;
+    Caches caches = Caches::as_q;
     float softcap = 0;
     double spread = 1; // of q: large logits
     int64_t max_q = 0, max_k = 0;
@@ -56,6 +61,8 @@ struct Problem {
     std::vector<int64_t> q_first, q_len, k_first, k_len;
     std::vector<double> q, k, v, sinks, slopes; // sinks, slopes: one a head
     std::vector<int64_t> starts, ends;          // of each query, tokens of all rows counted through; none: no ranges
+    std::vector<uint64_t> mask;                 // `words` of each query, likewise
+    int64_t words, mask_first;                  // mask_first: -1 is where the queries begin
     int64_t tokens;                             // rows of o and lse, times heads
     int64_t page, pages, entries;               // as in Shape, 0: none; how many there are, and how many a sequence has
     std::vector<int64_t> table;                 // of all sequences
@@ -72,6 +79,9 @@ struct Problem {
 
 // The sizes of a case that `build` makes with a Random of the same seed and name.
 Problem numbers(const Shape& s, ref::Type type, Random& random);
+// Lists of what queries see, to the case and the problem, whose lengths are known by then.
+void add_ranges(Case& c, const Shape& s, Problem& p, Random& random);
+void add_bits(Case& c, const Shape& s, Problem& p, Random& random);
 Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed);
 
 // Calls of which sequence 0 of the case is a part: alone, among others, cut and placed differently. The case has one

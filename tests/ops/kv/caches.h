@@ -12,7 +12,8 @@ namespace check {
 // What is wrong with every third index; all: with each. wraps: right in its lower 32 bits.
 enum class Bad { none, negative, beyond, smallest, largest, wraps, mixed, all };
 
-constexpr int32_t COUNT_BEFORE = 40; // invalid_count is counted up, not set
+constexpr unsigned KINDS = ALL | E4M3; // types of elements
+constexpr int32_t COUNT_BEFORE = 40;   // invalid_count is counted up, not set
 
 inline int64_t bad_index(Bad bad, int64_t limit, bool wide, Random& r) {
     switch (bad) {

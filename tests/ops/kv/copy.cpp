@@ -20,7 +20,7 @@ struct CopyShape {
     int64_t head_pad = 0, row_pad = 0, from_row_pad = 0;     // elements
     bool heads_outside = false, from_heads_outside = false;  // [B, H, S, D] in memory
     int64_t misalign = 0, from_misalign = 0, v_misalign = 0; // elements off the 16-byte boundary
-    unsigned types = ALL;
+    unsigned types = KINDS;
     bool wide = true; // pairs are I64
     Bad bad = Bad::none;
     Tier tier = Tier::quick;
@@ -134,7 +134,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.v_misalign = r.chance(0.15) ? r.between(1, 7) : 0;
     s.wide = r.chance(0.5);
     s.bad = r.pick<Bad>({Bad::none, Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps, Bad::mixed});
-    return entry(s, r.pick(types_of(ALL)), name);
+    return entry(s, r.pick(types_of(KINDS)), name);
 }
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
@@ -150,7 +150,7 @@ Entry worded(Words& words) {
                       .s = words.number("page"),
                       .h = words.number("heads"),
                       .d = words.number("d")};
-    return entry(s, words.type(ALL), words.name());
+    return entry(s, words.type(KINDS), words.name());
 }
 
 } // namespace

@@ -19,7 +19,7 @@ struct Shape {
     int64_t token_pad = 0, head_pad = 0, row_pad = 0, cache_head_pad = 0; // elements
     bool heads_outside = false;                                           // caches are [B, H, S, D] in memory
     int64_t misalign = 0, cache_misalign = 0, v_misalign = 0;             // elements off the 16-byte boundary
-    unsigned types = ALL;
+    unsigned types = KINDS;
     bool named = true, wide = true, wide_batch = true; // a batch tensor is given; positions, batch are I64
     int64_t sequences = 0;                             // caches are pages, which a table gives to so many; 0: none
     Bad bad = Bad::none;
@@ -230,13 +230,13 @@ template <const Op& OP> Entry random(uint64_t seed, int64_t index) {
     s.wide_batch = r.chance(0.5);
     s.sequences = s.named && r.chance(0.4) ? r.between(1, 4) : 0;
     s.bad = r.pick<Bad>({Bad::none, Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps, Bad::mixed});
-    return entry(OP, s, r.pick(types_of(ALL)), name);
+    return entry(OP, s, r.pick(types_of(KINDS)), name);
 }
 
 template <const Op& OP> void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     if (dims.size() == 4) {
         const Shape s{.t = dims[0], .h = dims[1], .d = dims[2], .b = 1, .s = dims[3]};
-        for (ref::Type type : types_of(ALL)) {
+        for (ref::Type type : types_of(KINDS)) {
             out.push_back(entry(OP, s, type, dims_name(dims) + "." + ref::name_of(type)));
         }
     }
@@ -248,7 +248,7 @@ template <const Op& OP> Entry worded(Words& words) {
                   .d = words.number("d"),
                   .b = words.number("b"),
                   .s = words.number("capacity")};
-    return entry(OP, s, words.type(ALL), words.name());
+    return entry(OP, s, words.type(KINDS), words.name());
 }
 
 template <const Op& OP> constexpr OpCases CASES{OP.name, named<OP>, random<OP>, sized<OP>, "T,H,D,S", worded<OP>};

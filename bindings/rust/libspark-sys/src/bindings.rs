@@ -879,6 +879,7 @@ pub const SPARK_ATTENTION_GIVEN_MAX_SEQLEN_K: spark_attention_given = 4;
 pub const SPARK_ATTENTION_GIVEN_WINDOW_LEFT: spark_attention_given = 8;
 pub const SPARK_ATTENTION_GIVEN_WINDOW_RIGHT: spark_attention_given = 16;
 pub const SPARK_ATTENTION_GIVEN_SOFTCAP: spark_attention_given = 32;
+pub const SPARK_ATTENTION_GIVEN_MASK_FIRST: spark_attention_given = 64;
 pub const SPARK_ATTENTION_GIVEN_FORCE32: spark_attention_given = 2147483647;
 pub type spark_attention_given = ::std::os::raw::c_uint;
 #[repr(C)]
@@ -906,6 +907,8 @@ pub struct spark_attention_args {
     pub key_starts: spark_tensor,
     pub key_ends: spark_tensor,
     pub alibi_slopes: spark_tensor,
+    pub key_mask: spark_tensor,
+    pub mask_first: i64,
 }
 impl Default for spark_attention_args {
     fn default() -> Self {

@@ -252,7 +252,7 @@ fn spark_gemm_args_layout() {
 
 #[test]
 fn spark_attention_args_layout() {
-    layout!(spark_attention_args, 3400,
+    layout!(spark_attention_args, 3664,
         hdr 0, 24;
         q 24, 256;
         k 280, 256;
@@ -275,6 +275,8 @@ fn spark_attention_args_layout() {
         key_starts 2632, 256;
         key_ends 2888, 256;
         alibi_slopes 3144, 256;
+        key_mask 3400, 256;
+        mask_first 3656, 8;
     );
 }
 
@@ -698,6 +700,7 @@ fn values() {
     assert_eq!(SPARK_ATTENTION_GIVEN_WINDOW_LEFT, 8);
     assert_eq!(SPARK_ATTENTION_GIVEN_WINDOW_RIGHT, 16);
     assert_eq!(SPARK_ATTENTION_GIVEN_SOFTCAP, 32);
+    assert_eq!(SPARK_ATTENTION_GIVEN_MASK_FIRST, 64);
     assert_eq!(SPARK_ATTENTION_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_RMSNORM_NORMALIZE_ROUNDED, 256);
     assert_eq!(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT, 512);
