@@ -7,6 +7,7 @@
 #include "problems.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <stdexcept>
 
@@ -26,7 +27,7 @@ bool beaten(const Item& item) {
 
 std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool small) {
     const uint64_t bytes = small ? uint64_t{1} << 20 : uint64_t{1} << 30;
-    const uint64_t from = buffers.random(SPARK_DTYPE_F32, bytes), to = buffers.random(SPARK_DTYPE_F32, bytes);
+    const uint64_t from = buffers.random(SPARK_DTYPE_F32, bytes), to = buffers.result(bytes);
     spark_context* ctx = buffers.context();
     const auto item = [](const char* name, Unit unit, double work, std::function<void(spark_stream)> run) {
         Item i;
@@ -75,7 +76,13 @@ std::vector<Item> operator_items(Buffers& buffers, bool small, const std::string
     if (shapes.empty() && small)
         for (const char* shape : SMALL) entries.push_back(check::worded_entry(shape));
     else if (shapes.empty()) entries = listed_rows();
-    for (const check::Entry& entry : entries) add_row(rows, entry);
+    for (const check::Entry& entry : entries) {
+        try {
+            add_row(rows, entry);
+        } catch (const NoMemory& failure) {
+            std::fprintf(stderr, "%s %s: skipped, %s\n", entry.op.c_str(), entry.name.c_str(), failure.what());
+        }
+    }
     return std::move(rows.items);
 }
 

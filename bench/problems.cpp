@@ -64,7 +64,9 @@ std::shared_ptr<spark_devptr> workspace_of(spark_context* ctx, uint64_t bytes, c
         if (*data != 0) spark_mem_free(ctx, *data, nullptr);
         delete data;
     });
-    if (bytes != 0) must(spark_mem_alloc(ctx, bytes, memory.get(), &err), name, err);
+    const spark_status status = bytes == 0 ? SPARK_OK : spark_mem_alloc(ctx, bytes, memory.get(), &err);
+    if (status == SPARK_ERR_DEVICE_MEMORY) throw NoMemory(err.message);
+    must(status, name, err);
     return memory;
 }
 
@@ -78,10 +80,21 @@ spark_op_info work_of(spark_context* ctx, const Args& args, const std::string& n
     return info;
 }
 
-// A storage that is only written, by each operand that stands in it.
-bool is_result(const check::Case& c, size_t storage) {
-    return std::ranges::none_of(
+// Some operand that stands in a storage is read; is written.
+bool is_read(const check::Case& c, size_t storage) {
+    return std::ranges::any_of(
         c.operands, [&](const check::Operand& operand) { return operand.storage == storage && operand.input; });
+}
+bool is_written(const check::Case& c, size_t storage) {
+    return std::ranges::any_of(
+        c.operands, [&](const check::Operand& operand) { return operand.storage == storage && operand.output; });
+}
+
+// Memory for a storage of which the host knows nothing.
+uint64_t memory_for(Buffers& buffers, const check::Case& c, size_t storage, spark_dtype dtype) {
+    const uint64_t bytes = c.size_of(storage);
+    if (!is_read(c, storage)) return buffers.result(bytes);
+    return is_written(c, storage) ? buffers.updated(dtype, bytes) : buffers.random(dtype, bytes);
 }
 
 // The arguments of a case, on memory of their own.
@@ -93,9 +106,7 @@ Args place(Buffers& buffers, const check::Case& c) {
         if (start == 0) {
             const std::vector<uint8_t>& known = c.storages[operand.storage].bytes;
             const spark_dtype dtype = check::dtype_of(operand.view.type);
-            start = !known.empty()                  ? buffers.copied(known)
-                    : is_result(c, operand.storage) ? buffers.result(dtype, c.size_of(operand.storage))
-                                                    : buffers.random(dtype, c.size_of(operand.storage));
+            start = known.empty() ? memory_for(buffers, c, operand.storage, dtype) : buffers.copied(known);
         }
         const uint64_t address = start + operand.offset;
         std::memcpy(&args[operand.args_offset], &address, sizeof address);
@@ -108,7 +119,7 @@ void bound(Item& item, const check::Case& c, const spark_op_info& info) {
     uint64_t all = 0, results = 0;
     for (size_t i = 0; i < c.storages.size(); ++i) {
         all += c.size_of(i);
-        results += is_result(c, i) ? c.size_of(i) : 0;
+        results += is_read(c, i) ? 0 : c.size_of(i);
     }
     const bool updates = std::ranges::any_of(c.operands, [](const check::Operand& o) { return o.output && o.input; });
     const bool reads = !updates && results * FEW_RESULTS < all;
@@ -165,6 +176,7 @@ void add_row(Rows& rows, const check::Entry& entry) {
     if ((entry.op + " " + entry.name).find(rows.only) == std::string::npos) return;
     spark_context* ctx = rows.buffers.context();
     const check::Case first = entry.build(check::Seed(0, true));
+    rows.buffers.next_row();
     std::vector<Args> args = {place(rows.buffers, first)};
     const spark_op_info info = work_of(ctx, args[0], entry.op);
     if (info.flops >= MANY_FLOPS && std::string_view(info.kernel).ends_with("__generic")) {
