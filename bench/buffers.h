@@ -29,7 +29,7 @@ public:
     Buffers(const Buffers&) = delete;
     Buffers& operator=(const Buffers&) = delete;
     void next_row();                                     // what follows may lie where other rows' tensors are
-    uint64_t random(spark_dtype dtype, uint64_t bytes);  // to be read; F32, BF16, F16: +-0.5 to 1 (of a pool: to 2)
+    uint64_t random(spark_dtype dtype, uint64_t bytes);  // to be read; +-0.5 to 1 (of a pool: to 2)
     uint64_t updated(spark_dtype dtype, uint64_t bytes); // as random, to be read and written
     uint64_t result(uint64_t bytes);                     // to be written
     uint64_t copied(const std::vector<uint8_t>& bytes);  // what the host knows, to be read

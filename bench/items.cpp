@@ -31,7 +31,7 @@ std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool
     spark_context* ctx = buffers.context();
     const auto item = [](const char* name, Unit unit, double work, std::function<void(spark_stream)> run) {
         Item i;
-        i.name = name, i.unit = unit, i.work = work;
+        i.name = name, i.works = {{unit, work, ""}};
         i.ways.emplace_back().run = std::move(run);
         return i;
     };
@@ -44,6 +44,8 @@ std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool
                  [&ceilings, native](spark_stream s) { ceilings.mma_bf16(native(s)); }),
             item("mma_s8", Unit::flops, ceilings.mma_flops(1),
                  [&ceilings, native](spark_stream s) { ceilings.mma_s8(native(s)); }),
+            item("fma_f32", Unit::flops, ceilings.fma_flops(),
+                 [&ceilings, native](spark_stream s) { ceilings.fma_f32(native(s)); }),
             item("copy", Unit::bytes, 2.0 * static_cast<double>(bytes), // read and written
                  [=](spark_stream s) { spark_mem_copy(ctx, to, from, bytes, s, nullptr); }),
             item("read", Unit::bytes, ceilings.read_bytes(),
@@ -70,7 +72,7 @@ static std::vector<check::Entry> listed_rows() {
 
 std::vector<Item> operator_items(Buffers& buffers, bool small, const std::string& only, bool rivals,
                                  const std::vector<std::string>& shapes) {
-    Rows rows{buffers, only, rivals, false, {}};
+    Rows rows{buffers, only, rivals, {}};
     std::vector<check::Entry> entries;
     for (const std::string& shape : shapes) entries.push_back(check::worded_entry(shape));
     if (shapes.empty() && small)
