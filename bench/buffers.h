@@ -19,8 +19,8 @@ struct NoMemory : std::runtime_error {
 
 // Gives addresses, and frees all of it at the end of the run. Rows share what they only read, and what they only write:
 // each is cut from pieces of memory that the next row begins anew, so that a run takes the memory of its largest row.
-// With a pool all tensors are cut from that one piece in turn, again and again: what one holds may be another's by then,
-// so that only one row at a time is measured. Tensors that are only asked about have no memory.
+// With a pool all tensors are cut from that one piece in turn, again and again: what one holds may be another's by
+// then, so that only one row at a time is measured. Tensors that are only asked about have no memory.
 class Buffers {
 public:
     enum class Source { shared, pool, none };
@@ -29,7 +29,7 @@ public:
     Buffers(const Buffers&) = delete;
     Buffers& operator=(const Buffers&) = delete;
     void next_row();                                     // what follows may lie where other rows' tensors are
-    uint64_t random(spark_dtype dtype, uint64_t bytes);  // to be read; +-0.5 to 1 (of a pool: to 2)
+    uint64_t random(spark_dtype dtype, uint64_t bytes);  // to be read; +-0.5 to 1, of a pool to 2
     uint64_t updated(spark_dtype dtype, uint64_t bytes); // as random, to be read and written
     uint64_t result(uint64_t bytes);                     // to be written
     uint64_t copied(const std::vector<uint8_t>& bytes);  // what the host knows, to be read

@@ -16,10 +16,11 @@
 
 namespace ref {
 
-// Stochastic rounding: the random word of a number decides between its two neighbours of the format, `less` and
-// `greater` in magnitude: greater where word < floor(2^32 (|x| - less) / (greater - less)). No words: the nearest.
-using Words = std::span<const uint32_t>;
-std::vector<uint32_t> random_words(uint64_t seed, uint64_t offset, size_t count); // those of elements 0, 1, ..
+// Stochastic rounding: a random word of 16 bits decides between the two neighbours of a number in the format, `less`
+// and `greater` in magnitude: greater where word + floor(2^16 (|x| - less) / (greater - less)) >= 2^16. No words: the
+// nearest.
+using Words = std::span<const uint16_t>;
+std::vector<uint16_t> random_words(uint64_t seed, uint64_t offset, size_t count); // those of elements 0, 1, ..
 
 // The nearest number of E4M3, ties to the even one; beyond 448, and infinity, 448; 0x7f for NaN. And the reverse.
 uint8_t to_e4m3(double x);
