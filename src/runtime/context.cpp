@@ -81,8 +81,9 @@ spark_status prepare_dispatch(Context& ctx, Report& report) {
         return report.fail(SPARK_ERR_HOST_MEMORY, "no host memory for a table of %zu kernels", all.size());
     }
     for (const Kernel* kernel : all) {
-        if (!has_code(ctx.target, *kernel)) continue;
-        ctx.resident[kernel->index] = static_cast<uint8_t>(resident_blocks(ctx.target, *kernel));
+        const std::span<const Image> images = kernels::images_of(*kernel);
+        if (!has_code(ctx.target, images)) continue;
+        ctx.resident[kernel->index] = static_cast<uint8_t>(resident_blocks(ctx.target, *kernel, images));
     }
     ctx.target.resident = ctx.resident;
     return SPARK_OK;
