@@ -51,7 +51,9 @@ int open(void**) {
     err.struct_size = sizeof err;
     ok(spark_context_create(&desc, &handle, &err));
     Report report;
-    ok(report.store(context_find(handle, true, ctx, report), &err));
+    UsedContext used;
+    ok(report.store(used.find(handle, true, report), &err));
+    ctx = &*used;
     load_kernel();
     return 0;
 }
