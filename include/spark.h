@@ -11,8 +11,8 @@
  *               Where a scalar's usual value is another number, 0 stands for that (its comment says so), unless
  *               hdr.given marks it: then 0 is 0.
  *               A shorter struct_size (an older header) is read as if the rest were zero. A longer one (a newer
- *               header) is accepted while the bytes this library does not know are zero. No structure holds a
- *               pointer: device addresses, streams and graphs are 64-bit integers. reserved fields must be 0.
+ *               header) is accepted while the bytes this library does not know are zero. None that you fill holds
+ *               a pointer: device addresses, streams and graphs are 64-bit integers. reserved fields must be 0.
  *   Errors      A call that can fail returns a status and takes `spark_error *err` last, which may be NULL.
  *               A failed call leaves its outputs untouched and err->message says which argument was wrong,
  *               the value found and the value wanted.
