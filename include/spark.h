@@ -11,15 +11,15 @@
  *               Where a scalar's usual value is another number, 0 stands for that (its comment says so), unless
  *               hdr.given marks it: then 0 is 0.
  *               A shorter struct_size (an older header) is read as if the rest were zero. A longer one (a newer
- *               header) is accepted while the bytes this library does not know are zero. No structure holds a
- *               pointer: device addresses, streams and graphs are 64-bit integers. reserved fields must be 0.
+ *               header) is accepted while the bytes this library does not know are zero. None that you fill holds
+ *               a pointer: device addresses, streams and graphs are 64-bit integers. reserved fields must be 0.
  *   Errors      A call that can fail returns a status and takes `spark_error *err` last, which may be NULL.
  *               A failed call leaves its outputs untouched and err->message says which argument was wrong,
  *               the value found and the value wanted.
- *   Threads     Every function may be called from any thread, on one context, at the same time. Exceptions:
- *               spark_context_destroy needs that no other call is using the context, and two launches that
- *               share one workspace must be ordered by the caller. After fork() the child may only call
- *               spark_version and the name functions.
+ *   Threads     Every function may be called from any thread, on one context, at the same time. What destroys
+ *               a context, stream, event or graph waits for the calls that are using it; later ones are refused.
+ *               Two launches that share one workspace must be ordered by the caller. After fork() the child may
+ *               only call spark_version and the name functions.
  *   Memory      The library never allocates device memory by itself. Tensors and workspace belong to the caller
  *               and must live until the work on the stream has finished. Structures may be reused on return.
  *   Streams     0 and 1: the legacy default stream of the context. 2: the per-thread default stream.
@@ -472,8 +472,8 @@ SPARK_API spark_status spark_device_query(int32_t device, spark_device_info *inf
 
 /* Makes a context: immutable, shared by any number of threads. At most 64 live at a time. */
 SPARK_API spark_status spark_context_create(const spark_context_desc *desc, spark_context **out, spark_error *err);
-/* Destroys its streams, events and graphs too. NULL and dead contexts are ignored: a handle is never given twice. Work
- * in flight goes on. */
+/* Once no call is using it; destroys its streams, events and graphs too. NULL and dead contexts are ignored: a handle
+ * is never given twice. Work in flight goes on. */
 SPARK_API void spark_context_destroy(spark_context *ctx);
 /* The device of a context. An offline context fills what its arch tells, with device -1. */
 SPARK_API spark_status spark_context_device(spark_context *ctx, spark_device_info *info, spark_error *err);

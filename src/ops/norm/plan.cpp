@@ -56,16 +56,15 @@ void load(const CheckedOp& work, const Row& row, Load& load) {
     load_rows(work, row, p.rows0 * p.rows1, p.n, load);
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(NORM_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/norm/table.inc"
-#undef ROW
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, NORM_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator RMSNORM = {SPARK_OP_RMSNORM, ROWS, NORM_FACT_NAMES, check_rmsnorm, load};
-extern const Operator L2NORM = {SPARK_OP_L2NORM, ROWS, NORM_FACT_NAMES, check_l2norm, load};
-extern const Operator LAYERNORM = {SPARK_OP_LAYERNORM, ROWS, NORM_FACT_NAMES, check_layernorm, load};
+extern const Operator RMSNORM = {SPARK_OP_RMSNORM, TABLE, NORM_FACT_NAMES, check_rmsnorm, load};
+extern const Operator L2NORM = {SPARK_OP_L2NORM, TABLE, NORM_FACT_NAMES, check_l2norm, load};
+extern const Operator LAYERNORM = {SPARK_OP_LAYERNORM, TABLE, NORM_FACT_NAMES, check_layernorm, load};
 
 } // namespace spark

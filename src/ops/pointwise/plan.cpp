@@ -47,16 +47,15 @@ void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& ke
     calls.add(kernel, params, std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_AN_SM * sms), MOST_AN_SM * sms));
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(POINTWISE_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/pointwise/table.inc"
-#undef ROW
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, POINTWISE_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator ACTIVATION = {SPARK_OP_ACTIVATION, ROWS, POINTWISE_FACT_NAMES, check_activation, nullptr};
-extern const Operator GLU = {SPARK_OP_GLU, ROWS, POINTWISE_FACT_NAMES, check_glu, nullptr};
-extern const Operator ADD = {SPARK_OP_ADD, ROWS, POINTWISE_FACT_NAMES, check_add, nullptr};
+extern const Operator ACTIVATION = {SPARK_OP_ACTIVATION, TABLE, POINTWISE_FACT_NAMES, check_activation, nullptr};
+extern const Operator GLU = {SPARK_OP_GLU, TABLE, POINTWISE_FACT_NAMES, check_glu, nullptr};
+extern const Operator ADD = {SPARK_OP_ADD, TABLE, POINTWISE_FACT_NAMES, check_add, nullptr};
 
 } // namespace spark

@@ -271,20 +271,15 @@ void plan(const CheckedOp& work, const Row&, const Of& kernel, const kernels::am
     add(p, p.own_amax ? find_amax(work, wide, any, calls) : p.amax, kernel, calls);
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(QUANT_FACT_NAMES, __VA_ARGS__)
-#define ROW_THEN(...) SPARK_ROW_THEN(QUANT_FACT_NAMES, __VA_ARGS__)
-#define ROW_THEN_TWO(...) SPARK_ROW_THEN_TWO(QUANT_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/quant/table.inc"
-#undef ROW
-#undef ROW_THEN
-#undef ROW_THEN_TWO
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, QUANT_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, ROWS, QUANT_FACT_NAMES, check_dequantize, nullptr};
-extern const Operator QUANTIZE = {SPARK_OP_QUANTIZE, ROWS, QUANT_FACT_NAMES, check_quantize, nullptr};
-extern const Operator AMAX = {SPARK_OP_AMAX, ROWS, QUANT_FACT_NAMES, check_amax, nullptr};
+extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, TABLE, QUANT_FACT_NAMES, check_dequantize, nullptr};
+extern const Operator QUANTIZE = {SPARK_OP_QUANTIZE, TABLE, QUANT_FACT_NAMES, check_quantize, nullptr};
+extern const Operator AMAX = {SPARK_OP_AMAX, TABLE, QUANT_FACT_NAMES, check_amax, nullptr};
 
 } // namespace spark
