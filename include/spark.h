@@ -643,6 +643,7 @@ typedef enum spark_op {
     SPARK_OP_MERGE_STATES = 21,
     SPARK_OP_KV_GATHER = 22,
     SPARK_OP_KV_COPY = 23,
+    SPARK_OP_REPACK = 24,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -666,6 +667,13 @@ typedef enum spark_scale_rule {
     SPARK_SCALE_RULE_FOUR_OVER_SIX = 4, /* of amax / 6 and amax / 4 the one with the smaller error, for E2M1 */
     SPARK_SCALE_RULE_FORCE32 = 0x7fffffff
 } spark_scale_rule;
+
+/* Which column of its eight each code of a word of 32 bits is, from its lowest bits on. */
+typedef enum spark_word_order {
+    SPARK_WORD_ORDER_LINEAR = 0,      /* 0 1 2 3 4 5 6 7, as in GPTQ's words */
+    SPARK_WORD_ORDER_INTERLEAVED = 1, /* 0 2 4 6 1 3 5 7, as in AWQ's words */
+    SPARK_WORD_ORDER_FORCE32 = 0x7fffffff
+} spark_word_order;
 
 /* Bits of hdr.given in gemm: the field counts even where it is 0. */
 typedef enum spark_gemm_given {
@@ -711,10 +719,13 @@ typedef enum spark_gemm_given {
  * Weights: with a in BF16 or F16, b may be quantised, both along K. Records (U8, b.quant.scheme SPARK_QUANT_RECORD)
  * are those that dequantize reads; b's last dimension is then the bytes of the records of a row, its address and its
  * strides are multiples of the largest power of two, at most 8, that divides a record's bytes, of Q4_1 of 2. E4M3 and
- * I8 have one scale, or one for each row of b; K, the address and the strides of b are multiples of 4. Codes are exact
- * in the dtype of a; their products with a are summed in FP32, of a record by itself, and that sum is multiplied by
- * the scale, in FP32. Where M is large, or the alignment does not allow that, b is unpacked into a workspace instead,
- * each number rounded once, to nearest even, to the dtype of a, infinity beyond its largest; with
+ * I8 have one scale, or one for each row of b; K, the address and the strides of b are multiples of 4. I4 and U4 have
+ * a scale for 32, 64 or 128 along K (INT4_32 to INT4_128), at any strides, in F16, BF16 or F32, and if b.quant has a
+ * zero_point a zero for each, in U4, two in a byte, at the same strides: b[n, k] = scale * (q - zero), with the zero as
+ * it is stored; I4 is -8 to 7. K is free, the strides of b are even. Codes, less their zeros, are exact in the dtype
+ * of a; their products with a are summed in FP32, of a record, and of 32 of INT4, by themselves, and that sum is
+ * multiplied by the scale, in FP32. Where M is large, or the alignment does not allow that, b is unpacked into a
+ * workspace instead, each number rounded once, to nearest even, to the dtype of a, infinity beyond its largest; with
  * SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K, IQ4_XS and GGUF_MXFP4. What an infinity in a or in a scale
  * takes part in is infinite or NaN.
  * Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
@@ -727,9 +738,9 @@ typedef struct spark_gemm_args {
     spark_args hdr;
     /* [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1, quant TENSOR ROW 1X128 MXFP8 MXFP4 NVFP4. The left matrix. */
     spark_tensor a;
-    /* [B?, N, K], as a U8 E4M3 E5M2 I8, quant TENSOR ROW 128X128 MXFP8 MXFP4 NVFP4 Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K
-       Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4. The right matrix, transposed; with FP8 of either type; of records the
-       last dimension counts bytes. */
+    /* [B?, N, K], as a U8 E4M3 E5M2 I8 I4 U4, quant TENSOR ROW 128X128 MXFP8 MXFP4 NVFP4 Q8_0 Q4_1 Q4_0 Q5_0 Q5_1
+       Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 INT4_32 INT4_64 INT4_128. The right matrix, transposed; with
+       FP8 of either type; of records the last dimension counts bytes. */
     spark_tensor b;
     /* optional, [B?, M, N], as d. The addend, times beta. */
     spark_tensor c;
@@ -1424,17 +1435,20 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  * scales beside     scale (F32, UE8M0), q (E4M3; of F32 scales E5M2, I8 too)   y[i] = round(scale * q[i])
  * MXFP4             scale (UE8M0), q (E2M1)        y[i] = round(scale * q[i])
  * NVFP4             scale (UE4M3), q (E2M1)        y[i] = round(global_scale * scale * q[i])
+ * INT4_32 .. _128   scale (F16, BF16, F32), q (I4, U4), zero (U4)
+ *                                                  y[i] = round(scale * (q[i] - zero))
  * Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
  * Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
  *                   q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
  * other records     d, m, q as docs/layouts.md has them            y[i] = round(d * q[i]) or round(d * q[i] + m)
  *
- * x is E4M3, E5M2, I8 or E2M1 with x.quant one of the forms below and N = R, or U8 and records. Either way:
+ * x is E4M3, E5M2, I8, E2M1, I4 or U4 with x.quant one of the forms below and N = R, or U8 and records. Either way:
  * round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
  * infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the highest bit of a scale is
- * not looked at; rows of E2M1 begin on whole bytes, so that their strides are even; the last block of a row may be
- * shorter. Scales in TILED_128X4 have their tiles along the last two dimensions, and 128X128 its blocks, of which the
- * last down the rows may be shorter too; dimensions before those two collapse to one.
+ * not looked at; rows of E2M1, I4 and U4 begin on whole bytes, so that their strides are even; the last block of a row
+ * may be shorter. INT4: zero is the zero_point of the block, as it is stored, at the strides of the scales, and 0
+ * without them; I4 is -8 to 7. Scales in TILED_128X4 have their tiles along the last two dimensions, and 128X128 its
+ * blocks, of which the last down the rows may be shorter too; dimensions before those two collapse to one.
  * A record holds 32 elements of a row, or 256 (names with a K, IQ4_XS), so that N is a multiple of that and R so many
  * records of the format's bytes, as spark_op_form says them.
  * x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
@@ -1446,8 +1460,9 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  */
 typedef struct spark_dequantize_args {
     spark_args hdr;
-    /* [..., R], U8 E4M3 E5M2 I8 E2M1, quant Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS
-       GGUF_MXFP4 TENSOR ROW 1X128 128X128 MXFP8 MXFP4 NVFP4. Rows of records, in bytes, or of codes with scales. */
+    /* [..., R], U8 E4M3 E5M2 I8 E2M1 I4 U4, quant Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS
+       GGUF_MXFP4 TENSOR ROW 1X128 128X128 MXFP8 MXFP4 NVFP4 INT4_32 INT4_64 INT4_128. Rows of records, in bytes, or
+       of codes with scales. */
     spark_tensor x;
     /* output, [..., N], F32 F16 BF16. The numbers. */
     spark_tensor y;
@@ -1730,6 +1745,37 @@ typedef struct spark_kv_copy_args {
 /* Launches kv_copy: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_kv_copy(spark_context *ctx, const spark_kv_copy_args *args, const spark_exec *exec,
                                      spark_error *err);
+
+/* Codes of four bits out of words of 32 bits, as checkpoints of AWQ and GPTQ hold them, in the order of U4 and I4.
+ *
+ * y[r, w, column(i)] = (x[r, w] / 2^(4 i) + plus) % 16        i = 0 .. 7
+ * column(i) = i                        LINEAR
+ *           = (0 2 4 6 1 3 5 7)[i]     INTERLEAVED
+ *
+ * x is words whose bits alone count, at any strides. y has stride 1 in its last dimension or in its first, in which
+ * codes lie two to a byte, the one with the smaller index in the lower half; its other strides are even. Where they
+ * lie so along R and that is odd, the other half of each last byte is 0.
+ * So words of a matrix [K, N] become the weights [N, K] of gemm where y is [K, N / 8, 8] with the strides {1, 8 pitch,
+ * pitch}.
+ * plus makes of a zero that is kept less 1, as in most of GPTQ's files, that zero (1; 15 is then 0), and of codes that
+ * are kept with 8 added I4 (8). For what else these files hold, see docs/layouts.md.
+ * Bits are moved, and added to exactly: SPARK_FLAG_BATCH_INVARIANT changes nothing.
+ * A problem with a zero dimension succeeds and launches nothing.
+ */
+typedef struct spark_repack_args {
+    spark_args hdr;
+    /* [R, W], I32 U32. The words. */
+    spark_tensor x;
+    /* output, [R, W, 8], U4 I4. The codes. */
+    spark_tensor y;
+    /* spark_word_order. Where codes stand in a word. */
+    uint32_t order;
+    /* Added to each code, modulo 16; 0 to 15. */
+    uint32_t plus;
+} spark_repack_args;
+/* Launches repack: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_repack(spark_context *ctx, const spark_repack_args *args, const spark_exec *exec,
+                                    spark_error *err);
 
 /* specgen end */
 

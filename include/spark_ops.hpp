@@ -135,6 +135,9 @@ using kv_gather = operation<spark_kv_gather_args, SPARK_OP_KV_GATHER>;
 /// Copies whole pages, or sequences, of a cache by a list of pairs: copy on write, moves, beams in another order.
 using kv_copy = operation<spark_kv_copy_args, SPARK_OP_KV_COPY>;
 
+/// Codes of four bits out of words of 32 bits, as checkpoints of AWQ and GPTQ hold them, in the order of U4 and I4.
+using repack = operation<spark_repack_args, SPARK_OP_REPACK>;
+
 } // namespace spark::ops
 
 #endif // SPARK_OPS_HPP_

@@ -36,8 +36,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PHASES = ["cases", "both", "api", "repeats", "memcheck", "racecheck", "languages", "model"]
-API = ["api-contract", "api-exec", "api-negative", "api-negative_quant", "api-launch", "api-neighbours", "api-threads",
-       "ptx-launch"]
+API = [f"api-{name}" for name in ("contract", "exec", "negative", "negative_gemm", "negative_quant", "launch",
+                                  "neighbours", "threads")] + ["ptx-launch"]
 SHARD = 16           # the fewest cases that one spark-check process takes
 SHARDS = 64          # into so many at most are the cases of an operator divided
 KEPT = 12            # failures of a phase that are kept in full

@@ -101,6 +101,11 @@ const RecordFormat& format_of(Record record) {
     return *std::ranges::find(record_formats(), record, &RecordFormat::record);
 }
 
+int of_int4(unsigned code, bool is_signed) {
+    const int low = static_cast<int>(code % 16);
+    return is_signed && low >= 8 ? low - 16 : low;
+}
+
 std::vector<double> dequantize_record(Record format, const uint8_t* record) {
     std::vector<double> x(format_of(format).elements);
     for (size_t i = 0; i < x.size(); ++i) {

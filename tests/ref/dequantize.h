@@ -36,6 +36,9 @@ struct RecordFormat {
 const std::vector<RecordFormat>& record_formats();
 const RecordFormat& format_of(Record record);
 
+// A code of I4 or U4, the lower half of a byte; INT4 is scale * (of_int4(code) - zero).
+int of_int4(unsigned code, bool is_signed);
+
 std::vector<double> dequantize_record(Record format, const uint8_t* record);
 // All records of a tensor, whose bytes these are.
 std::vector<double> dequantize_records(Record format, const std::vector<uint64_t>& bytes);

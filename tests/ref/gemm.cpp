@@ -36,12 +36,26 @@ static Tensor promoted_numbers_of(const Tensor& codes, const Tensor& scales) {
     return out;
 }
 
+// U4 with zeros in x_zeros, one a byte, and a scale for so many of k.
+static Tensor int4_numbers_of(const Tensor& codes, const Tensor& scales, const Tensor& zeros) {
+    const size_t k = codes.size(1) * 2, group = k / scales.size(1);
+    Tensor out{Type::f32, {codes.shape[0], static_cast<int64_t>(k)}, {}, {}};
+    for (size_t i = 0; i < codes.bits.size() * 2; ++i) {
+        const int code = of_int4(static_cast<unsigned>(codes.bits[i / 2] >> i % 2 * 4), false);
+        out.values.push_back(scales.values[i / group] * (code - zeros.values[i / group]));
+    }
+    return out;
+}
+
 // Codes with scales of their blocks as numbers: NVFP4 has two codes a byte, and a scale for 16 in a_blocks; MXFP8 a
 // code a byte, and a scale for 32.
 static Tensor numbers_of(const Call& call, const std::string& name) {
     const Tensor &codes = call[name], &scales = call[name + "_blocks"];
     if (scales.bits.empty()) {
         return codes;
+    }
+    if (!call[name + "_zeros"].bits.empty()) {
+        return int4_numbers_of(codes, scales, call[name + "_zeros"]);
     }
     if (scales.type == Type::f32) {
         return promoted_numbers_of(codes, scales);

@@ -29,4 +29,5 @@ var everyOp = []struct {
 	{"merge_states", 21, MergeStates{}},
 	{"kv_gather", 22, KVGather{}},
 	{"kv_copy", 23, KVCopy{}},
+	{"repack", 24, Repack{}},
 }

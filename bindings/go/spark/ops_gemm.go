@@ -49,10 +49,13 @@ import (
 //	Weights: with a in BF16 or F16, b may be quantised, both along K. Records (U8, b.quant.scheme SPARK_QUANT_RECORD)
 //	are those that dequantize reads; b's last dimension is then the bytes of the records of a row, its address and its
 //	strides are multiples of the largest power of two, at most 8, that divides a record's bytes, of Q4_1 of 2. E4M3 and
-//	I8 have one scale, or one for each row of b; K, the address and the strides of b are multiples of 4. Codes are exact
-//	in the dtype of a; their products with a are summed in FP32, of a record by itself, and that sum is multiplied by
-//	the scale, in FP32. Where M is large, or the alignment does not allow that, b is unpacked into a workspace instead,
-//	each number rounded once, to nearest even, to the dtype of a, infinity beyond its largest; with
+//	I8 have one scale, or one for each row of b; K, the address and the strides of b are multiples of 4. I4 and U4 have
+//	a scale for 32, 64 or 128 along K (INT4_32 to INT4_128), at any strides, in F16, BF16 or F32, and if b.quant has a
+//	zero_point a zero for each, in U4, two in a byte, at the same strides: b[n, k] = scale * (q - zero), with the zero as
+//	it is stored; I4 is -8 to 7. K is free, the strides of b are even. Codes, less their zeros, are exact in the dtype
+//	of a; their products with a are summed in FP32, of a record, and of 32 of INT4, by themselves, and that sum is
+//	multiplied by the scale, in FP32. Where M is large, or the alignment does not allow that, b is unpacked into a
+//	workspace instead, each number rounded once, to nearest even, to the dtype of a, infinity beyond its largest; with
 //	SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K, IQ4_XS and GGUF_MXFP4. What an infinity in a or in a scale
 //	takes part in is infinite or NaN.
 //	Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
@@ -64,8 +67,8 @@ type Gemm struct {
 	// [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1. The left matrix.
 	A Tensor
 
-	// [B?, N, K], as a U8 E4M3 E5M2 I8. The right matrix, transposed; with FP8 of either type; of records the last
-	// dimension counts bytes.
+	// [B?, N, K], as a U8 E4M3 E5M2 I8 I4 U4. The right matrix, transposed; with FP8 of either type; of records the
+	// last dimension counts bytes.
 	B Tensor
 
 	// Optional, [B?, M, N], as d. The addend, times beta.

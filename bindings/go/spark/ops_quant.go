@@ -48,23 +48,48 @@ func (k ScaleRule) String() string {
 	return unnamed("ScaleRule", uint32(k))
 }
 
+// WordOrder: which column of its eight each code of a word of 32 bits is, from its lowest bits on.
+type WordOrder uint32
+
+const (
+	// 0 1 2 3 4 5 6 7, as in GPTQ's words
+	WordOrderLinear WordOrder = 0
+
+	// 0 2 4 6 1 3 5 7, as in AWQ's words
+	WordOrderInterleaved WordOrder = 1
+)
+
+// String gives the name in the C header, or the number.
+func (k WordOrder) String() string {
+	switch k {
+	case WordOrderLinear:
+		return "LINEAR"
+	case WordOrderInterleaved:
+		return "INTERLEAVED"
+	}
+	return unnamed("WordOrder", uint32(k))
+}
+
 // Dequantize calls the operator dequantize. The numbers of a quantised tensor, or of records as GGUF files hold
 // them, in a floating-point type.
 //
 //	scales beside     scale (F32, UE8M0), q (E4M3; of F32 scales E5M2, I8 too)   y[i] = round(scale * q[i])
 //	MXFP4             scale (UE8M0), q (E2M1)        y[i] = round(scale * q[i])
 //	NVFP4             scale (UE4M3), q (E2M1)        y[i] = round(global_scale * scale * q[i])
+//	INT4_32 .. _128   scale (F16, BF16, F32), q (I4, U4), zero (U4)
+//	                                                 y[i] = round(scale * (q[i] - zero))
 //	Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
 //	Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
 //	                  q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
 //	other records     d, m, q as docs/layouts.md has them            y[i] = round(d * q[i]) or round(d * q[i] + m)
 //
-//	x is E4M3, E5M2, I8 or E2M1 with x.quant one of the forms below and N = R, or U8 and records. Either way:
+//	x is E4M3, E5M2, I8, E2M1, I4 or U4 with x.quant one of the forms below and N = R, or U8 and records. Either way:
 //	round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
 //	infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the highest bit of a scale is
-//	not looked at; rows of E2M1 begin on whole bytes, so that their strides are even; the last block of a row may be
-//	shorter. Scales in TILED_128X4 have their tiles along the last two dimensions, and 128X128 its blocks, of which the
-//	last down the rows may be shorter too; dimensions before those two collapse to one.
+//	not looked at; rows of E2M1, I4 and U4 begin on whole bytes, so that their strides are even; the last block of a row
+//	may be shorter. INT4: zero is the zero_point of the block, as it is stored, at the strides of the scales, and 0
+//	without them; I4 is -8 to 7. Scales in TILED_128X4 have their tiles along the last two dimensions, and 128X128 its
+//	blocks, of which the last down the rows may be shorter too; dimensions before those two collapse to one.
 //	A record holds 32 elements of a row, or 256 (names with a K, IQ4_XS), so that N is a multiple of that and R so many
 //	records of the format's bytes, as spark_op_form says them.
 //	x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
@@ -74,7 +99,7 @@ func (k ScaleRule) String() string {
 //	SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
 //	A problem with a zero dimension succeeds and launches nothing.
 type Dequantize struct {
-	// [..., R], U8 E4M3 E5M2 I8 E2M1. Rows of records, in bytes, or of codes with scales.
+	// [..., R], U8 E4M3 E5M2 I8 E2M1 I4 U4. Rows of records, in bytes, or of codes with scales.
 	X Tensor
 
 	// Output, [..., N], F32 F16 BF16. The numbers.
@@ -353,5 +378,88 @@ func (o Quantize) Kernels(ctx *Context) ([]OpInfo, error) {
 
 // KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
 func (o Quantize) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
+}
+
+// Repack calls the operator repack. Codes of four bits out of words of 32 bits, as checkpoints of AWQ and GPTQ
+// hold them, in the order of U4 and I4.
+//
+//	y[r, w, column(i)] = (x[r, w] / 2^(4 i) + plus) % 16        i = 0 .. 7
+//	column(i) = i                        LINEAR
+//	          = (0 2 4 6 1 3 5 7)[i]     INTERLEAVED
+//
+//	x is words whose bits alone count, at any strides. y has stride 1 in its last dimension or in its first, in which
+//	codes lie two to a byte, the one with the smaller index in the lower half; its other strides are even. Where they
+//	lie so along R and that is odd, the other half of each last byte is 0.
+//	So words of a matrix [K, N] become the weights [N, K] of gemm where y is [K, N / 8, 8] with the strides {1, 8 pitch,
+//	pitch}.
+//	plus makes of a zero that is kept less 1, as in most of GPTQ's files, that zero (1; 15 is then 0), and of codes that
+//	are kept with 8 added I4 (8). For what else these files hold, see docs/layouts.md.
+//	Bits are moved, and added to exactly: SPARK_FLAG_BATCH_INVARIANT changes nothing.
+//	A problem with a zero dimension succeeds and launches nothing.
+type Repack struct {
+	// [R, W], I32 U32. The words.
+	X Tensor
+
+	// Output, [R, W, 8], U4 I4. The codes.
+	Y Tensor
+
+	// Where codes stand in a word.
+	Order WordOrder
+
+	// Added to each code, modulo 16; 0 to 15.
+	Plus uint32
+
+	// Same inputs, same device: same bits, every time.
+	Deterministic bool
+
+	// A token's bits follow from its own inputs alone: see the operator's page.
+	BatchInvariant bool
+
+	// Memory for intermediate results; Query says how much.
+	Workspace *Workspace
+
+	// One of Kernels, instead of the library's choice (0).
+	KernelID uint64
+}
+
+func (o *Repack) call() *call {
+	c := newCall(C.SPARK_OP_REPACK, unsafe.Sizeof(C.spark_repack_args{}))
+	args := (*C.spark_repack_args)(c.args())
+	c.tensor(&args.x, "x", &o.X)
+	c.tensor(&args.y, "y", &o.Y)
+	args.order = C.uint32_t(o.Order)
+	args.plus = C.uint32_t(o.Plus)
+	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
+	return c
+}
+
+// Query checks the arguments and says what a launch would do.
+func (o Repack) Query(ctx *Context) (OpInfo, error) {
+	return o.call().query(ctx)
+}
+
+// Prepare does what Query does, and loads the code that the launch will need.
+func (o Repack) Prepare(ctx *Context) (OpInfo, error) {
+	return o.call().prepare(ctx)
+}
+
+// Launch enqueues the work. It never allocates device memory or waits, but for code that is not loaded yet.
+func (o Repack) Launch(stream *Stream) error {
+	return o.call().launch(stream)
+}
+
+// Explain gives one line for each kernel: the first limit that it fails, or why it is chosen.
+func (o Repack) Explain(ctx *Context) (string, error) {
+	return o.call().explain(ctx)
+}
+
+// Kernels lists every kernel that is legal for these arguments, the preferred one first.
+func (o Repack) Kernels(ctx *Context) ([]OpInfo, error) {
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o Repack) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 	return o.call().kernels(ctx, workspace)
 }

@@ -18,6 +18,7 @@ from .signatures.pointwise import glu as glu
 from .signatures.quant import amax as amax
 from .signatures.quant import dequantize as dequantize
 from .signatures.quant import quantize as quantize
+from .signatures.quant import repack as repack
 from .signatures.rope import rope as rope
 from .signatures.sampling import sample as sample
 from .signatures.softmax import softmax as softmax

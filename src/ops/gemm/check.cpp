@@ -136,7 +136,7 @@ int64_t alignment(const View& v) {
 
 void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
     const View* v = bound.view;
-    const int64_t b_row_bytes = p.ldb * v[B].elem_bits / 8, b_align = alignment(v[B]);
+    const int64_t b_row_bytes = p.ldb * std::max(v[B].elem_bits, 8u) / 8, b_align = alignment(v[B]);
     int64_t facts[GEMM_FACTS] = {p.m,
                                  p.n,
                                  p.k,
@@ -161,7 +161,8 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
     for (uint32_t field : {A, B, C, D, BIAS}) {
         bool read = v[field].present && (field != C || p.beta != 0);
         if (read) work.bytes += static_cast<uint64_t>(v[field].count) * v[field].elem_bits / 8;
-        if (v[field].present && v[field].quant.form != nullptr) work.bytes += v[field].quant.scale_bytes;
+        if (v[field].present && v[field].quant.form != nullptr)
+            work.bytes += v[field].quant.scale_bytes + v[field].quant.zero_bytes;
     }
 }
 
@@ -198,7 +199,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.a_e5m2 = bound.view[A].dtype == SPARK_DTYPE_E5M2, p.b_e5m2 = bound.view[B].dtype == SPARK_DTYPE_E5M2;
     p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
     p.dtype = bound.view[A].dtype;
-    p.weights = has_weights(bound), p.b_i8 = p.weights && bound.view[B].dtype == SPARK_DTYPE_I8;
+    if (has_weights(bound)) put_gemm_weights(bound, p);
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {
@@ -208,7 +209,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
                                  static_cast<long long>(p.batch), static_cast<long long>(p.m),
                                  static_cast<long long>(p.n));
     }
-    if (is_block_scaled(bound)) {
+    if (!p.weights && is_block_scaled(bound)) {
         if (spark_status s = check_block_scaled(bound, p, work.contract, report)) return s;
         fill_facts(bound, p, work);
         return SPARK_OK;

@@ -142,7 +142,10 @@ kernels::gemm_flags flags_of(const Gemm& p) {
             .from_i32 = p.integers && !d_i32,
             .a_e5m2 = p.a_e5m2,
             .b_e5m2 = p.b_e5m2,
-            .b_i8 = p.b_i8};
+            .b_i8 = p.b_i8,
+            .i4 = p.b_i4,
+            .scale_f32 = p.b_groups.dtype == SPARK_DTYPE_F32,
+            .scale_f16 = p.b_groups.dtype == SPARK_DTYPE_F16};
 }
 
 kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
@@ -175,6 +178,9 @@ kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
         .b_scale_step = p.b_scales.step,
         .a_scale_batch = p.a_scales.batch,
         .b_scale_batch = p.b_scales.batch,
+        .b_scale_group = p.b_groups.step,
+        .b_zero = p.b_groups.zeros,
+        .b_group_shift = p.b_groups.shift,
     };
 }
 
@@ -334,35 +340,41 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& aligne
     const bool fits =
         (static_cast<uint64_t>(p.b) | static_cast<uint64_t>(p.ldb | p.stride_b | p.k)) % aligned.STEP == 0 &&
         p.n * batches <= int64_t{1} << (62 - 34 * aligned.NARROW); // the limits of both kernels
-    const auto& unpack = fits ? aligned : kernels::dequantize_byte__generic;
+    const auto& any = p.b_groups.shift != 0 ? kernels::dequantize_int4__generic : kernels::dequantize_byte__generic;
+    const auto& unpack = fits ? aligned : any;
     const int64_t step = p.b_scales.step;
     const Pieces cut = cut_rows(p.k, p.n * batches, 32 * int64_t{unpack.RUN} * unpack.CHUNKS);
-    calls.add(
-        unpack,
-        {
-            .x = p.b,
-            .y = calls.workspace,
-            .scale = p.b_scales.data,
-            .whole = 0,
-            .x_stride0 = p.ldb,
-            .x_stride1 = p.stride_b,
-            .y_stride0 = gemm_pitch(p),
-            .y_stride1 = p.n * gemm_pitch(p),
-            .scale_stride1 = p.b_scales.batch,
-            .scale_tile = 128 * step,
-            .scale_quarter = 32 * step,
-            .scale_row = step,
-            .scale_four = 0,
-            .scale_step = 0,
-            .n = p.k,
-            .rows0 = p.n,
-            .rows1 = batches,
-            .part = cut.part,
-            .parts = cut.parts,
-            .parts_by = cut.by,
-            .parts_shift = cut.shift,
-            .flags = kernels::dequantize_scaled_flags{.f32 = false, .f16 = p.dtype == SPARK_DTYPE_F16, .i8 = p.b_i8},
-        });
+    calls.add(unpack, {
+                          .x = p.b,
+                          .y = calls.workspace,
+                          .scale = p.b_scales.data,
+                          .whole = 0,
+                          .x_stride0 = p.ldb,
+                          .x_stride1 = p.stride_b,
+                          .y_stride0 = gemm_pitch(p),
+                          .y_stride1 = p.n * gemm_pitch(p),
+                          .scale_stride1 = p.b_scales.batch,
+                          .scale_tile = 128 * step,
+                          .scale_quarter = 32 * step,
+                          .scale_row = step,
+                          .scale_four = 0,
+                          .scale_step = p.b_groups.step,
+                          .n = p.k,
+                          .rows0 = p.n,
+                          .rows1 = batches,
+                          .part = cut.part,
+                          .parts = cut.parts,
+                          .parts_by = cut.by,
+                          .parts_shift = cut.shift,
+                          .flags = kernels::dequantize_scaled_flags{.f32 = false,
+                                                                    .f16 = p.dtype == SPARK_DTYPE_F16,
+                                                                    .i8 = p.b_i8,
+                                                                    .i4 = p.b_i4,
+                                                                    .scale_f32 = p.b_groups.dtype == SPARK_DTYPE_F32,
+                                                                    .scale_f16 = p.b_groups.dtype == SPARK_DTYPE_F16},
+                          .zero = p.b_groups.zeros,
+                          .block_shift = p.b_groups.shift,
+                      });
 }
 
 // Then the product of numbers, with what follows them of the workspace.
@@ -376,7 +388,7 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels
     CheckedOp numbers = work;
     Gemm& q = numbers.as<Gemm>();
     q.b = calls.workspace, q.ldb = pitch, q.stride_b = batches == 1 ? 0 : p.n * pitch;
-    q.b_scales = {}, q.weights = q.b_i8 = false;
+    q.b_scales = {}, q.b_groups = {}, q.weights = q.b_i8 = q.b_i4 = false;
     calls.workspace += calls.workspace != 0 ? size : 0;
     plan(numbers, row, kernel, merge, calls);
     calls.workspace -= calls.workspace != 0 ? size : 0;

@@ -14,6 +14,15 @@ struct GemmScales {
     int64_t step, batch; // scales from one row's to the next, from one batch's to the next; 0 = the same for all
 };
 
+// Where scales, and zeros, stand along k, of weights that have one for 2^shift of it; b_scales says the rest. shift 0:
+// of other weights.
+struct GemmGroups {
+    int64_t step; // scales from one group's to the next
+    uint32_t shift;
+    uint32_t dtype;     // of the scales
+    spark_devptr zeros; // in the places of the scales, or 0
+};
+
 // Strides are in elements, of weights, and of a and b with scales of blocks, in bytes. lda and ldb are the strides of
 // the dimension that is not contiguous.
 struct Gemm {
@@ -32,8 +41,9 @@ struct Gemm {
     GemmScales a_scales, b_scales;
     ScalePlaces a_blocks, b_blocks; // scales of blocks, in bytes; no address: there are none
     bool weights;                   // b is quantised, and a is not
-    bool b_i8;                      // weights are codes of I8
-    uint32_t dtype;                 // spark_dtype of a, and of b where that is numbers
+    GemmGroups b_groups;
+    bool b_i8, b_i4; // weights are codes of I8, of I4
+    uint32_t dtype;  // spark_dtype of a, and of b where that is numbers
     bool batch_invariant;
 };
 
@@ -42,6 +52,7 @@ struct Gemm {
 bool has_weights(const ValidatedArgs& bound);
 spark_status check_gemm_weights(const ValidatedArgs& bound, Report& report);
 spark_status check_gemm_places(const ValidatedArgs& bound, bool a_along, bool b_along, Report& report);
+void put_gemm_weights(const ValidatedArgs& bound, Gemm& p);
 Contract contract_of_weights(const ValidatedArgs& bound);
 // Elements from a row of weights to the next where they are unpacked: rows begin on 16 bytes.
 inline int64_t gemm_pitch(const Gemm& p) { return (p.k + 7) / 8 * 8; }

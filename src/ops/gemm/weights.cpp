@@ -2,6 +2,7 @@
 // What a call with weights says beyond what the description can: forms of b that go with numbers of a, where they lie,
 // and which kernels multiply them.
 #include <algorithm>
+#include <bit>
 
 #include "core/dtype.h"
 #include "ops/gemm/fields.h"
@@ -20,16 +21,21 @@ struct Weights {
 };
 constexpr uint64_t U8 = uint64_t{1} << SPARK_DTYPE_U8;
 constexpr uint64_t BYTES = uint64_t{1} << SPARK_DTYPE_I8 | uint64_t{1} << SPARK_DTYPE_E4M3;
+constexpr uint64_t NIBBLES = uint64_t{1} << SPARK_DTYPE_I4 | uint64_t{1} << SPARK_DTYPE_U4;
 constexpr Weights WEIGHTS[] = {
 #define RECORD(NAME, F) {SPARK_QUANT_RECORD, SPARK_RECORD_##NAME, U8, "gemm_bf16_" #F, "gemm_f16_" #F},
 #include "core/records.inc"
 #undef RECORD
     {SPARK_QUANT_PER_TENSOR, 0, BYTES, "gemm_bf16_byte", "gemm_f16_byte"},
     {SPARK_QUANT_PER_ROW, 0, BYTES, "gemm_bf16_byte", "gemm_f16_byte"},
+    {SPARK_QUANT_BLOCK, 0, NIBBLES, "gemm_bf16_int4", "gemm_f16_int4"},
 };
+
+bool has_groups(const View& v) { return v.quant.form->scheme == SPARK_QUANT_BLOCK; }
 
 // What the address and the strides of b, and K of codes, are multiples of: what kernels read at a time.
 int64_t words_of(const spark_quant_form& form) {
+    if (form.scheme == SPARK_QUANT_BLOCK) return 1;
     if (form.scheme != SPARK_QUANT_RECORD) return 4;
     const auto bytes = static_cast<int64_t>(form.record_bytes);
     return form.record == SPARK_RECORD_Q4_1 ? 2 : std::min<int64_t>(bytes & -bytes, 8);
@@ -54,14 +60,15 @@ bool has_weights(const ValidatedArgs& bound) {
 
 spark_status check_gemm_weights(const ValidatedArgs& bound, Report& report) {
     const View &a = bound.view[A], &b = bound.view[B];
-    if (b.dtype != SPARK_DTYPE_U8) return SPARK_OK;
+    const bool records = b.dtype == SPARK_DTYPE_U8, nibbles = (NIBBLES >> b.dtype & 1) != 0;
+    if (!records && !nibbles) return SPARK_OK;
     if (b.quant.form == nullptr) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, B, "b.dtype is U8 but b.quant.scheme is 0; RECORD wanted");
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, B, "b.dtype is %s but b.quant.scheme is 0; %s wanted",
+                                 dtype_info(b.dtype).name, records ? "RECORD" : "BLOCK");
     }
     if (a.elem_bits != 16) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B,
-                                 "b is records of %s and a.dtype is %s; BF16 or F16 wanted", b.quant.form->name,
-                                 dtype_info(a.dtype).name);
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b is %s of %s and a.dtype is %s; BF16 or F16 wanted",
+                                 records ? "records" : "codes", b.quant.form->name, dtype_info(a.dtype).name);
     }
     return SPARK_OK;
 }
@@ -85,6 +92,7 @@ spark_status check_gemm_places(const ValidatedArgs& bound, bool a_along, bool b_
                                  "b.shape[%u] is %lld; a multiple of %lld wanted for %s", v.ndim - 1, ll(v.last(0)),
                                  ll(words), name);
     }
+    if (has_groups(v)) return check_codes(bound, B, report);
     if (v.data % static_cast<uint64_t>(words) != 0) {
         return report.fail_field(SPARK_ERR_INVALID_ALIGNMENT, B, "b.data is 0x%llx; a multiple of %lld wanted for %s",
                                  static_cast<unsigned long long>(v.data), ll(words), name);
@@ -96,6 +104,19 @@ spark_status check_gemm_places(const ValidatedArgs& bound, bool a_along, bool b_
                                  ll(words), name);
     }
     return SPARK_OK;
+}
+
+void put_gemm_weights(const ValidatedArgs& bound, Gemm& p) {
+    const View& v = bound.view[B];
+    p.weights = true;
+    p.b_i8 = v.dtype == SPARK_DTYPE_I8, p.b_i4 = v.dtype == SPARK_DTYPE_I4;
+    if (!has_groups(v)) return;
+    p.ldb /= 2, p.stride_b /= 2; // bytes
+    const uint32_t along = v.ndim - 1;
+    p.b_groups = {.step = v.quant.blocks[along] > 1 ? v.quant.stride[along] : 0,
+                  .shift = static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(v.quant.block[along]))),
+                  .dtype = v.quant.scale_dtype,
+                  .zeros = v.count == 0 ? 0 : v.quant.zero_point};
 }
 
 Contract contract_of_weights(const ValidatedArgs& bound) {

@@ -7,6 +7,7 @@
 // Scales are folded with the rows, as a third tensor; those of an output are checked as one, for overlap among
 // themselves and with others (ops/common). ScalePlaces says where each stands, in rows and in tiles alike.
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -113,13 +114,14 @@ void put_facts(const ValidatedArgs& bound, uint32_t x, uint32_t y, const Scaled&
     work.facts[QUANT_Y_ALIGN] = row_alignment(to, p.y);
     const QuantView& quant = from.quant.form != nullptr ? from.quant : to.quant;
     work.flops = static_cast<uint64_t>(to.count);
-    work.bytes = static_cast<uint64_t>(to.count) * (from.elem_bits + to.elem_bits) / 8 + quant.scale_bytes;
+    work.bytes =
+        static_cast<uint64_t>(to.count) * (from.elem_bits + to.elem_bits) / 8 + quant.scale_bytes + quant.zero_bytes;
 }
 
 spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace dequantize_field;
     constexpr Contract BYTE = {"dequantize_byte"}, NVFP4 = {"dequantize_nvfp4"};
-    constexpr Contract MXFP8 = {"dequantize_mxfp8"}, MXFP4 = {"dequantize_mxfp4"};
+    constexpr Contract MXFP8 = {"dequantize_mxfp8"}, MXFP4 = {"dequantize_mxfp4"}, INT4 = {"dequantize_int4"};
     const View &x = bound.view[X], &y = bound.view[Y];
     if (x.last(0) != y.last(0)) {
         return report.fail_field(SPARK_ERR_INVALID_SHAPE, X,
@@ -129,9 +131,14 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     Scaled& p = work.as<Scaled>();
     p = {};
     work.empty = y.count == 0;
-    work.contract = is_mx(x.quant) ? (x.elem_bits == 4 ? MXFP4 : MXFP8) : is_nv(x.quant) ? NVFP4 : BYTE;
+    work.contract = is_mx(x.quant)     ? (x.elem_bits == 4 ? MXFP4 : MXFP8)
+                    : is_nv(x.quant)   ? NVFP4
+                    : x.elem_bits == 4 ? INT4
+                                       : BYTE;
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, X, p, report)) return s;
     p.whole = x.quant.global_scale, p.dtype = y.dtype;
+    p.zeros = x.quant.zero_point, p.scales = x.quant.scale_dtype;
+    p.block_shift = static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(x.quant.block[x.ndim - 1])));
     put_facts(bound, X, Y, p, work);
     return SPARK_OK;
 }
@@ -341,6 +348,41 @@ spark_status check_amax(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.dtype = x.dtype;
     work.contract = {"amax"};
     work.bytes = static_cast<uint64_t>(x.count) * (x.elem_bits / 8) + bound.view[Y].bytes;
+    return SPARK_OK;
+}
+
+spark_status check_repack(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
+    using namespace repack_field;
+    const auto& args = bound.arguments<spark_repack_args>();
+    const View &x = bound.view[X], &y = bound.view[Y];
+    if (args.plus > 15) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, PLUS, "plus is %u; 0 to 15 wanted", args.plus);
+    }
+    Repack& p = work.as<Repack>();
+    p = {};
+    work.empty = y.count == 0;
+    work.contract = {"repack"};
+    work.bytes = static_cast<uint64_t>(y.count);
+    if (work.empty) return SPARK_OK;
+    int64_t bytes[3]; // a dimension of one element has no stride of its own
+    p.across = y.stride[2] != 1;
+    for (uint32_t d = 0; d < 3; ++d) {
+        const bool codes = d == (p.across ? 0 : 2);
+        bytes[d] = y.shape[d] > 1 ? y.stride[d] / 2 : 0;
+        if (y.shape[d] < 2 || (codes ? y.stride[d] == 1 : y.stride[d] % 2 == 0)) continue;
+        return report.fail_field(
+            SPARK_ERR_UNSUPPORTED_LAYOUT, Y, "y.stride[%u] is %lld and y.stride[2] %lld; %s wanted", d, ll(y.stride[d]),
+            ll(y.stride[2]), codes ? "1 for one of them" : "an even one, so that codes begin on whole bytes,");
+    }
+    p.x = x.data, p.y = y.data;
+    p.rows = x.shape[0], p.words = x.shape[1];
+    p.x_row = p.rows > 1 ? x.stride[0] : 0, p.x_word = p.words > 1 ? x.stride[1] : 0;
+    p.y_row = bytes[0], p.y_word = bytes[1], p.y_column = bytes[2];
+    p.plus = args.plus, p.interleaved = args.order == SPARK_WORD_ORDER_INTERLEAVED;
+    work.facts[QUANT_N] = 8 * p.words;
+    work.facts[QUANT_ROWS] = p.rows;
+    work.facts[QUANT_X_ALIGN] = x.alignment();
+    work.facts[QUANT_Y_ALIGN] = y.alignment();
     return SPARK_OK;
 }
 

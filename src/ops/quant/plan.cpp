@@ -52,6 +52,13 @@ template <class Flags> Flags formats(const Scaled& p) {
             .e5m2 = p.codes == SPARK_DTYPE_E5M2};
 }
 
+kernels::dequantize_scaled_flags read_formats(const Scaled& p) {
+    auto flags = formats<kernels::dequantize_scaled_flags>(p);
+    flags.i4 = p.codes == SPARK_DTYPE_I4;
+    flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
+    return flags;
+}
+
 // Elements that a warp takes in one turn.
 template <class Of> int64_t turn_of(const Of& kernel) { return 32 * int64_t{kernel.RUN} * kernel.CHUNKS; }
 
@@ -100,7 +107,9 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_ke
                           .parts = cut.parts,
                           .parts_by = cut.by,
                           .parts_shift = cut.shift,
-                          .flags = formats<kernels::dequantize_scaled_flags>(p),
+                          .flags = read_formats(p),
+                          .zero = p.zeros,
+                          .block_shift = p.block_shift,
                       });
 }
 
@@ -271,6 +280,29 @@ void plan(const CheckedOp& work, const Row&, const Of& kernel, const kernels::am
     add(p, p.own_amax ? find_amax(work, wide, any, calls) : p.amax, kernel, calls);
 }
 
+// Across, eight neighbours take eight times eight rows of one word.
+void plan(const CheckedOp& work, const Row&, const kernels::repack_kernel& kernel, Plan& calls) {
+    const Repack& p = work.as<Repack>();
+    const int64_t eights = ceil_div(p.rows, 8), pieces = p.across ? ceil_div(eights, 8) * 8 : eights;
+    const auto places = static_cast<uint64_t>(p.across ? p.y_word | p.y_column : p.y_word | p.y_row);
+    calls.add(kernel, {
+                          .x = p.x,
+                          .y = p.y,
+                          .x_row = p.x_row,
+                          .x_word = p.x_word,
+                          .y_row = p.y_row,
+                          .y_word = p.y_word,
+                          .y_column = p.y_column,
+                          .rows = p.rows,
+                          .words = p.words,
+                          .pieces = pieces * p.words,
+                          .plus = p.plus,
+                          .flags = kernels::repack_flags{.interleaved = p.interleaved,
+                                                         .across = p.across,
+                                                         .whole = (p.y | places) % 4 == 0},
+                      });
+}
+
 constexpr Draft DRAFTS[] = {
 #include "ops/quant/table.inc"
 };
@@ -280,6 +312,7 @@ constexpr auto TABLE = make_table<DRAFTS, QUANT_FACT_NAMES>();
 
 extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, TABLE, QUANT_FACT_NAMES, check_dequantize, nullptr};
 extern const Operator QUANTIZE = {SPARK_OP_QUANTIZE, TABLE, QUANT_FACT_NAMES, check_quantize, nullptr};
+extern const Operator REPACK = {SPARK_OP_REPACK, TABLE, QUANT_FACT_NAMES, check_repack, nullptr};
 extern const Operator AMAX = {SPARK_OP_AMAX, TABLE, QUANT_FACT_NAMES, check_amax, nullptr};
 
 } // namespace spark

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of gemm with weights: b is quantised, a is not. A kernel that takes b as it is stored sums exact numbers; one
 // that unpacks it first sums numbers that are rounded to the type of a. Both are the definition, each has its oracle.
-#include "ops/gemm/weights.h"
-
-#include "ref/dequantize.h"
+#include "ops/gemm/weights_b.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,74 +11,16 @@
 namespace check {
 namespace {
 
-// How b is quantised: in records, or in codes with a scale for each row or for all.
-struct Format {
-    const char* name;
-    const ref::RecordFormat* record = nullptr;
-    ref::Type type = ref::Type::u8;
-    bool one_scale = false;
-};
-const std::vector<Format>& formats() {
-    static const std::vector<Format> all = [] {
-        std::vector<Format> made = {{"I8_ROW", nullptr, ref::Type::i8},
-                                    {"E4M3_ROW", nullptr, ref::Type::e4m3},
-                                    {"I8_TENSOR", nullptr, ref::Type::i8, true},
-                                    {"E4M3_TENSOR", nullptr, ref::Type::e4m3, true}};
-        for (const ref::RecordFormat& format : ref::record_formats()) {
-            made.push_back({format.name, &format});
-        }
-        return made;
-    }();
-    return all;
-}
-// Bits of formats().
-enum Formats : unsigned {
-    ROWS = 3,
-    TENSORS = 12,
-    Q8_0 = 16,
-    Q4_1 = 32,
-    RECORDS = 48,
-    Q4_0 = 64,
-    Q5_0 = 128,
-    Q5_1 = 256,
-    WIDE = 3 << 11, // Q4_K and Q5_K
-    IQ4_NL = 1 << 14,
-    SMALL = Q4_0 | Q5_0 | Q5_1 | IQ4_NL,
-    ALL_RECORDS = ~15u
-};
-
-struct Shape {
-    const char* name = "";
-    int64_t batch = 1, m = 1, n = 1, k = 32;
-    int64_t a_pad = 0, d_pad = 0;           // elements after each row
-    int64_t b_pad = 0;                      // bytes after each row, an even number, of codes a multiple of 4
-    int64_t a_misalign = 0, b_misalign = 0; // elements, and bytes, likewise, off the 16-byte boundary
-    unsigned formats = RECORDS, types = BF16, outs = BF16;
-    float alpha = 1, beta = 0;
-    bool bias = false, b_same = false; // one b for all of the batch
-    spark_activation_kind activation = SPARK_ACTIVATION_NONE;
-    Special special = Special::none; // a row of a
-    bool nans = false;               // some scales, and some codes of E4M3
-    int64_t scale_step = 1;          // from a row's to the next
-    unsigned flags = 0;
-    Tier tier = Tier::quick;
-};
+using Shape = WeightsShape;
+using Format = WeightFormat;
+using Problem = WeightsProblem;
 
 const Shape SHAPES[] = {
 #include "ops/gemm/weights.inc"
 };
 
-// b is [B, N, K]: its numbers, and for each how large the terms are that it is the sum of.
-struct Problem {
-    ref::Gemm op;
-    ref::Type type, out;
-    size_t batch, m, n, k;
-    std::vector<double> a, b, terms, c, bias;
-    bool b_same, of_records;
-};
-
 bool takes_codes(const std::string& kernel) {
-    for (const char* codes : {"_q", "_iq", "_byte"}) {
+    for (const char* codes : {"_q", "_iq", "_byte", "_int4"}) {
         if (kernel.find(codes) != std::string::npos) return true;
     }
     return false;
@@ -90,13 +30,13 @@ bool has_tensor_cores(const std::string& kernel) { return kernel.find("generic")
 // Of a sum of K products, with u = 2^-24 and tensor cores as in gemm.cpp (a step of 16 products truncates by 2u):
 //   unpacked: as there;
 //   codes as stored: as unpacked, and one more operation, the scale;
-//   records as stored: 32 products in two steps, from 0, so 3 * 2u of their magnitude times the scale; each such sum is
-//     added by a fused multiply-add, one more where a record has an offset: u of what has been summed; at the end four
-//     meet.
+//   records and INT4 as stored: 32 products in two steps, from 0, so 3 * 2u of their magnitude times the scale; each
+//     such sum is added by a fused multiply-add, one more where a record has an offset: u of what has been summed; at
+//     the end four meet.
 double error_of_sum(const Problem& p, double magnitude, double terms, const std::string& kernel) {
     constexpr double u = 0x1p-24;
     const double k = static_cast<double>(p.k);
-    if (p.of_records && takes_codes(kernel)) {
+    if (p.of_blocks && takes_codes(kernel)) {
         return (3 * 2 * u + (2 * std::ceil(k / 32) + 4) * u) * terms + k * 0x1p-148;
     }
     const double steps = has_tensor_cores(kernel) ? std::ceil(k / 16) + 1 + std::min(std::floor(k / 32), 8.0) : k;
@@ -120,113 +60,26 @@ std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
             of_terms += std::fabs(a[k]) * terms[k];
         }
         const double sum = error_of_sum(p, e.magnitude, of_terms, kernel) * std::fabs(p.op.alpha);
-        out.push_back(allow(p.out, e.value, gemm_error(p.op, e, sum, c, bias, p.of_records ? 0 : 1)));
+        out.push_back(allow(p.out, e.value, gemm_error(p.op, e, sum, c, bias, p.of_blocks ? 0 : 1)));
     }
     return out;
-}
-
-// A record, its numbers, and their terms: |d q| + |m|.
-void fill_record(uint8_t* record, const ref::RecordFormat& format, bool nan, Random& random, Problem& p) {
-    for (size_t i = 0; i < format.bytes; ++i) {
-        record[i] = static_cast<uint8_t>(random.next());
-    }
-    if (format.record == ref::Record::gguf_mxfp4) {
-        record[0] = static_cast<uint8_t>(random.between(118, 128));
-    }
-    const double m = format.m_at < 0 ? 0 : random.normal() / 4;
-    for (const auto& [at, value] :
-         {std::pair{format.d_at, nan ? std::nan("") : random.normal() / 64}, {format.m_at, m}}) {
-        if (at >= 0) {
-            ref::store(ref::Type::f16, value, record + at);
-        }
-    }
-    const double offset = format.record == ref::Record::q4_1 ? ref::load(ref::Type::f16, record + 2) : 0;
-    for (const double number : ref::dequantize_record(format.record, record)) {
-        p.b.push_back(number);
-        p.terms.push_back(std::fabs(number - offset) + std::fabs(offset));
-    }
-}
-
-View matrix(ref::Type type, int64_t batch, int64_t rows, int64_t columns, int64_t pad) {
-    const int64_t pitch = std::max<int64_t>(columns + pad, 1);
-    if (batch == 1) {
-        return {type, {rows, columns}, {pitch, 1}};
-    }
-    return {type, {batch, rows, columns}, {rows * pitch, pitch, 1}};
-}
-
-void add_records(Case& c, const Shape& s, const ref::RecordFormat& format, Random& random, Problem& p) {
-    const auto bytes = static_cast<int64_t>(format.bytes), records = s.k / static_cast<int64_t>(format.elements);
-    View of_b = matrix(ref::Type::u8, s.batch, s.n, records * bytes, s.b_pad);
-    if (s.b_same && s.batch > 1) {
-        of_b.stride[0] = 0;
-    }
-    const Operand b = c.add("b", offsetof(spark_gemm_args, b), of_b, static_cast<size_t>(16 + s.b_misalign), false);
-    for (int64_t i = 0; i < (s.b_same ? 1 : s.batch) * s.n * records && !c.outline; ++i) {
-        fill_record(c.element(b, i * bytes), format, s.nans && random.chance(0.02), random, p);
-    }
-    auto& quant = c.as<spark_gemm_args>().b.quant;
-    quant.scheme = SPARK_QUANT_RECORD;
-    quant.record = static_cast<uint16_t>(format.record);
-}
-
-// Codes of one byte, and what the descriptor says of their scales, which stand after each other or scale_step apart.
-void add_codes(Case& c, const Shape& s, const Format& format, Random& random, Problem& p) {
-    using Args = spark_gemm_args;
-    View of_b = matrix(format.type, s.batch, s.n, s.k, s.b_pad);
-    View of_scales = packed(ref::Type::f32, {of_b.shape.begin(), of_b.shape.end() - 1});
-    if (s.b_same && s.batch > 1) {
-        of_b.stride[0] = 0;
-    }
-    const Operand b = c.add("b", offsetof(Args, b), of_b, static_cast<size_t>(16 + s.b_misalign), false);
-    auto& quant = c.as<Args>().b.quant;
-    for (size_t d = 0; d < of_scales.shape.size(); ++d) {
-        of_scales.stride[d] *= s.scale_step;
-        quant.scale_stride[d] = s.scale_step == 1 || format.one_scale ? 0 : of_scales.stride[d];
-    }
-    if (format.one_scale) {
-        of_scales = packed(ref::Type::f32, {1});
-    }
-    quant.scheme = format.one_scale ? SPARK_QUANT_PER_TENSOR : SPARK_QUANT_PER_ROW;
-    quant.scale_dtype = SPARK_DTYPE_F32;
-    quant.scale_bytes = static_cast<uint64_t>(of_scales.span()) * sizeof(float);
-    const size_t address = offsetof(Args, b) + offsetof(spark_tensor, quant) + offsetof(spark_quant, scale);
-    const Operand scales = c.add_array("b.scale", address, of_scales, 0, false);
-    for (int64_t i = 0; i < c.to_fill(b); ++i) {
-        const double code =
-            format.type == ref::Type::i8 ? static_cast<double>(random.between(-128, 127)) : random.normal() * 8;
-        ref::store(format.type, code, c.element(b, i));
-        if (s.nans && format.type == ref::Type::e4m3 && random.chance(0.01)) {
-            *c.element(b, i) = random.chance(0.5) ? 0x7f : 0xff;
-        }
-    }
-    for (int64_t i = 0; i < c.to_fill(scales); ++i) {
-        ref::store(ref::Type::f32, s.nans && random.chance(0.02) ? std::nan("") : random.normal() / 64,
-                   c.element(scales, i));
-    }
-    p.b = c.values(b), p.b_same = false; // the same codes may have other scales
-    const std::vector<double> numbers = c.values(scales);
-    for (size_t i = 0; i < p.b.size(); ++i) {
-        p.b[i] *= numbers[format.one_scale ? 0 : i / static_cast<size_t>(std::max<int64_t>(s.k, 1)) % numbers.size()];
-        p.terms.push_back(std::fabs(p.b[i]));
-    }
 }
 
 void add_operands(Case& c, const Shape& s, const Format& format, Random& random, Problem& p) {
     using Args = spark_gemm_args;
     const auto in_size = static_cast<int64_t>(ref::size_of(p.type));
-    const Operand a = c.add("a", offsetof(Args, a), matrix(p.type, s.batch, s.m, s.k, s.a_pad),
+    const Operand a = c.add("a", offsetof(Args, a), weights_matrix(p.type, s.batch, s.m, s.k, s.a_pad),
                             static_cast<size_t>(16 + s.a_misalign * in_size), false);
     fill(c, a, random);
     make_special(c, a, s.special, s.m * 2 / 3, s.k, random);
     p.a = c.values(a);
-    format.record ? add_records(c, s, *format.record, random, p) : add_codes(c, s, format, random, p);
+    add_weights(c, s, format, random, p);
     if (s.bias) {
         const Operand bias = c.add("bias", offsetof(Args, bias), packed(ref::Type::f32, {s.n}), 16, false);
         fill(c, bias, random);
         p.bias = c.values(bias);
     }
-    const View d = matrix(p.out, s.batch, s.m, s.n, s.d_pad);
+    const View d = weights_matrix(p.out, s.batch, s.m, s.n, s.d_pad);
     if (s.beta != 0) {
         const Operand addend = c.add("c", offsetof(Args, c), d, 16, false);
         fill(c, addend, random, 2);
@@ -243,7 +96,7 @@ Case build(const Shape& s, const Format& format, ref::Type type, ref::Type out, 
     p->type = type, p->out = out;
     p->batch = static_cast<size_t>(s.batch), p->m = static_cast<size_t>(s.m);
     p->n = static_cast<size_t>(s.n), p->k = static_cast<size_t>(s.k);
-    p->b_same = s.b_same, p->of_records = format.record != nullptr;
+    p->b_same = s.b_same && format.group == 0, p->of_blocks = format.record != nullptr || format.group != 0;
     p->op = {.alpha = s.alpha, .beta = s.beta, .activation = static_cast<ref::Activation>(s.activation)};
     add_operands(c, s, format, random, *p);
     auto& args = c.as<spark_gemm_args>();
@@ -277,12 +130,12 @@ double gemm_error(const ref::Gemm& op, const ref::GemmElement& e, double sum, do
 
 void gemm_weights(std::vector<Entry>& out) {
     for (const Shape& s : SHAPES) {
-        for (size_t i = 0; i < formats().size(); ++i) {
+        for (size_t i = 0; i < weight_formats().size(); ++i) {
             for (ref::Type type : types_of(s.types)) {
                 for (ref::Type to : types_of(s.outs)) {
                     if (s.formats >> i & 1) {
-                        out.push_back(entry(s, formats()[i], type, to,
-                                            std::string("weights_") + s.name + "." + formats()[i].name + "." +
+                        out.push_back(entry(s, weight_formats()[i], type, to,
+                                            std::string("weights_") + s.name + "." + weight_formats()[i].name + "." +
                                                 ref::name_of(type) + "." + ref::name_of(to)));
                     }
                 }
@@ -311,12 +164,15 @@ Entry random_gemm_weights(Random& r, const std::string& name) {
     s.special = r.chance(0.15) ? Special::nan_row : Special::none;
     s.nans = r.chance(0.1);
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
-    const Format& format = formats()[static_cast<size_t>(r.between(0, std::ssize(formats()) - 1))];
+    const Format& format = weight_formats()[static_cast<size_t>(r.between(0, std::ssize(weight_formats()) - 1))];
     if (format.record && (format.record->elements > 32 || format.record->bytes % 4 == 0)) {
         s.k = (s.k + 255) / 256 * 256;
         s.b_pad = s.b_pad / 8 * 8, s.b_misalign = s.b_misalign / 8 * 8;
     }
-    if (!format.record) {
+    if (format.group != 0) {
+        s.k = r.chance(0.5) ? r.between(1, 300) : s.k;
+        s.scale_step = r.pick<int64_t>({1, 1, 3});
+    } else if (!format.record) {
         s.k = r.chance(0.5) ? 4 * r.between(1, 60) : 16 * r.between(1, 80);
         s.b_pad = r.chance(0.5) ? 4 * r.between(0, 3) : (16 - s.k % 16) % 16;
         s.b_misalign = s.b_misalign / 4 * 4;
@@ -329,11 +185,11 @@ Entry random_gemm_weights(Random& r, const std::string& name) {
 // "m=1 n=4096 k=4096 BF16 Q8_0": results of the type of a.
 Entry worded_gemm_weights(Words& words, const std::string& format, int64_t m, int64_t n, int64_t k, ref::Type type) {
     const Shape s{.m = m, .n = n, .k = k};
-    return entry(s, *std::ranges::find(formats(), format, &Format::name), type, type, words.name());
+    return entry(s, *std::ranges::find(weight_formats(), format, &Format::name), type, type, words.name());
 }
 
 std::string take_weights(Words& words) {
-    for (const Format& format : formats()) {
+    for (const Format& format : weight_formats()) {
         if (words.take(format.name)) {
             return format.name;
         }

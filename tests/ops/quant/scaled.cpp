@@ -15,7 +15,7 @@ namespace check {
 
 std::vector<Forms> forms_of(unsigned mask) {
     std::vector<Forms> forms;
-    for (Forms form : {TENSOR, ROW, B128, B128X128, MXFP8, MXFP4, NVFP4}) {
+    for (Forms form : {TENSOR, ROW, B128, B128X128, MXFP8, MXFP4, NVFP4, INT4_32, INT4_64, INT4_128}) {
         if (mask & form) {
             forms.push_back(form);
         }
@@ -24,11 +24,17 @@ std::vector<Forms> forms_of(unsigned mask) {
 }
 
 static bool in_bytes(Forms form) { return (form & (MXFP8 | MXFP4 | NVFP4)) != 0; }
-bool in_halves(Forms form) { return (form & (MXFP4 | NVFP4)) != 0; }
+static bool is_int4(Forms form) { return (form & INT4) != 0; }
+bool in_halves(Forms form) { return (form & (MXFP4 | NVFP4 | INT4)) != 0; }
 
 std::vector<Form> forms_of(unsigned mask, unsigned codes) {
     std::vector<Form> forms;
     for (Forms form : forms_of(mask)) {
+        if (is_int4(form)) {
+            forms.push_back({form, ref::Type::i8});
+            forms.push_back({form, ref::Type::u8});
+            continue;
+        }
         for (ref::Type type : types_of(in_bytes(form) || form == B128X128 ? E4M3 : codes)) {
             forms.push_back({form, type});
         }
@@ -44,27 +50,37 @@ static const char* name_of_scales(Forms form) {
     case B128X128: return "128x128";
     case MXFP8: return "mxfp8";
     case MXFP4: return "mxfp4";
+    case INT4_32: return "int4_32";
+    case INT4_64: return "int4_64";
+    case INT4_128: return "int4_128";
     default: return "nvfp4";
     }
 }
 
 std::string name_of(const Form& form) {
+    if (is_int4(form)) {
+        return std::string(form.codes == ref::Type::i8 ? "i4_" : "u4_") + name_of_scales(form);
+    }
     return (form.codes == ref::Type::e4m3 ? "" : std::string(ref::name_of(form.codes)) + "_") +
            name_of_scales(form.scales);
 }
 
 Form worded_form(Words& words) {
-    const std::vector<Form> forms = forms_of(ALL_FORMS, E4M3 | E5M2 | I8);
+    const std::vector<Form> forms = forms_of(ALL_FORMS | INT4, E4M3 | E5M2 | I8);
     std::vector<std::string> names;
     for (const Form& form : forms) {
-        names.push_back((in_bytes(form) ? "" : std::string(ref::name_of(form.codes)) + "_") + name_of_scales(form));
+        names.push_back(is_int4(form)    ? name_of(form)
+                        : in_bytes(form) ? name_of_scales(form)
+                                         : std::string(ref::name_of(form.codes)) + "_" + name_of_scales(form));
         std::ranges::transform(names.back(), names.back().begin(), [](unsigned char c) { return std::toupper(c); });
     }
     const std::string name = words.one_of(names);
     return forms[static_cast<size_t>(std::ranges::find(names, name) - names.begin())];
 }
 
-static ref::Type scale_type(Forms form) { return in_bytes(form) ? ref::Type::u8 : ref::Type::f32; }
+static ref::Type scale_type(const Scales& s, Forms form) {
+    return is_int4(form) ? s.type : in_bytes(form) ? ref::Type::u8 : ref::Type::f32;
+}
 bool in_tiles(const Scales& s, Forms form) { return s.tiled && in_bytes(form); }
 
 double number_of(Forms form, double stored) {
@@ -74,10 +90,17 @@ double number_of(Forms form, double stored) {
 }
 
 int64_t block_of(Forms form, int64_t n) {
-    return form == B128 || form == B128X128 ? 128
-           : form == MXFP8 || form == MXFP4 ? 32
-           : form == NVFP4                  ? 16
-                                            : std::max<int64_t>(n, 1);
+    switch (form) {
+    case B128:
+    case B128X128:
+    case INT4_128: return 128;
+    case INT4_64: return 64;
+    case MXFP8:
+    case MXFP4:
+    case INT4_32: return 32;
+    case NVFP4: return 16;
+    default: return std::max<int64_t>(n, 1);
+    }
 }
 
 int64_t block_rows(Forms form) { return form == B128X128 ? 128 : 1; }
@@ -95,9 +118,9 @@ View view_of(const Scales& s, Forms form) {
     }
     const int64_t rows = up(s.rows0, block_rows(form));
     if (!s.columns) {
-        return rows_view(scale_type(form), s.rows1, rows, blocks, s.pad, 0);
+        return rows_view(scale_type(s, form), s.rows1, rows, blocks, s.pad, 0);
     }
-    View view{scale_type(form), {s.rows1, rows, blocks}, {rows * blocks + s.pad, 1, rows}};
+    View view{scale_type(s, form), {s.rows1, rows, blocks}, {rows * blocks + s.pad, 1, rows}};
     if (s.rows1 == 1) {
         view.shape.erase(view.shape.begin());
         view.stride.erase(view.stride.begin());
@@ -133,7 +156,9 @@ void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code) {
 void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
     const View scales = view_of(s, form);
     const uint32_t last = tensor.ndim - 1;
-    tensor.dtype = in_halves(form) ? SPARK_DTYPE_E2M1 : dtype_of(form.codes);
+    tensor.dtype = is_int4(form)     ? (form.codes == ref::Type::i8 ? SPARK_DTYPE_I4 : SPARK_DTYPE_U4)
+                   : in_halves(form) ? SPARK_DTYPE_E2M1
+                                     : dtype_of(form.codes);
     tensor.shape[last] = s.n;
     for (uint32_t d = 0; d < last && in_halves(form); ++d) {
         tensor.stride[d] *= 2;
@@ -141,7 +166,9 @@ void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
     tensor.quant.scheme = form == TENSOR ? SPARK_QUANT_PER_TENSOR
                           : form == ROW  ? SPARK_QUANT_PER_ROW
                                          : SPARK_QUANT_BLOCK;
-    tensor.quant.scale_dtype = form == NVFP4 ? SPARK_DTYPE_UE4M3 : in_bytes(form) ? SPARK_DTYPE_UE8M0 : SPARK_DTYPE_F32;
+    tensor.quant.scale_dtype = form == NVFP4    ? SPARK_DTYPE_UE4M3
+                               : in_bytes(form) ? SPARK_DTYPE_UE8M0
+                                                : dtype_of(scales.type);
     tensor.quant.scale_bytes = static_cast<uint64_t>(scales.span()) * ref::size_of(scales.type);
     for (uint32_t d = 0; d < tensor.ndim && form != TENSOR; ++d) {
         tensor.quant.block[d] = form == ROW            ? 0
@@ -170,6 +197,8 @@ struct Shape {
     bool scale_columns = false;
     int64_t scale_pad = 0;
     bool tiled = false, no_whole = false; // NVFP4 without a scale of all
+    ref::Type scale = ref::Type::f16;     // of INT4
+    bool zeros = false;                   // likewise
     Strange strange = Strange::none;      // half of the scales
     unsigned forms = ALL_FORMS, types = ALL, codes = E4M3;
     Tier tier = Tier::quick;
@@ -202,11 +231,34 @@ double scale_for(Strange strange, Random& random) {
     }
 }
 
+// Zeros of INT4, if there are `any`, in the places of operand 2, the scales; and each, in the order of these.
+std::vector<int> add_zeros(Case& c, bool any, Random& random) {
+    const auto count = static_cast<size_t>(std::max<int64_t>(c.to_fill(c.operands[2]), 0));
+    std::vector<int> numbers(count, 0);
+    if (!any) {
+        return numbers;
+    }
+    using Args = spark_dequantize_args;
+    const int64_t bytes = up(c.operands[2].view.span(), 2);
+    c.as<Args>().x.quant.zero_dtype = SPARK_DTYPE_U4;
+    c.as<Args>().x.quant.zero_bytes = static_cast<uint64_t>(bytes);
+    c.add_array("x.quant.zero_point", offsetof(Args, x.quant.zero_point), packed(ref::Type::u8, {bytes}), 1, false);
+    const Operand& zeros = c.operands.back();
+    for (int64_t i = 0; i < c.to_fill(zeros); ++i) {
+        *c.element(zeros, i) = static_cast<uint8_t>(random.next());
+    }
+    for (size_t i = 0; i < count; ++i) {
+        const int64_t at = c.operands[2].view.offset(static_cast<int64_t>(i));
+        numbers[i] = *c.element(zeros, at / 2) >> at % 2 * 4 & 15;
+    }
+    return numbers;
+}
+
 Case build(const Shape& s, const Form& form, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_dequantize_args;
     Case c = make_case<Args>("dequantize", name, SPARK_OP_DEQUANTIZE, seed);
     Random random(seed, name);
-    const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad, s.tiled};
+    const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad, s.tiled, s.scale};
     const View scales = view_of(place, form);
     c.add("x", offsetof(Args, x), rows_view(ref::Type::u8, s.rows1, s.rows0, code_bytes(form, s.n), s.x_pad, 0),
           static_cast<size_t>(16 + s.x_misalign), false);
@@ -228,6 +280,7 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
         whole = ref::rounded(ref::Type::f32, scale_for(random.chance(0.5) ? s.strange : Strange::none, random));
         ref::store(ref::Type::f32, whole, c.element(c.operands[3], 0));
     }
+    const std::vector<int> zeros = add_zeros(c, s.zeros && is_int4(form), random);
     const std::vector<double> factors = c.values(c.operands[2]);
     std::vector<double> exact;
     for (int64_t i = 0; i < c.to_fill(c.operands[0]); ++i) {
@@ -235,8 +288,11 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
     }
     for (int64_t i = 0, width = code_bytes(form, s.n); i < c.to_fill(c.operands[1]); ++i) {
         const uint8_t code = code_at(form, c.element(c.operands[0], i / s.n * width), i % s.n);
-        exact.push_back((in_halves(form) ? ref::of_e2m1(code) : ref::of_code(form.codes, code)) * whole *
-                        number_of(form, factors[static_cast<size_t>(scale_number(place, form, i))]));
+        const auto block = static_cast<size_t>(scale_number(place, form, i));
+        const double number = is_int4(form)     ? ref::of_int4(code, form.codes == ref::Type::i8) - zeros[block]
+                              : in_halves(form) ? ref::of_e2m1(code)
+                                                : ref::of_code(form.codes, code);
+        exact.push_back(number * whole * number_of(form, factors[block]));
     }
     c.exact = true;
     c.large = s.tier == Tier::card;
@@ -291,8 +347,10 @@ Entry random_dequantize_scaled(Random& r, const std::string& name) {
     s.scale_pad = s.rows1 == 1 && r.chance(0.3) ? r.between(1, 5) : 0;
     s.tiled = r.chance(0.3);
     s.no_whole = r.chance(0.2);
+    s.scale = r.pick(types_of(ALL));
+    s.zeros = r.chance(0.7);
     s.strange = static_cast<Strange>(r.between(0, static_cast<int64_t>(Strange::midpoint)));
-    const Form form = r.pick(forms_of(ALL_FORMS | B128X128, E4M3 | E5M2 | I8));
+    const Form form = r.pick(forms_of(ALL_FORMS | B128X128 | INT4, E4M3 | E5M2 | I8));
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 

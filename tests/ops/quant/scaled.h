@@ -16,12 +16,17 @@ enum Forms : unsigned {
     NVFP4 = 16,
     MXFP4 = 32,
     ALL_FORMS = 63,
-    B128X128 = 64
+    B128X128 = 64,
+    INT4_32 = 128,
+    INT4_64 = 256,
+    INT4_128 = 512,
+    INT4 = INT4_32 | INT4_64 | INT4_128
 };
-bool in_halves(Forms form); // two codes of E2M1 a byte
+bool in_halves(Forms form); // two codes a byte
 
 std::vector<Forms> forms_of(unsigned mask);
-// The same, with what its codes are: those of `codes` where the form has F32 scales, else its own.
+// The same, with what its codes are: those of `codes` where the form has F32 scales, else its own; of INT4 I8 stands
+// for I4 and U8 for U4.
 struct Form {
     Forms scales;
     ref::Type codes;
@@ -42,6 +47,7 @@ struct Scales {
     bool columns = false;
     int64_t pad = 0;
     bool tiled = false;
+    ref::Type type = ref::Type::f32; // of INT4
 };
 bool in_tiles(const Scales& s, Forms form);
 View view_of(const Scales& s, Forms form);

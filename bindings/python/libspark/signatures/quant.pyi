@@ -11,6 +11,8 @@ from ..operators import Call, Operator, Output
 ScaleRule = Union[int, Literal["USUAL", "usual", "FLOOR", "floor", "RCEIL", "rceil", "EVEN", "even", "FOUR_OVER_SIX",
     "four_over_six"]]
 
+WordOrder = Union[int, Literal["LINEAR", "linear", "INTERLEAVED", "interleaved"]]
+
 class _Dequantize(Operator):
     """The numbers of a quantised tensor, or of records as GGUF files hold them, in a floating-point type."""
 
@@ -79,6 +81,29 @@ class _Quantize(Operator):
              ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
+class _Repack(Operator):
+    """Codes of four bits out of words of 32 bits, as checkpoints of AWQ and GPTQ hold them, in the order of U4 and I4."""
+
+    @overload
+    def __call__(self, x: Tensor, *, y: None = None, order: WordOrder = 0, plus: int = 0, deterministic: bool = False,
+                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                 dtype: Optional[DtypeLike] = None) -> DeviceArray: ...
+    @overload
+    def __call__(self, x: Tensor, *, y: Output, order: WordOrder = 0, plus: int = 0, deterministic: bool = False,
+                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                 dtype: Optional[DtypeLike] = None) -> Output: ...
+    def prepare(self, x: Tensor, *, y: Optional[Tensor] = None, order: WordOrder = 0, plus: int = 0,
+                deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+                ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                dtype: Optional[DtypeLike] = None) -> Call: ...
+    def plan(self, x: Tensor, *, y: Optional[Tensor] = None, order: WordOrder = 0, plus: int = 0,
+             deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+             ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+             dtype: Optional[DtypeLike] = None) -> Call: ...
+
 dequantize: _Dequantize
 amax: _Amax
 quantize: _Quantize
+repack: _Repack

@@ -819,6 +819,7 @@ pub const SPARK_OP_HADAMARD: spark_op = 20;
 pub const SPARK_OP_MERGE_STATES: spark_op = 21;
 pub const SPARK_OP_KV_GATHER: spark_op = 22;
 pub const SPARK_OP_KV_COPY: spark_op = 23;
+pub const SPARK_OP_REPACK: spark_op = 24;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -836,6 +837,10 @@ pub const SPARK_SCALE_RULE_EVEN: spark_scale_rule = 3;
 pub const SPARK_SCALE_RULE_FOUR_OVER_SIX: spark_scale_rule = 4;
 pub const SPARK_SCALE_RULE_FORCE32: spark_scale_rule = 2147483647;
 pub type spark_scale_rule = ::std::os::raw::c_uint;
+pub const SPARK_WORD_ORDER_LINEAR: spark_word_order = 0;
+pub const SPARK_WORD_ORDER_INTERLEAVED: spark_word_order = 1;
+pub const SPARK_WORD_ORDER_FORCE32: spark_word_order = 2147483647;
+pub type spark_word_order = ::std::os::raw::c_uint;
 pub const SPARK_GEMM_GIVEN_ALPHA: spark_gemm_given = 1;
 pub const SPARK_GEMM_GIVEN_FORCE32: spark_gemm_given = 2147483647;
 pub type spark_gemm_given = ::std::os::raw::c_uint;
@@ -1488,6 +1493,32 @@ extern "C" {
     pub fn spark_kv_copy(
         ctx: *mut spark_context,
         args: *const spark_kv_copy_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_repack_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub y: spark_tensor,
+    pub order: u32,
+    pub plus: u32,
+}
+impl Default for spark_repack_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_repack(
+        ctx: *mut spark_context,
+        args: *const spark_repack_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

@@ -524,6 +524,17 @@ fn spark_kv_copy_args_layout() {
 }
 
 #[test]
+fn spark_repack_args_layout() {
+    layout!(spark_repack_args, 544,
+        hdr 0, 24;
+        x 24, 256;
+        y 280, 256;
+        order 536, 4;
+        plus 540, 4;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -676,6 +687,7 @@ fn values() {
     assert_eq!(SPARK_OP_MERGE_STATES, 21);
     assert_eq!(SPARK_OP_KV_GATHER, 22);
     assert_eq!(SPARK_OP_KV_COPY, 23);
+    assert_eq!(SPARK_OP_REPACK, 24);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);
@@ -690,6 +702,9 @@ fn values() {
     assert_eq!(SPARK_SCALE_RULE_EVEN, 3);
     assert_eq!(SPARK_SCALE_RULE_FOUR_OVER_SIX, 4);
     assert_eq!(SPARK_SCALE_RULE_FORCE32, 2147483647);
+    assert_eq!(SPARK_WORD_ORDER_LINEAR, 0);
+    assert_eq!(SPARK_WORD_ORDER_INTERLEAVED, 1);
+    assert_eq!(SPARK_WORD_ORDER_FORCE32, 2147483647);
     assert_eq!(SPARK_GEMM_GIVEN_ALPHA, 1);
     assert_eq!(SPARK_GEMM_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_ATTENTION_CAUSAL, 256);

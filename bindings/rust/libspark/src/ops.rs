@@ -25,7 +25,7 @@ pub use kv::{KvAppend, KvCopy, KvGather};
 pub use merge::MergeStates;
 pub use norm::{L2norm, Layernorm, Rmsnorm};
 pub use pointwise::{Activation, ActivationKind, Add, Glu};
-pub use quant::{Amax, Dequantize, Quantize, ScaleRule};
+pub use quant::{Amax, Dequantize, Quantize, Repack, ScaleRule, WordOrder};
 pub use rope::Rope;
 pub use sampling::Sample;
 pub use softmax::Softmax;
@@ -53,4 +53,5 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("merge_states", 21),
     ("kv_gather", 22),
     ("kv_copy", 23),
+    ("repack", 24),
 ];

@@ -20,6 +20,15 @@ codes! {
     FOUR_OVER_SIX = 4,
 }
 
+codes! {
+    /// Which column of its eight each code of a word of 32 bits is, from its lowest bits on.
+    WordOrder
+    /// `0 1 2 3 4 5 6 7, as in GPTQ's words`
+    LINEAR = 0,
+    /// `0 2 4 6 1 3 5 7, as in AWQ's words`
+    INTERLEAVED = 1,
+}
+
 operator! {
     /// The numbers of a quantised tensor, or of records as GGUF files hold them, in a floating-point type.
     ///
@@ -27,17 +36,20 @@ operator! {
     /// scales beside     scale (F32, UE8M0), q (E4M3; of F32 scales E5M2, I8 too)   y[i] = round(scale * q[i])
     /// MXFP4             scale (UE8M0), q (E2M1)        y[i] = round(scale * q[i])
     /// NVFP4             scale (UE4M3), q (E2M1)        y[i] = round(global_scale * scale * q[i])
+    /// INT4_32 .. _128   scale (F16, BF16, F32), q (I4, U4), zero (U4)
+    ///                                                  y[i] = round(scale * (q[i] - zero))
     /// Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
     /// Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
     ///                   q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
     /// other records     d, m, q as docs/layouts.md has them            y[i] = round(d * q[i]) or round(d * q[i] + m)
     ///
-    /// x is E4M3, E5M2, I8 or E2M1 with x.quant one of the forms below and N = R, or U8 and records. Either way:
+    /// x is E4M3, E5M2, I8, E2M1, I4 or U4 with x.quant one of the forms below and N = R, or U8 and records. Either way:
     /// round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite number it is
     /// infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the highest bit of a scale is
-    /// not looked at; rows of E2M1 begin on whole bytes, so that their strides are even; the last block of a row may be
-    /// shorter. Scales in TILED_128X4 have their tiles along the last two dimensions, and 128X128 its blocks, of which the
-    /// last down the rows may be shorter too; dimensions before those two collapse to one.
+    /// not looked at; rows of E2M1, I4 and U4 begin on whole bytes, so that their strides are even; the last block of a row
+    /// may be shorter. INT4: zero is the zero_point of the block, as it is stored, at the strides of the scales, and 0
+    /// without them; I4 is -8 to 7. Scales in TILED_128X4 have their tiles along the last two dimensions, and 128X128 its
+    /// blocks, of which the last down the rows may be shorter too; dimensions before those two collapse to one.
     /// A record holds 32 elements of a row, or 256 (names with a K, IQ4_XS), so that N is a multiple of that and R so many
     /// records of the format's bytes, as spark_op_form says them.
     /// x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
@@ -51,7 +63,7 @@ operator! {
 }
 
 impl<'a> Dequantize<'a> {
-    /// `[..., R]`, U8 E4M3 E5M2 I8 E2M1. Rows of records, in bytes, or of codes with scales.
+    /// `[..., R]`, U8 E4M3 E5M2 I8 E2M1 I4 U4. Rows of records, in bytes, or of codes with scales.
     pub fn x<T: Element>(mut self, x: TensorView<'a, T>) -> Self {
         self.call.args.x = self.call.hold(x.parts());
         self
@@ -226,6 +238,53 @@ impl<'a> Quantize<'a> {
     /// Flag: codes are rounded up or down at random, by seed and offset.
     pub fn stochastic(mut self, on: bool) -> Self {
         self.call.flag(512, on);
+        self
+    }
+}
+
+operator! {
+    /// Codes of four bits out of words of 32 bits, as checkpoints of AWQ and GPTQ hold them, in the order of U4 and I4.
+    ///
+    /// ```text
+    /// y[r, w, column(i)] = (x[r, w] / 2^(4 i) + plus) % 16        i = 0 .. 7
+    /// column(i) = i                        LINEAR
+    ///           = (0 2 4 6 1 3 5 7)[i]     INTERLEAVED
+    ///
+    /// x is words whose bits alone count, at any strides. y has stride 1 in its last dimension or in its first, in which
+    /// codes lie two to a byte, the one with the smaller index in the lower half; its other strides are even. Where they
+    /// lie so along R and that is odd, the other half of each last byte is 0.
+    /// So words of a matrix [K, N] become the weights [N, K] of gemm where y is [K, N / 8, 8] with the strides {1, 8 pitch,
+    /// pitch}.
+    /// plus makes of a zero that is kept less 1, as in most of GPTQ's files, that zero (1; 15 is then 0), and of codes that
+    /// are kept with 8 added I4 (8). For what else these files hold, see docs/layouts.md.
+    /// Bits are moved, and added to exactly: SPARK_FLAG_BATCH_INVARIANT changes nothing.
+    /// A problem with a zero dimension succeeds and launches nothing.
+    /// ```
+    Repack, spark_repack_args, SPARK_OP_REPACK, []
+}
+
+impl<'a> Repack<'a> {
+    /// `[R, W]`, I32 U32. The words.
+    pub fn x<T: Element>(mut self, x: TensorView<'a, T>) -> Self {
+        self.call.args.x = self.call.hold(x.parts());
+        self
+    }
+
+    /// Output, `[R, W, 8]`, U4 I4. The codes.
+    pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(y.parts());
+        self
+    }
+
+    /// Where codes stand in a word.
+    pub fn order(mut self, order: WordOrder) -> Self {
+        self.call.args.order = order.0;
+        self
+    }
+
+    /// Added to each code, modulo 16; 0 to 15.
+    pub fn plus(mut self, plus: u32) -> Self {
+        self.call.args.plus = plus;
         self
     }
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A case of gemm with weights: how b is quantised, and b itself, with its scales, for every such way.
+#pragma once
+
+#include "ops/gemm/weights.h"
+#include "ref/dequantize.h"
+
+namespace check {
+
+// How b is quantised: in records, in codes with a scale for each row or for all, or in INT4: I4 or U4 with scales in
+// `type` for so many of k each, and zeros.
+struct WeightFormat {
+    const char* name;
+    const ref::RecordFormat* record = nullptr;
+    ref::Type type = ref::Type::u8;
+    bool one_scale = false;
+    int64_t group = 0;
+    bool is_signed = false, zeros = false;
+};
+const std::vector<WeightFormat>& weight_formats();
+// Bits of weight_formats().
+enum WeightFormats : unsigned {
+    ROWS = 3,
+    TENSORS = 12,
+    Q8_0 = 16,
+    Q4_1 = 32,
+    RECORDS = 48,
+    Q4_0 = 64,
+    Q5_0 = 128,
+    Q5_1 = 256,
+    WIDE = 3 << 11, // Q4_K and Q5_K
+    IQ4_NL = 1 << 14,
+    SMALL = Q4_0 | Q5_0 | Q5_1 | IQ4_NL,
+    ALL_RECORDS = (1 << 17) - 16,
+    U4_32 = 1 << 17,
+    U4_128 = 1 << 19,
+    INT4 = 31 << 17
+};
+
+struct WeightsShape {
+    const char* name = "";
+    int64_t batch = 1, m = 1, n = 1, k = 32;
+    int64_t a_pad = 0, d_pad = 0;           // elements after each row
+    int64_t b_pad = 0;                      // bytes after each row, an even number, of I8 and E4M3 a multiple of 4
+    int64_t a_misalign = 0, b_misalign = 0; // elements, and bytes, likewise, off the 16-byte boundary
+    unsigned formats = RECORDS, types = BF16, outs = BF16;
+    float alpha = 1, beta = 0;
+    bool bias = false, b_same = false; // one b for all of the batch
+    spark_activation_kind activation = SPARK_ACTIVATION_NONE;
+    Special special = Special::none; // a row of a
+    bool nans = false;               // some scales, and some codes of E4M3
+    int64_t scale_step = 1;          // from a row's to the next
+    unsigned flags = 0;
+    Tier tier = Tier::quick;
+};
+
+// b is [B, N, K]: its numbers, and for each how large the terms are that it is the sum of.
+struct WeightsProblem {
+    ref::Gemm op;
+    ref::Type type, out;
+    size_t batch, m, n, k;
+    std::vector<double> a, b, terms, c, bias;
+    bool b_same, of_blocks;
+};
+
+// Rows of so many columns, `pad` elements after each.
+View weights_matrix(ref::Type type, int64_t batch, int64_t rows, int64_t columns, int64_t pad);
+// Adds b in that format, and writes down its numbers.
+void add_weights(Case& c, const WeightsShape& s, const WeightFormat& format, Random& random, WeightsProblem& p);
+
+} // namespace check
