@@ -3,8 +3,10 @@
 # name it. Run by CTest as ptx.build. Needs ptxas (SPARK_PTXAS).
 import hashlib
 import os
+import re
 import shutil
 import subprocess
+import sys
 import unittest
 import zlib
 
@@ -80,6 +82,14 @@ class Good(Build):
         before = {bundle.path: bundle.path.stat().st_mtime_ns for bundle in one}
         self.assertEqual(images.bundles([record], self.top / "out"), one)
         self.assertEqual({p: p.stat().st_mtime_ns for p in (self.top / "out" / "bundles").iterdir()}, before)
+
+    def test_the_list_says_what_was_made(self):
+        record, _ = self.build()
+        said = subprocess.run([sys.executable, str(TOP / "tools/ptxc"), "--root", str(self.root), "list", "fill__*",
+                               "--results", str(self.top / "out")], check=True, capture_output=True, text=True).stdout
+        found = re.fullmatch(r"fill__plain  .*  used +(\d+)  instructions +(\d+)  ptx/.*\n", said)
+        self.assertEqual(int(found[1]), record["regs"]["120"])
+        self.assertIn(int(found[2]), range(8, 200))
 
     def test_one_chip(self):
         record, _ = self.build(archs=(90,))
