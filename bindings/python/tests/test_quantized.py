@@ -219,7 +219,8 @@ class OfTheLibrary(OnDevice):
         self.assertEqual([(form.name, form.record, form.dtypes) for form in forms if form.dtypes != (Dtype.U8,)],
                          [("TENSOR", 0, bytes_), ("ROW", 0, bytes_), ("1X128", 0, bytes_),
                           ("128X128", 0, (Dtype.E4M3,)), ("MXFP8", 0, (Dtype.E4M3,)), ("MXFP4", 0, (Dtype.E2M1,)),
-                          ("NVFP4", 0, (Dtype.E2M1,))])
+                          ("NVFP4", 0, (Dtype.E2M1,)),
+                          *((f"INT4_{group}", 0, (Dtype.I4, Dtype.U4)) for group in (32, 64, 128))])
         form = sparkc.spark_op_form(ops.dequantize.number, 0, 0)
         self.assertEqual((form.block, form.record_bytes, form.record_elements), ((0,) * 6, 34, 32))
         self.assertIsNone(sparkc.spark_op_form(ops.dequantize.number, 0, len(forms)))

@@ -38,6 +38,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_kernel& k
 float largest(uint32_t codes) {
     switch (codes) {
     case SPARK_DTYPE_I8: return 127;
+    case SPARK_DTYPE_I4: return 7;
     case SPARK_DTYPE_E5M2: return 57344;
     case SPARK_DTYPE_E2M1: return 448 * 6;
     default: return 448;
@@ -175,6 +176,11 @@ template <class Of> void add(const Scaled& p, spark_devptr amax, const Of& kerne
     params.bump = p.bump;
     params.team = team;
     params.flags = formats<FlagsOf<Of>>(p);
+    if constexpr (requires { params.block_shift; }) {
+        auto flags = formats<kernels::quantize_flags>(p);
+        flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
+        params.flags = flags, params.block_shift = p.block_shift;
+    }
     if constexpr (requires { params.seed; }) {
         params.seeds = p.seeds, params.offsets = p.offsets;
         params.seed = p.seed, params.offset = p.offset;
