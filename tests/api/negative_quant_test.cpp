@@ -37,9 +37,29 @@ void scales(const spark_op_desc& d, uint32_t f) {
     }
 }
 
+using Refused = std::function<void(const char*, const Wanted&, const std::function<void(spark_quantize_args&)>&)>;
+
+// What quantize refuses of its own where y is I4.
+void quantize_int4(const Refused& wrong) {
+    const auto int4 = [=](auto& a) {
+        a.amax = {};
+        a.y.dtype = SPARK_DTYPE_I4, a.y.quant.scale_dtype = SPARK_DTYPE_F16;
+        a.y.quant.scheme = SPARK_QUANT_BLOCK, a.y.quant.scale_bytes = 0;
+        for (uint32_t dim = 0; dim < a.y.ndim; ++dim) {
+            a.y.quant.block[dim] = dim + 1 < a.y.ndim ? 1 : 32, a.y.stride[dim] = 0;
+        }
+    };
+    for (spark_scale_rule rule : {SPARK_SCALE_RULE_RCEIL, SPARK_SCALE_RULE_FOUR_OVER_SIX})
+        wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { int4(a), a.rule = rule; });
+    wrong("y", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { int4(a), a.hdr.flags |= SPARK_QUANTIZE_STOCHASTIC; });
+    wrong("y", {SPARK_ERR_UNSUPPORTED_DTYPE}, [=](auto& a) {
+        int4(a), a.y.quant.zero_dtype = SPARK_DTYPE_U4, a.y.quant.zero_point = a.y.quant.scale + 4096;
+    });
+    wrong("y", {SPARK_ERR_UNSUPPORTED_DTYPE}, [=](auto& a) { int4(a), a.y.dtype = SPARK_DTYPE_U4; });
+}
+
 // What quantize refuses of its own where y is records.
-void quantize_records(
-    const std::function<void(const char*, const Wanted&, const std::function<void(spark_quantize_args&)>&)>& wrong) {
+void quantize_records(const Refused& wrong) {
     const auto records = [](auto& a, int64_t elements = 32, int64_t bytes = 34) {
         for (spark_tensor* t : {&a.x, &a.y}) {
             t->shape[t->ndim - 1] = t == &a.x ? elements : bytes;
@@ -118,7 +138,11 @@ void quantize(const spark_op_desc& d) {
     wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) {
         nvfp4(a), a.rule = SPARK_SCALE_RULE_FOUR_OVER_SIX, a.hdr.flags |= SPARK_QUANTIZE_STOCHASTIC;
     });
-    quantize_records([&](const char* name, const Wanted& wanted, const auto& damage) { wrong(name, wanted, damage); });
+    const auto refused = [&](const char* name, const Wanted& wanted, const auto& damage) {
+        wrong(name, wanted, damage);
+    };
+    quantize_int4(refused);
+    quantize_records(refused);
 }
 
 // Rows of records: their format must be named and known, their bytes must be those of whole records of y's elements.

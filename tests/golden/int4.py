@@ -78,7 +78,27 @@ def make_repack(name, order, transposed, plus, seed):
          by=f"NumPy {np.__version__}")
 
 
+def make_quantize(name, stored, block, seed):
+    rows, n = 6, 256
+    g = np.random.default_rng(seed)
+    x = g.normal(size=(rows, n)).astype(np.float16)
+    x[1, :block] = 0
+    x[2, 3] = 60000
+    parts = x.astype(np.float32).reshape(rows, -1, block)
+    scales = (np.abs(parts).max(axis=2) / np.float32(7)).astype(stored)
+    by = scales.astype(np.float32)[..., None]
+    with np.errstate(invalid="ignore"):
+        codes = np.rint(np.clip(parts / np.where(by == 0, np.float32(np.inf), by), -7, 7)).astype(int) & 15
+    y = halves(codes.reshape(rows, n))
+    save("quantize", name, {"x": ("F16", [rows, n], x.tobytes()), "y": ("U8", list(y.shape), y.tobytes()),
+                            "scales": ({2: "F16", 4: "F32"}[by.dtype.itemsize if stored == np.float32 else 2],
+                                       list(scales.shape), scales.tobytes())},
+         {"codes": "I4", "block": block, "given": False}, seed, by=f"NumPy {np.__version__}, float32")
+
+
 if __name__ == "__main__":
+    make_quantize("int4_32", np.float16, 32, 47)
+    make_quantize("int4_128_f32", np.float32, 128, 48)
     make_repack("awq_weights", "interleaved", True, 0, 43)
     make_repack("awq_zeros", "interleaved", False, 0, 44)
     make_repack("gptq_zeros", "linear", False, 1, 45)

@@ -167,6 +167,20 @@ void quantize_block(Type codes, std::span<const double> x, double scale, std::sp
     }
 }
 
+double int4_scale_of(Type stored, double amax, double amax_floor) {
+    const double most = std::isnan(amax) ? amax : std::max(amax, amax_floor);
+    return rounded(stored, rounded(Type::f32, most / 7));
+}
+
+void quantize_int4_block(std::span<const double> x, double scale, std::span<uint8_t> y) {
+    const double by = divisor(scale);
+    for (size_t i = 0; i < x.size(); ++i) {
+        const double quotient = rounded(Type::f32, x[i] / by);
+        const double within = std::isnan(quotient) ? 0 : std::clamp(quotient, -7.0, 7.0);
+        y[i] = static_cast<uint8_t>(static_cast<int>(std::nearbyint(within)) & 15);
+    }
+}
+
 double nv_whole_of(double amax) { return rounded(Type::f32, amax / (of_e4m3(LARGEST) * of_e2m1(LARGEST_E2M1))); }
 
 static uint8_t nv_scale_under(double largest, double amax, double whole) {
@@ -262,6 +276,22 @@ static Results compute_nv(const Call& call) {
             {"back_bf16", back}};
 }
 
+static Results compute_int4(const Call& call) {
+    const Tensor& x = call["x"];
+    const size_t n = x.size(1), block = static_cast<size_t>(call.number("block"));
+    Result y, scales{.rounded = true};
+    for (size_t first = 0, count; first < x.values.size(); first += count) {
+        count = std::min(block, n - first % n);
+        scales.values.push_back(int4_scale_of(call["scales"].type, amax(x.row(first, count)), 0));
+        std::vector<uint8_t> codes(count);
+        quantize_int4_block(x.row(first, count), scales.values.back(), codes);
+        for (size_t i = 0; i < count; i += 2) {
+            y.bits.push_back(codes[i] | uint64_t{codes[i + 1]} << 4);
+        }
+    }
+    return {{"y", y}, {"scales", scales}};
+}
+
 static Results compute(const Call& call) {
     if (call.numbers.contains("format")) {
         return quantize_records(call);
@@ -272,6 +302,9 @@ static Results compute(const Call& call) {
     const Tensor &x = call["x"], &given = call["scales"];
     const bool mx = given.type == Type::u8;
     const bool named = call.words.contains("codes");
+    if (named && call.words.at("codes") == "I4") {
+        return compute_int4(call);
+    }
     const bool halves = named && call.words.at("codes") == "E2M1";
     const Type type = !named || halves ? Type::e4m3 : call.words.at("codes") == "I8" ? Type::i8 : Type::e5m2;
     const size_t n = x.size(1), block = static_cast<size_t>(call.number("block"));

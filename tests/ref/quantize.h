@@ -44,6 +44,11 @@ uint8_t mx_scale_of(double amax, int emax = 8, Rule rule = Rule::floor);
 double of_ue8m0(uint8_t bits);
 void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y, Words words = {});
 
+// INT4: the scale of a block, amax / 7, as a number of its type; codes of I4, the nearest integers, 7 of either sign at
+// most, NaN 0.
+double int4_scale_of(Type stored, double amax, double amax_floor);
+void quantize_int4_block(std::span<const double> x, double scale, std::span<uint8_t> y);
+
 // The same of E2M1, beyond 6, and infinity, 6; it has no NaN, which gives 6 too.
 uint8_t to_e2m1(double x, Words word = {});
 double of_e2m1(uint8_t bits);

@@ -78,7 +78,7 @@ spark_status fold_coded(const ValidatedArgs& bound, std::span<const uint32_t> fi
     const uint32_t outer = matrix ? 0 : 1;
     p.rows1 = rows.dims > outer ? rows.size[0] : 1;
     p.rows0 = matrix ? scales.shape[last] : rows.dims > 0 ? rows.size[rows.dims - 1] : 1;
-    RowTensor of_scales;
+    RowTensor of_scales{};
     for (uint32_t i = 0; i <= count; ++i) {
         (i < count ? tensors[i] : of_scales) = {views[i]->data, rows.dims > outer ? rows.stride[i][0] : 0,
                                                 matrix          ? views[i]->stride[last]
@@ -104,6 +104,7 @@ CodedKind coded_kind(const QuantView& quant) {
 float largest_code(uint32_t codes) {
     switch (codes) {
     case SPARK_DTYPE_I8: return 127;
+    case SPARK_DTYPE_I4: return 7;
     case SPARK_DTYPE_E5M2: return 57344;
     case SPARK_DTYPE_E2M1: return 448 * 6;
     default: return 448;

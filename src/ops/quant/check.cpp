@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/dtype.h"
 #include "ops/common/coded.h"
 #include "ops/quant/fields.h"
 #include "ops/quant/problem.h"
@@ -38,6 +39,7 @@ const Format& format_of(uint32_t record) {
     __builtin_unreachable(); // the forms of op.toml are these
 }
 
+bool is_int4(const View& v) { return v.dtype == SPARK_DTYPE_I4 || v.dtype == SPARK_DTYPE_U4; }
 bool is_record(const QuantView& quant) { return quant.form->scheme == SPARK_QUANT_RECORD; }
 
 // Rows of x and y, and of the scales beside one of them.
@@ -47,6 +49,10 @@ spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uin
     RowTensor tensors[2];
     if (spark_status s = fold_coded(bound, fields, quantised, p, tensors, report)) return s;
     p.x = tensors[0], p.y = tensors[1];
+    const QuantView& quant = bound.view[quantised].quant;
+    p.scales = quant.scale_dtype;
+    p.block_shift = static_cast<uint32_t>(
+        std::countr_zero(static_cast<uint64_t>(quant.block[bound.view[quantised].ndim - 1])));
     return SPARK_OK;
 }
 
@@ -75,14 +81,13 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     Scaled& p = work.as<Scaled>();
     p = {};
     work.empty = y.count == 0;
-    work.contract = is_mx(x.quant)     ? (x.elem_bits == 4 ? MXFP4 : MXFP8)
-                    : is_nv(x.quant)   ? NVFP4
-                    : x.elem_bits == 4 ? INT4
-                                       : BYTE;
+    work.contract = is_mx(x.quant)   ? (x.elem_bits == 4 ? MXFP4 : MXFP8)
+                    : is_nv(x.quant) ? NVFP4
+                    : is_int4(x)     ? INT4
+                                     : BYTE;
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, X, p, report)) return s;
     p.whole = x.quant.global_scale, p.dtype = y.dtype;
-    p.zeros = x.quant.zero_point, p.scales = x.quant.scale_dtype;
-    p.block_shift = static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(x.quant.block[x.ndim - 1])));
+    p.zeros = x.quant.zero_point;
     put_facts(bound, X, Y, p, work);
     return SPARK_OK;
 }
@@ -106,9 +111,10 @@ spark_status check_scale_rule(const ValidatedArgs& bound, const spark_quantize_a
     constexpr const char* RULES[] = {"USUAL", "FLOOR", "RCEIL", "EVEN", "FOUR_OVER_SIX"};
     const QuantView& quant = bound.view[Y].quant;
     const bool of_mx = args.rule == SPARK_SCALE_RULE_FLOOR || args.rule == SPARK_SCALE_RULE_EVEN;
-    const bool known = args.rule == SPARK_SCALE_RULE_USUAL || (of_mx && is_mx(quant)) ||
-                       (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX && is_nv(quant)) ||
-                       (args.rule == SPARK_SCALE_RULE_RCEIL && !is_nv(quant) && !is_record(quant));
+    const bool known =
+        args.rule == SPARK_SCALE_RULE_USUAL || (of_mx && is_mx(quant)) ||
+        (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX && is_nv(quant)) ||
+        (args.rule == SPARK_SCALE_RULE_RCEIL && !is_nv(quant) && !is_record(quant) && !is_int4(bound.view[Y]));
     if (!known) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE, "rule is %s, which %s does not do; USUAL wanted",
                                  RULES[args.rule], quant.form->name);
@@ -159,6 +165,11 @@ spark_status check_random(const ValidatedArgs& bound, const spark_quantize_args&
                                  "y.quant is %s, whose own rule makes its codes; without STOCHASTIC wanted",
                                  quant.form->name);
     }
+    if (is_int4(bound.view[Y])) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED, Y,
+                                 "y.quant is %s, whose codes are the nearest; without STOCHASTIC wanted",
+                                 quant.form->name);
+    }
     if (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE,
                                  "rule is FOUR_OVER_SIX, which compares nearest codes; with STOCHASTIC USUAL wanted");
@@ -175,7 +186,8 @@ Contract contract_of(const View& y, const spark_quantize_args& args) {
     constexpr Two MXFP8 = {{{"quantize_mxfp8"}, {"quantize_stochastic_mxfp8"}}};
     constexpr Two MXFP4 = {{{"quantize_mxfp4"}, {"quantize_stochastic_mxfp4"}}};
     constexpr Two NVFP4 = {{{"quantize_nvfp4"}, {"quantize_stochastic_nvfp4"}}};
-    constexpr Contract FOUR_OVER_SIX = {"quantize_four6"};
+    constexpr Contract FOUR_OVER_SIX = {"quantize_four6"}, INT4 = {"quantize_int4"};
+    if (is_int4(y)) return INT4;
     if (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX) return FOUR_OVER_SIX;
     const Two& two = y.quant.form->scheme == SPARK_QUANT_PER_TENSOR ? TENSOR
                      : y.quant.form->scheme == SPARK_QUANT_PER_ROW  ? ROW
@@ -251,6 +263,11 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     if (spark_status s = check_scale_rule(bound, args, report)) return s;
     if (spark_status s = check_scale_of_all(bound, report)) return s;
     if (spark_status s = check_random(bound, args, report)) return s;
+    if (y.quant.zero_dtype != 0) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, Y,
+                                 "y.quant.zero_dtype is %s; NONE (0) wanted, since no zeros are written",
+                                 dtype_info(y.quant.zero_dtype).name);
+    }
     if (form->scheme == SPARK_QUANT_RECORD) {
         work.contract = format_of(form->record).written;
         return fold_records(bound, Y, work, report);
@@ -292,41 +309,6 @@ spark_status check_amax(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.dtype = x.dtype;
     work.contract = {"amax"};
     work.bytes = static_cast<uint64_t>(x.count) * (x.elem_bits / 8) + bound.view[Y].bytes;
-    return SPARK_OK;
-}
-
-spark_status check_repack(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
-    using namespace repack_field;
-    const auto& args = bound.arguments<spark_repack_args>();
-    const View &x = bound.view[X], &y = bound.view[Y];
-    if (args.plus > 15) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, PLUS, "plus is %u; 0 to 15 wanted", args.plus);
-    }
-    Repack& p = work.as<Repack>();
-    p = {};
-    work.empty = y.count == 0;
-    work.contract = {"repack"};
-    work.bytes = static_cast<uint64_t>(y.count);
-    if (work.empty) return SPARK_OK;
-    int64_t bytes[3]; // a dimension of one element has no stride of its own
-    p.across = y.stride[2] != 1;
-    for (uint32_t d = 0; d < 3; ++d) {
-        const bool codes = d == (p.across ? 0 : 2);
-        bytes[d] = y.shape[d] > 1 ? y.stride[d] / 2 : 0;
-        if (y.shape[d] < 2 || (codes ? y.stride[d] == 1 : y.stride[d] % 2 == 0)) continue;
-        return report.fail_field(
-            SPARK_ERR_UNSUPPORTED_LAYOUT, Y, "y.stride[%u] is %lld and y.stride[2] %lld; %s wanted", d, ll(y.stride[d]),
-            ll(y.stride[2]), codes ? "1 for one of them" : "an even one, so that codes begin on whole bytes,");
-    }
-    p.x = x.data, p.y = y.data;
-    p.rows = x.shape[0], p.words = x.shape[1];
-    p.x_row = p.rows > 1 ? x.stride[0] : 0, p.x_word = p.words > 1 ? x.stride[1] : 0;
-    p.y_row = bytes[0], p.y_word = bytes[1], p.y_column = bytes[2];
-    p.plus = args.plus, p.interleaved = args.order == SPARK_WORD_ORDER_INTERLEAVED;
-    work.facts[QUANT_N] = 8 * p.words;
-    work.facts[QUANT_ROWS] = p.rows;
-    work.facts[QUANT_X_ALIGN] = x.alignment();
-    work.facts[QUANT_Y_ALIGN] = y.alignment();
     return SPARK_OK;
 }
 

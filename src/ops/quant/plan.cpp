@@ -128,6 +128,11 @@ template <class Of> void add(const Scaled& p, spark_devptr amax, const Of& kerne
     put_scales(p, params);
     put_pieces(p, cut, team, params);
     params.flags = formats_of<FlagsOf<Of>>(p);
+    if constexpr (requires { params.block_shift; }) {
+        auto flags = formats_of<kernels::quantize_flags>(p);
+        flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
+        params.flags = flags, params.block_shift = p.block_shift;
+    }
     if constexpr (requires { params.seed; }) {
         params.seeds = p.seeds, params.offsets = p.offsets;
         params.seed = p.seed, params.offset = p.offset;

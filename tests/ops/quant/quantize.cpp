@@ -35,6 +35,7 @@ struct Shape {
     bool every = false, edges = false;   // x[i] has the bits i; the largest of a block is where rules change their mind
     Special special = Special::none;
     ref::Rule rule = ref::Rule::floor;
+    ref::Type stored = ref::Type::f16; // scales of INT4
     Draw draw = Draw::nearest;
     Tier tier = Tier::quick;
 };
@@ -122,6 +123,11 @@ double quantize_one(const Shape& s, const Form& form, double whole, std::span<co
     if (form == MXFP4) {
         const uint8_t scale = ref::mx_scale_of(amax, 2, s.rule);
         ref::quantize_e2m1_block(block, ref::of_ue8m0(scale), codes, words);
+        return scale;
+    }
+    if (form & INT4) {
+        const double scale = ref::int4_scale_of(s.stored, amax, static_cast<double>(s.amax_floor));
+        ref::quantize_int4_block(block, scale, codes);
         return scale;
     }
     const double scale = form == TENSOR  ? whole
@@ -213,7 +219,7 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
     using Args = spark_quantize_args;
     Case c = make_case<Args>("quantize", name, SPARK_OP_QUANTIZE, seed);
     Random random(seed, name);
-    const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad, s.tiled};
+    const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad, s.tiled, s.stored};
     const View scales = view_of(place, form);
     c.add("x", offsetof(Args, x), rows_view(type, s.rows1, s.rows0, s.n, s.x_pad, s.x_pad1),
           static_cast<size_t>(16 + s.x_misalign * static_cast<int64_t>(ref::size_of(type))), false);
@@ -256,8 +262,15 @@ Entry entry(const Shape& s, const Form& form, ref::Type type, const std::string&
     return {"quantize", name, s.tier, [=](const Seed& seed) { return build(s, form, type, name, seed); }};
 }
 
+// Zeros are not written, and so no U4.
+std::vector<Form> written_forms(unsigned mask, unsigned codes) {
+    std::vector<Form> forms = forms_of(mask, codes);
+    std::erase_if(forms, [](const Form& form) { return form.codes == ref::Type::u8; });
+    return forms;
+}
+
 void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
-    for (const Form& form : forms_of(s.forms, s.codes)) {
+    for (const Form& form : written_forms(s.forms, s.codes)) {
         for (ref::Type type : types_of(s.types)) {
             out.push_back(entry(s, form, type, name + "." + name_of(form) + "." + ref::name_of(type)));
         }
@@ -288,15 +301,16 @@ Entry random(uint64_t seed, int64_t index) {
     s.amax_floor = r.chance(0.3) ? 1e-4f : 0;
     s.special = static_cast<Special>(r.between(0, static_cast<int64_t>(Special::huge_row)));
     s.any_bits = r.chance(0.1);
-    const Form form = r.pick(forms_of(ALL_FORMS, E4M3 | E5M2 | I8));
+    const Form form = r.pick(written_forms(ALL_FORMS | INT4, E4M3 | E5M2 | I8));
+    s.stored = r.pick(types_of(ALL));
     s.given = (form == TENSOR || form == NVFP4) && r.chance(0.3);
     s.own = !s.given && r.chance(0.5);
     s.tiled = r.chance(0.3);
     s.no_whole = !s.given && r.chance(0.2);
     s.scale = static_cast<float>(r.normal());
     s.edges = r.chance(0.1);
-    s.draw = r.chance(0.3) ? static_cast<Draw>(r.between(1, 3)) : Draw::nearest;
-    const bool mx = form == MXFP8 || form == MXFP4, rules = form != NVFP4 && !s.given;
+    s.draw = (form & INT4) == 0 && r.chance(0.3) ? static_cast<Draw>(r.between(1, 3)) : Draw::nearest;
+    const bool mx = form == MXFP8 || form == MXFP4, rules = form != NVFP4 && (form & INT4) == 0 && !s.given;
     s.rule = form == NVFP4 && s.draw == Draw::nearest && r.chance(0.5) ? ref::Rule::four_over_six
              : rules && r.chance(0.3)                                  ? ref::Rule::rceil
              : mx && r.chance(0.3)                                     ? ref::Rule::even

@@ -117,6 +117,7 @@ operator! {
     ///
     /// ```text
     /// scale = max(max |x[i]|, amax_floor) / largest  over the i that share the scale; of E4M3 448, E5M2 57344, I8 127
+    ///       = the same, rounded to F16 or BF16       INT4 with such scales; of I4 7
     ///       = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on; of MXFP4 - 2
     ///       = |sat(max |x[i]| / (6 * global_scale))| NVFP4, global_scale = amax of all / 2688, given, or 1
     /// y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
@@ -135,15 +136,18 @@ operator! {
     /// Each step is one operation of FP32, to nearest even: a quotient is rounded to F32, then to the format, to nearest
     /// even; so are the products 6 * global_scale, in whose place infinity stands if it is 0, and scale * global_scale.
     /// sat() takes what is beyond the format's largest number (that of a scale, 448 of UE4M3, 6 of E2M1), and infinity, to
-    /// that, in I8 of either sign to 127. NaN is 0x7F; E2M1 and I8 have none, and there it is 6 and 0. The scale of a block
-    /// with a NaN is NaN, and so is all that it belongs to.
-    /// F32 scales: that of a block with an infinity is infinity: finite numbers become 0 and the infinite ones NaN. A block
-    /// of zeros has the scale amax_floor / largest, and zeros. amax_floor is 0 or more; DeepSeek's act_quant takes 1e-4.
-    /// rule: FLOOR, RCEIL and EVEN are for MXFP8 and MXFP4; RCEIL with F32 scales takes max(amax, amax_floor) / largest, as
-    /// it is rounded to F32, up to a power of two from 2^-126 on; 0, infinity and NaN stay. FOUR_OVER_SIX is for NVFP4: a
-    /// block takes 4 in the place of 6 where the sum of (x[i] - y[i] * (scale * global_scale))^2 is less so; differences are
-    /// rounded to F32 once, and so are squares and their sums: of neighbours, then of neighbouring sums, 16 with zeros for
-    /// what is not there. Beyond F32, or with a NaN, it is 6. All else is refused.
+    /// that, in I8 of either sign to 127, in I4 to 7. NaN is 0x7F; E2M1, I8 and I4 have none, and there it is 6 and 0. The
+    /// scale of a block with a NaN is NaN, and so is all that it belongs to.
+    /// INT4: there are no zeros; a scale beyond F16 is infinity, and one that F16 or BF16 has no number for is 0.
+    /// F32 scales, and those of INT4: that of a block with an infinity is infinity: finite numbers become 0 and the
+    /// infinite ones NaN. A block of zeros has the scale amax_floor / largest, and zeros. amax_floor is 0 or more;
+    /// DeepSeek's act_quant takes 1e-4.
+    /// rule: FLOOR, RCEIL and EVEN are for MXFP8 and MXFP4; RCEIL with F32 scales, but for INT4, takes max(amax,
+    /// amax_floor) / largest, as it is rounded to F32, up to a power of two from 2^-126 on; 0, infinity and NaN stay.
+    /// FOUR_OVER_SIX is for NVFP4: a block takes 4 in the place of 6 where the sum of (x[i] - y[i] * (scale *
+    /// global_scale))^2 is less so; differences are rounded to F32 once, and so are squares and their sums: of neighbours,
+    /// then of neighbouring sums, 16 with zeros for what is not there. Beyond F32, or with a NaN, it is 6. All else is
+    /// refused.
     /// STOCHASTIC: where the quotient in F32 lies between two neighbours of the format, it becomes the greater magnitude
     /// with the probability f = (|quotient| - less) / (greater - less), and else the lesser one; numbers of the format,
     /// what is beyond them, NaN, signs and scales are as without it. With the random number w of 16 bits it is the greater
@@ -151,13 +155,14 @@ operator! {
     /// each word the lower ones first, of Philox4x32-10 with the key (seed, low word first) and the counter (offset low
     /// word, offset high word, i / 8 low word, i / 8 high word): as sample does with i / 8 for the row. So what an element
     /// takes depends on its number alone, not on layout, strides or kernel. Offsets are not advanced: give each call of a
-    /// seed its own. Not with records and FOUR_OVER_SIX. Without it seeds, offsets, seed and offset count for nothing.
+    /// seed its own. Not with records, INT4 and FOUR_OVER_SIX. Without it seeds, offsets, seed and offset count for nothing.
     /// MXFP8, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes 448 or 6; a block with a NaN has the
     /// scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale
     /// 448 if global_scale is finite; a block of zeros has the scale 0. E2M1: rows begin on whole bytes, so that the
-    /// strides of y are even, and where N is odd, the other half of a row's last byte is 0. A last block may be shorter.
-    /// TILED_128X4: tiles along the last two dimensions; those before them collapse to one. What fills up the last tiles, in
-    /// rows and in columns, is written as bytes of 0.
+    /// strides of y are even, of I4 too, and where N is odd, the other half of a row's last byte is 0. A last block may be
+    /// shorter.
+    /// TILED_128X4: tiles along the last two dimensions; those before them collapse to one. What fills up the last tiles,
+    /// in rows and in columns, is written as bytes of 0.
     /// Records: N is a multiple of 32; y is U8, rows of whole records as dequantize reads them, y.quant.scheme is
     /// SPARK_QUANT_RECORD and y.quant.record the format; amax, amax_floor and rule are absent, 0 and USUAL. The bytes are
     /// those of the gguf package: each step is one operation of FP32, to nearest even, codes are made with 1 / d of the d of
@@ -179,8 +184,8 @@ impl<'a> Quantize<'a> {
         self
     }
 
-    /// Output, `[..., N]`, E4M3 E5M2 I8 E2M1 U8. The same, quantised; its scales are an output too. Of records the last
-    /// dimension counts bytes.
+    /// Output, `[..., N]`, E4M3 E5M2 I8 E2M1 U8 I4. The same, quantised; its scales are an output too. Of records the
+    /// last dimension counts bytes.
     pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
         self.call.args.y = self.call.hold(y.parts());
         self
