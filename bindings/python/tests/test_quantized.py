@@ -62,6 +62,27 @@ class Operators(OnDevice):
             wanted = [numbers[0].tolist(), [-6, 0.5, 0, 6] * 8]
             np.testing.assert_allclose(back.numpy(), wanted, rtol=2**-20)
 
+    def test_weights_as_awq_keeps_them(self):
+        k, n, group, places = 128, 16, 64, (0, 2, 4, 6, 1, 3, 5, 7)
+        draw = np.random.default_rng(6)
+        codes, zeros = draw.integers(0, 16, (k, n)), draw.integers(0, 16, (k // group, n))
+        scales, x = draw.normal(size=(k // group, n)).astype("f2"), draw.normal(size=(3, k)).astype("f2")
+
+        def of_words(values, strides):
+            eights = values.reshape(len(values), -1, 8).astype("u4")
+            words = sum(eights[:, :, column] << np.uint32(4 * i) for i, column in enumerate(places))
+            out = DeviceArray.empty(values.size, "u4", stream=self.stream)
+            ops.repack(self.array(words.view("i4")), y=out.strided((*words.shape, 8), strides), order="interleaved")
+            return out
+
+        w = of_words(codes, (1, 8 * k, k)).strided((n, k), (k, 1))
+        of_groups = of_words(zeros, (n, 8, 1)).strided((n, k // group), (1, n))
+        d = self.zeros((3, n), "f32")
+        ops.gemm(self.array(x), Quantized(w, self.array(scales).strided((n, k // group), (1, n)), zero_point=of_groups,
+                                          block=(1, group)), d=d)
+        numbers = scales.repeat(group, 0).astype("f8") * (codes - zeros.repeat(group, 0))
+        np.testing.assert_allclose(d.numpy(), x.astype("f8") @ numbers, rtol=1e-4, atol=1e-2)
+
     def test_the_scale_of_all_in_a_graph(self):
         x, y = self.zeros((2, 32), "f32"), DeviceArray.empty((2, 32), "e4m3", stream=self.stream)
         scale = self.zeros((1,), "f32")
