@@ -87,6 +87,8 @@ func TestScalesAreHeldLikeTheirTensor(t *testing.T) {
 
 func TestFormsAreTold(t *testing.T) {
 	told := map[string][]string{
+		"attention.k":  {"TENSOR"},
+		"attention.v":  {"TENSOR"},
 		"dequantize.x": {"TENSOR", "ROW", "1X128", "128X128", "MXFP8", "MXFP4", "NVFP4"},
 		"gemm.a":       {"TENSOR", "ROW", "1X128", "MXFP8", "MXFP4", "NVFP4"},
 		"gemm.b":       {"TENSOR", "ROW", "128X128", "MXFP8", "MXFP4", "NVFP4"},
