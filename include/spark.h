@@ -962,6 +962,10 @@ typedef enum spark_rmsnorm_flag {
  * round() rounds to nearest even to the dtype of x. Without a weight, y = round(t). Rows of any finite numbers have
  * their right result, also where squares leave FP32; the sum x + residual is FP32, and infinite beyond it. With an
  * infinity finite numbers become 0, and the infinity NaN.
+ * Codes: y may be quantised, in one of the forms below. Then it is what quantize makes of the last line without its
+ * round(), in FP32, with an amax_floor of 0 and the rule USUAL: scales of ROW, 1X128 and MXFP8 are written, in rows or
+ * in tiles, as y.quant says; that of TENSOR is given, and read. What has a NaN has the scale NaN. y is not in place
+ * then, and its leading dimensions and those of the scales collapse as in quantize.
  * The bits of a row follow from its values, N, the dtypes and the options, whatever the other rows are: all kernels are
  * deterministic, and up to 2^31 - 1 rows every call keeps SPARK_FLAG_BATCH_INVARIANT, with or without it. Where N is
  * a multiple of 8 they also follow from whether all addresses and row strides are multiples of 16 bytes: if one is not,
@@ -977,7 +981,8 @@ typedef struct spark_rmsnorm_args {
     spark_tensor weight;
     /* optional, [..., N], as x. Added to x before the norm. */
     spark_tensor residual;
-    /* output, [..., N], as x, may be x, in place. The result. */
+    /* output, [..., N], as x E4M3 E5M2 I8, quant TENSOR ROW 1X128 MXFP8, may be x, in place. The result, or codes of
+       it; their scales are an output too, but for that of TENSOR. */
     spark_tensor y;
     /* output, optional, [..., N], as x, may be residual, in place, needs residual. The rounded sum x + residual.
        Absent: not stored. */
@@ -1140,6 +1145,10 @@ typedef enum spark_layernorm_flag {
  * The deviation is that of the values themselves (divided by N, not N - 1), from the differences to the mean, so that
  * nothing cancels where the mean is large. A row of equal values gives the bias if eps is above 0. Rows of any finite
  * numbers have their result, also where sums leave FP32; the sum x + residual is FP32, and infinite beyond it.
+ * Codes: y may be quantised, in one of the forms below. Then it is what quantize makes of the last line without its
+ * round(), in FP32, with an amax_floor of 0 and the rule USUAL: scales of ROW, 1X128 and MXFP8 are written, in rows or
+ * in tiles, as y.quant says; that of TENSOR is given, and read. What has a NaN has the scale NaN. y is not in place
+ * then, and its leading dimensions and those of the scales collapse as in quantize.
  * The bits of a row follow from its values, N, the dtypes and the options, whatever the other rows are: all kernels are
  * deterministic, and up to 2^31 - 1 rows every call keeps SPARK_FLAG_BATCH_INVARIANT, with or without it. Where N is
  * a multiple of 8 they also follow from whether all addresses and row strides are multiples of 16 bytes: if one is not,
@@ -1157,7 +1166,8 @@ typedef struct spark_layernorm_args {
     spark_tensor bias;
     /* optional, [..., N], as x. Added to x before the norm. */
     spark_tensor residual;
-    /* output, [..., N], as x, may be x, in place. The result. */
+    /* output, [..., N], as x E4M3 E5M2 I8, quant TENSOR ROW 1X128 MXFP8, may be x, in place. The result, or codes of
+       it; their scales are an output too, but for that of TENSOR. */
     spark_tensor y;
     /* output, optional, [..., N], as x, may be residual, in place, needs residual. The rounded sum x + residual.
        Absent: not stored. */
@@ -1317,6 +1327,10 @@ typedef enum spark_glu_flag {
  * up D elements further on, or the other way round where a model stores up before gate. y may be either view, in place.
  * Gate and up that alternate element by element are not taken: the innermost stride is 1.
  * NaN, infinity and small results are as in the operator activation; 0 times infinity is NaN.
+ * Codes: y may be quantised, in one of the forms below. Then it is what quantize makes of t * up in FP32, with an
+ * amax_floor of 0 and the rule USUAL: scales of ROW, 1X128 and MXFP8 are written, in rows or in tiles, as y.quant says;
+ * that of TENSOR is given, and read. What has a NaN has the scale NaN. y is not in place then, and the leading
+ * dimensions of all and those of the scales collapse as in quantize.
  * The dimensions of the tensors must collapse together to at most two row dimensions with one stride each, and columns.
  * All kernels give the same bits, and each element's follow from its own inputs alone: SPARK_FLAG_BATCH_INVARIANT, over
  * any strides and alignment, changes nothing.
@@ -1328,7 +1342,8 @@ typedef struct spark_glu_args {
     spark_tensor gate;
     /* [..., N], as gate. The factors. */
     spark_tensor up;
-    /* output, [..., N], as gate, may be gate or up, in place. The results. */
+    /* output, [..., N], as gate E4M3 E5M2 I8, quant TENSOR ROW 1X128 MXFP8, may be gate or up, in place. The results,
+       or codes of them; their scales are an output too, but for that of TENSOR. */
     spark_tensor y;
     /* spark_activation_kind. The function of gate. NONE: y = gate * up. */
     uint32_t activation;

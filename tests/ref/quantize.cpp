@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace ref {
 namespace {
@@ -306,7 +307,8 @@ static Results compute(const Call& call) {
         return compute_int4(call);
     }
     const bool halves = named && call.words.at("codes") == "E2M1";
-    const Type type = !named || halves ? Type::e4m3 : call.words.at("codes") == "I8" ? Type::i8 : Type::e5m2;
+    const auto is_named = [&](const char* codes) { return named && call.words.at("codes") == codes; };
+    const Type type = is_named("I8") ? Type::i8 : is_named("E5M2") ? Type::e5m2 : Type::e4m3;
     const size_t n = x.size(1), block = static_cast<size_t>(call.number("block"));
     const std::vector<uint16_t> words = words_of(call);
     Result y, scales{.rounded = true}, back;
@@ -339,6 +341,14 @@ static Results compute(const Call& call) {
         }
     }
     return results;
+}
+
+bool wants_codes(const Call& call) { return call.words.contains("codes"); }
+
+Results codes_of(Call call, const char* like, std::vector<double> numbers) {
+    call.tensors["x"] = {.type = Type::f32, .shape = call[like].shape, .values = std::move(numbers), .bits = {}};
+    Results all = compute(call);
+    return {{"y", all.at("y")}, {"scales", all.at("scales")}};
 }
 
 extern const Oracle QUANTIZE{"quantize", compute};

@@ -63,6 +63,11 @@ uint8_t nv_better_scale_of(std::span<const double> x, double whole);
 double of_ue4m3(uint8_t bits);
 void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y, Words words = {});
 
+// y and scales of numbers of F32, of the shape of the call's tensor `like`, quantised as the call says: for operators
+// whose result may be codes.
+bool wants_codes(const Call& call);
+Results codes_of(Call call, const char* like, std::vector<double> numbers);
+
 // One record of Q4_0, Q4_1, Q5_0, Q5_1 or Q8_0 of 32 numbers, by the formulas of docs/ops/quant.md. And a call of them.
 void quantize_record(Record format, std::span<const double> x, uint8_t* record);
 Results quantize_records(const Call& call);

@@ -47,6 +47,26 @@ void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& ke
     calls.add(kernel, params, std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_AN_SM * sms), MOST_AN_SM * sms));
 }
 
+void plan(const CheckedOp& work, const Row&, const kernels::pointwise_codes_kernel& kernel, Plan& calls) {
+    const Pointwise& p = work.as<Pointwise>();
+    kernels::pointwise_codes_params params{
+        .x = p.x.data,
+        .z = p.z.data,
+        .y = p.y.data,
+        .x_stride0 = p.x.inner,
+        .x_stride1 = p.x.outer,
+        .z_stride0 = p.z.inner,
+        .z_stride1 = p.z.outer,
+        .y_stride0 = p.y.inner,
+        .y_stride1 = p.y.outer,
+        .activation = p.activation,
+    };
+    auto flags = put_team<kernels::pointwise_codes_flags>(p.codes, p.kind, kernel, params);
+    flags.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0;
+    params.flags = flags;
+    calls.add(kernel, params);
+}
+
 constexpr Draft DRAFTS[] = {
 #include "ops/pointwise/table.inc"
 };
