@@ -14,12 +14,16 @@ namespace {
 
 constexpr uint32_t WARP = 32, ELEM = 2, CHUNK = 16;
 
-// One step of a kernel that takes `keys` keys to `rows` queries and reads `read` bytes of shared memory for it. Its
-// barrier, and where keys are found row by row the look for them, come before the copies for the next one.
-consteval Step step_of(uint32_t rows, uint32_t keys, uint32_t width, uint32_t read, bool by_row) {
-    constexpr uint32_t PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, A_SCORE = 8;
-    uint32_t products = 2 * rows * keys * width / PRODUCT, fetched = 2 * keys * width * ELEM;
+// One step of a kernel that takes `keys` keys of elements of `size` bytes to `rows` queries. `readers` warps read each
+// key, and make 16-bit elements of codes; all together read `queries` bytes. Its barrier, and where keys are found row
+// by row the look for them, come before the copies for the next one.
+consteval Step step_of(uint32_t rows, uint32_t keys, uint32_t width, uint32_t size, uint32_t readers, uint32_t queries,
+                       bool by_row) {
+    constexpr uint32_t PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, A_SCORE = 8, CONVERTED = 128, TO_CONVERT = 11;
+    uint32_t products = 2 * rows * keys * width / PRODUCT, fetched = 2 * keys * width * size;
+    uint32_t read = fetched * readers + queries;
     uint32_t issued = products + read / FRAGMENT_LOAD + rows * keys / WARP * A_SCORE + attention_copies(fetched);
+    if (size != ELEM) issued += fetched * readers / CONVERTED * TO_CONVERT / 2; // of bf16; keys of f16 take half
     const uint32_t turns = by_row ? 2 : 1;
     return {products, read + fetched, fetched, issued, turns, turns};
 }
@@ -32,33 +36,34 @@ consteval uint32_t rows_at_once(uint32_t threads, uint32_t width, uint32_t piece
 // rows: queries of a head, or of all heads that share keys where these are split; columns: of the sums; depth: keys.
 // A warp has queries of its own and all keys. From one barrier to the next it takes as many tiles of keys as half a
 // ring has, and reads its queries for each, unless they are held.
-template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool held, bool by_row) {
-    uint32_t tiles = k.PL / 2, keys = tiles * 16 * k.NK, warps = k.block / WARP;
+template <class Of>
+consteval Tile tile_of_rows(const Of& k, uint32_t rows, uint32_t size, bool held, bool by_row) {
+    uint32_t tiles = k.PL / 2, keys = tiles * 16 * k.NK;
     uint32_t queries = held ? 0 : rows * k.D * ELEM * tiles;
     return {.rows = rows,
             .columns = k.D,
             .depth = keys,
             .stages = 1,
             .part = k.PART,
-            .step = step_of(rows, keys, k.D, 2 * keys * k.D * ELEM * warps + queries, by_row)};
+            .step = step_of(rows, keys, k.D, size, k.block / WARP, queries, by_row)};
 }
 // What a block's number says of it is found by divisions of 64 bits, for its keys and again for its results.
 consteval Tile tile_of(const kernels::attention_kernel& k) {
     constexpr uint32_t DIVISIONS = 8;
-    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0, false);
+    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, ELEM, k.HELD != 0, false);
     tile.rounds = DIVISIONS;
     return tile;
 }
 // Each row is one of a query and a head, which a division finds; then which warps have rows, and what these see.
 consteval Tile tile_of(const kernels::attention_parts_kernel& k) {
-    Tile tile = tile_of_rows(k, k.ROWS, false, true);
+    Tile tile = tile_of_rows(k, k.ROWS, k.KV, k.HELD != 0, true);
     tile.syncs = 3, tile.splits = true;
     tile.copied = rows_at_once(k.block, k.D, CHUNK);
     return tile;
 }
 // A warp has keys of its own and all queries.
 consteval Tile tile_of(const kernels::attention_split_kernel& k) {
-    uint32_t keys = 16 * k.W, queries = k.ROWS * k.D * ELEM * (k.block / WARP);
+    uint32_t keys = 16 * k.NK * k.W, queries = k.ROWS * k.D * ELEM * (k.block / WARP);
     return {.rows = k.ROWS,
             .columns = k.D,
             .depth = keys,
@@ -67,7 +72,7 @@ consteval Tile tile_of(const kernels::attention_split_kernel& k) {
             .rounds = k.ROWS / rows_at_once(k.block, k.D, CHUNK), // all rows are copied, as zeros where there is none
             .stored = rows_at_once(k.block, k.D, CHUNK / 2),
             .splits = true,
-            .step = step_of(k.ROWS, keys, k.D, 2 * keys * k.D * ELEM + queries, true)};
+            .step = step_of(k.ROWS, keys, k.D, k.KV, 1, queries, true)};
 }
 // A warp a query, a key at a time, whose loads it waits for.
 consteval Tile tile_of(const kernels::attention_generic_kernel&) {
@@ -100,8 +105,10 @@ Division division_by(uint64_t page) {
     return {static_cast<uint32_t>((uint64_t{1} << (31 + shift)) / page + 1), shift};
 }
 
-// A stride, where the kernels that use it ask for whole chunks.
-uint32_t in_chunks(int64_t stride) { return static_cast<uint32_t>(stride * ELEM / CHUNK); }
+// A stride of keys or values, where the kernels that use it ask for whole chunks.
+uint32_t in_chunks(const Attention& p, int64_t stride) {
+    return static_cast<uint32_t>(stride * (p.codes ? 1 : ELEM) / CHUNK);
+}
 
 // What the kernels keep of each row (ranges.ptxh in ptx/lib/tile/attention).
 uint32_t kind_of_rows(const Attention& p) {
@@ -165,10 +172,10 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .page_last = static_cast<uint32_t>(std::clamp<int64_t>(p.pages - 1, 0, UINT32_MAX)),
         .page_magic = by_page.magic,
         .page_shift = by_page.shift,
-        .k_step = in_chunks(p.k.token),
-        .v_step = in_chunks(p.v.token),
-        .k_page = in_chunks(p.k.seq),
-        .v_page = in_chunks(p.v.seq),
+        .k_step = in_chunks(p, p.k.token),
+        .v_step = in_chunks(p, p.v.token),
+        .k_page = in_chunks(p, p.k.seq),
+        .v_page = in_chunks(p, p.v.seq),
         .sinks = p.sinks,
         .table = p.table,
         .table_seq = p.table_seq,
@@ -216,6 +223,7 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .slots = parts.slots,
         .starts = parts.starts,
         .ends = parts.ends,
+        .v_scale = parts.v_scale,
     };
     calls.add(merge, params, p.seqs * p.sq * p.h);
 }
@@ -246,7 +254,7 @@ void put_parts(const Attention&, const kernels::attention_split_kernel& kernel, 
 void put_parts(const Attention& p, const kernels::attention_parts_kernel& kernel, const AttentionCut& cut,
                kernels::attention_generic_params& params, Plan& calls) {
     if (cut.parts == 1) {
-        if (p.t > kernel.PART) put_running(cut.units, kernel, params, calls);
+        if (p.batch_invariant && p.t > kernel.PART) put_running(cut.units, kernel, params, calls);
         return;
     }
     int64_t each = ceil_div(p.t, kernel.PART), pitch = std::min<int64_t>(p.sq * p.group, kernel.ROWS);

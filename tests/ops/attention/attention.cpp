@@ -63,6 +63,7 @@ void add_pages(const Shape& s, Problem& p, Random& random) {
 
 Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
+    p.codes = s.caches != Caches::as_q;
     p.type = type, p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.causal = s.causal, p.left = s.left, p.right = s.right;
     const bool zero = s.lens == Lens::with_zero;
     p.q_len = s.list_q ? lengths(s.seqs, s.sq, zero, random, s.longest)
@@ -283,12 +284,14 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
 //             Below 2^-126 it is 0, as is what a part is scaled with when parts are merged: an absolute error, which
 //             shows where all heavier keys have values of 0
 //   sums      one rounding a key in the total, (keys/16 + 8) 2u or keys u in the weighted sum
-//   rounding  kernels on tensor cores round the weight to the element type: 2^-8 or 2^-11; FP16 weights below 2^-14
-//             lose up to 2^-25 of the largest
+//   rounding  kernels on tensor cores round the weight to the element type, or to FP16 where v is of codes: 2^-8 or
+//             2^-11; FP16 weights below 2^-14 lose up to 2^-25 of the largest
 // and 2^-20 for the division, and for merging parts.
 struct Errors {
     double relative, lse;
 };
+
+bool has_half_weights(const Problem& p) { return p.codes || p.type == ref::Type::f16; }
 
 Errors errors_of(const Problem& p, const ref::AttentionRow& row, double keys, bool tensor_cores) {
     constexpr double u = 0x1p-24;
@@ -296,7 +299,7 @@ Errors errors_of(const Problem& p, const ref::AttentionRow& row, double keys, bo
         (static_cast<double>(p.d) / 16 + 8) * 2 * u * row.score_terms + (p.cap == 0 ? 8 : 24) * u * row.largest_score;
     const double maxima = (tensor_cores ? keys / 16 : keys) * (0x1p-22 + 2 * u * row.largest_score);
     const double weight = std::expm1(2 * score) + 0x1p-21 + maxima;
-    const double rounding = !tensor_cores ? 0 : p.type == ref::Type::bf16 ? 0x1p-8 : 0x1p-11;
+    const double rounding = !tensor_cores ? 0 : has_half_weights(p) ? 0x1p-11 : 0x1p-8;
     return {2 * weight + keys * 4 * u + 0x1p-20 + rounding,
             score + weight + keys * 2 * u + 0x1p-20 + 4 * u * (std::fabs(row.lse) + row.largest_score)};
 }
@@ -354,7 +357,7 @@ private:
         lse[static_cast<size_t>(place)] = allow(ref::Type::f32, row.lse, errors.lse);
         for (int64_t e = 0; e < p_.d; ++e) {
             const auto at = static_cast<size_t>(e);
-            const double least = (tensor_ && p_.type == ref::Type::f16 ? 0x1p-25 : 0x1p-125) * row.flat[at];
+            const double least = (tensor_ && has_half_weights(p_) ? 0x1p-25 : 0x1p-125) * row.flat[at];
             Allowed allowed = allow(p_.type, row.o[at], errors.relative * row.magnitude[at] + least + 0x1p-140);
             if (p_.strange_v && !(reaches_all(b, g, 0, first, e) && reaches_all(b, g, end, keys, e) &&
                                   (p_.mask.empty() || reaches_all(b, g, first, end, e)))) {

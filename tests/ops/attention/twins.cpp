@@ -50,7 +50,8 @@ Twin make_twin(const Case& c, const Shape& base, const Setting& setting, ref::Ty
             const int64_t row = is_q ? q_first + offset + token : p.key(seq, token);
             for (int64_t i = 0; i < heads * s.d; ++i) {
                 std::memcpy(twin.call.element(operand, place_of(row, all - heads, all, s.d) + i),
-                            source.element(original, place_of(token, 0, heads, s.d) + i), ref::size_of(type));
+                            source.element(original, place_of(token, 0, heads, s.d) + i),
+                            ref::size_of(operand.view.type));
             }
         }
     }
@@ -58,6 +59,11 @@ Twin make_twin(const Case& c, const Shape& base, const Setting& setting, ref::Ty
         if (operand.field == "seq_lens") {
             ref::store_bits(ref::Type::i32, static_cast<uint64_t>(setting.keys),
                             twin.call.element(operand, setting.seq));
+        }
+        for (const Operand& original : source.operands) {
+            if (operand.field.ends_with(".scale") && original.field == operand.field) {
+                std::memcpy(twin.call.element(operand, 0), source.element(original, 0), sizeof(float));
+            }
         }
     }
     const int64_t h = base.h, all = s.h, d = s.d;

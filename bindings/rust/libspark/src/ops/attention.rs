@@ -92,20 +92,23 @@ operator! {
     ///
     /// With SPARK_FLAG_BATCH_INVARIANT the bits of a row of o and lse follow from its query, the keys and values that it
     /// sees, at which keys of the sequence these stand, sink, slope and scale alone: the same in a call for one query and
-    /// for all of a sequence, in one piece or in chunks, whatever the number of sequences, their lengths and lists, the room
-    /// of the cache, its pages, max_seqlen_q, max_seqlen_k, other heads, and the values of other rows, NaN among them. That
-    /// holds for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31 rows
-    /// (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either
+    /// for all of a sequence, in one piece or in chunks, whatever the number of sequences, their lengths and lists, the
+    /// room of the cache, its pages, max_seqlen_q, max_seqlen_k, other heads, and the values of other rows, NaN among them.
+    /// That holds for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31
+    /// rows (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either
     /// all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the
-    /// generic kernel is taken, whose bits are others. The exception said above stays: a NaN or an infinity in v of a
-    /// key that is hidden may reach a row. exec.kernel_id may ask for a kernel that adds in another order: then it must
-    /// be the same in all calls. The flag costs workspace once there is room for more than 1024 keys: sums in FP32 of
+    /// generic kernel is taken, whose bits are others. With FP8 caches D is one of 16 and up to 128, H is one of G, and
+    /// there are at most 2^24 rows, or it is that kernel likewise. The exception said above stays: a NaN or an infinity in
+    /// v of a key that is hidden may reach a row. exec.kernel_id may ask for a kernel that adds in another order: then it
+    /// must be the same in all calls. The flag costs workspace once there is room for more than 1024 keys: sums in FP32 of
     /// each element of o, or while decoding, of each for every 1024 keys.
     ///
     /// Caches of FP8: k and v may both be E4M3, whatever q is. The numbers are codes times scales, one for all of k and one
     /// for all of v, as k.quant and v.quant say, each for itself; 1 without quant. Codes are multiplied as they are; the
-    /// scale of k is a factor of the scores before all others, in FP32, that of v one of the result. Such calls take the
-    /// kernel for any problem.
+    /// scale of k is a factor of the scores before all others, in FP32, that of v one of the result. Tensor cores take them
+    /// where D is a multiple of 16 up to 128, H one of G, and addresses and strides are multiples of 16 bytes, with every
+    /// mask that they take of 16-bit caches; other calls take the kernel for any problem. Weights are rounded to FP16 for
+    /// the product with v.
     ///
     /// Where q has no elements, or there is no sequence, the call succeeds and launches nothing.
     /// ```
