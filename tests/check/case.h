@@ -146,7 +146,7 @@ struct Case {
     Operand& add_in_place(std::string field, size_t args_offset, size_t of_operand);
     const std::vector<Allowed>& expected(size_t index, const std::string& kernel) const; // what expect() has said
     uint8_t* element(const Operand& operand, int64_t index);
-    int64_t to_fill(const Operand& operand) const;            // its elements; of an outline none
+    int64_t to_fill(const Operand& operand) const; // its elements; of an outline none
     Places places(const Operand& operand) const { return {operand.view, operand.offset, to_fill(operand)}; } // of those
     std::vector<double> values(const Operand& operand) const; // row-major, decoded; of an outline none
     size_t size_of(size_t storage) const;                     // bytes, where an outline has none of them yet too
