@@ -165,6 +165,7 @@ void Block::start_warp(Warp& w) {
     w.frags.push_back({WarpSplit::ready, 0, w.live, -1, 0});
     w.joins.clear();
     w.pending.clear();
+    w.pending_among = 0;
     w.current = 0;
     w.turn = 0;
     w.carry = 0;

@@ -32,8 +32,6 @@ public:
 
 private:
     Stop run_warp(Warp& w, uint64_t budget); // run.cpp
-    bool touches_tainted(const Warp& w, uint32_t pc);
-    void find_touched();
     int choose_warp();
     void mark_places();
     void start_warp(Warp& w);
@@ -56,8 +54,7 @@ private:
     std::vector<uint32_t> shared_defined_, shared_inside_;
     std::vector<bool> blocked_;
     Counters scalar_;
-    std::vector<uint64_t> touches_; // by each instruction, as in Warp::tainted_among; empty: nobody has asked
-    std::vector<uint32_t> counts;   // executions of each instruction since the last fold
+    std::vector<uint32_t> counts; // executions of each instruction since the last fold
     std::vector<uint64_t> total_counts_;
     uint64_t lane_instructions = 0;
     uint32_t next_warp_ = 0;

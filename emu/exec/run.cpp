@@ -5,6 +5,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "../ir/special.h"
@@ -30,17 +31,17 @@ bool deliver(Warp& w, const PendingLoad& load) {
     uint16_t slot = in.r[in.nregs - 1];
     uint32_t saved[64], mask = w.mask, pc = w.pc;
     uint32_t* address = w.regs + size_t(slot) * 32;
-    size_t bytes = size_t(w.kernel->slots - slot >= 2 ? 256 : 128); // the register may take two slots
+    const unsigned slots = w.kernel->slots - slot >= 2 ? 2 : 1; // the register may take two
+    const size_t bytes = slots * 128;
     memcpy(saved, address, bytes);
     memcpy(address, load.address, bytes);
     w.mask = load.mask;
     w.pc = load.pc;
     Flow flow = (!w.tainted || taint_before(w, in, load.mask)) ? in.fn(w, in) : Flow::failed;
-    for (size_t i = 0; i < bytes / 4; i++) { // what the load itself wrote stays
-        uint16_t at = uint16_t(slot + i / 32);
-        bool written = false;
-        for (uint16_t d : w.kernel->infos[load.pc].dst) written |= d == at;
-        if (!written) address[i] = saved[i];
+    for (unsigned i = 0; i < slots; i++) { // what the load itself wrote stays
+        const std::vector<uint16_t>& written = w.kernel->infos[load.pc].dst;
+        if (std::find(written.begin(), written.end(), slot + i) == written.end())
+            memcpy(address + i * 32, saved + i * 32, 128);
     }
     w.mask = mask;
     w.pc = pc;
@@ -69,12 +70,19 @@ bool overwrites(const Warp& w, const Inst& in, const PendingLoad& load) {
 // Delivers what this instruction needs, and everything older. False after a report.
 bool deliver_for(Warp& w, const Inst& in, const InstInfo& info) {
     size_t count = 0;
-    const bool all = row_of(info).is(trait::orders) || in.order.releases();
-    for (size_t i = 0; i < w.pending.size(); i++)
-        if (all || touches(info, w.kernel->infos[w.pending[i].pc]) || overwrites(w, in, w.pending[i])) count = i + 1;
+    const bool all = in.flags & Inst::delivers;
+    const uint64_t touched = w.kernel->touches[w.pc];
+    for (size_t i = 0; i < w.pending.size(); i++) {
+        const PendingLoad& load = w.pending[i];
+        const bool touch = (touched & load.writes) && touches(info, w.kernel->infos[load.pc]);
+        if (all || touch || overwrites(w, in, load)) count = i + 1;
+    }
+    if (!count) return true;
     for (size_t i = 0; i < count; i++)
         if (!deliver(w, w.pending[i])) return false;
     w.pending.erase(w.pending.begin(), w.pending.begin() + long(count));
+    w.pending_among = 0;
+    for (const PendingLoad& load : w.pending) w.pending_among |= load.writes;
     return true;
 }
 
@@ -84,6 +92,8 @@ void defer(Warp& w, const Inst& in, uint32_t lanes) {
     load.mask = lanes;
     uint16_t slot = in.r[in.nregs - 1];
     memcpy(load.address, w.regs + size_t(slot) * 32, w.kernel->slots - slot >= 2 ? 256 : 128);
+    load.writes = classes_of(w.kernel->infos[w.pc].dst);
+    w.pending_among |= load.writes;
     w.pending.push_back(load);
 }
 
@@ -128,26 +138,14 @@ bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, boo
 }
 } // namespace
 
-// May a register or predicate of the instruction be undefined? Where not, the slow path has nothing to do, though
-// another register is undefined, as some are in kernels that define them on some paths alone.
-bool Block::touches_tainted(const Warp& w, uint32_t pc) {
-    if (touches_.empty()) find_touched();
-    return touches_[pc] & w.tainted_among;
-}
-void Block::find_touched() {
-    const Kernel& k = *cta.kernel;
-    touches_.resize(k.code.size());
-    for (size_t pc = 0; pc < touches_.size(); pc++) {
-        const auto add = [&](uint32_t number) { touches_[pc] |= 1ull << number % 64; };
-        for (uint16_t n : k.infos[pc].src) add(n);
-        for (uint16_t n : k.infos[pc].dst) add(n);
-        if (k.code[pc].guard) add(k.slots + k.code[pc].guard);
-    }
-}
-
 Stop Block::run_warp(Warp& w, uint64_t budget) {
     const Inst* code = cta.kernel->code.data();
     const InstInfo* infos = cta.kernel->infos.data();
+    // Where no register of an instruction is undefined, or waits for a load, the slow path has nothing to do for it,
+    // though others are: some are undefined in kernels that define them on some paths alone.
+    const auto touches_any = [&, touches = cta.kernel->touches.data()](uint32_t pc, uint64_t among) {
+        return __builtin_expect(among != 0, 0) && (touches[pc] & among);
+    };
     const bool late_reads = launch->options.late_reads;
     uint64_t left = budget, lanes_run = 0;
     Stop stop = Stop::blocked;
@@ -172,8 +170,7 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
             executed[pc]++;
             uint32_t on = lanes & (w.preds[in.guard] ^ (0u - in.guard_not));
             w.pc = pc;
-            if (__builtin_expect(w.tainted != 0, 0) && touches_tainted(w, pc) && !taint_guard(w, in, lanes))
-                goto failed;
+            if (touches_any(pc, w.tainted_among) && !taint_guard(w, in, lanes)) goto failed;
             if (!on) {
                 pc++;
                 continue;
@@ -191,14 +188,16 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
             }
             lanes_run += on == FULL ? 32u : count_lanes(on);
             if (__builtin_expect(late_reads, 0)) {
-                if (!w.pending.empty() && !deliver_for(w, in, infos[pc])) goto failed;
+                const bool may_need = (in.flags & Inst::delivers) || (in.access & Inst::writes);
+                if (w.pending_among && (may_need || touches_any(pc, w.pending_among)) && !deliver_for(w, in, infos[pc]))
+                    goto failed;
                 if (in.flags & Inst::late_ok) {
                     defer(w, in, on);
                     pc++;
                     continue;
                 }
             }
-            if (__builtin_expect(w.tainted != 0, 0) && touches_tainted(w, pc) && !taint_before(w, in, on)) goto failed;
+            if (touches_any(pc, w.tainted_among) && !taint_before(w, in, on)) goto failed;
             Flow flow = in.fn(w, in);
             if (__builtin_expect(flow == Flow::next, 1)) {
                 pc++;

@@ -72,6 +72,7 @@ struct Loops {
 // A shared load that waits for the first use of its registers (Options::late_reads).
 struct PendingLoad {
     uint32_t pc, mask;
+    uint64_t writes;      // classes of its registers
     uint32_t address[64]; // what the address register held; a 32-bit one fills the first half
 };
 
@@ -121,6 +122,7 @@ struct alignas(64) Warp {
     uint32_t turn = 0;    // where the search for the next fragment starts
     Loops loops;
     std::vector<PendingLoad> pending;
+    uint64_t pending_among = 0;  // a bit for each class of the registers that they will write
     uint64_t origin_address = 0; // the last load of bytes that nobody wrote, for the message of a later use
     uint32_t origin_pc = 0;
     Space origin_space = Space::global;

@@ -167,6 +167,7 @@ bool Builder::place_operands(Extra& all, Inst& inst) {
 void Builder::flags(const Form& form, const OpRow& row, Inst& inst, const InstInfo& info) {
     if (form.has("aligned") || row.is(trait::aligned)) inst.flags |= Inst::aligned;
     if (info.mask_at >= 0) inst.flags |= Inst::sync;
+    if (row.is(trait::orders) || form.order.releases()) inst.flags |= Inst::delivers;
     if (row.is(trait::late) && form.space == Space::shared && !form.order.acquires()) inst.flags |= Inst::late_ok;
     inst.vec = uint8_t(form.vec);
     inst.bytes = uint8_t(bytes_of(form.type(0)));

@@ -137,6 +137,7 @@ struct Inst {
         late_ok = 8,   // a shared load that late_reads may deliver at first use
         backward = 16, // branch to an earlier pc: fragments take turns here
         not_src = 32,  // the predicate source is negated (!p)
+        delivers = 64, // loads that late_reads holds back are delivered before it, whatever it touches
     };
     enum Access : uint8_t {
         reads = 1,  // memory that others may change
@@ -145,6 +146,14 @@ struct Inst {
     };
 };
 static_assert(sizeof(Inst) == 64);
+
+// The 64 classes that undef numbers (exec/warp.h) fall into, a bit each: tell at once that lists have none in common.
+inline uint64_t class_of(uint32_t number) { return 1ull << number % 64; }
+inline uint64_t classes_of(const std::vector<uint16_t>& numbers) {
+    uint64_t classes = 0;
+    for (uint16_t n : numbers) classes |= class_of(n);
+    return classes;
+}
 
 // The rest of an instruction that an Inst cannot hold.
 struct Extra {
@@ -253,6 +262,7 @@ struct Kernel {
     bool uses_heap = false; // allocations change while it runs: such a launch has one host thread
     std::vector<Const> consts;
     std::vector<SpecialReg> specials;
+    std::vector<uint64_t> touches;         // by each instruction: classes of its registers and predicates
     std::vector<uint16_t> maybe_undefined; // undef numbers that some path may read before writing
     std::vector<std::string> reg_names;    // of all registers, for messages
     std::vector<uint8_t> slot_words;       // how many slots the register has that begins at this one

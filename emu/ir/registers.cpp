@@ -159,6 +159,8 @@ void Builder::rewrite() {
         info.src_names = info.src;
         for (uint16_t& r : info.src) r = undef_number(r);
         for (uint16_t& r : info.dst) r = undef_number(r);
+        const uint64_t guard = inst.guard ? class_of(kernel_.slots + inst.guard) : 0;
+        kernel_.touches.push_back(classes_of(info.src) | classes_of(info.dst) | guard);
     }
     for (Extra& extra : kernel_.extras)
         for (uint16_t& r : extra.r) r = number_[r];

@@ -67,8 +67,8 @@ void unpack_b(const MmaKind& kind, Planes b, Dense& dense) {
 
 // --- integers ---
 
-int64_t integer(uint32_t bits, MmaInput input) {
-    return input == s8 ? int8_t(bits) : input == s4 ? int32_t(bits << 28) >> 28 : int64_t(bits);
+int32_t integer(uint32_t bits, MmaInput input) {
+    return input == s8 ? int8_t(bits) : input == s4 ? int32_t(bits << 28) >> 28 : int32_t(bits);
 }
 
 // Registers of lane and column of C and D, for 32-bit results.
@@ -91,6 +91,11 @@ void multiply_integers(const MmaKind& kind, Planes a, Planes b, Planes c, Planes
     uint32_t out[16][8];
     unpack_a(kind, a, dense);
     unpack_b(kind, b, dense);
+    int32_t left[16][64], right[8][64]; // of what is no b1
+    for (unsigned k = 0; k < kind.k && kind.a != b1; ++k) {
+        for (unsigned row = 0; row < kind.rows; ++row) left[row][k] = integer(dense.a[row][k], kind.a);
+        for (unsigned column = 0; column < 8; ++column) right[column][k] = integer(dense.b[column][k], kind.b);
+    }
     const unsigned words = kind.k / 32u; // of b1
     each_output(kind, [&](unsigned row, unsigned column, unsigned reg, unsigned lane) {
         int64_t sum = int32_t(c[reg][lane]);
@@ -100,8 +105,9 @@ void multiply_integers(const MmaKind& kind, Planes a, Planes b, Planes c, Planes
                 sum += std::popcount(kind.both ? x & y : x ^ y);
             }
         } else {
-            for (unsigned k = 0; k < kind.k; ++k)
-                sum += integer(dense.a[row][k], kind.a) * integer(dense.b[column][k], kind.b);
+            int32_t products = 0; // of 64 at most, each below 2^16
+            for (unsigned k = 0; k < kind.k; ++k) products += left[row][k] * right[column][k];
+            sum += products;
         }
         if (kind.saturate) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
         out[row][column] = uint32_t(sum);
@@ -156,13 +162,24 @@ struct Values {
         for (unsigned bits = 0; bits < 256; ++bits) of[bits] = value_of(bits & (2 * format.sign_bit() - 1), format);
     }
 };
-const Value* table_of(MmaInput input) {
-    static const Values tables[] = {Values(E4M3), Values(E5M2), Values(E2M3), Values(E3M2), Values(E2M1)};
-    return input >= e4m3 && input <= e2m1 ? tables[unsigned(input) - unsigned(e4m3)].of : nullptr;
-}
-Value value_of(uint32_t bits, MmaInput input) {
-    const Value* table = table_of(input);
-    return table ? table[bits] : value_of(bits, *format_of(input));
+// What bits of an input are worth.
+class Reader {
+public:
+    explicit Reader(MmaInput input) : format_(*format_of(input)) {
+        static const Values tables[] = {Values(E4M3), Values(E5M2), Values(E2M3), Values(E3M2), Values(E2M1)};
+        if (input >= e4m3 && input <= e2m1) table_ = tables[unsigned(input) - unsigned(e4m3)].of;
+    }
+    Value operator()(uint32_t bits) const { return table_ ? table_[bits] : value_of(bits, format_); }
+
+private:
+    const Format& format_;
+    const Value* table_ = nullptr;
+};
+Value value_of_c(uint32_t bits, MmaOutput output) {
+    if (output == MmaOutput::f16) return value_of(bits, F16);
+    const uint32_t field = bits >> 23 & 0xff;
+    if (field == 0 || field == 0xff) return value_of(bits, F32);
+    return {double(std::bit_cast<float>(bits)), int16_t(int(field) - 127), false};
 }
 
 // A scale as a term.
@@ -217,15 +234,15 @@ private:
 
     void prepare() {
         m_.rows = kind_.rows, m_.k = kind_.k, m_.fraction = model_.fraction, m_.groups = int(groups());
+        const Reader of_a(kind_.a), of_b(kind_.b);
         for (unsigned row = 0; row < kind_.rows; ++row)
-            for (unsigned k = 0; k < kind_.k; ++k)
-                note(value_of(dense_.a[row][k], kind_.a), m_.a[row][k], m_.a_exp[row][k]);
+            for (unsigned k = 0; k < kind_.k; ++k) note(of_a(dense_.a[row][k]), m_.a[row][k], m_.a_exp[row][k]);
         for (unsigned column = 0; column < 8; ++column)
             for (unsigned k = 0; k < kind_.k; ++k)
-                note(value_of(dense_.b[column][k], kind_.b), m_.b[k][column], m_.b_exp[k][column]);
+                note(of_b(dense_.b[column][k]), m_.b[k][column], m_.b_exp[k][column]);
         for (unsigned row = 0; row < kind_.rows; ++row)
             for (unsigned column = 0; column < 8; ++column)
-                note(value_of(c_bits(row, column), output_format()), m_.c[row][column], m_.c_exp[row][column]);
+                note(value_of_c(c_bits(row, column), kind_.output), m_.c[row][column], m_.c_exp[row][column]);
         const unsigned count = groups() ? groups() : 1;
         for (unsigned i = 0; i < count; ++i) {
             for (unsigned row = 0; row < kind_.rows; ++row)

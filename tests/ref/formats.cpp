@@ -29,8 +29,8 @@ static bool is_integer(Type type) {
 
 // Exponent of the unit in the last place of x: fixed below the smallest normal number.
 static int ulp_exponent(Format format, double x) {
-    const int field =
-        static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7ff); // of a double: 0 is below every format
+    // The field of a double, where 0 is below what any of these formats has.
+    const int field = static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7ff);
     const int exponent = field < 0x7ff ? field - 1023 : std::ilogb(x);
     return std::max(exponent, format.min_exponent()) - format.fraction_bits;
 }
