@@ -44,8 +44,8 @@ int64_t alignment(const View& v) {
 
 // The fact span: sizes are 1 and more, and strides count where there are several.
 int64_t span(const Attention& p) {
-    constexpr int64_t A_COPY = 64;          // tokens
-    const int64_t unit = p.codes ? 16 : 8;  // elements of 16 bytes
+    constexpr int64_t A_COPY = 64;         // tokens
+    const int64_t unit = p.codes ? 16 : 8; // elements of 16 bytes
     int64_t tokens = p.paged ? p.page : std::min(p.t, A_COPY), pages = p.paged ? p.pages : 1, most = 0;
     for (const AttentionTensor& x : {p.k, p.v}) {
         int64_t within = tokens > 1 ? (tokens - 1) * x.token : 0, between = pages > 1 ? (pages - 1) * x.seq : 0;

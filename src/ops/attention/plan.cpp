@@ -36,8 +36,7 @@ consteval uint32_t rows_at_once(uint32_t threads, uint32_t width, uint32_t piece
 // rows: queries of a head, or of all heads that share keys where these are split; columns: of the sums; depth: keys.
 // A warp has queries of its own and all keys. From one barrier to the next it takes as many tiles of keys as half a
 // ring has, and reads its queries for each, unless they are held.
-template <class Of>
-consteval Tile tile_of_rows(const Of& k, uint32_t rows, uint32_t size, bool held, bool by_row) {
+template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, uint32_t size, bool held, bool by_row) {
     uint32_t tiles = k.PL / 2, keys = tiles * 16 * k.NK;
     uint32_t queries = held ? 0 : rows * k.D * ELEM * tiles;
     return {.rows = rows,
