@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random tensors on the device, each its own piece of memory or cut from a pool.
+// Random tensors on the device, cut from memory that rows share, or from a pool.
 #include "buffers.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 namespace bench {
 namespace {
 
+constexpr uint64_t ALIGNED = 256, LEAST_PIECE = uint64_t{64} << 20;
 constexpr uint32_t BF16_PATTERN = 0x3f003f00u, BF16_KEPT = 0x807f807fu;
 
 // One prime-sized block of random words for all buffers: sign and fraction random, magnitude 0.5 to 1.
@@ -49,7 +50,9 @@ uint64_t Buffers::allocate(uint64_t bytes) {
     spark_error err{};
     err.struct_size = sizeof err;
     spark_devptr device = 0;
-    if (spark_mem_alloc(ctx_, bytes, &device, &err) != SPARK_OK) throw std::runtime_error(err.message);
+    const spark_status status = spark_mem_alloc(ctx_, bytes, &device, &err);
+    if (status == SPARK_ERR_DEVICE_MEMORY) throw NoMemory(err.message);
+    if (status != SPARK_OK) throw std::runtime_error(err.message);
     all_.push_back(device);
     return device;
 }
@@ -63,26 +66,56 @@ void Buffers::fill(uint64_t device, uint64_t total, const void* data, uint64_t b
             throw std::runtime_error(err.message);
 }
 
-uint64_t Buffers::cut(Pool& pool, uint64_t bytes) {
-    if (bytes > pool.bytes)
-        throw std::runtime_error("a tensor of " + std::to_string(bytes) + " bytes is larger than the pool");
-    if (bytes > pool.bytes - pool.used) pool.used = 0;
-    const uint64_t data = pool.data + pool.used;
-    pool.used += std::min((bytes + 255) / 256 * 256, pool.bytes - pool.used);
-    return data;
-}
-
-uint64_t Buffers::random(spark_dtype dtype, uint64_t bytes) {
-    if (source_ == Source::none) return 0;
-    if (source_ == Source::pool) return cut(inputs_, bytes);
+uint64_t Buffers::filled(spark_dtype dtype, uint64_t bytes) {
     const std::vector<uint32_t> words = noise(dtype);
     const uint64_t data = allocate(bytes);
     fill(data, bytes, words.data(), words.size() * 4);
     return data;
 }
 
-uint64_t Buffers::result(spark_dtype dtype, uint64_t bytes) {
-    return source_ == Source::pool ? cut(results_, bytes) : random(dtype, bytes);
+uint64_t Buffers::cut(Pool& pool, uint64_t bytes) {
+    if (bytes > pool.bytes)
+        throw std::runtime_error("a tensor of " + std::to_string(bytes) + " bytes is larger than the pool");
+    if (bytes > pool.bytes - pool.used) pool.used = 0;
+    const uint64_t data = pool.data + pool.used;
+    pool.used += std::min((bytes + ALIGNED - 1) / ALIGNED * ALIGNED, pool.bytes - pool.used);
+    return data;
+}
+
+// From the first piece that has room behind those of this row, else from a new one.
+uint64_t Buffers::cut(Shared& shared, uint64_t bytes, const std::function<uint64_t(uint64_t)>& more) {
+    for (; shared.at < shared.pieces.size(); ++shared.at) {
+        Pool& piece = shared.pieces[shared.at];
+        if (bytes <= piece.bytes - piece.used) return cut(piece, bytes);
+    }
+    const uint64_t size = std::max(bytes, LEAST_PIECE);
+    shared.pieces.push_back({more(size), size, 0});
+    return cut(shared.pieces.back(), bytes);
+}
+
+void Buffers::next_row() {
+    const auto begin = [](Shared& shared) {
+        shared.at = 0;
+        for (Pool& piece : shared.pieces) piece.used = 0;
+    };
+    for (auto& [dtype, shared] : read_) begin(shared);
+    begin(written_);
+}
+
+uint64_t Buffers::random(spark_dtype dtype, uint64_t bytes) {
+    if (source_ == Source::none) return 0;
+    if (source_ == Source::pool) return cut(inputs_, bytes);
+    return cut(read_[dtype], bytes, [&](uint64_t size) { return filled(dtype, size); });
+}
+
+uint64_t Buffers::updated(spark_dtype dtype, uint64_t bytes) {
+    return source_ == Source::shared ? filled(dtype, bytes) : random(dtype, bytes);
+}
+
+uint64_t Buffers::result(uint64_t bytes) {
+    if (source_ == Source::none) return 0;
+    if (source_ == Source::pool) return cut(results_, bytes);
+    return cut(written_, bytes, [&](uint64_t size) { return allocate(size); });
 }
 
 uint64_t Buffers::copied(const std::vector<uint8_t>& bytes) {

@@ -13,10 +13,10 @@ namespace bench {
 namespace {
 
 using Result = int;
-constexpr uint32_t MMA_ITERATIONS = 4096, MMA_BLOCK = 128, MMA_BLOCKS_PER_SM = 4; // 16 warps an SM
-constexpr uint64_t STREAM_BYTES = uint64_t{1} << 30;                              // far beyond any L2
-constexpr uint32_t CHUNK_BYTES = 256 * 4 * 16;                                    // of a block
-constexpr uint32_t SMALL = 256;                                                   // the divisor of a small run
+constexpr uint32_t LOOP_ITERATIONS = 4096, LOOP_BLOCK = 128, LOOP_BLOCKS_PER_SM = 4; // 16 warps an SM
+constexpr uint64_t STREAM_BYTES = uint64_t{1} << 30;                                 // far beyond any L2
+constexpr uint32_t CHUNK_BYTES = 256 * 4 * 16;                                       // of a block
+constexpr uint32_t SMALL = 256;                                                      // the divisor of a small run
 
 struct Driver {
     Result (*init)(unsigned);
@@ -63,7 +63,7 @@ bool open_driver(std::string& error) {
 } // namespace
 
 Ceilings::Ceilings(int device, bool small, std::string& error)
-    : iterations_(MMA_ITERATIONS / (small ? SMALL : 1)), bytes_(STREAM_BYTES / (small ? SMALL : 1)) {
+    : iterations_(LOOP_ITERATIONS / (small ? SMALL : 1)), bytes_(STREAM_BYTES / (small ? SMALL : 1)) {
     constexpr int SM_COUNT = 16; // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
     if (!open_driver(error)) return;
     int handle = 0, sms = 0;
@@ -73,8 +73,9 @@ Ceilings::Ceilings(int device, bool small, std::string& error)
                     !driver.attribute(&sms, SM_COUNT, handle) && !driver.retain(&context, handle) &&
                     !driver.set_current(context) && !driver.load(&module, spark_bench_ceilings_ptx) &&
                     !driver.function(&mma_bf16_, module, "mma_bf16") && !driver.function(&mma_s8_, module, "mma_s8") &&
-                    !driver.function(&read_, module, "read") && !driver.alloc(&source_, bytes_) &&
-                    !driver.alloc(&target_, bytes_) && !driver.set32(source_, 0x5bd1e995, bytes_ / 4);
+                    !driver.function(&fma_f32_, module, "fma_f32") && !driver.function(&read_, module, "read") &&
+                    !driver.alloc(&source_, bytes_) && !driver.alloc(&target_, bytes_) &&
+                    !driver.set32(source_, 0x5bd1e995, bytes_ / 4);
     sm_count_ = static_cast<uint32_t>(sms);
     if (ok) module_ = module;
     else error = "the ceiling loops could not be loaded";
@@ -92,16 +93,20 @@ void Ceilings::launch(void* function, uint32_t grid, uint32_t block, void** para
     if (said) throw std::runtime_error("a ceiling loop could not be launched: CUDA error " + std::to_string(said));
 }
 
-void Ceilings::mma(void* function, uint64_t stream) const {
+void Ceilings::loop(void* function, uint64_t stream) const {
     uint64_t out = target_;
     uint32_t iterations = iterations_;
     void* params[] = {&out, &iterations};
-    launch(function, sm_count_ * MMA_BLOCKS_PER_SM, MMA_BLOCK, params, stream);
+    launch(function, sm_count_ * LOOP_BLOCKS_PER_SM, LOOP_BLOCK, params, stream);
 }
 
 double Ceilings::mma_flops(uint32_t element) const {
-    const double warps = double(sm_count_) * MMA_BLOCKS_PER_SM * MMA_BLOCK / 32;
+    const double warps = double(sm_count_) * LOOP_BLOCKS_PER_SM * LOOP_BLOCK / 32;
     return warps * iterations_ * 16 * (2.0 * 16 * 8 * 32 / element);
+}
+
+double Ceilings::fma_flops() const {
+    return double(sm_count_) * LOOP_BLOCKS_PER_SM * LOOP_BLOCK * iterations_ * 16 * 4 * 2;
 }
 
 void Ceilings::read(uint64_t stream) const {

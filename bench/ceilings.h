@@ -18,19 +18,22 @@ public:
     Ceilings& operator=(const Ceilings&) = delete;
     bool ready() const { return module_ != nullptr; }
 
-    void mma_bf16(uint64_t stream) const { mma(mma_bf16_, stream); }
-    void mma_s8(uint64_t stream) const { mma(mma_s8_, stream); }
+    void mma_bf16(uint64_t stream) const { loop(mma_bf16_, stream); }
+    void mma_s8(uint64_t stream) const { loop(mma_s8_, stream); }
+    void fma_f32(uint64_t stream) const { loop(fma_f32_, stream); }
     double mma_flops(uint32_t element) const; // of elements of so many bytes
+    double fma_flops() const;
     void read(uint64_t stream) const;
     double read_bytes() const;
 
 private:
-    void mma(void* function, uint64_t stream) const;
+    void loop(void* function, uint64_t stream) const;
     void launch(void* function, uint32_t grid, uint32_t block, void** params, uint64_t stream) const;
 
     void* module_ = nullptr;
     void* mma_bf16_ = nullptr;
     void* mma_s8_ = nullptr;
+    void* fma_f32_ = nullptr;
     void* read_ = nullptr;
     uint64_t source_ = 0, target_ = 0;
     uint32_t sm_count_ = 0, iterations_;

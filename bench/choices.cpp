@@ -106,7 +106,7 @@ std::string draw_row_operator(Dice& dice, bool small) {
 std::optional<Item> draw_item(Buffers& buffers, uint64_t seed, int index, const std::string& only, bool small) {
     Dice dice(seed * 1'000'003 + static_cast<uint64_t>(index));
     for (int attempt = 0; attempt < MOST_ATTEMPTS; ++attempt) {
-        Rows rows{buffers, only, true, true, {}};
+        Rows rows{buffers, only, true, {}};
         const std::string text = index % 3 == 0       ? draw_gemm(dice, small)
                                  : index % KINDS == 1 ? draw_attention(dice, small)
                                                       : draw_row_operator(dice, small);
@@ -117,8 +117,8 @@ std::optional<Item> draw_item(Buffers& buffers, uint64_t seed, int index, const 
 }
 
 void write_shape(FILE* file, int index, const Item& item, bool explain) {
-    std::fprintf(file, "{\"index\": %d, \"name\": \"%s\", \"shape\": \"%s\", \"work\": %.6g, ", index,
-                 item.name.c_str(), item.shape.c_str(), item.work);
+    std::fprintf(file, "{\"index\": %d, \"name\": \"%s\", \"shape\": \"%s\", ", index, item.name.c_str(),
+                 item.shape.c_str());
     if (explain) {
         std::string text = item.explain(); // of plain characters and line ends
         for (size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 2) text.replace(at, 1, "\\n");

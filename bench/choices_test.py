@@ -94,9 +94,12 @@ class Bench(unittest.TestCase):
         operators = {line.split()[0] for line in numbers.splitlines() if not line.startswith("#")}
         self.assertEqual({row.split()[0] for row in rows}, operators)
         for record in json.loads((ROOT / "docs/performance.json").read_text()):
+            rulers = {row["name"] for row in record["rows"] if not row["ceiling"]}
             for row in record["rows"]:
                 if row["shape"]:
-                    self.assertEqual(rows.get(f"{row['name']} {row['shape']}"), row["ceiling"], row["shape"])
+                    names = rows[f"{row['name']} {row['shape']}"].split()
+                    if rulers.issuperset(names):  # a record may be older than a ruler
+                        self.assertIn(row["ceiling"], names, row["shape"])
 
     def drawn(self, seed, count):
         code, said, text = bench("--choices", str(seed), str(count))

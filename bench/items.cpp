@@ -7,6 +7,7 @@
 #include "problems.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <stdexcept>
 
@@ -26,11 +27,11 @@ bool beaten(const Item& item) {
 
 std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool small) {
     const uint64_t bytes = small ? uint64_t{1} << 20 : uint64_t{1} << 30;
-    const uint64_t from = buffers.random(SPARK_DTYPE_F32, bytes), to = buffers.random(SPARK_DTYPE_F32, bytes);
+    const uint64_t from = buffers.random(SPARK_DTYPE_F32, bytes), to = buffers.result(bytes);
     spark_context* ctx = buffers.context();
     const auto item = [](const char* name, Unit unit, double work, std::function<void(spark_stream)> run) {
         Item i;
-        i.name = name, i.unit = unit, i.work = work;
+        i.name = name, i.works = {{unit, work, ""}};
         i.ways.emplace_back().run = std::move(run);
         return i;
     };
@@ -43,6 +44,8 @@ std::vector<Item> ceiling_items(const Ceilings& ceilings, Buffers& buffers, bool
                  [&ceilings, native](spark_stream s) { ceilings.mma_bf16(native(s)); }),
             item("mma_s8", Unit::flops, ceilings.mma_flops(1),
                  [&ceilings, native](spark_stream s) { ceilings.mma_s8(native(s)); }),
+            item("fma_f32", Unit::flops, ceilings.fma_flops(),
+                 [&ceilings, native](spark_stream s) { ceilings.fma_f32(native(s)); }),
             item("copy", Unit::bytes, 2.0 * static_cast<double>(bytes), // read and written
                  [=](spark_stream s) { spark_mem_copy(ctx, to, from, bytes, s, nullptr); }),
             item("read", Unit::bytes, ceilings.read_bytes(),
@@ -69,13 +72,19 @@ static std::vector<check::Entry> listed_rows() {
 
 std::vector<Item> operator_items(Buffers& buffers, bool small, const std::string& only, bool rivals,
                                  const std::vector<std::string>& shapes) {
-    Rows rows{buffers, only, rivals, false, {}};
+    Rows rows{buffers, only, rivals, {}};
     std::vector<check::Entry> entries;
     for (const std::string& shape : shapes) entries.push_back(check::worded_entry(shape));
     if (shapes.empty() && small)
         for (const char* shape : SMALL) entries.push_back(check::worded_entry(shape));
     else if (shapes.empty()) entries = listed_rows();
-    for (const check::Entry& entry : entries) add_row(rows, entry);
+    for (const check::Entry& entry : entries) {
+        try {
+            add_row(rows, entry);
+        } catch (const NoMemory& failure) {
+            std::fprintf(stderr, "%s %s: skipped, %s\n", entry.op.c_str(), entry.name.c_str(), failure.what());
+        }
+    }
     return std::move(rows.items);
 }
 

@@ -14,6 +14,13 @@ class Ceilings;
 
 enum class Unit { flops, bytes };
 
+// What one run has to do of a sort, and the item whose rate at that is 100 %; empty for a ceiling.
+struct Work {
+    Unit unit = Unit::bytes;
+    double amount = 0;
+    std::string ceiling;
+};
+
 // A kernel that does the work of a row, as the library's choice or asked for by its id.
 struct Way {
     std::string kernel; // empty for a ceiling
@@ -27,11 +34,9 @@ struct Way {
 };
 
 struct Item {
-    std::string name;    // "gemm"
-    std::string shape;   // "m=4096 n=4096 k=4096 bf16 tn"
-    std::string ceiling; // the item whose rate is 100 %; empty for a ceiling
-    Unit unit = Unit::bytes;
-    double work = 0;                      // FLOPs or bytes of one run
+    std::string name;                     // "gemm"
+    std::string shape;                    // "m=4096 n=4096 k=4096 bf16 tn"
+    std::vector<Work> works;              // of one run; the one that must take longest bounds it
     std::function<std::string()> explain; // spark_op_explain; empty for a ceiling
     std::function<void()> query;          // spark_op_query: what a launch does before the driver; likewise
     double host_ns = 0;                   // of one query, the least of many

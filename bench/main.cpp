@@ -40,7 +40,7 @@ const char* const HELP =
     "  --rivals     every other legal kernel of each row too, in the same rounds. Exit status 3 where one of\n"
     "               them beats the library's choice by more than 5 % and 0.3 us\n"
     "  --tune FILE  as --rivals, and FILE gets the kernels that beat the choice (docs/tuning.md)\n"
-    "  --list       instead: run nothing, and write each row, a tab, and the ceiling that bounds it\n"
+    "  --list       instead: run nothing, and write each row, a tab, and the ceilings of which one bounds it\n"
     "  --choices SEED N\n"
     "               instead: draw N shapes of gemm, attention and row operators that three kernels or more can\n"
     "               compute, and measure all of them; FILE gets a JSON object a line, as they come\n"
@@ -79,7 +79,7 @@ bool parse(int argc, char** argv, Settings& s) {
 int list_rows(spark_context* ctx, const Settings& s) {
     bench::Buffers buffers(ctx, bench::Buffers::Source::none);
     for (const bench::Item& item : bench::operator_items(buffers, s.small, s.only, false, s.shapes))
-        std::printf("%s %s\t%s\n", item.name.c_str(), item.shape.c_str(), item.ceiling.c_str());
+        std::printf("%s %s\t%s\n", item.name.c_str(), item.shape.c_str(), bench::ceilings_of(item).c_str());
     return 0;
 }
 

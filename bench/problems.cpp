@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A case is an outline here: what numbers it has (positions, lengths, settings) go to the device, all else is random
-// there. Streaming rows rotate over enough copies that no cache holds them from one launch to the next.
+// there. Rows rotate over enough copies that no cache holds them from one launch to the next.
 #include "problems.h"
 
 #include <algorithm>
@@ -16,7 +16,6 @@ namespace {
 constexpr uint64_t BEYOND_CACHE = uint64_t{512} << 20;
 constexpr uint64_t MOST_COPIES = 64, MOST_MEMORY = uint64_t{8} << 30;
 constexpr uint32_t MOST_KERNELS = 32;
-constexpr uint64_t PRODUCTS = 100;                 // FLOPs for a byte, from which on a row is bound by them
 constexpr uint64_t MANY_FLOPS = uint64_t{1} << 36; // too many for a kernel that takes one product after the other
 constexpr uint64_t FEW_RESULTS = 16;               // a row that writes less than such a part of what it has is a read
 
@@ -64,7 +63,9 @@ std::shared_ptr<spark_devptr> workspace_of(spark_context* ctx, uint64_t bytes, c
         if (*data != 0) spark_mem_free(ctx, *data, nullptr);
         delete data;
     });
-    if (bytes != 0) must(spark_mem_alloc(ctx, bytes, memory.get(), &err), name, err);
+    const spark_status status = bytes == 0 ? SPARK_OK : spark_mem_alloc(ctx, bytes, memory.get(), &err);
+    if (status == SPARK_ERR_DEVICE_MEMORY) throw NoMemory(err.message);
+    must(status, name, err);
     return memory;
 }
 
@@ -78,10 +79,21 @@ spark_op_info work_of(spark_context* ctx, const Args& args, const std::string& n
     return info;
 }
 
-// A storage that is only written, by each operand that stands in it.
-bool is_result(const check::Case& c, size_t storage) {
-    return std::ranges::none_of(
+// Some operand that stands in a storage is read; is written.
+bool is_read(const check::Case& c, size_t storage) {
+    return std::ranges::any_of(
         c.operands, [&](const check::Operand& operand) { return operand.storage == storage && operand.input; });
+}
+bool is_written(const check::Case& c, size_t storage) {
+    return std::ranges::any_of(
+        c.operands, [&](const check::Operand& operand) { return operand.storage == storage && operand.output; });
+}
+
+// Memory for a storage of which the host knows nothing.
+uint64_t memory_for(Buffers& buffers, const check::Case& c, size_t storage, spark_dtype dtype) {
+    const uint64_t bytes = c.size_of(storage);
+    if (!is_read(c, storage)) return buffers.result(bytes);
+    return is_written(c, storage) ? buffers.updated(dtype, bytes) : buffers.random(dtype, bytes);
 }
 
 // The arguments of a case, on memory of their own.
@@ -93,9 +105,7 @@ Args place(Buffers& buffers, const check::Case& c) {
         if (start == 0) {
             const std::vector<uint8_t>& known = c.storages[operand.storage].bytes;
             const spark_dtype dtype = check::dtype_of(operand.view.type);
-            start = !known.empty()                  ? buffers.copied(known)
-                    : is_result(c, operand.storage) ? buffers.result(dtype, c.size_of(operand.storage))
-                                                    : buffers.random(dtype, c.size_of(operand.storage));
+            start = known.empty() ? memory_for(buffers, c, operand.storage, dtype) : buffers.copied(known);
         }
         const uint64_t address = start + operand.offset;
         std::memcpy(&args[operand.args_offset], &address, sizeof address);
@@ -103,20 +113,30 @@ Args place(Buffers& buffers, const check::Case& c) {
     return args;
 }
 
-// Which ceiling bounds the work of a row, and in what it is counted.
-void bound(Item& item, const check::Case& c, const spark_op_info& info) {
+// The loop that multiplies what a case multiplies: codes beside halves are multiplied as halves.
+const char* loop_of(const check::Case& c) {
+    bool halves = false, integers = false, floats_alone = true;
+    for (const check::Operand& o : c.operands) {
+        if (!o.input) continue;
+        halves |= o.view.type == ref::Type::bf16 || o.view.type == ref::Type::f16;
+        integers |= o.view.type == ref::Type::i8;
+        floats_alone &= o.view.type == ref::Type::f32;
+    }
+    return floats_alone ? "fma_f32" : integers && !halves ? "mma_s8" : "mma_bf16";
+}
+
+// What a run has to do, beside which ceiling.
+std::vector<Work> works_of(const check::Case& c, const spark_op_info& info) {
     uint64_t all = 0, results = 0;
     for (size_t i = 0; i < c.storages.size(); ++i) {
         all += c.size_of(i);
-        results += is_result(c, i) ? c.size_of(i) : 0;
+        results += is_read(c, i) ? 0 : c.size_of(i);
     }
     const bool updates = std::ranges::any_of(c.operands, [](const check::Operand& o) { return o.output && o.input; });
     const bool reads = !updates && results * FEW_RESULTS < all;
-    item.unit = info.flops >= PRODUCTS * info.bytes ? Unit::flops : Unit::bytes;
-    const bool integers =
-        std::ranges::any_of(c.operands, [](const check::Operand& o) { return o.view.type == ref::Type::i8; });
-    item.ceiling = item.unit == Unit::flops ? (integers ? "mma_s8" : "mma_bf16") : reads ? "read" : "copy";
-    item.work = static_cast<double>(item.unit == Unit::flops ? info.flops : info.bytes);
+    std::vector<Work> works = {{Unit::bytes, static_cast<double>(info.bytes), reads ? "read" : "copy"}};
+    if (info.flops != 0) works.push_back({Unit::flops, static_cast<double>(info.flops), loop_of(c)});
+    return works;
 }
 
 size_t copies(const spark_op_info& info, const check::Case& c) {
@@ -165,6 +185,7 @@ void add_row(Rows& rows, const check::Entry& entry) {
     if ((entry.op + " " + entry.name).find(rows.only) == std::string::npos) return;
     spark_context* ctx = rows.buffers.context();
     const check::Case first = entry.build(check::Seed(0, true));
+    rows.buffers.next_row();
     std::vector<Args> args = {place(rows.buffers, first)};
     const spark_op_info info = work_of(ctx, args[0], entry.op);
     if (info.flops >= MANY_FLOPS && std::string_view(info.kernel).ends_with("__generic")) {
@@ -174,8 +195,8 @@ void add_row(Rows& rows, const check::Entry& entry) {
     }
     Item item;
     item.name = entry.op, item.shape = entry.name;
-    bound(item, first, info);
-    const size_t turns = item.unit == Unit::flops && !rows.cold ? 1 : copies(info, first);
+    item.works = works_of(first, info);
+    const size_t turns = copies(info, first);
     while (args.size() < turns) args.push_back(place(rows.buffers, entry.build(check::Seed(args.size(), true))));
     const std::vector<spark_op_info> infos = kernels_for(ctx, args[0], rows.rivals, entry.op);
     add_ways(item, ctx, infos, std::move(args));

@@ -15,7 +15,6 @@ struct Rows {
     Buffers& buffers;
     std::string only;
     bool rivals = false; // every legal kernel is a way
-    bool cold = false;   // every row takes turns with copies that no cache holds, also where that is no streaming row
     std::vector<Item> items;
 };
 

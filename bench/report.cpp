@@ -7,12 +7,26 @@
 namespace bench {
 namespace {
 
-double rate(const Item& item) { return item.work / item.ways[0].median() * 1e3; }
+double rate(const Item& item, const Work& work) { return work.amount / item.ways[0].median() * 1e3; }
 
-double fraction(const Item& item, const std::vector<Item>& all) {
+double ceiling_rate(const Work& work, const std::vector<Item>& all) {
     for (const Item& other : all)
-        if (other.ceiling.empty() && other.name == item.ceiling) return rate(item) / rate(other);
+        if (other.name == work.ceiling && other.works[0].ceiling.empty()) return rate(other, other.works[0]);
     return 0;
+}
+
+// The work of an item that takes longest at the rates of the ceilings, and what part of the item's time that is.
+struct Bound {
+    Work work;
+    double fraction = 0;
+};
+Bound bound_of(const Item& item, const std::vector<Item>& all) {
+    Bound bound = {item.works[0]};
+    for (const Work& work : item.works) {
+        const double most = ceiling_rate(work, all), fraction = most > 0 ? rate(item, work) / most : 0;
+        if (fraction > bound.fraction) bound = {work, fraction};
+    }
+    return bound;
 }
 
 bool has_rivals(const std::vector<Item>& items) {
@@ -37,6 +51,12 @@ std::string rivals_json(const Item& item) {
 
 } // namespace
 
+std::string ceilings_of(const Item& item) {
+    std::string names;
+    for (const Work& work : item.works) names += (names.empty() ? "" : " ") + work.ceiling;
+    return names;
+}
+
 void print_table(const std::vector<Item>& items, const spark_device_info& device) {
     std::printf("%s, compute capability %u.%u, %u SMs, driver %u\n\n", device.name, device.cc_major, device.cc_minor,
                 device.sm_count, device.driver_version);
@@ -45,11 +65,11 @@ void print_table(const std::vector<Item>& items, const spark_device_info& device
                 "ceiling", rivals ? "  best legal kernel" : "");
     for (const Item& item : items) {
         const Way& way = item.ways[0];
-        const bool flops = item.unit == Unit::flops;
+        const auto [work, fraction] = bound_of(item, items);
         std::printf("%-10s %-44s %-36s %10.2f %8.0f %8.2f %s", item.name.c_str(), item.shape.c_str(),
-                    way.kernel.c_str(), way.median() * 1e3, item.host_ns, rate(item) / 1e12,
-                    flops ? "TFLOPS" : "TB/s  ");
-        if (!item.ceiling.empty()) std::printf(" %5.1f %% of %-8s", 100 * fraction(item, items), item.ceiling.c_str());
+                    way.kernel.c_str(), way.median() * 1e3, item.host_ns, rate(item, work) / 1e12,
+                    work.unit == Unit::flops ? "TFLOPS" : "TB/s  ");
+        if (!work.ceiling.empty()) std::printf(" %5.1f %% of %-8s", 100 * fraction, work.ceiling.c_str());
         if (item.ways.size() > 1) {
             const Way& least = best(item);
             std::printf("  %s %.2f us, %.2f of the choice%s", least.kernel.c_str(), least.median() * 1e3,
@@ -86,14 +106,16 @@ bool write_json(const std::string& path, const std::vector<Item>& items, const s
     for (size_t i = 0; i < items.size(); ++i) {
         const Item& item = items[i];
         const Way& way = item.ways[0];
+        const auto [work, fraction] = bound_of(item, items);
         std::fprintf(
             file,
             "  {\"name\": \"%s\", \"shape\": \"%s\", \"kernel\": \"%s\", \"unit\": \"%s\", \"median_us\": %.4f, "
             "\"least_us\": %.4f, \"most_us\": %.4f, \"host_ns\": %.0f, \"rate\": %.6g, \"ceiling\": \"%s\", "
             "\"fraction\": %.4f%s}%s\n",
-            item.name.c_str(), item.shape.c_str(), way.kernel.c_str(), item.unit == Unit::flops ? "FLOP/s" : "byte/s",
-            way.median() * 1e3, way.milliseconds.front() * 1e3, way.milliseconds.back() * 1e3, item.host_ns, rate(item),
-            item.ceiling.c_str(), fraction(item, items), rivals_json(item).c_str(), i + 1 < items.size() ? "," : "");
+            item.name.c_str(), item.shape.c_str(), way.kernel.c_str(), work.unit == Unit::flops ? "FLOP/s" : "byte/s",
+            way.median() * 1e3, way.milliseconds.front() * 1e3, way.milliseconds.back() * 1e3, item.host_ns,
+            rate(item, work), work.ceiling.c_str(), fraction, rivals_json(item).c_str(),
+            i + 1 < items.size() ? "," : "");
     }
     std::fprintf(file, " ]}\n");
     return std::fclose(file) == 0;

@@ -6,6 +6,8 @@
 
 namespace bench {
 
+// The ceilings of which one bounds an item, with a space between.
+std::string ceilings_of(const Item& item);
 void print_table(const std::vector<Item>& items, const spark_device_info& device);
 // The rows that a rival beats, a sentence each on standard error; how many there are.
 size_t tell_beaten(const std::vector<Item>& items);

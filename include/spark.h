@@ -11,15 +11,15 @@
  *               Where a scalar's usual value is another number, 0 stands for that (its comment says so), unless
  *               hdr.given marks it: then 0 is 0.
  *               A shorter struct_size (an older header) is read as if the rest were zero. A longer one (a newer
- *               header) is accepted while the bytes this library does not know are zero. No structure holds a
- *               pointer: device addresses, streams and graphs are 64-bit integers. reserved fields must be 0.
+ *               header) is accepted while the bytes this library does not know are zero. None that you fill holds
+ *               a pointer: device addresses, streams and graphs are 64-bit integers. reserved fields must be 0.
  *   Errors      A call that can fail returns a status and takes `spark_error *err` last, which may be NULL.
  *               A failed call leaves its outputs untouched and err->message says which argument was wrong,
  *               the value found and the value wanted.
- *   Threads     Every function may be called from any thread, on one context, at the same time. Exceptions:
- *               spark_context_destroy needs that no other call is using the context, and two launches that
- *               share one workspace must be ordered by the caller. After fork() the child may only call
- *               spark_version and the name functions.
+ *   Threads     Every function may be called from any thread, on one context, at the same time. What destroys
+ *               a context, stream, event or graph waits for the calls that are using it; later ones are refused.
+ *               Two launches that share one workspace must be ordered by the caller. After fork() the child may
+ *               only call spark_version and the name functions.
  *   Memory      The library never allocates device memory by itself. Tensors and workspace belong to the caller
  *               and must live until the work on the stream has finished. Structures may be reused on return.
  *   Streams     0 and 1: the legacy default stream of the context. 2: the per-thread default stream.
@@ -472,8 +472,8 @@ SPARK_API spark_status spark_device_query(int32_t device, spark_device_info *inf
 
 /* Makes a context: immutable, shared by any number of threads. At most 64 live at a time. */
 SPARK_API spark_status spark_context_create(const spark_context_desc *desc, spark_context **out, spark_error *err);
-/* Destroys its streams, events and graphs too. NULL and dead contexts are ignored: a handle is never given twice. Work
- * in flight goes on. */
+/* Once no call is using it; destroys its streams, events and graphs too. NULL and dead contexts are ignored: a handle
+ * is never given twice. Work in flight goes on. */
 SPARK_API void spark_context_destroy(spark_context *ctx);
 /* The device of a context. An offline context fills what its arch tells, with device -1. */
 SPARK_API spark_status spark_context_device(spark_context *ctx, spark_device_info *info, spark_error *err);
@@ -962,6 +962,10 @@ typedef enum spark_rmsnorm_flag {
  * round() rounds to nearest even to the dtype of x. Without a weight, y = round(t). Rows of any finite numbers have
  * their right result, also where squares leave FP32; the sum x + residual is FP32, and infinite beyond it. With an
  * infinity finite numbers become 0, and the infinity NaN.
+ * Codes: y may be quantised, in one of the forms below. Then it is what quantize makes of the last line without its
+ * round(), in FP32, with an amax_floor of 0 and the rule USUAL: scales of ROW, 1X128 and MXFP8 are written, in rows or
+ * in tiles, as y.quant says; that of TENSOR is given, and read. What has a NaN has the scale NaN. y is not in place
+ * then, and its leading dimensions and those of the scales collapse as in quantize.
  * The bits of a row follow from its values, N, the dtypes and the options, whatever the other rows are: all kernels are
  * deterministic, and up to 2^31 - 1 rows every call keeps SPARK_FLAG_BATCH_INVARIANT, with or without it. Where N is
  * a multiple of 8 they also follow from whether all addresses and row strides are multiples of 16 bytes: if one is not,
@@ -977,7 +981,8 @@ typedef struct spark_rmsnorm_args {
     spark_tensor weight;
     /* optional, [..., N], as x. Added to x before the norm. */
     spark_tensor residual;
-    /* output, [..., N], as x, may be x, in place. The result. */
+    /* output, [..., N], as x E4M3 E5M2 I8, quant TENSOR ROW 1X128 MXFP8, may be x, in place. The result, or codes of
+       it; their scales are an output too, but for that of TENSOR. */
     spark_tensor y;
     /* output, optional, [..., N], as x, may be residual, in place, needs residual. The rounded sum x + residual.
        Absent: not stored. */
@@ -1140,6 +1145,10 @@ typedef enum spark_layernorm_flag {
  * The deviation is that of the values themselves (divided by N, not N - 1), from the differences to the mean, so that
  * nothing cancels where the mean is large. A row of equal values gives the bias if eps is above 0. Rows of any finite
  * numbers have their result, also where sums leave FP32; the sum x + residual is FP32, and infinite beyond it.
+ * Codes: y may be quantised, in one of the forms below. Then it is what quantize makes of the last line without its
+ * round(), in FP32, with an amax_floor of 0 and the rule USUAL: scales of ROW, 1X128 and MXFP8 are written, in rows or
+ * in tiles, as y.quant says; that of TENSOR is given, and read. What has a NaN has the scale NaN. y is not in place
+ * then, and its leading dimensions and those of the scales collapse as in quantize.
  * The bits of a row follow from its values, N, the dtypes and the options, whatever the other rows are: all kernels are
  * deterministic, and up to 2^31 - 1 rows every call keeps SPARK_FLAG_BATCH_INVARIANT, with or without it. Where N is
  * a multiple of 8 they also follow from whether all addresses and row strides are multiples of 16 bytes: if one is not,
@@ -1157,7 +1166,8 @@ typedef struct spark_layernorm_args {
     spark_tensor bias;
     /* optional, [..., N], as x. Added to x before the norm. */
     spark_tensor residual;
-    /* output, [..., N], as x, may be x, in place. The result. */
+    /* output, [..., N], as x E4M3 E5M2 I8, quant TENSOR ROW 1X128 MXFP8, may be x, in place. The result, or codes of
+       it; their scales are an output too, but for that of TENSOR. */
     spark_tensor y;
     /* output, optional, [..., N], as x, may be residual, in place, needs residual. The rounded sum x + residual.
        Absent: not stored. */
@@ -1317,6 +1327,10 @@ typedef enum spark_glu_flag {
  * up D elements further on, or the other way round where a model stores up before gate. y may be either view, in place.
  * Gate and up that alternate element by element are not taken: the innermost stride is 1.
  * NaN, infinity and small results are as in the operator activation; 0 times infinity is NaN.
+ * Codes: y may be quantised, in one of the forms below. Then it is what quantize makes of t * up in FP32, with an
+ * amax_floor of 0 and the rule USUAL: scales of ROW, 1X128 and MXFP8 are written, in rows or in tiles, as y.quant says;
+ * that of TENSOR is given, and read. What has a NaN has the scale NaN. y is not in place then, and the leading
+ * dimensions of all and those of the scales collapse as in quantize.
  * The dimensions of the tensors must collapse together to at most two row dimensions with one stride each, and columns.
  * All kernels give the same bits, and each element's follow from its own inputs alone: SPARK_FLAG_BATCH_INVARIANT, over
  * any strides and alignment, changes nothing.
@@ -1328,7 +1342,8 @@ typedef struct spark_glu_args {
     spark_tensor gate;
     /* [..., N], as gate. The factors. */
     spark_tensor up;
-    /* output, [..., N], as gate, may be gate or up, in place. The results. */
+    /* output, [..., N], as gate E4M3 E5M2 I8, quant TENSOR ROW 1X128 MXFP8, may be gate or up, in place. The results,
+       or codes of them; their scales are an output too, but for that of TENSOR. */
     spark_tensor y;
     /* spark_activation_kind. The function of gate. NONE: y = gate * up. */
     uint32_t activation;
@@ -1538,12 +1553,12 @@ typedef enum spark_quantize_flag {
  * refused.
  * STOCHASTIC: where the quotient in F32 lies between two neighbours of the format, it becomes the greater magnitude
  * with the probability f = (|quotient| - less) / (greater - less), and else the lesser one; numbers of the format,
- * what is beyond them, NaN, signs and scales are as without it. With the random word w of 32 bits it is the greater if
- * w < floor(2^32 f). Element i, counted from 0 over the shape of x, row-major, takes word i % 4 of Philox4x32-10 with
- * the key (seed, low word first) and the counter (offset low word, offset high word, i / 4 low word, i / 4 high word):
- * as sample does with i / 4 for the row. So what an element takes depends on its number alone, not on layout, strides
- * or kernel. Offsets are not advanced: give each call of a seed its own. Not with records, INT4 and FOUR_OVER_SIX.
- * Without it seeds, offsets, seed and offset count for nothing.
+ * what is beyond them, NaN, signs and scales are as without it. With the random number w of 16 bits it is the greater
+ * if w + floor(2^16 f) >= 2^16. Element i, counted from 0 over the shape of x, row-major, takes the 16 bits i % 8, of
+ * each word the lower ones first, of Philox4x32-10 with the key (seed, low word first) and the counter (offset low
+ * word, offset high word, i / 8 low word, i / 8 high word): as sample does with i / 8 for the row. So what an element
+ * takes depends on its number alone, not on layout, strides or kernel. Offsets are not advanced: give each call of a
+ * seed its own. Not with records, INT4 and FOUR_OVER_SIX. Without it seeds, offsets, seed and offset count for nothing.
  * MXFP8, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes 448 or 6; a block with a NaN has the
  * scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale
  * 448 if global_scale is finite; a block of zeros has the scale 0. E2M1: rows begin on whole bytes, so that the

@@ -12,8 +12,8 @@ namespace {
 constexpr uint32_t FIRST_CONTEXT_DESC = offsetof(spark_context_desc, tuning_path);
 
 spark_status preload(Context& ctx, const Operator& op, Report& report) {
-    for (const Row& row : op.rows) {
-        if (!has_code(ctx.target, *row.kernel)) continue; // it is not chosen here either
+    for (const Row& row : op.table.rows) {
+        if (ctx.target.resident[row.kernel->index] == 0) continue; // it is not chosen here either
         void* ignored = nullptr;
         if (spark_status s = load(ctx, *row.kernel, ignored, report)) return s;
     }

@@ -18,8 +18,8 @@ template <class Body> spark_status guarded(spark_error* err, Body&& body) {
 // The same for calls on a context, `online` if it must have a device.
 template <class Body> spark_status in_context(spark_context* handle, bool online, spark_error* err, Body&& body) {
     return guarded(err, [&](Report& report) {
-        Context* ctx = nullptr;
-        spark_status s = context_find(handle, online, ctx, report);
+        UsedContext ctx;
+        spark_status s = ctx.find(handle, online, report);
         return s != SPARK_OK ? s : body(*ctx, report);
     });
 }

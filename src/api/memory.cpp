@@ -10,8 +10,8 @@ namespace {
 // Two contexts, both with a device.
 template <class Body> spark_status on_devices(spark_context* a, spark_context* b, spark_error* err, Body&& body) {
     return on_device(a, err, [&](Context& first, Report& r) {
-        Context* second = nullptr;
-        spark_status s = context_find(b, true, second, r);
+        UsedContext second;
+        spark_status s = second.find(b, true, r);
         return s != SPARK_OK ? s : body(first, *second, r);
     });
 }

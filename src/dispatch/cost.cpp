@@ -90,16 +90,16 @@ Target find_target(uint32_t capability, std::string_view device, uint32_t sms) {
     return target;
 }
 
-bool has_code(const Target& target, const Kernel& kernel) {
-    return kernel.images.empty() || std::ranges::any_of(kernel.images, [&](const Image& image) {
+bool has_code(const Target& target, std::span<const Image> images) {
+    return images.empty() || std::ranges::any_of(images, [&](const Image& image) {
                return image.arch / 10 == target.chip->capability / 10;
            });
 }
 
-uint32_t resident_blocks(const Target& target, const Kernel& kernel) {
+uint32_t resident_blocks(const Target& target, const Kernel& kernel, std::span<const Image> images) {
     constexpr uint32_t RESERVED = 1024, WARP_REGS_GRAIN = 256;
     uint32_t regs = kernel.regs;
-    for (const Image& image : kernel.images) {
+    for (const Image& image : images) {
         if (image.kind == ImageKind::cubin && image.arch / 10 == target.chip->capability / 10 && image.regs != 0)
             regs = image.regs;
     }

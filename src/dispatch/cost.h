@@ -72,10 +72,10 @@ struct Target {
 
 // sms 0: as chips.inc says.
 Target find_target(uint32_t capability, std::string_view device, uint32_t sms);
-// Whether the kernel has code for the target, or this build has none of it at all.
-bool has_code(const Target& target, const Kernel& kernel);
+// Whether a kernel of these images has code for the target, or this build has none of it at all.
+bool has_code(const Target& target, std::span<const Image> images);
 // How many blocks of the kernel an SM of the target holds, at least 1.
-uint32_t resident_blocks(const Target& target, const Kernel& kernel);
+uint32_t resident_blocks(const Target& target, const Kernel& kernel, std::span<const Image> images);
 
 // What an SM needs for a block, in ticks: the same for every cut of a problem into blocks of the same steps.
 struct Pace {

@@ -14,14 +14,18 @@
 
 namespace spark {
 
-// FNV-1a, as Kernel::id and Image::check.
+// FNV-1a, as Kernel::id and Bundle::check.
 constexpr uint64_t hash(std::string_view text) {
     uint64_t value = 0xcbf29ce484222325u;
     for (char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
     return value;
 }
 
-// A limit is a fact of the problem, a relation and a number: "k%8" is {"k", multiple_of, 8}.
+// What a contract is: kernels of the same one are interchangeable.
+constexpr std::string_view contract_of(std::string_view name) { return name.substr(0, name.find("__")); }
+
+// A limit is a fact of the problem, a relation and a number: "k%8" is {"k", multiple_of, 8}. Those of a kernel are
+// kernels::limits::NAME, and are read while compiling.
 enum class Rel : uint8_t { multiple_of, at_most, at_least, equal };
 
 struct Limit {
@@ -32,21 +36,27 @@ struct Limit {
 
 enum class ImageKind : uint8_t { cubin, ptx };
 
-// Code for one target. Some images that are much alike are stored together, compressed (zlib's format): a stripe of
-// each in turn, all with as many stripes, the last filled up with zeros.
+// Code for one target.
 struct Image {
-    static constexpr uint32_t STRIPE = 4096; // bytes
-
     ImageKind kind;
+    uint8_t member; // of its bundle
+    uint16_t bundle;
     uint16_t arch; // 120, or 90
     uint16_t regs; // of a thread, as ptxas gave them; 0 in PTX
     uint32_t size;
-    uint16_t member, members; // which of how many
-    uint32_t stripes;         // of each
-    uint32_t packed;          // bytes stored, of all members
-    uint32_t place;           // in the file, of what is there
-    const void* data;         // nullptr: in kernels::testing_file
-    uint64_t check;           // FNV-1a of what is stored
+};
+
+// Some images that are much alike are stored together, compressed (zlib's format): a stripe of each in turn, all with
+// as many stripes, the last filled up with zeros.
+struct Bundle {
+    static constexpr uint32_t STRIPE = 4096; // bytes
+
+    bool testing; // in kernels::testing_file; else in the library
+    uint8_t members;
+    uint16_t stripes; // of each
+    uint32_t place;   // of the first byte, there
+    uint32_t packed;  // bytes stored
+    uint64_t check;   // FNV-1a of them
 
     constexpr size_t unpacked() const { return size_t{STRIPE} * stripes * members; }
 };
@@ -86,19 +96,16 @@ struct alignas(64) TensorMap {
 };
 
 // Each file of ptx/ has a type of its own derived from this one: its constants by name, its parameters, its grid.
+// A name stands in place and images have numbers: an address would be a relocation too, 32 bytes for each kernel.
 struct Kernel {
-    const char* name;     // contract__variant, also the entry symbol
-    const char* contract; // what it computes: interchangeable with every kernel of the same contract
-    const char* file;
-    const char* maths;
+    char name[48];  // contract__variant, also the entry symbol
     uint64_t id;    // FNV-1a of the name, never 0
     uint32_t index; // position in kernels::all()
     uint32_t block, smem, regs, ctas_per_sm, param_bytes;
     bool deterministic;
     uint64_t order; // kernels of a contract with the same one add alike: the same bits; 0: its sums follow the launch
-    std::span<const Limit> limits;
-    std::span<const Image> images;
-    Grid cluster = {};      // blocks that see each other's shared memory; 0: a launch without clusters
+    uint16_t first_image, num_images; // kernels::images_of
+    Grid cluster = {};                // blocks that see each other's shared memory; 0: a launch without clusters
     bool dependent = false; // waits in the kernel for the launch before it on the stream, and may begin before its end
     // Offsets of the parameters in Params, where some are tensor maps: their place in the code is the assembler's.
     std::span<const uint16_t> apart = {};

@@ -4,19 +4,20 @@
 
 #include <fnmatch.h>
 
+#include <bit>
+
 namespace spark {
 namespace {
 
-// Conditions that are known to hold, by their numbers: rows of a contract share most of them.
+// Conditions that are known to hold, as the bits of Row::conditions: rows of a contract share most of them.
 using Holding = uint64_t;
 
-const Term* first_failing(const Row& row, const int64_t* facts, Holding& holding) {
-    if ((row.conditions & ~holding) == 0) return nullptr;
-    for (const Term& term : std::span(row.limits, row.num_limits)) {
-        const Holding bit = Holding{1} << term.number;
-        if ((holding & bit) != 0) continue;
-        if (!term.holds(facts[term.fact])) return &term;
-        holding |= bit;
+const Term* first_failing(const Request& request, const Row& row, Holding& holding) {
+    const Term* terms = request.terms.data() + row.first_term;
+    for (uint64_t open = row.conditions & ~holding; open != 0; open &= open - 1) {
+        const int bit = std::countr_zero(open);
+        if (!terms[bit].holds(request.facts[terms[bit].fact])) return &terms[bit];
+        holding |= Holding{1} << bit;
     }
     return nullptr;
 }
@@ -26,7 +27,7 @@ Verdict judge_as(const Request& request, const Row& row, uint64_t order, Holding
     const Kernel& kernel = *row.kernel;
     if (request.kernel_id != 0 && kernel.id != request.kernel_id) return {Verdict::not_asked, nullptr};
     if (request.target->resident[kernel.index] == 0) return {Verdict::no_code, nullptr};
-    if (const Term* term = first_failing(row, request.facts, holding)) return {Verdict::limit, term};
+    if (const Term* term = first_failing(request, row, holding)) return {Verdict::limit, term};
     if (request.deterministic && !kernel.deterministic) return {Verdict::not_deterministic, nullptr};
     if (request.batch_invariant && kernel.order == 0) return {Verdict::not_invariant, nullptr};
     if (request.kernel_id != 0) return {Verdict::legal, nullptr};

@@ -13,6 +13,7 @@
 // of a contract before it, where that is not the kernel's own.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -29,14 +30,12 @@ struct Plan;      // what a call enqueues (runtime/launch.h); likewise
 using PlanFor = void(const CheckedOp& work, const Row& row, Plan& plan);
 
 constexpr uint32_t MAX_FACTS = 32;
-constexpr uint32_t MAX_LIMITS = 24;
 constexpr uint32_t MAX_ROWS = 64; // of a contract
 
 // A condition on one fact of the problem.
 struct Term {
     uint8_t fact;
     Rel rel;
-    uint8_t number; // among the contract's different conditions
     int64_t value;
 
     constexpr bool same(const Term& other) const {
@@ -59,14 +58,25 @@ struct Row {
     const Kernel* kernel;
     const Kernel* then[MAX_THEN]; // that the plan may launch too; nullptr: no more
     PlanFor* plan;
-    uint64_t contract; // hash of the name left of "__"
-    uint16_t count;    // rows of this contract from here on; those of a contract stand together
-    uint8_t fit;       // of the kernel, see fit_index
+    uint64_t contract;   // hash of contract_of the name
+    uint16_t count;      // rows of this contract from here on; those of a contract stand together
+    uint16_t first_term; // of Table::terms: that of bit 0 of the conditions of the contract's rows
+    uint8_t fit;         // of the kernel, see fit_index
+    uint64_t conditions; // the kernel's limits: the contract's terms, as bits
     Tile tile;
-    uint8_t num_limits;
-    uint64_t conditions; // Term::number of each limit, as bits
-    Term limits[MAX_LIMITS];
     const char* because;
+};
+
+// The rows of an operator, and their different conditions, contract by contract.
+struct Table {
+    std::span<const Row> rows;
+    std::span<const Term> terms;
+};
+
+// A row as ROW says it, of which make_table makes conditions.
+struct Draft {
+    Row row;
+    std::span<const Limit> limits;
 };
 
 namespace detail {
@@ -82,97 +92,129 @@ consteval uint8_t fact_index(std::string_view name, std::span<const char* const>
     return 0;
 }
 
-// Numbers the conditions of a contract's rows: rows that share one look at it once.
-consteval void number_conditions(std::span<Row> rows) {
+// The different conditions of a contract, in the order in which its rows name them.
+struct Terms {
     std::array<Term, 64> found{};
-    uint8_t count = 0;
-    for (Row& row : rows) {
-        for (Term& term : std::span(row.limits, row.num_limits)) {
-            term.number = 0;
-            while (term.number < count && !term.same(found[term.number])) ++term.number;
-            if (term.number == found.size()) dispatch_table_is_wrong("a contract has more than 64 conditions");
-            if (term.number == count) found[count++] = term;
-            row.conditions |= uint64_t{1} << term.number;
-        }
+    size_t count = 0;
+
+    // The term's bit among them.
+    consteval uint64_t add(const Term& term) {
+        size_t at = 0;
+        while (at < count && !term.same(found[at])) ++at;
+        if (at == found.size()) dispatch_table_is_wrong("a contract has more than 64 conditions");
+        if (at == count) found[count++] = term;
+        return uint64_t{1} << at;
     }
+    consteval uint64_t add(std::span<const Limit> limits, std::span<const char* const> facts) {
+        uint64_t bits = 0;
+        for (const Limit& limit : limits) bits |= add({fact_index(limit.fact, facts), limit.rel, limit.value});
+        return bits;
+    }
+};
+
+// How many of the drafts are of the first one's contract.
+consteval size_t count_together(std::span<const Draft> drafts) {
+    const auto same = [&](const Draft& draft) { return draft.row.contract == drafts[0].row.contract; };
+    size_t count = 0;
+    while (count < drafts.size() && same(drafts[count])) ++count;
+    if (count > MAX_ROWS) dispatch_table_is_wrong("a contract has more than MAX_ROWS rows");
+    if (std::ranges::any_of(drafts.subspan(count), same)) {
+        dispatch_table_is_wrong("the rows of a contract do not stand together");
+    }
+    return count;
+}
+
+consteval size_t count_terms(std::span<const Draft> drafts, std::span<const char* const> facts) {
+    size_t sum = 0;
+    for (size_t i = 0, count = 0; i < drafts.size(); i += count) {
+        count = count_together(drafts.subspan(i));
+        Terms terms;
+        for (const Draft& draft : drafts.subspan(i, count)) terms.add(draft.limits, facts);
+        sum += terms.count;
+    }
+    return sum;
 }
 
 } // namespace detail
 
 // then: the kernels that the plan may launch too.
 template <class... Then>
-consteval Row make_row(const Kernel& kernel, const char* because, std::span<const char* const> facts, const Tile& tile,
-                       PlanFor* plan, const Then&... then) {
+consteval Draft make_row(const Kernel& kernel, std::span<const Limit> limits, const char* because, const Tile& tile,
+                         PlanFor* plan, const Then&... then) {
     static_assert(sizeof...(Then) <= Row::MAX_THEN);
     Row row{};
     row.kernel = &kernel;
     uint32_t place = 0;
     ((row.then[place++] = &then), ...);
     row.plan = plan;
-    row.contract = hash(kernel.contract);
+    row.contract = hash(contract_of(kernel.name));
     row.fit = fit_index(kernel.name);
     row.tile = tile;
     row.because = because;
-    for (const Limit& limit : kernel.limits) {
-        row.limits[row.num_limits++] = {detail::fact_index(limit.fact, facts), limit.rel, 0, limit.value};
-    }
-    return row;
+    return {row, limits};
 }
 
 // The row as one of another contract: its plan makes of such a problem, by the kernels after the first, one of the
 // first kernel's.
-consteval Row made_for(const char* contract, Row row) {
-    row.contract = hash(contract);
-    return row;
+consteval Draft made_for(const char* contract, Draft draft) {
+    draft.row.contract = hash(contract);
+    return draft;
 }
 
 // In a family's plan.cpp, with its tile_of(kernel) and plan(work, row, kernel, [then,] plan): what ROW and ROW_THEN of
 // its table.inc are. Both functions see the type of the kernel, so a table that names one they do not know, or another
 // family's, does not compile.
-#define SPARK_ROW(facts, name, because)                             \
-    make_row(kernels::name, because, facts, tile_of(kernels::name), \
+#define ROW(name, because)                                                          \
+    make_row(kernels::name, kernels::limits::name, because, tile_of(kernels::name), \
              [](const CheckedOp& work, const Row& row, Plan& calls) { plan(work, row, kernels::name, calls); }),
-#define SPARK_ROW_THEN(facts, name, next, because)                \
-    make_row(                                                     \
-        kernels::name, because, facts, tile_of(kernels::name),    \
-        [](const CheckedOp& work, const Row& row, Plan& calls) {  \
-            plan(work, row, kernels::name, kernels::next, calls); \
-        },                                                        \
+#define ROW_THEN(name, next, because)                                          \
+    make_row(                                                                  \
+        kernels::name, kernels::limits::name, because, tile_of(kernels::name), \
+        [](const CheckedOp& work, const Row& row, Plan& calls) {               \
+            plan(work, row, kernels::name, kernels::next, calls);              \
+        },                                                                     \
         kernels::next),
-#define SPARK_ROW_OF_THREE(facts, name, next, last, because)                     \
+#define ROW_OF_THREE(name, next, last, because)                                  \
     make_row(                                                                    \
-        kernels::name, because, facts, tile_of(kernels::name),                   \
+        kernels::name, kernels::limits::name, because, tile_of(kernels::name),   \
         [](const CheckedOp& work, const Row& row, Plan& calls) {                 \
             plan(work, row, kernels::name, kernels::next, kernels::last, calls); \
         },                                                                       \
         kernels::next, kernels::last)
-#define SPARK_ROW_THEN_TWO(...) SPARK_ROW_OF_THREE(__VA_ARGS__),
-#define SPARK_ROW_FOR(facts, contract, ...) made_for(contract, SPARK_ROW_OF_THREE(facts, __VA_ARGS__)),
+#define ROW_THEN_TWO(...) ROW_OF_THREE(__VA_ARGS__),
+#define ROW_FOR(contract, ...) made_for(contract, ROW_OF_THREE(__VA_ARGS__)),
 
-// The rows of a table, found by their contract: each says how many of its own follow.
-template <size_t N> consteval std::array<Row, N> make_table(const Row (&rows)[N]) {
-    std::array<Row, N> table;
-    for (size_t i = N; i-- > 0;) {
-        table[i] = rows[i];
-        bool last = i + 1 == N || rows[i + 1].contract != rows[i].contract;
-        table[i].count = static_cast<uint16_t>(last ? 1 : table[i + 1].count + 1);
-        if (table[i].count > MAX_ROWS) detail::dispatch_table_is_wrong("a contract has more than MAX_ROWS rows");
-        for (size_t j = i + table[i].count; j < N; ++j) {
-            if (rows[j].contract == rows[i].contract) {
-                detail::dispatch_table_is_wrong("the rows of a contract do not stand together");
-            }
+template <size_t ROWS, size_t TERMS> struct TableOf {
+    std::array<Row, ROWS> rows;
+    std::array<Term, TERMS> terms;
+
+    constexpr operator Table() const { return {rows, terms}; }
+};
+
+// The table of DRAFTS: rows are found by their contract, since each says how many of its own follow.
+template <const auto& DRAFTS, const auto& FACTS> consteval auto make_table() {
+    constexpr std::span<const Draft> drafts = DRAFTS;
+    TableOf<drafts.size(), detail::count_terms(drafts, FACTS)> table{};
+    size_t first_term = 0;
+    for (size_t i = 0, count = 0; i < drafts.size(); i += count) {
+        count = detail::count_together(drafts.subspan(i));
+        detail::Terms terms;
+        for (size_t j = i; j < i + count; ++j) {
+            Row& row = table.rows[j] = drafts[j].row;
+            row.count = static_cast<uint16_t>(i + count - j);
+            row.first_term = static_cast<uint16_t>(first_term);
+            row.conditions = terms.add(drafts[j].limits, FACTS);
         }
-    }
-    for (size_t i = 0; i < N; i += table[i].count) {
-        detail::number_conditions(std::span(table).subspan(i, table[i].count));
+        std::copy_n(terms.found.begin(), terms.count, table.terms.begin() + first_term);
+        first_term += terms.count;
     }
     return table;
 }
 
 // All rows of the contract, in order; none if the table has none.
-inline std::span<const Row> rows_of(std::span<const Row> table, uint64_t contract) {
-    for (size_t i = 0; i < table.size(); i += table[i].count) {
-        if (table[i].contract == contract) return table.subspan(i, table[i].count);
+inline std::span<const Row> rows_of(std::span<const Row> rows, uint64_t contract) {
+    for (size_t i = 0; i < rows.size(); i += rows[i].count) {
+        if (rows[i].contract == contract) return rows.subspan(i, rows[i].count);
     }
     return {};
 }

@@ -77,7 +77,8 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
     if (spark_status s = call.op->check(call.bound, work, report)) return s;
     const char* pattern = knobs().kernel;
     if (pattern != nullptr && *pattern == 0) pattern = nullptr;
-    call.request = {work.empty ? std::span<const Row>() : rows_of(call.op->rows, work.contract.id),
+    call.request = {work.empty ? std::span<const Row>() : rows_of(call.op->table.rows, work.contract.id),
+                    call.op->table.terms,
                     call.op->fact_names,
                     work.facts,
                     work.target,

@@ -43,7 +43,7 @@ constexpr float SMALLEST_SCALE = 0x1p-149f;
 
 struct Operator {
     uint32_t op;
-    std::span<const Row> rows;
+    Table table;
     std::span<const char* const> fact_names;
     spark_status (*check)(const ValidatedArgs& bound, CheckedOp& work, Report& report);
     // What those launches would do, for the choice among rows; nullptr: the first legal row is taken.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making, finding and ending contexts.
+// Making and ending contexts.
 #include "runtime/context.h"
 
 #include <cstdio>
@@ -81,8 +81,9 @@ spark_status prepare_dispatch(Context& ctx, Report& report) {
         return report.fail(SPARK_ERR_HOST_MEMORY, "no host memory for a table of %zu kernels", all.size());
     }
     for (const Kernel* kernel : all) {
-        if (!has_code(ctx.target, *kernel)) continue;
-        ctx.resident[kernel->index] = static_cast<uint8_t>(resident_blocks(ctx.target, *kernel));
+        const std::span<const Image> images = kernels::images_of(*kernel);
+        if (!has_code(ctx.target, images)) continue;
+        ctx.resident[kernel->index] = static_cast<uint8_t>(resident_blocks(ctx.target, *kernel, images));
     }
     ctx.target.resident = ctx.resident;
     return SPARK_OK;
@@ -144,21 +145,6 @@ void context_destroy(spark_context* handle) {
     if (ctx.driver != nullptr) objects_destroy(ctx);
     close(ctx);
     slot_give_back(*slot);
-}
-
-spark_status context_find(spark_context* handle, bool online, Context*& out, Report& report) {
-    if (handle == nullptr)
-        return report.fail(SPARK_ERR_INVALID_HANDLE, "ctx is NULL; a context from spark_context_create wanted");
-    const Slot* slot = slot_find(number(handle), Kind::CONTEXT);
-    if (slot == nullptr) return refuse_handle(number(handle), Kind::CONTEXT, "ctx", report);
-    auto& ctx = *static_cast<Context*>(slot->object);
-    if (online && ctx.driver == nullptr) {
-        return report.fail(SPARK_ERR_NO_DEVICE, "ctx is offline (arch %u): it answers query, explain and kernels only",
-                           arch_of(ctx.info));
-    }
-    out = &ctx;
-    const Driver* d = nullptr;
-    return online ? driver(d, report) : SPARK_OK;
 }
 
 } // namespace spark

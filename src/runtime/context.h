@@ -48,9 +48,6 @@ inline uint32_t arch_of(const spark_device_info& info) { return info.cc_major * 
 spark_status context_create(const spark_context_desc& desc, spark_context*& out, Report& report);
 void context_destroy(spark_context* handle);
 
-// The context of a handle. INVALID_HANDLE unless it is live; NO_DEVICE if it is offline and `online` is wanted.
-spark_status context_find(spark_context* handle, bool online, Context*& out, Report& report);
-
 // Makes the context current for a few driver calls.
 class Current {
 public:

@@ -104,11 +104,6 @@ void slot_give_back(Slot& slot) {
     first_free = slot.index;
 }
 
-Slot* slot_find(uint64_t handle, Kind kind) {
-    Slot* slot = slot_of(handle, kind);
-    return slot != nullptr && slot->handle.load(std::memory_order_acquire) == handle ? slot : nullptr;
-}
-
 Slot* slot_use(uint64_t handle, Kind kind) {
     Slot* slot = slot_of(handle, kind);
     if (slot == nullptr) return nullptr;

@@ -33,9 +33,8 @@ spark_status slot_take(Slot*& out, Report& report);
 uint64_t slot_fill(Slot& slot, Kind kind, void* object, const void* owner);
 void slot_give_back(Slot& slot);
 
-// The slot in which the handle lives; nullptr if it does not, or is of another kind.
-Slot* slot_find(uint64_t handle, Kind kind);
-// The same, for a call that uses it: until slot_leave, its object is not destroyed.
+// The slot in which the handle lives, for a call that uses it: until slot_leave, its object is not destroyed. nullptr
+// if it does not, or is of another kind.
 Slot* slot_use(uint64_t handle, Kind kind);
 inline void slot_leave(Slot& slot) { slot.users.fetch_sub(1); }
 // Ends the handle, for one caller alone, when no call uses it any more: the slot, to be given back; nullptr if it was

@@ -53,8 +53,8 @@ bool belongs(const File& file) {
     return size <= sizeof head && file.read(head, size, 0) && memcmp(head, testing_file.head.data(), size) == 0;
 }
 
-// The bytes of `image` from the file, if that is the one of this build. `to` may be nullptr: the file alone is checked.
-bool read_testing_file(const Image* image, void* to, char* why, size_t size) {
+// What the bundle has in the file, if that is the one of this build. nullptr: the file alone is checked.
+bool read_testing_file(const Bundle* bundle, void* to, char* why, size_t size) {
     constexpr const char* WHO = "compute capability 9.0, which is for testing: its kernels are in";
     if (testing_file.bytes == 0) {
         snprintf(why, size, "compute capability 9.0, which is for testing: this library was built without its kernels");
@@ -71,7 +71,8 @@ bool read_testing_file(const Image* image, void* to, char* why, size_t size) {
     if (!file.is_open()) return refuse(errno == ENOENT ? "which is not beside" : "which cannot be opened beside");
     if (!belongs(file)) return refuse("and that beside it is of another build than");
     if (!file.has_size(testing_file.bytes)) return refuse("which is cut short or too long beside");
-    if (image != nullptr && !file.read(to, image->packed, image->place)) return refuse("which cannot be read beside");
+    if (bundle != nullptr && !file.read(to, bundle->packed, bundle->place))
+        return refuse("which cannot be read beside");
     return true;
 }
 
@@ -92,26 +93,29 @@ spark_status no_memory(size_t bytes, const char* name, Report& report) {
 bool testing_images(char* why, size_t size) { return read_testing_file(nullptr, nullptr, why, size); }
 
 spark_status Code::read(const Image& image, const char* name, Report& report) {
-    auto* stored = static_cast<const char*>(image.data);
-    Buffer from_file(stored == nullptr ? image.packed : 1);
-    if (stored == nullptr) {
-        char why[512];
-        if (from_file.data == nullptr) return no_memory(image.packed, name, report);
-        if (!read_testing_file(&image, from_file.data, why, sizeof why))
-            return report.fail(SPARK_ERR_UNSUPPORTED_ARCH, "%s cannot be loaded for %s", name, why);
-        stored = from_file.data;
-    }
-    if (hash({stored, image.packed}) != image.check)
+    const Bundle& bundle = kernels::bundles[image.bundle];
+    if (!bundle.testing) return unpack(image, bundle, kernels::spark_images + bundle.place, name, report);
+    const Buffer stored(bundle.packed);
+    char why[512];
+    if (stored.data == nullptr) return no_memory(bundle.packed, name, report);
+    if (!read_testing_file(&bundle, stored.data, why, sizeof why))
+        return report.fail(SPARK_ERR_UNSUPPORTED_ARCH, "%s cannot be loaded for %s", name, why);
+    return unpack(image, bundle, stored.data, name, report);
+}
+
+spark_status Code::unpack(const Image& image, const Bundle& bundle, const char* stored, const char* name,
+                          Report& report) {
+    if (hash({stored, bundle.packed}) != bundle.check)
         return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u is damaged%s%s", name, image.arch,
-                           image.data == nullptr ? " in " : "", image.data == nullptr ? testing_file.name : "");
-    const Buffer all(image.unpacked());
+                           bundle.testing ? " in " : "", bundle.testing ? testing_file.name : "");
+    const Buffer all(bundle.unpacked());
     data_ = static_cast<char*>(malloc(image.size + size_t{1}));
-    if (all.data == nullptr || data_ == nullptr) return no_memory(image.unpacked() + image.size, name, report);
-    if (!inflate(stored, image.packed, all.data, image.unpacked()))
+    if (all.data == nullptr || data_ == nullptr) return no_memory(bundle.unpacked() + image.size, name, report);
+    if (!inflate(stored, bundle.packed, all.data, bundle.unpacked()))
         return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u cannot be decompressed", name, image.arch);
-    const char* stripe = all.data + size_t{image.member} * Image::STRIPE;
-    for (size_t at = 0; at < image.size; at += Image::STRIPE, stripe += size_t{image.members} * Image::STRIPE)
-        memcpy(data_ + at, stripe, std::min(size_t{Image::STRIPE}, image.size - at));
+    const char* stripe = all.data + size_t{image.member} * Bundle::STRIPE;
+    for (size_t at = 0; at < image.size; at += Bundle::STRIPE, stripe += size_t{bundle.members} * Bundle::STRIPE)
+        memcpy(data_ + at, stripe, std::min(size_t{Bundle::STRIPE}, image.size - at));
     data_[image.size] = 0;
     return SPARK_OK;
 }

@@ -25,6 +25,8 @@ public:
 
     // Once. `name` is the kernel's, for messages. A NUL stands behind the image, as PTX wants it.
     spark_status read(const Image& image, const char* name, Report& report);
+    // The same, of the bytes that are stored for its bundle.
+    spark_status unpack(const Image& image, const Bundle& bundle, const char* stored, const char* name, Report& report);
     const void* data() const { return data_; }
 
 private:

@@ -7,6 +7,7 @@
 #include "core/locked.h"
 #include "core/log.h"
 #include "runtime/image.h"
+#include "spark_kernels.h"
 
 namespace spark {
 namespace {
@@ -62,7 +63,7 @@ spark_status load_locked(Context& ctx, const Kernel& kernel, void*& out, Report&
     int code = DRIVER_NO_BINARY;
     char log[1024] = "";
     for (int step = 0; step < 4; ++step) {
-        for (const Image& image : kernel.images) {
+        for (const Image& image : kernels::images_of(kernel)) {
             if (!fits(image, arch) || rank(image, arch) != step) continue;
             Code unpacked;
             if (spark_status s = unpacked.read(image, kernel.name, report)) return s;

@@ -26,6 +26,20 @@ const char* destroying(Kind kind) {
 
 } // namespace
 
+spark_status UsedContext::find(spark_context* handle, bool online, Report& report) {
+    const auto number = reinterpret_cast<uintptr_t>(handle);
+    if (handle == nullptr)
+        return report.fail(SPARK_ERR_INVALID_HANDLE, "ctx is NULL; a context from spark_context_create wanted");
+    slot_ = slot_use(number, Kind::CONTEXT);
+    if (slot_ == nullptr) return refuse_handle(number, Kind::CONTEXT, "ctx", report);
+    if (online && (**this).driver == nullptr) {
+        return report.fail(SPARK_ERR_NO_DEVICE, "ctx is offline (arch %u): it answers query, explain and kernels only",
+                           arch_of((**this).info));
+    }
+    const Driver* d = nullptr;
+    return online ? driver(d, report) : SPARK_OK;
+}
+
 spark_status Used::find(const Context* owner, const Context* or_owner, Kind kind, uint64_t handle, const char* name,
                         Report& report) {
     handle_ = handle;

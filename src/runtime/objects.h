@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, events and graphs as calls are given them: what the driver calls them, and the way from and to handles.
+// Contexts, streams, events and graphs as calls are given them, and the way from and to handles.
 #pragma once
 
 #include "runtime/context.h"
@@ -7,16 +7,30 @@
 
 namespace spark {
 
-// A thing that a call was given, in use until the end of the call: another thread's destroy waits for it.
-class Used {
+// The slot of what a call was given, in use until the end of the call: another thread's destroy waits for it.
+class UsedSlot {
 public:
-    Used() = default;
-    ~Used() {
+    UsedSlot() = default;
+    ~UsedSlot() {
         if (slot_ != nullptr) slot_leave(*slot_);
     }
-    Used(const Used&) = delete;
-    Used& operator=(const Used&) = delete;
+    UsedSlot(const UsedSlot&) = delete;
+    UsedSlot& operator=(const UsedSlot&) = delete;
 
+protected:
+    Slot* slot_ = nullptr;
+};
+
+class UsedContext : UsedSlot {
+public:
+    // INVALID_HANDLE unless it is live; NO_DEVICE if it is offline and `online` is wanted.
+    spark_status find(spark_context* handle, bool online, Report& report);
+    Context& operator*() const { return *static_cast<Context*>(slot_->object); }
+};
+
+// A stream, event or graph.
+class Used : UsedSlot {
+public:
     // The number that the caller gave, and for messages; and the driver's handle.
     unsigned long long handle() const { return handle_; }
     void* native() const { return native_; }
@@ -32,7 +46,6 @@ protected:
 private:
     uint64_t handle_ = 0;
     void* native_ = nullptr;
-    Slot* slot_ = nullptr;
 };
 
 template <Kind KIND> struct UsedAs : Used {

@@ -24,7 +24,7 @@ uint64_t digest() {
     const auto mix = [&](uint64_t word) { value = (value ^ word) * 0x100000001b3u; };
     for (const Kernel* kernel : kernels::all()) {
         mix(kernel->id);
-        for (const Image& image : kernel->images) mix(image.check);
+        for (const Image& image : kernels::images_of(*kernel)) mix(kernels::bundles[image.bundle].check);
     }
     return value;
 }

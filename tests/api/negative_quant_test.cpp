@@ -264,10 +264,44 @@ void caches(const spark_op_desc& d) {
     wrong(1, "a scale of each row", [](auto& a) { a.k.quant.scheme = SPARK_QUANT_PER_ROW; });
 }
 
+// Codes in the place of y, with a scale for each row behind them: of norms and glu.
+void coded_results(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_RMSNORM && d.op != SPARK_OP_LAYERNORM && d.op != SPARK_OP_GLU) return;
+    uint32_t y = 0;
+    while (std::strcmp(api::field(d, y).name, "y") != 0) ++y;
+    const auto put = [=](api::Example& e) -> spark_tensor& {
+        spark_tensor& t = e.tensor(y);
+        const uint64_t codes = t.size_bytes / 4;
+        t.dtype = SPARK_DTYPE_E4M3, t.size_bytes = codes;
+        t.quant.scheme = SPARK_QUANT_PER_ROW, t.quant.scale_dtype = SPARK_DTYPE_F32, t.quant.scale = t.data + codes;
+        return t;
+    };
+    api::Arena arena(g_ctx);
+    api::Example right(d, arena);
+    put(right);
+    expect(right, y, "codes of E4M3", {SPARK_OK}, false);
+    const auto wrong = [&](const char* what, spark_status status,
+                           const std::function<void(spark_tensor&, const spark_tensor& in)>& damage) {
+        damaged(d, y, what, {status}, [=](auto& e) { damage(put(e), e.tensor(0)); });
+    };
+    wrong("codes without scales", SPARK_ERR_INVALID_VALUE, [](auto& t, auto&) { t.quant = {}; });
+    wrong("scales of numbers", SPARK_ERR_UNSUPPORTED_DTYPE,
+          [](auto& t, auto& in) { t.dtype = in.dtype, t.size_bytes = 0; });
+    wrong("half bytes", SPARK_ERR_INVALID_DTYPE, [](auto& t, auto&) { t.dtype = SPARK_DTYPE_E2M1, t.quant = {}; });
+    wrong("blocks of a row and a half", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& t, auto&) {
+        t.quant.scheme = SPARK_QUANT_BLOCK;
+        t.quant.block[0] = 3;
+    });
+    wrong("codes in place", SPARK_ERR_INVALID_OVERLAP, [](auto& t, auto& in) { t.data = in.data; });
+    wrong("scales on the input", SPARK_ERR_INVALID_OVERLAP, [](auto& t, auto& in) { t.quant.scale = in.data; });
+    wrong("rows of scales on top of each other", SPARK_ERR_INVALID_STRIDE,
+          [](auto& t, auto&) { t.quant.scale_stride[1] = 1; });
+}
+
 void every_quantised_field(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
-        quantize(d), codes_across(d), caches(d);
+        quantize(d), codes_across(d), caches(d), coded_results(d);
         for (uint32_t f = 0; f < d.num_fields; ++f)
             if (api::field(d, f).kind == SPARK_KIND_TENSOR) records(d, f), scales(d, f), codes(d, f);
     }

@@ -84,6 +84,35 @@ void contexts_come_and_go(void**) {
     assert_int_equal(together(work), 0);
 }
 
+// One thread destroys the context that all of them use: every call succeeds or finds it dead, and what was made in it
+// ends with it.
+void a_context_ends_under_its_calls(void**) {
+    constexpr int ROUNDS = 20, CALLS = 5;
+    for (int round = 0; round < ROUNDS; ++round) {
+        spark_context* ctx = api::make_context();
+        assert_non_null(ctx);
+        const int64_t made = api::driver_calls("cuStreamCreateWithPriority");
+        const int64_t ended = api::driver_calls("cuStreamDestroy_v2");
+        std::atomic<int> arrived{0};
+        const auto work = [&] {
+            const bool destroys = arrived.fetch_add(1) == 0;
+            int failures = 0;
+            for (int call = 0;; ++call) {
+                if (destroys && call == CALLS) spark_context_destroy(ctx);
+                spark_stream stream = 0;
+                const spark_status got = call % 2 == 0 ? spark_stream_create(ctx, nullptr, &stream, nullptr)
+                                                       : spark_context_preload(ctx, SPARK_OP_ADD, nullptr);
+                if (got == SPARK_ERR_INVALID_HANDLE) return failures;
+                failures += got != SPARK_OK || (destroys && call >= CALLS);
+                if (call > 1'000'000) return failures + 1;
+            }
+        };
+        assert_int_equal(together(work), 0);
+        assert_int_equal(api::driver_calls("cuStreamDestroy_v2") - ended,
+                         api::driver_calls("cuStreamCreateWithPriority") - made);
+    }
+}
+
 // Each thread makes, uses and destroys what it finds in places that all of them share: every call succeeds, or finds
 // the handle dead. Nothing reaches the driver that another thread has destroyed.
 void handles_come_and_go(void**) {
@@ -136,6 +165,7 @@ void handles_come_and_go(void**) {
 
 int main() {
     const CMUnitTest tests[] = {cmocka_unit_test(one_context), cmocka_unit_test(contexts_come_and_go),
+                                cmocka_unit_test(a_context_ends_under_its_calls),
                                 cmocka_unit_test(handles_come_and_go)};
     return cmocka_run_group_tests_name("api.threads", tests, nullptr, nullptr);
 }

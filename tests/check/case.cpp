@@ -49,7 +49,7 @@ int64_t View::span() const {
 
 int64_t View::offset(int64_t index) const {
     int64_t at = 0;
-    for (size_t i = shape.size(); i-- > 0;) {
+    for (size_t i = shape.size(); i-- > 0 && index != 0;) {
         at += index % shape[i] * stride[i];
         index /= shape[i];
     }
@@ -170,8 +170,8 @@ size_t Case::size_of(size_t storage) const {
 std::vector<double> Case::values(const Operand& operand) const {
     std::vector<double> out(static_cast<size_t>(to_fill(operand)));
     const uint8_t* base = storages[operand.storage].bytes.data();
-    for (size_t i = 0; i < out.size(); ++i) {
-        out[i] = ref::load(operand.view.type, base + operand.at(static_cast<int64_t>(i)));
+    for (const auto [i, at] : places(operand)) {
+        out[static_cast<size_t>(i)] = ref::load(operand.view.type, base + at);
     }
     return out;
 }

@@ -44,6 +44,52 @@ struct Storage {
     size_t misalign = 0;        // address modulo 256
 };
 
+// The elements of a view in row-major order, each with its bytes from `offset`: for (const auto [index, at] : places).
+// Those of a row follow each other without the divisions that finding one takes.
+class Places {
+public:
+    struct Place {
+        int64_t index;
+        size_t at;
+    };
+    class Iterator {
+    public:
+        Iterator(const View& view, size_t offset, int64_t count) : view_(view), offset_(offset), count_(count) {
+            enter_row();
+        }
+        Place operator*() const { return {index_, at_}; }
+        Iterator& operator++() {
+            at_ += step_;
+            if (++index_ == row_end_) {
+                enter_row();
+            }
+            return *this;
+        }
+        bool operator!=(int64_t end) const { return index_ != end; }
+
+    private:
+        void enter_row() {
+            if (index_ == count_) {
+                return;
+            }
+            at_ = offset_ + static_cast<size_t>(view_.offset(index_)) * ref::size_of(view_.type);
+            step_ = static_cast<size_t>(view_.stride.empty() ? 0 : view_.stride.back()) * ref::size_of(view_.type);
+            row_end_ = index_ + (view_.shape.empty() ? 1 : view_.shape.back());
+        }
+        const View& view_;
+        size_t offset_, at_ = 0, step_ = 0;
+        int64_t count_, index_ = 0, row_end_ = 0;
+    };
+    Places(const View& view, size_t offset, int64_t count) : view_(view), offset_(offset), count_(count) {}
+    Iterator begin() const { return {view_, offset_, count_}; }
+    int64_t end() const { return count_; }
+
+private:
+    const View& view_;
+    size_t offset_;
+    int64_t count_;
+};
+
 // A tensor argument: where its descriptor stands in the args struct, where its data lies.
 struct Operand {
     std::string field;
@@ -55,6 +101,7 @@ struct Operand {
     size_t offset = 0; // bytes from the start of the storage
 
     size_t at(int64_t index) const; // the same, of the index-th element in row-major order
+    Places places() const { return {view, offset, view.count()}; }
 };
 
 struct Twin;
@@ -99,7 +146,8 @@ struct Case {
     Operand& add_in_place(std::string field, size_t args_offset, size_t of_operand);
     const std::vector<Allowed>& expected(size_t index, const std::string& kernel) const; // what expect() has said
     uint8_t* element(const Operand& operand, int64_t index);
-    int64_t to_fill(const Operand& operand) const;            // its elements; of an outline none
+    int64_t to_fill(const Operand& operand) const; // its elements; of an outline none
+    Places places(const Operand& operand) const { return {operand.view, operand.offset, to_fill(operand)}; } // of those
     std::vector<double> values(const Operand& operand) const; // row-major, decoded; of an outline none
     size_t size_of(size_t storage) const;                     // bytes, where an outline has none of them yet too
 

@@ -71,8 +71,7 @@ std::vector<Range> covered_ranges(const Case& c, size_t storage) {
             continue;
         }
         const size_t size = ref::size_of(operand.view.type);
-        for (int64_t i = 0; i < operand.view.count(); ++i) {
-            const size_t at = operand.at(i);
+        for (const auto [index, at] : operand.places()) {
             if (!ranges.empty() && ranges.back().second == at) {
                 ranges.back().second += size;
             } else {
@@ -156,22 +155,21 @@ void check_output(const Case& c, size_t index, const Choice& kernel, const Image
         return;
     }
     Tally tally;
-    const auto element = [&](int64_t i) {
-        const size_t at = operand.at(i);
+    const auto element = [&](size_t at) {
         const uint64_t bits = ref::load_bits(view.type, after.data() + at);
         return Element{bits, ref::load_bits(view.type, before.data() + at), ref::decode(view.type, bits)};
     };
     const auto describe = [&](int64_t i) {
-        const Element got = element(i);
+        const Element got = element(operand.at(i));
         const Allowed& allowed = expected[static_cast<size_t>(i)];
         const bool as_bits = allowed.kind == Allowed::bits || allowed.kind == Allowed::unchanged;
         const std::string unwritten = got.bits == got.before && !operand.input ? " (the poison: never written)" : "";
         return position(view, i) + " is " + (as_bits ? hex(got.bits) : number(got.value)) + unwritten + ", allowed " +
                wanted(allowed, got) + tile_position(kernel.name, view, i);
     };
-    for (int64_t i = 0; i < view.count(); ++i) {
+    for (const auto [i, at] : operand.places()) {
         const Allowed& allowed = expected[static_cast<size_t>(i)];
-        const Element got = element(i);
+        const Element got = element(at);
         if (is_right(allowed, got)) {
             continue;
         }
@@ -230,11 +228,10 @@ std::string differ(const Case& c, const Expectation& expected, const std::vector
     for (const auto& [index, allowed] : expected) {
         const Operand& operand = c.operands[index];
         const size_t size = ref::size_of(operand.view.type);
-        for (int64_t i = 0; i < operand.view.count(); ++i) {
+        for (const auto [i, at] : operand.places()) {
             if (allowed[static_cast<size_t>(i)].kind == Allowed::unchanged) {
                 continue; // the two runs had different poison
             }
-            const size_t at = operand.at(i);
             const uint8_t* a = first[operand.storage].data() + at;
             const uint8_t* b = second[operand.storage].data() + at;
             if (std::memcmp(a, b, size) != 0) {
@@ -250,13 +247,16 @@ std::string differ(const Case& c, const std::vector<Image>& images, const Twin& 
                    int64_t& shared) {
     for (size_t index = 0; index < c.operands.size(); ++index) {
         const Operand &operand = c.operands[index], &other = twin.call.operands[index];
-        for (int64_t i = 0; operand.output && i < operand.view.count(); ++i) {
+        if (!operand.output) {
+            continue;
+        }
+        for (const auto [i, at] : operand.places()) {
             const int64_t place = twin.place(index, i);
             if (place < 0) {
                 continue;
             }
             ++shared;
-            const uint8_t* a = images[operand.storage].data() + operand.at(i);
+            const uint8_t* a = images[operand.storage].data() + at;
             const uint8_t* b = others[other.storage].data() + other.at(place);
             if (std::memcmp(a, b, ref::size_of(operand.view.type)) != 0) {
                 return operand.field + position(operand.view, i) + " is " + hex(ref::load_bits(operand.view.type, a)) +
@@ -275,8 +275,8 @@ uint64_t hash_outputs(const Case& c, const std::vector<Image>& images) {
             continue;
         }
         const size_t size = ref::size_of(operand.view.type);
-        for (int64_t i = 0; i < operand.view.count(); ++i) {
-            const uint8_t* element = images[operand.storage].data() + operand.at(i);
+        for (const auto [index, at] : operand.places()) {
+            const uint8_t* element = images[operand.storage].data() + at;
             for (size_t byte = 0; byte < size; ++byte) {
                 hash = (hash ^ element[byte]) * 0x100000001b3u;
             }

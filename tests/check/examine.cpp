@@ -47,9 +47,11 @@ std::vector<Way> ways_of(const Case& c, bool first_kernel, const Options& option
     return ways;
 }
 
-Result run_kernel(const Case& c, const Choice& kernel, bool first_kernel, const Options& options, Runner& runner) {
+Result run_kernel(const Case& c, const Choice& kernel, bool first_kernel, const std::string& fault_name,
+                  const Options& options, Runner& runner) {
     Result result;
     result.kernel = kernel.name;
+    result.plant = fault_name;
     result.exact = c.exact;
     const Expectation expected = expectation_of(c, kernel.name);
     std::vector<Image> first;
@@ -68,8 +70,8 @@ Result run_kernel(const Case& c, const Choice& kernel, bool first_kernel, const 
             fault(error);
             break;
         }
-        if (!options.plant.empty()) {
-            planted |= plant(options.plant, c, expected, way.options, run, images);
+        if (!fault_name.empty()) {
+            planted |= plant(fault_name, c, expected, way.options, run, images);
         }
         for (const std::string& text : compare(c, kernel, way.options, expected, images).faults) {
             fault(text);
@@ -86,9 +88,9 @@ Result run_kernel(const Case& c, const Choice& kernel, bool first_kernel, const 
             break;
         }
     }
-    result.status = !result.faults.empty()             ? Result::failed
-                    : options.plant.empty() || planted ? Result::passed
-                                                       : Result::skipped;
+    result.status = !result.faults.empty()          ? Result::failed
+                    : fault_name.empty() || planted ? Result::passed
+                                                    : Result::skipped;
     return result;
 }
 
@@ -185,14 +187,16 @@ std::vector<Result> examine(const Entry& entry, const Options& options, Runner& 
                 {.status = Result::failed, .kernel = kernels[i].name, .faults = {"not run: the device failed before"}});
             continue;
         }
-        const auto begin = std::chrono::steady_clock::now();
-        results.push_back(options.bench ? measure(c, kernels[i], options, runner)
-                                        : run_kernel(c, kernels[i], i == 0, options, runner));
-        results.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        results.back().spent = runner.spent();
+        for (const std::string& fault : options.plants.empty() ? std::vector<std::string>{""} : options.plants) {
+            const auto begin = std::chrono::steady_clock::now();
+            results.push_back(options.bench ? measure(c, kernels[i], options, runner)
+                                            : run_kernel(c, kernels[i], i == 0, fault, options, runner));
+            results.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+            results.back().spent = runner.spent();
+        }
     }
     if (!c.twins.empty() && runner.usable() && runner.computes() && !options.bench && !options.single &&
-        options.plant.empty() && options.kernel == "*") {
+        options.plants.empty() && options.kernel == "*") {
         results.push_back(run_twins(c, kernels, runner));
         results.back().spent = runner.spent();
     }

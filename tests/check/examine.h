@@ -14,6 +14,7 @@ namespace check {
 struct Result {
     enum Status { passed, failed, skipped } status = passed;
     std::string kernel = {};              // empty: the case as a whole
+    std::string plant = {};               // the fault that was put into it
     std::vector<std::string> faults = {}; // sentences
     uint64_t hash = 0;                    // of the outputs
     bool exact = false;                   // the hash must be the same on every driver

@@ -158,7 +158,7 @@ public:
         if (options_.explain) {
             return 0;
         }
-        if (passed + failed + skipped == 0 && options_.plant.empty()) {
+        if (passed + failed + skipped == 0 && options_.plants.empty()) {
             std::fprintf(stderr, "spark-check: no kernel that is legal for these cases matches %s\n",
                          options_.kernel.c_str());
             return 2;
@@ -171,9 +171,12 @@ public:
             ++failed;
             std::printf("FAIL  %s\n", sentence.c_str());
         }
-        if (options_.plant.empty() && same_bits_ + other_bits_ > 0) {
+        if (options_.plants.empty() && same_bits_ + other_bits_ > 0) {
             std::printf("# kernels of one contract on one case: %d pairs bit-equal, %d differ within their bounds\n",
                         same_bits_, other_bits_);
+        }
+        for (const auto& [plant, seen] : planted_) {
+            std::printf("# planted %s: %d found, %d unseen\n", plant.c_str(), seen.found, seen.unseen);
         }
         std::printf("%d passed, %d failed\n", passed, failed);
         return failed > 0 ? 1 : 0;
@@ -190,8 +193,8 @@ private:
         if (!schedule_.empty()) {
             text += " --sched " + schedule_;
         }
-        if (!options_.plant.empty()) {
-            text += " --plant " + options_.plant;
+        if (!r.plant.empty()) {
+            text += " --plant " + r.plant;
         }
         return text;
     }
@@ -199,6 +202,10 @@ private:
     void one(const Entry& entry, const Result& r) {
         const std::string key = entry.op + "/" + entry.name + " " + r.kernel;
         (r.status == Result::passed ? passed : r.status == Result::failed ? failed : skipped) += 1;
+        if (!r.plant.empty()) {
+            planted_[r.plant].found += r.status == Result::failed;
+            planted_[r.plant].unseen += r.status == Result::passed;
+        }
         if (r.status == Result::passed) {
             hashes_[key].push_back(r.hash);
             if (r.exact) {
@@ -254,11 +261,16 @@ private:
         first_ = false;
     }
 
+    struct Seen {
+        int found = 0, unseen = 0;
+    };
+
     const Options& options_;
     Budget budget_;
     std::string driver_, schedule_, device_;
     std::map<std::string, std::vector<uint64_t>> hashes_;
     std::set<std::string> exact_;
+    std::map<std::string, Seen> planted_;
     FILE* json_ = nullptr;
     bool first_ = true;
     int same_bits_ = 0, other_bits_ = 0;

@@ -37,7 +37,7 @@ what to do
                  timed launches (default 20)
   --json F       write results to F                  --progress     show the case at work
   --budgets F    fail where a contract costs the emulator more warp instructions than F says (tests/ops/budgets.toml)
-  -v             one line per kernel                 --plant FAULT  put a fault into right results:
+  -v             one line per kernel                 --plant F,...  put faults into right results, each in turn:
 )";
 
 bool matches(const std::string& pattern, const std::string& text) {
@@ -81,13 +81,10 @@ static bool set_driver(Options& options, const std::string& value) {
 }
 
 static bool set_plant(Options& options, const std::string& value) {
-    options.plant = value;
-    for (const Plant& plant : plants()) {
-        if (value == plant.name) {
-            return true;
-        }
-    }
-    return false;
+    options.plants = split(value, ',');
+    return std::all_of(options.plants.begin(), options.plants.end(), [](const std::string& given) {
+        return std::any_of(plants().begin(), plants().end(), [&](const Plant& plant) { return given == plant.name; });
+    });
 }
 
 // One option with its value; false if either is wrong.

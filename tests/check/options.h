@@ -17,7 +17,8 @@ struct Options {
     std::string tier = "quick";                // quick, longer (with quick), card (all)
     int shard = 0, shards = 1;
     double timeout = 60; // seconds for one case
-    std::string plant, json, budgets;
+    std::string json, budgets;
+    std::vector<std::string> plants; // faults, each put into the same results in turn
     bool bench = false, explain = false, list = false, progress = false, verbose = false;
     bool single = false; // this process, and each kernel in one way
     int repeats = -1;    // not given

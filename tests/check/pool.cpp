@@ -3,7 +3,7 @@
 //   D <device>                    the driver works            X <sentence>   it does not
 //   B <index>                     a case begins
 //   R <status> <exact> <hash> <seconds> <kernel>              one kernel's result; its faults and figures follow:
-//   F <text>     M <text>     S <warp instructions> <kernel>
+//   F <text>     M <text>     S <warp instructions> <kernel>     P <planted fault>
 //   E                             the case has ended
 #include "check/pool.h"
 
@@ -80,6 +80,7 @@ std::unique_ptr<Runner> make_runner(const std::string& driver, const Options& op
                 put_lines(out, 'F', text);
             }
             put_lines(out, 'M', r.measured);
+            put_lines(out, 'P', r.plant);
             for (const auto& [kernel, count] : r.spent) {
                 std::fprintf(out, "S %llu %s\n", static_cast<unsigned long long>(count), kernel.c_str());
             }
@@ -205,6 +206,7 @@ std::string run_all(const std::vector<const Entry*>& entries, const Options& opt
             case 'R': results.push_back(parse_result(line)); break;
             case 'F': results.back().faults.push_back(text); break;
             case 'M': results.back().measured += text + "\n"; break;
+            case 'P': results.back().plant = text; break;
             case 'S': results.back().spent[text.substr(text.find(' ') + 1)] = std::stoull(text); break;
             case 'E':
                 inside = false;

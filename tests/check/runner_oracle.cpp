@@ -19,8 +19,8 @@ Image initial_image(const Case& c, size_t storage, const RunOptions& options) {
     for (const Operand& operand : c.operands) {
         if (operand.storage == storage && operand.output && !operand.input) {
             const size_t size = ref::size_of(operand.view.type);
-            for (int64_t i = 0; i < operand.view.count(); ++i) {
-                std::fill_n(image.data() + operand.at(i), size, options.poison);
+            for (const auto [index, at] : operand.places()) {
+                std::fill_n(image.data() + at, size, options.poison);
             }
         }
     }
@@ -49,9 +49,8 @@ public:
                 continue;
             }
             const std::vector<Allowed>& expected = c.expected(index, kernel.name);
-            for (size_t i = 0; i < expected.size(); ++i) {
-                uint8_t* element = out[operand.storage].data() + operand.at(static_cast<int64_t>(i));
-                write(operand.view.type, expected[i], element);
+            for (const auto [i, at] : operand.places()) {
+                write(operand.view.type, expected[static_cast<size_t>(i)], out[operand.storage].data() + at);
             }
         }
         return {};

@@ -141,14 +141,13 @@ void blocks_an_sm_follow_from_what_the_assembler_used(void**) {
     images[0].kind = ImageKind::cubin, images[0].arch = 90, images[0].regs = 96;
     Kernel kernel{};
     kernel.block = 128, kernel.smem = 24576, kernel.regs = 255;
-    assert_int_equal(resident_blocks(H200, kernel), 2); // registers
-    kernel.images = images;
-    assert_int_equal(resident_blocks(H200, kernel), 5);
+    assert_int_equal(resident_blocks(H200, kernel, {}), 2); // registers
+    assert_int_equal(resident_blocks(H200, kernel, images), 5);
     kernel.regs = 32;
-    assert_int_equal(resident_blocks(GB10, kernel), 4); // shared memory: no image for it
-    assert_true(has_code(H200, kernel) && !has_code(GB10, kernel));
+    assert_int_equal(resident_blocks(GB10, kernel, images), 4); // shared memory: no image for it
+    assert_true(has_code(H200, images) && !has_code(GB10, images) && has_code(GB10, {}));
     kernel.smem = 101376, kernel.block = 1024, kernel.regs = 255;
-    assert_int_equal(resident_blocks(GB10, kernel), 1); // never 0
+    assert_int_equal(resident_blocks(GB10, kernel, images), 1); // never 0
 }
 
 void division_is_the_same_by_either_instruction(void**) {
@@ -169,18 +168,16 @@ constexpr const char* FACTS[] = {"m", "k"};
 constexpr Limit LIMITS[] = {{"k", Rel::multiple_of, 8}};
 constexpr uint64_t ONE = 11, OTHER = 22;
 
-constexpr Kernel kernel(const char* name, uint64_t id, uint32_t index, uint64_t order, bool limited) {
+constexpr Kernel kernel(std::string_view name, uint64_t id, uint32_t index, uint64_t order) {
     Kernel k{};
-    k.name = name, k.contract = "gemm_test", k.id = id, k.index = index, k.order = order, k.deterministic = order != 0;
-    if (limited) k.limits = LIMITS;
+    std::ranges::copy(name, k.name);
+    k.id = id, k.index = index, k.order = order, k.deterministic = order != 0;
     return k;
 }
-constexpr Kernel LARGE = kernel("gemm_test__large", 1, 0, ONE, true),
-                 SMALL = kernel("gemm_test__small", 2, 1, ONE, true);
-constexpr Kernel SPLIT = kernel("gemm_test__split", 3, 2, 0, true),
-                 GENERIC = kernel("gemm_test__generic", 4, 3, OTHER, false);
+constexpr Kernel LARGE = kernel("gemm_test__large", 1, 0, ONE), SMALL = kernel("gemm_test__small", 2, 1, ONE);
+constexpr Kernel SPLIT = kernel("gemm_test__split", 3, 2, 0), GENERIC = kernel("gemm_test__generic", 4, 3, OTHER);
 constexpr Kernel MERGE = [] {
-    Kernel k = kernel("gemm_test_merge__generic", 5, 4, OTHER, false);
+    Kernel k = kernel("gemm_test_merge__generic", 5, 4, OTHER);
     k.dependent = true;
     k.cluster = {2, 1, 1};
     return k;
@@ -190,10 +187,13 @@ static_assert(whole_clusters(make_grid(5, 4, 70000), {2, 4, 2}).x == 6);
 static_assert(whole_clusters(make_grid(5, 4, 70000), {2, 4, 2}).y == 4);
 static_assert(whole_clusters(make_grid(5, 4, 70000), {2, 4, 2}).z == 65534);
 void plan_test(const CheckedOp&, const Row&, Plan&) {}
-constexpr auto ROWS = make_table(
-    {make_row(LARGE, "large", FACTS, TILE, plan_test), make_row(SMALL, "small", FACTS, TILE, plan_test),
-     make_row(SPLIT, "split", FACTS, TILE, plan_test, MERGE), make_row(GENERIC, "generic", FACTS, TILE, plan_test)});
+constexpr Draft DRAFTS[] = {
+    make_row(LARGE, LIMITS, "large", TILE, plan_test), make_row(SMALL, LIMITS, "small", TILE, plan_test),
+    make_row(SPLIT, LIMITS, "split", TILE, plan_test, MERGE), make_row(GENERIC, {}, "generic", TILE, plan_test)};
+constexpr auto TABLE = make_table<DRAFTS, FACTS>();
+constexpr auto& ROWS = TABLE.rows;
 static_assert(ROWS[2].then[0] == &MERGE && ROWS[2].then[1] == nullptr && ROWS[0].then[0] == nullptr);
+static_assert(TABLE.terms.size() == 1 && ROWS[2].conditions == 1 && ROWS[3].conditions == 0);
 constexpr uint8_t RESIDENT[] = {1, 1, 1, 1};
 
 // Steps of each kernel, by its index; and how many loads were asked for.
@@ -210,8 +210,8 @@ struct Question {
 
     Question() {
         target.resident = RESIDENT;
-        request = {ROWS,  FACTS, facts,   &target, load_test, reinterpret_cast<const CheckedOp*>(this),
-                   false, false, nullptr, 0,       0,         nullptr};
+        request = {ROWS,  TABLE.terms, FACTS,   facts, &target, load_test, reinterpret_cast<const CheckedOp*>(this),
+                   false, false,       nullptr, 0,     0,       nullptr};
     }
     std::string answer() const {
         const Row* row = pick(request);
@@ -286,18 +286,13 @@ void limits_that_rows_share_hold_for_each(void**) {
         {{"k", Rel::multiple_of, 8}, {"k", Rel::at_least, 16}, {"m", Rel::equal, 16}},
         {{"k", Rel::multiple_of, 8}, {"k", Rel::at_least, 8}, {"m", Rel::at_most, 32}},
         {{"k", Rel::multiple_of, 3}, {"k", Rel::at_least, 8}, {"m", Rel::at_most, 32}}};
-    static constexpr auto few = [](const Kernel& like, const Limit(&limits)[3]) {
-        Kernel k = like;
-        k.limits = limits;
-        return k;
-    };
-    static constexpr Kernel KERNELS[] = {few(LARGE, SHARED[0]), few(SMALL, SHARED[1]), few(SPLIT, SHARED[2]),
-                                         few(GENERIC, SHARED[3])};
-    static constexpr auto TABLE = make_table(
-        {make_row(KERNELS[0], "", FACTS, TILE, plan_test), make_row(KERNELS[1], "", FACTS, TILE, plan_test),
-         make_row(KERNELS[2], "", FACTS, TILE, plan_test), make_row(KERNELS[3], "", FACTS, TILE, plan_test)});
+    static constexpr Draft SHARING[] = {
+        make_row(LARGE, SHARED[0], "", TILE, plan_test), make_row(SMALL, SHARED[1], "", TILE, plan_test),
+        make_row(SPLIT, SHARED[2], "", TILE, plan_test), make_row(GENERIC, SHARED[3], "", TILE, plan_test)};
+    static constexpr auto SHARERS = make_table<SHARING, FACTS>();
+    static_assert(SHARERS.terms.size() == 7);
     Question q;
-    q.request.rows = TABLE, q.request.load = nullptr;
+    q.request.rows = SHARERS.rows, q.request.terms = SHARERS.terms, q.request.load = nullptr;
     for (q.facts[0] = 0; q.facts[0] < 40; ++q.facts[0]) {
         for (q.facts[1] = 0; q.facts[1] < 40; ++q.facts[1]) {
             const int64_t m = q.facts[0], k = q.facts[1];

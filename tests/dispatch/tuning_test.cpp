@@ -20,20 +20,20 @@ namespace {
 constexpr const char* FACTS[] = {"m"};
 constexpr Limit LIMITS[] = {{"m", Rel::at_most, 64}};
 
-constexpr Kernel kernel(const char* name, uint32_t index, uint64_t order, bool limited) {
+constexpr Kernel kernel(std::string_view name, uint32_t index, uint64_t order) {
     Kernel k{};
-    k.name = name, k.contract = "gemm_test", k.id = hash(name), k.index = index, k.order = order;
-    k.deterministic = order != 0;
-    if (limited) k.limits = LIMITS;
+    std::ranges::copy(name, k.name);
+    k.id = hash(name), k.index = index, k.order = order, k.deterministic = order != 0;
     return k;
 }
-constexpr Kernel FIRST = kernel("gemm_test__first", 0, 1, false), SMALL = kernel("gemm_test__small", 1, 1, true),
-                 SPLIT = kernel("gemm_test__split", 2, 0, false), OTHER = kernel("gemm_test__other", 3, 2, false);
+constexpr Kernel FIRST = kernel("gemm_test__first", 0, 1), SMALL = kernel("gemm_test__small", 1, 1),
+                 SPLIT = kernel("gemm_test__split", 2, 0), OTHER = kernel("gemm_test__other", 3, 2);
 constexpr Tile TILE{};
 void plan_test(const CheckedOp&, const Row&, Plan&) {}
-constexpr auto ROWS =
-    make_table({make_row(FIRST, "", FACTS, TILE, plan_test), make_row(SMALL, "", FACTS, TILE, plan_test),
-                make_row(SPLIT, "", FACTS, TILE, plan_test), make_row(OTHER, "", FACTS, TILE, plan_test)});
+constexpr Draft DRAFTS[] = {make_row(FIRST, {}, "", TILE, plan_test), make_row(SMALL, LIMITS, "", TILE, plan_test),
+                            make_row(SPLIT, {}, "", TILE, plan_test), make_row(OTHER, {}, "", TILE, plan_test)};
+constexpr auto TABLE = make_table<DRAFTS, FACTS>();
+constexpr auto& ROWS = TABLE.rows;
 constexpr const Kernel* KERNELS[] = {&FIRST, &SMALL, &SPLIT, &OTHER};
 
 const Target CHIP = [] {
@@ -153,7 +153,8 @@ struct Question {
     Request request{};
 
     explicit Question(const Kernel& wanted) {
-        request.rows = ROWS, request.fact_names = FACTS, request.facts = &fact, request.target = &CHIP;
+        request.rows = ROWS, request.terms = TABLE.terms, request.fact_names = FACTS, request.facts = &fact,
+        request.target = &CHIP;
         request.tuning = &tuning;
         tuned.kernel_id = wanted.id;
         tuning.tuned = &tuned, tuning.count = 1;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of quantize with stochastic rounding: neighbours are looked up in the sorted list of what
-ml_dtypes reads from all codes, and the random word is compared with the exact fraction between them, of Python's
+ml_dtypes reads from all codes, and the random word is added to the exact fraction between them, of Python's
 rationals. Philox is that of sample.py, scales and files those of make_formats.py, whose requirements it has.
 """
 from fractions import Fraction
@@ -23,7 +23,7 @@ def ladder(codes):
 
 
 def draw(codes, quotients, seed, offset):
-    """Codes of float32 quotients; element i has word i % 4 of counter (offset, i / 4)."""
+    """Codes of float32 quotients; element i has the 16 bits i % 8 of counter (offset, i / 8), lower first."""
     steps, out = ladder(codes), np.zeros(quotients.size, np.uint8)
     assert steps == sorted(steps)
     places = np.array([float(s) for s in steps])
@@ -33,10 +33,11 @@ def draw(codes, quotients, seed, offset):
             continue
         code = int(np.searchsorted(places, abs(q), side="right")) - 1
         if code + 1 < len(steps):
-            number = i // 4
-            word = philox([offset & WORD, offset >> 32, number & WORD, number >> 32], [seed & WORD, seed >> 32])[i % 4]
+            number = i // 8
+            four = philox([offset & WORD, offset >> 32, number & WORD, number >> 32], [seed & WORD, seed >> 32])
+            word = four[i % 8 // 2] >> i % 2 * 16 & 0xFFFF
             share = (Fraction(abs(q)) - steps[code]) / (steps[code + 1] - steps[code])
-            code += word < share * 2**32 // 1
+            code += word + share * 2**16 // 1 >= 2**16
         if codes == "I8":
             out[i] = (-code if q < 0 else code) & 0xFF
         else:

@@ -48,9 +48,9 @@ View rows_view(ref::Type type, int64_t rows1, int64_t rows0, int64_t n, int64_t 
 }
 
 void fill(Case& c, const Operand& operand, Random& random, double scale) {
-    const int64_t n = c.to_fill(operand);
-    for (int64_t i = 0; i < n; ++i) {
-        ref::store(operand.view.type, random.normal() * scale, c.element(operand, i));
+    uint8_t* const base = c.storages[operand.storage].bytes.data();
+    for (const auto [index, at] : c.places(operand)) {
+        ref::store(operand.view.type, random.normal() * scale, base + at);
     }
 }
 

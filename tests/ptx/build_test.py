@@ -3,8 +3,10 @@
 # name it. Run by CTest as ptx.build. Needs ptxas (SPARK_PTXAS).
 import hashlib
 import os
+import re
 import shutil
 import subprocess
+import sys
 import unittest
 import zlib
 
@@ -80,6 +82,14 @@ class Good(Build):
         before = {bundle.path: bundle.path.stat().st_mtime_ns for bundle in one}
         self.assertEqual(images.bundles([record], self.top / "out"), one)
         self.assertEqual({p: p.stat().st_mtime_ns for p in (self.top / "out" / "bundles").iterdir()}, before)
+
+    def test_the_list_says_what_was_made(self):
+        record, _ = self.build()
+        said = subprocess.run([sys.executable, str(TOP / "tools/ptxc"), "--root", str(self.root), "list", "fill__*",
+                               "--results", str(self.top / "out")], check=True, capture_output=True, text=True).stdout
+        found = re.fullmatch(r"fill__plain  .*  used +(\d+)  instructions +(\d+)  ptx/.*\n", said)
+        self.assertEqual(int(found[1]), record["regs"]["120"])
+        self.assertIn(int(found[2]), range(8, 200))
 
     def test_one_chip(self):
         record, _ = self.build(archs=(90,))
@@ -159,19 +169,20 @@ class Good(Build):
 #include "spark_kernels.h"
 #include <cstdlib>
 using namespace spark;
-static_assert(kernels::fill__plain.block == 128 && kernels::fill__plain.limits[0].value == 4);
-static_assert(kernels::fill__plain.images.size() == 4 && sizeof(kernels::fill_params) == 16);
+static_assert(kernels::fill__plain.block == 128 && kernels::limits::fill__plain[0].value == 4);
+static_assert(kernels::fill__plain.num_images == 4 && sizeof(kernels::fill_params) == 16);
 constexpr const Kernel* ROW[] = {&kernels::fill__plain};
 int main(int, char** words) {
     auto all = kernels::all();
     if (all.size() != 1 || all[0] != ROW[0] || all[0]->index != 0) return 1;
-    const Image *cubin = &all[0]->images[0], *testing = &all[0]->images[1], *text = &all[0]->images[2];
-    for (const Image* image : {cubin, text}) {
-        std::string_view stored(static_cast<const char*>(image->data), image->packed);
-        if (image->arch != 120 || hash(stored) != image->check) return 2;
+    const auto images = kernels::images_of(*all[0]);
+    for (const Image& image : {images[0], images[2]}) {
+        const Bundle& bundle = kernels::bundles[image.bundle];
+        if (image.arch != 120 || hash({kernels::spark_images + bundle.place, bundle.packed}) != bundle.check) return 2;
     }
-    if (testing->arch != 90 || testing->data != nullptr) return 3;
-    if (testing->place != kernels::testing_file.head.size()) return 4;
+    const Bundle& testing = kernels::bundles[images[1].bundle];
+    if (images[1].arch != 90 || !testing.testing) return 3;
+    if (testing.place != kernels::testing_file.head.size()) return 4;
     if (kernels::testing_file.bytes != std::strtoul(words[1], nullptr, 10)) return 5;
     return kernels::testing_file.name == std::string_view("libspark-sm90.bin") ? 0 : 6;
 }

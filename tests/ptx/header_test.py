@@ -254,6 +254,10 @@ class Bad(ScratchTree):
         more = "".join(f"//! variant  x{i}   smem=0 regs=32\n" for i in range(9))
         self.refuse("10 variants of fill; a file has at most 9 of a contract", ("regs=32\n", "regs=32\n" + more))
 
+    def test_a_name_has_a_place_of_its_own_in_the_table(self):
+        long = "x" * 42
+        self.refuse(f"fill__{long} has 48 characters; a name has at most 47", ("variant  plain", f"variant  {long}"))
+
     def test_deterministic(self):
         self.refuse("deterministic 'maybe': yes or no", ("deterministic yes", "deterministic maybe"))
 

@@ -3,28 +3,10 @@
 // Every value of these formats, and every midpoint between two of them, is exact in double precision.
 #include "ref/formats.h"
 
-#include <bit>
+#include <algorithm>
 #include <cfenv>
-#include <cmath>
-#include <cstring>
-#include <limits>
 
 namespace ref {
-
-size_t size_of(Type type) {
-    switch (type) {
-    case Type::f16:
-    case Type::bf16: return 2;
-    case Type::f32:
-    case Type::i32: return 4;
-    case Type::i64: return 8;
-    case Type::e4m3:
-    case Type::e5m2:
-    case Type::i8:
-    case Type::u8: return 1;
-    }
-    return 0;
-}
 
 const char* name_of(Type type) {
     switch (type) {
@@ -41,35 +23,16 @@ const char* name_of(Type type) {
     return "?";
 }
 
-Format format_of(Type type) {
-    switch (type) {
-    case Type::f16: return {5, 10};
-    case Type::bf16: return {8, 7};
-    case Type::e4m3: return {4, 3, false};
-    case Type::e5m2: return {5, 2};
-    default: return {8, 23};
-    }
-}
-
 static bool is_integer(Type type) {
     return type == Type::i32 || type == Type::i64 || type == Type::i8 || type == Type::u8;
 }
 
 // Exponent of the unit in the last place of x: fixed below the smallest normal number.
 static int ulp_exponent(Format format, double x) {
-    int exponent = x == 0 ? format.min_exponent() : std::ilogb(x);
-    if (exponent < format.min_exponent()) {
-        exponent = format.min_exponent();
-    }
-    return exponent - format.fraction_bits;
-}
-
-// 2^exponent. Scaling by it rounds as ldexp does, and takes a tenth of the time.
-static double power(int exponent) {
-    constexpr int BIAS = 1023, FRACTION_BITS = 52;
-    const bool is_normal = exponent > -BIAS && exponent <= BIAS;
-    return is_normal ? std::bit_cast<double>(static_cast<uint64_t>(exponent + BIAS) << FRACTION_BITS)
-                     : std::ldexp(1.0, exponent);
+    const int field =
+        static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7ff); // of a double: 0 is below every format
+    const int exponent = field < 0x7ff ? field - 1023 : std::ilogb(x);
+    return std::max(exponent, format.min_exponent()) - format.fraction_bits;
 }
 
 double ulp(Type type, double x) { return power(ulp_exponent(format_of(type), x)); }
@@ -88,9 +51,12 @@ double rounded(Type type, double x) {
     if (std::fabs(r) >= power(format.max_exponent() + 1)) {
         return std::copysign(std::numeric_limits<double>::infinity(), x);
     }
-    // The largest fraction of the largest exponent is taken by NaN where there is no infinity.
-    const double nan_place = std::ldexp(2 - std::ldexp(1.0, -format.fraction_bits), format.max_exponent());
-    return !format.has_infinity && std::fabs(r) >= nan_place ? NaN : r;
+    if (format.has_infinity) {
+        return r;
+    }
+    // The largest fraction of the largest exponent is taken by NaN.
+    const double nan_place = (2 - power(-format.fraction_bits)) * power(format.max_exponent());
+    return std::fabs(r) >= nan_place ? NaN : r;
 }
 
 uint64_t encode(Type type, double x) {
@@ -117,46 +83,7 @@ uint64_t encode(Type type, double x) {
     return sign | (units + (steps << format.fraction_bits));
 }
 
-double decode(Type type, uint64_t bits) {
-    if (type == Type::i32) {
-        return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(bits)));
-    }
-    if (type == Type::i64) {
-        return static_cast<double>(static_cast<int64_t>(bits));
-    }
-    if (type == Type::i8) {
-        return static_cast<double>(static_cast<int8_t>(bits & 0xff));
-    }
-    if (type == Type::u8) {
-        return static_cast<double>(bits & 0xff);
-    }
-    const Format format = format_of(type);
-    const uint64_t fraction = bits & ((uint64_t{1} << format.fraction_bits) - 1);
-    const int field = static_cast<int>(bits >> format.fraction_bits) & ((1 << format.exponent_bits) - 1);
-    const bool negative = (bits >> (format.exponent_bits + format.fraction_bits)) & 1;
-    const bool top = field == (1 << format.exponent_bits) - 1;
-    const bool ones = fraction == (uint64_t{1} << format.fraction_bits) - 1;
-    double x;
-    if (format.has_infinity ? top : top && ones) {
-        x = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-    } else if (field == 0) {
-        x = static_cast<double>(fraction) * power(format.min_exponent() - format.fraction_bits);
-    } else {
-        const double significand = static_cast<double>(fraction | (uint64_t{1} << format.fraction_bits));
-        x = significand * power(field - format.bias() - format.fraction_bits);
-    }
-    return negative ? -x : x;
-}
-
-uint64_t load_bits(Type type, const void* element) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, element, size_of(type)); // little-endian, as the device is
-    return bits;
-}
-
 void store_bits(Type type, uint64_t bits, void* element) { std::memcpy(element, &bits, size_of(type)); }
-
-double load(Type type, const void* element) { return decode(type, load_bits(type, element)); }
 
 void store(Type type, double x, void* element) { store_bits(type, encode(type, x), element); }
 

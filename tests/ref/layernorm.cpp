@@ -2,7 +2,7 @@
 // Oracle of layernorm; see the header for the definition.
 #include "ref/layernorm.h"
 
-#include "ref/call.h"
+#include "ref/quantize.h"
 
 #include <cmath>
 #include <vector>
@@ -50,7 +50,17 @@ static Results compute(const Call& call) {
         layernorm_row(op, x.row(first, n), call["weight"].values, call["bias"].values, residual.row(first, n),
                       std::span(y.values).subspan(first, n), std::span(sums.values).subspan(first, n));
     }
-    return residual.values.empty() ? Results{{"y", y}} : Results{{"y", y}, {"residual_out", sums}};
+    Results results{{"y", y}};
+    if (wants_codes(call)) {
+        for (double& value : y.values) {
+            value = rounded(Type::f32, value);
+        }
+        results = codes_of(call, "x", y.values);
+    }
+    if (!residual.values.empty()) {
+        results["residual_out"] = sums;
+    }
+    return results;
 }
 
 extern const Oracle LAYERNORM{"layernorm", compute};

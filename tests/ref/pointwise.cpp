@@ -3,7 +3,7 @@
 // for x far below 0: 1 + erf(z) = erfc(-z), (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
 #include "ref/pointwise.h"
 
-#include "ref/call.h"
+#include "ref/quantize.h"
 
 #include <algorithm>
 #include <cmath>
@@ -54,6 +54,12 @@ static Results compute_glu(const Call& call) {
     Result y{.values = gate.values, .any_zero = true};
     for (size_t i = 0; i < y.values.size(); ++i) {
         y.values[i] = glu(activation_named(call), call.is("round_activation"), gate.type, gate.values[i], up.values[i]);
+    }
+    if (wants_codes(call)) {
+        for (double& value : y.values) {
+            value = rounded(Type::f32, value);
+        }
+        return codes_of(call, "gate", y.values);
     }
     return {{"y", y}};
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace ref {
 namespace {
@@ -55,19 +56,20 @@ double of_e2m1(uint8_t bits) {
     return bits & 8 ? -value : value;
 }
 
-std::vector<uint32_t> random_words(uint64_t seed, uint64_t offset, size_t count) {
-    std::vector<uint32_t> words(count);
+std::vector<uint16_t> random_words(uint64_t seed, uint64_t offset, size_t count) {
+    std::vector<uint16_t> words(count);
     for (size_t i = 0; i < count; ++i) {
-        const uint64_t counter = i / 4;
-        words[i] = philox({static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32),
-                           static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32)},
-                          {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)})[i % 4];
+        const uint64_t counter = i / 8;
+        const auto four = philox({static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32),
+                                  static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32)},
+                                 {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+        words[i] = static_cast<uint16_t>(four[i % 8 / 2] >> (i % 2 * 16));
     }
     return words;
 }
 
 // Whether a number that is `fraction` of the way to its greater neighbour becomes that.
-static bool rises(double fraction, uint32_t word) { return word < std::floor(std::ldexp(fraction, 32)); }
+static bool rises(double fraction, uint16_t word) { return word + std::floor(std::ldexp(fraction, 16)) >= 0x1p16; }
 
 // The slow and obvious way: of all numbers from 0 to the largest one the nearest. Neighbours are an odd and an even
 // pattern.
@@ -233,7 +235,7 @@ int64_t place_in_tiles(int64_t row, int64_t column, int64_t columns) {
 int64_t size_of_tiles(int64_t rows, int64_t columns) { return (rows + 127) / 128 * ((columns + 3) / 4) * 512; }
 
 // The words of a call that has a seed.
-static std::vector<uint32_t> words_of(const Call& call) {
+static std::vector<uint16_t> words_of(const Call& call) {
     if (!call.words.contains("seed")) {
         return {};
     }
@@ -244,7 +246,7 @@ static std::vector<uint32_t> words_of(const Call& call) {
 // The scale of all, those of blocks and where they stand in tiles, codes, and the numbers that they stand for.
 static Results compute_nv(const Call& call) {
     const Tensor& x = call["x"];
-    const std::vector<uint32_t> words = words_of(call);
+    const std::vector<uint16_t> words = words_of(call);
     const size_t n = x.size(1);
     const auto columns = static_cast<int64_t>((n + 15) / 16);
     const double whole = call.is("given") ? call["whole"].values[0] : nv_whole_of(amax(x.values));
@@ -305,9 +307,10 @@ static Results compute(const Call& call) {
         return compute_int4(call);
     }
     const bool halves = named && call.words.at("codes") == "E2M1";
-    const Type type = !named || halves ? Type::e4m3 : call.words.at("codes") == "I8" ? Type::i8 : Type::e5m2;
+    const auto is_named = [&](const char* codes) { return named && call.words.at("codes") == codes; };
+    const Type type = is_named("I8") ? Type::i8 : is_named("E5M2") ? Type::e5m2 : Type::e4m3;
     const size_t n = x.size(1), block = static_cast<size_t>(call.number("block"));
-    const std::vector<uint32_t> words = words_of(call);
+    const std::vector<uint16_t> words = words_of(call);
     Result y, scales{.rounded = true}, back;
     for (size_t first = 0, count; first < x.values.size(); first += count) {
         count = std::min(block, n - first % n);
@@ -338,6 +341,14 @@ static Results compute(const Call& call) {
         }
     }
     return results;
+}
+
+bool wants_codes(const Call& call) { return call.words.contains("codes"); }
+
+Results codes_of(Call call, const char* like, std::vector<double> numbers) {
+    call.tensors["x"] = {.type = Type::f32, .shape = call[like].shape, .values = std::move(numbers), .bits = {}};
+    Results all = compute(call);
+    return {{"y", all.at("y")}, {"scales", all.at("scales")}};
 }
 
 extern const Oracle QUANTIZE{"quantize", compute};

@@ -16,10 +16,11 @@
 
 namespace ref {
 
-// Stochastic rounding: the random word of a number decides between its two neighbours of the format, `less` and
-// `greater` in magnitude: greater where word < floor(2^32 (|x| - less) / (greater - less)). No words: the nearest.
-using Words = std::span<const uint32_t>;
-std::vector<uint32_t> random_words(uint64_t seed, uint64_t offset, size_t count); // those of elements 0, 1, ..
+// Stochastic rounding: a random word of 16 bits decides between the two neighbours of a number in the format, `less`
+// and `greater` in magnitude: greater where word + floor(2^16 (|x| - less) / (greater - less)) >= 2^16. No words: the
+// nearest.
+using Words = std::span<const uint16_t>;
+std::vector<uint16_t> random_words(uint64_t seed, uint64_t offset, size_t count); // those of elements 0, 1, ..
 
 // The nearest number of E4M3, ties to the even one; beyond 448, and infinity, 448; 0x7f for NaN. And the reverse.
 uint8_t to_e4m3(double x);
@@ -61,6 +62,11 @@ uint8_t nv_scale_of(double amax, double whole);
 uint8_t nv_better_scale_of(std::span<const double> x, double whole);
 double of_ue4m3(uint8_t bits);
 void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y, Words words = {});
+
+// y and scales of numbers of F32, of the shape of the call's tensor `like`, quantised as the call says: for operators
+// whose result may be codes.
+bool wants_codes(const Call& call);
+Results codes_of(Call call, const char* like, std::vector<double> numbers);
 
 // One record of Q4_0, Q4_1, Q5_0, Q5_1 or Q8_0 of 32 numbers, by the formulas of docs/ops/quant.md. And a call of them.
 void quantize_record(Record format, std::span<const double> x, uint8_t* record);

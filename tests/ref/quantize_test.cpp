@@ -18,16 +18,17 @@ using ref::Type;
 
 namespace {
 
-constexpr uint32_t LAST = 0xffffffff;
+constexpr uint16_t LAST = 0xffff;
 constexpr Type TYPES[] = {Type::e4m3, Type::e5m2, Type::i8};
 
-uint8_t code(Type type, double x, uint32_t word) { return ref::to_code(type, x, {&word, 1}); }
-double number(Type type, double x, uint32_t word) { return ref::of_code(type, code(type, x, word)); }
-double half(double x, uint32_t word) { return ref::of_e2m1(ref::to_e2m1(x, {&word, 1})); }
+uint8_t code(Type type, double x, uint16_t word) { return ref::to_code(type, x, {&word, 1}); }
+double number(Type type, double x, uint16_t word) { return ref::of_code(type, code(type, x, word)); }
+double half(double x, uint16_t word) { return ref::of_e2m1(ref::to_e2m1(x, {&word, 1})); }
 
 // tests/kat_vectors of Random123, "philox4x32 10", of counter 0 and key 0.
 void elements_take_the_words_in_order(void**) {
-    assert_true((ref::random_words(0, 0, 4) == std::vector<uint32_t>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+    assert_true((ref::random_words(0, 0, 8) ==
+                 std::vector<uint16_t>{0xe8d5, 0x6627, 0xc58d, 0xe169, 0xac4c, 0xbc57, 0xdbd8, 0x9b00}));
     const auto words = ref::random_words(7, 9, 100);
     for (size_t count : {1, 3, 5, 99}) {
         assert_true(std::equal(words.begin(), words.begin() + static_cast<ptrdiff_t>(count),
@@ -45,25 +46,25 @@ void elements_take_the_words_in_order(void**) {
 }
 
 // A quarter, a half and the least fraction of the way between neighbours, of either sign, and where units are least.
-void words_below_the_fraction_give_the_greater(void**) {
+void words_that_reach_the_end_with_the_fraction_give_the_greater(void**) {
     for (double sign : {1.0, -1.0}) {
-        assert_true(number(Type::e4m3, sign * 1.0625, 0x7fffffff) == sign * 1.125);
-        assert_true(number(Type::e4m3, sign * 1.0625, 0x80000000) == sign);
-        assert_true(number(Type::e4m3, sign * std::ldexp(0.25, -9), 0x3fffffff) == sign * std::ldexp(1.0, -9));
-        assert_true(code(Type::e4m3, sign * std::ldexp(0.25, -9), 0x40000000) == (sign < 0 ? 0x80 : 0));
-        assert_true(number(Type::e5m2, sign * 50176, 0x1fffffff) == sign * 57344);
-        assert_true(number(Type::e5m2, sign * 50176, 0x20000000) == sign * 49152);
-        assert_true(number(Type::i8, sign * 2.25, 0x3fffffff) == sign * 3);
-        assert_true(number(Type::i8, sign * 2.25, 0x40000000) == sign * 2);
-        assert_true(half(sign * 4.5, 0x3fffffff) == sign * 6 && half(sign * 4.5, 0x40000000) == sign * 4);
-        assert_true(half(sign * std::ldexp(0.5, -32), 0) == sign * 0.5);
-        assert_true(half(sign * std::ldexp(0.5, -33), 0) == 0); // less than a word tells
+        assert_true(number(Type::e4m3, sign * 1.0625, 0x8000) == sign * 1.125);
+        assert_true(number(Type::e4m3, sign * 1.0625, 0x7fff) == sign);
+        assert_true(number(Type::e4m3, sign * std::ldexp(0.25, -9), 0xc000) == sign * std::ldexp(1.0, -9));
+        assert_true(code(Type::e4m3, sign * std::ldexp(0.25, -9), 0xbfff) == (sign < 0 ? 0x80 : 0));
+        assert_true(number(Type::e5m2, sign * 50176, 0xe000) == sign * 57344);
+        assert_true(number(Type::e5m2, sign * 50176, 0xdfff) == sign * 49152);
+        assert_true(number(Type::i8, sign * 2.25, 0xc000) == sign * 3);
+        assert_true(number(Type::i8, sign * 2.25, 0xbfff) == sign * 2);
+        assert_true(half(sign * 4.5, 0xc000) == sign * 6 && half(sign * 4.5, 0xbfff) == sign * 4);
+        assert_true(half(sign * std::ldexp(0.5, -16), LAST) == sign * 0.5);
+        assert_true(half(sign * std::ldexp(0.5, -17), LAST) == 0); // less than a word tells
     }
 }
 
 void numbers_of_the_format_stay(void**) {
     constexpr double INFINITE = std::numeric_limits<double>::infinity();
-    for (uint32_t word : {0u, LAST}) {
+    for (uint16_t word : {uint16_t{0}, LAST}) {
         for (Type type : TYPES) {
             for (uint32_t bits = 0; bits < 256; ++bits) {
                 const double x = ref::of_code(type, static_cast<uint8_t>(bits));
@@ -109,7 +110,7 @@ void means_are_the_numbers(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(elements_take_the_words_in_order),
-        cmocka_unit_test(words_below_the_fraction_give_the_greater),
+        cmocka_unit_test(words_that_reach_the_end_with_the_fraction_give_the_greater),
         cmocka_unit_test(numbers_of_the_format_stay),
         cmocka_unit_test(means_are_the_numbers),
     };

@@ -2,7 +2,7 @@
 // Oracle of rmsnorm; see the header for the definition.
 #include "ref/rmsnorm.h"
 
-#include "ref/call.h"
+#include "ref/quantize.h"
 
 #include <cmath>
 
@@ -40,7 +40,7 @@ void rmsnorm_row(const Rmsnorm& op, std::span<const double> x, std::span<const d
         if (!weight.empty()) {
             t *= op.weight_plus_one ? 1 + weight[i] : weight[i];
         }
-        y[i] = rounded(op.type, t * (1 + op.error_of_product));
+        y[i] = rounded(op.coded ? Type::f32 : op.type, t * (1 + op.error_of_product));
     }
 }
 
@@ -50,12 +50,17 @@ static Results compute(const Call& call) {
     op.weight_plus_one = call.is("weight_plus_one");
     op.round_before_weight = call.is("round_before_weight");
     op.normalize_rounded = call.is("normalize_rounded");
+    op.coded = wants_codes(call);
     Result y{.values = x.values, .rounded = true}, sums = y;
     for (size_t first = 0, n = x.size(1); first < x.values.size(); first += n) {
         rmsnorm_row(op, x.row(first, n), call["weight"].values, residual.row(first, n),
                     std::span(y.values).subspan(first, n), std::span(sums.values).subspan(first, n));
     }
-    return residual.values.empty() ? Results{{"y", y}} : Results{{"y", y}, {"residual_out", sums}};
+    Results results = op.coded ? codes_of(call, "x", y.values) : Results{{"y", y}};
+    if (!residual.values.empty()) {
+        results["residual_out"] = sums;
+    }
+    return results;
 }
 
 extern const Oracle RMSNORM{"rmsnorm", compute};

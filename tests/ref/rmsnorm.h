@@ -21,6 +21,7 @@ struct Rmsnorm {
     bool weight_plus_one = false;
     bool round_before_weight = false;
     bool normalize_rounded = false;
+    bool coded = false; // y is rounded to F32 instead, and goes on to be quantised
 
     // Relative errors to suffer on purpose; 0 is the definition. y is monotone in each, so that the results at
     // (-a, -b) and (+a, +b) enclose every result of an implementation whose r errs by a and whose last product errs by

@@ -5,6 +5,7 @@
 """ptxc: kernel files in, checked and embedded code out."""
 
 import argparse
+import fnmatch
 import json
 import os
 import sys
@@ -16,6 +17,7 @@ import page
 import scaffold
 import table
 from assemble import AssembleError, assemble, find_variant, write_depfile
+from cubin import Cubin
 from header import parse_tree
 from images import fnv1a
 from kernel_file import ARCHS, HeaderError
@@ -31,8 +33,17 @@ def arch_list(text):
     return tuple(a for a in ARCHS if str(a) in words)
 
 
+def made(variant, results):
+    """What the assembler made of the kernel, for the first of its chips."""
+    arch = variant.archs[0]
+    used = json.loads((results / f"{variant.name}.json").read_text(encoding="utf-8"))["regs"][str(arch)]
+    code = Cubin((results / f"{variant.name}.{arch}.cubin").read_bytes()).instructions(variant.name)
+    return f"  used {used:3}  instructions {code:5}"
+
+
 def cmd_list(args):
-    variants = [v for f in parse_tree(args.root) for v in f.variants]
+    variants = [(i, v) for i, v in enumerate(v for f in parse_tree(args.root) for v in f.variants)
+                if fnmatch.fnmatchcase(v.name, args.kernels)]
     if args.json:
         print(json.dumps([{
             "name": v.name, "contract": v.contract, "way": v.way, "file": v.file.relative, "line": v.line,
@@ -41,11 +52,12 @@ def cmd_list(args):
             "deterministic": v.deterministic, "order": v.order, "archs": list(v.archs), "axes": v.axes,
             "constants": v.constants, "limits": [str(l) for l in v.limits],
             "params": [{"name": p.name, "type": p.type, "offset": p.offset} for p in v.params.params]}
-            for i, v in enumerate(variants)], indent=1))
+            for i, v in variants], indent=1))
         return 0
-    width = max((len(v.name) for v in variants), default=0)
-    for v in variants:
-        print(f"{v.name:{width}}  block {v.block:4}  smem {v.smem:6}  regs {v.regs:3}  {v.file.relative}")
+    width = max((len(v.name) for _, v in variants), default=0)
+    for _, v in variants:
+        print(f"{v.name:{width}}  block {v.block:4}  smem {v.smem:6}  regs {v.regs:3}"
+              f"{made(v, args.results) if args.results else ''}  {v.file.relative}")
     return 0
 
 
@@ -113,10 +125,12 @@ def parser(name):
     def chips(sub):
         sub.add_argument("--archs", type=arch_list, default=ARCHS, help="chips to build for, such as '120;90'")
 
-    sub = command("list", cmd_list, "print every kernel of the tree")
+    sub = command("list", cmd_list, "print the kernels of the tree")
+    sub.add_argument("kernels", nargs="?", default="*", help="a pattern of their names, such as 'softmax*'")
+    sub.add_argument("--results", type=Path, help="folder with the NAME.json files: adds registers used, instructions")
     sub.add_argument("--json", action="store_true", help="everything the headers say, as JSON")
     sub = command("expand", cmd_expand, "print the PTX of one kernel as the assembler sees it")
-    sub.add_argument("kernel", help="a full name, such as gemm_bf16_tn__plain")
+    sub.add_argument("kernel", help="a full name, such as gemm_bf16_tn__generic")
     sub.add_argument("--sm", type=int, choices=ARCHS, default=120, help="chip (default 120)")
     sub.add_argument("--pretty", action="store_true", help="one statement a line, for reading")
     sub = command("generate", cmd_generate, "write spark_kernels.h and kernels.cmake")

@@ -8,6 +8,7 @@
 import re
 import struct
 
+INSTRUCTION = 16
 PARAM_INFO = 0x17
 FORMAT_SIZED = 4  # the other formats carry their two bytes of value in the place of a size
 
@@ -36,6 +37,10 @@ class Cubin:
     def code(self):
         """Machine code by section: what is compared between chips."""
         return {n: b for n, b in self.sections.items() if n.startswith((".text.", ".nv.constant2"))}
+
+    def instructions(self, kernel):
+        """How many there are in the kernel's code, of 16 bytes each; what fills up its last line among them."""
+        return len(self.sections[f".text.{kernel}"]) // INSTRUCTION
 
     def maker(self):
         """The version of the ptxas that wrote this, such as 13.0.88."""

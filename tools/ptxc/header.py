@@ -18,6 +18,7 @@ REQUIRED = ("kernel", "block", "params", "grid", "smem", "deterministic", "varia
 REPEATED = ("for", "variant")
 RELATIONS = {"%": "multiple_of", "<=": "at_most", ">=": "at_least", "==": "equal"}
 MAX_VARIANTS = 9
+LONGEST_NAME = 47  # and a NUL: Kernel::name of src/dispatch/kernel.h
 CPP_WORDS = set("""alignas alignof and asm auto bool break case catch char class const continue default delete do
     double else enum explicit export extern false float for friend goto if inline int long mutable namespace new
     not or private protected public register return short signed sizeof static struct switch template this throw
@@ -291,10 +292,13 @@ class _Parser:
                                                   *budget, limits, self.one("deterministic")[1] == "yes",
                                                   order or f"{contract}__{way}", cluster))
 
-    def count_variants(self):
+    def check_variants(self):
         of_contract = {}
         for variant in self.file.variants:
             of_contract.setdefault(variant.contract, []).append(variant)
+            if len(variant.name) > LONGEST_NAME:
+                self.fail(variant.line, f"{variant.name} has {len(variant.name)} characters; a name has at most "
+                                        f"{LONGEST_NAME}")
         for contract, found in of_contract.items():
             if len(found) > MAX_VARIANTS:
                 self.fail(found[MAX_VARIANTS].line,
@@ -332,7 +336,7 @@ class _Parser:
             self.file.grid = self.grid(self.file.params, [variant for group in parsed for variant in group])
         for (_, axes, _), group in zip(groups, parsed):
             self.name_variants(pattern, maths.strip(), axes, group)
-        self.count_variants()
+        self.check_variants()
         if self.findings:
             raise HeaderError(dict.fromkeys(self.findings))
         return self.file

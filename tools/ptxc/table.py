@@ -9,7 +9,7 @@ from pathlib import Path
 
 from assemble import image_list
 from header import RELATIONS
-from images import FILE, STRIPE, TESTING, assembly, bundles, fnv1a, testing_file
+from images import FILE, STRIPE, TESTING, assembly, bundles, fnv1a, library_places, testing_file
 from kernel_file import PARAM_TYPES, HeaderError
 from launch import flags_struct, grid_function
 
@@ -72,22 +72,23 @@ def _span(lines, kind, name, items):
     return f"detail::{name}"
 
 
-def _kernel(lines, table, variant, index, archs):
+def _limits(variant):
+    """The kernel's limits, which are read while compiling."""
+    rows = [f"{{{quote(l.fact)}, Rel::{RELATIONS[l.relation]}, {l.value}}}" for l in variant.limits]
+    return f"inline constexpr std::array<Limit, {len(rows)}> {variant.name} = {{{{{', '.join(rows)}}}}};"
+
+
+def _kernel(lines, table, variant, index, images):
+    """A kernel of the table. images: (of its images the first, how many there are)."""
     name = variant.name
-    limits = _span(lines, "Limit", f"{name}_limits",
-                   [f"{{{quote(l.fact)}, Rel::{RELATIONS[l.relation]}, {l.value}}}" for l in variant.limits])
     apart = _span(lines, "uint16_t", f"{name}_apart",
                   [str(p.offset) for p in variant.params.params] if variant.params.tensor_maps else [])
-    images = image_list([a for a in archs if a in variant.archs])
-    if images:
-        lines.append(f"extern const Image {name}_images[{len(images)}];")
     table += [f"inline constexpr {variant.file.stem}_kernel {name} = {{{{",
-              f"    {quote(name)}, {quote(variant.contract)}, {quote(variant.file.relative)},",
-              f"    {quote(variant.maths)},",
+              f"    {quote(name)},",
               f"    0x{fnv1a(name.encode()):016x}, {index}, {variant.block}, {variant.smem}, {variant.regs}, "
               f"{variant.ctas_per_sm}, {variant.params.bytes}, {'true' if variant.deterministic else 'false'}, "
               f"0x{0 if variant.order == 'none' else fnv1a(variant.order.encode()):016x},",
-              f"    {limits}, {f'detail::{name}_images' if images else '{}'},",
+              f"    {', '.join(map(str, images))},",
               f"    {{{', '.join(map(str, variant.cluster))}}}, {'true' if variant.file.dependent else 'false'}, "
               f"{apart}}},",
               f"    {', '.join(str(variant.constants[name]) for name in variant.file.constants)}}};"]
@@ -95,23 +96,29 @@ def _kernel(lines, table, variant, index, archs):
 
 def header_text(files, archs):
     """spark_kernels.h"""
-    structs, lines, table, index = {}, [], [], 0
-    for kernel_file in files:
-        structs.setdefault(kernel_file.params.struct, kernel_file.params)
-        for variant in kernel_file.variants:
-            _kernel(lines, table, variant, index, archs)
-            index += 1
-    body = [BANNER + "#pragma once", "", "#include <algorithm>", "#include <cstddef>", "#include <cstdint>",
-            "#include <span>", "",
+    structs, lines, table, first_image = {}, [], [], 0
+    variants = [v for f in files for v in f.variants]
+    for index, variant in enumerate(variants):
+        structs.setdefault(variant.params.struct, variant.params)
+        images = len(image_list([a for a in archs if a in variant.archs]))
+        _kernel(lines, table, variant, index, (first_image, images))
+        first_image += images
+    body = [BANNER + "#pragma once", "", "#include <algorithm>", "#include <array>", "#include <cstddef>",
+            "#include <cstdint>", "#include <span>", "",
             '#include "dispatch/kernel.h"', "", "#pragma GCC visibility push(hidden)", "namespace spark::kernels {", "",
             "// Parameter blocks, as the kernels read them.", ""]
     for name in sorted(structs):
         body += _struct(structs[name])
     for kernel_file in files:
         body += _type(kernel_file)
-    body += ["namespace detail {", *lines, "}  // namespace detail", "", *table, "",
+    body += ["namespace limits {", *map(_limits, variants), "}  // namespace limits", "",
+             "namespace detail {", *lines, "}  // namespace detail", "", *table, "",
              "// Every kernel, in table order: all()[k->index] == k.",
              "std::span<const Kernel* const> all();", "",
+             "// The kernel's images, and where they are.",
+             "std::span<const Image> images_of(const Kernel& kernel);",
+             "extern const Bundle bundles[];",
+             'extern "C" const char spark_images[];', "",
              "// Where the images are that are not in the library.",
              "extern const ImageFile testing_file;", "",
              "}  // namespace spark::kernels", "#pragma GCC visibility pop"]
@@ -146,19 +153,21 @@ def _records(files, results, archs):
     return records
 
 
-def _places(found, places):
-    """{(kernel, kind, chip): the rest of an image's row, from its member on}, and what the rows name."""
-    rests, declared = {}, []
-    for bundle in found:
-        data, place = bundle.symbol, 0
-        if bundle.arch in TESTING:
-            data, place = "nullptr", places[bundle.symbol]
-        else:
-            declared.append(f"extern const unsigned char {data}[];")
-        rest = f"{bundle.rows}, {len(bundle.stored)}, {place}, {data}, 0x{fnv1a(bundle.stored):016x}"
+def _bundles(found, places):
+    """The rows of the bundles, and the beginning {(kernel, kind, chip): ...} of an image's row."""
+    rows, begins = [], {}
+    for number, bundle in enumerate(found):
+        testing = "true" if bundle.arch in TESTING else "false"
+        rows.append(f"    {{{testing}, {len(bundle.members)}, {bundle.rows}, {places[bundle]}, {len(bundle.stored)}, "
+                    f"0x{fnv1a(bundle.stored):016x}}},")
         for at, (kernel, kind) in enumerate(bundle.members):
-            rests[kernel, kind, bundle.arch] = f"{at}, {len(bundle.members)}, {rest}"
-    return rests, declared
+            begins[kernel, kind, bundle.arch] = f"ImageKind::{kind}, {at}, {number}, {bundle.arch}"
+    return rows, begins
+
+
+def _array(kind, name, rows):
+    """The lines of an array that may have no element."""
+    return [f"{kind} {name}[] = {{", *(rows or ["    {},"]), "};"]
 
 
 def source_text(files, results, archs):
@@ -167,21 +176,20 @@ def source_text(files, results, archs):
     records = _records(files, results, archs)
     found = bundles(records.values(), results)
     head, places, content = testing_file(found)
-    rests, declared = _places(found, places)
-    defined = []
+    bundle_rows, begins = _bundles(found, {**library_places(found), **places})
+    images = []
     for name, record in records.items():
-        rows = []
         for image in record["images"]:
             regs = record["regs"][str(image["arch"])] if image["kind"] == "cubin" else 0
-            rows.append(f"    {{ImageKind::{image['kind']}, {image['arch']}, {regs}, {image['size']}, "
-                        f"{rests[name, image['kind'], image['arch']]}}},")
-        defined += [f"const Image {name}_images[{len(rows)}] = {{", *rows, "};"]
+            images.append(f"    {{{begins[name, image['kind'], image['arch']]}, {regs}, {image['size']}}},")
     beside = f"{quote(FILE)}, {quote(head)}, {len(content)}" if places else '"", "", 0'
     pointers = [f"    &{v.name}," for f in files for v in f.variants]
-    text = "\n".join([BANNER + '#include "spark_kernels.h"', "", "#pragma GCC visibility push(hidden)", 'extern "C" {',
-                      *declared, "}", "#pragma GCC visibility pop", "", "namespace spark::kernels {",
-                      f"static_assert(Image::STRIPE == {STRIPE});", "namespace detail {", *defined,
-                      "}  // namespace detail", "",
+    text = "\n".join([BANNER + '#include "spark_kernels.h"', "", "namespace spark::kernels {",
+                      f"static_assert(Bundle::STRIPE == {STRIPE});", "",
+                      *_array("static constexpr Image", "images", images),
+                      *_array("const Bundle", "bundles", bundle_rows), "",
+                      "std::span<const Image> images_of(const Kernel& kernel) {",
+                      "    return std::span(images).subspan(kernel.first_image, kernel.num_images);", "}", "",
                       "std::span<const Kernel* const> all() {",
                       *(["    static constexpr const Kernel* table[] = {", *(f"    {p}" for p in pointers), "    };",
                          "    return table;"] if pointers else ["    return {};"]),

@@ -16,8 +16,8 @@ SOURCES = ("src", "ptx", "bench", "include")
 HEAD = """# Performance
 
 Written by `tools/spark bench --record` from performance.json; do not edit. Each figure is a median, and a fraction of
-the ceiling that the same run measured on the same card: the register-resident `mma` loop, the copy or the read. Nothing
-stands here for a card that it was not run on.
+the ceiling that the same run measured on the same card: the register-resident `mma` or `fma` loop, the copy or the
+read, whichever bounds the row. Nothing stands here for a card that it was not run on.
 """
 
 

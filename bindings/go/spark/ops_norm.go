@@ -24,6 +24,10 @@ import (
 //	round() rounds to nearest even to the dtype of x. Without a weight, y = round(t). Rows of any finite numbers have
 //	their right result, also where squares leave FP32; the sum x + residual is FP32, and infinite beyond it. With an
 //	infinity finite numbers become 0, and the infinity NaN.
+//	Codes: y may be quantised, in one of the forms below. Then it is what quantize makes of the last line without its
+//	round(), in FP32, with an amax_floor of 0 and the rule USUAL: scales of ROW, 1X128 and MXFP8 are written, in rows or
+//	in tiles, as y.quant says; that of TENSOR is given, and read. What has a NaN has the scale NaN. y is not in place
+//	then, and its leading dimensions and those of the scales collapse as in quantize.
 //	The bits of a row follow from its values, N, the dtypes and the options, whatever the other rows are: all kernels are
 //	deterministic, and up to 2^31 - 1 rows every call keeps SPARK_FLAG_BATCH_INVARIANT, with or without it. Where N is
 //	a multiple of 8 they also follow from whether all addresses and row strides are multiples of 16 bytes: if one is not,
@@ -40,7 +44,8 @@ type Rmsnorm struct {
 	// Optional, [..., N], as x. Added to x before the norm.
 	Residual Tensor
 
-	// Output, [..., N], as x. The result. May be x, in place.
+	// Output, [..., N], as x E4M3 E5M2 I8. The result, or codes of it; their scales are an output too, but for that of
+	// TENSOR. May be x, in place.
 	Y Tensor
 
 	// Output, optional, [..., N], as x, needs residual. The rounded sum x + residual. Absent: not stored. May be
@@ -208,6 +213,10 @@ func (o L2norm) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) 
 //	The deviation is that of the values themselves (divided by N, not N - 1), from the differences to the mean, so that
 //	nothing cancels where the mean is large. A row of equal values gives the bias if eps is above 0. Rows of any finite
 //	numbers have their result, also where sums leave FP32; the sum x + residual is FP32, and infinite beyond it.
+//	Codes: y may be quantised, in one of the forms below. Then it is what quantize makes of the last line without its
+//	round(), in FP32, with an amax_floor of 0 and the rule USUAL: scales of ROW, 1X128 and MXFP8 are written, in rows or
+//	in tiles, as y.quant says; that of TENSOR is given, and read. What has a NaN has the scale NaN. y is not in place
+//	then, and its leading dimensions and those of the scales collapse as in quantize.
 //	The bits of a row follow from its values, N, the dtypes and the options, whatever the other rows are: all kernels are
 //	deterministic, and up to 2^31 - 1 rows every call keeps SPARK_FLAG_BATCH_INVARIANT, with or without it. Where N is
 //	a multiple of 8 they also follow from whether all addresses and row strides are multiples of 16 bytes: if one is not,
@@ -227,7 +236,8 @@ type Layernorm struct {
 	// Optional, [..., N], as x. Added to x before the norm.
 	Residual Tensor
 
-	// Output, [..., N], as x. The result. May be x, in place.
+	// Output, [..., N], as x E4M3 E5M2 I8. The result, or codes of it; their scales are an output too, but for that of
+	// TENSOR. May be x, in place.
 	Y Tensor
 
 	// Output, optional, [..., N], as x, needs residual. The rounded sum x + residual. Absent: not stored. May be

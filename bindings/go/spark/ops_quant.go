@@ -266,12 +266,12 @@ func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 //	refused.
 //	STOCHASTIC: where the quotient in F32 lies between two neighbours of the format, it becomes the greater magnitude
 //	with the probability f = (|quotient| - less) / (greater - less), and else the lesser one; numbers of the format,
-//	what is beyond them, NaN, signs and scales are as without it. With the random word w of 32 bits it is the greater if
-//	w < floor(2^32 f). Element i, counted from 0 over the shape of x, row-major, takes word i % 4 of Philox4x32-10 with
-//	the key (seed, low word first) and the counter (offset low word, offset high word, i / 4 low word, i / 4 high word):
-//	as sample does with i / 4 for the row. So what an element takes depends on its number alone, not on layout, strides
-//	or kernel. Offsets are not advanced: give each call of a seed its own. Not with records, INT4 and FOUR_OVER_SIX.
-//	Without it seeds, offsets, seed and offset count for nothing.
+//	what is beyond them, NaN, signs and scales are as without it. With the random number w of 16 bits it is the greater
+//	if w + floor(2^16 f) >= 2^16. Element i, counted from 0 over the shape of x, row-major, takes the 16 bits i % 8, of
+//	each word the lower ones first, of Philox4x32-10 with the key (seed, low word first) and the counter (offset low
+//	word, offset high word, i / 8 low word, i / 8 high word): as sample does with i / 8 for the row. So what an element
+//	takes depends on its number alone, not on layout, strides or kernel. Offsets are not advanced: give each call of a
+//	seed its own. Not with records, INT4 and FOUR_OVER_SIX. Without it seeds, offsets, seed and offset count for nothing.
 //	MXFP8, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes 448 or 6; a block with a NaN has the
 //	scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity has the scale
 //	448 if global_scale is finite; a block of zeros has the scale 0. E2M1: rows begin on whole bytes, so that the

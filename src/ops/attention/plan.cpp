@@ -282,17 +282,14 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_ke
     calls.add(kernel, params_of(work.as<Attention>()));
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(ATTENTION_FACT_NAMES, __VA_ARGS__)
-#define ROW_THEN(...) SPARK_ROW_THEN(ATTENTION_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/attention/table.inc"
-#undef ROW
-#undef ROW_THEN
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, ATTENTION_FACT_NAMES>();
 
 // load.cpp shifts where it would divide.
 static_assert([] {
-    for (const Row& row : ROWS) {
+    for (const Row& row : TABLE.rows) {
         if (!std::has_single_bit(row.tile.rows) || !std::has_single_bit(row.tile.depth)) return false;
     }
     return true;
@@ -300,6 +297,6 @@ static_assert([] {
 
 } // namespace
 
-extern const Operator ATTENTION = {SPARK_OP_ATTENTION, ROWS, ATTENTION_FACT_NAMES, check_attention, load_attention};
+extern const Operator ATTENTION = {SPARK_OP_ATTENTION, TABLE, ATTENTION_FACT_NAMES, check_attention, load_attention};
 
 } // namespace spark

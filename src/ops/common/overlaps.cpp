@@ -101,10 +101,10 @@ spark_status check_overlaps(const ValidatedArgs& bound, Report& report) {
             if (i == o || earlier_output || !in_memory(other) || disjoint(out, other)) continue;
             const bool alias = may_alias(fields[o], i);
             if (alias && congruent(out, other)) continue;
-            return report.fail_field(SPARK_ERR_INVALID_OVERLAP, o,
-                                     "%s at 0x%llx (%llu bytes) overlaps %s at 0x%llx (%llu bytes)%s", fields[o].name,
-                                     ull(out.data), ull(out.bytes), fields[i].name, ull(other.data), ull(other.bytes),
-                                     alias ? "; in place wants equal address, shape and strides" : "; it must not");
+            return report.fail_field(
+                SPARK_ERR_INVALID_OVERLAP, o, "%s at 0x%llx (%llu bytes) overlaps %s at 0x%llx (%llu bytes)%s",
+                fields[o].name, ull(out.data), ull(out.bytes), fields[i].name, ull(other.data), ull(other.bytes),
+                alias ? "; in place wants equal address, dtype, shape and strides" : "; it must not");
         }
     }
     return check_beside(bound, report);

@@ -62,14 +62,13 @@ void plan(const CheckedOp& work, const Row&, const kernels::cast_turned8_kernel&
     plan_tiles(work, kernel, calls);
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(CONVERT_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/convert/table.inc"
-#undef ROW
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, CONVERT_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator CAST = {SPARK_OP_CAST, ROWS, CONVERT_FACT_NAMES, check_cast, nullptr};
+extern const Operator CAST = {SPARK_OP_CAST, TABLE, CONVERT_FACT_NAMES, check_cast, nullptr};
 
 } // namespace spark

@@ -32,14 +32,13 @@ void plan(const CheckedOp& work, const Row&, const kernels::embedding_kernel& ke
     calls.add(kernel, params, ceil_div(units, UNITS_PER_STEP));
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(EMBEDDING_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/embedding/table.inc"
-#undef ROW
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, EMBEDDING_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator EMBEDDING = {SPARK_OP_EMBEDDING, ROWS, EMBEDDING_FACT_NAMES, check_embedding, nullptr};
+extern const Operator EMBEDDING = {SPARK_OP_EMBEDDING, TABLE, EMBEDDING_FACT_NAMES, check_embedding, nullptr};
 
 } // namespace spark

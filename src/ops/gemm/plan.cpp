@@ -395,19 +395,14 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels
     calls.workspace_size += size;
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(GEMM_FACT_NAMES, __VA_ARGS__)
-#define ROW_THEN(...) SPARK_ROW_THEN(GEMM_FACT_NAMES, __VA_ARGS__)
-#define ROW_FOR(...) SPARK_ROW_FOR(GEMM_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/gemm/table.inc"
-#undef ROW
-#undef ROW_FOR
-#undef ROW_THEN
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, GEMM_FACT_NAMES>();
 
 // load.cpp shifts where it would divide.
 static_assert([] {
-    for (const Row& row : ROWS) {
+    for (const Row& row : TABLE.rows) {
         for (uint32_t size : {row.tile.rows, row.tile.columns, row.tile.depth}) {
             if (!std::has_single_bit(size)) return false;
         }
@@ -417,6 +412,6 @@ static_assert([] {
 
 } // namespace
 
-extern const Operator GEMM = {SPARK_OP_GEMM, ROWS, GEMM_FACT_NAMES, check_gemm, load_gemm, true};
+extern const Operator GEMM = {SPARK_OP_GEMM, TABLE, GEMM_FACT_NAMES, check_gemm, load_gemm, true};
 
 } // namespace spark

@@ -35,14 +35,13 @@ void plan(const CheckedOp& work, const Row&, const kernels::hadamard_kernel& ker
     calls.add(kernel, params, std::min(blocks, MOST_AN_SM * work.target->sms));
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(HADAMARD_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/hadamard/table.inc"
-#undef ROW
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, HADAMARD_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator HADAMARD = {SPARK_OP_HADAMARD, ROWS, HADAMARD_FACT_NAMES, check_hadamard, nullptr};
+extern const Operator HADAMARD = {SPARK_OP_HADAMARD, TABLE, HADAMARD_FACT_NAMES, check_hadamard, nullptr};
 
 } // namespace spark

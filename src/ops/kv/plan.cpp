@@ -86,16 +86,15 @@ void plan(const CheckedOp& work, const Row&, const kernels::kv_copy_kernel& kern
     calls.add(kernel, params, ceil_div(p.count * steps, kernel.block / 32));
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(KV_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/kv/table.inc"
-#undef ROW
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, KV_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator KV_APPEND = {SPARK_OP_KV_APPEND, ROWS, KV_FACT_NAMES, check_kv_append, nullptr};
-extern const Operator KV_GATHER = {SPARK_OP_KV_GATHER, ROWS, KV_FACT_NAMES, check_kv_gather, nullptr};
-extern const Operator KV_COPY = {SPARK_OP_KV_COPY, ROWS, KV_FACT_NAMES, check_kv_copy, nullptr};
+extern const Operator KV_APPEND = {SPARK_OP_KV_APPEND, TABLE, KV_FACT_NAMES, check_kv_append, nullptr};
+extern const Operator KV_GATHER = {SPARK_OP_KV_GATHER, TABLE, KV_FACT_NAMES, check_kv_gather, nullptr};
+extern const Operator KV_COPY = {SPARK_OP_KV_COPY, TABLE, KV_FACT_NAMES, check_kv_copy, nullptr};
 
 } // namespace spark

@@ -52,14 +52,13 @@ void plan(const CheckedOp& work, const Row&, const kernels::merge_states_kernel&
     calls.add(kernel, params, std::min(blocks, MOST_AN_SM * work.target->sms));
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(MERGE_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/merge/table.inc"
-#undef ROW
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, MERGE_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator MERGE_STATES = {SPARK_OP_MERGE_STATES, ROWS, MERGE_FACT_NAMES, check_merge_states, nullptr};
+extern const Operator MERGE_STATES = {SPARK_OP_MERGE_STATES, TABLE, MERGE_FACT_NAMES, check_merge_states, nullptr};
 
 } // namespace spark

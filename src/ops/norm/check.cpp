@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // spark_rmsnorm_args, spark_l2norm_args and spark_layernorm_args -> RowNorm. What the descriptions cannot say: eps,
-// and which row strides the kernels take. The three are one problem with one set of kernels: what differs is the
-// factor of the sum of squares, 1/n or 1, whether the mean is taken away first, and a bias. Leading dimensions fold to
-// two row dimensions with one stride each per tensor; a layout that does not is refused by name.
+// which row strides the kernels take, and that codes have scales. The three are one problem with one set of kernels:
+// what differs is the factor of the sum of squares, 1/n or 1, whether the mean is taken away first, and a bias. Leading
+// dimensions fold to two row dimensions with one stride each per tensor; a layout that does not is refused by name.
 #include <algorithm>
 #include <cmath>
 
@@ -39,6 +39,14 @@ constexpr RowField ROWS[] = {{X, &RowNorm::x, NORM_X_ALIGN},
                              {RESIDUAL_OUT, &RowNorm::residual_out, NORM_RESIDUAL_OUT_ALIGN}};
 } // namespace layer
 
+// The field of y, if it is one of codes; else NO_FIELD.
+uint32_t coded_field(const ValidatedArgs& bound, std::span<const RowField> fields) {
+    for (const RowField& f : fields) {
+        if (f.to == &RowNorm::y && bound.view[f.field].quant.form != nullptr) return f.field;
+    }
+    return NO_FIELD;
+}
+
 spark_status fill_rows(const ValidatedArgs& bound, std::span<const RowField> fields, RowNorm& p, int64_t* facts,
                        Report& report) {
     uint32_t numbers[MAX_ROW_TENSORS];
@@ -48,7 +56,15 @@ spark_status fill_rows(const ValidatedArgs& bound, std::span<const RowField> fie
         if (bound.view[f.field].present) present[count] = &f, numbers[count++] = f.field;
     }
     RowSet rows;
-    if (spark_status s = fold_to_two(bound, {numbers, count}, rows, report)) return s;
+    const std::span<const uint32_t> all{numbers, count};
+    if (p.coded) {
+        const uint32_t y = coded_field(bound, fields);
+        if (spark_status s = fold_coded(bound, all, y, p.codes, rows.tensor, report)) return s;
+        rows.rows0 = p.codes.rows_scaled, rows.rows1 = p.codes.rows1;
+        p.kind = coded_kind(bound.view[y].quant);
+    } else if (spark_status s = fold_to_two(bound, all, rows, report)) {
+        return s;
+    }
     p.rows0 = rows.rows0, p.rows1 = rows.rows1;
     for (uint32_t i = 0; i < count; ++i) {
         p.*present[i]->to = rows.tensor[i];
@@ -57,16 +73,29 @@ spark_status fill_rows(const ValidatedArgs& bound, std::span<const RowField> fie
     return SPARK_OK;
 }
 
-// What all have: rows of x, eps, the facts, and the contract, which x's dtype decides.
+Contract contract_of(const View& x, bool coded) {
+    constexpr Contract BF16 = "norm_bf16", F16 = "norm_f16", F32 = "norm_f32", CODES = "norm_codes";
+    if (coded) return CODES;
+    return x.dtype == SPARK_DTYPE_BF16 ? BF16 : x.dtype == SPARK_DTYPE_F16 ? F16 : F32;
+}
+
+// What all have: rows of x, eps, the facts, and the contract, which the dtypes of x and y decide.
 spark_status fill_common(const ValidatedArgs& bound, std::span<const RowField> fields, float eps, uint32_t eps_field,
                          CheckedOp& work, Report& report) {
     if (!std::isfinite(eps) || eps < 0) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, eps_field, "eps is %g; finite and 0 or more wanted",
                                  static_cast<double>(eps));
     }
+    for (const RowField& f : fields) {
+        if (f.to != &RowNorm::y) continue;
+        if (spark_status s = check_form(bound, fields[0].field, f.field, report)) return s;
+    }
     const View& x = bound.view[fields[0].field];
+    const uint32_t coded = coded_field(bound, fields);
     RowNorm& p = work.as<RowNorm>();
     p = {};
+    p.coded = coded != NO_FIELD;
+    p.codes.dtype = x.dtype;
     for (uint32_t f = NORM_X_ALIGN; f < NORM_FACTS; ++f) work.facts[f] = 256;
     work.empty = x.count == 0;
     if (spark_status s = work.empty ? SPARK_OK : fill_rows(bound, fields, p, work.facts, report)) return s;
@@ -75,9 +104,8 @@ spark_status fill_common(const ValidatedArgs& bound, std::span<const RowField> f
     p.flags = bound.flags;
     work.facts[NORM_N] = p.n;
     work.facts[NORM_ROWS] = p.rows0 * p.rows1;
-    constexpr Contract BF16 = "norm_bf16", F16 = "norm_f16", F32 = "norm_f32";
-    work.contract = x.dtype == SPARK_DTYPE_BF16 ? BF16 : x.dtype == SPARK_DTYPE_F16 ? F16 : F32;
-    work.bytes = 0;
+    work.contract = contract_of(x, p.coded);
+    work.bytes = p.coded ? bound.view[coded].quant.scale_bytes : 0;
     for (uint32_t i = 0; i < bound.spec->desc->num_fields; ++i) {
         const View& v = bound.view[i];
         if (v.present) work.bytes += static_cast<uint64_t>(v.count) * (v.elem_bits / 8);

@@ -9,6 +9,16 @@ namespace {
 
 template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(kernel); }
 
+// A block's teams walk over their rows, a turn of all its warps at a time.
+consteval Tile tile_of(const kernels::norm_codes_kernel& kernel) {
+    constexpr uint32_t AN_ELEMENT = 32, ALIGNED = 8;
+    const uint32_t columns = kernel.block * kernel.RUN * kernel.CHUNKS;
+    return {.rows = 1,
+            .columns = columns,
+            .syncs = 1,
+            .step = {.issued = columns / 32 * (kernel.STEP == 1 ? AN_ELEMENT : ALIGNED)}};
+}
+
 kernels::norm_params params_of(const RowNorm& p) {
     const auto asks = [&](uint32_t flag) { return uint32_t{(p.flags & flag) != 0}; };
     return {
@@ -51,21 +61,51 @@ void plan(const CheckedOp& work, const Row& row, const kernels::norm_kernel& ker
 void plan(const CheckedOp& work, const Row&, const kernels::norm_loop_kernel& kernel, Plan& calls) {
     calls.add(kernel, params_of(work.as<RowNorm>()));
 }
+
+void plan(const CheckedOp& work, const Row&, const kernels::norm_codes_kernel& kernel, Plan& calls) {
+    const RowNorm& p = work.as<RowNorm>();
+    kernels::norm_codes_params params{
+        .x = p.x.data,
+        .weight = p.weight,
+        .bias = p.bias,
+        .residual = p.residual.data,
+        .y = p.y.data,
+        .residual_out = p.residual_out.data,
+        .x_stride0 = p.x.inner,
+        .x_stride1 = p.x.outer,
+        .residual_stride0 = p.residual.inner,
+        .residual_stride1 = p.residual.outer,
+        .y_stride0 = p.y.inner,
+        .y_stride1 = p.y.outer,
+        .residual_out_stride0 = p.residual_out.inner,
+        .residual_out_stride1 = p.residual_out.outer,
+        .eps = p.eps,
+        .sum_scale = p.scale,
+    };
+    auto flags = put_team<kernels::norm_codes_flags>(p.codes, p.kind, kernel, params);
+    const auto asks = [&](uint32_t flag) { return uint32_t{(p.flags & flag) != 0}; };
+    flags.weight_f32 = p.weight_f32, flags.bias_f32 = p.bias_f32, flags.centre = p.centre;
+    flags.normalize_rounded = asks(SPARK_RMSNORM_NORMALIZE_ROUNDED);
+    flags.round_before_weight = asks(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT);
+    flags.weight_plus_one = asks(SPARK_RMSNORM_WEIGHT_PLUS_ONE);
+    params.flags = flags;
+    calls.add(kernel, params);
+}
+
 void load(const CheckedOp& work, const Row& row, Load& load) {
     const RowNorm& p = work.as<RowNorm>();
     load_rows(work, row, p.rows0 * p.rows1, p.n, load);
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(NORM_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/norm/table.inc"
-#undef ROW
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, NORM_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator RMSNORM = {SPARK_OP_RMSNORM, ROWS, NORM_FACT_NAMES, check_rmsnorm, load};
-extern const Operator L2NORM = {SPARK_OP_L2NORM, ROWS, NORM_FACT_NAMES, check_l2norm, load};
-extern const Operator LAYERNORM = {SPARK_OP_LAYERNORM, ROWS, NORM_FACT_NAMES, check_layernorm, load};
+extern const Operator RMSNORM = {SPARK_OP_RMSNORM, TABLE, NORM_FACT_NAMES, check_rmsnorm, load};
+extern const Operator L2NORM = {SPARK_OP_L2NORM, TABLE, NORM_FACT_NAMES, check_l2norm, load};
+extern const Operator LAYERNORM = {SPARK_OP_LAYERNORM, TABLE, NORM_FACT_NAMES, check_layernorm, load};
 
 } // namespace spark

@@ -2,7 +2,7 @@
 // Checked problems of the family norm.
 #pragma once
 
-#include "ops/common/rows.h"
+#include "ops/common/coded.h"
 #include "ops/norm/fields.h"
 #include "ops/operator.h"
 
@@ -17,6 +17,9 @@ struct RowNorm {
     int64_t n, rows1, rows0;
     float eps, scale;
     uint32_t flags;
+    bool coded; // y becomes codes, which these say
+    Coded codes;
+    CodedKind kind;
 };
 
 } // namespace spark

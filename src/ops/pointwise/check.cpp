@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // spark_activation_args, spark_glu_args and spark_add_args -> Pointwise. What the descriptions cannot say: which
-// strides the kernels take. The three are one problem with one set of kernels: what is computed is the contract.
-// Leading dimensions fold to two row dimensions, and rows without gaps join into one long row, so that an odd width
-// costs nothing where tensors are packed.
+// strides the kernels take, and that codes have scales. The three are one problem with one set of kernels: what is
+// computed is the contract. Leading dimensions fold to two row dimensions, and rows without gaps join into one long
+// row, so that an odd width costs nothing where tensors are packed.
 #include <cstring>
 
 #include "ops/pointwise/problem.h"
@@ -49,6 +49,29 @@ constexpr Contract ADD[] = {"pointwise_bf16_add", "pointwise_f16_add", "pointwis
 // Operations of an element as SiLU has them: exponential, sum, quotient, product. The others count alike.
 uint64_t flops_of(uint32_t activation) { return activation == SPARK_ACTIVATION_NONE ? 0 : 4; }
 
+// The same with y as codes: rows stay what they are, since scales belong to them.
+spark_status fill_codes(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
+    constexpr uint32_t Y = TWO_INPUTS[2];
+    const View &x = bound.view[0], &y = bound.view[Y];
+    const auto& args = bound.arguments<spark_glu_args>();
+    Pointwise& p = work.as<Pointwise>();
+    p = {};
+    p.activation = args.activation;
+    p.flags = bound.flags;
+    p.codes.dtype = x.dtype;
+    work.contract = "pointwise_codes";
+    work.empty = y.count == 0;
+    RowTensor rows[3];
+    if (spark_status s = work.empty ? SPARK_OK : fold_coded(bound, TWO_INPUTS, Y, p.codes, rows, report)) return s;
+    p.x = rows[0], p.z = rows[1], p.y = rows[2];
+    p.kind = coded_kind(y.quant);
+    int64_t facts[POINTWISE_FACTS] = {x.last(0), p.codes.rows_scaled * p.codes.rows1, row_alignment(x, p.x),
+                                      row_alignment(bound.view[1], p.z), row_alignment(y, p.y)};
+    memcpy(work.facts, facts, sizeof facts);
+    work.bytes = static_cast<uint64_t>(x.count) * (2 * x.elem_bits + y.elem_bits) / 8 + y.quant.scale_bytes;
+    return SPARK_OK;
+}
+
 } // namespace
 
 spark_status check_activation(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
@@ -60,6 +83,8 @@ spark_status check_activation(const ValidatedArgs& bound, CheckedOp& work, Repor
 spark_status check_glu(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_glu_args>();
     work.flops = (flops_of(args.activation) + 1) * static_cast<uint64_t>(bound.view[0].count);
+    if (spark_status s = check_form(bound, TWO_INPUTS[0], TWO_INPUTS[2], report)) return s;
+    if (bound.view[TWO_INPUTS[2]].quant.form != nullptr) return fill_codes(bound, work, report);
     return fill(bound, TWO_INPUTS, GLU, args.activation, work, report);
 }
 

@@ -47,16 +47,35 @@ void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& ke
     calls.add(kernel, params, std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_AN_SM * sms), MOST_AN_SM * sms));
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(POINTWISE_FACT_NAMES, __VA_ARGS__)
+void plan(const CheckedOp& work, const Row&, const kernels::pointwise_codes_kernel& kernel, Plan& calls) {
+    const Pointwise& p = work.as<Pointwise>();
+    kernels::pointwise_codes_params params{
+        .x = p.x.data,
+        .z = p.z.data,
+        .y = p.y.data,
+        .x_stride0 = p.x.inner,
+        .x_stride1 = p.x.outer,
+        .z_stride0 = p.z.inner,
+        .z_stride1 = p.z.outer,
+        .y_stride0 = p.y.inner,
+        .y_stride1 = p.y.outer,
+        .activation = p.activation,
+    };
+    auto flags = put_team<kernels::pointwise_codes_flags>(p.codes, p.kind, kernel, params);
+    flags.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0;
+    params.flags = flags;
+    calls.add(kernel, params);
+}
+
+constexpr Draft DRAFTS[] = {
 #include "ops/pointwise/table.inc"
-#undef ROW
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, POINTWISE_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator ACTIVATION = {SPARK_OP_ACTIVATION, ROWS, POINTWISE_FACT_NAMES, check_activation, nullptr};
-extern const Operator GLU = {SPARK_OP_GLU, ROWS, POINTWISE_FACT_NAMES, check_glu, nullptr};
-extern const Operator ADD = {SPARK_OP_ADD, ROWS, POINTWISE_FACT_NAMES, check_add, nullptr};
+extern const Operator ACTIVATION = {SPARK_OP_ACTIVATION, TABLE, POINTWISE_FACT_NAMES, check_activation, nullptr};
+extern const Operator GLU = {SPARK_OP_GLU, TABLE, POINTWISE_FACT_NAMES, check_glu, nullptr};
+extern const Operator ADD = {SPARK_OP_ADD, TABLE, POINTWISE_FACT_NAMES, check_add, nullptr};
 
 } // namespace spark

@@ -2,7 +2,7 @@
 // Checked problems of the family pointwise.
 #pragma once
 
-#include "ops/common/rows.h"
+#include "ops/common/coded.h"
 #include "ops/operator.h"
 #include "ops/pointwise/fields.h"
 
@@ -15,6 +15,8 @@ struct Pointwise {
     int64_t n, rows1, rows0;
     int64_t per_chunk; // elements of 16 bytes
     uint32_t activation, flags;
+    Coded codes; // of y, where it is such
+    CodedKind kind;
 };
 
 } // namespace spark

@@ -11,10 +11,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/divide.h"
 #include "core/dtype.h"
-#include "ops/common/rows.h"
-#include "ops/common/scale_places.h"
+#include "ops/common/coded.h"
 #include "ops/quant/fields.h"
 #include "ops/quant/problem.h"
 
@@ -41,72 +39,20 @@ const Format& format_of(uint32_t record) {
     __builtin_unreachable(); // the forms of op.toml are these
 }
 
-bool is_mx(const QuantView& quant) { return quant.scale_dtype == SPARK_DTYPE_UE8M0; }
-bool is_nv(const QuantView& quant) { return quant.scale_dtype == SPARK_DTYPE_UE4M3; }
 bool is_int4(const View& v) { return v.dtype == SPARK_DTYPE_I4 || v.dtype == SPARK_DTYPE_U4; }
 bool is_record(const QuantView& quant) { return quant.form->scheme == SPARK_QUANT_RECORD; }
-
-constexpr int64_t TILE_ROWS = 128, TILE_COLUMNS = 4; // of SPARK_SCALE_TILED_128X4
-
-// Where the scale of a block stands, as a tensor of rows of scales. One scale for many rows has the stride 0.
-View scales_of(const View& v) {
-    View scales = v;
-    scales.data = v.quant.scale;
-    for (uint32_t d = 0; d < v.ndim; ++d) scales.stride[d] = v.quant.blocks[d] > 1 ? v.quant.stride[d] : 0;
-    return scales;
-}
-
-// One factor for all of them.
-spark_status check_global(const ValidatedArgs& bound, uint32_t field, Report& report) {
-    const View& v = bound.view[field];
-    if (v.quant.global_stride == 0 || v.shape[0] < 2) return SPARK_OK;
-    return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
-                             "%s.quant.global_stride is %lld; 0 wanted: one global_scale for all",
-                             bound.spec->fields[field].name, ll(v.quant.global_stride));
-}
 
 // Rows of x and y, and of the scales beside one of them.
 spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uint32_t quantised, Scaled& p,
                          Report& report) {
-    if (spark_status s = check_tiles(bound, quantised, report)) return s;
-    if (spark_status s = check_codes(bound, quantised, report)) return s;
-    if (spark_status s = check_global(bound, quantised, report)) return s;
+    const uint32_t fields[] = {x, y};
+    RowTensor tensors[2];
+    if (spark_status s = fold_coded(bound, fields, quantised, p, tensors, report)) return s;
+    p.x = tensors[0], p.y = tensors[1];
     const QuantView& quant = bound.view[quantised].quant;
-    // Scales in tiles, or of several rows each: a matrix's rows stay what they are.
-    const bool tiled = quant.layout == SPARK_SCALE_TILED_128X4, matrix = tiled || quant.form->num_blocks == 2;
-    const View scales = scales_of(bound.view[quantised]);
-    const View* views[] = {&bound.view[x], &bound.view[y], &scales};
-    const uint32_t last = scales.ndim - 2, leading = matrix ? last : last + 1, most = matrix ? 1 : 2;
-    const uint32_t bad = first_unfoldable(views, leading, most);
-    if (bad < std::size(views)) {
-        const uint32_t field = bad == 0 ? x : bad == 1 ? y : quantised;
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
-                                 "the leading dimensions of %s%s do not fold to %s%s; strides of a packed tensor, or "
-                                 "of one slice of it, wanted",
-                                 bound.spec->fields[field].name, bad == 2 ? ".quant.scale" : "",
-                                 matrix ? "one before those of blocks" : "two row dimensions",
-                                 bad == 0 ? "" : " together with those of x");
-    }
-    const Rows rows = fold_rows(views, leading);
-    const uint32_t outer = matrix ? 0 : 1;
-    p.rows1 = rows.dims > outer ? rows.size[0] : 1;
-    p.rows0 = matrix ? scales.shape[last] : rows.dims > 0 ? rows.size[rows.dims - 1] : 1;
-    RowTensor of_scales, *tensors[] = {&p.x, &p.y, &of_scales};
-    for (size_t i = 0; i < std::size(views); ++i) {
-        *tensors[i] = {views[i]->data, rows.dims > outer ? rows.stride[i][0] : 0,
-                       matrix          ? views[i]->stride[last]
-                       : rows.dims > 0 ? rows.stride[i][rows.dims - 1]
-                                       : 0};
-    }
-    p.n = scales.last(0);
-    const int64_t columns = TILE_COLUMNS * quant.block[scales.ndim - 1];
-    p.n_scaled = tiled ? ceil_div(p.n, columns) * columns : p.n;
-    p.rows_scaled = tiled ? ceil_div(p.rows0, TILE_ROWS) * TILE_ROWS : p.rows0;
-    p.scale = scale_places(quant, of_scales.outer, of_scales.inner, scales.last_stride(0));
     p.scales = quant.scale_dtype;
-    p.block_shift = static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(quant.block[scales.ndim - 1])));
-    p.per_byte = 8 / bound.view[quantised].elem_bits;
-    p.codes = bound.view[quantised].dtype;
+    p.block_shift = static_cast<uint32_t>(
+        std::countr_zero(static_cast<uint64_t>(quant.block[bound.view[quantised].ndim - 1])));
     return SPARK_OK;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "ops/common/pieces.h"
 #include "ops/quant/problem.h"
 #include "spark_kernels.h"
 
@@ -34,34 +33,12 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_kernel& k
     calls.add(kernel, params, ceil_div(p.n / 8, int64_t{kernel.block} * kernel.STEP));
 }
 
-// The number that the amax of a block becomes; of NVFP4 the largest scale of a block times the largest number.
-float largest(uint32_t codes) {
-    switch (codes) {
-    case SPARK_DTYPE_I8: return 127;
-    case SPARK_DTYPE_I4: return 7;
-    case SPARK_DTYPE_E5M2: return 57344;
-    case SPARK_DTYPE_E2M1: return 448 * 6;
-    default: return 448;
-    }
-}
-
-// The flags of a kernel that reads or writes codes: their format, and that of the numbers.
-template <class Flags> Flags formats(const Scaled& p) {
-    return {.f32 = is_f32(p.dtype),
-            .f16 = is_f16(p.dtype),
-            .i8 = p.codes == SPARK_DTYPE_I8,
-            .e5m2 = p.codes == SPARK_DTYPE_E5M2};
-}
-
 kernels::dequantize_scaled_flags read_formats(const Scaled& p) {
-    auto flags = formats<kernels::dequantize_scaled_flags>(p);
+    auto flags = formats_of<kernels::dequantize_scaled_flags>(p);
     flags.i4 = p.codes == SPARK_DTYPE_I4;
     flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
     return flags;
 }
-
-// Elements that a warp takes in one turn.
-template <class Of> int64_t turn_of(const Of& kernel) { return 32 * int64_t{kernel.RUN} * kernel.CHUNKS; }
 
 // Elements of a row that a warp takes: several turns, `longer` elements, where there are enough of them for all warps
 // of a device, and so many that parts can be counted in 31 bits.
@@ -73,13 +50,6 @@ template <class Of> int64_t part_of(int64_t n, int64_t rows, int64_t longer, con
 template <class Of> int64_t part_of(const Scaled& p, const Of& kernel) {
     const int64_t longer = p.per_byte == 2 ? 2048 : 1024; // those of half a byte have twice as many scales to find
     return part_of(p.n_scaled, p.rows_scaled * p.rows1, longer, kernel);
-}
-
-// Warps of a block that share `turns` of one: as many as have something to do, a power of two.
-template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) {
-    uint32_t team = 1;
-    while (team < kernel.block / 32u && team < turns) team *= 2;
-    return team;
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_kernel& kernel, Plan& calls) {
@@ -149,35 +119,17 @@ template <class Of> void add(const Scaled& p, spark_devptr amax, const Of& kerne
     typename Of::Params params{};
     params.x = p.x.data;
     params.y = p.y.data;
-    params.scale = p.scale.data;
     params.whole = p.whole;
     params.amax = amax;
     params.x_stride0 = p.x.inner;
     params.x_stride1 = p.x.outer;
     params.y_stride0 = p.y.inner / p.per_byte;
     params.y_stride1 = p.y.outer / p.per_byte;
-    params.scale_stride1 = p.scale.outer;
-    params.scale_tile = p.scale.tile;
-    params.scale_quarter = p.scale.quarter;
-    params.scale_row = p.scale.row;
-    params.scale_four = p.scale.four;
-    params.scale_step = p.scale.step;
-    params.n = p.n;
-    params.n_scaled = p.n_scaled;
-    params.rows0 = p.rows_scaled;
-    params.rows1 = p.rows1;
-    params.rows_there = p.rows0;
-    params.part = cut.part;
-    params.parts = cut.parts;
-    params.parts_by = cut.by;
-    params.parts_shift = cut.shift;
-    params.amax_floor = p.amax_floor;
-    params.largest = largest(p.codes);
-    params.bump = p.bump;
-    params.team = team;
-    params.flags = formats<FlagsOf<Of>>(p);
+    put_scales(p, params);
+    put_pieces(p, cut, team, params);
+    params.flags = formats_of<FlagsOf<Of>>(p);
     if constexpr (requires { params.block_shift; }) {
-        auto flags = formats<kernels::quantize_flags>(p);
+        auto flags = formats_of<kernels::quantize_flags>(p);
         flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
         params.flags = flags, params.block_shift = p.block_shift;
     }
@@ -309,21 +261,16 @@ void plan(const CheckedOp& work, const Row&, const kernels::repack_kernel& kerne
                       });
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(QUANT_FACT_NAMES, __VA_ARGS__)
-#define ROW_THEN(...) SPARK_ROW_THEN(QUANT_FACT_NAMES, __VA_ARGS__)
-#define ROW_THEN_TWO(...) SPARK_ROW_THEN_TWO(QUANT_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/quant/table.inc"
-#undef ROW
-#undef ROW_THEN
-#undef ROW_THEN_TWO
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, QUANT_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, ROWS, QUANT_FACT_NAMES, check_dequantize, nullptr};
-extern const Operator QUANTIZE = {SPARK_OP_QUANTIZE, ROWS, QUANT_FACT_NAMES, check_quantize, nullptr};
-extern const Operator REPACK = {SPARK_OP_REPACK, ROWS, QUANT_FACT_NAMES, check_repack, nullptr};
-extern const Operator AMAX = {SPARK_OP_AMAX, ROWS, QUANT_FACT_NAMES, check_amax, nullptr};
+extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, TABLE, QUANT_FACT_NAMES, check_dequantize, nullptr};
+extern const Operator QUANTIZE = {SPARK_OP_QUANTIZE, TABLE, QUANT_FACT_NAMES, check_quantize, nullptr};
+extern const Operator REPACK = {SPARK_OP_REPACK, TABLE, QUANT_FACT_NAMES, check_repack, nullptr};
+extern const Operator AMAX = {SPARK_OP_AMAX, TABLE, QUANT_FACT_NAMES, check_amax, nullptr};
 
 } // namespace spark

@@ -2,8 +2,7 @@
 // Checked problems of the family quant.
 #pragma once
 
-#include "ops/common/rows.h"
-#include "ops/common/scale_places.h"
+#include "ops/common/coded.h"
 #include "ops/operator.h"
 #include "ops/quant/fields.h"
 
@@ -16,26 +15,18 @@ struct Records {
     uint32_t dtype; // of numbers
 };
 
-// The same rows, and where their scales stand.
+// Rows of codes, and where their scales stand.
 // whole: the scale of all, or 0: TENSOR's only one, NVFP4's second. amax: that it is made of, or 0.
-struct Scaled {
+struct Scaled : Coded {
     RowTensor x, y;
-    ScalePlaces scale;
     spark_devptr whole, amax;
     spark_devptr zeros;          // in the places of the scales, or 0
     uint32_t scales;             // their dtype
     uint32_t block_shift;        // of INT4: log2 of the elements that share one
     spark_devptr seeds, offsets; // of random numbers: addresses of seed and offset, or 0
     uint64_t seed, offset;
-    int64_t n, rows1, rows0;
-    int64_t n_scaled, rows_scaled; // with what fills up tiles of scales
-    float amax_floor;
-    uint32_t bump;     // added to the bits of an amax, or of a scale, before its exponent is taken: the scale rule
-    uint32_t dtype;    // of the side that is not quantised
-    uint32_t codes;    // of the other: dtype
-    uint32_t per_byte; // codes of the other
-    bool whole_rows;   // a scale belongs to a row
-    bool own_amax;     // amax is still to be found, in x
+    bool whole_rows; // a scale belongs to a row
+    bool own_amax;   // amax is still to be found, in x
 };
 
 // rows x words words of x, whose codes are neighbours in y, or with `across` those of neighbouring rows; strides in

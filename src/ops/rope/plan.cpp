@@ -78,14 +78,13 @@ void load(const CheckedOp& work, const Row& row, Load& load) {
         UINT32_MAX));
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(ROPE_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/rope/table.inc"
-#undef ROW
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, ROPE_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator ROPE = {SPARK_OP_ROPE, ROWS, ROPE_FACT_NAMES, check_rope, load};
+extern const Operator ROPE = {SPARK_OP_ROPE, TABLE, ROPE_FACT_NAMES, check_rope, load};
 
 } // namespace spark

@@ -95,16 +95,13 @@ void plan(const CheckedOp& work, const Row&, const kernels::argmax_kernel& kerne
                      });
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(SAMPLING_FACT_NAMES, __VA_ARGS__)
-#define ROW_THEN(...) SPARK_ROW_THEN(SAMPLING_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/sampling/table.inc"
-#undef ROW
-#undef ROW_THEN
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, SAMPLING_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator SAMPLE = {SPARK_OP_SAMPLE, ROWS, SAMPLING_FACT_NAMES, check_sample, nullptr};
+extern const Operator SAMPLE = {SPARK_OP_SAMPLE, TABLE, SAMPLING_FACT_NAMES, check_sample, nullptr};
 
 } // namespace spark

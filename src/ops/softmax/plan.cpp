@@ -51,14 +51,13 @@ void load(const CheckedOp& work, const Row& row, Load& load) {
     load_rows(work, row, p.rows0 * p.rows1, p.n, load);
 }
 
-constexpr auto ROWS = make_table({
-#define ROW(...) SPARK_ROW(SOFTMAX_FACT_NAMES, __VA_ARGS__)
+constexpr Draft DRAFTS[] = {
 #include "ops/softmax/table.inc"
-#undef ROW
-});
+};
+constexpr auto TABLE = make_table<DRAFTS, SOFTMAX_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator SOFTMAX = {SPARK_OP_SOFTMAX, ROWS, SOFTMAX_FACT_NAMES, check_softmax, load};
+extern const Operator SOFTMAX = {SPARK_OP_SOFTMAX, TABLE, SOFTMAX_FACT_NAMES, check_softmax, load};
 
 } // namespace spark

@@ -26,6 +26,7 @@ struct Shape {
     Ends ends = Ends::none;
     float eps = 1e-5f;
     double mean = 0, scale = 2; // of the values of x
+    Quantised quant = {};
     Tier tier = Tier::quick;
 };
 
@@ -59,25 +60,47 @@ double error_of(const ref::LayernormRow& row, double eps, int64_t n, double y, d
     return w * r * shift * (1 + error_of_factor) + scaled * (error_of_factor + 4 * u) + underflow;
 }
 
-// Allowed results of one row, appended to `out`.
-void allow_row(const ref::Layernorm& op, const Inputs& in, size_t row, size_t n, bool residual_out,
-               std::vector<Allowed>& out) {
-    std::vector<double> y(n), sums(n);
+// The results of one row before they are rounded, and what they may be off by; NaN: anything.
+struct Row {
+    std::vector<double> y, error, sums;
+};
+Row row_near(const ref::Layernorm& op, const Inputs& in, size_t row, size_t n) {
+    Row out{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n)};
     const ref::LayernormRow facts =
-        ref::layernorm_row(op, row_of(in.x, row, n), in.weight, in.bias, row_of(in.residual, row, n), y, sums);
+        ref::layernorm_row(op, row_of(in.x, row, n), in.weight, in.bias, row_of(in.residual, row, n), out.y, out.sums);
     // Equal values: the mean errs by a few units, at most as many as additions, the next turn sees them as the same
     // difference throughout, adds them up exactly (n times at most 300 units, below 2^24), and leaves 0.
     const bool gives_bias = facts.equal && n <= 8192 && op.eps > 0;
     for (size_t i = 0; i < n; ++i) {
-        if (residual_out) {
-            out.push_back(allow(op.type, sums[i], 0)); // exact: one FP32 addition, one rounding
-            continue;
-        }
         const bool undefined = facts.variance + op.eps == 0; // 0 / 0, but for what the mean is off by
         const double w = in.weight.empty() ? 1 : std::fabs(in.weight[i]), b = in.bias.empty() ? 0 : in.bias[i];
-        const double error = gives_bias ? 0 : error_of(facts, op.eps, static_cast<int64_t>(n), y[i], w, b);
-        out.push_back(undefined ? Allowed{Allowed::any} : allow(op.type, y[i], error));
+        const double error = gives_bias ? 0 : error_of(facts, op.eps, static_cast<int64_t>(n), out.y[i], w, b);
+        out.error[i] = undefined ? NAN : error;
+        out.y[i] = undefined ? 0 : out.y[i];
     }
+    return out;
+}
+
+// Allowed results of one row, appended to `out`.
+void allow_row(const ref::Layernorm& op, const Inputs& in, size_t row, size_t n, bool residual_out,
+               std::vector<Allowed>& out) {
+    const Row near = row_near(op, in, row, n);
+    for (size_t i = 0; i < n; ++i) {
+        out.push_back(residual_out ? allow(op.type, near.sums[i], 0) // exact: one FP32 addition, one rounding
+                                   : allow(op.type, near.y[i], near.error[i]));
+    }
+}
+
+// Allowed codes and scales.
+CodedAllowed allow_codes(const ref::Layernorm& op, const Inputs& in, size_t n, const Coded& coded) {
+    Numbers numbers;
+    for (size_t row = 0; n > 0 && row < in.x.size() / n; ++row) {
+        const Row near = row_near(op, in, row, n);
+        for (size_t i = 0; i < n; ++i) {
+            numbers.add(near.y[i], near.error[i]);
+        }
+    }
+    return allow_coded(coded, numbers);
 }
 
 Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
@@ -99,7 +122,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
         add_rows(c, "residual", offsetof(Args, residual), s, type, random, 2);
         make_ends(c, c.operands[residual], s.ends, strange, s.n, random);
     }
-    add_result(c, "y", offsetof(Args, y), s, type, s.in_place, 0);
+    add_y(c, offsetof(Args, y), s, type);
     if (s.residual_out) {
         add_result(c, "residual_out", offsetof(Args, residual_out), s, type, s.residual_in_place, residual);
     }
@@ -107,11 +130,16 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     c.as<Args>().eps = s.eps;
     finish(c, s);
     const ref::Layernorm op{.type = type, .eps = s.eps, .normalize_rounded = (s.flags & ROUNDED) != 0};
-    const size_t y = residual + s.residual; // the operand of that number; the next is residual_out
+    const size_t y = residual + s.residual; // the operand of that number; the next are its scales and residual_out
+    const std::optional<Coded> coded = s.quant.form ? std::optional(coded_of(s)) : std::nullopt;
     c.kind = any_kernel;
     c.expect = [in = Inputs{values_of(c, "x"), values_of(c, "weight"), values_of(c, "bias"), values_of(c, "residual")},
-                op, y, n = static_cast<size_t>(s.n)](size_t index, const std::string&) {
+                op, y, coded, n = static_cast<size_t>(s.n)](size_t index, const std::string&) {
         std::vector<Allowed> out;
+        if (coded && index <= y + 1) {
+            const CodedAllowed allowed = allow_codes(op, in, n, *coded);
+            return index == y ? allowed.codes : allowed.scales;
+        }
         for (size_t row = 0; n > 0 && row < in.x.size() / n; ++row) {
             allow_row(op, in, row, n, index > y, out);
         }
@@ -140,6 +168,9 @@ Entry random(uint64_t seed, int64_t index) {
     s.eps = r.pick<float>({1e-5f, 1e-6f, 1e-12f, 1e-3f, 1e-40f});
     s.mean = r.pick<double>({0, 0, 1, -30, 1000, 3e4});
     s.scale = r.pick<double>({2, 0.1, 0});
+    if (r.chance(0.3)) {
+        draw_codes(r, s.quant);
+    }
     return CASES.entry(s, r.pick(types_of(ALL)), name);
 }
 

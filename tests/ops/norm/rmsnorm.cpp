@@ -28,6 +28,7 @@ struct Shape {
     Special special = Special::none;
     Ends ends = Ends::none;
     float eps = 1e-6f;
+    Quantised quant = {};
     Tier tier = Tier::quick;
 };
 
@@ -39,27 +40,50 @@ struct Inputs {
     std::vector<double> x, weight, residual;
 };
 
-// Allowed results of one row, appended to `out`. The two ends are the oracle itself, erring down and up.
-void allow_row(ref::Rmsnorm op, const Inputs& in, size_t row, size_t n, bool residual_out, std::vector<Allowed>& out) {
+// The ends of the right results of one row: the oracle itself, erring down and up; and how far FP32 may be off beyond
+// them, as numbers become subnormal.
+struct Row {
+    std::vector<double> low, high, slack, sums;
+};
+Row row_between(ref::Rmsnorm op, const Inputs& in, size_t row, size_t n) {
     const std::span<const double> x = row_of(in.x, row, n), residual = row_of(in.residual, row, n);
-    std::vector<double> low(n), high(n), sums(n);
+    Row out{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n), std::vector<double>(n)};
     const double ms = rmsnorm_mean_square(op, x, residual);
     const double r_error = error_of_r(ms, op.eps, static_cast<int64_t>(n), 2);
     for (double sign : {-1.0, 1.0}) {
         op.error_of_r = sign * r_error;
         op.error_of_product = sign * 3 * 0x1p-24; // 1 + w, t times w, and one for another order of the two products
-        rmsnorm_row(op, x, in.weight, residual, sign < 0 ? low : high, sums);
+        rmsnorm_row(op, x, in.weight, residual, sign < 0 ? out.low : out.high, out.sums);
     }
     for (size_t i = 0; i < n; ++i) {
-        if (residual_out) {
-            out.push_back(allow(op.type, sums[i], 0)); // exact: one FP32 addition, one rounding
-            continue;
-        }
         const double w = in.weight.empty() ? 1 : std::fabs(in.weight[i]) + 1;
         // t and the product are FP32 numbers, perhaps subnormal; so may be v in a row that is lowered, once or twice
-        const double underflow = 0x1p-149 * (1 + 2 * w);
-        out.push_back(allow_between(op.type, low[i], high[i], underflow));
+        out.slack[i] = 0x1p-149 * (1 + 2 * w);
     }
+    return out;
+}
+
+// Allowed results of one row, appended to `out`.
+void allow_row(const ref::Rmsnorm& op, const Inputs& in, size_t row, size_t n, bool residual_out,
+               std::vector<Allowed>& out) {
+    const Row ends = row_between(op, in, row, n);
+    for (size_t i = 0; i < n; ++i) {
+        out.push_back(residual_out ? allow(op.type, ends.sums[i], 0) // exact: one FP32 addition, one rounding
+                                   : allow_between(op.type, ends.low[i], ends.high[i], ends.slack[i]));
+    }
+}
+
+// Allowed codes and scales.
+CodedAllowed allow_codes(ref::Rmsnorm op, const Inputs& in, size_t n, const Coded& coded) {
+    Numbers numbers;
+    op.coded = true;
+    for (size_t row = 0; n > 0 && row < in.x.size() / n; ++row) {
+        const Row ends = row_between(op, in, row, n);
+        for (size_t i = 0; i < n; ++i) {
+            numbers.add(ends.low[i], ends.high[i], ends.slack[i]);
+        }
+    }
+    return allow_coded(coded, numbers);
 }
 
 Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
@@ -79,7 +103,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
         }
         make_ends(c, c.operands[residual], s.ends, strange, s.n, random);
     }
-    add_result(c, "y", offsetof(Args, y), s, type, s.in_place, 0);
+    add_y(c, offsetof(Args, y), s, type);
     if (s.residual_out) {
         add_result(c, "residual_out", offsetof(Args, residual_out), s, type, s.residual_in_place, residual);
     }
@@ -90,11 +114,16 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     op.weight_plus_one = s.flags & PLUS_ONE;
     op.round_before_weight = s.flags & BEFORE;
     op.normalize_rounded = s.flags & ROUNDED;
-    const size_t y = residual + s.residual; // the operand of that number; the next is residual_out
+    const size_t y = residual + s.residual; // the operand of that number; the next are its scales and residual_out
+    const std::optional<Coded> coded = s.quant.form ? std::optional(coded_of(s)) : std::nullopt;
     c.kind = any_kernel;
-    c.expect = [in = Inputs{values_of(c, "x"), values_of(c, "weight"), values_of(c, "residual")}, op, y,
+    c.expect = [in = Inputs{values_of(c, "x"), values_of(c, "weight"), values_of(c, "residual")}, op, y, coded,
                 n = static_cast<size_t>(s.n)](size_t index, const std::string&) {
         std::vector<Allowed> out;
+        if (coded && index <= y + 1) {
+            const CodedAllowed allowed = allow_codes(op, in, n, *coded);
+            return index == y ? allowed.codes : allowed.scales;
+        }
         for (size_t row = 0; n > 0 && row < in.x.size() / n; ++row) {
             allow_row(op, in, row, n, index > y, out);
         }
@@ -119,6 +148,9 @@ Entry random(uint64_t seed, int64_t index) {
     s.residual_in_place = s.residual_out && r.chance(0.4);
     s.flags = (r.chance(0.3) ? ROUNDED : 0) | (r.chance(0.3) ? BEFORE : 0) | (r.chance(0.3) ? PLUS_ONE : 0);
     s.eps = r.pick<float>({1e-6f, 1e-5f, 1e-3f, 0, 1e-40f});
+    if (r.chance(0.4)) {
+        draw_codes(r, s.quant);
+    }
     return CASES.entry(s, r.pick(types_of(ALL)), name);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the cases of the norms share: how a row of a table of situations becomes entries, operands of rows and columns,
 // and the error that FP32 allows. Knows no operator's arguments. A Shape, which is the row of such a table, has the
-// fields name, rows1, rows0, n, pad, pad1, y_pad, misalign, types, in_place, special, ends, eps and tier.
+// fields name, rows1, rows0, n, pad, pad1, y_pad, misalign, types, in_place, special, ends, eps and tier, and quant if
+// y may be codes.
 #pragma once
 
-#include "ops/families.h"
+#include "ops/quant/coded.h"
 
 #include <algorithm>
 #include <cmath>
@@ -87,14 +88,30 @@ template <class Shape> struct RowCases {
     }
     void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) const {
         for (ref::Type type : types_of(s.types)) {
+            if constexpr (requires { s.quant; }) {
+                for (const Form& form : forms_of(s.quant.forms, s.quant.codes)) {
+                    Shape with = s;
+                    with.quant.form = form;
+                    out.push_back(entry(with, type, name + "." + name_of(form) + "." + ref::name_of(type)));
+                }
+                if (s.quant.forms != 0) {
+                    continue;
+                }
+            }
             out.push_back(entry(s, type, name + "." + ref::name_of(type)));
         }
     }
-    // "rows=3 n=64 BF16", and what the operator has taken already.
+    // "rows=3 n=64 BF16", perhaps "to E4M3_ROW", and what the operator has taken already.
     Entry worded(Words& words, Shape s) const {
         s.rows0 = words.number("rows");
         s.n = words.number("n");
-        return entry(s, words.type(ALL), words.name());
+        const ref::Type type = words.type(ALL);
+        if constexpr (requires { s.quant; }) {
+            if (words.take("to")) {
+                s.quant.form = worded_form(words);
+            }
+        }
+        return entry(s, type, words.name());
     }
 };
 
@@ -138,6 +155,15 @@ void add_result(Case& c, const char* field, size_t args_offset, const Shape& s, 
     const size_t base = 16 + static_cast<size_t>(s.misalign) * ref::size_of(type);
     c.add(field, args_offset, rows_view(type, s.rows1, s.rows0, s.n, s.y_pad < 0 ? s.pad : s.y_pad, s.pad1), base,
           true);
+}
+
+// The output y: codes with their scales behind them, or rows.
+template <class Shape> void add_y(Case& c, size_t args_offset, const Shape& s, ref::Type type) {
+    if (!s.quant.form) {
+        add_result(c, "y", args_offset, s, type, s.in_place, 0);
+        return;
+    }
+    add_coded(c, "y", args_offset, coded_of(s), s.y_pad < 0 ? s.pad : s.y_pad, s.pad1, static_cast<size_t>(s.misalign));
 }
 
 // A weight or bias of n columns, if there is one.

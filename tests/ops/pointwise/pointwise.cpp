@@ -2,7 +2,7 @@
 // Cases of activation, glu and add: from a row of shapes.inc (or a random one) to arguments, memory and right results.
 // Called by spark-check through families.cpp; results come from tests/ref.
 #include "ref/pointwise.h"
-#include "ops/families.h"
+#include "ops/quant/coded.h"
 
 #include <algorithm>
 #include <cmath>
@@ -35,6 +35,7 @@ struct Shape {
     Special special = Special::none;
     bool special_in_z = false;
     double scale = 2;
+    Quantised quant = {}; // of glu
     Tier tier = Tier::quick;
 };
 
@@ -64,16 +65,16 @@ double error_of(ref::Activation kind, double v, double result) {
     return 0;
 }
 
-// The ends are the oracle itself with act(gate) erring down and up; the product rounds once to FP32.
-Allowed allow_glu(ref::Type type, ref::Activation kind, bool round, double gate, double up) {
+// The ends are the oracle itself with act(gate) erring down and up; the product rounds once to FP32. y: its type.
+Allowed allow_glu(ref::Type y, ref::Type type, ref::Activation kind, bool round, double gate, double up) {
     const double t = ref::activate(kind, gate), error = error_of(kind, gate, t);
     if (std::isinf(up) && error != 0 && std::fabs(t) <= error) {
         return {Allowed::any}; // act(gate) may be 0, and 0 times infinity is NaN
     }
     const double low = ref::glu(kind, round, type, gate, up, -error),
                  high = ref::glu(kind, round, type, gate, up, error);
-    const Allowed one = allow(type, low, 0x1p-24 * std::fabs(low) + 0x1p-149);
-    const Allowed other = allow(type, high, 0x1p-24 * std::fabs(high) + 0x1p-149);
+    const Allowed one = allow(y, low, 0x1p-24 * std::fabs(low) + 0x1p-149);
+    const Allowed other = allow(y, high, 0x1p-24 * std::fabs(high) + 0x1p-149);
     if (one.kind != Allowed::range) {
         return one;
     }
@@ -89,10 +90,20 @@ Allowed allow_element(unsigned op, const Shape& s, ref::Type type, double x, dou
         return allow(type, ref::add(x, z), 0); // exact: one FP32 addition, one rounding
     }
     if (op == SWIGLU) {
-        return allow_glu(type, kind, s.round, x, z);
+        return allow_glu(s.quant.form ? ref::Type::f32 : type, type, kind, s.round, x, z);
     }
     const double y = ref::activate(kind, x);
     return allow(type, y, error_of(kind, x, y));
+}
+
+// Of codes of numbers that F32 results with these allowed values would be, or of their scales.
+std::vector<Allowed> allow_codes(const Shape& s, std::span<const Allowed> results, bool codes) {
+    Numbers numbers;
+    for (const Allowed& result : results) {
+        numbers.add(result);
+    }
+    const CodedAllowed allowed = allow_coded(coded_of(s), numbers);
+    return codes ? allowed.codes : allowed.scales;
 }
 
 void fill_values(Case& c, const Operand& operand, const Shape& s, Random& random) {
@@ -142,7 +153,10 @@ Case build(const Shape& s, unsigned op, spark_op number, ref::Type type, const s
     Case c = make_case<Args>(name_of(op), name, number, seed);
     Random random(seed, name);
     add_inputs<Args>(c, s, type, op, random);
-    if (s.place == Place::apart) {
+    if (s.quant.form) {
+        add_coded(c, "y", offsetof(Args, y), coded_of(s), s.y_pad < 0 ? s.pad : s.y_pad, s.pad1,
+                  static_cast<size_t>(s.y_misalign));
+    } else if (s.place == Place::apart) {
         const View view = rows_view(type, s.rows1, s.rows0, s.n, s.y_pad < 0 ? s.pad : s.y_pad, s.pad1);
         c.add("y", offsetof(Args, y), view, 16 + static_cast<size_t>(s.y_misalign) * ref::size_of(type), true);
     } else {
@@ -158,13 +172,13 @@ Case build(const Shape& s, unsigned op, spark_op number, ref::Type type, const s
     c.note = "rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) + ", N " + std::to_string(s.n) +
              (op == SUM ? "" : ", activation " + std::to_string(s.kind));
     c.kind = any_kernel;
-    c.expect = [=, x = c.values(c.operands[0]), z = c.values(c.operands[op == ACT ? 0 : 1])](size_t,
+    c.expect = [=, x = c.values(c.operands[0]), z = c.values(c.operands[op == ACT ? 0 : 1])](size_t index,
                                                                                              const std::string&) {
         std::vector<Allowed> out;
         for (size_t i = 0; i < x.size(); ++i) {
             out.push_back(allow_element(op, s, type, x[i], z[i]));
         }
-        return out;
+        return s.quant.form ? allow_codes(s, out, index == 2) : out;
     };
     return c;
 }
@@ -186,7 +200,14 @@ Entry entry(const Shape& s, unsigned op, ref::Type type, const std::string& name
 
 template <unsigned OP> void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
     for (ref::Type type : types_of(s.types)) {
-        out.push_back(entry(s, OP, type, name + "." + ref::name_of(type)));
+        for (const Form& form : forms_of(s.quant.forms, s.quant.codes)) {
+            Shape with = s;
+            with.quant.form = form;
+            out.push_back(entry(with, OP, type, name + "." + name_of(form) + "." + ref::name_of(type)));
+        }
+        if (s.quant.forms == 0) {
+            out.push_back(entry(s, OP, type, name + "." + ref::name_of(type)));
+        }
     }
 }
 
@@ -220,6 +241,9 @@ template <unsigned OP> Entry random(uint64_t seed, int64_t index) {
                     : Special::none;
     s.special_in_z = OP != ACT && r.chance(0.3);
     s.scale = r.pick<double>({2, 8, 40, 0x1p-10});
+    if (OP == SWIGLU && r.chance(0.4)) {
+        draw_codes(r, s.quant);
+    }
     return entry(s, OP, r.pick(types_of(ALL)), name);
 }
 
@@ -241,7 +265,11 @@ template <unsigned OP> Entry worded(Words& words) {
                                   : SPARK_ACTIVATION_GELU_TANH;
     }
     s.halves = OP == SWIGLU && words.take("packed") ? Halves::x_first : Halves::no;
-    return entry(s, OP, words.type(ALL), words.name());
+    const ref::Type type = words.type(ALL);
+    if (OP == SWIGLU && words.take("to")) {
+        s.quant.form = worded_form(words);
+    }
+    return entry(s, OP, type, words.name());
 }
 
 } // namespace

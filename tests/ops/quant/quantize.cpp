@@ -191,7 +191,7 @@ uint64_t add_random(Case& c, const Shape& s, const char* field, size_t at, uint6
 }
 
 // The random words of `count` elements, if there are to be such.
-std::vector<uint32_t> add_words(Case& c, const Shape& s, size_t count, Random& random) {
+std::vector<uint16_t> add_words(Case& c, const Shape& s, size_t count, Random& random) {
     using Args = spark_quantize_args;
     if (s.draw == Draw::nearest) {
         return {};

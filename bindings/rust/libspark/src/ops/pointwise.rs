@@ -79,6 +79,10 @@ operator! {
     /// up D elements further on, or the other way round where a model stores up before gate. y may be either view, in place.
     /// Gate and up that alternate element by element are not taken: the innermost stride is 1.
     /// NaN, infinity and small results are as in the operator activation; 0 times infinity is NaN.
+    /// Codes: y may be quantised, in one of the forms below. Then it is what quantize makes of t * up in FP32, with an
+    /// amax_floor of 0 and the rule USUAL: scales of ROW, 1X128 and MXFP8 are written, in rows or in tiles, as y.quant says;
+    /// that of TENSOR is given, and read. What has a NaN has the scale NaN. y is not in place then, and the leading
+    /// dimensions of all and those of the scales collapse as in quantize.
     /// The dimensions of the tensors must collapse together to at most two row dimensions with one stride each, and columns.
     /// All kernels give the same bits, and each element's follow from its own inputs alone: SPARK_FLAG_BATCH_INVARIANT, over
     /// any strides and alignment, changes nothing.
@@ -100,7 +104,8 @@ impl<'a> Glu<'a> {
         self
     }
 
-    /// Output, `[..., N]`, as gate. The results.
+    /// Output, `[..., N]`, as gate E4M3 E5M2 I8. The results, or codes of them; their scales are an output too, but for
+    /// that of TENSOR.
     pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
         self.call.args.y = self.call.hold(y.parts());
         self

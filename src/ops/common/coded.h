@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of numbers that become codes with scales beside them, or the reverse: their rows and the places of their scales,
+// and what kernels are told of them (ptx/lib/tile/piece.ptxh, scale_place.ptxh, scale_made.ptxh). Used by every family
+// whose kernels read or write such.
+#pragma once
+
+#include "core/divide.h"
+#include "ops/common/pieces.h"
+#include "ops/common/rows.h"
+#include "ops/common/scale_places.h"
+
+namespace spark {
+
+// rows1 x rows0 rows of n elements, and their scales.
+struct Coded {
+    ScalePlaces scale;
+    int64_t n, rows1, rows0;
+    int64_t n_scaled, rows_scaled; // with what fills up tiles of scales
+    float amax_floor;
+    uint32_t bump;     // added to the bits of an amax, or of a scale, before its exponent is taken: the scale rule
+    uint32_t dtype;    // of the numbers
+    uint32_t codes;    // of the codes: dtype
+    uint32_t per_byte; // codes in one
+};
+
+inline bool is_mx(const QuantView& quant) { return quant.scale_dtype == SPARK_DTYPE_UE8M0; }
+inline bool is_nv(const QuantView& quant) { return quant.scale_dtype == SPARK_DTYPE_UE4M3; }
+
+// A tensor of codes has a form of scales, and one of numbers none: `field`, whose dtype may be that of `like` instead.
+spark_status check_form(const ValidatedArgs& bound, uint32_t like, uint32_t field, Report& report);
+
+// Rows of the given fields, which are present and not empty, and of the scales of `quantised`, one of them, or what
+// prevents it. x, the first of the fields, is the one that others are compared with. tensors: of the fields, in order.
+spark_status fold_coded(const ValidatedArgs& bound, std::span<const uint32_t> fields, uint32_t quantised, Coded& p,
+                        std::span<RowTensor> tensors, Report& report);
+
+// The number that the amax of a block becomes; of NVFP4 the largest scale of a block times the largest number.
+float largest_code(uint32_t codes);
+
+// The flags of a kernel that reads or writes codes: their format, and that of the numbers.
+template <class Flags> Flags formats_of(const Coded& p) {
+    Flags flags{};
+    flags.f32 = p.dtype == SPARK_DTYPE_F32;
+    flags.f16 = p.dtype == SPARK_DTYPE_F16;
+    flags.i8 = p.codes == SPARK_DTYPE_I8;
+    flags.e5m2 = p.codes == SPARK_DTYPE_E5M2;
+    return flags;
+}
+
+// The scale of codes that a kernel makes of its own results: one for all, given; or else of a row, or of blocks of F32
+// or of powers of two (ptx/lib/tile/scale_kinds.ptxh).
+struct CodedKind {
+    spark_devptr whole; // 0: not given
+    bool blocks, powers;
+};
+CodedKind coded_kind(const QuantView& quant);
+
+// Elements that a warp takes in one turn.
+template <class Of> int64_t turn_of(const Of& kernel) { return 32 * int64_t{kernel.RUN} * kernel.CHUNKS; }
+
+// Warps of a block that share `turns` of one: as many as have something to do, a power of two.
+template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) {
+    uint32_t team = 1;
+    while (team < kernel.block / 32u && team < turns) team *= 2;
+    return team;
+}
+
+// Rows cut into pieces of `part`, or rows of a team's, whose warps take turns.
+template <class Params> void put_pieces(const Coded& p, const Pieces& cut, uint32_t team, Params& params) {
+    params.n = p.n;
+    params.n_scaled = p.n_scaled;
+    params.rows0 = p.rows_scaled;
+    params.rows1 = p.rows1;
+    params.rows_there = p.rows0;
+    params.part = cut.part;
+    params.parts = cut.parts;
+    params.parts_by = cut.by;
+    params.parts_shift = cut.shift;
+    params.team = team;
+}
+
+// Where scales go and how they are made.
+template <class Params> void put_scales(const Coded& p, Params& params) {
+    params.scale = p.scale.data;
+    params.scale_stride1 = p.scale.outer;
+    params.scale_tile = p.scale.tile;
+    params.scale_quarter = p.scale.quarter;
+    params.scale_row = p.scale.row;
+    params.scale_four = p.scale.four;
+    params.scale_step = p.scale.step;
+    params.amax_floor = p.amax_floor;
+    params.largest = largest_code(p.codes);
+    params.bump = p.bump;
+}
+
+// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; gives its flags.
+template <class Flags, class Of, class Params>
+Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& params) {
+    const uint32_t team = team_of(ceil_div(p.n_scaled, turn_of(kernel)), kernel);
+    put_scales(p, params);
+    put_pieces(p, pieces_of(turn_of(kernel), team), team, params);
+    params.whole = kind.whole;
+    auto flags = formats_of<Flags>(p);
+    flags.blocks = kind.blocks, flags.powers = kind.powers;
+    return flags;
+}
+
+} // namespace spark
