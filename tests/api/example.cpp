@@ -2,6 +2,7 @@
 // Builds arguments from reflection: sizes by symbol, dtypes by mask, packed strides.
 #include "example.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -167,7 +168,7 @@ void need(spark_status status, const char* what) {
 // Small finite numbers of the tensor's dtype.
 std::vector<unsigned char> numbers(const spark_tensor& t, uint32_t seed) {
     std::vector<unsigned char> host(t.size_bytes);
-    const size_t size = spark_dtype_bits(t.dtype) / 8;
+    const size_t size = std::max<size_t>(spark_dtype_bits(t.dtype) / 8, 1); // a byte holds several of the smallest
     for (size_t i = 0; i * size < host.size(); ++i) {
         uint64_t bits = (i * 7 + seed) % 13;
         const float value = 0.125f * static_cast<float>(bits) - 0.5f;

@@ -51,8 +51,8 @@ spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uin
     p.x = tensors[0], p.y = tensors[1];
     const QuantView& quant = bound.view[quantised].quant;
     p.scales = quant.scale_dtype;
-    p.block_shift = static_cast<uint32_t>(
-        std::countr_zero(static_cast<uint64_t>(quant.block[bound.view[quantised].ndim - 1])));
+    p.block_shift =
+        static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(quant.block[bound.view[quantised].ndim - 1])));
     return SPARK_OK;
 }
 

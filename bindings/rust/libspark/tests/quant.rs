@@ -79,7 +79,10 @@ fn forms_are_told() {
         assert!(scaled.iter().any(|form| form.name() == told), "{told}");
     }
     assert!(scaled.iter().all(|form| form.has_global_scale() == (form.name() == "NVFP4")));
-    assert!(scaled.iter().all(|form| form.record().is_none() && form.scale_dtypes().count() == 1));
+    let of_int4 = |name: &str| name.starts_with("INT4_");
+    assert!(scaled.iter().all(|form| form.scale_dtypes().count() == if of_int4(form.name()) { 3 } else { 1 }));
+    assert!(scaled.iter().all(|form| form.zero_dtypes().eq(of_int4(form.name()).then_some(Dtype::U4))));
+    assert!(scaled.iter().all(|form| form.record().is_none()));
     let found: Vec<_> = forms.iter().map(|form| (form.name(), form.record().unwrap())).collect();
     for told in [("Q8_0", (Record::Q8_0, 34, 32)), ("Q4_K", (Record::Q4_K, 144, 256))] {
         assert!(found.contains(&told), "{found:?}");
