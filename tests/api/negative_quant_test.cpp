@@ -191,6 +191,7 @@ void put_codes(api::Example& e) {
 void codes(const spark_op_desc& d, uint32_t f) {
     const spark_quant_form* form = spark_op_form(d.op, f, 0);
     if (!form || form->scheme == SPARK_QUANT_RECORD || has_scales(d, f)) return;
+    if ((api::field(d, f).flags & SPARK_FIELD_OUT) != 0) return; // scales of their own: coded_results
     api::Arena arena(g_ctx);
     api::Example right(d, arena);
     put_codes(right);
