@@ -69,7 +69,8 @@ class Registration:
             named = [tensor(field) for field in self.outputs] + named
         else:
             named += [f"bool {field.name}=False" for field in self.outputs if field.optional]
-            named += ["ScalarType? dtype=None"] if any(len(field.dtypes) > 1 for field in self.outputs) else []
+            free = [field for field in self.outputs if not follows(self.operator, field)]
+            named += ["ScalarType? dtype=None"] if any(len(field.dtypes) > 1 for field in free) else []
         named += [self._number(field) for field in fields.values() if not field.is_tensor]
         named += [f"bool {flag}=False" for flag in [*self.operator.flags, *COMMON_FLAGS]]
         results = [] if self.into else ["Tensor"] * len(self.outputs)
@@ -113,7 +114,7 @@ class Registration:
         return made, tuple(results)
 
     def _dtype(self, field: Field, kinds: Dict[str, Any], wanted: Any) -> Any:
-        if field.dtype_as < len(self.operator.all_fields):
+        if follows(self.operator, field):
             followed = kinds.get(self.operator.all_fields[field.dtype_as].name)
             if followed is not None:
                 return followed
@@ -161,11 +162,17 @@ def can_make(operator: Operator) -> bool:
     return all(dim.isdigit() or dim in letters for name in operator.outputs for dim in operator.fields[name].dims)
 
 
+def follows(operator: Operator, field: Field) -> bool:
+    """Whether it may have the dtype of another field."""
+    return field.dtype_as < len(operator.all_fields)
+
+
 def can_say(operator: Operator) -> bool:
-    """Whether its outputs can be tensors of PyTorch, which carry no scales."""
+    """Whether its outputs can be tensors of PyTorch, which carry no scales and have no codes of four bits."""
     fields = [operator.fields[name] for name in operator.outputs]
-    return not any(field.forms and set(field.dtypes) <= {dtype for form in field.forms for dtype in form.dtypes}
-                   for field in fields)
+    return all(follows(operator, field) or
+               set(DTYPES) & set(field.dtypes) - {dtype for form in field.forms for dtype in form.dtypes}
+               for field in fields)
 
 
 def register() -> List[str]:

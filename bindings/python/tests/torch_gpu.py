@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import libspark
 import libspark.torch
-from libspark import DeviceArray, Stream, operators, ops
+from libspark import DeviceArray, Stream, operators, ops, sparkc
 
 CUDA = torch.cuda.is_available()
 SIZES = {"B": 2, "M": 16, "N": 64, "K": 64, "S": 5, "T": 7, "H": 4, "G": 2, "D": 32, "P": 2, "V": 48, "L": 2, "R": 32}
@@ -26,11 +26,13 @@ def sample_of(operator, device):
         shape = [size for dim in field.dims for size in ([3] if dim == "..." else
                  [] if dim.endswith("?") else [int(dim) if dim.isdigit() else SIZES[dim]])]
         kinds = [libspark.torch.DTYPES[dtype] for dtype in field.dtypes if dtype in libspark.torch.DTYPES]
-        kind = torch.bfloat16 if not kinds or torch.bfloat16 in kinds else kinds[0]
+        free = kinds and not libspark.torch.follows(operator, field)
+        kind = kinds[0] if free and torch.bfloat16 not in kinds else torch.bfloat16
         values = torch.linspace(-2, 2, math.prod(shape)).reshape(shape)
         return values.to(kind).to(device) if kind.is_floating_point else torch.zeros(shape, dtype=kind, device=device)
     given = {name: like(operator.fields[name]) for name in operator.inputs if not operator.fields[name].optional}
-    named = {field.name: 1e-5 for field in operator.fields.values() if field.is_required and not field.is_tensor}
+    named = {field.name: 16 if field.kind == sparkc.SPARK_KIND_U32 else 1e-5 for field in operator.fields.values()
+             if field.is_required and not field.is_tensor}
     if operator.name == "embedding":
         named["zero_invalid"] = True
     if operator.name in ("kv_append", "kv_gather"):
@@ -58,6 +60,9 @@ class Fakes(unittest.TestCase):
         self.assertIn("Tensor(a!) y", str(torch.ops.libspark.dequantize_out.default._schema))
         self.assertNotIn("dequantize", libspark.torch.__all__, "its shape does not follow from its input")
         self.assertFalse({"quantize", "quantize_out"} & set(libspark.torch.__all__), "scales have no place in a tensor")
+        self.assertFalse({"repack", "repack_out"} & set(libspark.torch.__all__), "nor have codes of four bits")
+        self.assertLessEqual({"rmsnorm", "rmsnorm_out", "layernorm", "glu", "attention", "gemm"},
+                             set(libspark.torch.__all__), "outputs that may also be codes")
 
     def test_shapes_and_dtypes_without_numbers(self):
         with FakeTensorMode():
