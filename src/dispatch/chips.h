@@ -2,6 +2,8 @@
 // chips.inc as tables, for cost.cpp and for row.h, which finds a kernel's fit while compiling.
 #pragma once
 
+#include "core/place_of.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -79,7 +81,7 @@ static_assert(UNMEASURED_FITS.back().pattern.empty());
 constexpr bool fits_pattern(std::string_view name, std::string_view pattern) {
     const size_t star = pattern.find('*');
     if (star == pattern.npos) return name.starts_with(pattern);
-    return name.starts_with(pattern.substr(0, star)) && name.find(pattern.substr(star + 1), star) != name.npos;
+    return name.starts_with(pattern.substr(0, star)) && place_of(name, pattern.substr(star + 1), star) != name.npos;
 }
 
 // The place of a kernel's fit in either: the first whose pattern its name fits.

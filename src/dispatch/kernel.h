@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/divide.h"
+#include "core/place_of.h"
 
 namespace spark {
 
@@ -22,7 +23,7 @@ constexpr uint64_t hash(std::string_view text) {
 }
 
 // What a contract is: kernels of the same one are interchangeable.
-constexpr std::string_view contract_of(std::string_view name) { return name.substr(0, name.find("__")); }
+constexpr std::string_view contract_of(std::string_view name) { return name.substr(0, place_of(name, "__")); }
 
 // A limit is a fact of the problem, a relation and a number: "k%8" is {"k", multiple_of, 8}. Those of a kernel are
 // kernels::limits::NAME, and are read while compiling.

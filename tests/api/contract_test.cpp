@@ -179,6 +179,45 @@ void offline(void**) {
     assert_null(ctx);
 }
 
+// The kernel of a batch-invariant attention of `queries` by heads of 192, whose queries have ranges, bits or slopes.
+std::string wide_kernel(spark_context* ctx, int64_t queries, bool paged, int mask) {
+    const auto tensor = [](spark_dtype dtype, std::initializer_list<int64_t> shape) {
+        spark_tensor t{};
+        t.data = 4096 + 65536 * static_cast<uint64_t>(dtype), t.dtype = dtype,
+        t.ndim = static_cast<uint32_t>(shape.size());
+        std::copy(shape.begin(), shape.end(), t.shape);
+        return t;
+    };
+    spark_attention_args args{};
+    args.hdr.struct_size = sizeof args, args.hdr.op = SPARK_OP_ATTENTION, args.hdr.flags = SPARK_FLAG_BATCH_INVARIANT;
+    args.q = args.o = tensor(SPARK_DTYPE_BF16, {1, queries, 2, 192});
+    args.o.data += uint64_t{1} << 30;
+    args.k = args.v = tensor(SPARK_DTYPE_BF16, paged ? std::initializer_list<int64_t>{16, 16, 2, 192}
+                                                     : std::initializer_list<int64_t>{1, 256, 2, 192});
+    args.k.data += uint64_t{2} << 30, args.v.data += uint64_t{3} << 30;
+    if (paged) args.block_table = tensor(SPARK_DTYPE_I32, {1, 16}), args.seq_lens = tensor(SPARK_DTYPE_I32, {1});
+    if (mask == 0) args.key_starts = tensor(SPARK_DTYPE_I32, {1, queries});
+    if (mask == 1) args.key_mask = tensor(SPARK_DTYPE_I64, {1, queries, 4});
+    if (mask == 2) args.alibi_slopes = tensor(SPARK_DTYPE_F32, {2});
+    spark_op_info info{};
+    info.struct_size = sizeof info;
+    spark_error err = fresh_error();
+    if (spark_op_query(ctx, &args.hdr, &info, &err) != SPARK_OK) fail_msg("%s", err.message);
+    return info.kernel;
+}
+
+// Neither how many queries there are nor whether keys lie in pages changes the order of sums.
+void wide_heads_add_alike(void**) {
+    spark_context* ctx = api::make_context(120);
+    for (int mask : {0, 1, 2}) {
+        const std::string one = wide_kernel(ctx, 1, false, mask);
+        for (int64_t queries : {1, 64, 65, 200})
+            for (bool paged : {false, true})
+                assert_string_equal(wide_kernel(ctx, queries, paged, mask).c_str(), one.c_str());
+    }
+    spark_context_destroy(ctx);
+}
+
 // An offline context whose description names a file.
 spark_status tuned_by(const void* path, uint64_t bytes, spark_error& err) {
     spark_context_desc desc{};
@@ -280,6 +319,7 @@ int main() {
         cmocka_unit_test(null_pointers),
         cmocka_unit_test(error_structs),
         cmocka_unit_test(offline),
+        cmocka_unit_test(wide_heads_add_alike),
         cmocka_unit_test(tuning_paths),
         cmocka_unit_test(first_descriptions),
         cmocka_unit_test(at_most_64_contexts),

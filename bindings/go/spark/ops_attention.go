@@ -34,7 +34,8 @@ import (
 //	key_starts and key_ends give each query a range of keys of its own, of all heads: j counts from the first key of the
 //	sequence. Of these it sees what CAUSAL and the window leave; a range that is empty sees nothing. It costs what it
 //	holds, as a window does; where d is above 128, without pages, more than 64 queries of a sequence take the kernel for
-//	any problem, which is slow; so with key_mask and alibi_slopes. With p as above:
+//	any problem, which is slow, and with SPARK_FLAG_BATCH_INVARIANT all calls of such d do; so with key_mask and
+//	alibi_slopes. With p as above:
 //
 //	    chunks of C tokens      CAUSAL, key_starts = p - p % C
 //	    documents               CAUSAL, key_starts = the first token of the document that p is in; without CAUSAL also

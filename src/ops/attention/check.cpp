@@ -148,10 +148,15 @@ uint64_t visible_pairs(const Attention& p) {
     return sum_of_places(p.sq, place + right + 1, p.sk) - sum_of_places(p.sq, place - left, p.sk);
 }
 
+// Without pages, rows of heads of more than 128 columns that hide keys by themselves have a kernel for tensor cores up
+// to 64 queries alone: to add alike, batch-invariant calls leave all of them to the kernel for any problem.
+bool is_left_alone(const Attention& p) { return p.batch_invariant && p.d > 128; }
+
 // The fact masked. Kernels that take bits number queries with 32 bits, and take all keys up to the first bit's without
 // a mask, but for those before a window: no query may stand before it where causal or window_right hide keys.
 int64_t masks(const Attention& p) {
     const bool ranged = (p.starts | p.ends) != 0;
+    if ((ranged || p.bits != 0) && is_left_alone(p)) return 2;
     if (p.bits == 0) return ranged;
     const int64_t rows = p.cu_q != 0 ? 1 : p.seqs;
     const bool simple = p.s <= UINT32_MAX / rows && (p.bits_first <= 0 || p.right == ALL_KEYS);
@@ -162,7 +167,7 @@ int64_t masks(const Attention& p) {
 int64_t biased(const Attention& p) {
     const float scale = p.cap == 0 ? p.scale : p.cap;
     if (p.slopes == 0) return 0;
-    return masks(p) == 0 && scale >= 0x1p-20f && scale <= 0x1p20f ? 1 : 2;
+    return masks(p) == 0 && !is_left_alone(p) && scale >= 0x1p-20f && scale <= 0x1p20f ? 1 : 2;
 }
 
 void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work) {
