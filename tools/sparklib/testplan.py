@@ -27,10 +27,12 @@ class Run:
     targets: tuple = ()  # only these are built
 
 
-SHORT = [Run("release", kept_out="^long$"), Run("asan", "^asan$", "^long$"), Run("tsan", "^tsan$", "^long$")]
+SHORT = [Run("release", kept_out="^long$"), Run("asan", "^asan$", "^long$", targets=("tests-asan",)),
+         Run("tsan", "^tsan$", "^long$", targets=("tests-tsan",))]
 CORE = [Run("release", kept_out="^(long|bindings)$"), *SHORT[1:]]
 BINDINGS = [Run("release", "^bindings$", "^long$", targets=("spark", "spark_static", "spark-emu", "spark-demo"))]
-LONG = [Run("release", limit=14400), Run("asan", "^asan$", limit=7200), Run("tsan", "^tsan$", limit=7200),
+LONG = [Run("release", limit=14400), Run("asan", "^asan$", limit=7200, targets=("tests-asan",)),
+        Run("tsan", "^tsan$", limit=7200, targets=("tests-tsan",)),
         Run("fuzz", named=r"^(api\.fuzz$|fuzz\.)", limit=3600,
             targets=("api-fuzz-query", "fuzz-ptx", "fuzz-gguf", "fuzz-tokenizer"))]
 TIERS = {"all": SHORT, "core": CORE, "bindings": BINDINGS, "long": LONG}
