@@ -19,35 +19,35 @@ consteval Tile tile_of(const kernels::norm_codes_kernel& kernel) {
             .step = {.issued = columns / 32 * (kernel.STEP == 1 ? AN_ELEMENT : ALIGNED)}};
 }
 
-kernels::norm_params params_of(const RowNorm& p) {
+// What kernels of both contracts are told: where rows are, and how they are normalised.
+template <class Params> Params tensors_of(const RowNorm& p) {
+    Params params{};
+    params.x = p.x.data, params.y = p.y.data;
+    params.weight = p.weight, params.bias = p.bias;
+    params.residual = p.residual.data, params.residual_out = p.residual_out.data;
+    params.x_stride0 = p.x.inner, params.x_stride1 = p.x.outer;
+    params.y_stride0 = p.y.inner, params.y_stride1 = p.y.outer;
+    params.residual_stride0 = p.residual.inner, params.residual_stride1 = p.residual.outer;
+    params.residual_out_stride0 = p.residual_out.inner, params.residual_out_stride1 = p.residual_out.outer;
+    params.eps = p.eps;
+    return params;
+}
+
+template <class Flags> Flags asked(const RowNorm& p, Flags flags = {}) {
     const auto asks = [&](uint32_t flag) { return uint32_t{(p.flags & flag) != 0}; };
-    return {
-        .x = p.x.data,
-        .weight = p.weight,
-        .bias = p.bias,
-        .residual = p.residual.data,
-        .y = p.y.data,
-        .residual_out = p.residual_out.data,
-        .x_stride0 = p.x.inner,
-        .x_stride1 = p.x.outer,
-        .residual_stride0 = p.residual.inner,
-        .residual_stride1 = p.residual.outer,
-        .y_stride0 = p.y.inner,
-        .y_stride1 = p.y.outer,
-        .residual_out_stride0 = p.residual_out.inner,
-        .residual_out_stride1 = p.residual_out.outer,
-        .n = p.n,
-        .rows0 = p.rows0,
-        .rows1 = p.rows1,
-        .eps = p.eps,
-        .scale = p.scale,
-        .flags = kernels::norm_flags{.weight_f32 = p.weight_f32,
-                                     .bias_f32 = p.bias_f32,
-                                     .centre = p.centre,
-                                     .normalize_rounded = asks(SPARK_RMSNORM_NORMALIZE_ROUNDED),
-                                     .round_before_weight = asks(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT),
-                                     .weight_plus_one = asks(SPARK_RMSNORM_WEIGHT_PLUS_ONE)},
-    };
+    flags.weight_f32 = p.weight_f32, flags.bias_f32 = p.bias_f32, flags.centre = p.centre;
+    flags.normalize_rounded = asks(SPARK_RMSNORM_NORMALIZE_ROUNDED);
+    flags.round_before_weight = asks(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT);
+    flags.weight_plus_one = asks(SPARK_RMSNORM_WEIGHT_PLUS_ONE);
+    return flags;
+}
+
+kernels::norm_params params_of(const RowNorm& p) {
+    auto params = tensors_of<kernels::norm_params>(p);
+    params.n = p.n, params.rows0 = p.rows0, params.rows1 = p.rows1;
+    params.scale = p.scale;
+    params.flags = asked<kernels::norm_flags>(p);
+    return params;
 }
 
 // Kernels that ask ahead have as many blocks as the device holds, so that each has rows to ask for.
@@ -64,31 +64,9 @@ void plan(const CheckedOp& work, const Row&, const kernels::norm_loop_kernel& ke
 
 void plan(const CheckedOp& work, const Row&, const kernels::norm_codes_kernel& kernel, Plan& calls) {
     const RowNorm& p = work.as<RowNorm>();
-    kernels::norm_codes_params params{
-        .x = p.x.data,
-        .weight = p.weight,
-        .bias = p.bias,
-        .residual = p.residual.data,
-        .y = p.y.data,
-        .residual_out = p.residual_out.data,
-        .x_stride0 = p.x.inner,
-        .x_stride1 = p.x.outer,
-        .residual_stride0 = p.residual.inner,
-        .residual_stride1 = p.residual.outer,
-        .y_stride0 = p.y.inner,
-        .y_stride1 = p.y.outer,
-        .residual_out_stride0 = p.residual_out.inner,
-        .residual_out_stride1 = p.residual_out.outer,
-        .eps = p.eps,
-        .sum_scale = p.scale,
-    };
-    auto flags = put_team<kernels::norm_codes_flags>(p.codes, p.kind, kernel, params);
-    const auto asks = [&](uint32_t flag) { return uint32_t{(p.flags & flag) != 0}; };
-    flags.weight_f32 = p.weight_f32, flags.bias_f32 = p.bias_f32, flags.centre = p.centre;
-    flags.normalize_rounded = asks(SPARK_RMSNORM_NORMALIZE_ROUNDED);
-    flags.round_before_weight = asks(SPARK_RMSNORM_ROUND_BEFORE_WEIGHT);
-    flags.weight_plus_one = asks(SPARK_RMSNORM_WEIGHT_PLUS_ONE);
-    params.flags = flags;
+    auto params = tensors_of<kernels::norm_codes_params>(p);
+    params.sum_scale = p.scale;
+    params.flags = asked(p, put_team<kernels::norm_codes_flags>(p.codes, p.kind, kernel, params));
     calls.add(kernel, params);
 }
 

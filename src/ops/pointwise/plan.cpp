@@ -18,6 +18,16 @@ consteval Tile tile_of(const Kernel&) { return {}; }
 // A product with it is at most 1 less than the quotient.
 uint64_t inverse(int64_t divisor) { return UINT64_MAX / static_cast<uint64_t>(std::max<int64_t>(divisor, 1)); }
 
+// What kernels of both contracts are told.
+template <class Params> Params tensors_of(const Pointwise& p) {
+    Params params{};
+    params.x = p.x.data, params.x_stride0 = p.x.inner, params.x_stride1 = p.x.outer;
+    params.z = p.z.data, params.z_stride0 = p.z.inner, params.z_stride1 = p.z.outer;
+    params.y = p.y.data, params.y_stride0 = p.y.inner, params.y_stride1 = p.y.outer;
+    params.activation = p.activation;
+    return params;
+}
+
 void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& kernel, Plan& calls) {
     const Pointwise& p = work.as<Pointwise>();
     // Where rows begin at any element, a unit may be short at either end.
@@ -25,42 +35,16 @@ void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& ke
     int64_t across = ceil_div(p.n + unaligned, p.per_chunk);
     int64_t units = across * p.rows0 * p.rows1, blocks = ceil_div(units, kernel.block);
     int64_t sms = work.target->sms;
-    const kernels::pointwise_params params = {
-        .x = p.x.data,
-        .z = p.z.data,
-        .y = p.y.data,
-        .x_stride0 = p.x.inner,
-        .x_stride1 = p.x.outer,
-        .z_stride0 = p.z.inner,
-        .z_stride1 = p.z.outer,
-        .y_stride0 = p.y.inner,
-        .y_stride1 = p.y.outer,
-        .n = p.n,
-        .rows0 = p.rows0,
-        .rows1 = p.rows1,
-        .across = across,
-        .across_inverse = inverse(across),
-        .rows0_inverse = inverse(p.rows0),
-        .activation = p.activation,
-        .flags = kernels::pointwise_flags{.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0},
-    };
+    auto params = tensors_of<kernels::pointwise_params>(p);
+    params.n = p.n, params.rows0 = p.rows0, params.rows1 = p.rows1;
+    params.across = across, params.across_inverse = inverse(across), params.rows0_inverse = inverse(p.rows0);
+    params.flags = kernels::pointwise_flags{.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0};
     calls.add(kernel, params, std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_AN_SM * sms), MOST_AN_SM * sms));
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::pointwise_codes_kernel& kernel, Plan& calls) {
     const Pointwise& p = work.as<Pointwise>();
-    kernels::pointwise_codes_params params{
-        .x = p.x.data,
-        .z = p.z.data,
-        .y = p.y.data,
-        .x_stride0 = p.x.inner,
-        .x_stride1 = p.x.outer,
-        .z_stride0 = p.z.inner,
-        .z_stride1 = p.z.outer,
-        .y_stride0 = p.y.inner,
-        .y_stride1 = p.y.outer,
-        .activation = p.activation,
-    };
+    auto params = tensors_of<kernels::pointwise_codes_params>(p);
     auto flags = put_team<kernels::pointwise_codes_flags>(p.codes, p.kind, kernel, params);
     flags.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0;
     params.flags = flags;
