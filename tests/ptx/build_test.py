@@ -9,6 +9,7 @@ import subprocess
 import sys
 import unittest
 import zlib
+from unittest import mock
 
 from support import BODY, HEADER, PTXAS, TOP, ScratchTree, changed
 
@@ -82,6 +83,16 @@ class Good(Build):
         before = {bundle.path: bundle.path.stat().st_mtime_ns for bundle in one}
         self.assertEqual(images.bundles([record], self.top / "out"), one)
         self.assertEqual({p: p.stat().st_mtime_ns for p in (self.top / "out" / "bundles").iterdir()}, before)
+
+    def test_a_build_killed_while_it_writes_leaves_no_bundle(self):
+        """A later build trusts what is there by its name."""
+        record, _ = self.build()
+        with mock.patch("os.replace", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+            images.bundles([record], self.top / "out")
+        found = images.bundles([record], self.top / "out")
+        self.assertEqual({p for p in (self.top / "out" / "bundles").iterdir()}, {bundle.path for bundle in found})
+        for bundle in found:
+            zlib.decompress(bundle.stored)
 
     def test_the_list_says_what_was_made(self):
         record, _ = self.build()

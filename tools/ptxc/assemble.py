@@ -15,6 +15,7 @@ from pathlib import Path
 from cubin import Cubin
 from expand import MARKER, expand
 from header import kernel_paths, parse_file
+from kept import keep
 from kernel_file import HeaderError
 
 TARGETS = {120: "sm_120f", 90: "sm_90"}
@@ -179,10 +180,7 @@ def machine_code(ptxas, text, target, root, cache):
         facts, findings = run_ptxas(ptxas, str(source), target, str(binary), root)
         image = binary.read_bytes()
     if kept and not findings:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        written = kept.with_name(f"{kept.name}.{os.getpid()}")
-        written.write_bytes(json.dumps(facts).encode() + b"\n" + image)
-        os.replace(written, kept)  # builds may run side by side
+        keep(kept, json.dumps(facts).encode() + b"\n" + image)
     return image, facts, findings
 
 

@@ -10,6 +10,8 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from kept import keep
+
 TESTING = (90,)  # chips whose images are not in the library
 FILE = "libspark-sm90.bin"
 # Images of a bundle lie in turn, so many bytes of each: what one has in common with another is within the 32 KiB that
@@ -70,7 +72,7 @@ def bundles(records, results):
         digest = hashlib.sha256(repr((STRIPE, [len(image) for image in images])).encode() + b"".join(images))
         path = folder / f"{digest.hexdigest()[:32]}.z"
         if not path.exists():
-            path.write_bytes(pack(images))
+            keep(path, pack(images))
         members = tuple((kernel, kind) for kernel, kind, _ in group)
         found.append(Bundle(members, arch, source, path, rows(images), path.read_bytes()))
     for path in set(folder.iterdir()) - {bundle.path for bundle in found}:
