@@ -137,6 +137,34 @@ void write_shape(FILE* file, int index, const Item& item, bool explain) {
     std::fflush(file);
 }
 
+// Shapes one after the other, as they are drawn, or those rows of the bench that there is a choice for.
+class Shapes {
+public:
+    Shapes(Buffers& buffers, const Draw& draw, const std::string& only, bool small)
+        : buffers_(buffers), draw_(draw), only_(only), small_(small) {
+        if (!draw.rows) return;
+        rows_ = operator_items(buffers, small, only, true, {});
+        std::erase_if(rows_, [](const Item& item) { return item.ways.size() < 2; });
+    }
+    // None: there are no more.
+    std::optional<Item> next() {
+        if (draw_.rows) return at_ < rows_.size() ? std::optional(std::move(rows_[at_++])) : std::nullopt;
+        for (int missed = 0; missed < KINDS; ++missed)
+            if (std::optional<Item> item = draw_item(buffers_, draw_.seed, static_cast<int>(at_++), only_, small_))
+                return item;
+        throw std::runtime_error("no shape has three legal kernels, or --only names none");
+    }
+    int index() const { return static_cast<int>(at_) - 1; } // of the shape that next() gave
+
+private:
+    Buffers& buffers_;
+    const Draw& draw_;
+    const std::string& only_;
+    const bool small_;
+    std::vector<Item> rows_;
+    size_t at_ = 0;
+};
+
 } // namespace
 
 int measure_choices(spark_context* ctx, const spark_device_info& device, const Draw& draw, const std::string& only,
@@ -148,30 +176,28 @@ int measure_choices(spark_context* ctx, const spark_device_info& device, const D
     }
     std::fprintf(file, "{%s, \"seed\": %llu, \"library\": %s}\n", identity(device).c_str(),
                  static_cast<unsigned long long>(draw.seed), spark_build_info());
-    const Buffers::Source source = draw.explain ? Buffers::Source::none : Buffers::Source::pool;
+    const Buffers::Source source = draw.explain ? Buffers::Source::none
+                                   : draw.rows  ? Buffers::Source::shared
+                                                : Buffers::Source::pool;
     Buffers buffers(ctx, source, small ? SMALL_POOL : POOL);
     Timer timer(ctx);
     const Sampling how = {small ? 1 : 15, small ? 0 : 0.4, 1e9, small ? 1e9 : 6, false};
     const auto begin = std::chrono::steady_clock::now();
-    int done = 0, index = 0;
-    for (int missed = 0; done < draw.count; ++index) {
+    Shapes shapes(buffers, draw, only, small);
+    int done = 0;
+    for (; done < draw.count; ++done) {
         const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
         if (spent.count() > draw.seconds) break;
-        std::optional<Item> item = draw_item(buffers, draw.seed, index, only, small);
-        if (!item) {
-            if (++missed == KINDS) throw std::runtime_error("no shape has three legal kernels, or --only names none");
-            continue;
-        }
-        missed = 0;
+        std::optional<Item> item = shapes.next();
+        if (!item) break;
         std::vector<Item> items;
         items.push_back(std::move(*item));
         if (!draw.explain) measure(timer, items, how);
-        write_shape(file, index, items[0], draw.explain);
-        ++done;
-        if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r%d of %d shapes", done, draw.count);
+        write_shape(file, shapes.index(), items[0], draw.explain);
+        if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r%d of %d shapes", done + 1, draw.count);
     }
     std::fclose(file);
-    if (done < draw.count) std::fprintf(stderr, "spark-bench: the time is up after %d shapes\n", done);
+    if (done < draw.count && !draw.rows) std::fprintf(stderr, "spark-bench: the time is up after %d shapes\n", done);
     return 0;
 }
 

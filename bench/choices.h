@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the library's choice the best one? Shapes drawn at random, each computed by every kernel that is legal for it.
+// Is the library's choice the best one? Shapes drawn at random, or the rows of the bench, each computed by every kernel
+// that is legal for it.
 #pragma once
 
 #include "items.h"
@@ -8,7 +9,8 @@ namespace bench {
 
 struct Draw {
     uint64_t seed = 0;
-    int count = 0; // 0: nothing is drawn
+    int count = 0;     // 0: no choices are asked for
+    bool rows = false; // not drawn: the rows of the bench
     double seconds = 150;
     bool explain = false; // nothing runs: what the library would choose, and why
 };

@@ -118,6 +118,13 @@ class Bench(unittest.TestCase):
             self.assertGreaterEqual(len(set(names)), 3)
             self.assertTrue(all(kernel["samples"] >= 1 and kernel["median_us"] > 0 for kernel in shape["kernels"]))
 
+    def test_rows_of_the_bench_are_choices_too(self):
+        code, said, text = bench("--choices", "rows", "100", "--only", "rmsnorm")
+        self.assertEqual(code, 0, said)
+        _, row = map(json.loads, text.splitlines())
+        self.assertEqual(f"{row['name']} {row['shape']}", "rmsnorm rows=16 n=1024 BF16")
+        self.assertGreaterEqual(len(row["kernels"]), 2)
+
     def test_the_time_of_a_drawing_is_bounded(self):
         code, said, text = bench("--choices", "1", "1000", "--seconds", "0")
         self.assertEqual((code, len(text.splitlines())), (0, 1))

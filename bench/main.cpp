@@ -43,7 +43,8 @@ const char* const HELP =
     "  --list       instead: run nothing, and write each row, a tab, and the ceilings of which one bounds it\n"
     "  --choices SEED N\n"
     "               instead: draw N shapes of gemm, attention and row operators that three kernels or more can\n"
-    "               compute, and measure all of them; FILE gets a JSON object a line, as they come\n"
+    "               compute, and measure all of them; FILE gets a JSON object a line, as they come.\n"
+    "               SEED may be the word rows: no draw, but those rows of the table that two kernels can compute\n"
     "  --explain    with --choices: run nothing, and write what spark_op_explain says of each shape\n"
     "  --seconds S  end the drawing after S seconds (150)\n"
     "  --small      tiny shapes, to try the program on the emulator\n"
@@ -69,7 +70,8 @@ bool parse(int argc, char** argv, Settings& s) {
         else if (word == "--list") s.list = true;
         else if (word == "--explain") s.draw.explain = true;
         else if (word == "--choices" && i + 2 < argc) {
-            s.draw.seed = std::strtoull(argv[++i], nullptr, 10);
+            s.draw.rows = !std::strcmp(argv[++i], "rows");
+            s.draw.seed = s.draw.rows ? 0 : std::strtoull(argv[i], nullptr, 10);
             s.draw.count = std::max(1, std::atoi(argv[++i]));
         } else return false;
     }
