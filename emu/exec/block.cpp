@@ -345,7 +345,9 @@ Stop Block::run(uint64_t budget) {
             stop = Stop::failed;
             break;
         }
+        const uint64_t before = cta.executed;
         if (run_warp(w, steps) == Stop::failed) stop = Stop::failed;
+        if (__builtin_expect(launch->alone != 0, 0)) launch->ran_alone(cta.executed - before);
         if (cta.async) async_tick(cta.async, cta);
         if (launch->state->stop.load(std::memory_order_relaxed)) stop = Stop::failed;
         else if (stop == Stop::turn_over && w.loops.laps && can_go_on(w) && all_wait()) stop = Stop::waiting;

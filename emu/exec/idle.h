@@ -13,7 +13,6 @@ namespace emu {
 
 class Idle {
 public:
-    void open(uint64_t threads) { threads_ = threads; }
     // A number that grows with every change() of memory.
     uint64_t moment() {
         std::lock_guard<std::mutex> lock(mutex_);
@@ -24,6 +23,10 @@ public:
         ++moment_;
         waiting_ = 0;
         changed_.notify_all();
+    }
+    void thread_begins() { // beside the first
+        std::lock_guard<std::mutex> lock(mutex_);
+        ++threads_;
     }
     void thread_ends() {
         std::lock_guard<std::mutex> lock(mutex_);

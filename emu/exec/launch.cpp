@@ -214,17 +214,29 @@ void work_or_stop(Launch& launch, uint64_t clusters, Counters& counters) {
     }
 }
 
-// Clusters on as many host threads as can be had, this one included.
+// Clusters on as many host threads as can be had, this one included. The others are called once it is seen that the
+// launch is long: for a short one, to make them and what they keep of their blocks would take longer than to run it.
 void work_together(Launch& launch, uint64_t clusters, uint64_t threads, Counters& total) {
+    constexpr uint64_t LONG = 20000; // warp instructions
     std::vector<Counters> counters(threads);
     std::vector<std::thread> pool;
     pool.reserve(threads);
-    try {
-        while (pool.size() + 1 < threads)
-            pool.emplace_back([&, t = pool.size() + 1] { work_or_stop(launch, clusters, counters[t]); });
-    } catch (const std::system_error&) {
-        // the system gives no more threads: those that there are take all clusters
-        for (uint64_t missing = pool.size() + 1; missing < threads; ++missing) launch.state->idle.thread_ends();
+    const auto call_others = [&] {
+        if (launch.state->next_cluster.load() >= clusters) return;
+        try {
+            while (pool.size() + 1 < threads) {
+                launch.state->idle.thread_begins();
+                pool.emplace_back([&, t = pool.size() + 1] { work_or_stop(launch, clusters, counters[t]); });
+            }
+        } catch (const std::system_error&) { // no more threads: those that there are take all clusters
+            launch.state->idle.thread_ends();
+        }
+    };
+    if (launch.options.threads) { // so many were asked for
+        call_others();
+    } else if (threads > 1) {
+        launch.alone = LONG;
+        launch.call_others = call_others;
     }
     work_or_stop(launch, clusters, counters[0]);
     for (std::thread& t : pool) t.join();
@@ -293,7 +305,6 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
     threads = std::min({alone ? 1 : threads, clusters, uint64_t(state.places) / of_cluster});
     const GridBarrier barrier(launch, request.cooperative);
     state.allowance.open(options.limit, threads);
-    state.idle.open(threads);
     work_together(launch, clusters, threads, result.counters);
     result.reports = std::move(state.reports);
     result.completed = result.reports.empty();

@@ -11,6 +11,7 @@
 #include <string>
 #include <type_traits>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "../ir/module.h"
@@ -376,6 +377,13 @@ struct Launch {
     State* state = nullptr;
     std::shared_ptr<GlobalRaces> races;
     std::function<void()> before; // LaunchRequest's, until it was called
+    // While one host thread alone runs the launch, though more may: warp instructions until they are called.
+    uint64_t alone = 0;
+    std::function<void()> call_others;
+    void ran_alone(uint64_t instructions) {
+        alone -= instructions < alone ? instructions : alone;
+        if (!alone) std::exchange(call_others, nullptr)();
+    }
 };
 
 } // namespace emu

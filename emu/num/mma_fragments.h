@@ -20,6 +20,8 @@ constexpr uint8_t ABSENT = 127;            // a zero in `below`: sums with one e
 struct Fragment {
     int spread = 0;       // the most that an exponent is below the largest of its row or column, zeros aside
     bool special = false; // some element is infinite or NaN
+    // The least and the largest top of those that are not all zeros. If all are, both are some everyday exponent.
+    int least_top = 0, most_top = 0;
     bool filled = false;
     bool has_below = false;
     bool is_near() const { return spread <= NEAR; }
@@ -28,16 +30,16 @@ struct Left : Fragment {
     alignas(64) uint32_t registers[4][32];
     alignas(64) float value[2][8][16]; // [k % 2][word][place of the row]
     alignas(64) uint32_t exponents[8][16], below[4][16];
-    alignas(64) int32_t top[16];    // the largest exponent of each row, biased
-    alignas(64) uint32_t empty[16]; // all bits: a row of zeros
-    bool has_empty = false;
+    alignas(64) int32_t top[16];   // the largest exponent of each row, biased
+    alignas(64) uint32_t unit[16]; // of each row: minus its top, in an f32's exponent; of zeros as if of most_top
 };
 struct Right : Fragment {
     alignas(64) uint32_t registers[2][32];
     alignas(64) float value[2][64];     // [k % 2][place of the word]: 4 n + p % 4 + 32 (p / 4) for column n
     alignas(64) uint32_t exponents[64]; // pairs
     alignas(64) uint32_t below[32];
-    alignas(64) int32_t top[32]; // four times that of each column
+    alignas(64) int32_t top[32];   // four times that of each column
+    alignas(64) uint32_t unit[32]; // the same
 };
 
 // Words of two elements: their values, their exponents (biased), and where an element is infinite or NaN.
@@ -72,6 +74,27 @@ TILE_INLINE Ints spread_below(const Ints& top, const NaturalHalves& least, Words
     return Ints(Words(top - lowest) & ~empty);
 }
 
+// The tops of rows or columns that are not all zeros.
+struct Range {
+    Ints most = {}, below = {}; // below: how far under the largest top of f32 the least one lies
+    TILE_INLINE void add(const Ints& top, const Words& empty) {
+        most = larger(most, Ints(Words(top) & ~empty));
+        below = larger(below, Ints(Words(255 - top) & ~empty));
+    }
+    TILE_INLINE void store_in(Fragment& f, int everyday) const {
+        const int largest = largest_of(most);
+        f.most_top = largest ? largest : everyday;
+        f.least_top = largest ? 255 - largest_of(below) : everyday;
+    }
+};
+// -top in an f32's exponent; of zeros, for which any will do, one that is in range if those of others are.
+template <int COUNT> TILE_INLINE void store_units(uint32_t* unit, const int32_t* tops, const Fragment& f) {
+    for (int i = 0; i < COUNT; i += W) {
+        const Ints top = load(tops + i), known = top < f.least_top ? f.most_top + Ints{} : top;
+        store(unit + i, Words(-known) << 23);
+    }
+}
+
 // The bytes of `below` of words t and t + 4; has_both: there are 16 elements, not 8.
 TILE_INLINE Words below_top(const Ints& top, const Words& first, const Words& second, bool has_both) {
     const Halves tops = Halves(top | top << 16), zero = {};
@@ -85,8 +108,9 @@ TILE_INLINE Words below_top(const Ints& top, const Words& first, const Words& se
 }
 
 template <int K, MmaInput IN> void take_apart(Left& f, Planes a) {
-    Words odd = {}, some_empty = {};
+    Words odd = {};
     Ints spread = {};
+    Range range;
     for (int first = 0; first < 16; first += W) {
         Words words[8];
         for (int j = 0; j < K / 8; ++j) load_rows(words + 4 * j, a[2 * j], a[2 * j + 1], first);
@@ -105,11 +129,11 @@ template <int K, MmaInput IN> void take_apart(Left& f, Planes a) {
         const Ints top = top_of(most);
         Words empty;
         spread = larger(spread, spread_below(top, least, empty));
+        range.add(top, empty);
         store(&f.top[first], top);
-        store(&f.empty[first], empty);
-        some_empty |= empty;
     }
-    f.has_empty = any_of(some_empty);
+    range.store_in(f, IN == MmaInput::bf16 ? 127 : 15);
+    store_units<16>(f.unit, f.top, f);
     f.special = any_of(odd);
     f.spread = largest_of(spread);
 }
@@ -117,6 +141,7 @@ template <int K, MmaInput IN> void take_apart(Left& f, Planes a) {
 template <int K, MmaInput IN> void take_apart(Right& f, Planes b) {
     Words odd = {};
     Ints spread = {};
+    Range range;
     for (int i = 0; i < 32; i += W) {
         Halves most = ZERO_EXPONENT + Halves{};
         NaturalHalves least = NaturalHalves(most);
@@ -136,7 +161,10 @@ template <int K, MmaInput IN> void take_apart(Right& f, Planes b) {
         store(&f.top[i], top);
         Words empty;
         spread = larger(spread, spread_below(top, least, empty));
+        range.add(top, empty);
     }
+    range.store_in(f, IN == MmaInput::bf16 ? 127 : 15);
+    store_units<32>(f.unit, f.top, f);
     f.special = any_of(odd);
     f.spread = largest_of(spread);
 }

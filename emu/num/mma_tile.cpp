@@ -16,7 +16,8 @@ constexpr int MOST_TOP = 125;    // products are below 4 * 2^top
 constexpr int BEYOND = 1000;     // an exponent that is never computed with
 // Products are below 2^27 each in units of 2^(top - 25), so that sixteen fit; C is below 2^26. 128 as in cut_to_f32.
 constexpr uint32_t MOST_TERMS = (1u << 31) - (1u << 26) - 128;
-constexpr int FAR_FROM_BOUNDS = 100; // so large, or small, an exponent can be, and no sum is near any bound
+// Of rows and columns whose sums are near no bound, and whose last place kept is at most 1: no C vanishes beside it.
+constexpr int LEAST_EVERYDAY = -100, MOST_EVERYDAY = FRACTION;
 
 struct Tile {
     alignas(64) uint32_t c[8][16], d[8][16];
@@ -202,39 +203,45 @@ template <int K> void mark(Tile& t, const Left& left, const Right& b, int first)
 }
 
 // Where neither a product nor C is cut, whatever the largest exponent is, it need not be known: the sum is the exact
-// one of an f32 and C. Does such columns; leaves others. EMPTY: some rows are all zeros, and give C.
-template <int K, int BIAS, bool EMPTY>
-TILE_INLINE unsigned sum_uncut(Tile& t, const Rows<K>& a, const Right& b, const Words& empty, int first,
-                               int most_above) {
-    constexpr int MOST_BELOW = FRACTION - 23; // C reaches 23 bits down
-    unsigned left = 0;
+// one of an f32 and C. Of products none is cut if the spread is small and C not too far above them; C is not if it is a
+// whole number of what the last place kept is worth beside the largest product that there can be, the top of its row
+// and column: beside lesser ones, or if C itself is the largest, no more is cut. Gives a bit for each column left out.
+template <int K>
+TILE_INLINE unsigned sum_uncut(Tile& t, const Rows<K>& a, const Left& left, const Right& b, int first, int most_above) {
+    const Words rows = load(&left.unit[first]) + ((3u * 127 + FRACTION) << 23);
+    const Ints beyond = ((127 + FRACTION + 1 + most_above) << 23) + Ints{};
+    Words fractions = {}, most = {};
+    const auto places = [&](int n) { return Floats(load(&t.c[n][first])) * Floats(rows + b.unit[4 * n]); };
     for (int n = 0; n < 8; ++n) {
-        const Words c = load(&t.c[n][first]), magnitude = c << 1;
-        const Ints tops = a.top + (b.top[4 * n] - 2 * BIAS), above = Ints(magnitude >> 24) - 127 - tops;
-        const Words cut = Words(Words(above + MOST_BELOW) > uint32_t(most_above + MOST_BELOW)) & Words(magnitude != 0);
-        const Words odd = Words(Words(tops + FAR_FROM_BOUNDS) > uint32_t(2 * FAR_FROM_BOUNDS));
-        const Words special = EMPTY ? Words(magnitude >= 0xff000000u) : Words{};
-        left |= unsigned(any_of(EMPTY ? ((cut | odd) & ~empty) | special : cut | odd)) << n;
-        store(&t.d[n][first], add_cut(sum_whole<K>(a, b, n), Floats(c)));
+        const Floats c = places(n);
+        fractions |= fraction_of(c);
+        most = larger_magnitude(most, c);
+        store(&t.d[n][first], add_cut(sum_whole<K>(a, b, n), Floats(load(&t.c[n][first]))));
     }
-    return left;
+    unsigned columns = 0;
+    if (any_of(fractions | Words(Ints(most) >= beyond)))
+        for (int n = 0; n < 8; ++n) {
+            const Words far = Words(Ints(larger_magnitude(Words{}, places(n))) >= beyond);
+            columns |= unsigned(any_of(fraction_of(places(n)) | far)) << n;
+        }
+    return columns;
 }
 
 // W rows of all columns. False if some output is out of bounds.
 template <int K, MmaInput IN, MmaOutput OUT> TILE_INLINE bool sum_rows(Tile& t, Left& left, Right& b, int first) {
     // Products are multiples of 2^-POINT of their own power of two, K of them below 4 K: an f32 has 24 bits.
-    constexpr int POINT = IN == MmaInput::bf16 ? 14 : 20, MOST_SPREAD = 24 - POINT - 2 - (K == 16 ? 4 : 3);
+    constexpr int BIAS = IN == MmaInput::bf16 ? 127 : 15, POINT = IN == MmaInput::bf16 ? 14 : 20;
+    constexpr int MOST_SPREAD = 24 - POINT - 2 - (K == 16 ? 4 : 3);
     const Rows<K> a(left, first);
     const int spread = left.spread + b.spread;
     t.left[first / W] = 0xff;
-    if constexpr (OUT == MmaOutput::f32 && MOST_SPREAD >= 0)
-        if (spread <= MOST_SPREAD) {
-            const Words empty = load(&left.empty[first]);
-            const int most_above = FRACTION - POINT - spread;
-            t.left[first / W] = left.has_empty ? sum_uncut<K, 127, true>(t, a, b, empty, first, most_above)
-                                               : sum_uncut<K, 127, false>(t, a, b, empty, first, most_above);
+    if constexpr (OUT == MmaOutput::f32 && MOST_SPREAD >= 0) {
+        const int least = left.least_top + b.least_top - 2 * BIAS, most = left.most_top + b.most_top - 2 * BIAS;
+        if (spread <= MOST_SPREAD && least >= LEAST_EVERYDAY && most <= MOST_EVERYDAY) {
+            t.left[first / W] = sum_uncut<K>(t, a, left, b, first, FRACTION - POINT - spread);
             if (!t.left[first / W]) return true;
         }
+    }
     if (!left.has_below) find_below<K>(left);
     if (!b.has_below) find_below<K>(b);
     Bounds bounds;

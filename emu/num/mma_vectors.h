@@ -73,6 +73,21 @@ TILE_INLINE bool any_of(const Words& v) {
     return halves[0] | halves[1];
 #endif
 }
+// Of each x: bits, some of them set if x is no whole number. Infinities and NaN seem whole, or not.
+TILE_INLINE Words fraction_of(const Floats& x) {
+#if TILE_WIDTH == 16
+    return Words(Floats(_mm512_reduce_ps(__m512(x), _MM_FROUND_TO_NEAREST_INT)));
+#elif TILE_WIDTH == 8
+    return Words(Floats(_mm256_round_ps(__m256(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC))) ^ Words(x);
+#else
+    const Words cut = Words(__builtin_convertvector(__builtin_convertvector(x, Ints), Floats));
+    return (cut ^ Words(x)) & Words(Ints(Words(x) & 0x7fffffff) < 0x4b800000); // beyond 2^24 all are whole
+#endif
+}
+// Magnitudes of a and b, the larger one, NaN above all others.
+TILE_INLINE Words larger_magnitude(const Words& magnitude, const Floats& b) {
+    return Words(larger(Ints(magnitude), Ints(Words(b) & 0x7fffffff)));
+}
 TILE_INLINE int largest_of(const Ints& v) {
     typedef int32_t Four __attribute__((vector_size(16)));
     Four parts[W / 4];

@@ -124,6 +124,7 @@ uint32_t random_half(int style, bool bf16) {
     case 9: return with(bias - 1 - int(rng() % 3));                      // about as much as such sums hold
     case 10: return with(bias - int(rng() % uint32_t(bias)));            // from 1 down to subnormals
     case 11: return with(bf16 ? bias + 60 + int(rng() % 3) : bias + 10); // sums beyond an f32
+    case 12: return with(bias + (bf16 ? 20 : 8) + int(rng() % 3));       // beside which a small C vanishes
     default: return sign;                                                // zero
     }
 }
@@ -138,6 +139,7 @@ uint32_t random_c(int style, bool f32, uint32_t near) {
     case 2: return rng() % 2 ? 0 : (r & 0x807fffff) | (90 + rng() % 60) << 23;
     case 3: return r & 0x80ffffff;
     case 4: return (r & 0x807fffff) | (252 + rng() % 3) << 23;
+    case 5: return (r & 0x80000000) | (((r & 0x7fffff) | (near - rng() % 24) << 23) & ~0u << rng() % 24); // few bits
     case 7: return rng() % 64 ? r & 0xbfffffff : (r & 0x80000001) | 0x7f800000;
     case 8: return rng() % 9 ? (r & 0x807fffff) | near << 23 : r & 0x80000000;
     default: return rng() % 4 ? (r & 0x80000000) : r & 0x807fffff;
@@ -252,7 +254,7 @@ int main(int argc, char** argv) {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 4;
     long outputs = 0, wrong = 0;
     for (int round = 0; round < rounds; ++round)
-        for (int style = 0; style <= 12; ++style)
+        for (int style = 0; style <= 13; ++style)
             for (int c_style = 0; c_style <= 9; ++c_style)
                 for (int form = 0; form < 6; ++form) {
                     const bool bf16 = form % 3 == 0, f32 = form % 3 != 2;
