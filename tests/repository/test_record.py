@@ -7,9 +7,11 @@ import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "sparklib"))
+import decode  # noqa: E402
 import generation  # noqa: E402
 import peers  # noqa: E402
 import record  # noqa: E402
@@ -51,6 +53,40 @@ class Record(unittest.TestCase):
         self.assertIn(line, page)
         self.assertIn("commit 0123456789", page)
         self.assertEqual(page, record.page(record.load()))
+
+    def test_decoding_becomes_tables_and_a_picture(self):
+        self.adopt(run_of("NVIDIA Card 7"))
+        rows = [ROW | {"name": "attention", "shape": f"b={users} q=1 k={context} h=32/8 d=128 BF16 page=16{cache}",
+                       "median_us": us, "fraction": 0.5}
+                for users, context, cache, us in ((1, 1024, "", 10), (8, 1024, "", 20), (8, 2048, "", 31.25),
+                                                  (8, 2048, " FP8-cache", 12.5))]
+        measured = self.folder / "decode.json"
+        measured.write_text(json.dumps(run_of("NVIDIA Card 7", rows=[CEILING, ROW, *rows])))
+        decode.adopt(measured)
+        page = record.PAGE.read_text()
+        self.assertEqual(page, record.page(record.load()))
+        self.assertIn("| context | 1 user | 8 users |\n|---|---|---|\n| 1K | 3,125 (50 %) | 12,500 (50 %) |\n"
+                      "| 2K | - | 8,000 (50 %) |", page)
+        self.assertIn("Cache of E4M3:\n\n| context | 8 users |\n|---|---|\n| 2K | 20,000 (50 %) |", page)
+        self.assertIn("(decode-nvidia-card-7.svg)", page)
+        picture = ElementTree.parse(self.folder / "decode-nvidia-card-7.svg").getroot()
+        self.assertEqual(len(picture.findall("{*}path[@fill]")), 3)  # a line for each number of users and cache
+        self.adopt(run_of("NVIDIA Card 7"))
+        self.assertIn("### Decoding", record.PAGE.read_text(), "a newer bench leaves it")
+
+    def test_decoding_is_recorded_beside_a_bench_and_of_its_shapes(self):
+        measured = self.folder / "decode.json"
+        measured.write_text(json.dumps(run_of("Card A")))
+        with self.assertRaisesRegex(record.Refused, "Card A has no entry yet"):
+            decode.adopt(measured)
+        self.adopt(run_of("Card A"))
+        with self.assertRaisesRegex(record.Refused, "none of the shapes of bench/decode.txt"):
+            decode.adopt(measured)
+
+    def test_the_shapes_of_decoding_are_all_told(self):
+        shapes = [line for line in (ROOT / "bench" / "decode.txt").read_text().splitlines() if line[0] != "#"]
+        self.assertTrue(all(decode.SHAPE.match(shape.removeprefix("attention ")) for shape in shapes))
+        self.assertEqual(len(set(shapes)), 9 * 7 * len(decode.CACHES))
 
     def test_a_card_has_one_entry_the_newest(self):
         self.adopt(run_of("Card B"))

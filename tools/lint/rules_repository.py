@@ -8,7 +8,7 @@ import tree
 from tree import Finding, rule
 
 HOSTS = {"www.apache.org", "spdx.org", "github.com", "docs.nvidia.com", "developer.nvidia.com", "arxiv.org",
-         "keepachangelog.com", "semver.org", "huggingface.co", "sqlite.org", "www.debian.org"}
+         "keepachangelog.com", "semver.org", "huggingface.co", "sqlite.org", "www.debian.org", "www.w3.org"}
 
 
 def code_lines(name):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import build
 import checked
+import decode
 import demo as demonstration
 import docs
 import generation
@@ -64,6 +65,8 @@ def bench(args, rest):
         return recorded(generation.adopt, [args.record_generation, *rest])
     if args.record_peers:
         return recorded(peers.adopt, args.record_peers)
+    if args.record_decode:
+        return recorded(decode.adopt, args.record_decode)
     if args.record is None:
         return built_program("spark-bench", rest)
     measured = args.record or build.folder("release") / "bench.json"
@@ -147,6 +150,9 @@ def parser():
                            "for this commit, into the same record; more files may follow")
     made.add_argument("--record-peers", metavar="FILE",
                       help="put what bench/peers/torch_peers.py wrote on a card, for this commit, into the same record")
+    made.add_argument("--record-decode", metavar="FILE",
+                      help="put what spark-bench --shapes bench/decode.txt --json FILE measured on a card, for this "
+                           "commit, into the same record, as tables and a picture")
     command("lint", lint, "check formatting, sizes, names, links and generated files", "tools/lint")
     command("list", kernels, "list the kernels", "tools/ptxc", all_of_it=True)
     command("new", kernels, "start a kernel file", "tools/ptxc", all_of_it=True)

@@ -7,6 +7,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import decode
+
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "docs" / "performance.json"
 PAGE = ROOT / "docs" / "performance.md"
@@ -36,7 +38,7 @@ def adopt(measured):
         raise Refused("an emulated run is not recorded: its times mean nothing")
     run |= named(SOURCES)
     older = [entry for entry in load() if entry["device"] == run["device"]]
-    run |= {part: entry[part] for entry in older for part in ("peers", "generation") if part in entry}
+    run |= {part: entry[part] for entry in older for part in ("peers", "decode", "generation") if part in entry}
     write(with_newest(load(), run))
 
 
@@ -139,6 +141,8 @@ def page(entries):
         out += ["", *beaten(run["rows"])]
         if "peers" in run:
             out += beside_others(run["peers"])
+        if "decode" in run:
+            out += decode.lines(run["decode"], run["device"])
         if "generation" in run:
             out += generated(run["generation"])
     return "\n".join(out)
