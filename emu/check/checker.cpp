@@ -13,8 +13,8 @@ Observer* make_checker(Launch& launch, Observer* first) {
 }
 
 Checker::Checker(Launch& launch, const Checker* first)
-    : launch_(launch), shared_order_(first ? first->shared_order_ : std::make_shared<HappensBefore>()),
-      order_(*shared_order_) {
+    : launch_(launch), shared_order_(first ? first->shared_order_ : std::make_shared<Spare<HappensBefore>>()),
+      order_(**shared_order_), shadow_(*own_shadow_) {
     for (const InstInfo& info : launch.kernel->infos) // bulk copies ask who wrote last, however long ago
         alone_ &= !is_bulk(info);
 }

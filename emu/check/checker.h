@@ -10,6 +10,7 @@
 #include "global_races.h"
 #include "happens_before.h"
 #include "shadow.h"
+#include "spare.h"
 
 namespace emu {
 
@@ -136,10 +137,11 @@ private:
     };
     Launch& launch_;
     Cta* cta_ = nullptr;
-    std::shared_ptr<HappensBefore> shared_order_;
-    HappensBefore& order_;                         // *shared_order_
+    std::shared_ptr<Spare<HappensBefore>> shared_order_;
+    HappensBefore& order_;                         // **shared_order_
     const HappensBefore::Agent* agents_ = nullptr; // its agents
-    Shadow shadow_;
+    const Spare<Shadow> own_shadow_;
+    Shadow& shadow_; // *own_shadow_
     BarrierUse barriers_[16];
     std::vector<Visit> visits_; // by agent
     Past exits_;                // what this block's threads knew when they exited

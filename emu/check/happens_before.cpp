@@ -12,6 +12,8 @@ template <class F> void each_lane(uint32_t lanes, F f) {
 
 void HappensBefore::reset(unsigned blocks, unsigned warps) {
     blocks_ = blocks;
+    std::swap(warps, warps_); // those that there were before become nobody again
+    warps = std::max(warps, warps_);
     agents_.resize(size_t(blocks) * WARPS);
     barriers_.resize(size_t(blocks) * BARRIERS);
     for (size_t i = 0; i < agents_.size(); ++i) {

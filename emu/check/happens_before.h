@@ -80,7 +80,7 @@ private:
     void add_arrival(unsigned agent, uint32_t lanes, uint32_t live, Past& to);
     void add_fenced(const Agent& a, unsigned agent, unsigned lane, bool wide, Past& to) const;
 
-    unsigned blocks_ = 1;
+    unsigned blocks_ = 1, warps_ = 0;
     std::vector<Agent> agents_;
     std::vector<Past> barriers_;
     Past arriving_, complete_; // at the barrier of the cluster: in this phase, in the one before

@@ -61,7 +61,8 @@ public:
         unwritten.write_block = uint8_t(rank);
         is_line_.assign(lines, false);
         lines_.resize(lines);
-        coarse_.assign(lines * (LINE / 16), unwritten);
+        if (with_histories) coarse_.resize(lines * (LINE / 16)); // set when they take over from a history
+        else coarse_.assign(lines * (LINE / 16), unwritten);
         if (words_.size() < coarse_.size() * 4) words_.resize(coarse_.size() * 4);
         more_.assign(1, Reads{});
         free_ = 0;
@@ -112,7 +113,7 @@ public:
     }
     Record& byte(uint32_t address) {
         Record& whole = word(address);
-        if (bytes_.empty()) bytes_.resize(words_.size() * 4);
+        if (bytes_.size() < words_.size() * 4) bytes_.resize(words_.size() * 4);
         if (!(whole.flags & Record::split)) tell_apart(whole, &bytes_[address / 4 * 4]);
         return bytes_[address];
     }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 
 #include "../ir/special.h"
 #include "../report/report.h"
@@ -362,17 +361,17 @@ Stop Block::run(uint64_t budget) {
 
 void Block::add_to(Counters& total) const {
     Counters c = scalar_;
-    std::map<std::string, uint64_t> by_name;
     const Kernel& k = *launch->kernel;
-    for (size_t pc = 0; pc < total_counts_.size(); pc++) {
-        uint64_t n = total_counts_[pc];
-        if (!n) continue;
-        c.warp_instructions += n;
-        if (row_of(k.infos[pc]).pipe == "tensor") c.mma += n;
-        by_name[k.infos[pc].text] += n;
+    std::vector<uint64_t> by_form(k.forms.size());
+    for (size_t pc = 0; pc < total_counts_.size(); pc++) by_form[k.form_of[pc]] += total_counts_[pc];
+    for (size_t i = 0; i < by_form.size(); i++) {
+        if (!by_form[i]) continue;
+        const InstInfo& info = k.infos[k.forms[i]];
+        c.warp_instructions += by_form[i];
+        if (row_of(info).pipe == "tensor") c.mma += by_form[i];
+        c.by_opcode.emplace_back(info.text, by_form[i]);
     }
     c.lane_instructions = lane_instructions;
-    c.by_opcode.assign(by_name.begin(), by_name.end());
     total.add(c);
 }
 

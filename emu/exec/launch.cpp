@@ -3,7 +3,6 @@
 // counters. Where there are none, each block is a cluster. One that runs long (it may wait for another one) is set
 // aside and takes turns with the next ones.
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <new>
 #include <system_error>
@@ -31,9 +30,13 @@ void Counters::add(const Counters& o) {
     shared_conflicts += o.shared_conflicts;
     async_bytes += o.async_bytes;
     atomics += o.atomics;
-    std::map<std::string, uint64_t> names(by_opcode.begin(), by_opcode.end());
-    for (auto& [name, n] : o.by_opcode) names[name] += n;
-    by_opcode.assign(names.begin(), names.end());
+    size_t at = 0; // of what is sorted, as that is
+    for (const auto& [name, n] : o.by_opcode) {
+        while (at < by_opcode.size() && by_opcode[at].first < name) ++at;
+        const bool known = at < by_opcode.size() && by_opcode[at].first == name;
+        if (known) by_opcode[at].second += n;
+        else by_opcode.emplace(by_opcode.begin() + ptrdiff_t(at), name, n);
+    }
 }
 
 namespace {

@@ -28,21 +28,23 @@ bool touches(const InstInfo& later, const InstInfo& load) {
 // Runs a deferred load with the addresses it was issued with.
 bool deliver(Warp& w, const PendingLoad& load) {
     const Inst& in = w.kernel->code[load.pc];
-    uint16_t slot = in.r[in.nregs - 1];
+    const uint16_t slot = in.r[in.nregs - 1];
     uint32_t saved[64], mask = w.mask, pc = w.pc;
     uint32_t* address = w.regs + size_t(slot) * 32;
-    const unsigned slots = w.kernel->slots - slot >= 2 ? 2 : 1; // the register may take two
-    const size_t bytes = slots * 128;
-    memcpy(saved, address, bytes);
-    memcpy(address, load.address, bytes);
+    const size_t half = load.wide ? 32 : 0; // of a register of two slots
+    memcpy(saved, address, 128);
+    memcpy(saved + half, address + half, 128);
+    memcpy(address, load.address, 128);
+    memcpy(address + half, load.address + half, 128);
     w.mask = load.mask;
     w.pc = load.pc;
     Flow flow = (!w.tainted || taint_before(w, in, load.mask)) ? in.fn(w, in) : Flow::failed;
-    for (unsigned i = 0; i < slots; i++) { // what the load itself wrote stays
-        const std::vector<uint16_t>& written = w.kernel->infos[load.pc].dst;
-        if (std::find(written.begin(), written.end(), slot + i) == written.end())
-            memcpy(address + i * 32, saved + i * 32, 128);
-    }
+    const std::vector<uint16_t>& written = w.kernel->infos[load.pc].dst;
+    const auto stays = [&](uint16_t number) { // what the load itself wrote
+        return (load.writes & class_of(number)) && std::find(written.begin(), written.end(), number) != written.end();
+    };
+    if (!stays(slot)) memcpy(address, saved, 128);
+    if (half && !stays(uint16_t(slot + 1))) memcpy(address + half, saved + half, 128);
     w.mask = mask;
     w.pc = pc;
     return flow != Flow::failed;
@@ -87,14 +89,16 @@ bool deliver_for(Warp& w, const Inst& in, const InstInfo& info) {
 }
 
 void defer(Warp& w, const Inst& in, uint32_t lanes) {
-    PendingLoad load;
+    PendingLoad& load = w.pending.emplace_back();
     load.pc = w.pc;
     load.mask = lanes;
-    uint16_t slot = in.r[in.nregs - 1];
-    memcpy(load.address, w.regs + size_t(slot) * 32, w.kernel->slots - slot >= 2 ? 256 : 128);
-    load.writes = classes_of(w.kernel->infos[w.pc].dst);
+    const uint16_t slot = in.r[in.nregs - 1];
+    load.wide = w.kernel->slot_words[slot] == 2;
+    const size_t half = load.wide ? 32 : 0;
+    memcpy(load.address, w.regs + size_t(slot) * 32, 128);
+    memcpy(load.address + half, w.regs + size_t(slot) * 32 + half, 128);
+    load.writes = w.kernel->writes[w.pc];
     w.pending_among |= load.writes;
-    w.pending.push_back(load);
 }
 
 // --- lanes that must be together ---

@@ -72,9 +72,11 @@ struct Loops {
 };
 // A shared load that waits for the first use of its registers (Options::late_reads).
 struct PendingLoad {
+    PendingLoad() {} // sets nothing
     uint32_t pc, mask;
     uint64_t writes;      // classes of its registers
-    uint32_t address[64]; // what the address register held; a 32-bit one fills the first half
+    bool wide;            // the address register has 64 bits
+    uint32_t address[64]; // what it held; one of 32 bits fills the first half
 };
 
 // 128 bits for each lane; narrower registers fill the low ones.

@@ -194,6 +194,7 @@ private:
     void mark_guesses();
     void assign_slots();
     void rewrite();
+    void find_forms();
 
     const text::Ast& ast_;
     const text::Function& function_;

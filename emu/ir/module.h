@@ -263,6 +263,9 @@ struct Kernel {
     std::vector<Const> consts;
     std::vector<SpecialReg> specials;
     std::vector<uint64_t> touches;         // by each instruction: classes of its registers and predicates
+    std::vector<uint64_t> writes;          // the same of those that it writes
+    std::vector<uint16_t> form_of;         // by each instruction: which of these it is like
+    std::vector<uint32_t> forms;           // instructions that differ in their text, a place of each, sorted by text
     std::vector<uint16_t> maybe_undefined; // undef numbers that some path may read before writing
     std::vector<std::string> reg_names;    // of all registers, for messages
     std::vector<uint8_t> slot_words;       // how many slots the register has that begins at this one

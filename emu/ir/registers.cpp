@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <queue>
 #include <span>
+#include <string_view>
+#include <unordered_map>
 
 #include "../engine_limits.h"
 #include "builder.h"
@@ -160,10 +162,22 @@ void Builder::rewrite() {
         for (uint16_t& r : info.src) r = undef_number(r);
         for (uint16_t& r : info.dst) r = undef_number(r);
         const uint64_t guard = inst.guard ? class_of(kernel_.slots + inst.guard) : 0;
-        kernel_.touches.push_back(classes_of(info.src) | classes_of(info.dst) | guard);
+        kernel_.writes.push_back(classes_of(info.dst));
+        kernel_.touches.push_back(classes_of(info.src) | kernel_.writes.back() | guard);
     }
     for (Extra& extra : kernel_.extras)
         for (uint16_t& r : extra.r) r = number_[r];
+    find_forms();
+}
+
+void Builder::find_forms() {
+    std::unordered_map<std::string_view, uint32_t> first; // places by text
+    for (uint32_t pc = 0; pc < kernel_.infos.size(); pc++)
+        if (first.emplace(kernel_.infos[pc].text, pc).second) kernel_.forms.push_back(pc);
+    const auto text = [&](uint32_t pc) -> const std::string& { return kernel_.infos[pc].text; };
+    std::sort(kernel_.forms.begin(), kernel_.forms.end(), [&](uint32_t a, uint32_t b) { return text(a) < text(b); });
+    for (uint32_t i = 0; i < kernel_.forms.size(); i++) first[text(kernel_.forms[i])] = i;
+    for (const InstInfo& info : kernel_.infos) kernel_.form_of.push_back(uint16_t(first[info.text]));
 }
 
 } // namespace emu
