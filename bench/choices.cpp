@@ -143,7 +143,7 @@ public:
     Shapes(Buffers& buffers, const Draw& draw, const std::string& only, bool small)
         : buffers_(buffers), draw_(draw), only_(only), small_(small) {
         if (!draw.rows) return;
-        rows_ = operator_items(buffers, small, only, true, {});
+        rows_ = operator_items(buffers, small, only, true, draw.given);
         std::erase_if(rows_, [](const Item& item) { return item.ways.size() < 2; });
     }
     // None: there are no more.

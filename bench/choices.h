@@ -10,7 +10,8 @@ namespace bench {
 struct Draw {
     uint64_t seed = 0;
     int count = 0;     // 0: no choices are asked for
-    bool rows = false; // not drawn: the rows of the bench
+    bool rows = false; // not drawn: the rows of the bench, or these
+    std::vector<std::string> given;
     double seconds = 150;
     bool explain = false; // nothing runs: what the library would choose, and why
 };

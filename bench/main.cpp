@@ -44,7 +44,8 @@ const char* const HELP =
     "  --choices SEED N\n"
     "               instead: draw N shapes of gemm, attention and row operators that three kernels or more can\n"
     "               compute, and measure all of them; FILE gets a JSON object a line, as they come.\n"
-    "               SEED may be the word rows: no draw, but those rows of the table that two kernels can compute\n"
+    "               SEED may be the word rows: no draw, but those rows of the table, or given shapes, that two\n"
+    "               kernels can compute\n"
     "  --explain    with --choices: run nothing, and write what spark_op_explain says of each shape\n"
     "  --seconds S  end the drawing after S seconds (150)\n"
     "  --small      tiny shapes, to try the program on the emulator\n"
@@ -75,7 +76,8 @@ bool parse(int argc, char** argv, Settings& s) {
             s.draw.count = std::max(1, std::atoi(argv[++i]));
         } else return false;
     }
-    return s.draw.count == 0 || (!s.json.empty() && s.shapes.empty());
+    s.draw.given = s.shapes;
+    return s.draw.count == 0 || (!s.json.empty() && (s.draw.rows || s.shapes.empty()));
 }
 
 int list_rows(spark_context* ctx, const Settings& s) {
