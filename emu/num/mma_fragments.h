@@ -20,6 +20,7 @@ constexpr uint8_t ABSENT = 127;            // a zero in `below`: sums with one e
 struct Fragment {
     int spread = 0;       // the most that an exponent is below the largest of its row or column, zeros aside
     bool special = false; // some element is infinite or NaN
+    bool is_zero = false; // all elements are zeros
     // The least and the largest top of those that are not all zeros. If all are, both are some everyday exponent.
     int least_top = 0, most_top = 0;
     bool filled = false;
@@ -83,6 +84,7 @@ struct Range {
     }
     TILE_INLINE void store_in(Fragment& f, int everyday) const {
         const int largest = largest_of(most);
+        f.is_zero = !largest;
         f.most_top = largest ? largest : everyday;
         f.least_top = largest ? 255 - largest_of(below) : everyday;
     }

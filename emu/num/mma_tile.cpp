@@ -305,10 +305,28 @@ __attribute__((noinline)) bool sum_tile(Tile& t, Left& a, Right& b, Planes c) {
     return hold;
 }
 
+// Where all products are zeros: C, but +0 for -0. False, and nothing is stored, if some C is infinite or NaN.
+TILE_INLINE bool give_c(Planes c, PlanesOut d) {
+    Words given[4][32 / W], special = {};
+    for (int r = 0; r < 4; ++r)
+        for (int i = 0; i < 32 / W; ++i) {
+            const Words v = load(c[r] + i * W);
+            special |= Words((v & 0x7f800000) == 0x7f800000);
+            given[r][i] = v & Words(v != 0x80000000u);
+        }
+    if (any_of(special)) return false;
+    for (int r = 0; r < 4; ++r)
+        for (int i = 0; i < 32 / W; ++i) store(d[r] + i * W, given[r][i]);
+    return true;
+}
+
 template <int K, MmaInput IN, MmaOutput OUT> void tile(Planes a, Planes b, Planes c, PlanesOut d) {
     Fragments<K, IN>& kept = fragments<K, IN>();
     Left& left = kept.of_a(a);
     Right& right = kept.of_b(b);
+    if constexpr (OUT == MmaOutput::f32)
+        if ((left.is_zero && !right.special) || (right.is_zero && !left.special))
+            if (give_c(c, d)) return;
     Tile t;
     const bool hold = sum_tile<K, IN, OUT>(t, left, right, c), special = left.special || right.special;
     if (__builtin_expect(special || !hold, 0)) { // before anything is stored: a register may be input and output

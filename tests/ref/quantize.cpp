@@ -6,6 +6,7 @@
 #include "ref/sample.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -27,7 +28,7 @@ double divisor(double scale) {
 
 } // namespace
 
-double of_e4m3(uint8_t bits) {
+static double e4m3_of(uint8_t bits) {
     const int magnitude = bits & 0x7f, field = magnitude >> 3, fraction = magnitude & 7;
     const double value = magnitude == NOT_A_NUMBER ? std::numeric_limits<double>::quiet_NaN()
                          : field == 0              ? std::ldexp(fraction, -9)
@@ -35,13 +36,32 @@ double of_e4m3(uint8_t bits) {
     return bits & 0x80 ? -value : value;
 }
 
-static double of_e5m2(uint8_t bits) {
+static double e5m2_of(uint8_t bits) {
     const int magnitude = bits & 0x7f, field = magnitude >> 2, fraction = magnitude & 3;
     const double value =
         field == 31 ? fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN()
         : field == 0 ? std::ldexp(fraction, -16)
                      : std::ldexp(4 + fraction, field - 17);
     return bits & 0x80 ? -value : value;
+}
+
+// Of all patterns: nearest() below asks for a hundred of them at each number.
+static std::array<double, 256> table_of(double (*of)(uint8_t)) {
+    std::array<double, 256> table;
+    for (size_t bits = 0; bits < table.size(); ++bits) {
+        table[bits] = of(static_cast<uint8_t>(bits));
+    }
+    return table;
+}
+
+double of_e4m3(uint8_t bits) {
+    static const std::array<double, 256> table = table_of(e4m3_of);
+    return table[bits];
+}
+
+static double of_e5m2(uint8_t bits) {
+    static const std::array<double, 256> table = table_of(e5m2_of);
+    return table[bits];
 }
 
 double of_code(Type codes, uint8_t bits) {

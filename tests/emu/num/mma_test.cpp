@@ -189,6 +189,10 @@ int check_tile(const emu::num::TileLevel& level, int k, bool bf16, bool f32_out,
     if (style == 8)
         for (auto& row : m.a)
             if (rng() % 8 == 0) std::fill(row, row + 16, 0);
+    if (style <= 7 && rng() % 4 == 0) { // zeros alone, beside all that there may be
+        if (rng() % 2) std::memset(m.a, 0, sizeof m.a);
+        else std::memset(m.b, 0, sizeof m.b);
+    }
     if (style == 6) // cancellation: the second half of K undoes the first but for one element
         for (int n = 0; n < 8; ++n)
             for (int i = k / 2; i < k; ++i) {
