@@ -785,6 +785,7 @@ typedef enum spark_attention_given {
  * s[j] = scale * sum_d q[i, h, d] * k[j, g, d]       for each visible key j of the sequence
  * s[j] = softcap * tanh(s[j] / softcap)              with softcap
  * s[j] = s[j] + alibi_slopes[h] * (j - p)            with alibi_slopes
+ * s[j] = s[j] + bias[h, i, j]                        with bias
  * p    = i + keys - queries                          the key that query i stands at (bottom-right aligned)
  * visible: j < keys, p - window_left <= j <= p + window_right, and with CAUSAL j <= p,
  *          key_starts[i] <= j < key_ends[i], and bit j - mask_first of key_mask[i]
@@ -877,25 +878,51 @@ typedef enum spark_attention_given {
  * must be the same in all calls. The flag costs workspace once there is room for more than 1024 keys: sums in FP32 of
  * each element of o, or while decoding, of each for every 1024 keys.
  *
- * Caches of FP8: k and v may both be E4M3, whatever q is. The numbers are codes times scales, one for all of k and one
- * for all of v, as k.quant and v.quant say, each for itself; 1 without quant. Codes are multiplied as they are; the
- * scale of k is a factor of the scores before all others, in FP32, that of v one of the result. Tensor cores take them
- * where D is a multiple of 16 up to 128, H one of G, and addresses and strides are multiples of 16 bytes, with every
- * mask that they take of 16-bit caches; other calls take the kernel for any problem. Weights are rounded to FP16 for
- * the product with v.
+ * bias adds a number to the score of each head, query and key, last of all; neither scale nor softcap touches it. Its
+ * tokens are q's: [b, h, i, j] for query i of sequence b, or with cu_seqlens_q the token; j counts from the first key
+ * of the sequence, in pages too, and keys from C on have a bias of 0. Strides of 0 let sequences, heads, queries or
+ * keys share numbers.
+ *
+ * Codes: q may be E4M3 or E5M2, k and v both E4M3 or E5M2 or NVFP4, whatever q is. The numbers are codes times scales,
+ * as q.quant, k.quant and v.quant say, each for itself; FP8 without quant has the scale 1. With block_table a row of k
+ * is a page: scales of HEAD belong to the heads, of BATCH_HEAD to those of each page, of ROW to those of each of its
+ * tokens. NVFP4 has scales in rows (LINEAR), and its global_scale may be one for all or one for each index of the
+ * first dimension. o may be of any type that the field lists, rounded once; of E4M3 and E5M2 it is o / o.quant.scale,
+ * beyond the largest number that, NaN 0x7f. No amax of o is written: SPARK_QUANT_PER_TENSOR's scale is given. A cache
+ * that q's type and o's go with, by what takes it:
+ *
+ *     q, o              k, v                                kernels, D up to
+ *     BF16 or F16       as q                                tensor cores, 256
+ *     BF16 or F16       E4M3, without scales or TENSOR      tensor cores, 128; else the kernel for any problem
+ *     BF16 or F16       E4M3 by HEAD, BATCH_HEAD, ROW       the kernel for any numbers, 256
+ *     BF16 or F16       E5M2, any scales; NVFP4             the kernel for any numbers, 256
+ *     E4M3 or E5M2      E4M3, E5M2, any scales; NVFP4       the kernel for any numbers, 256
+ *     o of another type than q, or codes, or a bias         the kernel for any numbers, 256
+ *
+ * Each line goes with lists, lengths, pages, CAUSAL, windows, ranges, key_mask, alibi_slopes, softcap, sinks, lse and
+ * grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types, D above
+ * 256, scales of NVFP4 in tiles, scales of blocks of 1X128, and where cu_seqlens numbers the tokens of two dimensions
+ * together, scales that do not go on in the same steps.
+ *
+ * On tensor cores codes of E4M3 are multiplied as they are; the scale of k is a factor of the scores before all
+ * others, in FP32, that of v one of the result. They are taken where D is a multiple of 16 up to 128, H one of G, and
+ * addresses and strides are multiples of 16 bytes, with every mask that they take of 16-bit caches. Weights are
+ * rounded to FP16 for the product with v. The kernel for any numbers has a warp for a row and a key at a time, as that
+ * for any problem, and is as slow.
  *
  * Where q has no elements, or there is no sequence, the call succeeds and launches nothing.
  */
 typedef struct spark_attention_args {
     spark_args hdr;
-    /* [B, S, H, D], BF16 F16. Queries. D is a multiple of 8 up to 256 for the kernels on tensor cores, 1 to 256 for
-       the generic one. */
+    /* [B, S, H, D], BF16 F16 E4M3 E5M2, quant TENSOR ROW HEAD BATCH_HEAD. Queries. D is a multiple of 8 up to 256 for
+       the kernels on tensor cores, 1 to 256 for the generic one. */
     spark_tensor q;
-    /* [P, T, G, D], as q E4M3, quant TENSOR. Keys, of q's type or FP8. */
+    /* [P, T, G, D], as q E4M3 E5M2 E2M1, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. Keys, of q's type, FP8 or NVFP4. */
     spark_tensor k;
-    /* [P, T, G, D], as k, quant TENSOR. Values, of k's type. */
+    /* [P, T, G, D], as k, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. Values, of k's type. */
     spark_tensor v;
-    /* output, [B, S, H, D], as q. The result. */
+    /* output, [B, S, H, D], as q BF16 F16 F32 E4M3 E5M2, quant TENSOR. The result, or codes of it over a scale that
+       is given. */
     spark_tensor o;
     /* output, optional, [B, S, H], F32. Logarithm of the sum of exponentials, natural. Absent: not stored. */
     spark_tensor lse;
@@ -941,6 +968,9 @@ typedef struct spark_attention_args {
     /* 0 that is not marked as given is keys - queries, of each sequence. The key that bit 0 of key_mask is for, 0 or
        more. Absent: that at the place of the first query. */
     int64_t mask_first;
+    /* optional, [B, H, S, C], F32 BF16 F16. Added to the scores of each head, query and key, at most 2^126 in
+       magnitude or infinite; -infinity hides a key. Absent: 0. */
+    spark_tensor bias;
 } spark_attention_args;
 /* Launches attention: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_attention(spark_context *ctx, const spark_attention_args *args, const spark_exec *exec,

@@ -170,12 +170,13 @@ void records(const spark_op_desc& d, uint32_t f) {
     for (int64_t bytes : {0, 17, 33, 35, 68}) width(f, bytes, 32);
 }
 
-// Codes with a scale a row, or for all, in the place of numbers, wherever they may be. The scales lie where their codes
-// do.
+// Codes with a scale a row, or for all, in the place of numbers, wherever inputs may be such. The scales lie where
+// their codes do.
 void put_codes(api::Example& e) {
     for (uint32_t g = 0; g < e.desc().num_fields; ++g) {
         const spark_quant_form* form = spark_op_form(e.desc().op, g, 0);
         if (!form || form->scheme == SPARK_QUANT_RECORD) continue;
+        if ((api::field(e.desc(), g).flags & SPARK_FIELD_OUT) != 0) continue;
         spark_tensor& t = e.tensor(g);
         uint64_t taken = 0;
         for (uint32_t as = g; as != 0xffffffff; as = api::field(e.desc(), as).dtype_as)
@@ -258,11 +259,12 @@ void caches(const spark_op_desc& d) {
         damaged(d, field, what, {SPARK_ERR_INVALID_DTYPE, SPARK_ERR_UNSUPPORTED_DTYPE},
                 [=](auto& e) { put(args_of(e)), damage(args_of(e)); });
     };
-    wrong(1, "caches of E5M2", [](auto& a) { a.k.dtype = a.v.dtype = SPARK_DTYPE_E5M2; });
+    wrong(2, "values of E5M2 beside keys of E4M3", [](auto& a) { a.v.dtype = SPARK_DTYPE_E5M2; });
     wrong(2, "values of q's type beside keys of E4M3", [](auto& a) { a.v.dtype = a.q.dtype, a.v.quant = {}; });
     wrong(2, "codes of values beside keys of q's type", [](auto& a) { a.k.dtype = a.q.dtype, a.k.quant = {}; });
     wrong(1, "a scale of keys that are no codes", [](auto& a) { a.k.dtype = a.v.dtype = a.q.dtype, a.v.quant = {}; });
-    wrong(1, "a scale of each row", [](auto& a) { a.k.quant.scheme = SPARK_QUANT_PER_ROW; });
+    wrong(1, "a scale of each token",
+          [](auto& a) { a.k.quant.scheme = SPARK_QUANT_BLOCK, a.k.quant.block[0] = a.k.quant.block[1] = 1; });
 }
 
 // Codes in the place of y, with a scale for each row behind them: of norms and glu.

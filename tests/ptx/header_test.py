@@ -125,6 +125,14 @@ class Good(ScratchTree):
         self.assertEqual([p.name for p in parsed.depends], ["fill.ptx"])
         self.assertEqual((parsed.stem, parsed.constants), ("fill_wide", ()))
 
+    def test_params_of_another_file_and_more(self):
+        self.plant("fill/fill.ptx", HEADER)
+        other = self.plant("fill/fill.wide.ptx",
+                           changed(HEADER, ("y:ptr value:f32", "@fill.ptx z:ptr"), ("plain", "wide")))
+        parsed = parse_file(other, self.root)
+        self.assertEqual((parsed.params.struct, parsed.params.owner), ("fill_wide_params", "ptx/fill/fill.wide.ptx"))
+        self.assertEqual([(p.name, p.offset) for p in parsed.params.params], [("y", 0), ("value", 8), ("z", 16)])
+
     def test_tail_padding(self):
         parsed = parse_file(self.plant("fill/fill.ptx", HEADER), self.root)
         self.assertEqual(parsed.variants[0].order, parsed.variants[0].name)

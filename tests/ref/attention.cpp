@@ -3,6 +3,7 @@
 #include "ref/attention.h"
 
 #include "ref/call.h"
+#include "ref/quantize.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,14 +13,13 @@ namespace ref {
 
 AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible, double scale,
                            double sink, double cap, double slope, int64_t own,
-                           const std::function<bool(int64_t j)>& hidden) {
+                           const std::function<bool(int64_t j)>& hidden,
+                           const std::function<double(int64_t j)>& added) {
     constexpr double NOTHING = -std::numeric_limits<double>::infinity();
     AttentionRow row{std::vector<double>(d), std::vector<double>(d), std::vector<double>(d), NOTHING, 0, 0};
     std::vector<double> scores(static_cast<size_t>(visible));
     double most = sink;
-    if (std::isfinite(sink)) {
-        row.largest_score = std::fabs(sink);
-    }
+    row.largest_score = std::isfinite(sink) ? std::fabs(sink) : 0;
     bool undefined = false;
     for (int64_t j = 0; j < visible; ++j) {
         if (hidden && hidden(j)) {
@@ -32,12 +32,15 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
             sum += q[i] * k[i];
             terms += std::fabs(q[i] * k[i]);
         }
-        const double bias = slope * static_cast<double>(j - own);
-        const double s = (cap == 0 ? scale * sum : cap * std::tanh(scale * sum / cap)) + bias;
+        const double bias = added ? added(j) : 0, sloped = slope * static_cast<double>(j - own);
+        const double s = (cap == 0 ? scale * sum : cap * std::tanh(scale * sum / cap)) + sloped + bias;
         scores[static_cast<size_t>(j)] = s;
         undefined |= std::isnan(s);
+        if (bias == NOTHING) { // it hides the key, whatever its score errs by
+            continue;
+        }
         most = std::max(most, std::isnan(s) ? most : s);
-        row.largest_score = std::max({row.largest_score, std::fabs(s), std::fabs(bias)});
+        row.largest_score = std::max({row.largest_score, std::fabs(s), std::fabs(sloped), std::fabs(bias)});
         row.score_terms = std::max(row.score_terms, std::fabs(scale) * terms);
     }
     if (undefined || most == std::numeric_limits<double>::infinity()) { // infinity over infinity, as in any softmax
@@ -68,18 +71,45 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
     return row;
 }
 
-// Codes with one scale, if there is one, as numbers.
+// Where element `index` of a tensor of that shape has its part of another one, whose dimensions are as large or 1.
+static size_t shared_index(const std::vector<int64_t>& shape, size_t index, const std::vector<int64_t>& by) {
+    size_t at = 0, step = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
+        const size_t size = static_cast<size_t>(shape[d]), place = index % size;
+        const size_t parts = by.size() == shape.size() ? static_cast<size_t>(by[d]) : 1;
+        const size_t each = (size + parts - 1) / parts; // neighbours that share one
+        at += place / each * step;
+        step *= parts;
+        index /= size;
+    }
+    return at;
+}
+
+// Codes times their scales, if there are any, as numbers; two codes of E2M1 in a byte where there are blocks of scales.
 static Tensor numbers_of(const Call& call, const std::string& name) {
     Tensor tensor = call[name];
-    const std::vector<double>& scale = call[name + "_scale"].values;
-    for (double& number : tensor.values) {
-        number *= scale.empty() ? 1 : scale[0];
+    const Tensor &scale = call[name + "_scale"], &blocks = call[name + "_blocks"];
+    if (!blocks.values.empty()) {
+        tensor.values.clear();
+        for (uint64_t pair : tensor.bits) {
+            tensor.values.push_back(of_e2m1(static_cast<uint8_t>(pair & 15)));
+            tensor.values.push_back(of_e2m1(static_cast<uint8_t>(pair >> 4 & 15)));
+        }
+        tensor.shape.back() *= 2;
+    }
+    for (size_t i = 0; i < tensor.values.size(); ++i) {
+        tensor.values[i] *= scale.values.empty() ? 1 : scale.values[shared_index(tensor.shape, i, scale.shape)];
+        if (!blocks.values.empty()) {
+            const size_t of = shared_index(tensor.shape, i, blocks.shape);
+            tensor.values[i] *= of_ue4m3(static_cast<uint8_t>(blocks.bits[of]));
+        }
     }
     return tensor;
 }
 
 static Results compute(const Call& call) {
-    const Tensor &q = call["q"], k = numbers_of(call, "k"), v = numbers_of(call, "v");
+    const Tensor q = numbers_of(call, "q"), k = numbers_of(call, "k"), v = numbers_of(call, "v");
+    const Tensor& bias = call["bias"];
     const std::vector<int64_t> lens = call["seq_lens"].integers();
     const std::vector<int64_t> pages = call["block_table"].integers();
     const std::vector<double>& sinks = call["sinks"].values; // none: no sinks
@@ -112,11 +142,17 @@ static Results compute(const Call& call) {
                                                              : static_cast<int64_t>(mask_first->second);
             return hidden_by(&mask.bits[query * static_cast<size_t>(words)], words, first, seen.first + j);
         };
+        const auto added = [&](int64_t j) {
+            const std::vector<int64_t> all = {q.shape[0], heads, queries, most};
+            return bias.values[shared_index(
+                all, static_cast<size_t>(((b * heads + head) * queries + i) * most + seen.first + j), bias.shape)];
+        };
         const auto row = attention_row(
             &q.values[place * d], d, row_of(k), row_of(v), seen.end - seen.first, call.number("scale"),
             sinks.empty() ? NO_SINK : sinks[static_cast<size_t>(head)], cap == call.numbers.end() ? 0 : cap->second,
             slopes.empty() ? 0 : slopes[static_cast<size_t>(head)], i + keys - queries - seen.first,
-            mask.bits.empty() ? std::function<bool(int64_t)>() : hidden);
+            mask.bits.empty() ? std::function<bool(int64_t)>() : hidden,
+            bias.values.empty() ? std::function<double(int64_t)>() : added);
         o.values.insert(o.values.end(), row.o.begin(), row.o.end());
         lse.values.push_back(row.lse);
     }

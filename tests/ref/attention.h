@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Oracle of attention: one query row of one head, in double precision, from the definition.
-//   s[j] = scale * sum_d q[d] k[j,d], with a cap: cap * tanh(s[j] / cap); plus slope * (j - own)
+//   s[j] = scale * sum_d q[d] k[j,d], with a cap: cap * tanh(s[j] / cap); plus slope * (j - own), plus a bias
 //   lse = ln (exp(sink) + sum_j exp(s[j]));  o[d] = sum_j exp(s[j] - lse) v[j,d]
 // over the keys that the query sees, not rounded. A row that sees none, or none above -infinity: o = 0, lse = sink;
 // that is -infinity where there is no sink.
@@ -51,16 +51,17 @@ struct AttentionRow {
     std::vector<double> magnitude; // sum_j weight_j |v[j,d]|: what errors of the weighted sum are relative to
     std::vector<double> flat;      // sum_j |v[j,d]| / sum_j exp(s[j] - max s): what an absolute error of a weight does
     double lse = 0;
-    double largest_score = 0; // of |s[j]|, |slope * (j - own)| and a finite |sink|
+    double largest_score = 0; // of |s[j]|, |slope * (j - own)|, a finite |bias| and a finite |sink|
     double score_terms = 0;   // largest scale * sum_d |q[d] k[j,d]|: what errors of a score are relative to
 };
 
 constexpr double NO_SINK = -std::numeric_limits<double>::infinity();
 
-// `key(j)` and `value(j)` give d numbers, j < visible, but for those that are `hidden`.
+// `key(j)` and `value(j)` give d numbers, j < visible, but for those that are `hidden`; `added(j)` is the bias.
 using Rows = std::function<const double*(int64_t j)>;
 AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible, double scale,
                            double sink, double cap = 0, double slope = 0, int64_t own = 0,
-                           const std::function<bool(int64_t j)>& hidden = {});
+                           const std::function<bool(int64_t j)>& hidden = {},
+                           const std::function<double(int64_t j)>& added = {});
 
 } // namespace ref

@@ -114,22 +114,29 @@ class _Parser:
 
     def params(self):
         line, text = self.one("params")
-        if text.startswith("@"):
-            if self.one("flags")[1]:
-                self.fail(self.one("flags")[0], f"flags are {text[1:].strip()}'s, as the parameters")
-            other = self.path.parent / text[1:].strip()
-            if not other.is_file() or other == self.path:
-                self.fail(line, f"params {text}: no such other file in {self.path.parent.name}/")
-                return None
-            self.file.depends.append(other)
-            source = _Parser(other, self.root)
-            source.read()
-            if source.one("params")[1].startswith("@"):
-                self.fail(line, f"params {text}: that file refers to another one; name the one that declares them")
-                return None
-            return source.params()
-        result, offset, seen = [], 0, set()
-        for word in text.split():
+        first, *more = text.split() or [""]
+        if not first.startswith("@"):
+            return self.declared(line, text.split(), [])
+        if self.one("flags")[1] and not more:
+            self.fail(self.one("flags")[0], f"flags are {first[1:]}'s, as the parameters")
+        other = self.path.parent / first[1:]
+        if not other.is_file() or other == self.path:
+            self.fail(line, f"params {first}: no such other file in {self.path.parent.name}/")
+            return None
+        self.file.depends.append(other)
+        source = _Parser(other, self.root)
+        source.read()
+        if source.one("params")[1].startswith("@"):
+            self.fail(line, f"params {first}: that file refers to another one; name the one that declares them")
+            return None
+        theirs = source.params()
+        return self.declared(line, more, theirs.params) if more else theirs
+
+    def declared(self, line, words, before):
+        """The list of `words`, behind the parameters of another file's."""
+        result, seen = list(before), {p.name for p in before}
+        offset = result[-1].offset + result[-1].size if result else 0
+        for word in words:
             name, colon, kind = word.partition(":")
             if not colon or kind not in PARAM_TYPES:
                 self.fail(line, f"param '{word}': write name:type with type one of {' '.join(PARAM_TYPES)}")

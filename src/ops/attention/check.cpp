@@ -195,7 +195,8 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
     work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);
     auto keys = static_cast<uint64_t>(p.seqs) * static_cast<uint64_t>(p.hkv);
     keys *= static_cast<uint64_t>(keys_seen(p, p.sq));
-    work.bytes = 2 * static_cast<uint64_t>(p.d) * (2 * heads * static_cast<uint64_t>(p.sq) + (p.codes ? 1 : 2) * keys);
+    const uint64_t of_query = v[Q].elem_bits + v[O].elem_bits, of_key = 2 * v[K].elem_bits;
+    work.bytes = static_cast<uint64_t>(p.d) * (of_query * heads * static_cast<uint64_t>(p.sq) + of_key * keys) / 8;
 }
 
 } // namespace
@@ -236,8 +237,7 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.cap = args.softcap;
     p.f16 = q.dtype == SPARK_DTYPE_F16;
     p.codes = k.dtype == SPARK_DTYPE_E4M3;
-    p.k_scale = k.quant.form != nullptr ? k.quant.scale : 0;
-    p.v_scale = v[V].quant.form != nullptr ? v[V].quant.scale : 0;
+    if (spark_status s = check_numbers(bound, packed_q, packed_k, p.numbers, report)) return s;
     p.left = reach(args.window_left);
     p.right = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0 ? 0 : reach(args.window_right);
     p.packed_k = packed_k;
@@ -252,7 +252,8 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     fill_facts(bound, p, work);
     constexpr Contract BF16 = "attention_bf16", F16 = "attention_f16", BF16_E4M3 = "attention_bf16e4m3",
                        F16_E4M3 = "attention_f16e4m3";
-    work.contract = p.codes ? (p.f16 ? F16_E4M3 : BF16_E4M3) : p.f16 ? F16 : BF16;
+    constexpr Contract ANY = "attention_any";
+    work.contract = p.numbers.wanted ? ANY : p.codes ? (p.f16 ? F16_E4M3 : BF16_E4M3) : p.f16 ? F16 : BF16;
     return SPARK_OK;
 }
 

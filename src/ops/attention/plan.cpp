@@ -78,6 +78,11 @@ consteval Tile tile_of(const kernels::attention_generic_kernel&) {
     constexpr uint32_t QUERIES = 64;
     return {.rows = QUERIES, .depth = 1, .step = {.issued = QUERIES * 100}};
 }
+// The same, of numbers that are looked at for their type.
+consteval Tile tile_of(const kernels::attention_any_kernel&) {
+    constexpr uint32_t QUERIES = 64;
+    return {.rows = QUERIES, .depth = 1, .step = {.issued = QUERIES * 240}};
+}
 
 // Factors of scores: of what the tanh gives of capped ones, of q k else, to base 2; and of q k for the tanh, or 0.
 // Never 0 or infinite where they count: a product with an infinite score, or with 0, would have no value.
@@ -117,7 +122,7 @@ uint32_t kind_of_rows(const Attention& p) {
 }
 
 // What hides keys from single queries, or favours those that are near.
-void add_masks(const Attention& p, kernels::attention_generic_params& params) {
+void add_masks(const Attention& p, auto& params) {
     params.ranges = kind_of_rows(p);
     params.starts = p.starts;
     params.ends = p.ends;
@@ -127,10 +132,10 @@ void add_masks(const Attention& p, kernels::attention_generic_params& params) {
     params.bits_first = p.bits_first;
 }
 
-kernels::attention_generic_params params_of(const Attention& p) {
+template <class Params = kernels::attention_generic_params> Params params_of(const Attention& p) {
     const Division by_page = division_by(static_cast<uint64_t>(p.page));
     const Factors factors = factors_of(p);
-    kernels::attention_generic_params params = {
+    Params params = {
         .q = p.q.data,
         .k = p.k.data,
         .v = p.v.data,
@@ -179,8 +184,8 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .table = p.table,
         .table_seq = p.table_seq,
         .cap = factors.cap,
-        .k_scale = p.k_scale,
-        .v_scale = p.v_scale,
+        .k_scale = p.numbers.k_scale.data,
+        .v_scale = p.numbers.v_scale.data,
     };
     add_masks(p, params);
     return params;
@@ -287,6 +292,28 @@ void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel
 }
 void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_kernel& kernel, Plan& calls) {
     calls.add(kernel, params_of(work.as<Attention>()));
+}
+
+// The same, of numbers of any type, with scales and a bias.
+void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel& kernel, Plan& calls) {
+    const Attention& p = work.as<Attention>();
+    const AttentionNumbers& n = p.numbers;
+    auto params = params_of<kernels::attention_any_params>(p);
+    params.flags = kernels::attention_any_flags{
+        .q_type = n.q_type, .kv_type = n.kv_type, .o_type = n.o_type, .bias_type = n.bias_type};
+    params.bias = n.bias.data, params.bias_tokens = n.bias.tokens, params.bias_keys = n.bias.keys;
+    params.bias_seq = n.bias.seq, params.bias_head = n.bias.head;
+    params.bias_query = n.bias.query, params.bias_key = n.bias.key;
+    params.q_scale = n.q_scale.data;
+    params.q_scale_seq = n.q_scale.seq, params.q_scale_token = n.q_scale.token, params.q_scale_head = n.q_scale.head;
+    params.k_scale_seq = n.k_scale.seq, params.k_scale_token = n.k_scale.token, params.k_scale_head = n.k_scale.head;
+    params.v_scale_seq = n.v_scale.seq, params.v_scale_token = n.v_scale.token, params.v_scale_head = n.v_scale.head;
+    params.k_blocks = n.k_blocks.data, params.k_blocks_seq = n.k_blocks.seq, params.k_blocks_token = n.k_blocks.token;
+    params.k_blocks_head = n.k_blocks.head, params.k_blocks_step = n.k_blocks.step;
+    params.v_blocks = n.v_blocks.data, params.v_blocks_seq = n.v_blocks.seq, params.v_blocks_token = n.v_blocks.token;
+    params.v_blocks_head = n.v_blocks.head, params.v_blocks_step = n.v_blocks.step;
+    params.o_scale = n.o_scale;
+    calls.add(kernel, params);
 }
 
 constexpr Draft DRAFTS[] = {

@@ -14,6 +14,30 @@ struct AttentionTensor {
     int64_t seq, token, head;
 };
 
+// Scales of F32, in scales from one to the next. Blocks of UE4M3, likewise; step: along a row.
+struct AttentionScales {
+    spark_devptr data; // 0 = 1
+    int64_t seq, token, head;
+};
+struct AttentionBlocks {
+    spark_devptr data;
+    int64_t seq, token, head, step;
+};
+struct AttentionBias {
+    spark_devptr data;                           // 0 = absent
+    int64_t seq, head, query, key, tokens, keys; // tokens: of a row of them
+};
+
+// What the kernel for numbers of any type is told beside; types as in ptx/lib/tile/attention/numbers.ptxh.
+struct AttentionNumbers {
+    bool wanted; // no other kernel takes them
+    uint8_t q_type, kv_type, o_type, bias_type;
+    AttentionScales q_scale, k_scale, v_scale;
+    AttentionBlocks k_blocks, v_blocks;
+    AttentionBias bias;
+    spark_devptr o_scale; // 0 = 1
+};
+
 constexpr int64_t ALL_KEYS = int64_t{1} << 62;
 
 struct Attention {
@@ -25,14 +49,18 @@ struct Attention {
     int64_t s, t;                            // tokens of a row of q and of k: what lengths are clamped to
     int64_t sq, sk;                          // bounds of the lengths
     int64_t seqs, h, hkv, d;
-    int64_t group;                    // query heads of a key head, rounded down
-    int64_t left, right;              // keys before and behind its own that a query sees; ALL_KEYS: all
-    float scale, cap;                 // cap: 0 = none
-    spark_devptr k_scale, v_scale;    // of codes, 0 = 1
+    int64_t group;       // query heads of a key head, rounded down
+    int64_t left, right; // keys before and behind its own that a query sees; ALL_KEYS: all
+    float scale, cap;    // cap: 0 = none
+    AttentionNumbers numbers;
     bool f16, codes, batch_invariant; // codes: k and v are E4M3
     bool packed_k;                    // a list says where the keys of a sequence begin
     bool paged;                       // k and v are [page, token, head], seq from page to page
 };
+
+// Types, scales and the bias; `packed`: a list of first tokens numbers the tokens of both dimensions.
+spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, AttentionNumbers& numbers,
+                           Report& report);
 
 // Keys that the queries of a sequence see between them, `rows` of them that stand side by side.
 int64_t keys_seen(const Attention& p, int64_t rows);

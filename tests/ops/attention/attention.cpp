@@ -64,7 +64,8 @@ void add_pages(const Shape& s, Problem& p, Random& random) {
 Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
     p.codes = s.caches != Caches::as_q;
-    p.type = type, p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.causal = s.causal, p.left = s.left, p.right = s.right;
+    p.type = type, p.out = type_of_results(s, type);
+    p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.causal = s.causal, p.left = s.left, p.right = s.right;
     const bool zero = s.lens == Lens::with_zero;
     p.q_len = s.list_q ? lengths(s.seqs, s.sq, zero, random, s.longest)
                        : std::vector<int64_t>(static_cast<size_t>(s.seqs), s.sq);
@@ -124,16 +125,18 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     using Args = spark_attention_args;
     const int64_t q_rows = s.list_q ? 1 : s.seqs, k_rows = s.page ? p.pages : s.list_k ? 1 : s.seqs + s.spare;
     const int64_t all = s.layout == Layout::qkv ? s.h + 2 * s.hkv : 0;
-    const View q = tokens_view(s, p.type, q_rows, p.s, s.h, all ? all : s.h);
-    const ref::Type stored = s.caches == Caches::as_q ? p.type : ref::Type::e4m3;
-    View kv = tokens_view(s, stored, k_rows, s.page ? s.page : p.t, s.hkv, all ? all : s.hkv);
+    const ref::Type of_q = type_of_queries(s, p.type), stored = type_of_caches(s, p.type);
+    const View q = tokens_view(s, of_q, q_rows, p.s, s.h, all ? all : s.h);
+    Shape of_kv = s;
+    of_kv.d = s.caches == Caches::nvfp4 ? (s.d + 1) / 2 : s.d;
+    View kv = tokens_view(of_kv, stored, k_rows, s.page ? s.page : p.t, s.hkv, all ? all : s.hkv);
     const auto base = [](int64_t misalign, ref::Type type) {
         return 16 + static_cast<size_t>(misalign) * ref::size_of(type);
     };
     if (s.layout == Layout::qkv) {
         View whole = q;
         whole.shape[2] = all;
-        c.add("q", offsetof(Args, q), whole, base(s.q_misalign, p.type), false);
+        c.add("q", offsetof(Args, q), whole, base(s.q_misalign, of_q), false);
         const size_t head = static_cast<size_t>(s.d) * 2;
         const Operand projection = c.operands[0];
         c.operands.clear();
@@ -146,11 +149,11 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     } else if (s.pages == Pages::torn) {
         const int64_t half = kv.stride[0];
         kv.stride[0] *= 2;
-        c.add("q", offsetof(Args, q), q, base(s.q_misalign, p.type), false);
+        c.add("q", offsetof(Args, q), q, base(s.q_misalign, of_q), false);
         c.add("k", offsetof(Args, k), kv, base(s.k_misalign, stored), false);
         c.add_slice("v", offsetof(Args, v), kv, 1, static_cast<size_t>(half) * ref::size_of(stored));
     } else {
-        c.add("q", offsetof(Args, q), q, base(s.q_misalign, p.type), false);
+        c.add("q", offsetof(Args, q), q, base(s.q_misalign, of_q), false);
         c.add("k", offsetof(Args, k), kv, base(s.k_misalign, stored), false);
         c.add("v", offsetof(Args, v), kv, base(s.v_misalign, stored), false);
     }
@@ -163,8 +166,8 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     }
     Shape whole = s;
     whole.layout = s.layout == Layout::qkv ? Layout::bshd : s.layout;
-    const View o = tokens_view(whole, p.type, q_rows, p.s, s.h, s.h);
-    c.add("o", offsetof(Args, o), o, base(s.o_misalign, p.type), true);
+    const View o = tokens_view(whole, p.out, q_rows, p.s, s.h, s.h);
+    c.add("o", offsetof(Args, o), o, base(s.o_misalign, p.out), true);
     if (s.lse) { // in memory [row, head, token], as attention libraries have it
         const View lse{ref::Type::f32, {q_rows, p.s, s.h}, {s.h * p.s, 1, std::max<int64_t>(p.s, 1)}};
         c.add("lse", offsetof(Args, lse), lse, 20, true);
@@ -185,22 +188,6 @@ void add_table(Case& c, const Shape& s, const Problem& p) {
         ref::store_bits(ref::Type::i32, static_cast<uint64_t>(used ? p.table[static_cast<size_t>(i)] : -7 - i),
                         c.element(table, i));
     }
-}
-
-// The scale of k or v, of either sign; what its numbers are multiplied with.
-double add_scale(Case& c, const Shape& s, const char* field, size_t offset, Random& random) {
-    if (s.caches != Caches::scaled) {
-        return 1;
-    }
-    auto& quant = reinterpret_cast<spark_tensor*>(&c.args[offset])->quant;
-    quant.scheme = SPARK_QUANT_PER_TENSOR;
-    quant.scale_dtype = SPARK_DTYPE_F32;
-    quant.scale_bytes = sizeof(float);
-    const size_t address = offset + offsetof(spark_tensor, quant) + offsetof(spark_quant, scale);
-    const Operand added = c.add_array(std::string(field) + ".scale", address, packed(ref::Type::f32, {1}), 4, false);
-    const double scale = (random.chance(0.3) ? -1 : 1) * static_cast<double>(random.between(20, 300)) / 128;
-    ref::store(ref::Type::f32, scale, c.element(added, 0));
-    return scale;
 }
 
 // A sink of each head.
@@ -237,6 +224,18 @@ void add_slopes(Case& c, const Shape& s, Problem& p) {
     }
 }
 
+// Which tokens of k and v are some sequence's keys.
+std::vector<bool> used_tokens(const Shape& s, const Problem& p, const View& view) {
+    std::vector<bool> used(static_cast<size_t>(view.shape[0] * view.shape[1]));
+    for (size_t b = 0; b < p.k_len.size(); ++b) {
+        const int64_t near = ref::first_visible_key(0, p.q_len[b], p.k_len[b], p.left) - 64;
+        for (int64_t j = s.far_nan ? std::max<int64_t>(near, 0) : 0; j < p.k_len[b]; ++j) {
+            used[static_cast<size_t>(p.key(b, j))] = true;
+        }
+    }
+    return used;
+}
+
 // Lengths in use, and NaN in every key and value that is not: a kernel that reads them shows.
 void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
     using Args = spark_attention_args;
@@ -256,20 +255,14 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
         told.insert(told.end(), static_cast<size_t>(s.spare), 3);
         add_list(c, "seq_lens", offsetof(Args, seq_lens), told);
     }
-    if (s.layout == Layout::qkv || c.outline) {
-        return; // q is there too
+    if (s.layout == Layout::qkv || c.outline || s.caches == Caches::nvfp4) {
+        return; // q is there too, or a NaN is none: the scales are
     }
+    const std::vector<bool> used = used_tokens(s, p, c.operands[1].view);
     for (size_t index : {size_t{1}, size_t{2}}) {
         const Operand& operand = c.operands[index];
-        const int64_t token = s.hkv * s.d, all = operand.view.count() / std::max<int64_t>(token, 1);
-        std::vector<bool> used(static_cast<size_t>(all));
-        for (size_t b = 0; b < p.k_len.size(); ++b) {
-            const int64_t near = ref::first_visible_key(0, p.q_len[b], p.k_len[b], p.left) - 64;
-            for (int64_t j = s.far_nan ? std::max<int64_t>(near, 0) : 0; j < p.k_len[b]; ++j) {
-                used[static_cast<size_t>(p.key(b, j))] = true;
-            }
-        }
-        for (int64_t i = 0; i < all * token; ++i) {
+        const int64_t token = s.hkv * s.d;
+        for (int64_t i = 0; i < operand.view.count(); ++i) {
             if (!used[static_cast<size_t>(i / token)]) {
                 ref::store(operand.view.type, NAN, c.element(operand, i));
             }
@@ -352,19 +345,27 @@ private:
             q, static_cast<size_t>(p_.d), [&](int64_t j) { return kv(p_.k, b, start + j, g); },
             [&](int64_t j) { return kv(p_.v, b, start + j, g); }, visible, p_.scale,
             p_.sinks[static_cast<size_t>(head)], p_.cap, p_.slopes[static_cast<size_t>(head)],
-            i + keys - p_.q_len[b] - first, hidden);
+            i + keys - p_.q_len[b] - first, hidden, [&](int64_t j) { return bias(token, head, start + j); });
         const Errors errors = errors_of(p_, row, static_cast<double>(visible), tensor_);
         lse[static_cast<size_t>(place)] = allow(ref::Type::f32, row.lse, errors.lse);
         for (int64_t e = 0; e < p_.d; ++e) {
             const auto at = static_cast<size_t>(e);
             const double least = (tensor_ && has_half_weights(p_) ? 0x1p-25 : 0x1p-125) * row.flat[at];
-            Allowed allowed = allow(p_.type, row.o[at], errors.relative * row.magnitude[at] + least + 0x1p-140);
+            const double error = errors.relative * row.magnitude[at] + least + 0x1p-140;
+            Allowed allowed = allow_result(p_.out, row.o[at] / p_.out_scale, error / std::fabs(p_.out_scale));
             if (p_.strange_v && !(reaches_all(b, g, 0, first, e) && reaches_all(b, g, end, keys, e) &&
                                   (p_.mask.empty() || reaches_all(b, g, first, end, e)))) {
                 allowed.kind = Allowed::any;
             }
             o[static_cast<size_t>(place * p_.d + e)] = allowed;
         }
+    }
+
+    double bias(int64_t token, int64_t head, int64_t j) const {
+        const int64_t row = token / std::max<int64_t>(p_.s, 1), i = token % std::max<int64_t>(p_.s, 1);
+        return p_.bias.empty() || j >= p_.bias_keys
+                   ? 0
+                   : p_.bias[static_cast<size_t>(((row * p_.h + head) * p_.s + i) * p_.bias_keys + j)];
     }
 
     bool hides(size_t b, int64_t i, int64_t j) const {
@@ -397,14 +398,20 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     Random random(seed, name);
     auto p = std::make_shared<Problem>(numbers(s, type, random));
     add_tensors(c, s, *p, random);
+    describe_pairs(c, s);
     add_lengths(c, s, *p, random);
     add_table(c, s, *p);
     add_sinks(c, s, *p, random);
     add_slopes(c, s, *p);
     add_ranges(c, s, *p, random);
     add_bits(c, s, *p, random);
-    const double k_scale = add_scale(c, s, "k", offsetof(spark_attention_args, k), random);
-    const double v_scale = add_scale(c, s, "v", offsetof(spark_attention_args, v), random);
+    add_bias(c, s, *p, random);
+    const std::vector<bool> used = used_tokens(s, *p, c.operands[1].view),
+                            all(static_cast<size_t>(c.operands[0].view.shape[0] * p->s), true);
+    p->q = add_scales(c, s, 0, all, random);
+    p->k = add_scales(c, s, 1, used, random);
+    p->v = add_scales(c, s, 2, used, random);
+    p->out_scale = add_result_scale(c, s, random);
     auto& args = c.as<spark_attention_args>();
     args.scale = s.scale;
     args.softcap = s.softcap;
@@ -421,11 +428,6 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
              ", heads " + std::to_string(s.h) + "/" + std::to_string(s.hkv) + ", D " + std::to_string(s.d) +
              (s.page ? ", pages of " + std::to_string(s.page) : "");
     p->strange_v = s.strange == Strange::v;
-    p->q = c.values(c.operands[0]);
-    p->k = c.values(c.operands[1]);
-    p->v = c.values(c.operands[2]);
-    std::transform(p->k.begin(), p->k.end(), p->k.begin(), [=](double code) { return code * k_scale; });
-    std::transform(p->v.begin(), p->v.end(), p->v.begin(), [=](double code) { return code * v_scale; });
     std::vector<std::string> fields;
     for (const Operand& operand : c.operands) {
         fields.push_back(operand.field);
@@ -531,6 +533,7 @@ Entry random(uint64_t seed, int64_t index) {
     if (s.layout != Layout::qkv && r.chance(0.2)) {
         s.caches = r.chance(0.7) ? Caches::scaled : Caches::e4m3;
     }
+    draw_numbers(s, r);
     return entry(s, type, name);
 }
 

@@ -15,8 +15,13 @@ enum class Pages { whole, torn, shared, wrong }; // torn: k and v are halves of 
 enum class Ranges { none, chunks, documents, both_ends, prefix, any };
 // tree: of drafts; full: bits of all keys; some: of any stretch, and queries that see none of it.
 enum class Bits { none, tree, full, some };
-enum class Slopes { none, paper, zero, steep }; // steep: of either sign
-enum class Caches { as_q, e4m3, scaled };       // the type of k and v, and with scales beside them
+enum class Slopes { none, paper, zero, steep };        // steep: of either sign
+enum class Caches { as_q, e4m3, scaled, e5m2, nvfp4 }; // the type of k and v; scaled: E4M3 with one scale for each
+enum class Scales { none, whole, rows, heads, batch_heads }; // of codes: how many share one
+enum class Codes { none, e4m3, e5m2 };                       // of queries
+enum class Out { as_q, bf16, f16, f32, e4m3, e5m2 };         // the type of o; as_q: of queries that are no codes
+// Of scores: a number for each; the same for all sequences, for all heads and queries; of fewer keys than there are.
+enum class Bias { none, each, sequences, keys, few };
 enum class Sinks { none, finite, large, some }; // large: above every score; some: every second is -infinity
 
 struct Shape {
@@ -39,6 +44,13 @@ struct Shape {
     Sinks sinks = Sinks::none;
     Slopes slopes = Slopes::none;
     Caches caches = Caches::as_q;
+    Scales scales = Scales::none; // of k and v
+    Codes queries = Codes::none;
+    Scales query_scales = Scales::none;
+    Out out = Out::as_q;
+    bool out_scale = false;
+    Bias bias = Bias::none;
+    unsigned bias_type = F32;
     float softcap = 0;
     double spread = 1; // of q: large logits
     int64_t max_q = 0, max_k = 0;
@@ -53,19 +65,21 @@ struct Shape {
 
 // Everything the oracle needs: values in the order [token, head, d], tokens of all rows of a tensor counted through.
 struct Problem {
-    ref::Type type;
+    ref::Type type, out;
     int64_t h, hkv, d, s, t, computed; // s, t: tokens of a row; computed: the bound of queries
-    double scale, cap;
+    double scale, cap, out_scale;
     bool causal, strange_v, codes; // codes: k and v are E4M3
     int64_t left, right;
     std::vector<int64_t> q_first, q_len, k_first, k_len;
     std::vector<double> q, k, v, sinks, slopes; // sinks, slopes: one a head
-    std::vector<int64_t> starts, ends;          // of each query, tokens of all rows counted through; none: no ranges
-    std::vector<uint64_t> mask;                 // `words` of each query, likewise
-    int64_t words, mask_first;                  // mask_first: -1 is where the queries begin
-    int64_t tokens;                             // rows of o and lse, times heads
-    int64_t page, pages, entries;               // as in Shape, 0: none; how many there are, and how many a sequence has
-    std::vector<int64_t> table;                 // of all sequences
+    std::vector<double> bias;                   // [row of tokens, head, token of it, key], of bias_keys; none: no bias
+    int64_t bias_keys;
+    std::vector<int64_t> starts, ends; // of each query, tokens of all rows counted through; none: no ranges
+    std::vector<uint64_t> mask;        // `words` of each query, likewise
+    int64_t words, mask_first;         // mask_first: -1 is where the queries begin
+    int64_t tokens;                    // rows of o and lse, times heads
+    int64_t page, pages, entries;      // as in Shape, 0: none; how many there are, and how many a sequence has
+    std::vector<int64_t> table;        // of all sequences
 
     // Where key j of sequence b stands among the tokens of all rows, or pages, of k.
     int64_t key(size_t b, int64_t j) const {
@@ -76,6 +90,20 @@ struct Problem {
         return (entry < 0 || entry >= pages ? pages - 1 : entry) * page + j % page;
     }
 };
+
+// What is stored where the shape's type is `type`.
+ref::Type type_of_queries(const Shape& s, ref::Type type);
+ref::Type type_of_caches(const Shape& s, ref::Type type); // of NVFP4 bytes, of two numbers each
+ref::Type type_of_results(const Shape& s, ref::Type type);
+// After the tensors have been added: bytes become pairs of E2M1 in what describes k and v.
+void describe_pairs(Case& c, const Shape& s);
+// Scales of q, k or v (operand 0, 1, 2), NaN for tokens that are not `used`, and the numbers of the operand times them.
+std::vector<double> add_scales(Case& c, const Shape& s, size_t index, const std::vector<bool>& used, Random& random);
+double add_result_scale(Case& c, const Shape& s, Random& random);
+void add_bias(Case& c, const Shape& s, Problem& p, Random& random);
+// What a result may be, which is rounded to a type that may be one of codes.
+Allowed allow_result(ref::Type type, double value, double error);
+void draw_numbers(Shape& s, Random& r);
 
 // The sizes of a case that `build` makes with a Random of the same seed and name.
 Problem numbers(const Shape& s, ref::Type type, Random& random);

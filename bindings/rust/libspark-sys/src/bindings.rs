@@ -914,6 +914,7 @@ pub struct spark_attention_args {
     pub alibi_slopes: spark_tensor,
     pub key_mask: spark_tensor,
     pub mask_first: i64,
+    pub bias: spark_tensor,
 }
 impl Default for spark_attention_args {
     fn default() -> Self {

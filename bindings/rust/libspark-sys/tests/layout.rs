@@ -252,7 +252,7 @@ fn spark_gemm_args_layout() {
 
 #[test]
 fn spark_attention_args_layout() {
-    layout!(spark_attention_args, 3664,
+    layout!(spark_attention_args, 3920,
         hdr 0, 24;
         q 24, 256;
         k 280, 256;
@@ -277,6 +277,7 @@ fn spark_attention_args_layout() {
         alibi_slopes 3144, 256;
         key_mask 3400, 256;
         mask_first 3656, 8;
+        bias 3664, 256;
     );
 }
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types of attention's tensors, the scales of their codes, and the bias: what the kernel for numbers of any type is
+// told, and whether others take them too.
+#include "ops/attention/problem.h"
+#include "ops/common/coded.h"
+
+namespace spark {
+namespace {
+
+using namespace attention_field;
+
+long long ll(int64_t value) { return static_cast<long long>(value); }
+
+// TYPE_* of ptx/lib/tile/attention/numbers.ptxh.
+uint8_t type_of(uint32_t dtype) {
+    switch (dtype) {
+    case SPARK_DTYPE_F16: return 1;
+    case SPARK_DTYPE_E4M3: return 2;
+    case SPARK_DTYPE_E5M2: return 3;
+    case SPARK_DTYPE_E2M1: return 4;
+    case SPARK_DTYPE_F32: return 5;
+    default: return 0;
+    }
+}
+
+// Where a list of first tokens numbers the tokens of both dimensions, what stands beside rows does so too.
+spark_status fold(const ValidatedArgs& bound, uint32_t field, const char* what, int64_t rows, int64_t tokens,
+                  int64_t seq, int64_t& token, Report& report) {
+    if (rows <= 1) return SPARK_OK;
+    int64_t wanted;
+    if (tokens == 1) {
+        token = seq;
+        return SPARK_OK;
+    }
+    if (!__builtin_mul_overflow(token, tokens, &wanted) && seq == wanted) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
+                             "%s%s: %lld from row to row of tokens; %lld times the %lld from token to token wanted, "
+                             "since a list of first tokens numbers the tokens of both dimensions",
+                             bound.spec->fields[field].name, what, ll(seq), ll(tokens), ll(token));
+}
+
+int64_t step_of(const QuantView& quant, uint32_t d) { return quant.blocks[d] > 1 ? quant.stride[d] : 0; }
+
+// The F32 scales of a tensor [row, token, head, d]: those of NVFP4 are one for each row, and blocks stand beside.
+spark_status scales(const ValidatedArgs& bound, uint32_t field, bool packed, AttentionScales& out,
+                    AttentionBlocks& blocks, Report& report) {
+    const View& v = bound.view[field];
+    const QuantView& quant = v.quant;
+    out = {}, blocks = {};
+    if (quant.form == nullptr) return SPARK_OK;
+    const int64_t rows = packed ? v.shape[0] : 1;
+    if (!is_nv(quant)) {
+        out = {quant.scale, step_of(quant, 0), step_of(quant, 1), step_of(quant, 2)};
+        return fold(bound, field, ".quant.scale_stride", rows, v.shape[1], out.seq, out.token, report);
+    }
+    if (quant.layout != SPARK_SCALE_LINEAR) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field, "%s.quant.scale_layout is %u; %u wanted, LINEAR",
+                                 bound.spec->fields[field].name, quant.layout, SPARK_SCALE_LINEAR);
+    }
+    out = {quant.global_scale, v.shape[0] > 1 ? quant.global_stride : 0, 0, 0};
+    blocks = {quant.scale, step_of(quant, 0), step_of(quant, 1), step_of(quant, 2), step_of(quant, 3)};
+    if (spark_status s = fold(bound, field, ".quant.global_stride", rows, v.shape[1], out.seq, out.token, report)) {
+        return s;
+    }
+    return fold(bound, field, ".quant.scale_stride", rows, v.shape[1], blocks.seq, blocks.token, report);
+}
+
+AttentionBias bias_of(const View& v) {
+    if (!v.present || v.count == 0) return {};
+    return {v.data, v.stride[0], v.stride[1], v.stride[2], v.stride[3], v.shape[2], v.shape[3]};
+}
+
+bool is_whole(const QuantView& quant) { return quant.form == nullptr || quant.form->scheme == SPARK_QUANT_PER_TENSOR; }
+
+bool is_half(uint32_t dtype) { return dtype == SPARK_DTYPE_BF16 || dtype == SPARK_DTYPE_F16; }
+
+} // namespace
+
+spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, AttentionNumbers& numbers,
+                           Report& report) {
+    const View *v = bound.view, &q = v[Q], &k = v[K], &o = v[O];
+    AttentionBlocks none;
+    for (uint32_t field : {K, V}) {
+        if (k.dtype != SPARK_DTYPE_E2M1) continue;
+        if (spark_status s = check_form(bound, Q, field, report)) return s;
+        if (spark_status s = check_codes(bound, field, report)) return s;
+    }
+    if (spark_status s = scales(bound, Q, packed_q, numbers.q_scale, none, report)) return s;
+    if (spark_status s = scales(bound, K, packed_k, numbers.k_scale, numbers.k_blocks, report)) return s;
+    if (spark_status s = scales(bound, V, packed_k, numbers.v_scale, numbers.v_blocks, report)) return s;
+    numbers.bias = bias_of(v[BIAS]);
+    numbers.o_scale = o.quant.form != nullptr ? o.quant.scale : 0;
+    numbers.q_type = type_of(q.dtype), numbers.kv_type = type_of(k.dtype), numbers.o_type = type_of(o.dtype);
+    numbers.bias_type = v[BIAS].present ? type_of(v[BIAS].dtype) : 0;
+    const bool plain = is_half(q.dtype) && o.dtype == q.dtype && (k.dtype == q.dtype || k.dtype == SPARK_DTYPE_E4M3) &&
+                       is_whole(k.quant) && is_whole(v[V].quant);
+    numbers.wanted = !plain || (v[BIAS].present && v[BIAS].count != 0);
+    return SPARK_OK;
+}
+
+} // namespace spark
