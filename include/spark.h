@@ -1289,12 +1289,14 @@ SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *arg
  * one whose entry is no page (negative, or B and more), is outside the cache.
  * invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
  * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
- * Codes of E4M3 are moved without their scales: quant of all tensors is 0.
+ * Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
+ * are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
+ * and all strides but the last are even.
  * Where k has no elements the call succeeds, launches nothing and counts nothing.
  */
 typedef struct spark_kv_append_args {
     spark_args hdr;
-    /* [T, H, D], F32 F16 BF16 E4M3. Keys of the new tokens. */
+    /* [T, H, D], F32 F16 BF16 E4M3 E5M2 E2M1 UE4M3. Keys of the new tokens. */
     spark_tensor k;
     /* [T, H, D], as k. Values of the new tokens. */
     spark_tensor v;
@@ -1736,12 +1738,15 @@ SPARK_API spark_status spark_merge_states(spark_context *ctx, const spark_merge_
  * Tokens may name the same row, in any order; k and v must not overlap the caches.
  * invalid_count is counted up, not set: clear it first.
  * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
- * Codes of E4M3 are moved without their scales: quant of all tensors is 0.
+ * Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
+ * are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
+ * and all strides but the last are even.
  * Where k has no elements the call succeeds, launches nothing and counts nothing.
  */
 typedef struct spark_kv_gather_args {
     spark_args hdr;
-    /* updated, [T, H, D], F32 F16 BF16 E4M3. Keys of the tokens; those that name no row stay as they are. */
+    /* updated, [T, H, D], F32 F16 BF16 E4M3 E5M2 E2M1 UE4M3. Keys of the tokens; those that name no row stay as they
+       are. */
     spark_tensor k;
     /* updated, [T, H, D], as k. Values of the tokens. */
     spark_tensor v;
@@ -1779,14 +1784,16 @@ SPARK_API spark_status spark_kv_gather(spark_context *ctx, const spark_kv_gather
  * k_from and v_from must not overlap k_cache and v_cache; for copies within a cache leave them out.
  * invalid_count is counted up, not set: clear it first.
  * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
- * Codes of E4M3 are moved without their scales: quant of all tensors is 0.
+ * Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
+ * are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
+ * and all strides but the last are even.
  * Where there are no pairs, or a page has no elements, the call succeeds, launches nothing and counts nothing.
  */
 typedef struct spark_kv_copy_args {
     spark_args hdr;
     /* [N, 2], I32 I64. From and to of each pair: pages, or sequences, of the caches. Negative: skip the pair. */
     spark_tensor pairs;
-    /* updated, [B, S, H, D], F32 F16 BF16 E4M3. The keys; pages that no pair writes stay as they are. */
+    /* updated, [B, S, H, D], F32 F16 BF16 E4M3 E5M2 E2M1 UE4M3. The keys; pages that no pair writes stay. */
     spark_tensor k_cache;
     /* updated, [B, S, H, D], as k_cache. The values. */
     spark_tensor v_cache;

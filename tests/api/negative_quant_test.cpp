@@ -267,6 +267,31 @@ void caches(const spark_op_desc& d) {
           [](auto& a) { a.k.quant.scheme = SPARK_QUANT_BLOCK, a.k.quant.block[0] = a.k.quant.block[1] = 1; });
 }
 
+// Caches of E2M1 are moved by whole bytes.
+void moved_pairs(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_KV_APPEND) return;
+    const auto put = [](api::Example& e, int64_t width) {
+        auto& a = *reinterpret_cast<spark_kv_append_args*>(e.head());
+        for (spark_tensor* t : {&a.k, &a.v, &a.k_cache, &a.v_cache}) {
+            t->dtype = SPARK_DTYPE_E2M1;
+            int64_t step = 1;
+            for (uint32_t dim = t->ndim; dim-- > 0;) {
+                if (dim + 1 == t->ndim) t->shape[dim] = width;
+                t->stride[dim] = step, step *= t->shape[dim], step += step % 2;
+            }
+        }
+    };
+    api::Arena arena(g_ctx);
+    api::Example right(d, arena);
+    put(right, 6);
+    expect(right, 0, "pairs", {SPARK_OK}, false);
+    damaged(d, 0, "half a pair", {SPARK_ERR_UNSUPPORTED_SHAPE}, [=](auto& e) { put(e, 5); });
+    damaged(d, 0, "a row on half a byte", {SPARK_ERR_UNSUPPORTED_LAYOUT}, [=](auto& e) {
+        put(e, 6);
+        e.tensor(0).stride[1] = 7;
+    });
+}
+
 // Codes in the place of y, with a scale for each row behind them: of norms and glu.
 void coded_results(const spark_op_desc& d) {
     if (d.op != SPARK_OP_RMSNORM && d.op != SPARK_OP_LAYERNORM && d.op != SPARK_OP_GLU) return;
@@ -304,7 +329,7 @@ void coded_results(const spark_op_desc& d) {
 void every_quantised_field(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
-        quantize(d), codes_across(d), caches(d), coded_results(d);
+        quantize(d), codes_across(d), caches(d), moved_pairs(d), coded_results(d);
         for (uint32_t f = 0; f < d.num_fields; ++f)
             if (api::field(d, f).kind == SPARK_KIND_TENSOR) records(d, f), scales(d, f), codes(d, f);
     }

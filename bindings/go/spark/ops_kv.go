@@ -28,10 +28,12 @@ import (
 //	one whose entry is no page (negative, or B and more), is outside the cache.
 //	invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
 //	Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
-//	Codes of E4M3 are moved without their scales: quant of all tensors is 0.
+//	Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
+//	are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
+//	and all strides but the last are even.
 //	Where k has no elements the call succeeds, launches nothing and counts nothing.
 type KVAppend struct {
-	// [T, H, D], F32 F16 BF16 E4M3. Keys of the new tokens.
+	// [T, H, D], F32 F16 BF16 E4M3 E5M2 E2M1 UE4M3. Keys of the new tokens.
 	K Tensor
 
 	// [T, H, D], as k. Values of the new tokens.
@@ -130,10 +132,13 @@ func (o KVAppend) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error
 //	Tokens may name the same row, in any order; k and v must not overlap the caches.
 //	invalid_count is counted up, not set: clear it first.
 //	Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
-//	Codes of E4M3 are moved without their scales: quant of all tensors is 0.
+//	Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
+//	are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
+//	and all strides but the last are even.
 //	Where k has no elements the call succeeds, launches nothing and counts nothing.
 type KVGather struct {
-	// Updated, [T, H, D], F32 F16 BF16 E4M3. Keys of the tokens; those that name no row stay as they are.
+	// Updated, [T, H, D], F32 F16 BF16 E4M3 E5M2 E2M1 UE4M3. Keys of the tokens; those that name no row stay as they
+	// are.
 	K Tensor
 
 	// Updated, [T, H, D], as k. Values of the tokens.
@@ -232,13 +237,15 @@ func (o KVGather) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error
 //	k_from and v_from must not overlap k_cache and v_cache; for copies within a cache leave them out.
 //	invalid_count is counted up, not set: clear it first.
 //	Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
-//	Codes of E4M3 are moved without their scales: quant of all tensors is 0.
+//	Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
+//	are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
+//	and all strides but the last are even.
 //	Where there are no pairs, or a page has no elements, the call succeeds, launches nothing and counts nothing.
 type KVCopy struct {
 	// [N, 2], I32 I64. From and to of each pair: pages, or sequences, of the caches. Negative: skip the pair.
 	Pairs Tensor
 
-	// Updated, [B, S, H, D], F32 F16 BF16 E4M3. The keys; pages that no pair writes stay as they are.
+	// Updated, [B, S, H, D], F32 F16 BF16 E4M3 E5M2 E2M1 UE4M3. The keys; pages that no pair writes stay.
 	KCache Tensor
 
 	// Updated, [B, S, H, D], as k_cache. The values.

@@ -4,6 +4,7 @@
 // so are rows of pages. The contract is which way and the size of an element, since rows are copied bit by bit.
 #include <algorithm>
 
+#include "ops/common/scale_places.h"
 #include "ops/kv/problem.h"
 
 namespace spark {
@@ -15,12 +16,30 @@ struct BySize {
     Contract of(uint32_t bytes) const { return bytes == 1 ? b8 : bytes == 2 ? b16 : b32; }
 };
 
-int64_t stride_of(const View& v, uint32_t dim) { return v.shape[dim] > 1 ? v.stride[dim] : 0; }
+// Two codes of E2M1 are moved as the byte that they are.
+int64_t per_unit(const View& v) { return v.elem_bits < 8 ? 8 / v.elem_bits : 1; }
+uint32_t unit_bytes(const View& v) { return v.elem_bits < 8 ? 1 : v.elem_bits / 8; }
+
+int64_t stride_of(const View& v, uint32_t dim) { return v.shape[dim] > 1 ? v.stride[dim] / per_unit(v) : 0; }
+
+// That rows are whole bytes.
+spark_status check_bytes(const ValidatedArgs& bound, std::initializer_list<uint32_t> fields, Report& report) {
+    for (uint32_t field : fields) {
+        const View& v = bound.view[field];
+        if (!v.present || v.elem_bits >= 8) continue;
+        if (spark_status s = check_codes(bound, field, report)) return s;
+        if (v.last(0) % 2 == 0) continue;
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, field,
+                                 "%s.shape[%u] is %lld; an even number wanted, since two of E2M1 share a byte",
+                                 bound.spec->fields[field].name, v.ndim - 1, static_cast<long long>(v.last(0)));
+    }
+    return SPARK_OK;
+}
 
 int64_t alignment(const View& v, std::initializer_list<int64_t> strides) {
     int64_t align = v.alignment();
     for (int64_t stride : strides) {
-        int64_t bytes = stride * v.elem_bits / 8;
+        int64_t bytes = stride * unit_bytes(v);
         if (bytes != 0) align = std::min(align, bytes & -bytes);
     }
     return align;
@@ -56,7 +75,8 @@ SAME(INVALID_COUNT);
 SAME(BLOCK_TABLE);
 #undef SAME
 
-spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySize& contracts) {
+spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySize& contracts, Report& report) {
+    if (spark_status s = check_bytes(bound, {K, V, K_CACHE, V_CACHE}, report)) return s;
     const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE],
                &positions = bound.view[POSITIONS], &batch = bound.view[BATCH], &table = bound.view[BLOCK_TABLE];
     KvRows& p = work.as<KvRows>();
@@ -69,9 +89,9 @@ spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySiz
         p.sequences = table.shape[0], p.entries = table.shape[1];
     }
     p.invalid_count = bound.view[INVALID_COUNT].data;
-    p.tokens = k.shape[0], p.heads = k.shape[1], p.width = k.shape[2];
+    p.tokens = k.shape[0], p.heads = k.shape[1], p.width = k.shape[2] / per_unit(k);
     p.batches = k_cache.shape[0], p.rows = k_cache.shape[1];
-    p.elem_bytes = k.elem_bits / 8;
+    p.elem_bytes = unit_bytes(k);
     work.empty = k.count == 0;
     if (!work.empty) fold_heads(p);
 
@@ -84,8 +104,8 @@ spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySiz
                                alignment(k_cache, {p.k.cache_batch, p.k.cache_row, p.k.cache_head}),
                                alignment(v_cache, {p.v.cache_batch, p.v.cache_row, p.v.cache_head})};
     memcpy(work.facts, facts, sizeof facts);
-    work.bytes =
-        positions.bytes + (batch.present ? batch.bytes : 0) + 4 * static_cast<uint64_t>(k.count) * p.elem_bytes;
+    const uint64_t moved = static_cast<uint64_t>(k.count / per_unit(k)) * p.elem_bytes;
+    work.bytes = positions.bytes + (batch.present ? batch.bytes : 0) + 4 * moved;
     work.contract = contracts.of(p.elem_bytes);
     return SPARK_OK;
 }
@@ -104,8 +124,11 @@ void fold(KvPages& p, int64_t KvPages::*size, int64_t KvPages::Cache::*stride) {
 
 } // namespace
 
-spark_status check_kv_copy(const ValidatedArgs& bound, CheckedOp& work, Report&) {
+spark_status check_kv_copy(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     namespace copy = kv_copy_field;
+    if (spark_status s = check_bytes(bound, {copy::K_CACHE, copy::V_CACHE, copy::K_FROM, copy::V_FROM}, report)) {
+        return s;
+    }
     const View &pairs = bound.view[copy::PAIRS], &k_cache = bound.view[copy::K_CACHE],
                &v_cache = bound.view[copy::V_CACHE];
     const bool within = !bound.view[copy::K_FROM].present;
@@ -116,8 +139,8 @@ spark_status check_kv_copy(const ValidatedArgs& bound, CheckedOp& work, Report&)
     p.pairs = pairs.data, p.pairs64 = pairs.dtype == SPARK_DTYPE_I64;
     p.invalid_count = bound.view[copy::INVALID_COUNT].data;
     p.count = pairs.shape[0], p.sources = k.shape[0], p.batches = k_cache.shape[0];
-    p.rows = k_cache.shape[1], p.heads = k_cache.shape[2], p.width = k_cache.shape[3];
-    p.elem_bytes = k_cache.elem_bits / 8;
+    p.rows = k_cache.shape[1], p.heads = k_cache.shape[2], p.width = k_cache.shape[3] / per_unit(k_cache);
+    p.elem_bytes = unit_bytes(k_cache);
     work.empty = p.count == 0 || p.rows == 0 || p.heads == 0 || p.width == 0;
     static constexpr BySize CONTRACTS = {"kv_copy_b8", "kv_copy_b16", "kv_copy_b32"};
     work.contract = CONTRACTS.of(p.elem_bytes);
@@ -143,14 +166,14 @@ spark_status check_kv_copy(const ValidatedArgs& bound, CheckedOp& work, Report&)
     return SPARK_OK;
 }
 
-spark_status check_kv_append(const ValidatedArgs& bound, CheckedOp& work, Report&) {
+spark_status check_kv_append(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     static constexpr BySize CONTRACTS = {"kv_append_b8", "kv_append_b16", "kv_append_b32"};
-    return check_rows(bound, work, CONTRACTS);
+    return check_rows(bound, work, CONTRACTS, report);
 }
 
-spark_status check_kv_gather(const ValidatedArgs& bound, CheckedOp& work, Report&) {
+spark_status check_kv_gather(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     static constexpr BySize CONTRACTS = {"kv_gather_b8", "kv_gather_b16", "kv_gather_b32"};
-    return check_rows(bound, work, CONTRACTS);
+    return check_rows(bound, work, CONTRACTS, report);
 }
 
 } // namespace spark

@@ -549,6 +549,8 @@ Entry worded(Words& words) {
     const std::string softcap = words.value("softcap");
     s.softcap = softcap.empty() ? 0 : static_cast<float>(words.count(softcap, "softcap"));
     s.sinks = words.take("sinks") ? Sinks::finite : Sinks::none;
+    s.slopes = words.take("alibi") ? Slopes::paper : Slopes::none;
+    s.bits = words.take("tree") ? Bits::tree : Bits::none;
     s.caches = words.take("FP8-cache") ? Caches::scaled : Caches::as_q;
     s.flags = words.take("batch-invariant") ? SPARK_FLAG_BATCH_INVARIANT : 0;
     return entry(s, words.type(BF16 | F16 | F32), words.name());

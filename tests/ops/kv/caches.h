@@ -76,6 +76,23 @@ inline Allowed as_in(const Case& c, const Operand& from, int64_t i) {
             static_cast<uint32_t>(ref::load_bits(from.view.type, c.storages[from.storage].bytes.data() + at))};
 }
 
+// What elements of one byte are said to be: numbers of their type, pairs of E2M1, scales.
+enum class Coded { as_type, e2m1, ue4m3 };
+
+inline void recode(Case& c, Coded coded, std::initializer_list<size_t> tensors) {
+    for (size_t at : tensors) {
+        auto& tensor = *reinterpret_cast<spark_tensor*>(&c.args[at]);
+        if (tensor.ndim == 0 || coded == Coded::as_type) {
+            continue;
+        }
+        tensor.dtype = coded == Coded::e2m1 ? SPARK_DTYPE_E2M1 : SPARK_DTYPE_UE4M3;
+        tensor.shape[tensor.ndim - 1] *= coded == Coded::e2m1 ? 2 : 1;
+        for (uint32_t d = 0; d + 1 < tensor.ndim; ++d) {
+            tensor.stride[d] *= coded == Coded::e2m1 ? 2 : 1;
+        }
+    }
+}
+
 // Of [B, S, H, D]: `head_pad` elements after each head, `row_pad` after each row; or, where heads are outside,
 // [B, H, S, D] in memory.
 inline View cache_view(View packed, int64_t head_pad, int64_t row_pad, bool heads_outside) {

@@ -21,6 +21,7 @@ struct CopyShape {
     bool heads_outside = false, from_heads_outside = false;  // [B, H, S, D] in memory
     int64_t misalign = 0, from_misalign = 0, v_misalign = 0; // elements off the 16-byte boundary
     unsigned types = KINDS;
+    Coded coded = Coded::as_type;
     bool wide = true; // pairs are I64
     Bad bad = Bad::none;
     Tier tier = Tier::quick;
@@ -86,6 +87,8 @@ Case build(const CopyShape& s, ref::Type type, const std::string& name, const Se
         add_bits(c, "k_from", offsetof(Args, k_from), from, s.from_misalign, false, r);
         add_bits(c, "v_from", offsetof(Args, v_from), from, s.from_misalign, false, r);
     }
+    recode(c, s.coded,
+           {offsetof(Args, k_cache), offsetof(Args, v_cache), offsetof(Args, k_from), offsetof(Args, v_from)});
     c.exact = true;
     c.large = s.tier == Tier::card;
     c.note = "N " + std::to_string(s.n) + ", B " + std::to_string(s.b) + ", S " + std::to_string(s.s) + ", H " +
@@ -134,7 +137,9 @@ Entry random(uint64_t seed, int64_t index) {
     s.v_misalign = r.chance(0.15) ? r.between(1, 7) : 0;
     s.wide = r.chance(0.5);
     s.bad = r.pick<Bad>({Bad::none, Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps, Bad::mixed});
-    return entry(s, r.pick(types_of(KINDS)), name);
+    const ref::Type type = r.pick(types_of(KINDS | E5M2));
+    s.coded = type == ref::Type::e4m3 ? r.pick<Coded>({Coded::as_type, Coded::e2m1, Coded::ue4m3}) : Coded::as_type;
+    return entry(s, type, name);
 }
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {

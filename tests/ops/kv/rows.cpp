@@ -20,6 +20,7 @@ struct Shape {
     bool heads_outside = false;                                           // caches are [B, H, S, D] in memory
     int64_t misalign = 0, cache_misalign = 0, v_misalign = 0;             // elements off the 16-byte boundary
     unsigned types = KINDS;
+    Coded coded = Coded::as_type;
     bool named = true, wide = true, wide_batch = true; // a batch tensor is given; positions, batch are I64
     int64_t sequences = 0;                             // caches are pages, which a table gives to so many; 0: none
     Bad bad = Bad::none;
@@ -179,6 +180,7 @@ Case build(const Op& op, const Shape& s, ref::Type type, const std::string& name
     add("k_cache", offsetof(Args, k_cache), caches_view(s, type), s.cache_misalign, !op.gathers);
     add("v_cache", offsetof(Args, v_cache), caches_view(s, type), s.cache_misalign, !op.gathers);
     add_counter(c, offsetof(Args, invalid_count));
+    recode(c, s.coded, {offsetof(Args, k), offsetof(Args, v), offsetof(Args, k_cache), offsetof(Args, v_cache)});
     c.exact = true;
     c.large = s.tier == Tier::card;
     c.note = "T " + std::to_string(s.t) + ", H " + std::to_string(s.h) + ", D " + std::to_string(s.d) + ", B " +
@@ -230,7 +232,9 @@ template <const Op& OP> Entry random(uint64_t seed, int64_t index) {
     s.wide_batch = r.chance(0.5);
     s.sequences = s.named && r.chance(0.4) ? r.between(1, 4) : 0;
     s.bad = r.pick<Bad>({Bad::none, Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps, Bad::mixed});
-    return entry(OP, s, r.pick(types_of(KINDS)), name);
+    const ref::Type type = r.pick(types_of(KINDS | E5M2));
+    s.coded = type == ref::Type::e4m3 ? r.pick<Coded>({Coded::as_type, Coded::e2m1, Coded::ue4m3}) : Coded::as_type;
+    return entry(OP, s, type, name);
 }
 
 template <const Op& OP> void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {

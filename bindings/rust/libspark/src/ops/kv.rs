@@ -22,14 +22,16 @@ operator! {
     /// one whose entry is no page (negative, or B and more), is outside the cache.
     /// invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
     /// Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
-    /// Codes of E4M3 are moved without their scales: quant of all tensors is 0.
+    /// Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
+    /// are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
+    /// and all strides but the last are even.
     /// Where k has no elements the call succeeds, launches nothing and counts nothing.
     /// ```
     KvAppend, spark_kv_append_args, SPARK_OP_KV_APPEND, []
 }
 
 impl<'a> KvAppend<'a> {
-    /// `[T, H, D]`, F32 F16 BF16 E4M3. Keys of the new tokens.
+    /// `[T, H, D]`, F32 F16 BF16 E4M3 E5M2 E2M1 UE4M3. Keys of the new tokens.
     pub fn k<T: Element>(mut self, k: TensorView<'a, T>) -> Self {
         self.call.args.k = self.call.hold(k.parts());
         self
@@ -97,14 +99,17 @@ operator! {
     /// Tokens may name the same row, in any order; k and v must not overlap the caches.
     /// invalid_count is counted up, not set: clear it first.
     /// Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
-    /// Codes of E4M3 are moved without their scales: quant of all tensors is 0.
+    /// Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
+    /// are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
+    /// and all strides but the last are even.
     /// Where k has no elements the call succeeds, launches nothing and counts nothing.
     /// ```
     KvGather, spark_kv_gather_args, SPARK_OP_KV_GATHER, []
 }
 
 impl<'a> KvGather<'a> {
-    /// Updated, `[T, H, D]`, F32 F16 BF16 E4M3. Keys of the tokens; those that name no row stay as they are.
+    /// Updated, `[T, H, D]`, F32 F16 BF16 E4M3 E5M2 E2M1 UE4M3. Keys of the tokens; those that name no row stay as they
+    /// are.
     pub fn k<T: Element>(mut self, k: TensorViewMut<'a, T>) -> Self {
         self.call.args.k = self.call.hold(k.parts());
         self
@@ -172,7 +177,9 @@ operator! {
     /// k_from and v_from must not overlap k_cache and v_cache; for copies within a cache leave them out.
     /// invalid_count is counted up, not set: clear it first.
     /// Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
-    /// Codes of E4M3 are moved without their scales: quant of all tensors is 0.
+    /// Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
+    /// are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
+    /// and all strides but the last are even.
     /// Where there are no pairs, or a page has no elements, the call succeeds, launches nothing and counts nothing.
     /// ```
     KvCopy, spark_kv_copy_args, SPARK_OP_KV_COPY, []
@@ -185,7 +192,7 @@ impl<'a> KvCopy<'a> {
         self
     }
 
-    /// Updated, `[B, S, H, D]`, F32 F16 BF16 E4M3. The keys; pages that no pair writes stay as they are.
+    /// Updated, `[B, S, H, D]`, F32 F16 BF16 E4M3 E5M2 E2M1 UE4M3. The keys; pages that no pair writes stay.
     pub fn k_cache<T: Element>(mut self, k_cache: TensorViewMut<'a, T>) -> Self {
         self.call.args.k_cache = self.call.hold(k_cache.parts());
         self
