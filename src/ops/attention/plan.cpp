@@ -3,6 +3,8 @@
 // sequences stay on the device. Here a long key sequence is cut into parts, which a second launch merges.
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstring>
 #include <limits>
 
 #include "core/divide.h"
@@ -122,7 +124,7 @@ uint32_t kind_of_rows(const Attention& p) {
 }
 
 // What hides keys from single queries, or favours those that are near.
-void add_masks(const Attention& p, auto& params) {
+void add_masks(const Attention& p, kernels::attention_generic_params& params) {
     params.ranges = kind_of_rows(p);
     params.starts = p.starts;
     params.ends = p.ends;
@@ -132,10 +134,10 @@ void add_masks(const Attention& p, auto& params) {
     params.bits_first = p.bits_first;
 }
 
-template <class Params = kernels::attention_generic_params> Params params_of(const Attention& p) {
+kernels::attention_generic_params params_of(const Attention& p) {
     const Division by_page = division_by(static_cast<uint64_t>(p.page));
     const Factors factors = factors_of(p);
-    Params params = {
+    kernels::attention_generic_params params = {
         .q = p.q.data,
         .k = p.k.data,
         .v = p.v.data,
@@ -298,7 +300,10 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_ke
 void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
     const AttentionNumbers& n = p.numbers;
-    auto params = params_of<kernels::attention_any_params>(p);
+    const kernels::attention_generic_params common = params_of(p);
+    kernels::attention_any_params params = {};
+    static_assert(offsetof(kernels::attention_any_params, flags) == sizeof common); // the header names them first
+    memcpy(&params, &common, sizeof common);
     params.flags = kernels::attention_any_flags{
         .q_type = n.q_type, .kv_type = n.kv_type, .o_type = n.o_type, .bias_type = n.bias_type};
     params.bias = n.bias.data, params.bias_tokens = n.bias.tokens, params.bias_keys = n.bias.keys;
