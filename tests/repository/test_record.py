@@ -61,8 +61,10 @@ class Record(unittest.TestCase):
                 for users, context, cache, us in ((1, 1024, "", 10), (8, 1024, "", 20), (8, 2048, "", 31.25),
                                                   (8, 2048, " FP8-cache", 12.5))]
         measured = self.folder / "decode.json"
-        measured.write_text(json.dumps(run_of("NVIDIA Card 7", rows=[CEILING, ROW, *rows])))
-        decode.adopt(measured)
+        measured.write_text(json.dumps(run_of("NVIDIA Card 7", rows=[CEILING, ROW, *rows[:3]])))
+        other = self.folder / "other.json"
+        other.write_text(json.dumps(run_of("NVIDIA Card 7", rows=rows[3:])))
+        decode.adopt([measured, other])
         page = record.PAGE.read_text()
         self.assertEqual(page, record.page(record.load()))
         self.assertIn("| context | 1 user | 8 users |\n|---|---|---|\n| 1K | 3,125 (50 %) | 12,500 (50 %) |\n"
@@ -78,10 +80,10 @@ class Record(unittest.TestCase):
         measured = self.folder / "decode.json"
         measured.write_text(json.dumps(run_of("Card A")))
         with self.assertRaisesRegex(record.Refused, "Card A has no entry yet"):
-            decode.adopt(measured)
+            decode.adopt([measured])
         self.adopt(run_of("Card A"))
         with self.assertRaisesRegex(record.Refused, "none of the shapes of bench/decode.txt"):
-            decode.adopt(measured)
+            decode.adopt([measured])
 
     def test_the_shapes_of_decoding_are_all_told(self):
         shapes = [line for line in (ROOT / "bench" / "decode.txt").read_text().splitlines() if line[0] != "#"]

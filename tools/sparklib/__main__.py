@@ -66,7 +66,7 @@ def bench(args, rest):
     if args.record_peers:
         return recorded(peers.adopt, args.record_peers)
     if args.record_decode:
-        return recorded(decode.adopt, args.record_decode)
+        return recorded(decode.adopt, [args.record_decode, *rest])
     if args.record is None:
         return built_program("spark-bench", rest)
     measured = args.record or build.folder("release") / "bench.json"
@@ -152,7 +152,8 @@ def parser():
                       help="put what bench/peers/torch_peers.py wrote on a card, for this commit, into the same record")
     made.add_argument("--record-decode", metavar="FILE",
                       help="put what spark-bench --shapes bench/decode.txt --json FILE measured on a card, for this "
-                           "commit, into the same record, as tables and a picture")
+                           "commit, into the same record, as tables and a picture; more files may follow, of other "
+                           "caches, where memory does not hold both")
     command("lint", lint, "check formatting, sizes, names, links and generated files", "tools/lint")
     command("list", kernels, "list the kernels", "tools/ptxc", all_of_it=True)
     command("new", kernels, "start a kernel file", "tools/ptxc", all_of_it=True)

@@ -16,18 +16,18 @@ COLOURS = {"BF16": "#1f6feb", "E4M3": "#d4582a"}
 LEFT, RIGHT, TOP, BOTTOM, WIDTH, HEIGHT = 70, 130, 20, 50, 760, 460
 
 
-def adopt(measured):
-    """Puts one run into its card's entry, in the place of an older one, and writes page and picture."""
-    run = json.loads(Path(measured).read_text(encoding="utf-8"))
+def adopt(files):
+    """Puts runs of one card into its entry, in the place of older ones, and writes page and picture."""
+    runs = [json.loads(Path(file).read_text(encoding="utf-8")) for file in files]
     entries = record.load()
-    entry = next((entry for entry in entries if entry["device"] == run["device"]), None)
+    entry = next((entry for entry in entries if {entry["device"]} == {run["device"] for run in runs}), None)
     if entry is None:
-        raise record.Refused(f"{run['device']} has no entry yet: record spark-bench first")
+        raise record.Refused(f"{runs[0]['device']} has no entry yet: record spark-bench first")
     rows = [{"cache": CACHES[match[3] or ""], "users": int(match[1]), "context": int(match[2]),
              "us": row["median_us"], "fraction": row["fraction"]}
-            for row in run["rows"] if (match := SHAPE.match(row["shape"]))]
+            for run in runs for row in run["rows"] if (match := SHAPE.match(row["shape"]))]
     if not rows:
-        raise record.Refused(f"{measured} has none of the shapes of bench/decode.txt")
+        raise record.Refused(f"{files[0]} has none of the shapes of bench/decode.txt")
     entry["decode"] = {**record.named(record.SOURCES), "rows": rows}
     record.write(entries)
     picture_of(entry["device"]).write_text(picture(rows), encoding="utf-8")
