@@ -93,10 +93,9 @@ def picture(rows):
         points = [at(*point) for point in line]
         out.append(f'<path d="M{" L".join(f"{x:.1f} {y:.1f}" for x, y in points)}" fill="none" '
                    f'stroke="{COLOURS[cache]}"/>')
-        x, y = points[-1]
-        shift = 30 if cache == "E4M3" else 0
-        out.append(f'<text x="{x + 6 + shift:.1f}" y="{y + 4:.1f}" fill="{COLOURS[cache]}">{users}</text>')
+        (x, y), place = points[0], list(COLOURS).index(cache)  # where the lines are far from each other
+        out.append(f'<text x="{x + 4 + 24 * place:.1f}" y="{y - 4:.1f}" fill="{COLOURS[cache]}">{users}</text>')
     for place, (cache, colour) in enumerate(COLOURS.items()):
         out.append(f'<text x="{WIDTH - 60}" y="{TOP + 14 + 16 * place}" fill="{colour}">{cache}</text>')
-    out.append(f'<text x="{WIDTH - 60}" y="{TOP + 46}">users</text>')
+    out.append(f'<text x="{WIDTH - 120}" y="{TOP + 46}">numbers: users</text>')
     return "\n".join([*out, "</svg>", ""])

@@ -12,12 +12,25 @@ namespace {
 constexpr uint32_t LEAST_KEYS = 128;
 constexpr int64_t MOST_PARTS = 256; // of a part whose length is free; of such parts
 
-// Where few queries meet many keys, blocks share the keys of a unit: in as many parts as one wave has room for, or,
-// where their length is fixed, in all of them, unless the units fill a wave.
+// Parts whose length is free: as many as one wave has room for. Of units that fill more than one wave, a few, where the
+// waves get so much fuller that it pays for the merge.
+int64_t free_parts(int64_t slots, int64_t units, int64_t keys) {
+    constexpr int64_t LONG_KEYS = 2048, FEW = 4;
+    if (units <= slots) return std::min({quotient(slots, units), ceil_shift(keys, LEAST_KEYS), MOST_PARTS});
+    int64_t best = 1, waves = ceil_div(units, slots); // of the best
+    for (int64_t parts = 2; parts <= std::min(FEW, keys / LONG_KEYS); ++parts) {
+        const int64_t now = ceil_div(units * parts, slots);
+        if (now * best * 10 < waves * parts * 9) best = parts, waves = now;
+    }
+    return best;
+}
+
+// Where few queries meet many keys, blocks share the keys of a unit: in parts whose length is free, or, where it is
+// fixed, in all of them, unless the units fill a wave.
 int64_t count_parts(const CheckedOp& work, const Row& row, int64_t units) {
     const Attention& p = work.as<Attention>();
     int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index], keys = keys_seen(p, p.sq);
-    int64_t parts = row.tile.part == 0 ? std::min({quotient(slots, units), ceil_shift(keys, LEAST_KEYS), MOST_PARTS})
+    int64_t parts = row.tile.part == 0 ? free_parts(slots, units, keys)
                     : units >= slots || keys <= row.tile.part
                         ? 1
                         : ceil_div(std::min(p.sk, keys + row.tile.part - 1), row.tile.part);
