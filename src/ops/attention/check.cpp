@@ -6,6 +6,7 @@
 
 #include "core/divide.h"
 #include "ops/attention/problem.h"
+#include "ops/common/rows.h"
 
 namespace spark {
 namespace {
@@ -36,8 +37,7 @@ spark_status tensor(const ValidatedArgs& bound, uint32_t field, bool packed, Att
 int64_t alignment(const View& v) {
     int64_t bytes = v.alignment();
     for (uint32_t d = 0; d < 3; ++d) {
-        int64_t step = v.shape[d] > 1 ? v.stride[d] * v.elem_bits / 8 : 0;
-        if (step != 0) bytes = std::min(bytes, step & -step);
+        if (v.shape[d] > 1) bytes = std::min(bytes, low_bit(v.stride[d], v.elem_bits));
     }
     return bytes;
 }

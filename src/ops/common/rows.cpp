@@ -30,8 +30,7 @@ uint32_t first_unfoldable(std::span<const View* const> views, uint32_t leading, 
 }
 
 int64_t row_alignment(const View& v, const RowTensor& rows) {
-    int64_t bits = v.elem_bits;
-    return std::min({v.alignment(), low_bit(rows.outer * bits / 8), low_bit(rows.inner * bits / 8)});
+    return std::min({v.alignment(), low_bit(rows.outer, v.elem_bits), low_bit(rows.inner, v.elem_bits)});
 }
 
 spark_status fold_to_two(const ValidatedArgs& bound, std::span<const uint32_t> fields, RowSet& out, Report& report) {

@@ -33,6 +33,11 @@ struct RowTensor {
 // The largest power of two that divides value; 256, which is more than any kernel asks for, for 0.
 inline int64_t low_bit(int64_t value) { return value == 0 ? 256 : value & -value; }
 
+// The same of the bytes of so many elements. Where these are more than 64 bits can say, the low ones are right.
+inline int64_t low_bit(int64_t elements, uint32_t bits) {
+    return low_bit(static_cast<int64_t>(static_cast<uint64_t>(elements) * bits / 8));
+}
+
 // Bytes that every row is aligned to: the largest power of two, at most 256, that divides the address and both strides.
 int64_t row_alignment(const View& v, const RowTensor& rows);
 

@@ -29,7 +29,7 @@ void sort_dimensions(View& x, View& y) {
 int64_t alignment(const View& v, const int64_t* stride, uint32_t dims, uint32_t unit) {
     int64_t all = v.alignment();
     for (uint32_t d = 0; d < dims; ++d) {
-        if (d != unit) all = std::min(all, low_bit(stride[d] * (v.elem_bits / 8)));
+        if (d != unit) all = std::min(all, low_bit(stride[d], v.elem_bits));
     }
     return all;
 }

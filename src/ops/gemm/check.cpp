@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/dtype.h"
+#include "ops/common/rows.h"
 #include "ops/gemm/fields.h"
 #include "ops/gemm/problem.h"
 
@@ -130,8 +131,7 @@ spark_status check_integers(const ValidatedArgs& bound, const spark_gemm_args& a
 
 int64_t alignment(const View& v) {
     if (!v.present) return 256;
-    int64_t bytes = batch_stride(v) * v.elem_bits / 8;
-    return bytes == 0 ? v.alignment() : std::min(v.alignment(), bytes & -bytes);
+    return std::min(v.alignment(), low_bit(batch_stride(v), v.elem_bits));
 }
 
 void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {

@@ -46,8 +46,8 @@ void find_rows(const ValidatedArgs& bound, Merge& p) {
 }
 
 int64_t alignment(const View& v, const MergeTensor& rows, int64_t part) {
-    int64_t bytes = std::min(v.alignment(), low_bit(part * v.elem_bits / 8));
-    for (const int64_t stride : rows.stride) bytes = std::min(bytes, low_bit(stride * v.elem_bits / 8));
+    int64_t bytes = std::min(v.alignment(), low_bit(part, v.elem_bits));
+    for (const int64_t stride : rows.stride) bytes = std::min(bytes, low_bit(stride, v.elem_bits));
     return bytes;
 }
 

@@ -13,8 +13,8 @@ namespace {
 using namespace rope_field;
 
 int64_t alignment(const View& v, const HeadTensor& t) {
-    int64_t bytes = v.elem_bits / 8;
-    return std::min({v.alignment(), low_bit(t.outer * bytes), low_bit(t.inner * bytes), low_bit(t.head * bytes)});
+    const uint32_t bits = v.elem_bits;
+    return std::min({v.alignment(), low_bit(t.outer, bits), low_bit(t.inner, bits), low_bit(t.head, bits)});
 }
 
 spark_status fill_pairs(const ValidatedArgs& bound, Rope& p, Report& report) {
