@@ -3,13 +3,20 @@
 // plans and costs compute of them neither overflows nor goes on for ever, and the answers agree. Sanitizers say the
 // rest. Nothing is launched: the contexts have no device.
 
+#include <cstdlib>
 #include <random>
 
 #include "outcome.h"
 
 namespace {
 
-constexpr int DRAWS = 4000; // of each operator on each chip
+constexpr int DRAWS = 4000; // of each operator on each chip and seed
+
+// SPARK_EXTREMES names how many seeds there are; 1 without it.
+uint32_t seeds() {
+    const char* text = std::getenv("SPARK_EXTREMES");
+    return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : 1;
+}
 
 class Draws {
 public:
@@ -169,20 +176,23 @@ bool answered(spark_context* ctx, const api::Example& e) {
     return true;
 }
 
+void ends_of_an_operator(spark_context* ctx, const spark_op_desc& desc, uint32_t seed) {
+    Draws draws(seed);
+    int legal = 0;
+    for (int n = 0; n < DRAWS; ++n) {
+        api::Arena addresses(nullptr);
+        legal += answered(ctx, drawn(desc, addresses, draws));
+    }
+    print_message("%s, seed %u: %d of %d legal\n", desc.name, seed, legal, DRAWS);
+}
+
 void ends_of_the_integers(void**) {
     for (uint32_t arch : {90u, 120u, 121u}) {
         spark_context* ctx = api::make_context(arch);
         assert_non_null(ctx);
-        for (uint32_t i = 0; i < spark_op_count(); ++i) {
-            const spark_op_desc& desc = *spark_op_at(i);
-            Draws draws(arch * 1000 + desc.op);
-            int legal = 0;
-            for (int n = 0; n < DRAWS; ++n) {
-                api::Arena addresses(nullptr);
-                legal += answered(ctx, drawn(desc, addresses, draws));
-            }
-            print_message("%s on %u: %d of %d legal\n", desc.name, arch, legal, DRAWS);
-        }
+        for (uint32_t i = 0; i < spark_op_count(); ++i)
+            for (uint32_t n = 0; n < seeds(); ++n)
+                ends_of_an_operator(ctx, *spark_op_at(i), n * 100000 + arch * 1000 + spark_op_at(i)->op);
         spark_context_destroy(ctx);
     }
 }

@@ -158,7 +158,7 @@ int64_t masks(const Attention& p) {
     const bool ranged = (p.starts | p.ends) != 0;
     if ((ranged || p.bits != 0) && is_left_alone(p)) return 2;
     if (p.bits == 0) return ranged;
-    const int64_t rows = p.cu_q != 0 ? 1 : p.seqs;
+    const int64_t rows = p.cu_q != 0 ? 1 : std::max<int64_t>(p.seqs, 1);
     const bool simple = p.s <= UINT32_MAX / rows && (p.bits_first <= 0 || p.right == ALL_KEYS);
     return simple && !ranged ? 1 : 2;
 }

@@ -82,8 +82,9 @@ void plan(const CheckedOp& work, const Row&, const kernels::kv_copy_kernel& kern
         .width = p.width,
         .flags = kernels::kv_copy_flags{.pairs_i64 = p.pairs64},
     };
-    const int64_t steps = ceil_div(p.rows * units_of(p, kernel), UNITS_PER_STEP);
-    calls.add(kernel, params, ceil_div(p.count * steps, kernel.block / 32));
+    int64_t steps = ceil_div(p.rows * units_of(p, kernel), UNITS_PER_STEP);
+    if (__builtin_mul_overflow(p.count, steps, &steps)) steps = INT64_MAX; // pairs that name rows again and again
+    calls.add(kernel, params, ceil_div(steps, kernel.block / 32));
 }
 
 constexpr Draft DRAFTS[] = {
