@@ -15,6 +15,7 @@ typedef struct Check {
     const Tokenizer *tokenizer;
     int64_t prompts, tokens; /* the most of each, 0 = no limit */
     bool replay;
+    bool codes; /* the cache is E4M3 */
     double bound, tie;
     /* Of the present prompt: */
     int32_t ids[MOST_IDS];
@@ -83,28 +84,40 @@ static bool run_prompt(Check *c, char *numbers, Progress progress, Failure *fail
     return true;
 }
 
+static void compare(Check *c, long id, double wanted) {
+    const double off = fabs(c->logits[id] - wanted);
+    ++c->compared;
+    if (!(off <= c->worst)) c->worst = off; /* a NaN is the worst */
+    if (!(off <= c->bound)) complain(c, "a logit", c->logits[id], wanted);
+}
+
 static bool compare_logit(Check *c, const char *fact, Failure *failure) {
     long id;
     double wanted;
     if (sscanf(fact, "%ld %lf", &id, &wanted) != 2 || id < 0 || id >= c->model->shape.vocabulary)
         return fail(failure, "the reference has no logit %.40s", fact);
-    const double off = fabs(c->logits[id] - wanted);
-    ++c->compared;
-    if (!(off <= c->worst)) c->worst = off; /* a NaN is the worst */
-    if (!(off <= c->bound)) complain(c, "a logit", c->logits[id], wanted);
+    compare(c, id, wanted);
     return true;
 }
 
+/* With a cache of codes the choice is not the reference's, whose tokens are appended: logits show what they cost. */
 static bool compare_token(Check *c, const char *fact, Failure *failure) {
     long first, second;
     double highest, next_highest;
-    if (sscanf(fact, "%ld %lf %ld %lf", &first, &highest, &second, &next_highest) != 4)
+    const int64_t all = c->model->shape.vocabulary;
+    if (sscanf(fact, "%ld %lf %ld %lf", &first, &highest, &second, &next_highest) != 4 || first < 0 || first >= all ||
+        second < 0 || second >= all)
         return fail(failure, "the reference has no token %.40s", fact);
     if (c->tokens && c->steps >= c->tokens) return true;
     const Sampling greedy = {0};
     if (c->steps++ > 0 && !model_step(c->model, &greedy, c->replay, &c->next, failure)) return false;
-    if (c->next == first) return true;
-    if (c->next == second && highest - next_highest < c->tie) {
+    if (c->codes) {
+        model_logits(c->model, c->logits);
+        compare(c, first, highest);
+        compare(c, second, next_highest);
+    } else if (c->next == first) {
+        return true;
+    } else if (c->next == second && highest - next_highest < c->tie) {
         printf("  a near tie at token %" PRId64 ": %ld (%g) and %ld (%g)\n", c->steps, first, highest, second,
                next_highest);
         ++c->near_ties;
@@ -115,12 +128,18 @@ static bool compare_token(Check *c, const char *fact, Failure *failure) {
     return true;
 }
 
+/* How far off a logit may be, and how near to each other two are. */
+static void limit(Check *c, const char *name, double value) {
+    if (strcmp(name, "tie") == 0) c->tie = value;
+    else if (strcmp(name, c->codes ? "bound.e4m3" : "bound") == 0) c->bound = value;
+}
+
 static bool fact(Check *c, char *line, Progress progress, Failure *failure) {
     char *rest = strchr(line, ' ');
     if (line[0] == '#' || !rest) return true;
     *rest++ = 0;
-    if (strcmp(line, "bound") == 0) c->bound = strtod(rest, NULL);
-    else if (strcmp(line, "tie") == 0) c->tie = strtod(rest, NULL);
+    if (strncmp(line, "bound", 5) == 0 || strncmp(line, "tie", 3) == 0) limit(c, line, strtod(rest, NULL));
+    else if (c->bound <= 0) return fail(failure, "the reference has no bound for a cache of this type");
     else if (strcmp(line, "prompt") == 0) begin_prompt(c, rest);
     else if (strcmp(line, "ids") == 0) return run_prompt(c, rest, progress, failure);
     else if (strcmp(line, "logit") == 0) return compare_logit(c, rest, failure);
@@ -136,6 +155,7 @@ bool check_run(Model *model, const Tokenizer *tokenizer, const char *path, int64
     if (!file) return fail(failure, "the reference %s cannot be read", path);
     Check *c = calloc(1, sizeof *c);
     if (c) *c = (Check){.model = model, .tokenizer = tokenizer, .tokens = tokens, .replay = replay};
+    if (c) c->codes = model->cache.dtype == SPARK_DTYPE_E4M3;
     if (c) c->logits = malloc((size_t)model->shape.vocabulary * sizeof *c->logits);
     bool good = c && c->logits;
     if (!good) fail(failure, "the host is out of memory");

@@ -36,10 +36,11 @@ static void lay_out_weights(Model *m, Arena *arena) {
 }
 
 static void lay_out_caches(Model *m, Arena *arena) {
-    const int64_t row = m->shape.groups * m->shape.head_width;
+    const int64_t elements = model_pages(&m->cache) * m->cache.page * m->shape.groups * m->shape.head_width;
+    const uint64_t size = spark_dtype_bits(m->cache.dtype) / 8;
     for (int64_t i = 0; i < m->shape.layers; ++i) {
-        m->layers[i].keys = piece(arena, m->context * row, BF16);
-        m->layers[i].values = piece(arena, m->context * row, BF16);
+        m->layers[i].keys = piece(arena, elements, size);
+        m->layers[i].values = piece(arena, elements, size);
     }
 }
 
@@ -52,7 +53,11 @@ static void lay_out_scratch(Model *m, Arena *arena) {
     m->attended = piece(arena, MOST_TOKENS * s->heads * s->head_width, BF16);
     m->gate_up = piece(arena, MOST_TOKENS * 2 * s->inner, BF16);
     m->logits = piece(arena, s->vocabulary, FLOAT);
-    m->counting = piece(arena, m->context + 1, 8);
+    m->codes = piece(arena, MOST_TOKENS * 2 * s->groups * s->head_width, 1);
+    m->one = piece(arena, 1, FLOAT);
+    m->counting = piece(arena, m->cache.context + 1, 8);
+    m->table = piece(arena, model_pages(&m->cache), 4);
+    m->owners = piece(arena, MOST_TOKENS, 4);
     m->now = piece(arena, 2, 8);
     m->refused = piece(arena, 1, 4);
 }
@@ -95,19 +100,36 @@ static void load_layer(Model *m, const GgufTensor *const parts[LAYER_PARTS], spa
 
 /* The numbers that positions and lengths are read from, so that no step has to upload one. */
 static bool write_counting(Model *m, Failure *failure) {
-    int64_t *numbers = malloc((size_t)(m->context + 1) * sizeof *numbers);
+    int64_t *numbers = malloc((size_t)(m->cache.context + 1) * sizeof *numbers);
     if (!numbers) return fail(failure, "the host is out of memory");
-    for (int64_t i = 0; i <= m->context; ++i) numbers[i] = i;
-    device_write(m->device, m->counting, numbers, (uint64_t)(m->context + 1) * sizeof *numbers);
+    for (int64_t i = 0; i <= m->cache.context; ++i) numbers[i] = i;
+    device_write(m->device, m->counting, numbers, (uint64_t)(m->cache.context + 1) * sizeof *numbers);
     free(numbers);
     const int32_t none = 0;
+    const float one = 1;
     device_write(m->device, m->refused, &none, sizeof none);
+    device_write(m->device, m->one, &one, sizeof one);
     return true;
 }
 
-bool model_load(Model *m, Device *device, const Gguf *gguf, const Shape *shape, int64_t context, Progress progress,
+int64_t model_pages(const Cache *cache) { return (cache->context + cache->page - 1) / cache->page; }
+
+/* Which pages the sequence has. It has all of them, the last one first: any order serves. */
+static bool write_table(Model *m, Failure *failure) {
+    const int64_t pages = model_pages(&m->cache);
+    int32_t *table = malloc((size_t)pages * sizeof *table);
+    if (!table) return fail(failure, "the host is out of memory");
+    for (int64_t i = 0; i < pages; ++i) table[i] = (int32_t)(pages - 1 - i);
+    device_write(m->device, m->table, table, (uint64_t)pages * sizeof *table);
+    free(table);
+    static const int32_t first[MOST_TOKENS];
+    device_write(m->device, m->owners, first, sizeof first);
+    return true;
+}
+
+bool model_load(Model *m, Device *device, const Gguf *gguf, const Shape *shape, const Cache *cache, Progress progress,
                 Failure *failure) {
-    *m = (Model){.device = device, .shape = *shape, .context = context};
+    *m = (Model){.device = device, .shape = *shape, .cache = *cache};
     const Shape *s = &m->shape;
     m->layers = calloc((size_t)s->layers, sizeof *m->layers);
     if (!m->layers) return fail(failure, "the host is out of memory");
@@ -129,10 +151,10 @@ bool model_load(Model *m, Device *device, const Gguf *gguf, const Shape *shape, 
         load_layer(m, parts, records, &m->layers[i]);
         progress("loading", i + 1, s->layers);
     }
-    const bool counted = write_counting(m, failure);
+    const bool written = write_counting(m, failure) && write_table(m, failure);
     device_wait(device);
     device_free(device, records);
-    return counted;
+    return written;
 }
 
 void model_free(Model *m) {

@@ -178,13 +178,13 @@ int main(int argc, char **argv) {
         return stop(failure.text);
     }
     const int64_t needed = o.check ? CHECK_CONTEXT : count + most;
-    const int64_t context = o.context || room < needed ? room : needed;
+    const Cache cache = {o.context || room < needed ? room : needed, o.page, o.cache};
 
     device_open(&device);
     fprintf(stderr, "device     %s, compute capability %u.%u%s\n", device.info.name, device.info.cc_major,
             device.info.cc_minor, device.info.emulated ? "; the times are those of this computer" : "");
     const double began = seconds();
-    if (!model_load(&model, &device, &gguf, &shape, context, show_progress, &failure)) return stop(failure.text);
+    if (!model_load(&model, &device, &gguf, &shape, &cache, show_progress, &failure)) return stop(failure.text);
     times.load = seconds() - began;
     gguf_close(&gguf);
     const bool good = run(&model, tokenizer, &o, ids, count, most, &times, &failure);

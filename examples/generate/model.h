@@ -11,7 +11,7 @@ typedef struct Layer {
     spark_devptr attn_norm, ffn_norm; /* F32 */
     spark_devptr qkv, out;            /* BF16; the rows of Q, K and V one below the other */
     spark_devptr gate_up, down;       /* BF16; the rows of gate, then those of up */
-    spark_devptr keys, values;        /* BF16 [context, groups, head_width] */
+    spark_devptr keys, values;        /* [pages, tokens of a page, groups, head_width], of the cache's type */
 } Layer;
 
 /* How the next token is chosen; zeros: the most likely one. */
@@ -21,17 +21,28 @@ typedef struct Sampling {
     uint64_t seed;
 } Sampling;
 
+/* What the keys and values of all layers are kept in. */
+typedef struct Cache {
+    int64_t context;   /* tokens that there is room for */
+    int64_t page;      /* tokens of a page */
+    spark_dtype dtype; /* BF16, or E4M3 with a scale of 1 */
+} Cache;
+
 typedef struct Model {
     Device *device;
     Shape shape;
-    int64_t context;  /* tokens that the cache has room for */
-    int64_t position; /* tokens that it holds */
+    Cache cache;
+    int64_t position; /* tokens that the cache holds */
     Layer *layers;
     spark_devptr embedding, output, last_norm;
     spark_devptr weights, caches, scratch; /* one allocation each; what is above points into them */
     /* Of one call, for at most MOST_TOKENS: */
     spark_devptr ids, x, h, qkv, attended, gate_up, logits;
+    spark_devptr codes;    /* keys and values, one beside the other, where the cache is E4M3 */
+    spark_devptr one;      /* F32: 1, the scale of those */
     spark_devptr counting; /* I64: 0, 1, 2 and so on to the context */
+    spark_devptr table;    /* I32: the pages of the one sequence, in order */
+    spark_devptr owners;   /* I32: 0 for each token of a call, the sequence that it belongs to */
     spark_devptr now;      /* I64: the position of the token in a decode step, and how many there are with it */
     spark_devptr refused;  /* I32: counts rows outside the cache; stays 0 */
     spark_graph graph;     /* a decode step; 0 = not recorded */
@@ -45,9 +56,12 @@ enum { MOST_TOKENS = 256 }; /* in one call; a longer prompt is appended in sever
 typedef void (*Progress)(const char *what, int64_t done, int64_t all);
 
 /* Moves the weights to the device and expands them there. The file may be closed afterwards. */
-bool model_load(Model *model, Device *device, const Gguf *gguf, const Shape *shape, int64_t context, Progress progress,
-                Failure *failure);
+bool model_load(Model *model, Device *device, const Gguf *gguf, const Shape *shape, const Cache *cache,
+                Progress progress, Failure *failure);
 void model_free(Model *model);
+
+/* Pages that hold so many tokens. */
+int64_t model_pages(const Cache *cache);
 
 /* Empties the cache. */
 void model_reset(Model *model);

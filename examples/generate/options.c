@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { USUAL_PAGE = 16 };
+
 static const char usage[] =
     "usage: spark-generate --model FILE [options]\n"
     "\n"
@@ -19,6 +21,8 @@ static const char usage[] =
     "  --raw               continue the prompt itself, without the form of a chat\n"
     "  --max-tokens N      the longest answer (default 128)\n"
     "  --context N         room for prompt and answer together (default: what both need)\n"
+    "  --page N            tokens of a page of the cache (default 16)\n"
+    "  --cache TYPE        what keys and values are kept in: bf16, or e4m3, half as large (default bf16)\n"
     "  --temperature T     0 is the most likely token each time (default 0)\n"
     "  --top-k K           choose among the K most likely (default: all)\n"
     "  --top-p P           choose among the most likely that together have probability P (default: all)\n"
@@ -50,6 +54,12 @@ static int64_t whole(const char *name, const char *text, double least, double mo
     return (int64_t)value;
 }
 
+static spark_dtype cache_type(const char *value) {
+    if (strcmp(value, "bf16") == 0) return SPARK_DTYPE_BF16;
+    if (strcmp(value, "e4m3") != 0) refuse("--cache", "takes bf16 or e4m3");
+    return SPARK_DTYPE_E4M3;
+}
+
 /* An option with a value. */
 static void set(Options *o, const char *name, const char *value) {
     const double most = 1 << 24;
@@ -60,6 +70,8 @@ static void set(Options *o, const char *name, const char *value) {
     else if (strcmp(name, "--json") == 0) o->json = value;
     else if (strcmp(name, "--max-tokens") == 0) o->max_tokens = whole(name, value, 1, most);
     else if (strcmp(name, "--context") == 0) o->context = whole(name, value, 1, most);
+    else if (strcmp(name, "--page") == 0) o->page = whole(name, value, 1, 1 << 16);
+    else if (strcmp(name, "--cache") == 0) o->cache = cache_type(value);
     else if (strcmp(name, "--check-prompts") == 0) o->prompts = whole(name, value, 1, most);
     else if (strcmp(name, "--temperature") == 0) o->sampling.temperature = (float)number(name, value, 0, 100);
     else if (strcmp(name, "--top-k") == 0) o->sampling.top_k = (int32_t)whole(name, value, 0, most);
@@ -70,7 +82,7 @@ static void set(Options *o, const char *name, const char *value) {
 }
 
 Options options_read(int argc, char **argv) {
-    Options o = {.prompt = "What is a GPU? Answer in two sentences."};
+    Options o = {.prompt = "What is a GPU? Answer in two sentences.", .page = USUAL_PAGE, .cache = SPARK_DTYPE_BF16};
     for (int i = 1; i < argc; ++i) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             fputs(usage, stdout);

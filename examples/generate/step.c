@@ -19,15 +19,21 @@ static spark_tensor rows_of(spark_devptr data, int64_t rows, int64_t columns, in
     return t;
 }
 
-/* Some heads out of the rows of the projection of Q, K and V. */
-static spark_tensor heads_of(const Model *m, int64_t rows, int64_t first, int64_t heads) {
-    const Shape *s = &m->shape;
-    spark_tensor t =
-        tensor(m->qkv + (uint64_t)(first * s->head_width * 2), SPARK_DTYPE_BF16, rows, heads, s->head_width, 0);
-    t.stride[0] = (s->heads + 2 * s->groups) * s->head_width;
+/* Heads from one on out of rows of `all` heads. */
+static spark_tensor heads_from(spark_devptr data, spark_dtype dtype, const Shape *s, int64_t rows, int64_t all,
+                               int64_t first, int64_t heads) {
+    const uint64_t before = (uint64_t)(first * s->head_width) * spark_dtype_bits(dtype) / 8;
+    spark_tensor t = tensor(data + before, dtype, rows, heads, s->head_width, 0);
+    t.stride[0] = all * s->head_width;
     t.stride[1] = s->head_width;
     t.stride[2] = 1;
     return t;
+}
+
+/* Some heads out of the rows of the projection of Q, K and V. */
+static spark_tensor heads_of(const Model *m, int64_t rows, int64_t first, int64_t heads) {
+    const Shape *s = &m->shape;
+    return heads_from(m->qkv, SPARK_DTYPE_BF16, s, rows, s->heads + 2 * s->groups, first, heads);
 }
 
 /* The same with a leading dimension of one sequence, as attention has it. */
@@ -72,37 +78,59 @@ typedef struct Place {
     int64_t most_keys;
 } Place;
 
+/* The pages of one layer's keys or values. */
+static spark_tensor pages_of(const Model *m, spark_devptr data) {
+    const Cache *c = &m->cache;
+    return tensor(data, c->dtype, model_pages(c), c->page, m->shape.groups, m->shape.head_width);
+}
+
+/* The keys and values of these tokens into the pages that the table names; as codes, where the cache holds those. */
+static void append(Model *m, const Layer *l, const Place *at) {
+    const Shape *s = &m->shape;
+    spark_kv_append_args args = ARGS(spark_kv_append_args, SPARK_OP_KV_APPEND);
+    args.k = heads_of(m, at->n, s->heads, s->groups);
+    args.v = heads_of(m, at->n, s->heads + s->groups, s->groups);
+    if (m->cache.dtype != SPARK_DTYPE_BF16) {
+        spark_quantize_args codes = ARGS(spark_quantize_args, SPARK_OP_QUANTIZE);
+        codes.x = heads_of(m, at->n, s->heads, 2 * s->groups); /* K and V in one call */
+        codes.y = heads_from(m->codes, m->cache.dtype, s, at->n, 2 * s->groups, 0, 2 * s->groups);
+        codes.y.quant.scheme = SPARK_QUANT_PER_TENSOR;
+        codes.y.quant.scale_dtype = SPARK_DTYPE_F32;
+        codes.y.quant.scale = m->one;
+        launch(m->device, "quantize", &codes.hdr);
+        args.k = heads_from(m->codes, m->cache.dtype, s, at->n, 2 * s->groups, 0, s->groups);
+        args.v = heads_from(m->codes, m->cache.dtype, s, at->n, 2 * s->groups, s->groups, s->groups);
+    }
+    args.positions = tensor(at->positions, SPARK_DTYPE_I64, at->n, 0, 0, 0);
+    args.batch = tensor(m->owners, SPARK_DTYPE_I32, at->n, 0, 0, 0);
+    args.block_table = tensor(m->table, SPARK_DTYPE_I32, 1, model_pages(&m->cache), 0, 0);
+    args.k_cache = pages_of(m, l->keys);
+    args.v_cache = pages_of(m, l->values);
+    args.invalid_count = tensor(m->refused, SPARK_DTYPE_I32, 1, 0, 0, 0);
+    launch(m->device, "kv_append", &args.hdr);
+}
+
 static void attend(Model *m, const Layer *l, const Place *at) {
     const Shape *s = &m->shape;
-    const spark_tensor positions = tensor(at->positions, SPARK_DTYPE_I64, at->n, 0, 0, 0);
-    const spark_tensor keys = tensor(l->keys, SPARK_DTYPE_BF16, 1, m->context, s->groups, s->head_width);
-    const spark_tensor values = tensor(l->values, SPARK_DTYPE_BF16, 1, m->context, s->groups, s->head_width);
-
     /* GGUF keeps the rows of Q and K of a Llama in the order in which the two elements of a pair are neighbours. */
     spark_rope_args rope = ARGS(spark_rope_args, SPARK_OP_ROPE);
     rope.hdr.flags = SPARK_ROPE_INTERLEAVED;
-    rope.positions = positions;
+    rope.positions = tensor(at->positions, SPARK_DTYPE_I64, at->n, 0, 0, 0);
     rope.x = rope.y = heads_of(m, at->n, 0, s->heads + s->groups); /* Q and K in one call */
     rope.theta = s->theta;
     rope.rotary_dim = (uint32_t)s->rotary;
     launch(m->device, "rope", &rope.hdr);
 
-    spark_kv_append_args append = ARGS(spark_kv_append_args, SPARK_OP_KV_APPEND);
-    append.k = heads_of(m, at->n, s->heads, s->groups);
-    append.v = heads_of(m, at->n, s->heads + s->groups, s->groups);
-    append.positions = positions;
-    append.k_cache = keys;
-    append.v_cache = values;
-    append.invalid_count = tensor(m->refused, SPARK_DTYPE_I32, 1, 0, 0, 0);
-    launch(m->device, "kv_append", &append.hdr);
+    append(m, l, at);
 
     spark_attention_args args = ARGS(spark_attention_args, SPARK_OP_ATTENTION);
     args.hdr.flags = SPARK_ATTENTION_CAUSAL;
     args.q = one_sequence(heads_of(m, at->n, 0, s->heads));
-    args.k = keys;
-    args.v = values;
+    args.k = pages_of(m, l->keys);
+    args.v = pages_of(m, l->values);
     args.o = tensor(m->attended, SPARK_DTYPE_BF16, 1, at->n, s->heads, s->head_width);
     args.seq_lens = tensor(at->keys, SPARK_DTYPE_I32, 1, 0, 0, 0);
+    args.block_table = tensor(m->table, SPARK_DTYPE_I32, 1, model_pages(&m->cache), 0, 0);
     args.max_seqlen_k = at->most_keys;
     launch(m->device, "attention", &args.hdr);
 }
@@ -172,9 +200,9 @@ void model_reset(Model *m) { m->position = 0; }
 
 bool model_append(Model *m, const int32_t *ids, int64_t count, Progress progress, Failure *failure) {
     if (count < 1) return fail(failure, "there is no token to append");
-    if (count > m->context - m->position)
+    if (count > m->cache.context - m->position)
         return fail(failure, "%" PRId64 " tokens do not fit: the context holds %" PRId64 " and has room for %" PRId64,
-                    count, m->context, m->context - m->position);
+                    count, m->cache.context, m->cache.context - m->position);
     for (int64_t done = 0; done < count;) {
         const int64_t n = count - done < MOST_TOKENS ? count - done : MOST_TOKENS, end = m->position + n;
         device_write(m->device, m->ids, ids + done, (uint64_t)n * sizeof *ids);
@@ -194,7 +222,7 @@ int32_t model_choose(Model *m, const Sampling *sampling) {
 void model_put(Model *m, int32_t id) { device_write(m->device, m->ids, &id, sizeof id); }
 
 static void decode(Model *m, const Sampling *sampling) {
-    const Place at = {1, m->now, m->now + 8, m->context};
+    const Place at = {1, m->now, m->now + 8, m->cache.context};
     forward(m, &at, true, NULL);
     choose(m, sampling, m->now);
 }
@@ -225,7 +253,8 @@ static void record(Model *m, const Sampling *sampling) {
 bool model_step(Model *m, const Sampling *sampling, bool replay, int32_t *id, Failure *failure) {
     Device *device = m->device;
     spark_error err = NEW_ERROR;
-    if (m->position == m->context) return fail(failure, "the context is full: it holds %" PRId64 " tokens", m->context);
+    if (m->position == m->cache.context)
+        return fail(failure, "the context is full: it holds %" PRId64 " tokens", m->cache.context);
     if (replay) record(m, sampling);
     TRY(err, spark_mem_copy(device->ctx, m->now, counted(m, m->position), 16, device->stream, &err));
     if (replay) TRY(err, spark_graph_launch(device->ctx, m->graph, device->stream, &err));

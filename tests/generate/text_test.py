@@ -40,6 +40,26 @@ class Text(unittest.TestCase):
         for option in ([], ["--no-graph"]):
             self.assertIn(b"the reference is met", self.generate("--check", HERE / "synthetic.txt", *option))
 
+    def test_the_reference_is_met_with_a_cache_of_codes(self):
+        for option in ([], ["--no-graph"], ["--page", 5]):
+            met = self.generate("--check", HERE / "synthetic.txt", "--cache", "e4m3", *option)
+            self.assertIn(b"the reference is met", met)
+        plain = (HERE / "synthetic.txt").read_text().splitlines(keepends=True)
+        path = FOLDER / "without.txt"
+        path.write_text("".join(line for line in plain if ".e4m3" not in line))
+        self.generate("--check", path, "--cache", "e4m3", code=1)
+
+    def test_pages_of_any_size_give_the_same_text(self):
+        options = ("--raw", "--prompt", "x" * 40, "--max-tokens", 50, "--ignore-end")
+        for cache in ("bf16", "e4m3"):
+            one_page, *others = [self.generate(*options, "--cache", cache, "--page", page)
+                                 for page in (128, 1, 7, 16, 64)]
+            self.assertEqual(others, [one_page] * len(others), cache)
+
+    def test_a_cache_that_cannot_be_is_refused(self):
+        for option in (["--page", 0], ["--page", 65537], ["--page", 1.5], ["--cache", "e5m2"]):
+            self.generate(*option, code=2)
+
     def test_rows_of_q_and_k_in_half_split_order_are_seen(self):
         parts, row_bytes = synthetic.tensors(), synthetic.WIDTH // 32 * 20
         for i in range(synthetic.LAYERS):

@@ -2,7 +2,8 @@
 #
 # A Llama in double precision, from the definition: the convention is Hugging Face's (half-split rotary pairs), so that
 # the order in which a GGUF file keeps the rows of Q and K is undone here and not taken for granted.
-# `rounded` imitates where a BF16 implementation rounds: its distance from the exact run is the scale of honest errors.
+# `stored` imitates where a BF16 implementation rounds, `cached` what a cache of fewer bits does: their
+# distance from the exact run is the scale of honest errors.
 import numpy as np
 
 
@@ -18,22 +19,33 @@ def to_bf16(x, up=0.5):
     return ((bits >> 16 << 16).astype(np.uint32)).view(np.float32).astype(np.float64)
 
 
+def to_e4m3(x, up=0.5):
+    """Rounded to four significant bits, or to a multiple of 2^-9, up to 448: as to_bf16."""
+    size = np.minimum(np.abs(x), 448.0)
+    step = np.exp2(np.maximum(np.floor(np.log2(np.maximum(size, 2.0**-9))), -6) - 3)
+    units = np.rint(size / step) if np.isscalar(up) else np.floor(size / step + up)
+    return np.copysign(np.minimum(units * step, 448.0), x)
+
+
 class Nearest:
-    """Rounds every stored value to BF16."""
+    """Rounds every stored value to BF16, or to the type of a cache."""
+
+    def __init__(self, to=to_bf16):
+        self.to = to
 
     def __call__(self, x):
-        return to_bf16(x)
+        return self.to(x)
 
 
 class Stochastic:
     """Rounds up or down by chance, in proportion: another sample of the same errors with each seed."""
 
-    def __init__(self, seed):
-        self.chance = np.random.default_rng(seed)
+    def __init__(self, seed, to=to_bf16):
+        self.to, self.chance = to, np.random.default_rng(seed)
 
     def __call__(self, x):
         x = np.asarray(x)
-        return to_bf16(x, self.chance.random(x.shape, dtype=np.float32))
+        return self.to(x, self.chance.random(x.shape, dtype=np.float32))
 
 
 def half_split(rows, heads):
@@ -47,10 +59,10 @@ def rms(x, weight, eps):
 
 
 class Llama:
-    def __init__(self, file, stored=exact):
+    def __init__(self, file, stored=exact, cached=exact):
         v = file.values
         assert v["general.architecture"] == "llama"
-        self.round = stored
+        self.round, self.cached = stored, cached
         self.layers = v["llama.block_count"]
         self.heads = v["llama.attention.head_count"]
         self.groups = v.get("llama.attention.head_count_kv", self.heads)
@@ -88,6 +100,7 @@ class Llama:
         k = stored(x @ block["attn_k"].T).reshape(n, self.groups, self.width)
         v = stored(x @ block["attn_v"].T).reshape(n, self.groups, self.width)
         q, k = stored(self.rotate(q, positions)), stored(self.rotate(k, positions))
+        k, v = self.cached(k), self.cached(v)
         if self.keys[i] is not None:
             k, v = np.concatenate([self.keys[i], k]), np.concatenate([self.values[i], v])
         self.keys[i], self.values[i] = k, v

@@ -8,7 +8,9 @@
 # program stores, rounded to BF16: once to nearest, and with several seeds by chance, whose errors have twice the
 # variance. An implementation that is right is one more sample of those errors. `bound` is twice the largest error of a
 # logit after the prompt; most of it is a shift that all logits share, so that the order of two logits is surer: `tie`
-# is twice the largest error of the difference of the two largest logits, over all steps.
+# is twice the largest error of the difference of the two largest logits, over all steps. `bound.e4m3` is twice
+# the largest error of a logit after the prompt, or of the two largest in any step, with keys and values rounded once
+# more, to E4M3, as such a cache has them.
 import argparse
 
 import gguf_file
@@ -58,13 +60,17 @@ def two_largest(logits):
     return np.argsort(-logits, axis=1, kind="stable")[:, :2]
 
 
-def rounding(file, prompts, exact):
-    """The largest error of a logit after each prompt, and of the difference of the two largest in any step, for a BF16
-    run to nearest and then for those by chance, these divided by the root of two."""
+def rounding(file, prompts, exact, codes=False):
+    """The largest error of a logit after each prompt, of the difference of the two largest in any step, and of either
+    of these, for a BF16 run to nearest and then for those by chance, these divided by the root of two; or with a cache
+    of codes."""
     model = llama.Llama(file, llama.Nearest())
+    ways = [[llama.Nearest(to)] + [llama.Stochastic(seed, to) for seed in range(SEEDS)]
+            for to in (llama.to_bf16, llama.to_e4m3)]
     runs = []
-    for stored in [llama.Nearest()] + [llama.Stochastic(seed) for seed in range(SEEDS)]:
+    for stored, cached in zip(*ways):
         model.round, scale = stored, 1 if not runs else np.sqrt(2)
+        model.cached = cached if codes else llama.exact
         off = []
         for ids, wanted in zip(prompts, exact):
             first, second = two_largest(wanted).T
@@ -72,7 +78,8 @@ def rounding(file, prompts, exact):
             errors = model.step(ids + [int(i) for i in first[:-1]], rows=len(wanted)) - wanted
             row = np.arange(len(wanted))
             off.append((np.abs(errors[0]).max() / scale,
-                        np.abs(errors[row, first] - errors[row, second]).max() / scale))
+                        np.abs(errors[row, first] - errors[row, second]).max() / scale,
+                        np.abs([errors[row, first], errors[row, second]]).max() / scale))
         runs.append(off)
     return np.array(runs)
 
@@ -91,13 +98,14 @@ def main():
     model = llama.Llama(file)
     exact = [greedy(model, ids, args.tokens) for ids in prompts]
     del model
-    runs = rounding(file, prompts, exact)
+    runs, codes = rounding(file, prompts, exact)[:, :, :2], rounding(file, prompts, exact, codes=True)
 
     print("# written by examples/generate/reference/reference.py, in double precision; do not edit")
     print("# largest errors of BF16 runs, each prompt's [of a logit, of the difference of two], to nearest: "
           f"{np.round(runs[0], 3).tolist()}")
     print(f"# and by chance, over the root of two: {np.round(runs[1:].max(axis=0), 3).tolist()}")
     print(f"bound {2 * runs[:, :, 0].max():.4f}\ntie {2 * runs[:, :, 1].max():.4f}")
+    print(f"bound.e4m3 {2 * codes[:, :, [0, 2]].max():.4f}")
     for text, ids, logits in zip(texts, prompts, exact):
         print(f"prompt {escaped(text.encode())}\nids {' '.join(map(str, ids))}")
         shown = [*np.argsort(-logits[0], kind="stable")[:LARGEST], *range(0, logits.shape[1], STRIDE)]

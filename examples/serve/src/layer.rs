@@ -2,16 +2,49 @@
 //! The operators of one layer, and what they read and write.
 use crate::load::Layer;
 use crate::shape::Shape;
-use libspark::ops::{ActivationKind, Attention, Gemm, Glu, KvAppend, Rmsnorm, Rope};
-use libspark::{DeviceBuffer, Element, Result, Stream, Workspace, BF16};
+use libspark::ops::{ActivationKind, Attention, Gemm, Glu, KvAppend, Quantize, Rmsnorm, Rope};
+use libspark::{DeviceBuffer, Element, Quant, Result, Stream, Workspace, BF16, E4M3};
 
 /// The most tokens of a prompt in one call.
 pub const CHUNK: usize = 256;
 
-/// Keys and values of one layer: [slots, context, groups, head_width].
-pub struct Cache {
-    pub keys: DeviceBuffer<BF16>,
-    pub values: DeviceBuffer<BF16>,
+/// How much a cache holds, and in what.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// The most tokens of a sequence.
+    pub context: usize,
+    /// Tokens of a page.
+    pub page: usize,
+    /// Pages of all sequences together.
+    pub pages: usize,
+    /// E4M3 with a scale of 1, or else BF16.
+    pub codes: bool,
+    /// Keys and values have the same bits in whatever pieces their tokens came, so that sequences can share them.
+    pub invariant: bool,
+}
+
+impl Room {
+    /// The most pages of a sequence.
+    pub fn most(&self) -> usize {
+        self.context.div_ceil(self.page)
+    }
+}
+
+/// Keys and values of one layer: [pages, tokens of a page, groups, head_width].
+pub enum Cache {
+    Numbers { keys: DeviceBuffer<BF16>, values: DeviceBuffer<BF16> },
+    Codes { keys: DeviceBuffer<E4M3>, values: DeviceBuffer<E4M3> },
+}
+
+impl Cache {
+    pub fn new(stream: &Stream, shape: &Shape, room: &Room) -> Result<Cache> {
+        let count = room.pages * room.page * shape.groups * shape.head_width;
+        Ok(if room.codes {
+            Cache::Codes { keys: DeviceBuffer::zeroed(stream, count)?, values: DeviceBuffer::zeroed(stream, count)? }
+        } else {
+            Cache::Numbers { keys: DeviceBuffer::zeroed(stream, count)?, values: DeviceBuffer::zeroed(stream, count)? }
+        })
+    }
 }
 
 /// What is read and written on the way, for CHUNK tokens or one token a slot.
@@ -20,9 +53,12 @@ pub struct Scratch {
     pub positions: DeviceBuffer<i64>, // also the number of each random draw
     pub sequences: DeviceBuffer<i32>, // 0, 1, 2 to the last slot; then zeros: the tokens of a prompt are one sequence
     pub lengths: DeviceBuffer<i32>,
+    pub tables: DeviceBuffer<i32>, // [slots, most pages of a sequence]: the pages of each, in order
     pub x: DeviceBuffer<BF16>,
     pub h: DeviceBuffer<BF16>,
     pub qkv: DeviceBuffer<BF16>,
+    pub codes: DeviceBuffer<E4M3>, // keys and values, on their way to a cache of codes
+    pub one: DeviceBuffer<f32>,    // the scale of those
     pub attended: DeviceBuffer<BF16>,
     pub gate_up: DeviceBuffer<BF16>,
     pub inner: DeviceBuffer<BF16>,
@@ -39,6 +75,7 @@ pub struct Launcher {
     pub stream: Stream,
     pub workspace: Option<Workspace>,
     pub needed: usize,
+    pub invariant: bool, // SPARK_FLAG_BATCH_INVARIANT
 }
 
 /// The tokens of one call: so many sequences of as many tokens each, in slots from `first` on.
@@ -59,7 +96,7 @@ impl Batch {
 /// Launches an operator, or in planning prepares it.
 macro_rules! enqueue {
     ($launcher:expr, $call:expr) => {{
-        let call = $call;
+        let call = $call.batch_invariant($launcher.invariant);
         match &$launcher.workspace {
             Some(workspace) => call.workspace(workspace).launch(&$launcher.stream)?,
             None => {
@@ -73,7 +110,7 @@ macro_rules! enqueue {
 pub(crate) use enqueue;
 
 impl Scratch {
-    pub fn new(stream: &Stream, shape: &Shape, slots: usize) -> Result<Scratch> {
+    pub fn new(stream: &Stream, shape: &Shape, room: &Room, slots: usize) -> Result<Scratch> {
         fn zeros<T: Element>(stream: &Stream, count: usize) -> Result<DeviceBuffer<T>> {
             DeviceBuffer::zeroed(stream, count)
         }
@@ -84,9 +121,12 @@ impl Scratch {
             positions: zeros(stream, rows)?,
             sequences: DeviceBuffer::from_slice(stream, &sequences)?,
             lengths: zeros(stream, slots)?,
+            tables: zeros(stream, slots * room.most())?,
             x: zeros(stream, rows * shape.width)?,
             h: zeros(stream, rows * shape.width)?,
             qkv: zeros(stream, rows * (shape.heads + 2 * shape.groups) * shape.head_width)?,
+            codes: zeros(stream, rows * 2 * shape.groups * shape.head_width)?,
+            one: DeviceBuffer::from_slice(stream, &[1.0])?,
             attended: zeros(stream, rows * shape.heads * shape.head_width)?,
             gate_up: zeros(stream, rows * 2 * shape.inner)?,
             inner: zeros(stream, rows * shape.inner)?,
@@ -103,7 +143,7 @@ impl Scratch {
 /// x += attention(norm(x)), and the keys and values of these tokens into the cache.
 pub fn attend(
     shape: &Shape,
-    context: usize,
+    room: &Room,
     layer: &Layer,
     cache: &mut Cache,
     s: &mut Scratch,
@@ -134,31 +174,19 @@ pub fn attend(
             .rotary_dim(shape.rotary as u32)
             .interleaved(true)
     );
-    let cached = [batch.sequences, context, groups, head];
-    let strides = [context * groups * head, groups * head, head, 1];
-    let begin = batch.first * strides[0];
-    // In s.sequences the slots' numbers come first, then zeros for a prompt, which is sequence 0 of its call.
-    let owners = if batch.tokens == 1 && batch.sequences == s.lengths.len() { 0 } else { s.lengths.len() };
+    append(shape, room, cache, s, launcher, batch)?;
+    let (b, n, pages) = (batch.sequences, batch.tokens, [room.pages, room.page, groups, head]);
+    let attention = match cache {
+        Cache::Numbers { keys, values } => Attention::new().k(keys.view(&pages)?).v(values.view(&pages)?),
+        Cache::Codes { keys, values } => Attention::new().k(keys.view(&pages)?).v(values.view(&pages)?),
+    };
     enqueue!(
         launcher,
-        KvAppend::new()
-            .k(s.qkv.strided(heads * head, &[rows, groups, head], &[row, head, 1])?)
-            .v(s.qkv.strided((heads + groups) * head, &[rows, groups, head], &[row, head, 1])?)
-            .positions(s.positions.view(&[rows])?)
-            .batch(s.sequences.strided(owners, &[rows], &[1])?)
-            .k_cache(cache.keys.strided_mut(begin, &cached, &strides)?)
-            .v_cache(cache.values.strided_mut(begin, &cached, &strides)?)
-            .invalid_count(s.refused.view_mut(&[1])?)
-    );
-    let (b, n) = (batch.sequences, batch.tokens);
-    enqueue!(
-        launcher,
-        Attention::new()
+        attention
             .q(s.qkv.strided(0, &[b, n, heads, head], &[n * row, row, head, 1])?)
-            .k(cache.keys.strided(begin, &cached, &strides)?)
-            .v(cache.values.strided(begin, &cached, &strides)?)
             .o(s.attended.view_mut(&[b, n, heads, head])?)
             .seq_lens(s.lengths.view(&[b])?)
+            .block_table(s.tables.strided(batch.first * room.most(), &[b, room.most()], &[room.most(), 1])?)
             .max_seqlen_k(batch.most_keys as i64)
             .causal(true)
     );
@@ -169,6 +197,55 @@ pub fn attend(
             .b(layer.out.view(&[width, heads * head])?)
             .d_over_c(s.x.view_mut(&[rows, width])?)
             .beta(1.0)
+    );
+    Ok(())
+}
+
+/// The keys and values of these tokens into the pages that the tables name; as codes where the cache holds those.
+fn append(
+    shape: &Shape,
+    room: &Room,
+    cache: &mut Cache,
+    s: &mut Scratch,
+    launcher: &mut Launcher,
+    batch: Batch,
+) -> Result<()> {
+    let (rows, heads, groups, head) = (batch.rows(), shape.heads, shape.groups, shape.head_width);
+    let (pages, some) = ([room.pages, room.page, groups, head], [rows, groups, head]);
+    let (row, pair) = ((heads + 2 * groups) * head, 2 * groups * head);
+    let append = match cache {
+        Cache::Numbers { keys, values } => KvAppend::new()
+            .k(s.qkv.strided(heads * head, &some, &[row, head, 1])?)
+            .v(s.qkv.strided((heads + groups) * head, &some, &[row, head, 1])?)
+            .k_cache(keys.view_mut(&pages)?)
+            .v_cache(values.view_mut(&pages)?),
+        Cache::Codes { keys, values } => {
+            enqueue!(
+                launcher,
+                Quantize::new()
+                    .x(s.qkv.strided(heads * head, &[rows, pair], &[row, 1])?)
+                    .y(s.codes.view_mut(&[rows, pair])?.quantized(Quant::per_tensor().scale(s.one.view(&[1])?))?)
+            );
+            KvAppend::new()
+                .k(s.codes.strided(0, &some, &[pair, head, 1])?)
+                .v(s.codes.strided(groups * head, &some, &[pair, head, 1])?)
+                .k_cache(keys.view_mut(&pages)?)
+                .v_cache(values.view_mut(&pages)?)
+        }
+    };
+    // In s.sequences the slots' numbers come first, then zeros for a prompt, which is sequence 0 of its call.
+    let owners = if batch.tokens == 1 && batch.sequences == s.lengths.len() { 0 } else { s.lengths.len() };
+    enqueue!(
+        launcher,
+        append
+            .positions(s.positions.view(&[rows])?)
+            .batch(s.sequences.strided(owners, &[rows], &[1])?)
+            .block_table(s.tables.strided(
+                batch.first * room.most(),
+                &[batch.sequences, room.most()],
+                &[room.most(), 1]
+            )?)
+            .invalid_count(s.refused.view_mut(&[1])?)
     );
     Ok(())
 }

@@ -3,6 +3,7 @@
 pub mod gguf;
 mod layer;
 pub mod load;
+pub mod pages;
 pub mod shape;
 pub mod step;
 pub mod text;

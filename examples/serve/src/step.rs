@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A Llama on a device: a cache with room for several sequences, its slots; prompts that are appended to one of them,
-//! and steps that append one token to each. A step is recorded once in a graph: which slots take part, their tokens,
-//! positions, lengths and settings are read from device memory.
+//! A Llama on a device: a cache of pages, and slots with a table of pages each; prompts that are appended to one of
+//! them, and steps that append one token to each. A step is recorded once in a graph: which slots take part, their
+//! tokens, positions, lengths, tables and settings are read from device memory.
 //!
 //! A step has one row for each slot, taken or not, so that its kernels are always the same: a sequence gets the same
 //! bits alone as beside others.
@@ -11,9 +11,9 @@ use crate::load::Weights;
 use crate::shape::Shape;
 use anyhow::{ensure, Context as _, Result};
 use libspark::ops::{Embedding, Gemm, Rmsnorm, Sample};
-use libspark::{Context, DeviceBuffer, Graph, Stream, Workspace};
+use libspark::{Context, Graph, Stream, Workspace};
 
-pub use crate::layer::CHUNK;
+pub use crate::layer::{Room, CHUNK};
 
 /// How a token is chosen; temperature 0: the most likely one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,7 +34,7 @@ pub struct Row {
 
 pub struct Model {
     shape: Shape,
-    context: usize,
+    room: Room,
     slots: usize,
     weights: Weights,
     caches: Vec<Cache>,
@@ -46,20 +46,15 @@ pub struct Model {
 
 impl Model {
     /// Moves the weights to the device; everything that will ever be needed there is allocated and recorded here.
-    pub fn load(ctx: &Context, gguf: &Gguf, shape: &Shape, slots: usize, context: usize) -> Result<Model> {
+    pub fn load(ctx: &Context, gguf: &Gguf, shape: &Shape, slots: usize, room: Room) -> Result<Model> {
         let stream = Stream::new(ctx)?;
         ctx.preload()?;
         let weights = Weights::load(&stream, gguf, shape)?;
-        let cache = slots * context * shape.groups * shape.head_width;
-        let caches = (0..shape.layers).map(|_| {
-            let (keys, values) = (DeviceBuffer::zeroed(&stream, cache)?, DeviceBuffer::zeroed(&stream, cache)?);
-            Ok(Cache { keys, values })
-        });
-        let caches = caches.collect::<Result<_>>()?;
-        let scratch = Scratch::new(&stream, shape, slots)?;
-        let launcher = Launcher { stream: stream.clone(), workspace: None, needed: 0 };
+        let caches = (0..shape.layers).map(|_| Cache::new(&stream, shape, &room)).collect::<Result<_, _>>()?;
+        let scratch = Scratch::new(&stream, shape, &room, slots)?;
+        let launcher = Launcher { stream: stream.clone(), workspace: None, needed: 0, invariant: room.invariant };
         let (shape, settings) = (shape.clone(), vec![Sampling::default(); slots + 1]);
-        let mut model = Model { shape, context, slots, weights, caches, scratch, launcher, graph: None, settings };
+        let mut model = Model { shape, room, slots, weights, caches, scratch, launcher, graph: None, settings };
         model.plan()?;
         model.graph = Some(stream.capture(|_| model.enqueue_step())?);
         Ok(model)
@@ -71,8 +66,8 @@ impl Model {
 
     /// Loads the code of every call to come, and makes the workspace that the largest of them needs.
     fn plan(&mut self) -> Result<()> {
-        for tokens in 1..=CHUNK.min(self.context) {
-            self.forward(Batch { sequences: 1, tokens, first: 0, most_keys: self.context })?;
+        for tokens in 1..=CHUNK.min(self.room.context) {
+            self.forward(Batch { sequences: 1, tokens, first: 0, most_keys: self.room.context })?;
         }
         self.choose(1, self.slots, 0)?;
         self.enqueue_step()?;
@@ -80,11 +75,21 @@ impl Model {
         Ok(())
     }
 
+    /// Names the pages of a slot from one of its places on.
+    pub fn place(&mut self, slot: usize, first: usize, pages: &[u32]) -> Result<()> {
+        ensure!(slot < self.slots && first + pages.len() <= self.room.most(), "slot {slot} has no room for more pages");
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let pages: Vec<i32> = pages.iter().map(|&page| page as i32).collect();
+        Ok(self.scratch.tables.write(&self.launcher.stream, slot * self.room.most() + first, &pages)?)
+    }
+
     /// Appends at most CHUNK tokens to what a slot holds from `position` on: the tokens before it.
     pub fn append(&mut self, slot: usize, position: usize, tokens: &[u32]) -> Result<()> {
         let (count, end) = (tokens.len(), position + tokens.len());
         ensure!((1..=CHUNK).contains(&count), "{count} tokens at once; 1 to {CHUNK} can be");
-        ensure!(slot < self.slots && end <= self.context, "slot {slot} has no room for {end} tokens");
+        ensure!(slot < self.slots && end <= self.room.context, "slot {slot} has no room for {end} tokens");
         let stream = &self.launcher.stream;
         self.scratch.tokens.write(stream, 0, &tokens.iter().map(|&id| id as i32).collect::<Vec<_>>())?;
         self.scratch.positions.write(stream, 0, &(position as i64..end as i64).collect::<Vec<_>>())?;
@@ -104,8 +109,8 @@ impl Model {
     /// Appends a token in each slot that has a row, and chooses the next one of each.
     pub fn step(&mut self, rows: &[Option<Row>]) -> Result<Vec<Option<u32>>> {
         ensure!(rows.len() == self.slots, "{} rows for {} slots", rows.len(), self.slots);
-        let full = rows.iter().flatten().find(|row| row.position >= self.context);
-        ensure!(full.is_none(), "the context of {} tokens is full", self.context);
+        let full = rows.iter().flatten().find(|row| row.position >= self.room.context);
+        ensure!(full.is_none(), "the context of {} tokens is full", self.room.context);
         // A slot without a row: position -1 is not appended, length 0 attends to nothing.
         let tokens: Vec<i32> = rows.iter().map(|row| row.map_or(0, |row| row.token as i32)).collect();
         let positions: Vec<i64> = rows.iter().map(|row| row.map_or(-1, |row| row.position as i64)).collect();
@@ -138,7 +143,7 @@ impl Model {
 
     /// A step of every slot, from the tokens to those chosen after them.
     fn enqueue_step(&mut self) -> libspark::Result<()> {
-        self.forward(Batch { sequences: self.slots, tokens: 1, first: 0, most_keys: self.context })?;
+        self.forward(Batch { sequences: self.slots, tokens: 1, first: 0, most_keys: self.room.context })?;
         self.choose(self.slots, 0, 0)
     }
 
@@ -173,7 +178,7 @@ impl Model {
         // In planning one layer speaks for all.
         let layers = if self.launcher.workspace.is_some() { self.shape.layers } else { 1 };
         for (layer, cache) in w.layers.iter().zip(&mut self.caches).take(layers) {
-            attend(&self.shape, self.context, layer, cache, s, &mut self.launcher, batch)?;
+            attend(&self.shape, &self.room, layer, cache, s, &mut self.launcher, batch)?;
             feed_forward(&self.shape, layer, s, &mut self.launcher, rows)?;
         }
         // The last token of each sequence.

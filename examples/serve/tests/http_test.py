@@ -192,7 +192,8 @@ class Broken(unittest.TestCase):
     def test_a_damaged_model_or_a_wrong_option_is_refused(self):
         damaged = Path(MODEL).with_name("damaged.gguf")
         damaged.write_bytes(Path(MODEL).read_bytes()[:-5000])
-        wrong = [["--context", 97], ["--slots", 0], ["--piece", 257], ["--none"]]
+        wrong = [["--context", 97], ["--slots", 0], ["--piece", 257], ["--none"], ["--page", 0], ["--pages", 5],
+                 ["--cache", "e5m2"]]
         for options in [[damaged], *([MODEL, *options] for options in wrong)]:
             with self.assertRaisesRegex(AssertionError, "the server ended with 1"):
                 client.Server(PROGRAM, *options)

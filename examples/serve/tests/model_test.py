@@ -38,9 +38,13 @@ class Text(unittest.TestCase):
         self.assertTrue(said and answer.startswith(said), said)
 
     def test_serve_meets_the_reference_with_two_requests_at_a_time(self):
+        for options in ([], ["--cache", "e4m3", "--share"]):
+            self.meet(*options)
+
+    def meet(self, *options):
         (first, first_answer), (second, second_answer), _ = texts()
         question = second.split("<|im_start|>user\n")[1].split("<|im_end|>")[0]
-        with client.Server(PROGRAMS / "serve", MODEL, "--slots", 2, "--context", 64) as server:
+        with client.Server(PROGRAMS / "serve", MODEL, "--slots", 2, "--context", 64, *options) as server:
             api, said = server.client(), {}
 
             def chat():

@@ -195,6 +195,14 @@ macro_rules! common {
                 self
             }
 
+            /// The elements are codes, as `quant` says: scaled by numbers that stand beside them. Where an operator
+            /// makes the scales of what it writes, it writes them there.
+            pub fn quantized(mut self, quant: Quant<'a>) -> Result<Self> {
+                self.raw.quant = quant.of(&self.raw)?;
+                self.memory[1..].copy_from_slice(&quant.memory);
+                Ok(self)
+            }
+
             /// The C description.
             pub fn as_raw(&self) -> &sys::spark_tensor {
                 &self.raw
@@ -217,15 +225,6 @@ macro_rules! common {
 
 common!(TensorView);
 common!(TensorViewMut);
-
-impl<'a, T: Element> TensorView<'a, T> {
-    /// The elements are read as `quant` says: scaled by numbers that stand beside them.
-    pub fn quantized(mut self, quant: Quant<'a>) -> Result<Self> {
-        self.raw.quant = quant.of(&self.raw)?;
-        self.memory[1..].copy_from_slice(&quant.memory);
-        Ok(self)
-    }
-}
 
 impl<T: Element> Clone for TensorView<'_, T> {
     fn clone(&self) -> Self {

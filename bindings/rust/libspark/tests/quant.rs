@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Quantised tensors: what reaches the library, what is refused before, and the forms that it reads.
-use libspark::ops::{Dequantize, Gemm};
+use libspark::ops::{Dequantize, Gemm, Quantize};
 use libspark::{Arch, Context, DeviceBuffer, Quant, Record, ScaleLayout, Scheme, Status, Stream, TensorView};
 use libspark::{Dtype, TensorViewMut, U4x2, E4M3, F16, UE4M3, UE8M0};
 
@@ -68,6 +68,25 @@ fn the_library_answers() {
     let error = Dequantize::new().x(x.quantized(Quant::per_row()).unwrap()).y(y()).query(&ctx).unwrap_err();
     assert_eq!((error.status(), error.field()), (Status::UNSUPPORTED_DTYPE, Some("x")), "{error}");
     assert!(error.message().contains("Q8_0"), "the whole sentence: {error}");
+}
+
+#[test]
+fn codes_are_written_over_scales_that_are_given_or_made() {
+    let stream = Stream::new(&Context::new(0).unwrap()).unwrap();
+    let x = DeviceBuffer::from_slice(&stream, &[1.0f32, -3.0, 0.5, 448.0, 7.0, 900.0]).unwrap();
+    let mut codes = DeviceBuffer::<E4M3>::zeroed(&stream, 6).unwrap();
+    let mut quantize = |quant: Quant| {
+        let y = codes.view_mut(&[2, 3]).unwrap().quantized(quant).unwrap();
+        Quantize::new().x(x.view(&[2, 3]).unwrap()).y(y).launch(&stream).unwrap();
+        codes.to_vec(&stream).unwrap().iter().map(|code| code.0).collect::<Vec<u8>>()
+    };
+    let given = DeviceBuffer::from_slice(&stream, &[1.0f32]).unwrap();
+    let written = quantize(Quant::per_tensor().scale(given.view(&[1]).unwrap()));
+    assert_eq!(written, [0x38, 0xc4, 0x30, 0x7e, 0x4e, 0x7e]);
+    let made = DeviceBuffer::<f32>::zeroed(&stream, 2).unwrap();
+    let written = quantize(Quant::per_row().scale(made.view(&[2]).unwrap()));
+    assert_eq!(made.to_vec(&stream).unwrap(), [3.0 / 448.0, 900.0 / 448.0]);
+    assert_eq!((written[1], written[5]), (0xfe, 0x7e));
 }
 
 #[test]

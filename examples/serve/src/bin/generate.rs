@@ -3,8 +3,9 @@
 use anyhow::{bail, ensure, Context as _, Result};
 use libspark::Context;
 use model::gguf::Gguf;
+use model::pages::{check_page, codes, Pages, USUAL_PAGE};
 use model::shape::Shape;
-use model::step::{Model, Row, Sampling, CHUNK};
+use model::step::{Model, Room, Row, Sampling, CHUNK};
 use model::tokenizer::{Message, Tokenizer};
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ const USAGE: &str = "usage: generate --model FILE [options]
   --system TEXT    the system message (default: what the file's chat template names)
   --raw            continue the prompt itself, without the form of a chat
   --max-tokens N   the longest answer (default 128)
+  --page N         tokens of a page of the cache (default 16)
+  --cache TYPE     what keys and values are kept in: bf16, or e4m3, half as large (default bf16)
   --temperature T  0 is the most likely token each time (default 0)
   --top-p P        choose among the most likely that together have probability P (default: all)
   --seed N         another seed, another answer, if the temperature is above 0
@@ -28,6 +31,8 @@ struct Options {
     system: Option<String>,
     raw: bool,
     max_tokens: usize,
+    page: usize,
+    codes: bool,
     sampling: Sampling,
     ignore_end: bool,
 }
@@ -40,6 +45,8 @@ fn options() -> Result<Options> {
         system: None,
         raw: false,
         max_tokens: 128,
+        page: USUAL_PAGE,
+        codes: false,
         sampling: Sampling::default(),
         ignore_end: false,
     };
@@ -51,6 +58,8 @@ fn options() -> Result<Options> {
             Long("system") => o.system = Some(parser.value()?.string()?),
             Long("raw") => o.raw = true,
             Long("max-tokens") => o.max_tokens = parser.value()?.parse()?,
+            Long("page") => o.page = parser.value()?.parse()?,
+            Long("cache") => o.codes = codes(&parser.value()?.string()?)?,
             Long("temperature") => o.sampling.temperature = parser.value()?.parse()?,
             Long("top-p") => o.sampling.top_p = parser.value()?.parse()?,
             Long("seed") => o.sampling.seed = parser.value()?.parse()?,
@@ -63,6 +72,7 @@ fn options() -> Result<Options> {
         }
     }
     ensure!(!o.model.as_os_str().is_empty(), "--model is missing\n\n{USAGE}");
+    check_page(o.page)?;
     Ok(o)
 }
 
@@ -94,7 +104,13 @@ fn main() -> Result<()> {
     let ctx = Context::new(0)?;
     eprintln!("device     {}", ctx.device()?.name);
     let began = Instant::now();
-    let mut model = Model::load(&ctx, &gguf, &shape, 1, context)?;
+    let count = context.div_ceil(o.page);
+    let room = Room { context, page: o.page, pages: count, codes: o.codes, invariant: false };
+    let mut model = Model::load(&ctx, &gguf, &shape, 1, room)?;
+    let mut pages = Pages::new(count.try_into()?, o.page, false);
+    let mut held = pages.begin(&ids, context)?.context("the pages are too few")?;
+    pages.grow(&mut held, context)?;
+    model.place(0, 0, &held.pages)?;
     drop(gguf);
     eprintln!("load       {:8.2} s", began.elapsed().as_secs_f64());
 

@@ -277,13 +277,15 @@ impl Form {
         json!({"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": choices})
     }
 
-    fn usage(&self, tokens: usize) -> Value {
+    /// `cached`: tokens of the prompt whose keys and values were there.
+    fn usage(&self, tokens: usize, cached: usize) -> Value {
         let prompt = self.prompt_tokens;
-        json!({"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens})
+        json!({"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens,
+               "prompt_tokens_details": {"cached_tokens": cached}})
     }
 
     /// The answer in one.
-    pub fn whole(&self, text: &str, reason: &str, tokens: usize) -> Value {
+    pub fn whole(&self, text: &str, reason: &str, tokens: usize, cached: usize) -> Value {
         let mut object = if self.chat {
             let message = json!({"role": "assistant", "content": text});
             let choice = json!({"index": 0, "message": message, "finish_reason": reason, "logprobs": null});
@@ -292,7 +294,7 @@ impl Form {
             let choice = json!({"index": 0, "text": text, "finish_reason": reason, "logprobs": null});
             self.object("text_completion", json!([choice]))
         };
-        object["usage"] = self.usage(tokens);
+        object["usage"] = self.usage(tokens, cached);
         object
     }
 
@@ -313,12 +315,12 @@ impl Form {
     }
 
     /// The pieces at the end: why it ends, and how much it was.
-    pub fn closing(&self, reason: &str, tokens: usize) -> Vec<Value> {
+    pub fn closing(&self, reason: &str, tokens: usize, cached: usize) -> Vec<Value> {
         let (name, content) = if self.chat { ("delta", json!({})) } else { ("text", json!("")) };
         let last = self.chunk(json!([{"index": 0, name: content, "finish_reason": reason, "logprobs": null}]));
         let usage = self.include_usage.then(|| {
             let mut object = self.chunk(json!([]));
-            object["usage"] = self.usage(tokens);
+            object["usage"] = self.usage(tokens, cached);
             object
         });
         [last].into_iter().chain(usage).collect()

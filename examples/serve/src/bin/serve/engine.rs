@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The thread that owns the model. Each round appends one piece of one new prompt, and one token of every answer that
-//! is being written: requests join and leave between steps, and no long prompt holds up the others.
+//! is being written: requests join and leave between steps, and no long prompt holds up the others. A request joins
+//! once there are a slot and the pages that its longest answer takes; until then it waits, and those behind it.
 use crate::api::Refusal;
 use crate::queue::{Event, Job, Queue};
-use anyhow::Result;
+use anyhow::{ensure, Result};
+use model::pages::{Held, Pages};
 use model::step::{Model, Row};
 use model::text::Answer;
 use model::tokenizer::Tokenizer;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 
 /// What those are told who come or are still there at the end.
 pub fn stopping() -> Refusal {
@@ -15,9 +19,10 @@ pub fn stopping() -> Refusal {
 
 /// A job that has a slot of the cache.
 struct Seat {
-    job: Job,
+    job: Job,          // its prompt grows by the tokens of the answer
+    held: Held,        // the pages of these
     ticket: u64,       // grows from job to job
-    position: usize,   // tokens that the slot holds
+    position: usize,   // tokens that the pages hold
     next: Option<u32>, // chosen, and not appended yet; None while the prompt is being appended
     tokens: usize,     // of the answer
     answer: Answer,
@@ -25,9 +30,11 @@ struct Seat {
 
 pub struct Engine<'a> {
     model: Model,
+    pages: Pages,
     tokenizer: &'a Tokenizer,
     queue: &'a Queue,
     piece: usize,
+    free: Arc<AtomicUsize>,
     seats: Vec<Option<Seat>>,
     tickets: u64,
 }
@@ -55,22 +62,31 @@ impl Seat {
             return self.end("length");
         }
         self.next = Some(token);
+        self.job.prompt.push(token);
         true
     }
 
     fn end(&mut self, reason: &'static str) -> bool {
         let text = self.answer.finish();
         let _ = self.job.events.send(Event::Text(text)); // who has gone needs no end
-        let _ = self.job.events.send(Event::End { reason, tokens: self.tokens });
+        let (tokens, cached) = (self.tokens, self.held.shared);
+        let _ = self.job.events.send(Event::End { reason, tokens, cached });
         false
     }
 }
 
 impl<'a> Engine<'a> {
-    /// An engine that appends at most `piece` tokens of a prompt between two steps.
-    pub fn new(model: Model, tokenizer: &'a Tokenizer, queue: &'a Queue, piece: usize) -> Engine<'a> {
+    /// An engine that appends at most `piece` tokens of a prompt between two steps, and tells how many pages are free.
+    pub fn new(
+        model: Model,
+        pages: Pages,
+        tokenizer: &'a Tokenizer,
+        queue: &'a Queue,
+        piece: usize,
+        free: Arc<AtomicUsize>,
+    ) -> Engine<'a> {
         let seats = (0..model.slots()).map(|_| None).collect();
-        Engine { model, tokenizer, queue, piece, seats, tickets: 0 }
+        Engine { model, pages, tokenizer, queue, piece, free, seats, tickets: 0 }
     }
 
     /// Works until the queue is closed and everything in it is done, or until it is cancelled. An error of the device
@@ -87,10 +103,13 @@ impl<'a> Engine<'a> {
 
     fn rounds(&mut self) -> Result<()> {
         loop {
-            self.seats.iter_mut().for_each(|seat| {
-                seat.take_if(|seat| seat.job.events.is_closed());
-            });
-            self.admit();
+            for slot in 0..self.seats.len() {
+                if self.seats[slot].as_ref().is_some_and(|seat| seat.job.events.is_closed()) {
+                    self.leave(slot)?;
+                }
+            }
+            self.free.store(self.pages.free(), Ordering::Relaxed);
+            self.admit()?;
             if self.seats.iter().all(Option::is_none) || self.queue.is_cancelled() {
                 return Ok(());
             }
@@ -99,18 +118,32 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Gives free slots to those who wait; waits where there is nothing else to do.
-    fn admit(&mut self) {
+    /// Gives free slots, and the promise of pages, to those who wait; waits where there is nothing else to do.
+    fn admit(&mut self) -> Result<()> {
         loop {
             let taken = self.seats.iter().flatten().count();
-            let Some(free) = self.seats.iter_mut().find(|seat| seat.is_none()) else {
-                return self.queue.working(taken);
+            let Some(slot) = self.seats.iter().position(Option::is_none) else {
+                self.queue.working(taken);
+                return Ok(());
             };
-            let Some(mut job) = self.queue.take(taken) else { return };
-            let answer = Answer::new(std::mem::take(&mut job.stops));
-            *free = Some(Seat { job, ticket: self.tickets, position: 0, next: None, tokens: 0, answer });
+            let pages = &mut self.pages;
+            let most = |job: &Job| job.prompt.len() + job.max_tokens - 1; // the last token is not appended
+            let Some((mut job, held)) = self.queue.take(taken, |job| pages.begin(&job.prompt, most(job)).transpose())
+            else {
+                ensure!(taken > 0 || self.queue.count().1 == 0, "a request waits for pages that nobody has");
+                return Ok(());
+            };
+            let (held, answer) = (held?, Answer::new(std::mem::take(&mut job.stops)));
+            self.model.place(slot, 0, &held.pages)?;
+            let (ticket, position) = (self.tickets, held.shared);
+            self.seats[slot] = Some(Seat { job, held, ticket, position, next: None, tokens: 0, answer });
             self.tickets += 1;
         }
+    }
+
+    /// Ends what a slot does; its pages are free for others.
+    fn leave(&mut self, slot: usize) -> Result<()> {
+        self.seats[slot].take().map_or(Ok(()), |seat| self.pages.release(seat.held))
     }
 
     /// One piece of the oldest prompt that is not in the cache yet.
@@ -118,14 +151,17 @@ impl<'a> Engine<'a> {
         let new = self.seats.iter_mut().enumerate().filter_map(|(slot, seat)| Some((slot, seat.as_mut()?)));
         let oldest = new.filter(|(_, seat)| seat.next.is_none()).min_by_key(|(_, seat)| seat.ticket);
         let Some((slot, seat)) = oldest else { return Ok(()) };
-        let left = &seat.job.prompt[seat.position..];
-        let piece = &left[..left.len().min(self.piece)];
+        let end = seat.job.prompt.len().min(seat.position + self.piece);
+        let before = self.pages.grow(&mut seat.held, end)?;
+        self.model.place(slot, before, &seat.held.pages[before..])?;
+        let piece = &seat.job.prompt[seat.position..end];
         self.model.append(slot, seat.position, piece)?;
-        seat.position += piece.len();
-        if piece.len() == left.len() {
+        self.pages.note(&mut seat.held, &seat.job.prompt[..end]);
+        seat.position = end;
+        if end == seat.job.prompt.len() {
             let token = self.model.first(piece.len(), seat.job.sampling)?;
             if !seat.take(token, self.tokenizer) {
-                self.seats[slot] = None;
+                self.leave(slot)?;
             }
         }
         Ok(())
@@ -137,12 +173,18 @@ impl<'a> Engine<'a> {
         if rows.iter().all(Option::is_none) {
             return Ok(());
         }
+        for (slot, seat) in self.seats.iter_mut().enumerate() {
+            let Some(seat) = seat.as_mut().filter(|seat| seat.next.is_some()) else { continue };
+            let before = self.pages.grow(&mut seat.held, seat.position + 1)?;
+            self.model.place(slot, before, &seat.held.pages[before..])?;
+        }
         let chosen = self.model.step(&rows)?;
-        for ((place, row), token) in self.seats.iter_mut().zip(rows).zip(chosen) {
-            let (Some(seat), Some(_)) = (place.as_mut(), row) else { continue };
+        for (slot, (row, token)) in rows.into_iter().zip(chosen).enumerate() {
+            let (Some(seat), Some(_)) = (self.seats[slot].as_mut(), row) else { continue };
             seat.position += 1;
+            self.pages.note(&mut seat.held, &seat.job.prompt[..seat.position]);
             if !seat.take(token, self.tokenizer) {
-                *place = None;
+                self.leave(slot)?;
             }
         }
         Ok(())

@@ -16,6 +16,7 @@ use libspark::Context;
 use model::tokenizer::Tokenizer;
 use serde_json::{json, Value};
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
 
@@ -24,6 +25,8 @@ pub struct App {
     pub name: String,
     pub context: usize,
     pub slots: usize,
+    pub pages: usize,
+    pub free: Arc<AtomicUsize>, // of these
     pub tokenizer: Arc<Tokenizer>,
     pub queue: Arc<Queue>,
     pub device: Context,
@@ -71,6 +74,8 @@ async fn health(State(app): Shared) -> Result<Json<Value>, Refusal> {
         "model": app.name,
         "context": app.context,
         "slots": app.slots,
+        "pages": app.pages,
+        "pages_free": app.free.load(Ordering::Relaxed),
         "active": active,
         "waiting": waiting,
         "connections": app.connections.count(),
@@ -119,7 +124,9 @@ async fn whole(form: Form, mut events: UnboundedReceiver<Event>) -> Result<Respo
     while let Some(event) = events.recv().await {
         match event {
             Event::Text(text) => answer.push_str(&text),
-            Event::End { reason, tokens } => return Ok(Json(form.whole(&answer, reason, tokens)).into_response()),
+            Event::End { reason, tokens, cached } => {
+                return Ok(Json(form.whole(&answer, reason, tokens, cached)).into_response())
+            }
             Event::Failed(why) => return Err(why),
         }
     }
@@ -135,9 +142,9 @@ fn in_pieces(form: Form, events: UnboundedReceiver<Event>) -> Response {
         stream::iter(match event {
             Event::Text(text) if text.is_empty() => Vec::new(),
             Event::Text(text) => vec![data(form.piece(&text))],
-            Event::End { reason, tokens } => {
+            Event::End { reason, tokens, cached } => {
                 let done = sse::Event::default().data("[DONE]");
-                form.closing(reason, tokens).into_iter().map(data).chain([done]).collect()
+                form.closing(reason, tokens, cached).into_iter().map(data).chain([done]).collect()
             }
             Event::Failed(why) => vec![data(why.body())],
         })

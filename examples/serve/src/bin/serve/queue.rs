@@ -28,7 +28,7 @@ pub struct Job {
 /// What the engine tells about a job; End or Failed comes last. There are at most as many as a context has tokens.
 pub enum Event {
     Text(String),
-    End { reason: &'static str, tokens: usize },
+    End { reason: &'static str, tokens: usize, cached: usize },
     Failed(Refusal),
 }
 
@@ -85,17 +85,18 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the next job, beside so many that are worked on. None if there is none; where nothing is worked on, waits
-    /// for one until the queue is closed.
-    pub fn take(&self, active: usize) -> Option<Job> {
+    /// Takes the next job, beside so many that are worked on, if it can have what it claims. None if there is none, or
+    /// not for it: then nothing behind it is taken either. Where nothing is worked on, waits for one until the queue is
+    /// closed.
+    pub fn take<T>(&self, active: usize, claim: impl FnOnce(&Job) -> Option<T>) -> Option<(Job, T)> {
         let mut state = self.state();
         state.active = active;
         while active == 0 && state.waiting.is_empty() && !state.closed {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let job = state.waiting.pop_front();
-        state.active += usize::from(job.is_some());
-        job
+        let claimed = claim(state.waiting.front()?)?;
+        state.active += 1;
+        Some((state.waiting.pop_front()?, claimed))
     }
 
     /// Says how many jobs are worked on, where no more can be.
@@ -135,6 +136,10 @@ mod tests {
     use super::*;
     use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
 
+    fn take(queue: &Queue, active: usize) -> Option<Job> {
+        queue.take(active, |_| Some(())).map(|(job, ())| job)
+    }
+
     fn submit(queue: &Queue, token: u32) -> Result<UnboundedReceiver<Event>, Refused> {
         let (events, receiver) = unbounded_channel();
         let (sampling, place) = (Sampling::default(), queue.reserve(|| None)?);
@@ -146,10 +151,10 @@ mod tests {
     fn jobs_come_in_order_and_no_more_than_there_is_room_for() {
         let queue = Queue::new(2);
         let _receivers = [submit(&queue, 0).unwrap(), submit(&queue, 1).unwrap()];
-        let first = queue.take(0).unwrap();
+        let first = take(&queue, 0).unwrap();
         assert_eq!(first.prompt, [0]);
         assert_eq!(submit(&queue, 2).err(), Some(Refused::Full), "one is worked on, one waits");
-        assert_eq!((queue.take(1).unwrap().prompt, queue.count()), (vec![1], (2, 0)), "and is done");
+        assert_eq!((take(&queue, 1).unwrap().prompt, queue.count()), (vec![1], (2, 0)), "and is done");
         queue.working(1);
         let _receiver = submit(&queue, 3).unwrap();
         assert_eq!(queue.count(), (1, 1));
@@ -172,7 +177,19 @@ mod tests {
         assert_eq!(queue.count(), (0, 0));
         drop(submit(&queue, 1).unwrap());
         let _still_here = submit(&queue, 2).unwrap();
-        assert_eq!(queue.take(0).unwrap().prompt, [2]);
+        assert_eq!(take(&queue, 0).unwrap().prompt, [2]);
+    }
+
+    #[test]
+    fn a_job_that_cannot_have_what_it_claims_stays_the_next() {
+        let queue = Queue::new(2);
+        let _receivers = [submit(&queue, 0).unwrap(), submit(&queue, 1).unwrap()];
+        assert!(queue.take(1, |_| None::<()>).is_none());
+        assert_eq!(queue.count(), (1, 2));
+        assert_eq!(
+            queue.take(1, |job| Some(job.prompt[0])).map(|(job, first)| (job.prompt, first)),
+            Some((vec![0], 0))
+        );
     }
 
     #[test]
@@ -181,8 +198,8 @@ mod tests {
         let _receiver = submit(&queue, 0).unwrap();
         queue.close();
         assert_eq!(submit(&queue, 1).err(), Some(Refused::Closed));
-        assert!(queue.take(0).is_some());
-        assert!(queue.take(0).is_none());
+        assert!(take(&queue, 0).is_some());
+        assert!(take(&queue, 0).is_none());
     }
 
     #[test]
@@ -191,6 +208,6 @@ mod tests {
         let mut receiver = submit(&queue, 0).unwrap();
         queue.cancel(&Refusal::new(503, None, "over"));
         assert!(matches!(receiver.try_recv(), Ok(Event::Failed(why)) if why.message == "over"));
-        assert!(queue.is_cancelled() && queue.take(0).is_none());
+        assert!(queue.is_cancelled() && take(&queue, 0).is_none());
     }
 }
