@@ -181,7 +181,13 @@ void HappensBefore::fence_proxy(unsigned agent, uint32_t lanes) {
 void HappensBefore::cluster_arrive(unsigned agent, uint32_t lanes, uint32_t live, bool release) {
     Moment& told = arriving_.all(agent);
     told = std::max(told, START);
-    if (!release) return;
+    if (!release) {
+        const Agent& a = agents_[agent];
+        const bool wide = blocks_ > 1;
+        return each_lane(lanes, [&](unsigned l) {
+            if (a.fenced[wide].at[l]) add_fenced(a, agent, l, wide, arriving_);
+        });
+    }
     add_arrival(agent, lanes, live, arriving_);
     ++agents_[agent].now;
 }

@@ -51,7 +51,8 @@ public:
     void arrive(unsigned agent, uint32_t lanes, uint32_t live, unsigned barrier, bool goes_on);
     void release(unsigned block, unsigned barrier, uint32_t waiters);
     void fence(unsigned agent, uint32_t lanes, uint32_t live, bool wide);
-    // The barrier of the cluster. Who arrives and does not release tells no more than that its block has begun.
+    // The barrier of the cluster. Who arrives and does not release tells that its block has begun, and what its last
+    // fence with the scope of the cluster made ready.
     void cluster_arrive(unsigned agent, uint32_t lanes, uint32_t live, bool release);
     void cluster_complete();
     void cluster_pass(unsigned agent, uint32_t lanes, uint32_t live);
