@@ -24,7 +24,6 @@ void Checker::cta_begin(Cta& cta) {
     if (cta.rank == 0) order_.reset(unsigned(cta.cluster->blocks.size()), cta.nwarps);
     agents_ = order_.agents();
     shadow_.reset(cta.shared_end, cta.rank, alone_ && cta.cluster->blocks.size() == 1);
-    for (auto& use : barriers_) use = {};
     touched_ = false;
     acquired_ = 0;
     visits_.assign(cta.cluster->blocks.size() > 1 ? cta.cluster->blocks.size() * WARPS : 0, {});

@@ -25,7 +25,7 @@ public:
     bool shared_read(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) override;
     bool shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) override;
     bool shared_atomic(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) override;
-    bool barrier_arrive(Warp& w, unsigned id, bool sync, uint32_t threads) override;
+    bool barrier_arrive(Warp& w, unsigned id, bool sync) override;
     bool barrier_release(Cta& cta, unsigned id, uint32_t sync_warps, uint32_t arrive_warps) override;
     void warp_sync(Warp& w, uint32_t lanes) override;
     bool async_issue(Warp& w, AsyncCopy& copy) override;
@@ -131,18 +131,13 @@ private:
         uint64_t announced = 0; // Checker::announced_ of that block then
     };
 
-    struct BarrierUse {
-        uint32_t threads = 0, warps = 0, pc = 0;
-        uint8_t first_warp = 0;
-    };
     Launch& launch_;
     Cta* cta_ = nullptr;
     std::shared_ptr<Spare<HappensBefore>> shared_order_;
     HappensBefore& order_;                         // **shared_order_
     const HappensBefore::Agent* agents_ = nullptr; // its agents
     const Spare<Shadow> own_shadow_;
-    Shadow& shadow_; // *own_shadow_
-    BarrierUse barriers_[16];
+    Shadow& shadow_;            // *own_shadow_
     std::vector<Visit> visits_; // by agent
     Past exits_;                // what this block's threads knew when they exited
     uint64_t announced_ = 0;    // strong accesses of this block to global memory: others may know by them that it runs

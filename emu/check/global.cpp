@@ -90,6 +90,7 @@ bool Checker::is_ordered(const GlobalAccess& then, const GlobalAccess& now) cons
 
 bool Checker::conflicts(const GlobalAccess& then, const GlobalAccess& now) const {
     if (!(then.bytes & now.bytes)) return false;
+    if (now.unseeing) return true;
     if (then.block == now.block ? then.strong && now.strong : then.wide && now.wide) return false;
     return !is_ordered(then, now);
 }
@@ -101,7 +102,8 @@ bool Checker::global_race(const GlobalAccess& now, bool write, const GlobalAcces
                "   global 0x" + hex(address) + "\n";
     };
     std::string body = side(write ? "write" : "read ", now) + side(wrote ? "write" : "read ", then);
-    body += now.block == then.block
+    body += now.unseeing ? "  what ld.global.nc reads must not be written during the launch, in whatever order\n"
+            : now.block == then.block
                 ? "  nothing orders these threads of one block\n"
                 : "  the blocks are not ordered: the earlier one has released nothing since, or the later one has "
                   "acquired nothing after that\n";
@@ -150,6 +152,7 @@ bool Checker::global_access(Warp& w, uint32_t mask, const uint64_t* addr, unsign
     now.strong = strong;
     now.wide = strong && in.order.scope != Scope::cta;
     now.copy = row_of(w.info()).is(trait::copies);
+    now.unseeing = row_of(w.info()).is(trait::unseeing);
     for (uint32_t m = mask; m; m &= m - 1) {
         const unsigned lane = unsigned(__builtin_ctz(m));
         const bool same = write && stores_what_is(w, in, lane, addr[lane]);

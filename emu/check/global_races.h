@@ -28,6 +28,7 @@ struct GlobalAccess {
     bool strong = false;   // among threads of a block
     bool wide = false;     // among blocks too
     bool copy = false;     // asynchronous
+    bool unseeing = false; // a load that need not see writes of its launch
     bool acquired = false; // its block had acquired something before
     bool together(const GlobalAccess& o) const {
         return block == o.block && warp == o.warp && moment == o.moment && pc == o.pc;

@@ -30,6 +30,7 @@ void HappensBefore::reset(unsigned blocks, unsigned warps) {
     }
     for (Past& b : barriers_) b.clear();
     for (Past* past : {&arriving_, &complete_, &proxied_}) past->clear();
+    for (std::vector<Past>* pasts : {&arriving_in_, &complete_in_}) pasts->assign(blocks > 1 ? blocks : 0, {});
     after_cluster_ = 0;
     objects_.clear();
 }
@@ -181,22 +182,33 @@ void HappensBefore::fence_proxy(unsigned agent, uint32_t lanes) {
 void HappensBefore::cluster_arrive(unsigned agent, uint32_t lanes, uint32_t live, bool release) {
     Moment& told = arriving_.all(agent);
     told = std::max(told, START);
-    if (!release) return;
+    if (!release) {
+        const Agent& a = agents_[agent];
+        Past& own = blocks_ > 1 ? arriving_in_[agent / WARPS] : arriving_;
+        return each_lane(lanes, [&](unsigned l) {
+            if (a.fenced[0].at[l]) add_fenced(a, agent, l, false, own);
+            if (a.fenced[1].at[l]) add_fenced(a, agent, l, true, arriving_);
+        });
+    }
     add_arrival(agent, lanes, live, arriving_);
     ++agents_[agent].now;
 }
 
 void HappensBefore::cluster_complete() {
     std::swap(arriving_, complete_);
+    std::swap(arriving_in_, complete_in_);
     arriving_.clear();
+    for (Past& past : arriving_in_) past.clear();
     for (const Agent& a : agents_) after_cluster_ = std::max(after_cluster_, a.now);
 }
 
 // Clocks are made equal as in release().
 void HappensBefore::cluster_pass(unsigned agent, uint32_t lanes, uint32_t live) {
     Agent& a = agents_[agent];
-    if ((lanes & live) == live) a.known.add(complete_);
-    else learn(agent, lanes, complete_);
+    const bool whole = (lanes & live) == live;
+    const auto take = [&](const Past& past) { whole ? a.known.add(past) : learn(agent, lanes, past); };
+    take(complete_);
+    if (!complete_in_.empty()) take(complete_in_[agent / WARPS]);
     a.now = std::max(a.now, after_cluster_);
 }
 

@@ -51,7 +51,8 @@ public:
     void arrive(unsigned agent, uint32_t lanes, uint32_t live, unsigned barrier, bool goes_on);
     void release(unsigned block, unsigned barrier, uint32_t waiters);
     void fence(unsigned agent, uint32_t lanes, uint32_t live, bool wide);
-    // The barrier of the cluster. Who arrives and does not release tells no more than that its block has begun.
+    // The barrier of the cluster. Who arrives and does not release tells that its block has begun, and what its last
+    // fence made ready, for all if that has the scope of the cluster, else for its block.
     void cluster_arrive(unsigned agent, uint32_t lanes, uint32_t live, bool release);
     void cluster_complete();
     void cluster_pass(unsigned agent, uint32_t lanes, uint32_t live);
@@ -83,8 +84,9 @@ private:
     unsigned blocks_ = 1, warps_ = 0;
     std::vector<Agent> agents_;
     std::vector<Past> barriers_;
-    Past arriving_, complete_; // at the barrier of the cluster: in this phase, in the one before
-    Moment after_cluster_ = 0; // the least moment of who goes on from it
+    Past arriving_, complete_;                    // at the barrier of the cluster: in this phase, in the one before
+    std::vector<Past> arriving_in_, complete_in_; // the same, for the threads of one block; of several blocks alone
+    Moment after_cluster_ = 0;                    // the least moment of who goes on from it
     Past proxied_;
     std::unordered_map<uint64_t, Past> objects_;
 };

@@ -31,6 +31,21 @@ void valid_bytes(const Warp& w, const Inst& in, uint8_t* valid) {
     }
 }
 
+// src-size, which may not be more than the copy, whose result is then any.
+bool check_sizes(Warp& w, const Inst& in) {
+    if (!(in.sub & SRC_SIZE)) return true;
+    const uint32_t* sizes = w.reg<uint32_t>(in.r[3]);
+    uint32_t larger = 0;
+    EMU_LANES
+    for (int l = 0; l < 32; ++l) larger |= (sizes[l] > in.bytes ? 1u : 0u) << l;
+    if (!(larger &= w.mask)) return true;
+    const int lane = __builtin_ctz(larger);
+    report(w, "async", lane,
+           "a copy of " + std::to_string(in.bytes) + " bytes from a source of " + std::to_string(sizes[lane]) +
+               ": the source may be smaller, not larger");
+    return false;
+}
+
 // A source shorter than the copy: aligned as a whole, touched only as far as it is read.
 bool check_part(Warp& w, const AsyncCopy& copy, int lane, uint32_t* undefined) {
     if (copy.src[lane] % copy.bytes) {
@@ -69,6 +84,7 @@ bool check_sources(Warp& w, AsyncCopy& copy, bool plain) {
 }
 
 Flow cp_async(Warp& w, const Inst& in) {
+    if (!check_sizes(w, in)) return Flow::failed;
     AsyncEngine& engine = engine_of(w);
     AsyncCopy& copy = engine.begin(w.index);
     const bool plain = !(in.sub & (SRC_SIZE | IGNORE_SRC));

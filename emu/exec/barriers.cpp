@@ -40,8 +40,8 @@ bool release(Cta& cta, unsigned id) {
 bool barrier_complete(Cta& cta, unsigned id) {
     BarrierState& b = cta.barriers[id];
     if (!b.arrived) return true;
-    uint32_t want = b.all ? cta.live_threads : b.expected;
-    return b.arrived < want || release(cta, id);
+    const bool waits = b.all ? b.arrived < cta.live_threads : b.rounded < b.expected;
+    return waits || release(cta, id);
 }
 
 bool barriers_after_exit(Cta& cta) {
@@ -62,19 +62,19 @@ Flow barrier(Warp& w, const Inst& in, unsigned id, uint32_t threads, bool sync, 
                           " threads; the block has " + std::to_string(cta.threads) +
                           " and the number must be a multiple of 32");
     BarrierState& b = cta.barriers[id];
-    bool all = threads == 0;
-    if (!b.arrived) {
-        b.all = all;
-        b.expected = threads;
-    } else if (b.all != all || b.expected != threads) {
+    // A count of the whole block, which some compilers write, agrees with none.
+    const uint32_t expected = threads ? threads : cta.nwarps * 32;
+    if (b.arrived && b.expected != expected)
         return report(w, "barrier", lane,
-                      "warps disagree on how many threads barrier " + std::to_string(id) + " waits for: " +
-                          std::to_string(b.expected) + " and " + std::to_string(threads) + " (0: all of the block)");
-    }
-    b.arrived += !all && w.mask == w.live ? 32u : count_lanes(w.mask);
-    if (!all && b.arrived > b.expected)
+                      "warps disagree on how many threads barrier " + std::to_string(id) +
+                          " waits for: " + std::to_string(b.expected) + " and " + std::to_string(expected));
+    b.all = threads == 0 && (b.all || !b.arrived);
+    b.expected = expected;
+    b.arrived += count_lanes(w.mask);
+    b.rounded += w.mask == w.live ? 32u : count_lanes(w.mask);
+    if (!b.all && b.rounded > b.expected)
         return report(w, "barrier", lane,
-                      "more threads arrive at barrier " + std::to_string(id) + " than the " + std::to_string(threads) +
+                      "more threads arrive at barrier " + std::to_string(id) + " than the " + std::to_string(expected) +
                           " that it waits for");
     if (reduce != Reduce::none) {
         b.red_popc += count_lanes(bits);
@@ -82,7 +82,7 @@ Flow barrier(Warp& w, const Inst& in, unsigned id, uint32_t threads, bool sync, 
         b.red_or |= bits != 0;
     }
     (sync ? b.sync_warps : b.arrive_warps) |= 1u << w.index;
-    if (cta.observer && !cta.observer->barrier_arrive(w, id, sync, threads)) return Flow::failed;
+    if (cta.observer && !cta.observer->barrier_arrive(w, id, sync)) return Flow::failed;
     if (sync) {
         cta.counters->barrier_waits++;
         WarpSplit& f = w.frags[size_t(w.current)];

@@ -76,7 +76,7 @@ std::string lanes_at(const Warp& w, uint32_t lanes, uint32_t pc) {
 
 std::string at_barrier(const Warp& w, const WarpSplit& f) {
     const BarrierState& b = w.cta->barriers[f.barrier];
-    return "barrier " + std::to_string(f.barrier) + ", " + std::to_string(b.arrived) + " of " +
+    return "barrier " + std::to_string(f.barrier) + ", " + std::to_string(b.all ? b.arrived : b.rounded) + " of " +
            std::to_string(b.all ? w.cta->live_threads : b.expected) + " threads have come\n";
 }
 

@@ -182,8 +182,8 @@ public:
     }
     // Barriers. arrive: this warp's lanes came to barrier `id` (sync: and wait; else they only arrive).
     // release: the barrier completed; `sync_warps` go on from it, `arrive_warps` had only arrived (bit w = warp w).
-    virtual bool barrier_arrive(Warp&, unsigned id, bool sync, uint32_t threads) {
-        (void)id, (void)sync, (void)threads;
+    virtual bool barrier_arrive(Warp&, unsigned id, bool sync) {
+        (void)id, (void)sync;
         return true;
     }
     virtual bool barrier_release(Cta&, unsigned id, uint32_t sync_warps, uint32_t arrive_warps) {
@@ -247,9 +247,10 @@ Observer* make_checker(Launch& launch, Observer* first);
 
 struct BarrierState {
     uint32_t arrived = 0;  // threads
-    uint32_t expected = 0; // threads; 0: the barrier is idle
+    uint32_t rounded = 0;  // the same, each whole warp counted as 32
+    uint32_t expected = 0; // threads, of whole warps
     uint32_t sync_warps = 0, arrive_warps = 0;
-    bool all = false;                               // no count given: all live threads
+    bool all = false;                               // nobody gave a count: all live threads
     uint32_t red_and = 1, red_or = 0, red_popc = 0; // reductions so far
 };
 

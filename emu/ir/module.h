@@ -324,6 +324,7 @@ enum Bits : uint32_t {
     special = 1 << 25,       // a source may be a special register
     moves = 1 << 26,         // takes values elsewhere and makes none; with bitwise
     swaps = 1 << 27,         // compares with what memory holds, and says what that was
+    unseeing = 1 << 28,      // need not see what the same launch wrote
 };
 constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
 } // namespace trait

@@ -77,7 +77,7 @@ LaunchResult run(Memory& memory, const LaunchRequest& request, const DeviceProfi
         uint64_t out;
         uint32_t first, second;
     } p{};
-    memcpy(&p, request.params, std::min(request.param_bytes, sizeof p));
+    if (request.param_bytes) memcpy(&p, request.params, std::min(request.param_bytes, sizeof p)); // else it may be null
     const std::string& name = request.kernel->info.name;
     LaunchResult result;
     result.counters.warp_instructions = 1;
