@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of attention whose masks are more than causal, or whose caches are FP8.
+"""Makes the golden vectors of attention whose masks are more than causal, with a bias, or of codes and their scales.
 Set up and run as make_formats.py.
 
 SciPy in float64, over a matrix of what each query sees that follows the mask's own definition: same chunk, same
-document, prefix or causal. The numbers that libspark takes for it are told beside, not used. Metadata as in make.py.
+document, prefix or causal. The numbers that libspark takes for it are told beside, not used. A bias is broadcast, and
+scales are repeated, by NumPy's own rules; codes are read by ml_dtypes. Metadata as in make.py.
 """
 import ml_dtypes
 import numpy as np
@@ -21,20 +22,18 @@ def numbers(dtype, seed, h, hkv):
             *(once(g.normal(size=(2, KEYS, hkv, D)) * 2, dtype) for _ in range(2)))
 
 
-def write(name, dtype, seed, qkv, lens, scores_of, seen_of, more, causal, **settings):
-    """scores_of, seen_of: of the positions p of queries and j of keys, as two axes, in sequence b of n keys."""
+def write(name, dtype, seed, qkv, lens, scores_of, seen_of, more, causal, bias=0.0, stored=False, **settings):
+    """scores_of, seen_of: of the positions p of queries and j of keys, as two axes, in sequence b of n keys. bias: for
+    each sequence, head, query and key, or broadcast. stored: `more` says how q, k and v are stored, too."""
     (q, k, v), scale = qkv, 0.25
     h, hkv = q.shape[2], k.shape[2]
-    tensors = {x: (dtype, list(of.shape), encode(of, dtype)) for x, of in (("q", q), ("k", k), ("v", v))}
-    if "k_scale" in more:
-        codes = [x.astype(ml_dtypes.float8_e4m3fn) for x in (k, v)]
-        tensors |= {x: ("F8_E4M3", list(of.shape), of.tobytes()) for x, of in zip("kv", codes)}
-        k, v = (of.astype(float) * np.frombuffer(more[f"{x}_scale"][2], "<f4")[0] for x, of in zip("kv", codes))
+    tensors = {} if stored else {x: (dtype, list(of.shape), encode(of, dtype)) for x, of in zip("qkv", qkv)}
+    bias = np.broadcast_to(bias, (2, h, QUERIES, KEYS))
     o, lse = np.zeros(q.shape), np.full(q.shape[:3], -np.inf)
     for b, n in enumerate(lens):
         wide = np.repeat(k[b, :n], h // hkv, axis=1), np.repeat(v[b, :n], h // hkv, axis=1)
         p, j = np.arange(QUERIES)[:, None] + n - QUERIES, np.arange(n)[None]
-        scores = scores_of(np.einsum("ihd,jhd->hij", q[b], wide[0]) * scale, p, j)
+        scores = scores_of(np.einsum("ihd,jhd->hij", q[b], wide[0]) * scale, p, j) + bias[b, :, :, :n]
         scores = np.where(seen_of(b, p, j, n), scores, -np.inf)
         some = np.isfinite(scores).any(axis=-1)
         assert some[:, -1].all()
@@ -120,16 +119,76 @@ def make_bits():
           lambda b, p, j, n: full[b, :, :n] & (j <= p), {"key_mask": words(full)}, True, mask_first=0)
 
 
-def make_caches():
-    """Codes of E4M3, and a scale for all of k and one for all of v."""
+def make_bias():
+    """One for each head, as T5 has them; then one for each sequence and key, which hides some, behind a cap."""
+    of = once(np.random.default_rng(5930).normal(size=(1, 4, QUERIES, KEYS)) * 3, "BF16")
+    write("bias_heads_bf16", "BF16", 5930, numbers("BF16", 5930, 4, 2), [30, 21], as_they_are,
+          lambda b, p, j, n: j <= p, {"bias": ("BF16", list(of.shape), encode(of, "BF16"))}, True, of)
+
+    of = np.random.default_rng(5931).normal(size=(2, 1, 1, KEYS)).astype("<f4")
+    of[np.random.default_rng(5932).random(of.shape) < 0.4] = -np.inf
+    of[..., 12:15] = 0  # seen by the last query of both
+    write("bias_keys_softcap_f16", "F16", 5931, numbers("F16", 5931, 3, 1), [30, 21],
+          lambda scores, p, j: 5 * np.tanh(scores / 5), lambda b, p, j, n: p >= 0,
+          {"bias": ("F32", list(of.shape), of.tobytes())}, False, of.astype(float), softcap=5.0)
+
+
+FP8 = {"F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2}
+
+
+def coded(name, numbers_of, kind, scale):
+    """Codes of FP8, with scales that repeat along dimensions: as they are stored, and what they say."""
+    codes = numbers_of.astype(FP8[kind])
+    wide = scale.astype(float)
+    for axis in range(scale.ndim if scale.ndim > 1 else 0):
+        wide = np.repeat(wide, codes.shape[axis] // scale.shape[axis], axis=axis)
+    return ({name: (kind, list(codes.shape), codes.tobytes()),
+             f"{name}_scale": ("F32", list(scale.shape), scale.astype("<f4").tobytes())}, codes.astype(float) * wide)
+
+
+def write_coded(name, dtype, seed, h, hkv, kinds, shapes):
+    """kinds, shapes: of q, k, v what codes they are, and of their scales how many there are along each dimension."""
+    g = np.random.default_rng(seed + 1000)
+    parts = [coded(x, of, kind, (2.0 ** g.uniform(-2, 1, shape)).astype("<f4"))
+             for x, of, kind, shape in zip("qkv", numbers(dtype, seed, h, hkv), kinds, shapes)]
+    write(name, dtype, seed, [of for _, of in parts], [30, 21], as_they_are, lambda b, p, j, n: j <= p,
+          parts[0][0] | parts[1][0] | parts[2][0], True, stored=True)
+
+
+def make_codes():
+    """Codes of E4M3 below queries of 16 bits, with a scale for all of k and one for all of v; codes everywhere, with
+    scales of heads, of heads of a sequence, of tokens; caches of NVFP4."""
     for dtype, seed in (("BF16", 5920), ("F16", 5921)):
-        scales = {f"{x}_scale": ("F32", [1], np.array([s], "<f4").tobytes()) for x, s in (("k", 0.37), ("v", 1.9))}
-        write(f"e4m3_{dtype.lower()}", dtype, seed, numbers(dtype, seed, 4, 2), [30, 21],
-              lambda scores, p, j: scores, lambda b, p, j, n: j <= p, scales, True)
+        q, k, v = numbers(dtype, seed, 4, 2)
+        (stored_k, k), (stored_v, v) = (coded(x, of, "F8_E4M3", np.array([s], "<f4"))
+                                        for x, of, s in (("k", k, 0.37), ("v", v, 1.9)))
+        write(f"e4m3_{dtype.lower()}", dtype, seed, (q, k, v), [30, 21], as_they_are, lambda b, p, j, n: j <= p,
+              {"q": (dtype, list(q.shape), encode(q, dtype))} | stored_k | stored_v, True, stored=True)
+    write_coded("e4m3_heads_bf16", "BF16", 5940, 4, 2, ["F8_E4M3"] * 3, [(1, 1, 4, 1), (1, 1, 2, 1), (2, 1, 2, 1)])
+    write_coded("e5m2_tokens_f16", "F16", 5941, 3, 1, ["F8_E5M2", "F8_E4M3", "F8_E5M2"],
+                [(1,), (2, KEYS, 1, 1), (2, KEYS, 1, 1)])
+    make_nvfp4()
+
+
+def make_nvfp4():
+    """Blocks of 16 codes, which is a row of a head, low half of a byte first; scales in UE4M3, and one for all."""
+    g, (q, k, v) = np.random.default_rng(5950), numbers("BF16", 5950, 4, 2)
+    stored, read = {"q": ("BF16", list(q.shape), encode(q, "BF16"))}, []
+    for x, of, whole in (("k", k, 0.75), ("v", v, 1.25)):
+        codes = g.integers(0, 16, of.shape).astype(np.uint8)
+        blocks = g.integers(0x28, 0x40, (*of.shape[:3], 1)).astype(np.uint8)
+        stored |= {x: ("U8", [*of.shape[:3], D // 2], (codes[..., ::2] | codes[..., 1::2] << 4).tobytes()),
+                   f"{x}_blocks": ("U8", list(blocks.shape), blocks.tobytes()),
+                   f"{x}_scale": ("F32", [1], np.array([whole], "<f4").tobytes())}
+        read.append(codes.view(ml_dtypes.float4_e2m1fn).astype(float)
+                    * blocks.view(ml_dtypes.float8_e4m3fn).astype(float) * whole)
+    write("nvfp4_bf16", "BF16", 5950, (q, *read), [30, 21], as_they_are, lambda b, p, j, n: j <= p, stored, True,
+          stored=True)
 
 
 if __name__ == "__main__":
     make_ranges()
     make_alibi()
     make_bits()
-    make_caches()
+    make_bias()
+    make_codes()
