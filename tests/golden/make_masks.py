@@ -22,12 +22,12 @@ def numbers(dtype, seed, h, hkv):
             *(once(g.normal(size=(2, KEYS, hkv, D)) * 2, dtype) for _ in range(2)))
 
 
-def write(name, dtype, seed, qkv, lens, scores_of, seen_of, more, causal, bias=0.0, stored=False, **settings):
+def write(name, dtype, seed, qkv, lens, scores_of, seen_of, more, causal, bias=0.0, **settings):
     """scores_of, seen_of: of the positions p of queries and j of keys, as two axes, in sequence b of n keys. bias: for
-    each sequence, head, query and key, or broadcast. stored: `more` says how q, k and v are stored, too."""
+    each sequence, head, query and key, or broadcast. What of q, k and v is stored in another way is in `more`."""
     (q, k, v), scale = qkv, 0.25
     h, hkv = q.shape[2], k.shape[2]
-    tensors = {} if stored else {x: (dtype, list(of.shape), encode(of, dtype)) for x, of in zip("qkv", qkv)}
+    tensors = {x: (dtype, list(of.shape), encode(of, dtype)) for x, of in zip("qkv", qkv) if x not in more}
     bias = np.broadcast_to(bias, (2, h, QUERIES, KEYS))
     o, lse = np.zeros(q.shape), np.full(q.shape[:3], -np.inf)
     for b, n in enumerate(lens):
@@ -152,7 +152,7 @@ def write_coded(name, dtype, seed, h, hkv, kinds, shapes):
     parts = [coded(x, of, kind, (2.0 ** g.uniform(-2, 1, shape)).astype("<f4"))
              for x, of, kind, shape in zip("qkv", numbers(dtype, seed, h, hkv), kinds, shapes)]
     write(name, dtype, seed, [of for _, of in parts], [30, 21], as_they_are, lambda b, p, j, n: j <= p,
-          parts[0][0] | parts[1][0] | parts[2][0], True, stored=True)
+          parts[0][0] | parts[1][0] | parts[2][0], True)
 
 
 def make_codes():
@@ -163,7 +163,7 @@ def make_codes():
         (stored_k, k), (stored_v, v) = (coded(x, of, "F8_E4M3", np.array([s], "<f4"))
                                         for x, of, s in (("k", k, 0.37), ("v", v, 1.9)))
         write(f"e4m3_{dtype.lower()}", dtype, seed, (q, k, v), [30, 21], as_they_are, lambda b, p, j, n: j <= p,
-              {"q": (dtype, list(q.shape), encode(q, dtype))} | stored_k | stored_v, True, stored=True)
+              stored_k | stored_v, True)
     write_coded("e4m3_heads_bf16", "BF16", 5940, 4, 2, ["F8_E4M3"] * 3, [(1, 1, 4, 1), (1, 1, 2, 1), (2, 1, 2, 1)])
     write_coded("e5m2_tokens_f16", "F16", 5941, 3, 1, ["F8_E5M2", "F8_E4M3", "F8_E5M2"],
                 [(1,), (2, KEYS, 1, 1), (2, KEYS, 1, 1)])
@@ -173,7 +173,7 @@ def make_codes():
 def make_nvfp4():
     """Blocks of 16 codes, which is a row of a head, low half of a byte first; scales in UE4M3, and one for all."""
     g, (q, k, v) = np.random.default_rng(5950), numbers("BF16", 5950, 4, 2)
-    stored, read = {"q": ("BF16", list(q.shape), encode(q, "BF16"))}, []
+    stored, read = {}, []
     for x, of, whole in (("k", k, 0.75), ("v", v, 1.25)):
         codes = g.integers(0, 16, of.shape).astype(np.uint8)
         blocks = g.integers(0x28, 0x40, (*of.shape[:3], 1)).astype(np.uint8)
@@ -182,8 +182,7 @@ def make_nvfp4():
                    f"{x}_scale": ("F32", [1], np.array([whole], "<f4").tobytes())}
         read.append(codes.view(ml_dtypes.float4_e2m1fn).astype(float)
                     * blocks.view(ml_dtypes.float8_e4m3fn).astype(float) * whole)
-    write("nvfp4_bf16", "BF16", 5950, (q, *read), [30, 21], as_they_are, lambda b, p, j, n: j <= p, stored, True,
-          stored=True)
+    write("nvfp4_bf16", "BF16", 5950, (q, *read), [30, 21], as_they_are, lambda b, p, j, n: j <= p, stored, True)
 
 
 if __name__ == "__main__":
