@@ -9,8 +9,8 @@
 //   ROW_THEN(gemm_bf16_tn__8x32x512, gemm_merge__8x256, "few rows")
 //            kernel                  then               because
 //
-// The second is launched too where the plan says so; ROW_THEN_TWO names two of them. ROW_FOR is the same with the name
-// of a contract before it, where that is not the kernel's own.
+// The second is launched too where the plan says so; ROW_THEN_TWO names two of them. ROW_FOR and, of one kernel, ROW_AS
+// are the same with the name of a contract before it, where that is not the kernel's own.
 #pragma once
 
 #include <algorithm>
@@ -164,9 +164,11 @@ consteval Draft made_for(const char* contract, Draft draft) {
 // In a family's plan.cpp, with its tile_of(kernel) and plan(work, row, kernel, [then,] plan): what ROW and ROW_THEN of
 // its table.inc are. Both functions see the type of the kernel, so a table that names one they do not know, or another
 // family's, does not compile.
-#define ROW(name, because)                                                          \
+#define ROW_OF_ONE(name, because)                                                   \
     make_row(kernels::name, kernels::limits::name, because, tile_of(kernels::name), \
-             [](const CheckedOp& work, const Row& row, Plan& calls) { plan(work, row, kernels::name, calls); }),
+             [](const CheckedOp& work, const Row& row, Plan& calls) { plan(work, row, kernels::name, calls); })
+#define ROW(...) ROW_OF_ONE(__VA_ARGS__),
+#define ROW_AS(contract, ...) made_for(contract, ROW_OF_ONE(__VA_ARGS__)),
 #define ROW_THEN(name, next, because)                                          \
     make_row(                                                                  \
         kernels::name, kernels::limits::name, because, tile_of(kernels::name), \

@@ -61,10 +61,10 @@ class Good(Build):
     def test_stored_images(self):
         """Twins of a file are stored together, no more than there may be, and each can be taken out again."""
         header = changed(HEADER, ("kernel   fill ", "kernel   fill_{T} "),
-                         ("//! block", "//! for T a b c d e\n//! block"))
-        records = [self.build(header, name=f"fill_{T}__plain")[0] for T in "abcde"]
+                         ("//! block", "//! for T a b c d e f g\n//! block"))
+        records = [self.build(header, name=f"fill_{T}__plain")[0] for T in "abcdefg"]
         found = images.bundles(records, self.top / "out")
-        self.assertEqual([len(bundle.members) for bundle in found], [3, 2] * 4)
+        self.assertEqual([len(bundle.members) for bundle in found], [4, 3] * 4)
         files = {(r["name"], i["kind"], i["arch"]): self.top / "out" / i["file"] for r in records for i in r["images"]}
         for bundle in found:
             content, size = zlib.decompress(bundle.stored), images.STRIPE
@@ -74,6 +74,14 @@ class Good(Build):
                 image = files.pop((kernel, kind, bundle.arch)).read_bytes()
                 self.assertEqual(b"".join(stripes[at::len(bundle.members)]).rstrip(b"\0"), image.rstrip(b"\0"))
         self.assertEqual(files, {})
+
+    def test_lines_of_a_header_stay_together(self):
+        """What one bundle has no room for goes to the next by whole lines, however names sort."""
+        image = {"arch": 120, "kind": "cubin", "file": "x"}
+        records = [{"name": f"fill_{T}__plain", "file": "ptx/fill/fill.ptx", "line": line, "images": [image]}
+                   for T, line in zip("abcdefgh", (3, 4, 5, 4, 3, 4, 5, 4))]
+        found = [[name[5] for name, *_ in group] for *_, group in images.alike(records)]
+        self.assertEqual(found, [list("aebdfh"), list("cg")])
 
     def test_bundles_are_packed_once(self):
         """What is there stays, what nothing needs any more goes."""

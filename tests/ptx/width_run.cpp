@@ -137,7 +137,8 @@ int main(int count, char** words) {
     p.o = driver.memory(o.size() * 2);
     p.lse = driver.memory(lse.size() * 4);
     const auto blocks = static_cast<unsigned>(HEADS * ((QUERIES + tile - 1) / tile));
-    size_t bytes = offsetof(decltype(p), v_scale) + sizeof p.v_scale; // the last parameter: the struct is padded
+    // The last parameter: the struct is padded.
+    size_t bytes = offsetof(decltype(p), v_blocks_head) + sizeof p.v_blocks_head;
     void* buffer[] = {reinterpret_cast<void*>(1), &p, reinterpret_cast<void*>(2), &bytes, nullptr};
     driver.call("cuLaunchKernel", function, blocks, 1u, 1u, block, 1u, 1u, smem, static_cast<void*>(nullptr),
                 static_cast<void**>(nullptr), static_cast<void**>(buffer));

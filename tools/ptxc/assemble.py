@@ -206,8 +206,8 @@ def assemble(variant, root, out, ptxas, archs=(120, 90), cache=None):
     """Build all images of a variant below `out`. Returns the record that goes to NAME.json, and files read."""
     root, out = Path(root).resolve(), Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    record = {"name": variant.name, "file": variant.file.relative, "images": [], "regs": {}, "barriers": {},
-              "text": {}}
+    record = {"name": variant.name, "file": variant.file.relative, "line": variant.line, "images": [], "regs": {},
+              "barriers": {}, "text": {}}
     read, findings = [str(variant.file.path), *map(str, variant.file.depends)], []
     for sm in (a for a in archs if a in variant.archs):
         text, files = expand(variant, sm, root)

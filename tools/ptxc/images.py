@@ -16,7 +16,7 @@ TESTING = (90,)  # chips whose images are not in the library
 FILE = "libspark-sm90.bin"
 # Images of a bundle lie in turn, so many bytes of each: what one has in common with another is within the 32 KiB that
 # zlib looks back. More members would make each first load unpack more.
-STRIPE, MEMBERS = 4096, 4
+STRIPE, MEMBERS = 4096, 6
 
 
 def fnv1a(data):
@@ -50,16 +50,29 @@ def pack(images):
 
 def alike(records):
     """[(source, arch, [(kernel, kind, file)])]: of one kind, for one chip, of one variant of one kernel file, which
-    differ in types or layouts."""
+    differ in types or layouts. Those of one line of the header are most alike, and stay together."""
     groups = {}
     for record in records:
         for image in record["images"]:
             key = record["file"], image["arch"], image["kind"], record["name"].rpartition("__")[2]
-            groups.setdefault(key, []).append((record["name"], image["kind"], image["file"]))
-    for (source, arch, *_), group in groups.items():
-        size = -(-len(group) // -(-len(group) // MEMBERS))
-        for first in range(0, len(group), size):
-            yield source, arch, group[first:first + size]
+            lines = groups.setdefault(key, {})
+            lines.setdefault(record["line"], []).append((record["name"], image["kind"], image["file"]))
+    for (source, arch, *_), lines in groups.items():
+        for group in _joined(lines.values()):
+            size = -(-len(group) // -(-len(group) // MEMBERS))
+            for first in range(0, len(group), size):
+                yield source, arch, group[first:first + size]
+
+
+def _joined(groups):
+    """The groups, as many that follow each other in one as have room in a bundle."""
+    joined = []
+    for group in groups:
+        if joined and len(joined[-1]) + len(group) <= MEMBERS:
+            joined[-1] = joined[-1] + group
+        else:
+            joined.append(group)
+    return joined
 
 
 def bundles(records, results):

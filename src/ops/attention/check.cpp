@@ -42,10 +42,20 @@ int64_t alignment(const View& v) {
     return bytes;
 }
 
+// The fact blocks_align: of rows of scales, whose bytes follow each other.
+int64_t blocks_alignment(const AttentionNumbers& numbers) {
+    int64_t all = 0;
+    for (const AttentionBlocks& x : {numbers.k_blocks, numbers.v_blocks}) {
+        if (x.step > 1) return 0;
+        all |= static_cast<int64_t>(x.data) | x.seq | x.token | x.head;
+    }
+    return std::min<int64_t>(low_bit(all), low_bit(0));
+}
+
 // The fact span: sizes are 1 and more, and strides count where there are several.
 int64_t span(const Attention& p) {
-    constexpr int64_t A_COPY = 64;         // tokens
-    const int64_t unit = p.codes ? 16 : 8; // elements of 16 bytes
+    constexpr int64_t A_COPY = 64;        // tokens
+    const int64_t unit = 128 / p.kv_bits; // elements of 16 bytes
     int64_t tokens = p.paged ? p.page : std::min(p.t, A_COPY), pages = p.paged ? p.pages : 1, most = 0;
     for (const AttentionTensor& x : {p.k, p.v}) {
         int64_t within = tokens > 1 ? (tokens - 1) * x.token : 0, between = pages > 1 ? (pages - 1) * x.seq : 0;
@@ -189,7 +199,8 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       span(p),
                                       p.paged,
                                       masks(p),
-                                      biased(p)};
+                                      biased(p),
+                                      blocks_alignment(p.numbers)};
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
     work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);
@@ -197,6 +208,20 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
     keys *= static_cast<uint64_t>(keys_seen(p, p.sq));
     const uint64_t of_query = v[Q].elem_bits + v[O].elem_bits, of_key = 2 * v[K].elem_bits;
     work.bytes = static_cast<uint64_t>(p.d) * (of_query * heads * static_cast<uint64_t>(p.sq) + of_key * keys) / 8;
+}
+
+Contract contract_for(const Attention& p, uint32_t of_keys) {
+    constexpr Contract BF16[] = {"attention_bf16", "attention_bf16e4m3", "attention_bf16e5m2", "attention_bf16nvfp4"},
+                       F16[] = {"attention_f16", "attention_f16e4m3", "attention_f16e5m2", "attention_f16nvfp4"},
+                       ANY = "attention_any";
+    if (p.numbers.wanted) return ANY;
+    const auto& of = p.f16 ? F16 : BF16;
+    switch (of_keys) {
+    case SPARK_DTYPE_E4M3: return of[1];
+    case SPARK_DTYPE_E5M2: return of[2];
+    case SPARK_DTYPE_E2M1: return of[3];
+    default: return of[0];
+    }
 }
 
 } // namespace
@@ -236,7 +261,7 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.scale = bound.is_default(SCALE) ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : args.scale;
     p.cap = args.softcap;
     p.f16 = q.dtype == SPARK_DTYPE_F16;
-    p.codes = k.dtype == SPARK_DTYPE_E4M3;
+    p.kv_bits = k.elem_bits;
     if (spark_status s = check_numbers(bound, packed_q, packed_k, p.numbers, report)) return s;
     p.left = reach(args.window_left);
     p.right = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0 ? 0 : reach(args.window_right);
@@ -250,10 +275,7 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
                                  ll(p.seqs), ll(p.sq), ll(p.h));
     }
     fill_facts(bound, p, work);
-    constexpr Contract BF16 = "attention_bf16", F16 = "attention_f16", BF16_E4M3 = "attention_bf16e4m3",
-                       F16_E4M3 = "attention_f16e4m3";
-    constexpr Contract ANY = "attention_any";
-    work.contract = p.numbers.wanted ? ANY : p.codes ? (p.f16 ? F16_E4M3 : BF16_E4M3) : p.f16 ? F16 : BF16;
+    work.contract = contract_for(p, k.dtype);
     return SPARK_OK;
 }
 

@@ -70,7 +70,10 @@ AttentionBias bias_of(const View& v) {
     return {v.data, v.stride[0], v.stride[1], v.stride[2], v.stride[3], v.shape[2], v.shape[3]};
 }
 
-bool is_whole(const QuantView& quant) { return quant.form == nullptr || quant.form->scheme == SPARK_QUANT_PER_TENSOR; }
+// One scale for all, beside those of blocks.
+bool is_whole(const QuantView& quant, const AttentionScales& scales) {
+    return quant.form == nullptr || quant.form->scheme == SPARK_QUANT_PER_TENSOR || (is_nv(quant) && scales.seq == 0);
+}
 
 bool is_half(uint32_t dtype) { return dtype == SPARK_DTYPE_BF16 || dtype == SPARK_DTYPE_F16; }
 
@@ -92,8 +95,8 @@ spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packe
     numbers.o_scale = o.quant.form != nullptr ? o.quant.scale : 0;
     numbers.q_type = type_of(q.dtype), numbers.kv_type = type_of(k.dtype), numbers.o_type = type_of(o.dtype);
     numbers.bias_type = v[BIAS].present ? type_of(v[BIAS].dtype) : 0;
-    const bool plain = is_half(q.dtype) && o.dtype == q.dtype && (k.dtype == q.dtype || k.dtype == SPARK_DTYPE_E4M3) &&
-                       is_whole(k.quant) && is_whole(v[V].quant);
+    const bool plain = is_half(q.dtype) && o.dtype == q.dtype && is_whole(k.quant, numbers.k_scale) &&
+                       is_whole(v[V].quant, numbers.v_scale);
     numbers.wanted = !plain || (v[BIAS].present && v[BIAS].count != 0);
     return SPARK_OK;
 }

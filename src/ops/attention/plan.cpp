@@ -16,16 +16,19 @@ namespace {
 
 constexpr uint32_t WARP = 32, ELEM = 2, CHUNK = 16;
 
-// One step of a kernel that takes `keys` keys of elements of `size` bytes to `rows` queries. `readers` warps read each
+// One step of a kernel that takes `keys` keys of elements of `bits` bits to `rows` queries. `readers` warps read each
 // key, and make 16-bit elements of codes; all together read `queries` bytes. Its barrier, and where keys are found row
 // by row the look for them, come before the copies for the next one.
-consteval Step step_of(uint32_t rows, uint32_t keys, uint32_t width, uint32_t size, uint32_t readers, uint32_t queries,
+consteval Step step_of(uint32_t rows, uint32_t keys, uint32_t width, uint32_t bits, uint32_t readers, uint32_t queries,
                        bool by_row) {
-    constexpr uint32_t PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, A_SCORE = 8, CONVERTED = 128, TO_CONVERT = 11;
-    uint32_t products = 2 * rows * keys * width / PRODUCT, fetched = 2 * keys * width * size;
+    constexpr uint32_t PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, A_SCORE = 8, CONVERTED = 128, BLOCK = 16;
+    const uint32_t elements = 2 * keys * width, scales = bits == 4 ? elements / BLOCK : 0;
+    uint32_t products = 2 * rows * keys * width / PRODUCT, fetched = elements * bits / 8 + scales;
     uint32_t read = fetched * readers + queries;
     uint32_t issued = products + read / FRAGMENT_LOAD + rows * keys / WARP * A_SCORE + attention_copies(fetched);
-    if (size != ELEM) issued += fetched * readers / CONVERTED * TO_CONVERT / 2; // of bf16; keys of f16 take half
+    // Of bf16; keys of f16 take half of FP8's.
+    const uint32_t to_convert = bits == 16 ? 0 : bits == 8 ? 11 : 20;
+    issued += elements * readers / CONVERTED * to_convert / 2;
     const uint32_t turns = by_row ? 2 : 1;
     return {products, read + fetched, fetched, issued, turns, turns};
 }
@@ -38,7 +41,7 @@ consteval uint32_t rows_at_once(uint32_t threads, uint32_t width, uint32_t piece
 // rows: queries of a head, or of all heads that share keys where these are split; columns: of the sums; depth: keys.
 // A warp has queries of its own and all keys. From one barrier to the next it takes as many tiles of keys as half a
 // ring has, and reads its queries for each, unless they are held.
-template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, uint32_t size, bool held, bool by_row) {
+template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, uint32_t bits, bool held, bool by_row) {
     uint32_t tiles = k.PL / 2, keys = tiles * 16 * k.NK;
     uint32_t queries = held ? 0 : rows * k.D * ELEM * tiles;
     return {.rows = rows,
@@ -46,12 +49,12 @@ template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, uint
             .depth = keys,
             .stages = 1,
             .part = k.PART,
-            .step = step_of(rows, keys, k.D, size, k.block / WARP, queries, by_row)};
+            .step = step_of(rows, keys, k.D, bits, k.block / WARP, queries, by_row)};
 }
 // What a block's number says of it is found by divisions of 64 bits, for its keys and again for its results.
 consteval Tile tile_of(const kernels::attention_kernel& k) {
     constexpr uint32_t DIVISIONS = 8;
-    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, ELEM, k.HELD != 0, false);
+    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, 8 * ELEM, k.HELD != 0, false);
     tile.rounds = DIVISIONS;
     return tile;
 }
@@ -113,7 +116,7 @@ Division division_by(uint64_t page) {
 
 // A stride of keys or values, where the kernels that use it ask for whole chunks.
 uint32_t in_chunks(const Attention& p, int64_t stride) {
-    return static_cast<uint32_t>(stride * (p.codes ? 1 : ELEM) / CHUNK);
+    return static_cast<uint32_t>(stride * p.kv_bits / (8 * CHUNK));
 }
 
 // What the kernels keep of each row (ranges.ptxh in ptx/lib/tile/attention).
@@ -132,6 +135,15 @@ void add_masks(const Attention& p, kernels::attention_generic_params& params) {
     params.bits = p.bits;
     params.words = p.words;
     params.bits_first = p.bits_first;
+}
+
+// Of codes.
+void add_scales(const AttentionNumbers& n, kernels::attention_generic_params& params) {
+    params.k_scale = n.k_scale.data, params.v_scale = n.v_scale.data;
+    params.k_blocks = n.k_blocks.data, params.v_blocks = n.v_blocks.data;
+    params.k_blocks_seq = n.k_blocks.seq, params.v_blocks_seq = n.v_blocks.seq;
+    params.k_blocks_token = n.k_blocks.token, params.v_blocks_token = n.v_blocks.token;
+    params.k_blocks_head = n.k_blocks.head, params.v_blocks_head = n.v_blocks.head;
 }
 
 kernels::attention_generic_params params_of(const Attention& p) {
@@ -186,11 +198,18 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .table = p.table,
         .table_seq = p.table_seq,
         .cap = factors.cap,
-        .k_scale = p.numbers.k_scale.data,
-        .v_scale = p.numbers.v_scale.data,
     };
     add_masks(p, params);
+    add_scales(p.numbers, params);
     return params;
+}
+
+// Strides of NVFP4 in bytes, of two numbers each.
+void count_pairs(kernels::attention_generic_params& params) {
+    for (int64_t* stride :
+         {&params.k_seq, &params.k_token, &params.k_head, &params.v_seq, &params.v_token, &params.v_head}) {
+        *stride /= 2;
+    }
 }
 
 // The second launch, of one of the kernels attention_merge: it puts the parts of each row together.
@@ -276,6 +295,7 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Merge& 
     const Attention& p = work.as<Attention>();
     AttentionCut cut = cut_attention(work, row);
     kernels::attention_generic_params params = params_of(p);
+    if (p.kv_bits == 4) count_pairs(params);
     params.parts = static_cast<uint32_t>(cut.parts);
     params.blocks = static_cast<uint32_t>(cut.tiles);
     put_parts(p, kernel, cut, params, calls);
@@ -313,10 +333,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel
     params.q_scale_seq = n.q_scale.seq, params.q_scale_token = n.q_scale.token, params.q_scale_head = n.q_scale.head;
     params.k_scale_seq = n.k_scale.seq, params.k_scale_token = n.k_scale.token, params.k_scale_head = n.k_scale.head;
     params.v_scale_seq = n.v_scale.seq, params.v_scale_token = n.v_scale.token, params.v_scale_head = n.v_scale.head;
-    params.k_blocks = n.k_blocks.data, params.k_blocks_seq = n.k_blocks.seq, params.k_blocks_token = n.k_blocks.token;
-    params.k_blocks_head = n.k_blocks.head, params.k_blocks_step = n.k_blocks.step;
-    params.v_blocks = n.v_blocks.data, params.v_blocks_seq = n.v_blocks.seq, params.v_blocks_token = n.v_blocks.token;
-    params.v_blocks_head = n.v_blocks.head, params.v_blocks_step = n.v_blocks.step;
+    params.k_blocks_step = n.k_blocks.step, params.v_blocks_step = n.v_blocks.step;
     params.o_scale = n.o_scale;
     calls.add(kernel, params);
 }

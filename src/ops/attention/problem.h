@@ -53,9 +53,10 @@ struct Attention {
     int64_t left, right; // keys before and behind its own that a query sees; ALL_KEYS: all
     float scale, cap;    // cap: 0 = none
     AttentionNumbers numbers;
-    bool f16, codes, batch_invariant; // codes: k and v are E4M3
-    bool packed_k;                    // a list says where the keys of a sequence begin
-    bool paged;                       // k and v are [page, token, head], seq from page to page
+    uint32_t kv_bits; // of an element of k and v
+    bool f16, batch_invariant;
+    bool packed_k; // a list says where the keys of a sequence begin
+    bool paged;    // k and v are [page, token, head], seq from page to page
 };
 
 // Types, scales and the bias; `packed`: a list of first tokens numbers the tokens of both dimensions.

@@ -551,7 +551,11 @@ Entry worded(Words& words) {
     s.sinks = words.take("sinks") ? Sinks::finite : Sinks::none;
     s.slopes = words.take("alibi") ? Slopes::paper : Slopes::none;
     s.bits = words.take("tree") ? Bits::tree : Bits::none;
-    s.caches = words.take("FP8-cache") ? Caches::scaled : Caches::as_q;
+    s.caches = words.take("FP8-cache")     ? Caches::scaled
+               : words.take("E5M2-cache")  ? Caches::e5m2
+               : words.take("NVFP4-cache") ? Caches::nvfp4
+                                           : Caches::as_q;
+    s.scales = s.caches == Caches::e5m2 ? Scales::whole : Scales::none;
     s.flags = words.take("batch-invariant") ? SPARK_FLAG_BATCH_INVARIANT : 0;
     return entry(s, words.type(BF16 | F16 | F32), words.name());
 }

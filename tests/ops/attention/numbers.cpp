@@ -80,8 +80,9 @@ std::vector<double> add_blocks(Case& c, const Shape& s, size_t index, const std:
     quant.scheme = SPARK_QUANT_BLOCK, quant.scale_dtype = SPARK_DTYPE_UE4M3;
     quant.block[0] = quant.block[1] = quant.block[2] = 1, quant.block[3] = BLOCK;
     quant.scale_bytes = static_cast<uint64_t>(view.span());
+    const size_t base = s.k_misalign == 0 && s.v_misalign == 0 ? 16 : 1;
     const Operand scales =
-        c.add_array(name + ".scale", address_of(index, offsetof(spark_quant, scale)), view, 1, false);
+        c.add_array(name + ".scale", address_of(index, offsetof(spark_quant, scale)), view, base, false);
     for (int64_t i = 0; i < c.to_fill(scales); ++i) {
         const auto token = static_cast<size_t>(i / blocks / all.shape[2]);
         *c.element(scales, i) = used[token] ? static_cast<uint8_t>(random.between(0x28, 0x40)) : 0x7f;
@@ -229,6 +230,7 @@ void attention::draw_numbers(Shape& s, Random& r) {
     if (s.caches == Caches::nvfp4 && s.strange != Strange::none) {
         s.caches = Caches::e5m2;
     }
+    s.d = s.caches == Caches::nvfp4 && r.chance(0.6) ? r.pick<int64_t>({64, 128}) : s.d;
     s.scales = s.caches == Caches::nvfp4 || (s.caches == Caches::as_q && s.queries == Codes::none) ? Scales::none
                                                                                                    : r.pick(kinds);
     s.out = r.pick(outs);

@@ -68,7 +68,7 @@ struct Problem {
     ref::Type type, out;
     int64_t h, hkv, d, s, t, computed; // s, t: tokens of a row; computed: the bound of queries
     double scale, cap, out_scale;
-    bool causal, strange_v, codes; // codes: k and v are E4M3
+    bool causal, strange_v, codes; // codes: of k and v
     int64_t left, right;
     std::vector<int64_t> q_first, q_len, k_first, k_len;
     std::vector<double> q, k, v, sinks, slopes; // sinks, slopes: one a head
