@@ -10,9 +10,9 @@ from pathlib import Path
 import record
 
 LAYERS = 32
-SHAPE = re.compile(r"b=(\d+) q=1 k=(\d+) h=32/8 d=128 BF16 page=16( FP8-cache)?\Z")
-CACHES = {"": "BF16", " FP8-cache": "E4M3"}
-COLOURS = {"BF16": "#1f6feb", "E4M3": "#d4582a"}
+SHAPE = re.compile(r"b=(\d+) q=1 k=(\d+) h=32/8 d=128 BF16 page=16( FP8-cache| NVFP4-cache)?\Z")
+CACHES = {"": "BF16", " FP8-cache": "E4M3", " NVFP4-cache": "NVFP4"}
+COLOURS = {"BF16": "#1f6feb", "E4M3": "#d4582a", "NVFP4": "#2a9d5c"}
 LEFT, RIGHT, TOP, BOTTOM, WIDTH, HEIGHT = 70, 130, 20, 50, 760, 460
 
 

@@ -206,7 +206,9 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
     work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);
     auto keys = static_cast<uint64_t>(p.seqs) * static_cast<uint64_t>(p.hkv);
     keys *= static_cast<uint64_t>(keys_seen(p, p.sq));
-    const uint64_t of_query = v[Q].elem_bits + v[O].elem_bits, of_key = 2 * v[K].elem_bits;
+    const uint64_t of_query = v[Q].elem_bits + v[O].elem_bits,
+                   of_scales = v[K].dtype == SPARK_DTYPE_E2M1 ? 1 : 0; // a byte for 16 of each
+    const uint64_t of_key = 2 * v[K].elem_bits + of_scales;
     work.bytes = static_cast<uint64_t>(p.d) * (of_query * heads * static_cast<uint64_t>(p.sq) + of_key * keys) / 8;
 }
 
