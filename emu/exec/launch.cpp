@@ -12,6 +12,7 @@
 #include "../engine_limits.h"
 #include "../report/report.h"
 #include "cluster.h"
+#include "helpers.h"
 
 namespace emu {
 
@@ -217,33 +218,36 @@ void work_or_stop(Launch& launch, uint64_t clusters, Counters& counters) {
     }
 }
 
-// Clusters on as many host threads as can be had, this one included. The others are called once it is seen that the
-// launch is long: for a short one, to make them and what they keep of their blocks would take longer than to run it.
+// Clusters on as many host threads as can be had, this one included. The others are called at once if so many were
+// asked for, or by the kernel's last launch this one will be long; else once it is seen to be: for a short one, what
+// they keep of their blocks would take longer to make than it takes to run.
 void work_together(Launch& launch, uint64_t clusters, uint64_t threads, Counters& total) {
     constexpr uint64_t LONG = 20000; // warp instructions
+    std::atomic<uint64_t>& lately = launch.kernel->of_cluster_lately;
     std::vector<Counters> counters(threads);
-    std::vector<std::thread> pool;
-    pool.reserve(threads);
-    const auto call_others = [&] {
-        if (launch.state->next_cluster.load() >= clusters) return;
-        try {
-            while (pool.size() + 1 < threads) {
-                launch.state->idle.thread_begins();
-                pool.emplace_back([&, t = pool.size() + 1] { work_or_stop(launch, clusters, counters[t]); });
+    {
+        Helpers helpers;
+        const auto call_others = [&] {
+            if (launch.state->next_cluster.load() >= clusters) return;
+            try {
+                while (helpers.count() + 1 < threads) {
+                    launch.state->idle.thread_begins();
+                    helpers.call([&, t = helpers.count() + 1] { work_or_stop(launch, clusters, counters[t]); });
+                }
+            } catch (const std::system_error&) { // no more threads: those that there are take all clusters
+                launch.state->idle.thread_ends();
             }
-        } catch (const std::system_error&) { // no more threads: those that there are take all clusters
-            launch.state->idle.thread_ends();
+        };
+        if (launch.options.threads || lately.load(std::memory_order_relaxed) >= LONG / clusters) {
+            call_others();
+        } else if (threads > 1) {
+            launch.alone = LONG;
+            launch.call_others = call_others;
         }
-    };
-    if (launch.options.threads) { // so many were asked for
-        call_others();
-    } else if (threads > 1) {
-        launch.alone = LONG;
-        launch.call_others = call_others;
+        work_or_stop(launch, clusters, counters[0]);
     }
-    work_or_stop(launch, clusters, counters[0]);
-    for (std::thread& t : pool) t.join();
     for (const Counters& c : counters) total.add(c);
+    lately.store(total.warp_instructions / clusters, std::memory_order_relaxed);
 }
 
 // The words in which the blocks of a cooperative launch count each other: the driver gives them, zeroed.

@@ -152,6 +152,13 @@ template <bool WRITE, class F> EMU_INLINE void move_quads(F at, uint32_t* const*
         for (int i = 0; i < 4; i++) __builtin_memcpy(WRITE ? at(l + i) : static_cast<void*>(regs[i] + l), &v[i], 16);
     }
 }
+// A loop's next load mostly lies as far behind this one as this one behind the last: the host's caches can have its
+// bytes by then. No address is too wild for a prefetch.
+EMU_INLINE void fetch_next(GlobalPattern& p, const uint64_t* addr) {
+    const uint64_t step = addr[0] - p.first;
+    p.first = addr[0];
+    for (int l = 0; l < 32; l += 2) __builtin_prefetch(reinterpret_cast<const void*>(addr[l] + step));
+}
 // VEC elements of each lane, one after the other in memory, to or from as many registers.
 template <Space SPACE, bool WRITE, int VEC, class T>
 EMU_INLINE bool move_lanes(Warp& w, const AddressIn<SPACE>* addr, uint32_t* undefined, T* const* regs) {
@@ -171,6 +178,7 @@ EMU_INLINE bool move_lanes(Warp& w, const AddressIn<SPACE>* addr, uint32_t* unde
     } else {
         if (!global_gate<BYTES, WRITE>(w, addr, mask, undefined)) return false;
         run = w.cta->global_pattern(w).run;
+        if constexpr (!WRITE && BYTES >= 16) fetch_next(w.cta->global_pattern(w), addr);
     }
     if (VEC == 1 && run) {
         move_bytes<WRITE>(regs[0], at(0), 32 * sizeof(T));

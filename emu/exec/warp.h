@@ -270,6 +270,7 @@ struct SharedPattern : Pattern<uint32_t> {
 };
 struct GlobalPattern : Pattern<uint64_t> {
     uint32_t place = 0, sectors = 0; // where the first lane was in its sector, and how many there were then
+    uint64_t first = 0;              // where lane 0 of the last wide load was
 };
 
 // The blocks that see each other's shared memory, by rank. A launch without clusters has clusters of one block.

@@ -3,6 +3,7 @@
 // Written by ir/build.cpp and ir/flow.cpp, read by exec and check. Knows no parser state and no run state.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -260,6 +261,7 @@ struct Kernel {
     uint32_t req_threads = 0;           // .reqntid product, 0: none
     bool uses_dynamic_smem = false;
     bool uses_heap = false; // allocations change while it runs: such a launch has one host thread
+    mutable std::atomic<uint64_t> of_cluster_lately = 0; // warp instructions of each, in the last launch that ended
     std::vector<Const> consts;
     std::vector<SpecialReg> specials;
     std::vector<uint64_t> touches;         // by each instruction: classes of its registers and predicates

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of a few lines: results, divergence, barriers, counters, and the words of a report.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iterator>
+
 #include "engine_test.h"
 #include "mem/tensor_map.h"
 
@@ -307,6 +313,30 @@ void cluster_turns(void**) {
     assert_true(first == order("seed=1,threads=2"));
     assert_true(first != order("seed=2,threads=1"));
 }
+size_t host_threads() {
+    const std::filesystem::directory_iterator all("/proc/self/task"), end;
+    return size_t(std::distance(all, end));
+}
+// Host threads stay for the next launch; a process that was forked off, where they are not, makes its own.
+void helpers(void**) {
+    const auto go = [] {
+        Run r;
+        r.go(kernel("st.global.u32 [d3], r0; ret;"), 64, "threads=3", 0, 20);
+        return r.text().empty();
+    };
+    assert_true(go());
+    const size_t after_one = host_threads();
+    assert_true(after_one > 1);
+    assert_true(go());
+    assert_int_equal(host_threads(), after_one);
+#ifndef __SANITIZE_THREAD__ // allows no threads there
+    const pid_t child = fork();
+    if (child == 0) exit(go() && go() && host_threads() > 1 ? 0 : 1);
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+#endif
+}
 } // namespace
 
 int main() {
@@ -315,6 +345,7 @@ int main() {
         cmocka_unit_test(conflicts),   cmocka_unit_test(findings),        cmocka_unit_test(moving),
         cmocka_unit_test(sectors),     cmocka_unit_test(report_text),     cmocka_unit_test(same_counters),
         cmocka_unit_test(wrong_words), cmocka_unit_test(in_functions),    cmocka_unit_test(limits),
-        cmocka_unit_test(endless),     cmocka_unit_test(tensor_findings), cmocka_unit_test(cluster_turns)};
+        cmocka_unit_test(endless),     cmocka_unit_test(tensor_findings), cmocka_unit_test(cluster_turns),
+        cmocka_unit_test(helpers)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
