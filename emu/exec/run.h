@@ -19,6 +19,9 @@ uint32_t next_random(uint64_t& state);
 
 // How setp and set combine a comparison with a predicate: Inst::sub & 3.
 enum Combine : uint8_t { COMBINE_NONE, COMBINE_AND, COMBINE_OR, COMBINE_XOR };
+// What they compare: further bits of Inst::sub, from PAIRS on how many pairs of bytes an integer has, 0 of a float.
+// Inst::imm: the comparison.
+enum Compare : uint8_t { COMPARE_SIGNED = 16, COMPARE_PAIRS = 32 };
 
 // barriers.cpp
 enum class Reduce : uint8_t { none, popc, all, any };

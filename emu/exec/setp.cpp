@@ -184,7 +184,8 @@ Handler pick_setp(const Form& form, Inst& in) {
                       : form.has("or")  ? COMBINE_OR
                       : form.has("xor") ? COMBINE_XOR
                                         : COMBINE_NONE) |
-                     (form.has("ftz") ? 4 : 0));
+                     (form.has("ftz") ? 4 : 0) | (is_signed(t) ? COMPARE_SIGNED : 0) |
+                     (is_float(t) ? 0 : bytes_of(t) / 2 * COMPARE_PAIRS));
     if (set) return pick_set(form, in, t);
     switch (t) {
     case Type::f16: return &setp_half<false>;

@@ -6,6 +6,7 @@
 #include "../report/report.h"
 #include "peers.h"
 #include "run.h"
+#include "settled.h"
 
 namespace emu {
 namespace {
@@ -208,6 +209,23 @@ uint32_t decided(const Warp& w, const Inst& in) {
     return known & ((in.sub & 3) == COMBINE_AND ? ~p : (in.sub & 3) == COMBINE_OR ? p : 0);
 }
 
+// Lanes in which a comparison of integers is the same whatever their undefined bits are.
+uint32_t settled_lanes(const Warp& w, const Inst& in, uint32_t lanes) {
+    const InstInfo& info = w.info();
+    const unsigned pairs = row_of(info).family == "setp" ? in.sub / COMPARE_PAIRS : 0;
+    if (!pairs) return 0;
+    const Bits a = value_of(w, info.src[0]), b = value_of(w, info.src[1]);
+    const Bits a_undefined = undefined_bits(w, info.src[0]), b_undefined = undefined_bits(w, info.src[1]);
+    uint32_t same = 0;
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        const unsigned l = unsigned(__builtin_ctz(m));
+        same |= uint32_t(settled(unsigned(in.imm), in.sub & COMPARE_SIGNED, 16 * pairs,
+                                 {a.low[l], a_undefined.low[l]}, {b.low[l], b_undefined.low[l]}))
+                << l;
+    }
+    return same;
+}
+
 // --- bits that are copied: compilers copy structs with their padding, and put back what stands beside a field that
 // they set. Neither uses them.
 
@@ -275,7 +293,7 @@ void spread_bitwise(Warp& w, const Inst& in, uint32_t lanes) {
     uint32_t unknown = 0; // lanes in which nobody can say which bits reach what
     for (size_t i = 0; i < info.src.size(); i++)
         if (info.choosers >> i & 1) unknown |= w.undef[info.src[i]] & lanes;
-    if (row_of(info).is(trait::combines)) unknown &= ~decided(w, in);
+    if (unknown && row_of(info).is(trait::combines)) unknown &= ~(decided(w, in) | settled_lanes(w, in, unknown));
     Copied copied = copied_together(w, info);
     Trial trial(w, in);
     trial.run();
@@ -402,6 +420,7 @@ bool taint_before(Warp& w, const Inst& in, uint32_t lanes) {
     }
     const OpRow& row = row_of(info);
     if (bad && always_zero(info)) bad = 0;
+    if (bad && info.src.size() == 2) bad &= ~settled_lanes(w, in, bad); // with no predicate beside the numbers
     if (bad && row.is(trait::bitwise)) spread_bitwise(w, in, lanes);
     else if (bad && row.is(trait::upward | trait::halves | trait::words)) spread_smeared(w, lanes);
     else
