@@ -140,10 +140,21 @@ GlobalAccess Checker::global_now(uint32_t pc, unsigned agent) {
     return now;
 }
 
+// What a bulk copy of the block stores may be read once its thread has waited for more than its reading.
+bool Checker::stored_before(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes) {
+    unsigned lane = 0;
+    const std::string storing = async_storing(w.own->async, mask, addr, bytes, lane);
+    if (storing.empty()) return true;
+    report_access(w, "async", int(lane), Space::global, addr[lane], bytes, false, storing);
+    return false;
+}
+
 bool Checker::global_access(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) {
     const Inst& in = w.kernel->code[w.pc];
     const bool atomic = in.access & Inst::atomic;
     announced_ += (write || atomic) && in.order.strong();
+    const bool plain_read = !write && !atomic && !in.order.strong() && !is_bulk(w.info());
+    if (plain_read && !stored_before(w, mask, addr, bytes)) return false;
     if (!launch_.races || is_bulk(w.info())) return true; // a bulk copy is told when its bytes move
     const bool strong = in.order.strong();
     if (strong && in.order.releases()) launch_.races->release(cta_->linear);

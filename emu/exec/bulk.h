@@ -33,6 +33,7 @@ struct BulkCopy {
     uint32_t tests = 0;             // of a load: failed tests of the mbarrier until it lands at the latest
     uint64_t group = 0;             // of a store; 0: not committed
     bool read = false;              // of a store: `data` is what will be written; before, what was there at its issue
+    bool waited = false;            // of a store: it has written, and its thread knows
     std::vector<uint8_t> data;      // of all pieces, one after the other
 };
 
@@ -46,7 +47,9 @@ public:
     // Until at most `pending` of the thread's newest groups are in flight, or only their reading of shared memory.
     void wait(uint32_t warp, uint32_t lane, uint64_t pending, bool reads);
     bool deliver(uint32_t mbarrier); // after a failed test; did anything land?
-    bool end();                      // of the block; false: reported a copy that shared memory still belongs to
+    // A store that may still write what one of the lanes reads, whose number this becomes; nullptr: none.
+    const BulkCopy* storing(uint32_t lanes, const uint64_t* global, unsigned bytes, unsigned& lane) const;
+    bool end(); // of the block; false: reported a copy that shared memory still belongs to
     void tick();
 
 private:

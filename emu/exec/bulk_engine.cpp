@@ -124,10 +124,24 @@ void BulkCopies::wait(uint32_t warp, uint32_t lane, uint64_t pending, bool reads
     const uint64_t groups = commits_[thread_of(warp, lane)];
     for (BulkCopy& c : stores_) {
         if (c.warp != warp || c.lane != lane || !c.group || c.group + pending > groups) continue;
-        if (reads) read(c);
-        else finish(c);
+        if (reads) {
+            read(c);
+        } else {
+            finish(c);
+            c.waited = true;
+        }
     }
-    std::erase_if(stores_, [](const BulkCopy& c) { return !c.bytes; });
+    std::erase_if(stores_, [](const BulkCopy& c) { return c.waited; });
+}
+
+const BulkCopy* BulkCopies::storing(uint32_t lanes, const uint64_t* global, unsigned bytes, unsigned& lane) const {
+    for (const BulkCopy& c : stores_)
+        for (const BulkPiece& p : c.pieces)
+            for (uint32_t m = lanes; m; m &= m - 1) {
+                lane = unsigned(__builtin_ctz(m));
+                if (global[lane] < p.global + p.last && p.global + p.first < global[lane] + bytes) return &c;
+            }
+    return nullptr;
 }
 
 bool BulkCopies::deliver(uint32_t mbarrier) {

@@ -219,8 +219,8 @@ uint32_t settled_lanes(const Warp& w, const Inst& in, uint32_t lanes) {
     uint32_t same = 0;
     for (uint32_t m = lanes; m; m &= m - 1) {
         const unsigned l = unsigned(__builtin_ctz(m));
-        same |= uint32_t(settled(unsigned(in.imm), in.sub & COMPARE_SIGNED, 16 * pairs,
-                                 {a.low[l], a_undefined.low[l]}, {b.low[l], b_undefined.low[l]}))
+        same |= uint32_t(settled(unsigned(in.imm), in.sub & COMPARE_SIGNED, 16 * pairs, {a.low[l], a_undefined.low[l]},
+                                 {b.low[l], b_undefined.low[l]}))
                 << l;
     }
     return same;
