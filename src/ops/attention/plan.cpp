@@ -17,20 +17,21 @@ namespace {
 constexpr uint32_t WARP = 32, ELEM = 2, CHUNK = 16;
 
 // One step of a kernel that takes `keys` keys of elements of `bits` bits to `rows` queries. `readers` warps read each
-// key, and make 16-bit elements of codes; all together read `queries` bytes. Its barrier, and where keys are found row
-// by row the look for them, come before the copies for the next one.
+// key, and make 16-bit elements of codes, or of widened ones have them made once; all together read `queries` bytes.
+// Its barrier, and where keys are found row by row the look for them, come before the copies for the next one.
 consteval Step step_of(uint32_t rows, uint32_t keys, uint32_t width, uint32_t bits, uint32_t readers, uint32_t queries,
-                       bool by_row) {
+                       bool by_row, bool widened = false) {
     constexpr uint32_t PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, A_SCORE = 8, CONVERTED = 128, BLOCK = 16;
     const uint32_t elements = 2 * keys * width, scales = bits == 4 ? elements / BLOCK : 0;
     uint32_t products = 2 * rows * keys * width / PRODUCT, fetched = elements * bits / 8 + scales;
-    uint32_t read = fetched * readers + queries;
+    const uint32_t wide = widened ? elements * ELEM : fetched, makers = widened ? 1 : readers;
+    uint32_t read = wide * readers + queries;
     uint32_t issued = products + read / FRAGMENT_LOAD + rows * keys / WARP * A_SCORE + attention_copies(fetched);
     // Of bf16; keys of f16 take half of FP8's.
     const uint32_t to_convert = bits == 16 ? 0 : bits == 8 ? 11 : 20;
-    issued += elements * readers / CONVERTED * to_convert / 2;
-    const uint32_t turns = by_row ? 2 : 1;
-    return {products, read + fetched, fetched, issued, turns, turns};
+    issued += elements * makers / CONVERTED * to_convert / 2;
+    const uint32_t turns = by_row || widened ? 2 : 1, moved = widened ? wide + fetched : 0;
+    return {products, read + fetched + moved, fetched, issued, turns, turns};
 }
 
 // Rows that a block copies from or stores to memory at a time, of so many columns in pieces of `piece` bytes a thread.
@@ -41,7 +42,8 @@ consteval uint32_t rows_at_once(uint32_t threads, uint32_t width, uint32_t piece
 // rows: queries of a head, or of all heads that share keys where these are split; columns: of the sums; depth: keys.
 // A warp has queries of its own and all keys. From one barrier to the next it takes as many tiles of keys as half a
 // ring has, and reads its queries for each, unless they are held.
-template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, uint32_t bits, bool held, bool by_row) {
+template <class Of>
+consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool held, bool by_row, bool widened = false) {
     uint32_t tiles = k.PL / 2, keys = tiles * 16 * k.NK;
     uint32_t queries = held ? 0 : rows * k.D * ELEM * tiles;
     return {.rows = rows,
@@ -49,18 +51,18 @@ template <class Of> consteval Tile tile_of_rows(const Of& k, uint32_t rows, uint
             .depth = keys,
             .stages = 1,
             .part = k.PART,
-            .step = step_of(rows, keys, k.D, bits, k.block / WARP, queries, by_row)};
+            .step = step_of(rows, keys, k.D, k.KV, k.block / WARP, queries, by_row, widened)};
 }
 // What a block's number says of it is found by divisions of 64 bits, for its keys and again for its results.
 consteval Tile tile_of(const kernels::attention_kernel& k) {
     constexpr uint32_t DIVISIONS = 8;
-    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, 8 * ELEM, k.HELD != 0, false);
+    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0, false, k.KV != 8 * ELEM);
     tile.rounds = DIVISIONS;
     return tile;
 }
 // Each row is one of a query and a head, which a division finds; then which warps have rows, and what these see.
 consteval Tile tile_of(const kernels::attention_parts_kernel& k) {
-    Tile tile = tile_of_rows(k, k.ROWS, k.KV, k.HELD != 0, true);
+    Tile tile = tile_of_rows(k, k.ROWS, k.HELD != 0, true);
     tile.syncs = 3, tile.splits = true;
     tile.copied = rows_at_once(k.block, k.D, CHUNK);
     return tile;
