@@ -2,9 +2,9 @@
 // Approximate functions. Options::approx says which of the results that PTX allows are given: those of an H200, that is
 // of its special function unit between the multiplications that ptxas puts around it; those nearest to the true ones;
 // or such that err by a seeded amount up to the documented bound, so that nothing relies on luck.
+#include "../num/mufu.h"
 #include "elementary.h"
 #include "half.h"
-#include "mufu.h"
 
 namespace emu::EMU_LEVEL {
 namespace {
@@ -17,33 +17,30 @@ EMU_INLINE float magnitude(float f) { return bits_as<float>(bits_as<uint32_t>(f)
 EMU_INLINE double last_place(double r) { return bits_as<double>(bits_as<uint64_t>(r) & 0x7ffull << 52) * 0x1p-23; }
 
 // Without .ftz a subnormal argument of most functions is first multiplied by 2^24, and the result set right.
-template <class U> struct Scaled {
-    using Unit = U;
+template <num::MufuFunction num::MufuUnit::*U> struct Scaled {
+    static constexpr auto UNIT = U;
     static EMU_INLINE bool tiny(float a) { return magnitude(a) < LEAST_NORMAL; }
     static EMU_INLINE float before(float a) { return tiny(a) ? a * 0x1p24f : a; }
 };
-template <class U> struct Plain {
-    using Unit = U;
-    static EMU_INLINE float before(float a) { return a; }
-    static EMU_INLINE float after(float r, float) { return r; }
+// FULL: with whatever is done around the unit without .ftz.
+template <num::MufuFunction num::MufuUnit::*U, num::MufuFunction num::MufuUnit::*F = U> struct Plain {
+    static constexpr auto UNIT = U, FULL = F;
 };
 // f: the true value r; error: the documented bound of the distance from it, less what the rounding may take.
-struct Ex2 : Plain<MufuEx2> {
-    static EMU_INLINE float before(float a) { return a < -126 ? a * 0.5f : a; }
-    static EMU_INLINE float after(float r, float a) { return a < -126 ? r * r : r; }
+struct Ex2 : Plain<&num::MufuUnit::ex2, &num::MufuUnit::ex2_full> {
     static EMU_INLINE double f(double a) {
         double x = a < -400 ? -400 : a > 400 ? 400 : a; // far outside float's range
         return a == a ? exp2_double(x) : a;
     }
     static EMU_INLINE double error(double, double r) { return 1.5 * last_place(r); }
 };
-struct Lg2 : Scaled<MufuLg2> {
+struct Lg2 : Scaled<&num::MufuUnit::lg2> {
     static EMU_INLINE float after(float r, float a) { return tiny(a) ? r - 24 : r; }
     static EMU_INLINE double f(double a) { return log2_double(a); }
     static EMU_INLINE double error(double a, double r) { return (a > 0.5 && a < 2 ? 1 : r) * 0x1.8p-23; }
 };
 struct Rcp {
-    using Unit = MufuRcp;
+    static constexpr auto UNIT = &num::MufuUnit::rcp;
     static EMU_INLINE float scale(float a) {
         return magnitude(a) > LARGE ? 0.25f : magnitude(a) < LEAST_NORMAL ? 0x1p24f : 1;
     }
@@ -52,12 +49,12 @@ struct Rcp {
     static EMU_INLINE double f(double a) { return 1.0 / a; }
     static EMU_INLINE double error(double, double r) { return 0.5 * last_place(r); }
 };
-struct Rsqrt : Scaled<MufuRsqrt> {
+struct Rsqrt : Scaled<&num::MufuUnit::rsqrt> {
     static EMU_INLINE float after(float r, float a) { return tiny(a) ? r * 0x1p12f : r; }
     static EMU_INLINE double f(double a) { return 1.0 / __builtin_sqrt(a); }
     static EMU_INLINE double error(double, double r) { return r * 0x1.24p-24; }
 };
-struct Sqrt : Scaled<MufuSqrt> {
+struct Sqrt : Scaled<&num::MufuUnit::sqrt> {
     static EMU_INLINE float after(float r, float a) { return tiny(a) ? r * 0x1p-12f : r; }
     static EMU_INLINE double f(double a) { return __builtin_sqrt(a); }
     static EMU_INLINE double error(double, double r) { return r * 0x1p-24; }
@@ -65,15 +62,15 @@ struct Sqrt : Scaled<MufuSqrt> {
 EMU_INLINE double turn_error(double a) { // nothing is documented beyond 100 pi
     return __builtin_fabs(a) <= 6.2831853 ? 0x1.5p-21 : 0x1.3ap-15;
 }
-struct Sin : Plain<MufuSin> {
+struct Sin : Plain<&num::MufuUnit::sin> {
     static EMU_INLINE double f(double a) { return sine_double(a, 0); }
     static EMU_INLINE double error(double a, double) { return turn_error(a); }
 };
-struct Cos : Plain<MufuCos> {
+struct Cos : Plain<&num::MufuUnit::cos> {
     static EMU_INLINE double f(double a) { return sine_double(a, 1); }
     static EMU_INLINE double error(double a, double) { return turn_error(a); }
 };
-struct Tanh : Plain<MufuTanh> {
+struct Tanh : Plain<&num::MufuUnit::tanh> {
     static EMU_INLINE double f(double a) { return tanh_double(a); }
     static EMU_INLINE double error(double, double r) { return r * 0x1.ff8p-12; }
 };
@@ -96,18 +93,28 @@ template <bool FTZ> EMU_INLINE float finish(double d) {
     return canonical(FTZ ? flush(r) : r);
 }
 
+Flow by_unit(Warp& w, const Inst& in, num::MufuFunction unit) {
+    const uint32_t* x = w.reg<uint32_t>(in.r[1]);
+    if (w.full()) return unit(x, w.reg<uint32_t>(in.r[0])), Flow::next;
+    alignas(64) uint32_t y[32];
+    unit(x, y);
+    return map_lanes<uint32_t>(w, in.r[0], [&](int l) { return y[l]; });
+}
+template <class Op> Flow around_unit(Warp& w, const Inst& in) {
+    const float* a = w.reg<float>(in.r[1]);
+    alignas(64) uint32_t x[32], y[32];
+    EMU_LANES
+    for (int l = 0; l < 32; l++) x[l] = bits_as<uint32_t>(Op::before(a[l]));
+    (num::best_mufu.*Op::UNIT)(x, y);
+    return map_lanes<float>(w, in.r[0], [&](int l) { return canonical(Op::after(bits_as<float>(y[l]), a[l])); });
+}
 template <class Op, bool FTZ> Flow approx(Warp& w, const Inst& in) {
     const float* a = w.reg<float>(in.r[1]);
     const Options& o = w.launch->options;
     if (o.approx == Approx::card) {
-        alignas(64) uint32_t x[32], y[32];
-        EMU_LANES
-        for (int l = 0; l < 32; l++) x[l] = bits_as<uint32_t>(FTZ ? a[l] : Op::before(a[l]));
-        mufu<typename Op::Unit>(x, y);
-        return map_lanes<float>(w, in.r[0], [&](int l) {
-            const float r = bits_as<float>(y[l]);
-            return canonical(FTZ ? r : Op::after(r, a[l]));
-        });
+        if constexpr (FTZ) return by_unit(w, in, num::best_mufu.*Op::UNIT);
+        else if constexpr (requires { Op::FULL; }) return by_unit(w, in, num::best_mufu.*Op::FULL);
+        else return around_unit<Op>(w, in);
     }
     constexpr double LIMIT = std::is_same_v<Op, Tanh> ? 1 : __builtin_inf();
     return map_lanes<float>(w, in.r[0], [&](int l) {
@@ -129,7 +136,7 @@ template <bool FTZ, bool FULL> Flow divide(Warp& w, const Inst& in) {
         alignas(64) uint32_t x[32], y[32];
         EMU_LANES
         for (int l = 0; l < 32; l++) x[l] = bits_as<uint32_t>(b[l] * scale(b[l]));
-        mufu<MufuRcp>(x, y);
+        num::best_mufu.rcp(x, y);
         return map_lanes<float>(w, in.r[0], [&](int l) {
             return canonical(flushed(bits_as<float>(y[l]) * flushed(flushed(a[l]) * scale(b[l]))));
         });
@@ -153,7 +160,7 @@ EMU_INLINE void half_lanes(const Options& o, const uint32_t* a, unsigned shift, 
     EMU_LANES
     for (int l = 0; l < 32; l++) x[l] = bits_as<uint32_t>(widen<BF>(a[l] >> shift));
     if (o.approx == Approx::card) {
-        mufu<typename Op::Unit>(x, r);
+        (num::best_mufu.*Op::UNIT)(x, r);
         EMU_LANES
         for (int l = 0; l < 32; l++) r[l] = cut_half<BF>(r[l]);
     } else {
@@ -195,7 +202,7 @@ template <class Op> Flow approx_upper(Warp& w, const Inst& in) {
             const uint32_t word = uint32_t(a[l] >> 32);
             x[l] = (std::is_same_v<Op, Rsqrt> && !(word >> 20 & 1) ? 0x40000000 : 0x3f800000) | (word & 0xfffff) << 3;
         }
-        mufu<typename Op::Unit>(x, y);
+        (num::best_mufu.*Op::UNIT)(x, y);
         return map_lanes<uint64_t>(w, in.r[0], [&](int l) { return upper_of<Op>(uint32_t(a[l] >> 32), y[l]); });
     }
     return map_active<uint64_t>(w, in.r[0], [&](int l) {

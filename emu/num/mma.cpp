@@ -108,13 +108,13 @@ std::vector<TileLevel> tile_levels() {
 #ifdef EMU_num_HAS_avx512
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
-        levels.push_back({"avx512", &avx512::tile_functions});
+        levels.push_back({"avx512", &avx512::tile_functions, &avx512::mufu_unit});
 #endif
 #ifdef EMU_num_HAS_avx2
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
-        levels.push_back({"avx2", &avx2::tile_functions});
+        levels.push_back({"avx2", &avx2::tile_functions, &avx2::mufu_unit});
 #endif
-    levels.push_back({"plain", &plain::tile_functions});
+    levels.push_back({"plain", &plain::tile_functions, &plain::mufu_unit});
     return levels;
 }
 

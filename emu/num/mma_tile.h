@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mma.cpp (the model, exact, one output at a time) and mma_tile.cpp (the same in vectors) need of each other.
-// mma_tile.cpp is compiled once for each instruction-set level of the host, in a namespace of its own.
+// What mma.cpp (the model, exact, one output at a time) and mma_tile.cpp (the same in vectors) need of each other, and
+// the choice among levels. mma_tile.cpp, mma_sum.cpp and mufu_unit.cpp are compiled once for each instruction-set
+// level of the host, in namespaces of their own.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "mma.h"
+#include "mufu.h"
 
 namespace emu::num {
 
@@ -51,6 +53,7 @@ extern const TileFunctions tile_functions;
 struct TileLevel {
     const char* name;
     const TileFunctions* functions;
+    const MufuUnit* mufu;
 };
 std::vector<TileLevel> tile_levels(); // what this host can run, the best first
 TileFunction tile_function(const TileFunctions& of, int k, MmaInput input, MmaOutput output);

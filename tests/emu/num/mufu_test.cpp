@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// emu/exec/mufu.h against what an H200 gave: the sums of its results over 65,536 arguments out of each 2^26, or, with
-// --all, over all 2^32 arguments of each function.
+// emu/num/mufu_unit.cpp, of each level that this host can run, against what an H200 gave: the sums of its results over
+// 65,536 arguments out of each 2^26, or, with --all, over all 2^32 arguments of each function.
 #include <cstdio>
 #include <cstring>
 
-#include "exec/mufu.h"
+#include "num/mma_tile.h"
 
 namespace {
 
-using namespace emu::plain;
+using emu::num::MufuFunction;
 
 struct Sums {
     uint32_t all, some; // of the 2^26 arguments of a group; of one run in it
@@ -23,24 +23,24 @@ uint32_t mixed(uint32_t x, uint32_t y) {
     return h ^ h >> 13;
 }
 
-template <class F> uint32_t sum(uint32_t first, uint32_t count) {
+uint32_t sum(MufuFunction function, uint32_t first, uint32_t count) {
     uint32_t total = 0;
     for (uint32_t i = 0; i < count; i += 32) {
         alignas(64) uint32_t x[32], y[32];
         for (uint32_t l = 0; l < 32; l++) x[l] = first + i + l;
-        mufu<F>(x, y);
+        function(x, y);
         for (uint32_t l = 0; l < 32; l++) total += mixed(x[l], y[l]);
     }
     return total;
 }
 
-template <class F> int failures(const char* name, const Sums (&sums)[64], bool all) {
+int failures(MufuFunction function, const char* level, const char* name, const Sums (&sums)[64], bool all) {
     int wrong = 0;
     for (uint32_t g = 0; g < 64; g++) {
         const uint32_t first = all ? g << 26 : (g * 1024 + g * 389 % 1024) << 16;
-        const uint32_t got = all ? sum<F>(first, 1u << 26) : sum<F>(first, 1u << 16);
+        const uint32_t got = all ? sum(function, first, 1u << 26) : sum(function, first, 1u << 16);
         if (got == (all ? sums[g].all : sums[g].some)) continue;
-        if (++wrong < 5) std::printf("%s: not all results from %#x on are the card's\n", name, first);
+        if (++wrong < 5) std::printf("%s, %s: not all results from %#x on are the card's\n", level, name, first);
     }
     return wrong;
 }
@@ -49,13 +49,16 @@ template <class F> int failures(const char* name, const Sums (&sums)[64], bool a
 int main(int argc, char** argv) {
     const bool all = argc > 1 && !std::strcmp(argv[1], "--all");
     int wrong = 0;
-    wrong += failures<MufuEx2>("ex2", ex2_sums, all);
-    wrong += failures<MufuLg2>("lg2", lg2_sums, all);
-    wrong += failures<MufuRcp>("rcp", rcp_sums, all);
-    wrong += failures<MufuRsqrt>("rsqrt", rsqrt_sums, all);
-    wrong += failures<MufuSqrt>("sqrt", sqrt_sums, all);
-    wrong += failures<MufuSin>("sin", sin_sums, all);
-    wrong += failures<MufuCos>("cos", cos_sums, all);
-    wrong += failures<MufuTanh>("tanh", tanh_sums, all);
+    for (const emu::num::TileLevel& level : emu::num::tile_levels()) {
+        const emu::num::MufuUnit& unit = *level.mufu;
+        wrong += failures(unit.ex2, level.name, "ex2", ex2_sums, all);
+        wrong += failures(unit.lg2, level.name, "lg2", lg2_sums, all);
+        wrong += failures(unit.rcp, level.name, "rcp", rcp_sums, all);
+        wrong += failures(unit.rsqrt, level.name, "rsqrt", rsqrt_sums, all);
+        wrong += failures(unit.sqrt, level.name, "sqrt", sqrt_sums, all);
+        wrong += failures(unit.sin, level.name, "sin", sin_sums, all);
+        wrong += failures(unit.cos, level.name, "cos", cos_sums, all);
+        wrong += failures(unit.tanh, level.name, "tanh", tanh_sums, all);
+    }
     return wrong != 0;
 }
