@@ -75,8 +75,9 @@ void Checker::merge(uint32_t address, unsigned bytes) {
 Histories::Doing Checker::doing(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes,
                                 bool collective) const {
     const HappensBefore::Agent& agent = agents_[w.agent];
-    return {agent.known.of(0), agent.now, collective ? w.mask : mask, mask, w.pc, addr, uint8_t(w.index),
-            uint8_t(bytes),    collective};
+    return {
+        agent.known.of(0), agent.now, collective ? w.mask : mask, mask, w.pc, addr, uint8_t(w.index), uint8_t(bytes),
+        collective,        0};
 }
 
 bool Checker::read_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool collective) {
@@ -91,11 +92,12 @@ bool Checker::frees(const Warp& w, uint32_t address, unsigned bytes, unsigned la
     return r && !r->object && quick(w).may_write(*r, 1u << lane, 0);
 }
 
-bool Checker::write_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
+bool Checker::write_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, uint8_t strength) {
     if (!shadow_.recent.is_on() || bytes < 4) return false;
     shadow_.make_room();
-    return shadow_.recent.write(doing(w, mask, addr, bytes, false),
-                                [&](unsigned lane) { return frees(w, addr[lane], bytes, lane); });
+    Histories::Doing d = doing(w, mask, addr, bytes, false);
+    d.strength = strength;
+    return shadow_.recent.write(d, [&](unsigned lane) { return frees(w, addr[lane], bytes, lane); });
 }
 
 bool Checker::issue_quickly(const Warp& w, AsyncCopy& copy) {
@@ -154,10 +156,10 @@ bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned b
     const Inst& in = w.kernel->code[w.pc];
     const bool strong = in.order.strong(), collective = is_collective(in);
     const uint8_t flags = uint8_t((strong ? Record::strong : 0) | (atomic ? Record::atomic : 0));
-    if (!flags && !meet && !collective && write_quickly(w, mask, addr, bytes)) return true;
+    objects_ = false; // histories have none
+    if (!meet && !collective && write_quickly(w, mask, addr, bytes, flags)) return true;
     shadow_.recent.note(w.index, order_.now(w.agent));
     const Quick q = quick(w);
-    objects_ = false;
     if (!collective && is_line(mask, addr, bytes) && write_line(q, addr[0], flags)) return true;
     if (!collective && !meet && bytes == 4) { // the everyday ones of atomics
         const Shadow::Places at = shadow_.places();

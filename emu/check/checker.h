@@ -70,7 +70,7 @@ private:
     // An ordinary access of words, everyday enough for histories?
     Histories::Doing doing(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool collective) const;
     bool read_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool collective);
-    bool write_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes);
+    bool write_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, uint8_t strength);
     bool issue_quickly(const Warp& w, AsyncCopy& copy);
     bool frees(const Warp& w, uint32_t address, unsigned bytes, unsigned lane);
     void forget_known(uint32_t synchronised);

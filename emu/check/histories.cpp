@@ -72,8 +72,10 @@ template <unsigned N> bool Histories::same(const Doing& d, Id& id) const {
         const Id any = words[d.addr[__builtin_ctz(d.rows)] / 4];
         const auto differ = [&](Id want, auto what) {
             Id bits = 0;
-            each_lane(d.rows, [&](unsigned l) {
-                for (unsigned i = 0; i < N; ++i) bits |= what(words[d.addr[l] / 4 + i]) ^ want;
+            each_lane(d.rows, [&](unsigned l) { // an Id has as many bytes as its word, to which addresses are aligned
+                Id at[N];
+                std::memcpy(at, reinterpret_cast<const uint8_t*>(words) + d.addr[l], sizeof at);
+                for (unsigned i = 0; i < N; ++i) bits |= what(at[i]) ^ want;
             });
             return bits != 0;
         };
@@ -124,6 +126,7 @@ Histories::Access& Histories::make_access(Pool& pool, const Doing& d, bool write
     a.write = write;
     a.collective = d.collective;
     a.copied = a.told = false;
+    a.strength = d.strength;
     std::memcpy(a.addr, d.addr, sizeof a.addr);
     ++pool.next_access;
     return a;
@@ -133,7 +136,7 @@ Histories::Access& Histories::make_access(Pool& pool, const Doing& d, bool write
 bool Histories::repeats(Id id, const Doing& d, bool write) {
     if (id == NOTHING) return false;
     Access& a = access_of(id);
-    if (a.write != write || a.copied || a.moment != d.now || !is_own(a, d)) return false;
+    if (a.write != write || a.copied || a.strength != d.strength || a.moment != d.now || !is_own(a, d)) return false;
     a.pc = d.pc;
     return true;
 }

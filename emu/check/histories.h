@@ -26,7 +26,8 @@ public:
         uint32_t in_flight = 0; // lanes of a copy
         uint8_t warp = 0, bytes = 0;
         bool write = false, collective = false, copied = false;
-        bool told = false; // records have some of a copy that was in flight
+        bool told = false;    // records have some of a copy that was in flight
+        uint8_t strength = 0; // of a write: Record::strong and Record::atomic
         alignas(16) uint32_t addr[32];
     };
     // Who does what, and what it knows.
@@ -37,6 +38,7 @@ public:
         const uint32_t* addr;
         uint8_t warp, bytes;
         bool collective;
+        uint8_t strength;
         bool knows(const Access& a) const { return !a.in_flight && a.moment <= known[a.warp]; }
     };
 

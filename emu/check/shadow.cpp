@@ -35,7 +35,7 @@ void Shadow::tell_history(Histories::Id id, uint32_t address, Record& r) {
         r.write_lanes = lanes;
         r.write_pc = a.pc;
         r.write_warp = a.warp;
-        r.flags = uint8_t((in_flight ? Record::in_flight : 0) | (a.copied ? Record::copied : 0));
+        r.flags = uint8_t((in_flight ? Record::in_flight : 0) | (a.copied ? Record::copied : 0) | a.strength);
     });
 }
 

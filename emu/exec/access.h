@@ -81,6 +81,7 @@ EMU_INLINE void find_pattern(Pattern<Address>& p, uint32_t pc, const Address* ad
     p.lowest = lowest, p.highest = highest, p.odd = odd;
     p.run = !gap;
     p.dense = Address(highest) - Address(lowest) + bytes <= Address(2) * count_lanes(mask) * bytes;
+    p.near = Address(highest) - Address(lowest) <= 4096;
 }
 
 inline __attribute__((noinline)) void find_shared_pattern(SharedPattern& p, uint32_t pc, const uint32_t* addr,
@@ -111,6 +112,13 @@ EMU_INLINE bool defined_between(const uint32_t* defined, uint32_t from, uint32_t
     uint32_t missing = (~defined[first] & head) | (~defined[last] & tail);
     for (uint32_t i = first + 1; i < last; i++) missing |= ~defined[i];
     return !missing;
+}
+// Is all between the ends of an access defined? Not looked for, but where it is mostly the lanes', once it was not.
+EMU_INLINE bool defined_around(SharedPattern& p, const uint32_t* defined, uint32_t from, uint32_t end) {
+    if (!p.near) return false;
+    const bool all = defined_between(defined, from, end);
+    p.near = all || p.dense;
+    return all;
 }
 
 // Is a byte of some lane not defined?
@@ -152,7 +160,7 @@ EMU_INLINE bool place_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
     if (write) cta.changes++;
     else if (w.launch->options.check_undefined) {
         *undefined = 0;
-        if (!(p.dense && defined_between(cta.shared_defined, uint32_t(from), uint32_t(end))) &&
+        if (!defined_around(p, cta.shared_defined, uint32_t(from), uint32_t(end)) &&
             __builtin_expect(misses_some(cta.shared_defined, addr, mask, bytes), 0)) {
             *undefined = shared_undefined(cta, addr, mask, bytes);
             if (*undefined) note_undefined(w, Space::shared, addr[__builtin_ctz(*undefined)]);
@@ -175,12 +183,12 @@ EMU_INLINE bool check_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
 EMU_INLINE void define_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes) {
     uint32_t* defined = w.cta->shared_defined;
     const uint32_t want = (bytes >= 32 ? 0u : (1u << bytes)) - 1u, first = addr[__builtin_ctz(mask)];
-    const SharedPattern& p = pattern_of(w, addr, mask, bytes);
+    SharedPattern& p = pattern_of(w, addr, mask, bytes);
     if (p.run && first % 32 == 0) { // words of the bitmap, one for each byte of the access
         memset(defined + first / 32, 0xff, 4 * bytes);
         return;
     }
-    if (p.dense && defined_between(defined, first + uint32_t(p.lowest), first + uint32_t(p.highest) + bytes)) return;
+    if (defined_around(p, defined, first + uint32_t(p.lowest), first + uint32_t(p.highest) + bytes)) return;
     if (bytes == 4 && mask == FULL && !misses_some(defined, addr, mask, bytes))
         return;                      // looking is faster than writing
     if (bytes == 8 || bytes == 16) { // whole bytes of the bitmap

@@ -50,9 +50,12 @@ B128 change_wide(Cta& cta, uint8_t* at, bool swap, const B128& expected, const B
     return old;
 }
 
-// The lanes of the mask in the order of this launch.
+// The lane that comes first in the order of this launch.
+unsigned first_lane(Warp& w) {
+    return w.launch->options.schedule == Schedule::random ? unsigned(next_random(w.rng) & 31) : 0;
+}
 template <class F> void in_order(Warp& w, uint32_t mask, F f) {
-    unsigned first = w.launch->options.schedule == Schedule::random ? unsigned(next_random(w.rng) & 31) : 0;
+    const unsigned first = first_lane(w);
     for (unsigned i = 0; i < 32; i++) {
         unsigned l = (first + i) & 31;
         if ((mask >> l) & 1) f(l);
@@ -60,13 +63,19 @@ template <class F> void in_order(Warp& w, uint32_t mask, F f) {
 }
 
 // Checks a read and a write of locations in the shared memory of one block. False after a report.
-bool shared_locations(Warp& w, const uint64_t* addr, uint32_t lanes, unsigned bytes, uint8_t** at) {
-    uint32_t a[32], undefined = 0;
-    for (int l = 0; l < 32; l++) a[l] = uint32_t(addr[l]);
+bool shared_gate_atomic(Warp& w, const uint32_t* a, uint32_t lanes, unsigned bytes) {
+    uint32_t undefined = 0;
     if (!place_shared(w, a, lanes, bytes, false, &undefined)) return false; // one atomic, not a read and a write
     if (w.cta->observer && !w.cta->observer->shared_atomic(w, lanes, a, bytes)) return false;
+    uint64_t room[32];
+    return !undefined || taint_atomic(w, undefined, Space::shared, widen(a, room), bytes);
+}
+bool shared_locations(Warp& w, const uint64_t* addr, uint32_t lanes, unsigned bytes, uint8_t** at) {
+    uint32_t a[32];
+    narrow(addr, a);
+    if (!shared_gate_atomic(w, a, lanes, bytes)) return false;
     for (uint32_t m = lanes; m; m &= m - 1) at[__builtin_ctz(m)] = w.cta->shared + a[__builtin_ctz(m)];
-    return !undefined || taint_atomic(w, undefined, Space::shared, addr, bytes);
+    return true;
 }
 // The same in any space, then hands over pointers.
 template <class F> bool locations(Warp& w, uint64_t* addr, Space space, unsigned bytes, F f) {
@@ -106,7 +115,70 @@ struct Plan {
 };
 EMU_INLINE Plan plan(const Inst& in) { return {Do(in.target & 15), Space(in.target >> 4)}; }
 
+// A word of shared memory that lanes change one after the other: it stays here until a lane names another one.
+template <Do OP, class T> struct Changed {
+    uint8_t* base;
+    uint32_t at;
+    T word;
+    uint32_t differs = 0;
+    Changed(uint8_t* shared, uint32_t from) : base(shared), at(from) { memcpy(&word, base + at, sizeof word); }
+    ~Changed() { memcpy(base + at, &word, sizeof word); }
+    EMU_INLINE T change(uint32_t to, T a, T b) {
+        if (to != at) {
+            memcpy(base + at, &word, sizeof word);
+            memcpy(&word, base + (at = to), sizeof word);
+        }
+        const T old = word;
+        word = step(OP, old, a, b);
+        differs |= memcmp(&word, &old, sizeof word) != 0;
+        return old;
+    }
+};
+template <Do OP, class T>
+void change_lanes(Warp& w, const uint32_t* addr, unsigned first, const T* a, const T* b, T* old) {
+    Changed<OP, T> c(w.cta->shared, addr[__builtin_ctz(w.mask)]);
+    if (w.full() && first == 0) {
+        for (unsigned l = 0; l < 32; l++) old[l] = c.change(addr[l], a[l], b[l]);
+    } else {
+        for (unsigned i = 0; i < 32; i++) {
+            const unsigned l = (first + i) & 31;
+            if (w.mask >> l & 1) old[l] = c.change(addr[l], a[l], b[l]);
+        }
+    }
+    w.cta->changes += c.differs;
+}
+template <class T> void change_shared(Warp& w, Do op, const uint32_t* addr, const T* a, const T* b, T* old) {
+    const unsigned first = first_lane(w);
+    switch (op) {
+    case Do::add: return change_lanes<Do::add>(w, addr, first, a, b, old);
+    case Do::min: return change_lanes<Do::min>(w, addr, first, a, b, old);
+    case Do::max: return change_lanes<Do::max>(w, addr, first, a, b, old);
+    case Do::exch: return change_lanes<Do::exch>(w, addr, first, a, b, old);
+    case Do::and_: return change_lanes<Do::and_>(w, addr, first, a, b, old);
+    case Do::or_: return change_lanes<Do::or_>(w, addr, first, a, b, old);
+    case Do::xor_: return change_lanes<Do::xor_>(w, addr, first, a, b, old);
+    case Do::inc: return change_lanes<Do::inc>(w, addr, first, a, b, old);
+    case Do::dec: return change_lanes<Do::dec>(w, addr, first, a, b, old);
+    case Do::cas: return change_lanes<Do::cas>(w, addr, first, a, b, old);
+    }
+}
+// Where the space is known to be shared, and a register holds what its lanes bring.
+template <class T> Flow atom_shared(Warp& w, const Inst& in) {
+    uint32_t addr[32];
+    const unsigned at = in.sub & 2 ? 0 : 1;
+    const Do op = plan(in).op;
+    read_addresses(w, in.r[at], in.imm, in.sub & 1, addr);
+    w.cta->counters->atomics += count_lanes(w.mask);
+    if (!shared_gate_atomic(w, addr, w.mask, sizeof(T))) return Flow::failed;
+    const T* const a = w.reg<T>(in.r[at + 1]);
+    T none[32];
+    change_shared(w, op, addr, a, op == Do::cas ? w.reg<T>(in.r[at + 2]) : a, at ? w.reg<T>(in.r[0]) : none);
+    return Flow::next;
+}
+
 template <class T> Flow atom(Warp& w, const Inst& in) {
+    if constexpr (sizeof(T) >= 4)
+        if (plan(in).space == Space::shared) return atom_shared<T>(w, in);
     alignas(64) uint64_t addr[32];
     unsigned at = in.sub & 2 ? 0 : 1;
     Plan p = plan(in);

@@ -262,6 +262,7 @@ template <class Address> struct Pattern {
     Address odd = 0;                                          // bits that some of them have
     bool run = false;                                         // all lanes, one after the other without a gap
     bool dense = false;                                       // at least half of the bytes between the ends are theirs
+    bool near = false;                                        // the ends are not far apart
 };
 struct SharedPattern : Pattern<uint32_t> {
     uint32_t waves = 0, conflicts = 0;      // wavefronts; beyond the least for these lanes
