@@ -31,6 +31,7 @@ void Checker::cta_begin(Cta& cta) {
     announced_ = 0;
     made_.clear();
     ended_ = false;
+    if (launch_.races) launch_.races->running.push_back(&cta);
 }
 
 // --- messages ---

@@ -111,9 +111,11 @@ private:
     bool conflicts(const GlobalAccess& then, const GlobalAccess& now) const;
     // alike: a write, as other lanes of the instruction write there; same: a write of what is there already.
     enum class Effect { read, write, alike, same };
-    bool stored_before(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes);
+    bool stored_before(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write, bool copies);
     GlobalAccess global_now(uint32_t pc, unsigned agent);
     bool global_word(const GlobalAccess& now, Effect effect, GlobalWord& word, uint64_t address);
+    bool report_global_race(const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote, uint64_t address,
+                            const char* why);
     bool global_race(const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote, uint64_t address);
     std::string line(const char* what, unsigned agent, uint32_t lanes, uint32_t pc, uint32_t address,
                      unsigned span) const;

@@ -66,6 +66,7 @@ bool Checker::foreign_write(Warp& w, uint32_t mask, const uint32_t* addr, unsign
 
 bool Checker::cta_end(Cta& cta) {
     ended_ = true;
+    if (launch_.races) std::erase(launch_.races->running, &cta);
     for (const Visit& visit : visits_) {
         if (!visit.event.moment || exits_.has(visit.event)) continue;
         Cta& by = *cta.cluster->blocks[visit.event.agent / WARPS];

@@ -2,6 +2,7 @@
 // Races in global memory, between blocks of a launch and between threads of a block. See README.md.
 #include <cstring>
 
+#include "../exec/async.h"
 #include "../report/report.h"
 #include "checker.h"
 #include "global_races.h"
@@ -13,15 +14,22 @@ std::shared_ptr<GlobalRaces> make_global_races(const Options& options) {
 }
 
 namespace {
-// Does a store of this lane leave memory as it is?
-bool stores_what_is(const Warp& w, const Inst& in, unsigned lane, uint64_t address) {
+// Does a store of this lane bring these bytes, from the place `first` of its own on?
+bool stores_bytes(const Warp& w, const Inst& in, unsigned lane, unsigned first, unsigned bytes, const void* there) {
     if (!row_of(w.info()).is(trait::stores)) return false;
     const size_t lane_bytes = in.bytes == 16 ? 16 : store_register_bytes(in) == 8 ? 8 : 4;
-    for (unsigned v = 0; v < in.vec; ++v)
-        if (std::memcmp(w.reg<uint8_t>(in.r[1 + v]) + lane * lane_bytes,
-                        reinterpret_cast<const uint8_t*>(address) + v * in.bytes, in.bytes))
-            return false;
+    const auto* want = static_cast<const uint8_t*>(there);
+    for (unsigned at = first; at < first + bytes;) {
+        const unsigned within = at % in.bytes, part = std::min(in.bytes - within, first + bytes - at);
+        const uint8_t* const lanes = w.reg<uint8_t>(in.r[1 + at / in.bytes]);
+        if (std::memcmp(lanes + lane * lane_bytes + within, want, part)) return false;
+        at += part, want += part;
+    }
     return true;
+}
+// Does a store of this lane leave memory as it is?
+bool stores_what_is(const Warp& w, const Inst& in, unsigned lane, uint64_t address) {
+    return stores_bytes(w, in, lane, 0, in.bytes * in.vec, reinterpret_cast<const void*>(address));
 }
 // In the place of what was kept, or with it: lanes of one instruction that touch the same bytes.
 void keep(GlobalAccess& kept, const GlobalAccess& now) {
@@ -95,20 +103,26 @@ bool Checker::conflicts(const GlobalAccess& then, const GlobalAccess& now) const
     return !is_ordered(then, now);
 }
 
-bool Checker::global_race(const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote, uint64_t address) {
+bool Checker::report_global_race(const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote,
+                                 uint64_t address, const char* why) {
     auto side = [&](const char* what, const GlobalAccess& a) {
         return std::string("  ") + what + "  " + where(*cta_->kernel, a.pc) + "   block " + std::to_string(a.block) +
                " warp " + std::to_string(a.warp % WARPS) + " lane " + std::to_string(__builtin_ctz(a.lanes)) +
                "   global 0x" + hex(address) + "\n";
     };
     std::string body = side(write ? "write" : "read ", now) + side(wrote ? "write" : "read ", then);
-    body += now.unseeing ? "  what ld.global.nc reads must not be written during the launch, in whatever order\n"
-            : now.block == then.block
-                ? "  nothing orders these threads of one block\n"
-                : "  the blocks are not ordered: the earlier one has released nothing since, or the later one has "
-                  "acquired nothing after that\n";
-    report_raw(*cta_, "race", now.pc, body + "  " + launch_.memory->describe(address) + "\n" + replay(launch_));
+    report_raw(*cta_, "race", now.pc, body + why + "  " + launch_.memory->describe(address) + "\n" + replay(launch_));
     return false;
+}
+
+bool Checker::global_race(const GlobalAccess& now, bool write, const GlobalAccess& then, bool wrote, uint64_t address) {
+    const char* const why =
+        now.unseeing ? "  what ld.global.nc reads must not be written during the launch, in whatever order\n"
+        : now.block == then.block
+            ? "  nothing orders these threads of one block\n"
+            : "  the blocks are not ordered: the earlier one has released nothing since, or the later one has "
+              "acquired nothing after that\n";
+    return report_global_race(now, write, then, wrote, address, why);
 }
 
 bool Checker::global_word(const GlobalAccess& now, Effect effect, GlobalWord& word, uint64_t address) {
@@ -140,22 +154,50 @@ GlobalAccess Checker::global_now(uint32_t pc, unsigned agent) {
     return now;
 }
 
-// What a bulk copy of the block stores may be read once its thread has waited for more than its reading.
-bool Checker::stored_before(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes) {
-    unsigned lane = 0;
-    const std::string storing = async_storing(w.own->async, mask, addr, bytes, lane);
-    if (storing.empty()) return true;
-    report_access(w, "async", int(lane), Space::global, addr[lane], bytes, false, storing);
-    return false;
+// What a bulk copy stores may be read, or written over, once its thread has waited for more than its reading, by other
+// blocks also: until then nobody can know that it has written. `copies`: by another bulk copy.
+bool Checker::stored_before(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write, bool copies) {
+    const Inst& in = w.kernel->code[w.pc];
+    const bool atomic = in.access & Inst::atomic, strong = in.order.strong();
+    const auto conflicts = [&](const BulkCopy& c, unsigned lane, uint64_t from, uint64_t end, const uint8_t* data) {
+        if (atomic || copies || !write) return !(atomic && c.reduce);
+        const void* const there = data ? data : reinterpret_cast<const void*>(from);
+        return c.reduce || !stores_bytes(w, in, lane, unsigned(from - addr[lane]), unsigned(end - from), there);
+    };
+    const auto look = [&](const Cta& cta, auto found) {
+        return cta.async && cta.async->bulk.storing(mask, addr, bytes, [&](auto& c, unsigned lane, auto... rest) {
+            return conflicts(c, lane, rest...) && (found(c, lane), true);
+        });
+    };
+    const bool flag = strong && !write && !atomic && !copies; // read by its own block until it changes
+    const bool own = !flag && look(*w.own, [&](const BulkCopy& c, unsigned lane) {
+        report_access(w, "async", int(lane), Space::global, addr[lane], bytes, write,
+                      "the bulk copy of warp " + std::to_string(c.warp) + " lane " + std::to_string(c.lane) + " at " +
+                          where(*w.kernel, c.pc) + " may still write there: its thread has not waited by wait_group; " +
+                          "wait_group.read is the end of its reading alone");
+    });
+    if (own || !launch_.races) return !own;
+    for (const Cta* other : launch_.races->running) {
+        if (other == w.own) continue;
+        const bool found = look(*other, [&](const BulkCopy& c, unsigned lane) {
+            GlobalAccess now = global_now(w.pc, w.agent), then;
+            now.lanes = 1u << lane;
+            then.block = other->linear, then.warp = uint16_t(c.warp), then.lanes = 1u << c.lane, then.pc = c.pc;
+            const char* const why = "  the bulk copy may still write there: its thread has not waited by wait_group\n";
+            report_global_race(now, write || atomic, then, true, addr[lane], why);
+        });
+        if (found) return false;
+    }
+    return true;
 }
 
 bool Checker::global_access(Warp& w, uint32_t mask, const uint64_t* addr, unsigned bytes, bool write) {
     const Inst& in = w.kernel->code[w.pc];
     const bool atomic = in.access & Inst::atomic;
     announced_ += (write || atomic) && in.order.strong();
-    const bool plain_read = !write && !atomic && !in.order.strong() && !is_bulk(w.info());
-    if (plain_read && !stored_before(w, mask, addr, bytes)) return false;
-    if (!launch_.races || is_bulk(w.info())) return true; // a bulk copy is told when its bytes move
+    const bool bulk = is_bulk(w.info());
+    if (!(bulk && write) && !stored_before(w, mask, addr, bytes, write, bulk)) return false;
+    if (!launch_.races || bulk) return true; // a bulk copy is told when its bytes move
     const bool strong = in.order.strong();
     if (strong && in.order.releases()) launch_.races->release(cta_->linear);
     if (strong && (atomic || !write)) acquired_ = launch_.races->acquire();

@@ -14,6 +14,7 @@
 
 namespace emu {
 
+struct Cta;
 struct Footprint;
 struct Kernel;
 
@@ -54,6 +55,7 @@ public:
         return next != found->second.end() && *next <= until;
     }
     Footprint footprint(const Kernel& kernel) const;
+    std::vector<const Cta*> running; // blocks
     GlobalWord& at(uint64_t address) {
         std::unique_ptr<Page>& words = pages_[address / PAGE];
         if (!words) words = std::make_unique<Page>();

@@ -271,15 +271,6 @@ void async_tick(AsyncEngine* engine, Cta& cta) {
     if (engine && cta.launch->options.async == AsyncTiming::random) engine->tick();
 }
 
-std::string async_storing(const AsyncEngine* engine, uint32_t lanes, const uint64_t* global, unsigned bytes,
-                          unsigned& lane) {
-    const BulkCopy* const c = engine ? engine->bulk.storing(lanes, global, bytes, lane) : nullptr;
-    return c ? "the bulk copy of warp " + std::to_string(c->warp) + " lane " + std::to_string(c->lane) + " at " +
-                   where(*c->by->kernel, c->pc) + " may still write there: its thread has not waited by wait_group; " +
-                   "wait_group.read is the end of its reading alone"
-             : "";
-}
-
 std::string async_describe(const AsyncEngine* engine, uint32_t shared_address) {
     unsigned lane = 0;
     const AsyncCopy* copy = engine ? engine->covering(shared_address, lane) : nullptr;

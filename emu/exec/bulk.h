@@ -4,6 +4,7 @@
 // Knows shared and global memory; knows nothing of instructions.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -27,14 +28,15 @@ struct BulkCopy {
     uint32_t warp = 0, lane = 0, pc = 0;
     uint32_t shared = 0, bytes = 0; // what the instruction says
     std::vector<BulkPiece> pieces;
-    uint16_t fill = 0;              // of a load: each 2 bytes outside of the tensor
-    BulkReduction reduce = nullptr; // of a store
-    uint32_t mbarrier = 0;          // of a load
-    uint32_t tests = 0;             // of a load: failed tests of the mbarrier until it lands at the latest
-    uint64_t group = 0;             // of a store; 0: not committed
-    bool read = false;              // of a store: `data` is what will be written; before, what was there at its issue
-    bool waited = false;            // of a store: it has written, and its thread knows
-    std::vector<uint8_t> data;      // of all pieces, one after the other
+    uint64_t lowest = 0, highest = 0; // of a store: the ends of what it writes
+    uint16_t fill = 0;                // of a load: each 2 bytes outside of the tensor
+    BulkReduction reduce = nullptr;   // of a store
+    uint32_t mbarrier = 0;            // of a load
+    uint32_t tests = 0;               // of a load: failed tests of the mbarrier until it lands at the latest
+    uint64_t group = 0;               // of a store; 0: not committed
+    bool read = false;                // of a store: `data` is what will be written; before, what was there at its issue
+    bool waited = false;              // of a store: it has written, and its thread knows
+    std::vector<uint8_t> data;        // of all pieces, one after the other
 };
 
 class BulkCopies {
@@ -47,8 +49,9 @@ public:
     // Until at most `pending` of the thread's newest groups are in flight, or only their reading of shared memory.
     void wait(uint32_t warp, uint32_t lane, uint64_t pending, bool reads);
     bool deliver(uint32_t mbarrier); // after a failed test; did anything land?
-    // A store that may still write what one of the lanes reads, whose number this becomes; nullptr: none.
-    const BulkCopy* storing(uint32_t lanes, const uint64_t* global, unsigned bytes, unsigned& lane) const;
+    // Calls f(copy, lane, from, end, what will be there) for each overlap of what lanes access with what stores may
+    // still write, until it says true; so says this.
+    template <class F> bool storing(uint32_t lanes, const uint64_t* global, unsigned bytes, F f) const;
     bool end(); // of the block; false: reported a copy that shared memory still belongs to
     void tick();
 
@@ -64,5 +67,28 @@ private:
     std::vector<BulkCopy> loads_, stores_;
     std::map<uint32_t, uint64_t> commits_; // by thread of the block
 };
+
+template <class F> bool BulkCopies::storing(uint32_t lanes, const uint64_t* global, unsigned bytes, F f) const {
+    for (const BulkCopy& c : stores_) {
+        uint32_t near = 0;
+        for (uint32_t m = lanes; m; m &= m - 1) {
+            const uint64_t a = global[__builtin_ctz(m)];
+            if (a < c.highest && c.lowest < a + bytes) near |= m & -m;
+        }
+        size_t before = 0; // bytes of the pieces before this one
+        for (const BulkPiece& p : c.pieces) {
+            for (uint32_t m = near; m; m &= m - 1) {
+                const unsigned lane = unsigned(__builtin_ctz(m));
+                const uint64_t from = std::max(global[lane], p.global + p.first),
+                               end = std::min(global[lane] + bytes, p.global + p.last);
+                if (from >= end) continue;
+                const uint8_t* const brings = c.data.empty() ? nullptr : &c.data[before + (from - p.global)];
+                if (f(c, lane, from, end, brings)) return true;
+            }
+            before += p.bytes;
+        }
+    }
+    return false;
+}
 
 } // namespace emu

@@ -79,8 +79,13 @@ void BulkCopies::land(size_t index) {
 }
 
 void BulkCopies::store(BulkCopy&& copy) {
-    for (const BulkPiece& p : copy.pieces)
+    copy.lowest = UINT64_MAX;
+    for (const BulkPiece& p : copy.pieces) {
         copy.data.insert(copy.data.end(), cta_.shared + p.shared, cta_.shared + p.shared + p.bytes);
+        if (p.first == p.last) continue;
+        copy.lowest = std::min(copy.lowest, p.global + p.first);
+        copy.highest = std::max(copy.highest, p.global + p.last);
+    }
     if (cta_.launch->options.async == AsyncTiming::early) finish(copy);
     stores_.push_back(std::move(copy));
 }
@@ -132,16 +137,6 @@ void BulkCopies::wait(uint32_t warp, uint32_t lane, uint64_t pending, bool reads
         }
     }
     std::erase_if(stores_, [](const BulkCopy& c) { return c.waited; });
-}
-
-const BulkCopy* BulkCopies::storing(uint32_t lanes, const uint64_t* global, unsigned bytes, unsigned& lane) const {
-    for (const BulkCopy& c : stores_)
-        for (const BulkPiece& p : c.pieces)
-            for (uint32_t m = lanes; m; m &= m - 1) {
-                lane = unsigned(__builtin_ctz(m));
-                if (global[lane] < p.global + p.last && p.global + p.first < global[lane] + bytes) return &c;
-            }
-    return nullptr;
 }
 
 bool BulkCopies::deliver(uint32_t mbarrier) {

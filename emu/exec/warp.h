@@ -352,9 +352,6 @@ bool async_deliver(AsyncEngine* engine, uint32_t mbarrier);
 void async_tick(AsyncEngine* engine, Cta& cta);
 // "copy of 16 bytes issued at gemm.ptx:120 by warp 3 lane 4, still in flight", or empty if none covers the address.
 std::string async_describe(const AsyncEngine* engine, uint32_t shared_address);
-// Which bulk store of the block may still write what one of the lanes reads, whose number this becomes; or empty.
-std::string async_storing(const AsyncEngine* engine, uint32_t lanes, const uint64_t* global, unsigned bytes,
-                          unsigned& lane);
 
 // Makes a report about the current instruction of this warp; returns Flow::failed. `lane` < 0: the whole warp.
 // `what` is the first sentence; file:line, kernel, cta, warp, lane and seed are added.
