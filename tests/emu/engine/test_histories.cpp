@@ -36,7 +36,11 @@ std::string access() {
     static const char* const SOURCES[] = {"r0", "r0", "r0", "r0", "r0", "{r0,r5}", "{r0,r5,r0,r5}", "{r0,r5,r0,r5}"};
     const unsigned kind = below(8);
     const std::string guard = chance(4) ? "@p" + num(below(3)) + " " : "", strong = chance(8) ? "volatile." : "";
-    if (chance(12)) return place(4) + guard + "atom.shared.add.u32 r7, [r1], 1;";
+    if (chance(6)) {
+        const bool wide = chance(3);
+        return place(wide ? 8 : 4) + guard +
+               (wide ? "atom.shared.exch.b64 d2, [r1], d2;" : "atom.shared.add.u32 r7, [r1], 1;");
+    }
     if (chance(3))
         return place(BYTES[kind]) + guard + "st." + strong + "shared." + TYPES[kind] + " [r1], " + SOURCES[kind] + ";";
     return place(BYTES[kind]) + guard + "ld." + strong + "shared." + TYPES[kind] + " " + SINKS[kind] + ", [r1];";
