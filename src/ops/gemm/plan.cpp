@@ -74,6 +74,18 @@ consteval Tile tile_of(const kernels::gemm_weights_kernel& k) {
             .step = {k.TM * k.TN * depth / (PRODUCT / 2), 0, k.TM * depth * k.ELEM + k.WARPS * k.TN * k.PITCH,
                      blocks * A_BLOCK}};
 }
+// A warp's pairs of a block of 32 codes serve all rows: so many instructions for them by 16 columns, and for 8 rows of
+// a by themselves and by 16 columns.
+consteval Tile tile_of(const kernels::gemm_packed_kernel& k) {
+    constexpr uint32_t STAGE = 256, BLOCK = 32, OF_CODES = 35, OF_A = 5, OF_SUMS = 6;
+    const uint32_t warps = k.block / WARP, of_a = k.TM * STAGE * k.ELEM, fetched = of_a + k.TN * k.PITCH;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = STAGE,
+            .stages = 1,
+            .step = {k.TM * k.TN * STAGE / (PRODUCT / 2), warps * of_a + k.TN * k.PITCH + fetched, fetched,
+                     warps * STAGE / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + OF_SUMS * k.NF))}};
+}
 // As gemm.rows, of 64 bytes of codes a step: so many instructions a warp for those of 16 columns, and for 8 rows of a.
 consteval Tile tile_of(const kernels::gemm_codes_kernel& k) {
     constexpr uint32_t BYTES = 64, OF_CODES = 75, OF_A = 24;
