@@ -40,26 +40,20 @@ enum class ImageKind : uint8_t { cubin, ptx };
 // Code for one target.
 struct Image {
     ImageKind kind;
-    uint8_t member; // of its bundle
     uint16_t bundle;
-    uint16_t arch; // 120, or 90
-    uint16_t regs; // of a thread, as ptxas gave them; 0 in PTX
+    uint16_t arch;  // 120, or 90
+    uint32_t place; // of the first byte in what its bundle holds
+    uint16_t regs;  // of a thread, as ptxas gave them; 0 in PTX
     uint32_t size;
 };
 
-// Some images that are much alike are stored together, compressed (zlib's format): a stripe of each in turn, all with
-// as many stripes, the last filled up with zeros.
+// Some images that are much alike are stored together, one behind the other, compressed (zstd's format).
 struct Bundle {
-    static constexpr uint32_t STRIPE = 4096; // bytes
-
-    bool testing; // in kernels::testing_file; else in the library
-    uint8_t members;
-    uint16_t stripes; // of each
-    uint32_t place;   // of the first byte, there
-    uint32_t packed;  // bytes stored
-    uint64_t check;   // FNV-1a of them
-
-    constexpr size_t unpacked() const { return size_t{STRIPE} * stripes * members; }
+    bool testing;      // in kernels::testing_file; else in the library
+    uint32_t place;    // of the first byte, there
+    uint32_t packed;   // bytes stored
+    uint32_t unpacked; // bytes of its images
+    uint64_t check;    // FNV-1a of what is stored
 };
 
 // Images that are not in the library, but in a file beside it.

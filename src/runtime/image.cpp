@@ -8,13 +8,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "runtime/beside.h"
-#include "runtime/inflate.h"
+#include "runtime/decompress.h"
 #include "spark_kernels.h"
 
 namespace spark {
@@ -108,14 +107,13 @@ spark_status Code::unpack(const Image& image, const Bundle& bundle, const char* 
     if (hash({stored, bundle.packed}) != bundle.check)
         return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u is damaged%s%s", name, image.arch,
                            bundle.testing ? " in " : "", bundle.testing ? testing_file.name : "");
-    const Buffer all(bundle.unpacked());
+    const Buffer all(bundle.unpacked), room(spark_decompress_room());
     data_ = static_cast<char*>(malloc(image.size + size_t{1}));
-    if (all.data == nullptr || data_ == nullptr) return no_memory(bundle.unpacked() + image.size, name, report);
-    if (!inflate(stored, bundle.packed, all.data, bundle.unpacked()))
+    if (all.data == nullptr || room.data == nullptr || data_ == nullptr)
+        return no_memory(bundle.unpacked + spark_decompress_room() + image.size, name, report);
+    if (!spark_decompress(room.data, stored, bundle.packed, all.data, bundle.unpacked))
         return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u cannot be decompressed", name, image.arch);
-    const char* stripe = all.data + size_t{image.member} * Bundle::STRIPE;
-    for (size_t at = 0; at < image.size; at += Bundle::STRIPE, stripe += size_t{bundle.members} * Bundle::STRIPE)
-        memcpy(data_ + at, stripe, std::min(size_t{Bundle::STRIPE}, image.size - at));
+    memcpy(data_, all.data + image.place, image.size);
     data_[image.size] = 0;
     return SPARK_OK;
 }

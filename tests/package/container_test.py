@@ -13,7 +13,7 @@ from common import ROOT, options, needed, run
 
 FOLDER = ROOT / "packaging/container"
 LARGEST = 60_000_000  # bytes in files
-CONTENT = re.compile(r"/(spark-demo|libspark\.so\.0|libspark-emu\.so|LICENSE|copyright"
+CONTENT = re.compile(r"/(spark-demo|libspark\.so\.0|libspark-emu\.so|LICENSE(\.zstd)?|copyright"
                      r"|ld-[\w.-]+|lib(c|m|dl|pthread|rt)\.so\.\d)$")
 
 FIXED = re.compile(r"[\w.-]+(/[\w.-]+)+:[\w.-]+@sha256:[0-9a-f]{64}")

