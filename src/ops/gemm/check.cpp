@@ -153,7 +153,8 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
                                  b_row_bytes == 0 ? b_align : std::min(b_align, b_row_bytes & -b_row_bytes),
                                  p.weights         ? gemm_unpacked(p)
                                  : p.stride_b == 0 ? 1
-                                                   : p.batch};
+                                                   : p.batch,
+                                 p.b_groups.shift == 0 ? 0 : int64_t{1} << p.b_groups.shift};
     memcpy(work.facts, facts, sizeof facts);
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);

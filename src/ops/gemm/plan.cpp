@@ -86,6 +86,17 @@ consteval Tile tile_of(const kernels::gemm_packed_kernel& k) {
             .step = {k.TM * k.TN * STAGE / (PRODUCT / 2), warps * of_a + k.TN * k.PITCH + fetched, fetched,
                      warps * STAGE / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + OF_SUMS * k.NF))}};
 }
+// As gemm.packed, but for sums of 128 of k.
+consteval Tile tile_of(const kernels::gemm_grouped_kernel& k) {
+    constexpr uint32_t BLOCK = 32, OF_CODES = 34, OF_A = 1, OF_SUMS = 5;
+    const uint32_t warps = k.block / WARP, of_a = k.TM * k.TK * k.ELEM, of_b = k.TN * k.TK / 2, fetched = of_a + of_b;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = k.TK,
+            .stages = 1,
+            .step = {k.TM * k.TN * k.TK / (PRODUCT / 2), warps / k.WK * of_a + of_b + fetched, fetched,
+                     warps / k.WK * k.TK / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + OF_SUMS * k.NF))}};
+}
 // As gemm.rows, of 64 bytes of codes a step: so many instructions a warp for those of 16 columns, and for 8 rows of a.
 consteval Tile tile_of(const kernels::gemm_codes_kernel& k) {
     constexpr uint32_t BYTES = 64, OF_CODES = 75, OF_A = 24;
