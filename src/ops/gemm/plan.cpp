@@ -94,6 +94,7 @@ consteval Tile tile_of(const kernels::gemm_grouped_kernel& k) {
             .columns = k.TN,
             .depth = k.TK,
             .stages = 1,
+            .splits = true,
             .step = {k.TM * k.TN * k.TK / (PRODUCT / 2), warps / k.WK * of_a + of_b + fetched, fetched,
                      warps / k.WK * k.TK / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + OF_SUMS * k.NF))}};
 }
@@ -269,9 +270,19 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     sums.d = calls.workspace, sums.ldd = pitch, sums.d_batch = p.m * pitch;
     sums.a_batch = p.a_along ? cut.part : cut.part * p.lda;
     sums.b_batch = p.b_along ? cut.part : cut.part * p.ldb;
+    if (p.b_groups.shift != 0) { // codes of four bits, whose scales go along
+        sums.b_batch = cut.part / 2;
+        sums.b_scale_batch = (cut.part >> p.b_groups.shift) * p.b_groups.step;
+    }
     sums.k = cut.part, sums.batch = cut.parts, sums.k_short = cut.parts * cut.part - p.k;
     sums.alpha = 1, sums.beta = 0;
-    sums.flags = kernels::gemm_flags{.d_i32 = p.integers, .a_e5m2 = p.a_e5m2, .b_e5m2 = p.b_e5m2};
+    const kernels::gemm_flags all = flags_of(p);
+    sums.flags = kernels::gemm_flags{.d_i32 = p.integers,
+                                     .a_e5m2 = p.a_e5m2,
+                                     .b_e5m2 = p.b_e5m2,
+                                     .i4 = all.i4,
+                                     .scale_f32 = all.scale_f32,
+                                     .scale_f16 = all.scale_f16};
     kernels::gemm_params merged = params_of(p.integers ? p : unscaled, group);
     merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = p.m * pitch;
     merged.k = cut.parts;
