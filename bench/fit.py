@@ -22,10 +22,10 @@ from pathlib import Path
 
 CHIP = {"mhz": 1830, "flops": 2670, "memory": 4600, "l2": 5800, "sms": 132, "launch": 1000}  # H200 of chips.inc
 # Kernels whose names fit these patterns have a FIT line each; of several, the first. Twins are of one line's constants.
-FAMILIES = ("gemm_e4m3_tn__16x", "gemm_e4m3_tn__8x", "gemm_e4m3", "gemm_fp8", "gemm_*x128x64_w", "gemm_*_int4",
-            "gemm_bf16_q", "gemm_f16_q", "gemm_s8_tn__16x", "gemm_s8_tn__8x", "gemm_s8", "gemm_*_tn__16x",
-            "gemm_*_tn__8x", "gemm_*_tn__128x128x32", "gemm_*_tn__64x64x64", "gemm_*_tn__32x", "gemm",
-            "attention_*e4m3__split", "attention_*__split_d64", "attention_*__split", "attention_*__parts_d64",
+FAMILIES = ("gemm_e4m3_tn__16x", "gemm_e4m3_tn__8x", "gemm_e4m3", "gemm_fp8", "gemm_*x128x64_w", "gemm_*_g4",
+            "gemm_*_int4", "gemm_bf16_q", "gemm_f16_q", "gemm_s8_tn__16x", "gemm_s8_tn__8x", "gemm_s8",
+            "gemm_*_tn__16x", "gemm_*_tn__8x", "gemm_*_tn__128x128x32", "gemm_*_tn__64x64x64", "gemm_*_tn__32x",
+            "gemm", "attention_*e4m3__split", "attention_*__split_d64", "attention_*__split", "attention_*__parts_d64",
             "attention_*__parts_d128", "attention_*__parts", "attention_*__d64_128", "attention_*__d96_128",
             "attention_*_128x", "attention_*__d64", "attention_*__d96", "attention_*__d128", "attention", "norm",
             "softmax", "rope")
