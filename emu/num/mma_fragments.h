@@ -41,6 +41,7 @@ struct Right : Fragment {
     alignas(64) uint32_t below[32];
     alignas(64) int32_t top[32];   // four times that of each column
     alignas(64) uint32_t unit[32]; // the same
+    unsigned alike = 0;            // a bit for each column that is the same as the one before it
 };
 
 // Words of two elements: their values, their exponents (biased), and where an element is infinite or NaN.
@@ -61,11 +62,12 @@ template <MmaInput IN> TILE_INLINE void split(const Words& w, Floats& low, Float
     }
 }
 
-// The largest exponents of rows or columns: of pairs, and at least that of a subnormal.
-TILE_INLINE Ints top_of(const Halves& pairs) {
+TILE_INLINE Ints larger_of_pairs(const Halves& pairs) {
     const Ints both = Ints(pairs);
-    return larger(larger(Ints(Words(both) << 16) >> 16, both >> 16), Ints{} + 1);
+    return larger(Ints(Words(both) << 16) >> 16, both >> 16);
 }
+// The largest exponents of rows or columns: of pairs, and at least that of a subnormal.
+TILE_INLINE Ints top_of(const Halves& pairs) { return larger(larger_of_pairs(pairs), Ints{} + 1); }
 
 // How far the least exponent is below the largest; `least`: of pairs, where a zero's is larger than all others.
 TILE_INLINE Ints spread_below(const Ints& top, const NaturalHalves& least, Words& empty) {
@@ -140,6 +142,21 @@ template <int K, MmaInput IN> void take_apart(Left& f, Planes a) {
     f.spread = largest_of(spread);
 }
 
+// Kernels for a few rows repeat the last one in all columns that have none.
+template <int K> TILE_INLINE unsigned alike_columns(Planes b) {
+    alignas(64) uint32_t differs[32];
+    for (int s = 0; s < 32 / W; ++s) {
+        const int i = s * W < 28 - W ? s * W : 28 - W;
+        Words d = {};
+        for (int j = 0; j < K / 8; ++j) d |= load(b[j] + i) ^ load(b[j] + i + 4);
+        d |= TILE_SHUFFLE(d, d, 1, 0, 3, 2);
+        store(differs + i, d | TILE_SHUFFLE(d, d, 2, 3, 0, 1));
+    }
+    unsigned alike = 0;
+    for (int n = 1; n < 8; ++n) alike |= unsigned(!differs[4 * n - 4]) << n;
+    return alike;
+}
+
 template <int K, MmaInput IN> void take_apart(Right& f, Planes b) {
     Words odd = {};
     Ints spread = {};
@@ -167,6 +184,7 @@ template <int K, MmaInput IN> void take_apart(Right& f, Planes b) {
     }
     range.store_in(f, IN == MmaInput::bf16 ? 127 : 15);
     store_units<32>(f.unit, f.top, f);
+    f.alike = alike_columns<K>(b);
     f.special = any_of(odd);
     f.spread = largest_of(spread);
 }

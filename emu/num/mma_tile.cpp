@@ -4,18 +4,11 @@
 // mma_exact.
 #include "mma_tile.h"
 
-#include "mma_fragments.h"
+#include "mma_column.h"
 
 namespace emu::num::EMU_LEVEL {
 namespace {
 
-constexpr int FRACTION = TILE_FRACTION;
-constexpr int NO_TERM = -0x1000; // below it: all terms are zeros, and any scale will do
-constexpr int LEAST_TOP = -101;  // whose scale is a normal f32; and no product that is cut to zero can round
-constexpr int MOST_TOP = 125;    // products are below 4 * 2^top
-constexpr int BEYOND = 1000;     // an exponent that is never computed with
-// Products are below 2^27 each in units of 2^(top - 25), so that sixteen fit; C is below 2^26. 128 as in cut_to_f32.
-constexpr uint32_t MOST_TERMS = (1u << 31) - (1u << 26) - 128;
 // Of rows and columns whose sums are near no bound, and whose last place kept is at most 1: no C vanishes beside it.
 constexpr int LEAST_EVERYDAY = -100, MOST_EVERYDAY = FRACTION;
 
@@ -24,35 +17,14 @@ struct Tile {
     alignas(64) int32_t top[8][16]; // the largest exponent of each output's terms
     alignas(64) int32_t sum[8][16]; // for f16 only
     alignas(64) uint32_t redo[8][16];
-    unsigned left[16 / W]; // of W rows, a bit each: columns that sum_uncut() leaves
+    // Of W rows, a bit for each column: those that sum_uncut() leaves; those whose sums are of the same terms as their
+    // neighbour's to the left.
+    unsigned left[16 / W], alike[16 / W];
 };
 
-// C as a term: its exponent, and its value. A subnormal f32 seems smaller than it is, which only matters where the
-// largest exponent is less than LEAST_TOP.
-template <MmaOutput OUT> TILE_INLINE void split_c(const Words& c, Ints& exponent, Floats& value) {
-    const Ints zero = ZERO_EXPONENT + Ints{};
-    if constexpr (OUT == MmaOutput::f32) {
-        const Words magnitude = c << 1;
-        exponent = magnitude == 0 ? zero : Ints(magnitude >> 24) - 127;
-        value = Floats(c);
-    } else {
-        const Ints magnitude = Ints(c) & 0x7fff, field = magnitude >> 10, shown = (field == 0 ? field + 1 : field) - 15;
-        exponent = magnitude == 0 ? zero : field == 31 ? shown + BEYOND : shown;
-        value = Floats(Words(Floats(magnitude << 13) * 0x1p112f) | (c & 0x8000) << 16);
-    }
-}
-
-// sum * 2^(held - 25) cut to f32, where |sum| is less than 2^31 - 128.
-TILE_INLINE Words cut_to_f32(const Ints& sum, const Floats& unit) {
-#if TILE_WIDTH == 16
-    return Words(Floats(_mm512_maskz_cvt_roundepi32_ps(0xffff, __m512i(sum), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)) *
-                 unit);
-#else
-    const Words sign = Words(sum >> 31), magnitude = (Words(sum) ^ sign) - sign;
-    const Floats near = __builtin_convertvector(Ints(magnitude), Floats);
-    const Words above = (magnitude - Words(__builtin_convertvector(near, Ints))) >> 31; // 1: rounded up
-    return Words(Floats(Words(near) - above) * unit) | (Words(sum) & 0x80000000u);
-#endif
+template <bool ALL, class F> TILE_INLINE void each_column(unsigned columns, F f) {
+    for (int n = 0; n < 8; ++n)
+        if (ALL || columns >> n & 1) f(n);
 }
 
 template <MmaOutput OUT> TILE_INLINE void load_c(Tile& t, Planes c, int first) {
@@ -81,6 +53,9 @@ template <int K> struct Rows {
     }
 };
 constexpr int place(int n, int p) { return 4 * n + p % 4 + 32 * (p / 4); } // of word p of column n
+TILE_INLINE auto column_of(const Right& b, int n) {
+    return [&b, n](int k) { return b.value[k % 2][place(n, k / 2)]; };
+}
 
 // The largest exponent of the products of column n, or less than NO_TERM; `tops`: of its row's and column's largest.
 TILE_INLINE Ints top_of_products(const Left& a, const Right& b, int first, int n, const Ints& tops) {
@@ -97,23 +72,14 @@ template <int K, int BIAS> TILE_INLINE Ints top_of_far_products(const Left& a, c
         const Words left = load(&a.exponents[p][first]), right = b.exponents[place(n, p)] + Words{};
         most = larger(most, Halves(Halves(left) + Halves(right)));
     }
-    const Ints both = Ints(most);
-    return larger(Ints(Words(both) << 16) >> 16, both >> 16) - 2 * BIAS;
+    return larger_of_pairs(most) - 2 * BIAS;
 }
 
-// The sum of the products of column n, each cut to a multiple of 1 / scale, in those units.
-template <int K> TILE_INLINE Ints sum_cut(const Rows<K>& a, const Right& b, int n, const Floats& scale) {
-    Words terms = {};
-#pragma GCC unroll 16
-    for (int k = 0; k < K; ++k)
-        terms += Words(__builtin_convertvector(a.value[k] * b.value[k % 2][place(n, k / 2)] * scale, Ints));
-    return Ints(terms);
-}
-// The same, not in those units, of products that need no cut and whose sum an f32 holds.
+// The sum of the products of column n that need no cut, where an f32 holds it.
 template <int K> TILE_INLINE Floats sum_whole(const Rows<K>& a, const Right& b, int n) {
     Floats sum[2] = {};
 #pragma GCC unroll 16
-    for (int k = 0; k < K; ++k) sum[k % 2] += a.value[k] * b.value[k % 2][place(n, k / 2)];
+    for (int k = 0; k < K; ++k) sum[k % 2] += a.value[k] * column_of(b, n)(k);
     return sum[0] + sum[1];
 }
 
@@ -126,22 +92,6 @@ TILE_INLINE Floats add_cut(const Floats& x, const Floats& y) {
     const Words away = Words((error < 0) & (sum > 0)) | Words((error > 0) & (sum < 0));
     return Floats(Words(sum) + away); // all bits: one less
 #endif
-}
-
-// Of all outputs of W rows: bounds that tell whether the everyday way will do.
-struct Bounds {
-    Ints above = Ints{} + 2 * ZERO_EXPONENT; // the most that a top is above those of its row and column together
-    Ints most = Ints{} + ZERO_EXPONENT;      // top
-    Words least = Words{} - 1;               // top - NO_TERM, where there is a term
-    Words size = {};                         // the largest sum of products
-    TILE_INLINE bool hold() const {
-        const Words low = Words(least < uint32_t(LEAST_TOP - NO_TERM));
-        return !any_of(Words(most > MOST_TOP) | low | Words(size > MOST_TERMS));
-    }
-};
-TILE_INLINE Words size_of(const Ints& terms) {
-    const Words negative = Words(terms < 0); // all bits; the least number is its own size here
-    return (Words(terms) ^ negative) - negative;
 }
 
 template <int K, MmaInput IN, MmaOutput OUT>
@@ -159,13 +109,8 @@ TILE_INLINE void find_tops(Tile& t, const Left& left, const Rows<K>& a, const Ri
         const Ints top = larger(product_top, c_exponent);
         store(&t.top[n][first], top);
         bounds.above = larger(bounds.above, top - tops);
-        bounds.most = larger(bounds.most, top);
-        bounds.least = smaller(bounds.least, Words(top - NO_TERM));
+        bounds.add_top(top);
     }
-}
-
-TILE_INLINE Floats scale_of(const Ints& top) {
-    return Floats(Words(127 + FRACTION - larger(top, LEAST_TOP + Ints{})) << 23);
 }
 
 template <int K, bool WHOLE, MmaOutput OUT>
@@ -176,13 +121,12 @@ TILE_INLINE void sum_columns(Tile& t, const Rows<K>& a, const Right& b, int firs
         Floats c;
         split_c<OUT>(load(&t.c[n][first]), exponent, c);
         const Floats scale = scale_of(load(&t.top[n][first]));
-        const Ints terms =
-            WHOLE ? __builtin_convertvector(sum_whole<K>(a, b, n) * scale, Ints) : sum_cut<K>(a, b, n, scale);
+        const Ints terms = WHOLE ? __builtin_convertvector(sum_whole<K>(a, b, n) * scale, Ints)
+                                 : sum_cut<K>(a.value, column_of(b, n), scale);
         // Wraps where it will be marked as out of bounds.
         const Ints sum = Ints(Words(terms) + Words(__builtin_convertvector(c * scale, Ints)));
         bounds.size = larger(bounds.size, size_of(terms));
-        if constexpr (OUT == MmaOutput::f32)
-            store(&t.d[n][first], cut_to_f32(sum, Floats((254u << 23) - Words(scale))));
+        if constexpr (OUT == MmaOutput::f32) store(&t.d[n][first], cut_to_f32(sum, unit_of(scale)));
         else store(&t.sum[n][first], sum);
     }
 }
@@ -192,11 +136,12 @@ template <int K> void mark(Tile& t, const Left& left, const Right& b, int first)
     const Rows<K> a(left, first);
     for (int n = 0; n < 8; ++n) {
         if (!(t.left[first / W] >> n & 1)) {
-            store(&t.redo[n][first], Words{});
+            const bool again = t.alike[first / W] >> n & 1;
+            store(&t.redo[n][first], again ? load(&t.redo[n - 1][first]) : Words{});
             continue;
         }
         const Ints top = load(&t.top[n][first]);
-        const Words size = size_of(sum_cut<K>(a, b, n, scale_of(top)));
+        const Words size = size_of(sum_cut<K>(a.value, column_of(b, n), scale_of(top)));
         store(&t.redo[n][first],
               Words(size > MOST_TERMS) | Words(top > MOST_TOP) | Words((top > NO_TERM) & (top < LEAST_TOP)));
     }
@@ -206,25 +151,43 @@ template <int K> void mark(Tile& t, const Left& left, const Right& b, int first)
 // one of an f32 and C. Of products none is cut if the spread is small and C not too far above them; C is not if it is a
 // whole number of what the last place kept is worth beside the largest product that there can be, the top of its row
 // and column: beside lesser ones, or if C itself is the largest, no more is cut. Gives a bit for each column left out.
-template <int K>
-TILE_INLINE unsigned sum_uncut(Tile& t, const Rows<K>& a, const Left& left, const Right& b, int first, int most_above) {
+template <int K, bool ALL>
+TILE_INLINE unsigned sum_uncut(Tile& t, unsigned columns, const Rows<K>& a, const Left& left, const Right& b, int first,
+                               int most_above) {
     const Words rows = load(&left.unit[first]) + ((3u * 127 + FRACTION) << 23);
     const Ints beyond = ((127 + FRACTION + 1 + most_above) << 23) + Ints{};
     Words fractions = {}, most = {};
     const auto places = [&](int n) { return Floats(load(&t.c[n][first])) * Floats(rows + b.unit[4 * n]); };
-    for (int n = 0; n < 8; ++n) {
+    each_column<ALL>(columns, [&](int n) {
         const Floats c = places(n);
         fractions |= fraction_of(c);
         most = larger_magnitude(most, c);
         store(&t.d[n][first], add_cut(sum_whole<K>(a, b, n), Floats(load(&t.c[n][first]))));
-    }
-    unsigned columns = 0;
+    });
+    unsigned left_out = 0;
     if (any_of(fractions | Words(Ints(most) >= beyond)))
-        for (int n = 0; n < 8; ++n) {
+        each_column<ALL>(columns, [&](int n) {
             const Words far = Words(Ints(larger_magnitude(Words{}, places(n))) >= beyond);
-            columns |= unsigned(any_of(fraction_of(places(n)) | far)) << n;
+            left_out |= unsigned(any_of(fraction_of(places(n)) | far)) << n;
+        });
+    return left_out;
+}
+
+// Of W rows: which columns of B are the same as their neighbours, and those of C too?
+TILE_INLINE unsigned alike_columns(const Tile& t, const Right& b, int first) {
+    unsigned alike = 0;
+    for (unsigned rest = b.alike; rest; rest &= rest - 1) {
+        const int n = __builtin_ctz(rest);
+        alike |= unsigned(!any_of(load(&t.c[n][first]) ^ load(&t.c[n - 1][first]))) << n;
+    }
+    return alike;
+}
+void repeat_alike(Tile& t) {
+    for (int first = 0; first < 16; first += W)
+        for (unsigned rest = t.alike[first / W]; rest; rest &= rest - 1) {
+            const int n = __builtin_ctz(rest);
+            store(&t.d[n][first], load(&t.d[n - 1][first]));
         }
-    return columns;
 }
 
 // W rows of all columns. False if some output is out of bounds.
@@ -234,11 +197,15 @@ template <int K, MmaInput IN, MmaOutput OUT> TILE_INLINE bool sum_rows(Tile& t, 
     constexpr int MOST_SPREAD = 24 - POINT - 2 - (K == 16 ? 4 : 3);
     const Rows<K> a(left, first);
     const int spread = left.spread + b.spread;
-    t.left[first / W] = 0xff;
+    const unsigned alike = OUT == MmaOutput::f32 && b.alike ? alike_columns(t, b, first) : 0, columns = 0xff & ~alike;
+    t.alike[first / W] = alike;
+    t.left[first / W] = columns;
     if constexpr (OUT == MmaOutput::f32 && MOST_SPREAD >= 0) {
         const int least = left.least_top + b.least_top - 2 * BIAS, most = left.most_top + b.most_top - 2 * BIAS;
         if (spread <= MOST_SPREAD && least >= LEAST_EVERYDAY && most <= MOST_EVERYDAY) {
-            t.left[first / W] = sum_uncut<K>(t, a, left, b, first, FRACTION - POINT - spread);
+            const int above = FRACTION - POINT - spread;
+            t.left[first / W] = alike ? sum_uncut<K, false>(t, columns, a, left, b, first, above)
+                                      : sum_uncut<K, true>(t, columns, a, left, b, first, above);
             if (!t.left[first / W]) return true;
         }
     }
@@ -321,6 +288,8 @@ TILE_INLINE bool give_c(Planes c, PlanesOut d) {
 }
 
 template <int K, MmaInput IN, MmaOutput OUT> void tile(Planes a, Planes b, Planes c, PlanesOut d) {
+    if constexpr (OUT == MmaOutput::f32)
+        if (are_alike<K>(b, c) && sum_column<K, IN>(a, b, c, d)) return;
     Fragments<K, IN>& kept = fragments<K, IN>();
     Left& left = kept.of_a(a);
     Right& right = kept.of_b(b);
@@ -335,6 +304,8 @@ template <int K, MmaInput IN, MmaOutput OUT> void tile(Planes a, Planes b, Plane
             for (int i = 0; i < 16; ++i)
                 if (special || t.redo[n][i]) t.d[n][i] = mma_exact(a, b, c, K, IN, OUT, 4 * (i % 4) + i / 4, n);
     }
+    if constexpr (OUT == MmaOutput::f32)
+        if (right.alike) repeat_alike(t);
     store_tile<OUT>(t, d);
 }
 

@@ -108,6 +108,20 @@ TILE_INLINE int largest_of(const Ints& v) {
 #define TILE_SHUFFLE(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d)
 #endif
 
+// Four words, in all quads.
+TILE_INLINE Words repeat_quad(const uint32_t* from) {
+    typedef uint32_t Quad __attribute__((vector_size(16)));
+    Quad q;
+    std::memcpy(&q, from, sizeof q);
+#if TILE_WIDTH == 16
+    return __builtin_shufflevector(q, q, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
+#elif TILE_WIDTH == 8
+    return __builtin_shufflevector(q, q, 0, 1, 2, 3, 0, 1, 2, 3);
+#else
+    return q;
+#endif
+}
+
 // v[s][quad q][t] becomes v[t][quad q][s].
 TILE_INLINE void transpose_quads(Words* v) {
     const Words low01 = TILE_SHUFFLE(v[0], v[1], 0, W, 1, W + 1), low23 = TILE_SHUFFLE(v[2], v[3], 0, W, 1, W + 1);

@@ -180,6 +180,16 @@ Planes planes_of(const Matrices& m, int k, bool f32_out) {
     return p;
 }
 
+// One column in the place of all, of B and of C, or of all but one.
+void repeat_column(Matrices& m, bool but_one) {
+    const uint32_t other = but_one ? 1 + uint32_t(rng() % 7) : 8;
+    for (uint32_t n = 1; n < 8; ++n) {
+        if (n == other) continue;
+        std::memcpy(m.b[n], m.b[0], sizeof m.b[0]);
+        for (auto& row : m.c) row[n] = row[0];
+    }
+}
+
 int check_tile(const emu::num::TileLevel& level, int k, bool bf16, bool f32_out, int style, int c_style) {
     Matrices m;
     for (auto& row : m.a)
@@ -199,6 +209,7 @@ int check_tile(const emu::num::TileLevel& level, int k, bool bf16, bool f32_out,
                 m.b[n][i] = m.b[n][i - k / 2] ^ 0x8000;
                 for (int r = 0; r < 16; ++r) m.a[r][i] = m.a[r][i - k / 2] ^ (rng() % 8 == 0 ? 1 : 0);
             }
+    const bool alike = rng() % 3 == 0;
     static Planes p; // in one place: what an mma keeps of its registers must not outlive their values
     int wrong = 0;
     for (int turn = 0; turn < 3; ++turn) { // new fragments; the same A and another B; the same of both
@@ -206,6 +217,7 @@ int check_tile(const emu::num::TileLevel& level, int k, bool bf16, bool f32_out,
         const uint32_t near = 118 + uint32_t(rng() % 24); // about those at which C, or a product, begins to be cut
         for (auto& row : m.c)
             for (auto& x : row) x = random_c(c_style, f32_out, near);
+        if (alike) repeat_column(m, rng() % 4 == 0);
         p = planes_of(m, k, f32_out);
         p.mma(level, k, bf16, f32_out);
         for (int lane = 0; lane < 32; ++lane)
