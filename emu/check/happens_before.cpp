@@ -21,11 +21,12 @@ void HappensBefore::reset(unsigned blocks, unsigned warps) {
         Agent& a = agents_[i];
         a.now = blocks > 1 ? START + 1 : 1;
         a.known.clear();
-        a.known.of(blocks - 1);
+        if (blocks > 1) a.known.of(blocks - 1);
         a.acquired.clear();
         a.acquirers = 0;
         for (Seen& seen : a.seen) seen.past.clear(), seen.lanes = 0;
-        for (Fenced& fenced : a.fenced) fenced.known.clear(), fenced.at.fill(0);
+        if (a.has_fenced)
+            for (Fenced& fenced : a.fenced) fenced.known.clear(), fenced.at.fill(0);
         a.apart = a.has_fenced = false;
     }
     for (Past& b : barriers_) b.clear();

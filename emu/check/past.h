@@ -30,6 +30,7 @@ public:
         return block == 0 ? first_ : block <= rest_.size() ? rest_[block - 1] : NONE;
     }
     Warps& of(unsigned block) {
+        is_empty_ = false;
         if (block == 0) return first_;
         if (block > rest_.size()) rest_.resize(block);
         return rest_[block - 1];
@@ -44,17 +45,21 @@ public:
     }
 
     void clear() {
+        if (is_empty_) return;
         first_.fill(0);
         for (Warps& warps : rest_) warps.fill(0);
         lanes_.clear();
+        is_empty_ = true;
     }
     void add(const Past& other) {
+        is_empty_ &= other.is_empty_;
         add(first_, other.first_);
         for (unsigned b = 1; b <= other.rest_.size(); ++b) add(of(b), other.of(b));
         if (!lanes_.empty()) forget_known();
         for (const Event& e : other.lanes_) add(e);
     }
     void add(const Event& e) {
+        is_empty_ = false;
         if (e.moment <= all(e.agent)) return;
         for (Event& have : lanes_)
             if (have.agent == e.agent && have.moment == e.moment) {
@@ -84,6 +89,7 @@ private:
         std::erase_if(lanes_, [&](const Event& e) { return e.moment <= all(e.agent); });
     }
     static constexpr Warps NONE{};
+    bool is_empty_ = true;    // nothing has come in since it was cleared, as is mostly so where blocks begin
     Warps first_{};           // of the block of rank 0: the only one where there are no clusters
     std::vector<Warps> rest_; // of the others, as far as something is known
     std::vector<Event> lanes_;

@@ -17,6 +17,7 @@ namespace {
 size_t round_up(size_t v, size_t to) { return (v + to - 1) / to * to; }
 // Registers, predicates and undefined masks.
 size_t words_of_warp(const Kernel& k) { return round_up(size_t(k.slots) * 32 + k.preds + k.slots + k.preds, 32); }
+bool is_register(const SpecialReg& s) { return Special(s.which) != Special::is_explicit_cluster; }
 uint32_t warps_of(const Launch& l) { return (l.block.x * l.block.y * l.block.z + 31) / 32; }
 } // namespace
 
@@ -67,6 +68,8 @@ Block::Block(Launch& l, Cluster& cluster, Observer* first) : launch(&l) {
                 if (c.wide == 1) w.reg<uint32_t>(c.slot)[lane] = uint32_t(c.bits);
                 else w.reg<uint64_t>(c.slot)[lane] = c.bits;
             }
+        for (const SpecialReg& s : k.specials)
+            if (is_register(s) && !differs_by_block(Special(s.which))) fill_special(w, s.slot, s.which);
     }
     blocked_.resize(cta.nwarps);
     counts.resize(k.code.size());
@@ -185,8 +188,8 @@ void Block::start_warp(Warp& w) {
     if (launch->options.check_undefined)
         for (uint16_t n : k.maybe_undefined) w.set_undefined(n, FULL);
     for (const SpecialReg& s : k.specials) {
-        if (Special(s.which) != Special::is_explicit_cluster) fill_special(w, s.slot, s.which);
-        else w.preds[s.slot] = launch->explicit_cluster ? FULL : 0;
+        if (!is_register(s)) w.preds[s.slot] = launch->explicit_cluster ? FULL : 0;
+        else if (differs_by_block(Special(s.which))) fill_special(w, s.slot, s.which);
     }
 }
 

@@ -127,5 +127,21 @@ constexpr bool is_clock(Special s) { return s >= Special::clock; }
 constexpr bool differs_by_lane(Special s) {
     return s <= Special::tid_z || s == Special::laneid || (s >= Special::lanemask_eq && s <= Special::lanemask_gt);
 }
+constexpr bool differs_by_block(Special s) {
+    switch (s) {
+    case Special::ctaid_x:
+    case Special::ctaid_y:
+    case Special::ctaid_z:
+    case Special::smid:
+    case Special::clusterid_x:
+    case Special::clusterid_y:
+    case Special::clusterid_z:
+    case Special::cluster_ctaid_x:
+    case Special::cluster_ctaid_y:
+    case Special::cluster_ctaid_z:
+    case Special::cluster_ctarank: return true;
+    default: return false;
+    }
+}
 
 } // namespace emu
