@@ -100,19 +100,36 @@ template <class T> EMU_INLINE T quotient(T a, T b) {
     if (std::is_signed_v<T> && b == T(-1)) return T(U<T>(0) - U<T>(a));
     return T(a / b);
 }
+template <class T> EMU_INLINE bool is_shared(const void* slot, T v) {
+    U<T> differs = 0;
+    EMU_LANES
+    for (int l = 0; l < 32; l++) differs |= U<T>(get<T>(slot, l) ^ v);
+    return !differs;
+}
 template <class T> EMU_INLINE T remainder_of(T a, T b) {
     if (b == 0) return a;
     if (std::is_signed_v<T> && b == T(-1)) return 0;
     return T(a % b);
 }
+// Indices are mostly divided by what all lanes share: by a power of two, or all have the dividend too.
 template <class T> Flow div_int(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
     const void* b = w.regs + size_t(in.r[2]) * 32;
+    if constexpr (sizeof(T) >= 4)
+        if (const T by = get<T>(b, 0); w.full() && is_shared(b, by)) {
+            if (const T of = get<T>(a, 0); is_shared(a, of))
+                return map_lanes<T>(w, in.r[0], [q = quotient(of, by)](int) { return q; });
+            if (std::is_unsigned_v<T> && by && !(by & (by - 1)))
+                return map_lanes<T>(w, in.r[0], [&, n = __builtin_ctzll(by)](int l) { return T(get<T>(a, l) >> n); });
+        }
     return map_active<T>(w, in.r[0], [&](int l) { return quotient(get<T>(a, l), get<T>(b, l)); });
 }
 template <class T> Flow rem_int(Warp& w, const Inst& in) {
     const void* a = w.regs + size_t(in.r[1]) * 32;
     const void* b = w.regs + size_t(in.r[2]) * 32;
+    if constexpr (sizeof(T) >= 4)
+        if (const T by = get<T>(b, 0), of = get<T>(a, 0); w.full() && is_shared(b, by) && is_shared(a, of))
+            return map_lanes<T>(w, in.r[0], [r = remainder_of(of, by)](int) { return r; });
     return map_active<T>(w, in.r[0], [&](int l) { return remainder_of(get<T>(a, l), get<T>(b, l)); });
 }
 template <bool SA, bool SB> Flow dp4a(Warp& w, const Inst& in) {

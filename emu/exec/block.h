@@ -32,6 +32,7 @@ public:
 
 private:
     Stop run_warp(Warp& w, uint64_t budget); // run.cpp
+    template <bool LATE_READS> Stop run_warp(Warp& w, uint64_t budget);
     int choose_warp();
     void mark_places();
     void start_warp(Warp& w);

@@ -115,17 +115,21 @@ template <class T> EMU_INLINE bool all_alike(const T* v) {
     for (int l = 0; l < 32; l++) differs |= v[l] ^ v[0];
     return !differs;
 }
-// Parameters: the same for all lanes unless the address is computed.
-Flow load_param(Warp& w, const Inst& in) {
+// The same for all lanes unless the address is computed.
+template <bool COMPUTED> EMU_INLINE bool is_one_param(const Warp& w, const Inst& in, uint64_t& at) {
+    const uint32_t* narrow = w.reg<uint32_t>(in.r[in.vec]);
+    const uint64_t* wide = w.reg<uint64_t>(in.r[in.vec]);
+    if (!w.full() || in.bytes == 16) return false;
+    if (COMPUTED && !(in.sub & 1 ? all_alike(wide) : all_alike(narrow))) return false;
+    at = in.sub & 1 ? wide[0] + uint64_t(in.imm) : uint32_t(narrow[0] + uint32_t(in.imm));
+    const uint32_t size = w.kernel->info.param_bytes, bytes = in.bytes * in.vec;
+    return at <= size && size - at >= bytes && at % bytes == 0;
+}
+template <bool COMPUTED> Flow load_param(Warp& w, const Inst& in) {
     unsigned vec = in.vec, each = in.bytes, reg_bytes = in.target & 15, bytes = each * vec;
-    const uint32_t size = w.kernel->info.param_bytes, *narrow = w.reg<uint32_t>(in.r[vec]);
-    const uint64_t* wide = w.reg<uint64_t>(in.r[vec]);
-    if (w.full() && each < 16 && (in.sub & 1 ? all_alike(wide) : all_alike(narrow))) {
-        const uint64_t at = in.sub & 1 ? wide[0] + uint64_t(in.imm) : uint32_t(narrow[0] + uint32_t(in.imm));
-        if (at <= size && size - at >= bytes && at % bytes == 0) {
-            spread_param(w, in, w.launch->params + at);
-            return Flow::next;
-        }
+    if (uint64_t at; is_one_param<COMPUTED>(w, in, at)) {
+        spread_param(w, in, w.launch->params + at);
+        return Flow::next;
     }
     alignas(64) uint64_t addr[32];
     read_addresses(w, in.r[vec], in.imm, in.sub & 1, addr);
@@ -171,10 +175,11 @@ Handler pick_ld(const Form& form, Inst& in) {
         if (unsigned(in.bytes) * vec != 32) return nullptr;
     if (vec == 8 && in.bytes != 4) return nullptr;
     if (unsigned(in.bytes) * vec > (wide_space ? 32u : 16u)) return nullptr;
-    if (form.type() == Type::b128) return vec > 1 ? nullptr : form.space == Space::param ? &load_param : &load128;
+    const Handler param = address.name.empty() ? &load_param<false> : &load_param<true>; // empty: of no register
+    if (form.type() == Type::b128) return vec > 1 ? nullptr : form.space == Space::param ? param : &load128;
     for (const Operand& part : form.operands[0].parts)
         if (bytes_of(part.type) != bytes) return nullptr;
-    if (form.space == Space::param) return &load_param;
+    if (form.space == Space::param) return param;
     if (bytes == in.bytes && (form.space == Space::shared || form.space == Space::global)) {
         if (bytes == 4) return fast<uint32_t>(form.space, vec);
         if (bytes == 8 && vec <= 4) return fast<uint64_t>(form.space, vec);

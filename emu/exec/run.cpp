@@ -143,6 +143,11 @@ bool together(Warp& w, const Inst& in, const InstInfo& info, uint32_t lanes, boo
 } // namespace
 
 Stop Block::run_warp(Warp& w, uint64_t budget) {
+    return launch->options.late_reads ? run_warp<true>(w, budget) : run_warp<false>(w, budget);
+}
+
+// The interpreter's loop, in one piece: its state lives in registers, and every split of it costs speed.
+template <bool LATE_READS> Stop Block::run_warp(Warp& w, uint64_t budget) {
     const Inst* code = cta.kernel->code.data();
     const InstInfo* infos = cta.kernel->infos.data();
     // Where no register of an instruction is undefined, or waits for a load, the slow path has nothing to do for it,
@@ -150,8 +155,7 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
     const auto touches_any = [&, touches = cta.kernel->touches.data()](uint32_t pc, uint64_t among) {
         return __builtin_expect(among != 0, 0) && (touches[pc] & among);
     };
-    const bool late_reads = launch->options.late_reads;
-    uint64_t left = budget, lanes_run = 0;
+    uint64_t left = budget, lanes_off = 0; // lanes_off: of what was run
     Stop stop = Stop::blocked;
     uint32_t* const executed = counts.data();
     while (w.current >= 0 || choose_fragment(w)) {
@@ -174,8 +178,10 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
             executed[pc]++;
             uint32_t on = lanes & (w.preds[in.guard] ^ (0u - in.guard_not));
             w.pc = pc;
-            if (touches_any(pc, w.tainted_among) && !taint_guard(w, in, lanes)) goto failed;
+            bool tainted = touches_any(pc, w.tainted_among);
+            if (tainted && !taint_guard(w, in, lanes)) goto failed_before;
             if (!on) {
+                lanes_off += 32;
                 pc++;
                 continue;
             }
@@ -184,14 +190,14 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
                 bool failed_here = false;
                 f.pc = pc;
                 if (!together(w, in, infos[pc], on, &failed_here)) {
-                    if (failed_here) goto failed;
+                    if (failed_here) goto failed_before;
                     executed[pc]--;
                     left++;
                     break;
                 }
             }
-            lanes_run += on == FULL ? 32u : count_lanes(on);
-            if (__builtin_expect(late_reads, 0)) {
+            if (on != FULL) lanes_off += 32 - count_lanes(on);
+            if constexpr (LATE_READS) {
                 const bool may_need = (in.flags & Inst::delivers) || (in.access & Inst::writes);
                 if (w.pending_among && (may_need || touches_any(pc, w.pending_among)) && !deliver_for(w, in, infos[pc]))
                     goto failed;
@@ -200,8 +206,9 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
                     pc++;
                     continue;
                 }
+                tainted = touches_any(pc, w.tainted_among);
             }
-            if (touches_any(pc, w.tainted_among) && !taint_before(w, in, on)) goto failed;
+            if (tainted && !taint_before(w, in, on)) goto failed;
             Flow flow = in.fn(w, in);
             if (__builtin_expect(flow == Flow::next, 1)) {
                 pc++;
@@ -223,12 +230,14 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
     }
     if (w.finished()) stop = Stop::finished;
     goto done;
+failed_before:
+    lanes_off += 32;
 failed:
     stop = Stop::failed;
 done:
     cta.executed += budget - left;
     w.executed += budget - left;
-    lane_instructions += lanes_run;
+    lane_instructions += 32 * (budget - left) - lanes_off;
     return stop;
 }
 
