@@ -90,6 +90,7 @@ inline __attribute__((noinline)) void find_shared_pattern(SharedPattern& p, uint
     const unsigned lanes = count_lanes(mask), group = bytes <= 4 ? 32 : 128 / bytes;
     const unsigned least = (lanes + group - 1) / group;
     p.meet = SharedPattern::unknown;
+    p.spots = 0, p.spots_bit = 32;
     p.waves = waves_apart(addr, mask, bytes, least);
     if (!p.waves) p.waves = shared_wavefronts(addr, mask, bytes);
     p.conflicts = p.waves > least ? p.waves - least : 0;
@@ -180,22 +181,32 @@ EMU_INLINE bool check_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsig
     return !o || (write ? o->shared_write(w, mask, addr, bytes) : o->shared_read(w, mask, addr, bytes));
 }
 
+// Neighbours mostly share a word.
+inline __attribute__((noinline)) void find_spots(SharedPattern& p, uint32_t first, uint32_t mask, uint32_t want) {
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const int32_t at = int32_t(p.apart[__builtin_ctz(m)] + first % 32), word = at >> 5;
+        uint32_t i = 0;
+        while (i < p.spots && p.spot_word[i] != word) i++;
+        if (i == p.spots) p.spot_word[p.spots++] = word, p.spot_bits[i] = 0;
+        p.spot_bits[i] |= want << (at & 31);
+    }
+}
+// Of an access that was just placed.
 EMU_INLINE void define_shared(Warp& w, const uint32_t* addr, uint32_t mask, unsigned bytes) {
     uint32_t* defined = w.cta->shared_defined;
     const uint32_t want = (bytes >= 32 ? 0u : (1u << bytes)) - 1u, first = addr[__builtin_ctz(mask)];
-    SharedPattern& p = pattern_of(w, addr, mask, bytes);
+    SharedPattern& p = w.cta->pattern(w);
     if (p.run && first % 32 == 0) { // words of the bitmap, one for each byte of the access
         memset(defined + first / 32, 0xff, 4 * bytes);
         return;
     }
     if (defined_around(p, defined, first + uint32_t(p.lowest), first + uint32_t(p.highest) + bytes)) return;
-    if (bytes == 4 && mask == FULL && !misses_some(defined, addr, mask, bytes))
-        return;                      // looking is faster than writing
-    if (bytes == 8 || bytes == 16) { // whole bytes of the bitmap
-        for (uint32_t m = mask; m; m &= m - 1)
-            memset(reinterpret_cast<uint8_t*>(defined) + addr[__builtin_ctz(m)] / 8, 0xff, bytes / 8);
+    if (p.spots_bit == first % 32) { // not the first time
+        if (!p.spots) find_spots(p, first, mask, want);
+        for (uint32_t i = 0; i < p.spots; i++) defined[int32_t(first / 32) + p.spot_word[i]] |= p.spot_bits[i];
         return;
     }
+    p.spots = 0, p.spots_bit = first % 32;
     for (uint32_t m = mask; m; m &= m - 1) { // naturally aligned: never across a word of the bitmap
         uint32_t a = addr[__builtin_ctz(m)];
         defined[a >> 5] |= want << (a & 31);
@@ -206,6 +217,10 @@ inline __attribute__((noinline)) void find_global_pattern(GlobalPattern& p, uint
                                                           uint32_t mask, unsigned bytes) {
     find_pattern(p, pc, addr, mask, bytes, 0);
     p.place = UINT32_MAX;
+    uint64_t off = mask ^ FULL;
+    EMU_LANES
+    for (unsigned l = 0; l < 32; l++) off |= (p.apart[l & ~3u] & 63) | (p.apart[l] ^ (p.apart[l & ~3u] + 16 * (l & 3)));
+    p.fours = bytes == 16 && !off;
 }
 // Sectors are the same too where the first lane is in the same place of its own.
 EMU_INLINE GlobalPattern& pattern_of(Warp& w, const uint64_t* addr, uint32_t mask, unsigned bytes) {
@@ -224,10 +239,18 @@ EMU_INLINE bool is_inside(const Allocation* a, const GlobalPattern& p, uint64_t 
            a->bytes - (last - a->start) >= bytes;
 }
 
-EMU_INLINE bool all_defined(const Memory& memory, const uint64_t* addr, uint32_t mask, unsigned bytes) {
+EMU_INLINE bool all_defined(const Memory& memory, const GlobalPattern& p, const uint64_t* addr, uint32_t mask,
+                            unsigned bytes) {
     bool all = true;
     const uint8_t* const defined = memory.defined_bits();
     const uint64_t base = memory.base();
+    if (p.fours && (addr[0] - base) % 64 == 0) {
+        uint64_t bits = ~0ull;
+        for (int l = 0; l < 32; l += 4)
+            bits &=
+                __atomic_load_n(reinterpret_cast<const uint64_t*>(defined + ((addr[l] - base) >> 3)), __ATOMIC_RELAXED);
+        return !~bits;
+    }
     if (mask == FULL && bytes == 16) {
         uint16_t missing = 0;
         for (int l = 0; l < 32; l++)
@@ -260,7 +283,7 @@ EMU_INLINE bool check_global(Warp& w, const uint64_t* addr, uint32_t mask, unsig
                 for (uint32_t m = mask; m; m &= m - 1) memory.define_small(addr[__builtin_ctz(m)], bytes);
             }
         } else if (w.launch->options.check_undefined) {
-            const bool all = p.run ? memory.is_defined(first, 32 * bytes) : all_defined(memory, addr, mask, bytes);
+            const bool all = p.run ? memory.is_defined(first, 32 * bytes) : all_defined(memory, p, addr, mask, bytes);
             *undefined = all ? 0 : global_undefined(memory, addr, mask, bytes);
             if (*undefined) note_undefined(w, Space::global, addr[__builtin_ctz(*undefined)]);
         }

@@ -157,7 +157,8 @@ template <bool WRITE, class F> EMU_INLINE void move_quads(F at, uint32_t* const*
 EMU_INLINE void fetch_next(GlobalPattern& p, const uint64_t* addr) {
     const uint64_t step = addr[0] - p.first;
     p.first = addr[0];
-    for (int l = 0; l < 32; l += 2) __builtin_prefetch(reinterpret_cast<const void*>(addr[l] + step));
+    for (int l = 0; l < 32; l += 4) __builtin_prefetch(reinterpret_cast<const void*>(addr[l] + step));
+    for (int l = 2; !p.fours && l < 32; l += 4) __builtin_prefetch(reinterpret_cast<const void*>(addr[l] + step));
 }
 // VEC elements of each lane, one after the other in memory, to or from as many registers.
 template <Space SPACE, bool WRITE, int VEC, class T>

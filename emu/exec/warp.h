@@ -268,10 +268,16 @@ struct SharedPattern : Pattern<uint32_t> {
     uint32_t waves = 0, conflicts = 0;      // wavefronts; beyond the least for these lanes
     uint32_t place_from = 1, place_end = 0; // the variable in which it was last
     enum Meet : uint8_t { unknown, apart_all, some_meet } meet = unknown; // who asks remembers it here
+    // The lanes' bytes in the bitmap of defined ones, where the first one's is at this bit of its word: `spots` words,
+    // counted from that one. 0: not looked for.
+    uint32_t spots = 0, spots_bit = 32;
+    int32_t spot_word[32];
+    uint32_t spot_bits[32];
 };
 struct GlobalPattern : Pattern<uint64_t> {
     uint32_t place = 0, sectors = 0; // where the first lane was in its sector, and how many there were then
     uint64_t first = 0;              // where lane 0 of the last wide load was
+    bool fours = false;              // 64 bytes by four lanes each, which lie in them if the first lane's do
 };
 
 // The blocks that see each other's shared memory, by rank. A launch without clusters has clusters of one block.
