@@ -81,9 +81,11 @@ Histories::Doing Checker::doing(const Warp& w, uint32_t mask, const uint32_t* ad
 }
 
 bool Checker::read_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, bool collective) {
-    if (!shadow_.recent.is_on() || bytes < 4) return false;
+    if (!shadow_.recent.is_on()) return false;
+    const Histories::Doing d = doing(w, mask, addr, bytes, collective);
+    if (!Histories::fills_words(d)) return false;
     shadow_.make_room();
-    return shadow_.recent.read(doing(w, mask, addr, bytes, collective));
+    return shadow_.recent.read(d);
 }
 
 // May a lane write what records have, so that a history takes their place?
@@ -93,9 +95,10 @@ bool Checker::frees(const Warp& w, uint32_t address, unsigned bytes, unsigned la
 }
 
 bool Checker::write_quickly(const Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes, uint8_t strength) {
-    if (!shadow_.recent.is_on() || bytes < 4) return false;
-    shadow_.make_room();
+    if (!shadow_.recent.is_on()) return false;
     Histories::Doing d = doing(w, mask, addr, bytes, false);
+    if (!Histories::fills_words(d)) return false;
+    shadow_.make_room();
     d.strength = strength;
     return shadow_.recent.write(d, [&](unsigned lane) { return frees(w, addr[lane], bytes, lane); });
 }

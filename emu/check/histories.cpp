@@ -24,14 +24,17 @@ inline bool any_of(const Four& v) {
     std::memcpy(halves, &v, sizeof v);
     return halves[0] | halves[1];
 }
-// Does lane l of all 32 name word l of a run?
+// Does lane l of all 32 name element l of a run?
 inline bool is_run(const Histories::Doing& d) {
-    if (d.rows != 0xffffffffu || d.bytes != 4) return false;
-    Four differs = {}, want = Four{0, 4, 8, 12} + int32_t(d.addr[0]);
-    for (unsigned l = 0; l < 32; l += 4, want += 16) differs |= four(d.addr + l) ^ want;
+    if (d.rows != 0xffffffffu) return false;
+    const int32_t bytes = d.bytes;
+    Four differs = {}, want = Four{0, 1, 2, 3} * bytes + int32_t(d.addr[0]);
+    for (unsigned l = 0; l < 32; l += 4, want += 4 * bytes) differs |= four(d.addr + l) ^ want;
     return !any_of(differs);
 }
 } // namespace
+
+bool Histories::fills_words(const Doing& d) { return d.bytes >= 4 || (d.addr[0] % 4 == 0 && is_run(d)); }
 
 void Histories::reset(uint32_t end, bool on) {
     on_ = on;
@@ -60,9 +63,9 @@ template <unsigned N> bool Histories::same(const Doing& d, Id& id) const {
     const auto seen = [&](Id v) { return known(v) ? NOTHING : v; };
     const Id first = id = seen(words[d.addr[__builtin_ctz(d.rows)] / 4]);
     Four differs = {};
-    if (N == 1 && is_run(d)) {
+    if (N == 1 && (d.bytes < 4 || is_run(d))) {
         const Id* const at = words + d.addr[0] / 4;
-        for (unsigned l = 0; l < 32; l += 4) {
+        for (unsigned l = 0; l < 8u * d.bytes; l += 4) {
             const Four v = four(at + l);
             differs |= (v & ~known(v)) ^ first;
         }
@@ -104,8 +107,8 @@ Histories::Id Histories::id_at(const Doing& d, unsigned lane) const {
 template <unsigned N> void Histories::put(const Doing& d, Id id) {
     Id* const words = words_.data();
     const Four all = Four{} + id;
-    if (N == 1 && is_run(d)) {
-        for (unsigned l = 0; l < 32; l += 4) std::memcpy(words + d.addr[0] / 4 + l, &all, sizeof all);
+    if (N == 1 && (d.bytes < 4 || is_run(d))) {
+        for (unsigned l = 0; l < 8u * d.bytes; l += 4) std::memcpy(words + d.addr[0] / 4 + l, &all, sizeof all);
         return;
     }
     each_lane(d.rows, [&](unsigned l) { std::memcpy(words + d.addr[l] / 4, &all, 4 * N); });
@@ -189,7 +192,7 @@ bool Histories::read_apart(const Doing& d) {
     make_access(accesses_, d, false);
     for (uint32_t m = d.rows; m; m &= m - 1) {
         const unsigned lane = unsigned(__builtin_ctz(m));
-        for (unsigned i = 0; i < d.bytes / 4u; ++i) words_[d.addr[lane] / 4 + i] = ids[lane];
+        for (unsigned i = 0; i < std::max(1u, d.bytes / 4u); ++i) words_[d.addr[lane] / 4 + i] = ids[lane];
     }
     return true;
 }
@@ -252,6 +255,12 @@ void Histories::forget_all() {
     if (are_numbers_left()) return;
     accesses_.start(1);
     copies_.start(FIRST_COPY);
+}
+
+bool Histories::is_in_words(Id id) const {
+    for (; is_live(id); id = history(id).before)
+        if (access_of(id).bytes < 4) return false;
+    return true;
 }
 
 bool Histories::is_in_sixteens(Id id) const {

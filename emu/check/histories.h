@@ -47,7 +47,9 @@ public:
     bool has(uint32_t address) const { return words_[address / 16 * 4] != TOLD; } // else records have it
     const std::vector<Id>& words() const { return words_; }
 
-    // Everyday? False: nothing has changed, and the records decide.
+    // Can words tell of it? Elements of less than a word must fill those that they touch, one behind the other.
+    static bool fills_words(const Doing& d);
+    // Everyday? False: nothing has changed, and the records decide. They take what fills words.
     bool read(const Doing& d);
     template <class F> bool write(const Doing& d, F frees);      // frees(lane): may what records have be written
     template <class F> Id issue_copy(const Doing& d, F frees);   // NOTHING: not everyday
@@ -70,6 +72,7 @@ public:
         return is_live(id) ? id : NOTHING;
     }
     bool is_in_sixteens(Id id) const;
+    bool is_in_words(Id id) const; // or larger ones
     // Calls f(access, its lanes at the address), the oldest first.
     template <class F> void each(Id id, uint32_t address, F f);
 

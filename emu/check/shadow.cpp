@@ -47,7 +47,15 @@ void Shadow::tell(uint32_t chunk) {
     if (alike && recent.is_in_sixteens(ids[0])) return tell_history(ids[0], chunk * 16, coarse_[chunk]);
     coarse_[chunk] = Record{};
     coarse_[chunk].flags = Record::split;
-    for (unsigned i = 0; i < 4; ++i) tell_history(ids[i], chunk * 16 + 4 * i, words_[chunk * 4 + i]);
+    for (unsigned i = 0; i < 4; ++i) tell_word(ids[i], chunk * 4 + i);
+}
+
+void Shadow::tell_word(Histories::Id id, uint32_t word) {
+    if (recent.is_in_words(id)) return tell_history(id, word * 4, words_[word]);
+    words_[word] = Record{};
+    words_[word].flags = Record::split;
+    make_bytes();
+    for (uint32_t byte = word * 4; byte < word * 4 + 4; ++byte) tell_history(id, byte, bytes_[byte]);
 }
 
 template <class F> void Shadow::each_part(uint32_t chunk, F f) {

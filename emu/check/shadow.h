@@ -113,7 +113,7 @@ public:
     }
     Record& byte(uint32_t address) {
         Record& whole = word(address);
-        if (bytes_.size() < words_.size() * 4) bytes_.resize(words_.size() * 4);
+        make_bytes();
         if (!(whole.flags & Record::split)) tell_apart(whole, &bytes_[address / 4 * 4]);
         return bytes_[address];
     }
@@ -157,8 +157,12 @@ private:
     }
     void tell(uint32_t chunk);
     void tell_all();
+    void tell_word(Histories::Id id, uint32_t word);
     void tell_history(Histories::Id id, uint32_t address, Record& r);
     void add_reads(Record& r, Reads now);
+    void make_bytes() {
+        if (bytes_.size() < words_.size() * 4) bytes_.resize(words_.size() * 4);
+    }
     template <class F> void each_part(uint32_t chunk, F f); // calls it with all its records
     // Kept out of the loops over lanes, which seldom need it: loads are an eighth faster.
     __attribute__((noinline)) void tell_apart(Record& whole, Record* parts) {

@@ -29,21 +29,38 @@ std::string place(unsigned bytes) {
     return index + " mad.lo.u32 r1, r1, " + b + ", r4; add.u32 r1, r1, " + from + ";";
 }
 
+std::string guard() { return chance(4) ? "@p" + num(below(3)) + " " : ""; }
+
+struct Kind {
+    const char *type, *sink, *source;
+    unsigned bytes;
+};
+constexpr Kind KINDS[] = {{"u8", "r7", "r0", 1},
+                          {"u16", "r7", "r0", 2},
+                          {"u32", "r7", "r0", 4},
+                          {"u32", "r7", "r0", 4},
+                          {"u32", "r7", "r0", 4},
+                          {"v2.u32", "{r7,r8}", "{r0,r5}", 8},
+                          {"v4.u32", "{r7,r8,r9,r3}", "{r0,r5,r0,r5}", 16},
+                          {"v4.u32", "{r7,r8,r9,r3}", "{r0,r5,r0,r5}", 16}};
+unsigned kinds = 8; // the first ones, of which a kernel has
+
+std::string touch(const Kind& kind) {
+    const std::string on = guard(), what = std::string(chance(8) ? "volatile." : "") + "shared." + kind.type;
+    if (chance(3)) return on + "st." + what + " [r1], " + kind.source + ";";
+    return on + "ld." + what + " " + kind.sink + ", [r1];";
+}
+
 std::string access() {
-    static const char* const TYPES[] = {"u8", "u16", "u32", "u32", "u32", "v2.u32", "v4.u32", "v4.u32"};
-    static const unsigned BYTES[] = {1, 2, 4, 4, 4, 8, 16, 16};
-    static const char* const SINKS[] = {"r7", "r7", "r7", "r7", "r7", "{r7,r8}", "{r7,r8,r9,r3}", "{r7,r8,r9,r3}"};
-    static const char* const SOURCES[] = {"r0", "r0", "r0", "r0", "r0", "{r0,r5}", "{r0,r5,r0,r5}", "{r0,r5,r0,r5}"};
-    const unsigned kind = below(8);
-    const std::string guard = chance(4) ? "@p" + num(below(3)) + " " : "", strong = chance(8) ? "volatile." : "";
     if (chance(6)) {
         const bool wide = chance(3);
-        return place(wide ? 8 : 4) + guard +
+        return place(wide ? 8 : 4) + guard() +
                (wide ? "atom.shared.exch.b64 d2, [r1], d2;" : "atom.shared.add.u32 r7, [r1], 1;");
     }
-    if (chance(3))
-        return place(BYTES[kind]) + guard + "st." + strong + "shared." + TYPES[kind] + " [r1], " + SOURCES[kind] + ";";
-    return place(BYTES[kind]) + guard + "ld." + strong + "shared." + TYPES[kind] + " " + SINKS[kind] + ", [r1];";
+    const Kind& kind = KINDS[below(kinds)];
+    std::string s = place(kind.bytes) + touch(kind);
+    while (chance(3)) s += touch(kind); // the same place again
+    return s;
 }
 
 std::string step() {
@@ -66,6 +83,7 @@ std::string random_kernel() {
     std::string s = "and.b32 r5, r0, 31; shr.u32 r6, r0, 5; mov.u32 r4, smem; setp.eq.u32 p0, r6, 1;\n"
                     "setp.lt.u32 p1, r5, 9; setp.ne.u32 p2, r6, 0; mov.u32 r2, 0;\nL:\n";
     const unsigned care = 1 + below(4);
+    kinds = chance(3) ? 2 : 8;
     for (unsigned i = 0, count = 2 + below(20); i < count; ++i) {
         s += step() + "\n";
         if (chance(care)) s += chance(4) ? "bar.sync 0;\n" : "cp.async.wait_all; bar.sync 0;\n";
