@@ -32,7 +32,7 @@ extern const MufuTable<128> mufu_rsqrt;             // of [1, 2), then of [2, 4)
 extern const MufuTable<128> mufu_sqrt;              // the same: values from 1 to 2
 extern const MufuTable<64> mufu_ex2;                // of the fraction of the argument: values from 1 to 2
 extern const MufuTable<64> mufu_sin;                // of a quarter of a turn
-extern const std::array<MufuSegment, 64> mufu_lg2;  // of [1, 2): values from 0 to 1
+extern const MufuTable<64> mufu_lg2;                // of [1, 2): values from 0 to 1
 extern const std::array<MufuSegment, 51> mufu_tanh; // of [2^-8, 2^-7), [2^-7, 2^-6) ... [4, 8), as follows
 constexpr unsigned MUFU_TANH_BITS[] = {0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 3}; // that choose, in each binade
 constexpr unsigned MUFU_TANH_FIRST[] = {0,  1,  2,  3,  5,  7,

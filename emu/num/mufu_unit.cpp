@@ -27,6 +27,10 @@ TILE_INLINE uint32_t mufu_cut(double d) { // to a float, toward zero; not for wh
     return bits_as<uint32_t>(float(bits_as<double>(bits_as<uint64_t>(d) & ~0x1fffffffull)));
 }
 
+TILE_INLINE float cut_of(uint32_t v) { // of 31 bits: less than half of a last place is left to round
+    return float(int32_t(v & ~(v >> 24)));
+}
+
 // A sum in words.
 struct MufuSum {
     uint32_t value;       // in the last place of the result, cut
@@ -111,14 +115,21 @@ struct MufuEx2Full : MufuEx2 {
 };
 struct MufuLg2 {
     static constexpr const auto& TABLE = mufu_lg2;
-    static constexpr bool IN_WORDS = false;
+    static constexpr bool IN_WORDS = true;
     static TILE_INLINE MufuPlace place(uint32_t x) { return {x >> 17 & 63, x & MUFU_LOW, 0}; }
-    static TILE_INLINE uint32_t end(double sum, uint32_t x) {
-        // Cut to 2^-36: what the sum has below is a multiple of 2^-38, so that this is never a tie.
-        const double fraction = (sum - 0x1.8p-38) + 0x1.8p16 - 0x1.8p16;
+    // 38 bits below the point, of which 36 are kept: those behind the power, complements with a negative one. As many
+    // of them all as fit into 31.
+    static TILE_INLINE uint32_t end(const MufuSum& sum, uint32_t x, uint32_t) {
         const int32_t power = int32_t(x >> 23 & 255) - 127;
-        const uint32_t cut = mufu_cut(power + (fraction + (power < 0 ? 0x1p-36 : 0)));
-        const uint32_t finite = x == 0x3f800000 ? 0 : cut;
+        const uint32_t turn = uint32_t(power >> 31), above = uint32_t(power) ^ turn; // turn: all bits, or none
+        const uint32_t whole = (sum.whole ^ turn) & 0x1fffffff, rest = (sum.rest ^ turn) & 511;
+        // As masks: compilers would jump around what they see is not needed.
+        const uint32_t small = uint32_t(int32_t(whole - (1 << 22)) >> 31), far = uint32_t(int32_t(0 - above) >> 31);
+        const uint32_t near = (small & (whole << 7 | rest >> 2)) | (~small & (whole << 2 | rest >> 7));
+        const uint32_t v = (far & (above << 24 | whole >> 5)) | (~far & near);
+        const uint32_t places = (far & 24) | (~far & (31 + (small & 5)));
+        const uint32_t cut = bits_as<uint32_t>(cut_of(v) * bits_as<float>((127 - places) << 23)) | (turn & MUFU_SIGN);
+        const uint32_t finite = cut & (0u - uint32_t(x != 0x3f800000));
         const uint32_t top = x == MUFU_INF ? MUFU_INF : MUFU_NAN;
         const bool zero = !(x & MUFU_INF);
         return zero ? MUFU_SIGN | MUFU_INF : x >= MUFU_INF ? top : finite;
@@ -148,8 +159,7 @@ template <unsigned QUARTER> struct MufuTurn {
     static TILE_INLINE uint32_t end(const MufuSum& sum, uint32_t x, uint32_t quarter) {
         const bool small = sum.whole < 1 << 22;
         const uint32_t v = small ? sum.whole << 9 | sum.rest : sum.whole << 2 | sum.rest >> 7;
-        const int32_t cut = int32_t(v & ~(v >> 24)); // less than half of a last place is left to round
-        const uint32_t r = bits_as<uint32_t>(float(cut) * (small ? 0x1p-37f : 0x1p-30f));
+        const uint32_t r = bits_as<uint32_t>(cut_of(v) * (small ? 0x1p-37f : 0x1p-30f));
         const uint32_t sign = (quarter & 2) << 30 ^ (QUARTER ? 0 : x & MUFU_SIGN);
         return (x & MUFU_INF) == MUFU_INF ? MUFU_NAN : r | sign;
     }

@@ -123,6 +123,8 @@ const Access ACCESSES[] = {
     {"sin.approx.f32", NUMBER, "sin.approx.f32 v, at;"},
     {"ex2.approx.f32", NUMBER, "ex2.approx.f32 v, at;"},
     {"ex2.approx.ftz.f32", NUMBER, "ex2.approx.ftz.f32 v, at;"},
+    {"lg2.approx.f32", NUMBER, "lg2.approx.f32 v, at;"},
+    {"tanh.approx.f32", NUMBER, "tanh.approx.f32 v, at;"},
 };
 constexpr int ROUNDS = 4000, COPIES = 16;
 
