@@ -59,6 +59,8 @@ enum class Merge { ipdom, late, random };       // where diverged lanes of a war
 enum class AsyncTiming { late, early, random }; // when a cp.async lands
 // What approximate functions give: what an H200 does, what is nearest, or off by a seeded part of the documented bound.
 enum class Approx { card, nearest, fuzz };
+// Bits below the largest term that sums of k64 FP4 keep: published models say both, and no card has been asked.
+enum class Fp4Sum { bits35, bits25 };
 struct Options {
     uint64_t seed = 0;
     Schedule schedule = Schedule::round_robin;
@@ -70,6 +72,7 @@ struct Options {
     bool check_undefined = true;
     bool check_bounds = true; // bounds, alignment, address space: always checked, whatever this says
     Approx approx = Approx::card;
+    Fp4Sum fp4_sum = Fp4Sum::bits35;
     uint32_t threads = 0; // host threads that run CTAs; 0: one per core
     // A runaway kernel is reported and stopped. In instructions of warps; 0: no limit.
     uint64_t limit = 0;               // of the whole launch

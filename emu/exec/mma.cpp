@@ -36,7 +36,8 @@ Flow mma_any(Warp& w, const Inst& in) {
     num::MmaScales scales;
     const bool scaled = kind.scale != MmaScale::none;
     if (scaled && !read_scales(w, kind, o.next, scales)) return Flow::failed;
-    num::mma_any(kind, reinterpret_cast<const MmaModel*>(in.imm), o.a, o.b, o.c, o.d, scaled ? &scales : nullptr);
+    const MmaModel model = model_of(w, in);
+    num::mma_any(kind, &model, o.a, o.b, o.c, o.d, scaled ? &scales : nullptr);
     return Flow::next;
 }
 

@@ -29,8 +29,8 @@ Flow multiply(Warp& w, const Inst& in) {
     const bool scaled = kind.kept.scale != num::MmaScale::none;
     if (scaled && !read_scales(w, kind.kept, o.next + 2, scales)) return Flow::failed;
     num::BadChunk bad;
-    const auto* model = reinterpret_cast<const num::MmaModel*>(in.imm);
-    return num::mma_sparse(kind, model, o.a, o.b, o.c, o.d, metadata, scaled ? &scales : nullptr, bad)
+    const num::MmaModel model = model_of(w, in);
+    return num::mma_sparse(kind, &model, o.a, o.b, o.c, o.d, metadata, scaled ? &scales : nullptr, bad)
                ? Flow::next
                : report_chunk(w, kind, bad);
 }

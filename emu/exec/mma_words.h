@@ -60,6 +60,14 @@ inline bool selects(const num::MmaKind& kind, uint32_t byte, uint32_t thread, ui
     return byte % kind.blocks == 0 && byte < 4 && thread < threads;
 }
 
+// Inst::imm holds the model, nullptr where no floats are summed; of two published ones the run's options say which.
+inline num::MmaModel model_of(const Warp& w, const Inst& in) {
+    if (!in.imm) return {};
+    num::MmaModel model = *reinterpret_cast<const num::MmaModel*>(in.imm);
+    if (model.other_fraction && w.launch->options.fp4_sum == Fp4Sum::bits25) model.fraction = model.other_fraction;
+    return model;
+}
+
 // Registers of the scales and their selectors: the last operands, {scale of A, byte, thread}, {scale of B, ...}.
 inline bool read_scales(Warp& w, const num::MmaKind& kind, const uint16_t* r, num::MmaScales& scales) {
     scales = {w.reg<uint32_t>(r[0]),    w.reg<uint32_t>(r[3]),    w.reg<uint32_t>(r[1])[0],

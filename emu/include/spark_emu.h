@@ -19,6 +19,7 @@ extern "C" {
  *   seed=N  sched=round_robin|random|starve_low|starve_high  merge=ipdom|late|random  async=late|early|random
  *   late_reads=0|1  race=0|1  global_races=0|1  undefined=0|1  threads=N                 (emu/report/options.cpp)
  *   approx=card|nearest|fuzz               approximate functions: as an H200, nearest, or off within their bounds
+ *   fp4_sum=35|25                          bits below the largest term that sums of k64 FP4 keep: no card has told
  *   limit=N  warp_limit=N                  most instructions of a launch and of one of its warps; 0: no limit
  *   report=none|stderr|FILE                where findings are written when they are made (default: none)
  * Words that are absent keep their value. Returns 0, or 1 if a word is wrong or given twice; then nothing was changed

@@ -49,6 +49,7 @@ struct MmaModel {
     uint8_t fraction;
     uint8_t group;
     bool halves = false;
+    uint8_t other_fraction = 0; // of another published model; 0: there is none
 };
 // nullptr: nobody knows how this chip (9: compute capability 9.0, 12: 12.x) sums such products.
 const MmaModel* mma_model(const MmaKind& kind, unsigned chip);

@@ -2,7 +2,7 @@
 // Which chip sums which products how: data for mma.cpp and mma_any.cpp. A new chip or kind is a row.
 // 9.0 was witnessed on an H200; how it does without FP8 is what ptxas 13.0 puts into code for sm_90. 12.x is what
 // published models of it say (Microsoft's MMA-Sim), unwitnessed here; that groups of k64 keep 35 bits is theirs alone,
-// a probe of an RTX 5090 by others cannot tell 35 from 25.
+// a probe of an RTX 5090 by others reports 25 and cannot tell them apart: Options::fp4_sum chooses.
 #include "mma.h"
 
 namespace emu::num {
@@ -23,7 +23,7 @@ constexpr Row ROWS[] = {
     {9, HALVES, false, {25, 1}},
     {9, of(e4m3) | of(e5m2), false, {25, 1, true}},
     {12, HALVES | SMALL, false, {25, 1}},
-    {12, of(e2m1), true, {35, 16}},
+    {12, of(e2m1), true, {35, 16, false, 25}},
 };
 
 } // namespace

@@ -39,6 +39,7 @@ const std::string_view SCHEDULES[] = {"round_robin", "random", "starve_low", "st
 const std::string_view MERGES[] = {"ipdom", "late", "random"};
 const std::string_view TIMINGS[] = {"late", "early", "random"};
 const std::string_view APPROX[] = {"card", "nearest", "fuzz"};
+const std::string_view FP4_SUMS[] = {"35", "25"};
 
 const char* const NUMBER = "a whole number from 0 to 18446744073709551615";
 
@@ -58,6 +59,7 @@ std::string one(std::string_view name, std::string_view value, Options& o) {
     if (name == "undefined") return say(flag(value, o.check_undefined), "0 or 1");
     if (name == "bounds") return say(value == "1", "1: bounds are always checked");
     if (name == "approx") return say(choice(value, APPROX, o.approx), "card, nearest or fuzz");
+    if (name == "fp4_sum") return say(choice(value, FP4_SUMS, o.fp4_sum), "35 or 25");
     if (name == "limit") return say(number(value, o.limit), NUMBER);
     if (name == "warp_limit") return say(number(value, o.warp_limit), NUMBER);
     if (name == "threads") {
@@ -67,7 +69,7 @@ std::string one(std::string_view name, std::string_view value, Options& o) {
     }
     return "'" + std::string(name) +
            "' is not known; known: seed, sched, merge, async, late_reads, race, global_races, undefined, bounds, "
-           "approx, limit, warp_limit, threads, profile, report and clock";
+           "approx, fp4_sum, limit, warp_limit, threads, profile, report and clock";
 }
 } // namespace
 

@@ -230,6 +230,7 @@ void wrong_words(void**) {
         {"race=2", "race=2", "0 or 1"},
         {"global_races=on", "global_races=on", "0 or 1"},
         {"approx=exact", "approx=exact", "card, nearest or fuzz"},
+        {"fp4_sum=30", "fp4_sum=30", "35 or 25"},
         {"undefined=", "undefined=", "0 or 1"},
         {"bounds=0", "bounds=0", "always checked"},
         {"threads=1025", "threads=1025", "1024"},

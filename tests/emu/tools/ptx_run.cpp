@@ -255,7 +255,7 @@ bool card_fits(const Driver& d, const std::string& needs) {
 
 std::string run_once(Driver& d, Spec spec, const std::string& config, bool dump, bool verbose) {
     static const std::string DEFAULTS = "seed=0,sched=round_robin,merge=ipdom,async=late,late_reads=0,race=1,"
-                                        "undefined=1,approx=card,threads=0,limit=0,warp_limit=1000000000";
+                                        "undefined=1,approx=card,fp4_sum=35,threads=0,limit=0,warp_limit=1000000000";
     if (d.emulator) {
         for (const std::string& words : {DEFAULTS, spec.options, config})
             if (d.configure(words.c_str())) return "the emulator refuses '" + words + "'";
