@@ -23,11 +23,9 @@
 #include "decompress/zstd_decompress.c"
 #include "decompress/zstd_decompress_block.c"
 
-#define VISIBLE __attribute__((visibility("default")))
+size_t spark_decompress_room(void) { return ZSTD_estimateDCtxSize(); }
 
-VISIBLE size_t spark_decompress_room(void) { return ZSTD_estimateDCtxSize(); }
-
-VISIBLE int spark_decompress(void* room, const void* from, size_t bytes, void* to, size_t size) {
+int spark_decompress(void* room, const void* from, size_t bytes, void* to, size_t size) {
     ZSTD_DCtx* context = ZSTD_initStaticDCtx(room, spark_decompress_room());
     return context != NULL && ZSTD_decompressDCtx(context, to, size, from, bytes) == size;
 }

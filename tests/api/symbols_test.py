@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libspark.so shows to the dynamic linker: what it needs, what it offers, and nothing else.
+"""What libspark.so shows to the dynamic linker: what it needs, what it offers, and nothing else. And libspark.a.
 
 Run by CTest; `python3 tests/api/symbols_test.py --library build/lib/libspark.so` runs it alone.
 """
@@ -53,6 +53,13 @@ class Symbols(unittest.TestCase):
 
     def test_exports_equal_the_header(self):
         self.assertEqual({name for letter, name, _ in dynamic_symbols() if letter != "A"}, declared())
+
+    def test_the_archive_defines_names_of_ours_alone(self):
+        """A program may link with it and with a zstd of its own. Weak names are templates of the C++ library."""
+        lines = tool("nm", "-g", "--defined-only", LIBRARY.with_name("libspark.a")).splitlines()
+        strong = [name for _, letter, name in map(str.split, filter(re.compile(r"[0-9a-f]+ [A-U] ").match, lines))]
+        self.assertIn("spark_context_create", strong)
+        self.assertEqual([name for name in strong if not re.match(r"spark_|_ZN?K?5?.*5spark", name)], [])
 
     def test_every_export_is_a_versioned_function_of_ours(self):
         for letter, name, version in dynamic_symbols():
