@@ -102,8 +102,15 @@ void Buffers::next_row() {
     begin(written_);
 }
 
+// Where nothing runs: without an address an optional tensor would be absent, and two of one address overlap.
+uint64_t Buffers::nowhere(uint64_t bytes) {
+    const uint64_t data = nowhere_;
+    nowhere_ += (bytes + ALIGNED) / ALIGNED * ALIGNED;
+    return data;
+}
+
 uint64_t Buffers::random(spark_dtype dtype, uint64_t bytes) {
-    if (source_ == Source::none) return 0;
+    if (source_ == Source::none) return nowhere(bytes);
     if (source_ == Source::pool) return cut(inputs_, bytes);
     return cut(read_[dtype], bytes, [&](uint64_t size) { return filled(dtype, size); });
 }
@@ -113,13 +120,13 @@ uint64_t Buffers::updated(spark_dtype dtype, uint64_t bytes) {
 }
 
 uint64_t Buffers::result(uint64_t bytes) {
-    if (source_ == Source::none) return 0;
+    if (source_ == Source::none) return nowhere(bytes);
     if (source_ == Source::pool) return cut(results_, bytes);
     return cut(written_, bytes, [&](uint64_t size) { return allocate(size); });
 }
 
 uint64_t Buffers::copied(const std::vector<uint8_t>& bytes) {
-    if (source_ == Source::none) return 0;
+    if (source_ == Source::none) return nowhere(bytes.size());
     const uint64_t data = source_ == Source::pool ? cut(results_, bytes.size()) : allocate(bytes.size());
     fill(data, bytes.size(), bytes.data(), bytes.size());
     return data;

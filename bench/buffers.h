@@ -20,7 +20,7 @@ struct NoMemory : std::runtime_error {
 // Gives addresses, and frees all of it at the end of the run. Rows share what they only read, and what they only write:
 // each is cut from pieces of memory that the next row begins anew, so that a run takes the memory of its largest row.
 // With a pool all tensors are cut from that one piece in turn, again and again: what one holds may be another's by
-// then, so that only one row at a time is measured. Tensors that are only asked about have no memory.
+// then, so that only one row at a time is measured. Tensors that are only asked about have addresses without memory.
 class Buffers {
 public:
     enum class Source { shared, pool, none };
@@ -43,6 +43,7 @@ private:
         std::vector<Pool> pieces;
         size_t at = 0; // the piece that is cut now; those before it are left as they are until the next row
     };
+    uint64_t nowhere(uint64_t bytes);
     uint64_t allocate(uint64_t bytes);
     void fill(uint64_t device, uint64_t total, const void* data, uint64_t bytes);
     uint64_t filled(spark_dtype dtype, uint64_t bytes);
@@ -50,6 +51,7 @@ private:
     uint64_t cut(Shared& shared, uint64_t bytes, const std::function<uint64_t(uint64_t)>& more);
     spark_context* ctx_;
     Source source_;
+    uint64_t nowhere_ = uint64_t{1} << 32; // the next address without memory
     std::vector<uint64_t> all_;
     Pool inputs_, results_;
     std::map<spark_dtype, Shared> read_;

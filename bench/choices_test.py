@@ -54,6 +54,14 @@ class Bench(unittest.TestCase):
         for text, exact in ((told[1], row["median_us"]), (told[3], row["best_us"])):
             self.assertAlmostEqual(float(text), exact, delta=0.0051)  # two decimals, of a number that has four
 
+    def test_what_is_explained_has_its_optional_tensors(self):
+        """Nothing runs, and no tensor has memory; slopes are there all the same, which plain kernels do not take."""
+        shape = "attention b=1 q=128 k=128 h=2/2 d=128 BF16 alibi"
+        code, said, text = bench("--choices", "rows", "1", "--explain", "--shape", shape)
+        self.assertEqual(code, 0, said)
+        told = next(entry["explain"] for entry in map(json.loads, text.splitlines()) if "explain" in entry)
+        self.assertRegex(told, r"attention_bf16__d128_128x64 +no ")
+
     def test_without_rivals_nothing_is_said_of_them(self):
         code, said, text = bench("--only", "rmsnorm", LIBSPARK_KERNEL="*__generic")
         self.assertEqual(code, 0, said)
