@@ -23,7 +23,7 @@ BEGIN = "Be kind, and answer in the other language, (x): "  # more than two page
 
 
 def answer(server, **request):
-    return server.client().completions.create(model=server.model, **{"temperature": 0, **request})
+    return server.caller.completions.create(model=server.model, **{"temperature": 0, **request})
 
 
 def ask(server, **request):
@@ -55,6 +55,7 @@ class Case(unittest.TestCase):
 
     def serve(self, *options):
         server = client.Server(PROGRAM, MODEL, *options)
+        server.caller = server.client()  # for all threads: to make one takes as long as an emulated answer
         self.addCleanup(server.__exit__)
         self.servers.append(server)
         return server
@@ -99,7 +100,7 @@ class Pages(Case):
 
     def test_who_goes_away_leaves_the_pages_to_who_waits(self):
         server = self.serve("--slots", 2, "--pages", FEW)
-        stream = server.client().completions.create(model=server.model, **LONG, stream=True)
+        stream = server.caller.completions.create(model=server.model, **LONG, stream=True)
         next(iter(stream))
         with ThreadPoolExecutor(1) as pool:
             text = pool.submit(ask, server, **LONG)
