@@ -30,7 +30,5 @@ execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import compressor; compresso
     RESULT_VARIABLE spark_zstd_status OUTPUT_QUIET ERROR_QUIET)
 if(NOT spark_zstd_status EQUAL 0)
     spark_pinned(zstd spark_zstd_module ", or install the Python package backports.zstd")
-    cmake_path(GET spark_zstd_module PARENT_PATH SPARK_ZSTD_PYTHON)  # PATH/backports/zstd/__init__.py
-    cmake_path(GET SPARK_ZSTD_PYTHON PARENT_PATH SPARK_ZSTD_PYTHON)
-    cmake_path(GET SPARK_ZSTD_PYTHON PARENT_PATH SPARK_ZSTD_PYTHON)
+    cmake_path(SET SPARK_ZSTD_PYTHON NORMALIZE "${spark_zstd_module}/../../..")  # of .../backports/zstd/__init__.py
 endif()

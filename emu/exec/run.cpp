@@ -146,7 +146,6 @@ Stop Block::run_warp(Warp& w, uint64_t budget) {
     return launch->options.late_reads ? run_warp<true>(w, budget) : run_warp<false>(w, budget);
 }
 
-// The interpreter's loop, in one piece: its state lives in registers, and every split of it costs speed.
 template <bool LATE_READS> Stop Block::run_warp(Warp& w, uint64_t budget) {
     const Inst* code = cta.kernel->code.data();
     const InstInfo* infos = cta.kernel->infos.data();

@@ -212,7 +212,7 @@ uint32_t decided(const Warp& w, const Inst& in) {
 // Lanes in which a comparison of integers is the same whatever their undefined bits are.
 uint32_t settled_lanes(const Warp& w, const Inst& in, uint32_t lanes) {
     const InstInfo& info = w.info();
-    const unsigned pairs = row_of(info).family == "setp" ? in.sub / COMPARE_PAIRS : 0;
+    const unsigned pairs = row_of(info).is(trait::compares) ? in.sub / COMPARE_PAIRS : 0;
     if (!pairs) return 0;
     const Bits a = value_of(w, info.src[0]), b = value_of(w, info.src[1]);
     const Bits a_undefined = undefined_bits(w, info.src[0]), b_undefined = undefined_bits(w, info.src[1]);

@@ -327,6 +327,7 @@ enum Bits : uint32_t {
     moves = 1 << 26,         // takes values elsewhere and makes none; with bitwise
     swaps = 1 << 27,         // compares with what memory holds, and says what that was
     unseeing = 1 << 28,      // need not see what the same launch wrote
+    compares = 1 << 29,      // two integers; Inst::sub says how
 };
 constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
 } // namespace trait

@@ -29,6 +29,8 @@ PLANTED = {
     "functions": [("src/core/f.cpp",
                    SPDX + "int f(int a,\n      int b) {\n" + "    a += b;\n" * 60 + "    return a;\n}\n",
                    "f has 64 lines"),
+                  ("src/core/t.cpp", SPDX + "template <class T = int> T g() {\n" + "    ;\n" * 60 + "}\n",
+                   "g has 62 lines"),
                   ("tools/f.py", PY + "def f():\n" + "    pass\n" * 60, "f has 61 lines")],
     "width": [("src/core/w.cpp", SPDX + "// " + "w" * 118 + "\n", "121 columns")],
     "leftovers": [("src/core/c.cpp", SPDX + "#if 0\n#endif\n", "switched off"),

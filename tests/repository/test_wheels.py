@@ -70,12 +70,15 @@ class Wheels(unittest.TestCase):
         (self.folder / "index" / "fixture-1.0-py3-none-any.whl").unlink()
         self.assertEqual(self.fetch(self.hash), first)
 
-    def test_one_of_several_hashes_will_do(self):
-        """A wheel for each Python: pip takes the one that fits."""
-        path = self.fetch(["0" * 64, self.hash])
-        self.assertEqual(self.fetch(["0" * 64, self.hash]), path)
+    def test_a_wheel_for_each_python(self):
+        """That of this Python is wanted: what another one has fetched into the same folder will not do."""
+        this = "{}.{}".format(*sys.version_info)
+        path = self.fetch({this: self.hash, "2.7": "0" * 64})
+        self.assertEqual(self.fetch({this: self.hash, "2.7": "0" * 64}), path)
+        with self.assertRaisesRegex(wheels.FetchError, f"no pinned wheel for Python {this} on {MACHINE}"):
+            self.fetch({"2.7": self.hash})
         with self.assertRaises(wheels.FetchError):
-            self.fetch(["0" * 64, "1" * 64])
+            self.fetch({this: "0" * 64, "2.7": self.hash})
 
     def test_a_source_is_unpacked_like_a_wheel(self):
         """Stands as deep as in its package; what is not in the member's folder stays out."""
@@ -113,7 +116,7 @@ class Wheels(unittest.TestCase):
             entry = wheels.pin(name)
             self.assertIn(set(entry["sha256"]), ({"x86_64", "aarch64"}, {"any"}))
             for values in entry["sha256"].values():
-                for value in [values] if isinstance(values, str) else values:
+                for value in [values] if isinstance(values, str) else values.values():
                     self.assertRegex(value, r"^[0-9a-f]{64}$")
 
 

@@ -107,12 +107,15 @@ def large_files():
 
 FUNCTION = re.compile(r"(?!namespace|struct|class|enum|union|typedef|using|extern \"C\" \{|template)[A-Za-z_][^=;]*\(")
 
+TEMPLATE = re.compile(r"template <.*?>+ (?=\w)")  # that begins on the line of its function
+
 
 def c_functions(name):
     """(first line, lines, name) of functions that begin in the first column, where the layout rules put them."""
     began, inside = None, False
     for number, line in enumerate(tree.lines(name), 1):
         if began is None:
+            line = TEMPLATE.sub("", line)
             if FUNCTION.match(line):
                 began, inside = (number, line.split("(")[0].split()[-1].lstrip("*&")), False
         if began is None:

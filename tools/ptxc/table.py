@@ -184,8 +184,7 @@ def source_text(files, results, archs):
             images.append(f"    {{{begins[name, image['kind'], image['arch']]}, {regs}, {image['size']}}},")
     beside = f"{quote(FILE)}, {quote(head)}, {len(content)}" if places else '"", "", 0'
     pointers = [f"    &{v.name}," for f in files for v in f.variants]
-    text = "\n".join([BANNER + '#include "spark_kernels.h"', "", "namespace spark::kernels {",
-                      "",
+    text = "\n".join([BANNER + '#include "spark_kernels.h"', "", "namespace spark::kernels {", "",
                       *_array("static constexpr Image", "images", images),
                       *_array("const Bundle", "bundles", bundle_rows), "",
                       "std::span<const Image> images_of(const Kernel& kernel) {",

@@ -27,13 +27,16 @@ def pin(name):
     return tomllib.loads(PINS.read_text())[name]
 
 
-def wanted_hashes(entry):
-    """Of the files that will do here: one, or one for each Python."""
+def wanted_hash(entry):
+    """Of the file for this machine, and for this Python where there is one for each."""
     machine = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine().lower(), platform.machine())
     found = entry["sha256"].get(machine, entry["sha256"].get("any"))
+    python = "{}.{}".format(*sys.version_info)
+    if isinstance(found, dict):
+        found, machine = found.get(python), f"Python {python} on {machine}"
     if not found:
         raise FetchError(f"{entry['package']} {entry['version']} has no pinned wheel for {machine}")
-    return found if isinstance(found, list) else [found]
+    return found
 
 
 def home_of(name, entry, into):
@@ -50,14 +53,13 @@ def present(name, into):
     entry = pin(name)
     home = home_of(name, entry, into)
     target, stamp = home / entry["member"], stamp_of(home)
-    there = target.exists() and stamp.exists() and stamp.read_text().strip() in wanted_hashes(entry)
-    return target if there else None
+    return target if target.exists() and stamp.exists() and stamp.read_text().strip() == wanted_hash(entry) else None
 
 
 def fetch(name, into, say=lambda text: None):
     """The path of the file `name` under the folder `into`; fetched unless that very version is there."""
     entry = pin(name)
-    wanted = wanted_hashes(entry)
+    wanted = wanted_hash(entry)
     target = present(name, into)
     if target:
         return target
@@ -66,11 +68,10 @@ def fetch(name, into, say=lambda text: None):
         f"({entry['why'].split(';')[0]})")
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home) as folder:
-        package, digest = download(entry, wanted, Path(folder))
-        unpack(package, entry, Path(folder), home)
+        unpack(download(entry, wanted, Path(folder)), entry, Path(folder), home)
         target = home / entry["member"]
         target.chmod(0o755)
-        stamp_of(home).write_text(digest + "\n")
+        stamp_of(home).write_text(wanted + "\n")
     return target
 
 
@@ -90,10 +91,10 @@ def unpack(package, entry, scratch, home):
 
 
 def download(entry, wanted, folder):
-    """(file, its SHA-256): lets pip bring it (its settings and proxies hold), then checks the hash here once more."""
+    """Lets pip bring the file (its settings and proxies hold), then checks the hash here once more."""
     requirement = f"{entry['package']}=={entry['version']}"
     listing = folder / "requirements.txt"
-    listing.write_text(" ".join([requirement, *(f"--hash=sha256:{each}" for each in wanted)]) + "\n")
+    listing.write_text(f"{requirement} --hash=sha256:{wanted}\n")
     forms, kind = ("*.tar.gz", "--no-binary") if entry.get("source") else ("*.whl", "--only-binary")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
                kind, ":all:", "--require-hashes", "--dest", str(folder), "-r", str(listing)]
@@ -104,6 +105,6 @@ def download(entry, wanted, folder):
         raise FetchError(f"pip could not fetch {requirement}:\n{result.stdout.strip()}\n"
                          "It needs python3-pip and access to Python's package index.")
     digest = hashlib.sha256(found[0].read_bytes()).hexdigest()
-    if digest not in wanted:
-        raise FetchError(f"{found[0].name} has SHA-256 {digest}, and {PINS.name} wants {' or '.join(wanted)}: not used")
-    return found[0], digest
+    if digest != wanted:
+        raise FetchError(f"{found[0].name} has SHA-256 {digest}, and {PINS.name} wants {wanted}: not used")
+    return found[0]

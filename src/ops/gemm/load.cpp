@@ -35,8 +35,9 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     load.launches = cut.parts > 1 ? 2 : 1;
     load.later = 0;
     load.merged = cut.parts > 1 ? static_cast<uint64_t>(cut.parts * p.m * p.n) * 2 * sizeof(float) : 0;
-    if (!p.weights || row.then[1] == nullptr) return;
-    // Unpacks b, which is written and read once more than as it is stored, at four sevenths of the speed of memory. A
+    const Kernel* unpack = row.then[1]; // behind the merge, in table.inc
+    if (!p.weights || unpack == nullptr) return;
+    // b is unpacked: written and read once more than as it is stored, at four sevenths of the speed of memory. A
     // block unpacks elements of one row, for which an SM needs so many clocks.
     constexpr uint32_t ELEMENTS_A_BLOCK = 2048;
     constexpr int64_t AN_UNPACK = 180;
