@@ -59,11 +59,12 @@ def list_operators() -> int:
     return 0
 
 
-def kind_of(field: Field) -> str:
+def kind_of(operator: Operator, field: Field) -> str:
     if field.is_tensor:
+        followed = [f"as {other.name}" for other in operator.all_fields[field.dtype_as:][:1]]
         parts = ["updated" if field.is_in and field.is_out else "output" if field.is_out else "input"]
         parts += ["optional"] if field.optional else []
-        parts += [field.shape, " ".join(dtype.name for dtype in field.dtypes)]
+        parts += [field.shape, " ".join(followed + [dtype.name for dtype in field.dtypes])]
         return ", ".join(part for part in parts if part)
     parts = [" ".join(field.choices) if field.choices else "number"]
     parts += ["required"] if field.is_required else []
@@ -75,7 +76,7 @@ def describe(name: str) -> int:
     operator: Operator = operators()[name]
     print(f"{name}: {operator.doc}\n")
     for field in operator.fields.values():
-        print(f"  {field.name}: {kind_of(field)}")
+        print(f"  {field.name}: {kind_of(operator, field)}")
         print(textwrap.fill(field.doc, 110, initial_indent="      ", subsequent_indent="      "))
         for form in field.forms:
             print(f"      {form}: {form.doc}")

@@ -82,18 +82,21 @@ class Call:
     @property
     def workspace_size(self) -> int:
         """Bytes of workspace that a launch needs."""
-        return sparkc.spark_op_query(self.ctx.handle, self._raw).workspace_size
+        return self.info.workspace_size
 
     @property
     def info(self) -> OpInfo:
-        """What a launch will do."""
-        return OpInfo.of(sparkc.spark_op_query(self.ctx.handle, self._raw))
+        """What a launch will do: of the kernel that was asked for, else of the library's choice."""
+        asked = EXEC.unpack(self._exec)[-1]
+        named = (one for one in self.kernels() if one.kernel_id == asked) if asked else iter(())
+        return next(named, None) or OpInfo.of(sparkc.spark_op_query(self.ctx.handle, self._raw))
 
     def prepare(self) -> Call:
-        """Loads the code that a launch needs, and sees to its workspace."""
-        info = sparkc.spark_op_prepare(self.ctx.handle, self._raw)
+        """Loads the code of the library's choice, and sees to the workspace; a kernel that is asked for by `kernel_id`
+        is loaded when it is first launched."""
+        sparkc.spark_op_prepare(self.ctx.handle, self._raw)
         if not self._own_workspace:
-            self._room(info.workspace_size)
+            self._room(self.workspace_size)
         return self
 
     def explain(self) -> str:

@@ -156,7 +156,7 @@ class Pending:
         """The scales that stand beside the data."""
         scale, zero, whole = self.parts["scale"], self.parts.get("zero_point"), self.parts.get("global_scale")
         block = form.block(len(shape))
-        grid = [-(-size // (many or size or 1)) for size, many in zip(shape, block)]
+        grid = [-(-size // many) if many else 1 for size, many in zip(shape, block)]
         steps: Numbers = ()
         if self.value.layout == sparkc.SPARK_SCALE_LINEAR:
             steps = self._steps("scale", scale, grid)

@@ -101,6 +101,16 @@ class Arguments(OnDevice):
             ops.gemm(a, b, workspace=own[:16])
         self.assertEqual(caught.exception.status, Status.WORKSPACE_TOO_SMALL)
 
+    def test_a_kernel_that_is_asked_for_has_its_workspace(self):
+        a, b = self.zeros((16, 2048), "bf16"), self.zeros((128, 2048), "bf16")
+        kernels = ops.gemm.plan(a, b).kernels()
+        most = max(kernels, key=lambda kernel: kernel.workspace_size)
+        self.assertGreater(most.workspace_size, kernels[0].workspace_size, "give this test a product with such a one")
+        self.assertEqual(ops.gemm.plan(a, b, kernel_id=most.kernel_id).info, most)
+        self.assertFalse(ops.gemm(a, b, kernel_id=most.kernel_id).numpy().any())
+        self.assertEqual(self.ctx.workspaces[self.stream.handle].bytes, most.workspace_size)
+        self.assertFalse(ops.gemm.prepare(a, b, kernel_id=most.kernel_id)().numpy().any())
+
 
 class Misuse(OnDevice):
     def test_the_library_says_what_is_wrong(self):

@@ -205,6 +205,15 @@ class OfTheLibrary(OnDevice):
         ops.gemm(Quantized(a, rows, form="row"), Quantized(b, whole, form="tensor"), d=d, stream=self.stream)
         np.testing.assert_array_equal(d.numpy(), [[48] * 3, [192] * 3])
 
+    def test_scales_of_what_has_no_elements(self):
+        one = self.array(np.array([2], "f4"))
+        for rows, k in ((0, 32), (2, 0)):
+            d = self.array(np.full((rows, 3), 7, "f4"))
+            for form, scale in (("tensor", one), ("row", self.zeros((rows,), "f32"))):
+                a, b = self.zeros((rows, k), "e4m3"), self.zeros((3, k), "e4m3")
+                ops.gemm(Quantized(a, scale, form=form), Quantized(b, one, form="tensor"), d=d, stream=self.stream)
+                np.testing.assert_array_equal(d.numpy(), np.zeros((rows, 3)))
+
     def test_blocks_are_quantised_and_multiplied(self):
         values = np.random.default_rng(7).normal(size=(5, 64)).astype("f4")
         for form, codes, scales in (("nvfp4", "e2m1", "ue4m3"), ("mxfp4", "e2m1", "ue8m0"), ("mxfp8", "e4m3", "ue8m0")):
