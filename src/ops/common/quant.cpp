@@ -157,9 +157,9 @@ private:
             return report_.fail_field(SPARK_ERR_INVALID_STRIDE, field_,
                                       "%s.quant.scale_stride reaches beyond 2^51 scales", name_);
         }
-        if (spark_status s = written_ ? apart() : SPARK_OK) return s;
         bool empty = false;
         for (uint32_t d = 0; d < t_.ndim; ++d) empty = empty || t_.shape[d] == 0;
+        if (spark_status s = written_ && !empty ? apart() : SPARK_OK) return s;
         uint64_t count = empty ? 0 : static_cast<uint64_t>(reach);
         out_.scale_bytes = (count * dtype_info(out_.scale_dtype).bits + 7) / 8;
         out_.zero_bytes = (count * dtype_info(out_.zero_dtype).bits + 7) / 8;
