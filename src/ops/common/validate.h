@@ -65,8 +65,8 @@ spark_status validate(const OpSpec& spec, std::byte* args, bool at_launch, Valid
 // That no output shares memory with another tensor, but where it may and both are the same. Views are sound.
 spark_status check_overlaps(const ValidatedArgs& bound, Report& report);
 
-// True if no byte of one is a byte of the other. Both are present and not empty. May answer false for interleaved
-// layouts that it cannot prove apart.
+// True if no byte of one is a byte of the other. Both are present and not empty. May answer false for layouts that are
+// apart where their strides have little in common, or elements do not begin on whole bytes.
 bool disjoint(const View& a, const View& b);
 
 // Where the scales of a present tensor stand, as one of bytes without gaps: bytes is 0 if there are none.
