@@ -51,11 +51,21 @@ const Row* tuned_row(const Request& request, uint64_t order) {
     return nullptr;
 }
 
+// Whether the row is legal for few rows of the problem only.
+bool for_few(const Request& request, const Row& row) {
+    const Term* terms = request.terms.data() + row.first_term;
+    for (uint64_t open = row.conditions; open != 0; open &= open - 1) {
+        const Term& term = terms[std::countr_zero(open)];
+        if (term.fact == request.rows_fact && term.rel == Rel::at_most && term.value < INT32_MAX) return true;
+    }
+    return false;
+}
+
 // The order that all calls of this kind take, whatever their batch; 0 = any.
 uint64_t order_of(const Request& request) {
     if (!request.batch_invariant) return 0;
     for (const Row& row : request.rows) {
-        if (judge_as(request, row, 0).kind == Verdict::legal) return row.kernel->order;
+        if (!for_few(request, row) && judge_as(request, row, 0).kind == Verdict::legal) return row.kernel->order;
     }
     return 0;
 }

@@ -6,8 +6,9 @@
 // A tuning file's kernel comes before the cheapest one, if its row is one of those that may be taken: neither limits
 // nor flags nor an order of sums give way to it.
 //
-// Where a row's bits must not follow the batch, the order of sums is that of the first legal row, which is no matter of
-// the batch. Among the kernels of this order the cheapest is taken, as ever: all of them give the same bits.
+// Where a row's bits must not follow the batch, the order of sums is that of the first legal row which is no matter of
+// the batch: kernels that take few rows alone have no say. Among the kernels of this order the cheapest is taken, as
+// ever: all of them give the same bits.
 #pragma once
 
 #include <spark.h>
@@ -31,6 +32,7 @@ struct Request {
     uint64_t kernel_id;   // the caller's choice, or 0
     uint32_t flags;       // of the call; only to tell problems apart
     const Tuning* tuning; // or nullptr
+    int32_t rows_fact;    // Operator::rows_fact
 };
 
 // What a tuning file calls the problem: contract, facts and flags as a number.

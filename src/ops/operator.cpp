@@ -89,7 +89,8 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
                     pattern,
                     kernel_id,
                     call.bound.flags,
-                    &ctx.tuning};
+                    &ctx.tuning,
+                    call.op->rows_fact};
     call.row = work.empty ? nullptr : choose(ctx, call);
     return work.empty || call.row != nullptr ? SPARK_OK : nothing_fits(call, report);
 }

@@ -211,7 +211,7 @@ struct Question {
     Question() {
         target.resident = RESIDENT;
         request = {ROWS,  TABLE.terms, FACTS,   facts, &target, load_test, reinterpret_cast<const CheckedOp*>(this),
-                   false, false,       nullptr, 0,     0,       nullptr};
+                   false, false,       nullptr, 0,     0,       nullptr,   -1};
     }
     std::string answer() const {
         const Row* row = pick(request);
@@ -358,6 +358,27 @@ void batch_invariance_is_free_among_kernels_of_one_order(void**) {
     assert_string_equal(q.answer().c_str(), "generic");
 }
 
+// A kernel for few rows, of an order of its own, before those for all.
+constexpr Limit FEW_ROWS[] = {{"m", Rel::at_most, 8}}, ALL_ROWS[] = {{"m", Rel::at_most, INT32_MAX}};
+constexpr Draft FEW_DRAFTS[] = {make_row(GENERIC, FEW_ROWS, "few", TILE, plan_test),
+                                make_row(LARGE, ALL_ROWS, "many", TILE, plan_test)};
+constexpr auto FEW_TABLE = make_table<FEW_DRAFTS, FACTS>();
+
+void kernels_for_few_rows_do_not_set_the_order(void**) {
+    Question q;
+    q.request.rows = FEW_TABLE.rows, q.request.terms = FEW_TABLE.terms;
+    q.request.batch_invariant = true;
+    set_steps(40, 0, 0, 30);
+    const auto at = [&](int64_t rows) { return q.facts[0] = rows, q.answer(); };
+    for (int32_t counting : {-1, 0}) {
+        q.request.rows_fact = counting;
+        assert_string_equal(at(8).c_str(), counting == 0 ? "large" : "generic");
+        assert_string_equal(at(9).c_str(), "large");
+    }
+    q.request.batch_invariant = false;
+    assert_string_equal(at(8).c_str(), "generic");
+}
+
 void explain_tells_costs_and_reasons(void**) {
     Question q;
     set_steps(40, 30, 20, 100);
@@ -400,6 +421,7 @@ int main() {
         cmocka_unit_test(kernels_are_ranked_by_cost_behind_the_choice),
         cmocka_unit_test(flags_pattern_and_id_come_before_cost),
         cmocka_unit_test(batch_invariance_is_free_among_kernels_of_one_order),
+        cmocka_unit_test(kernels_for_few_rows_do_not_set_the_order),
         cmocka_unit_test(explain_tells_costs_and_reasons),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
