@@ -189,6 +189,9 @@ class OfTheLibrary(OnDevice):
                 ops.dequantize(value, y=self.y)
         with self.assertRaisesRegex(TypeError, "gemm: c takes no quantised tensor"):
             ops.gemm(self.y, self.y, c=Quantized(self.y, scale))
+        numbers, codes = self.zeros((2, 32), "bf16"), self.zeros((2, 32), "i8")
+        with self.assertRaisesRegex(NotImplementedError, "b.dtype is I8 .* or b.quant of TENSOR or ROW"):
+            ops.gemm(numbers, codes)
         with self.assertRaisesRegex(InvalidArgument, "records of Q4_1"):
             ops.dequantize(Records(self.data, "q4_1"), y=self.y)
 
