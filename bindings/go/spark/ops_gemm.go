@@ -62,7 +62,7 @@ import (
 //	size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
 //	and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
 //	K, dtypes, layouts, leading dimensions and the alignment of addresses and batch strides, whatever M, the batch and
-//	the other rows are.
+//	the other rows are. A stride that leads nowhere, as that of a single row, counts as if rows were packed.
 type Gemm struct {
 	// [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1. The left matrix.
 	A Tensor

@@ -58,7 +58,7 @@ operator! {
     /// size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
     /// and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
     /// K, dtypes, layouts, leading dimensions and the alignment of addresses and batch strides, whatever M, the batch and
-    /// the other rows are.
+    /// the other rows are. A stride that leads nowhere, as that of a single row, counts as if rows were packed.
     /// ```
     Gemm, spark_gemm_args, SPARK_OP_GEMM, []
 }
