@@ -174,6 +174,7 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
 spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_gemm_args>();
     if (spark_status s = check_scalars(bound, args, report)) return s;
+    if (spark_status s = check_gemm_gate(bound, report)) return s;
     if (spark_status s = check_gemm_weights(bound, report)) return s;
     if (spark_status s = check_types(bound, report)) return s;
     Operand a, b;
@@ -185,7 +186,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     const View &c = bound.view[C], &d = bound.view[D], &bias = bound.view[BIAS];
     Gemm& p = work.as<Gemm>();
     p = {};
-    p.m = d.last(1), p.n = d.last(0), p.k = bound.view[A].last(0);
+    p.m = d.last(1), p.n = bound.view[B].last(1), p.k = bound.view[A].last(0);
     p.batch = d.has_optional ? d.shape[0] : 1;
     p.a = bound.view[A].data, p.b = bound.view[B].data, p.d = d.data;
     p.lda = a.ld, p.ldb = b.ld, p.ldd = row_stride(d);
@@ -203,6 +204,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
     p.dtype = bound.view[A].dtype;
     if (has_weights(bound)) put_gemm_weights(bound, p);
+    p.gate = gemm_gate(bound);
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {
