@@ -102,8 +102,7 @@ static Result gated(const Gate& gate, Activation activation, const Result& x, si
     for (size_t at = 0; at < x.values.size() / 2; ++at) {
         const size_t row = at / (n / 2) * n;
         const GatedRows rows = gated_rows(gate, n, at % (n / 2));
-        const GatedFactors f =
-            gated_factors(gate, activation, x.values[row + rows.gate], x.values[row + rows.up]);
+        const GatedFactors f = gated_factors(gate, activation, x.values[row + rows.gate], x.values[row + rows.up]);
         d.values.push_back(f.gate * f.up);
     }
     return d;

@@ -156,8 +156,8 @@ def parse_shape(text, where):
         elif halved := re.fullmatch(r"([A-Z])/2 if ([A-Z_]+)", part):
             dims.append(Dim("symbol", halved[1], halved=halved[2]))
         else:
-            raise SpecError(f"{where}: '{part}' is neither a capital letter, a number, '...', a letter with '?' nor half "
-                            "of one, 'N/2 if FLAG'")
+            raise SpecError(f"{where}: '{part}' is neither a capital letter, a number, '...', a letter with '?' nor "
+                            "half of one, 'N/2 if FLAG'")
     if sum(d.kind in ("rest", "optional") for d in dims) > 1 or any(d.kind in ("rest", "optional") for d in dims[1:]):
         raise SpecError(f"{where}: only the first entry may be '...' or optional")
     return dims

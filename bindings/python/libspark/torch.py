@@ -160,7 +160,8 @@ class Registration:
 def can_make(operator: Operator) -> bool:
     """Whether the shapes of its outputs follow from its inputs."""
     letters = {dim for name in operator.inputs for dim in operator.fields[name].dims}
-    return all(dim.isdigit() or dim.partition(infer.HALF)[0] in letters for name in operator.outputs for dim in operator.fields[name].dims)
+    return all(dim.isdigit() or dim.partition(infer.HALF)[0] in letters
+               for name in operator.outputs for dim in operator.fields[name].dims)
 
 
 def follows(operator: Operator, field: Field) -> bool:

@@ -2,6 +2,7 @@
 // Gemm and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
 #include <bit>
+#include <string_view>
 #include <type_traits>
 
 #include "core/divide.h"
@@ -18,6 +19,8 @@ constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
 
 consteval uint32_t copies(uint32_t fetched) { return fetched / COPY / WARP * A_COPY; }
 
+consteval bool is_gated(const Kernel& k) { return std::string_view(k.name).find("_gated__") != std::string_view::npos; }
+
 // rows, columns: of d, a block; depth: of k, a step. stages: as the ring waits for them, which is filled before the
 // first step.
 template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bool splits) {
@@ -32,11 +35,11 @@ template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bo
             .filled = stages + 1,
             .rounds = 1,
             .splits = splits,
-            .gates = k.ELEM == 2,
+            .gates = is_gated(k),
             .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD}};
 }
 consteval Tile tile_of(const kernels::gemm_kernel& k) {
-    Tile tile = tile_of_ring(k, k.ST - 2, true);
+    Tile tile = tile_of_ring(k, k.ST - 2, !is_gated(k));
     tile.step.issued += copies(tile.step.fetched);
     return tile;
 }
@@ -61,7 +64,7 @@ consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
             .depth = bytes / k.ELEM,
             .stages = 1,
             .syncs = 1,
-            .gates = k.ELEM == 2,
+            .gates = is_gated(k),
             .step = {products, 0, fetched, 2 * (products + copies(fetched)), 3}};
 }
 // As gemm.rows, of blocks of 32 codes: so many instructions a warp for each of them, by 16 columns and 16 rows.
@@ -174,8 +177,7 @@ kernels::gemm_flags flags_of(const Gemm& p) {
             .scale_f16 = p.b_groups.dtype == SPARK_DTYPE_F16,
             .interleaved = p.gate.interleaved,
             .up_first = p.gate.up_first,
-            .gpt_oss = p.gate.gpt_oss,
-            .gated = p.gate.on};
+            .gpt_oss = p.gate.gpt_oss};
 }
 
 kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
@@ -281,43 +283,43 @@ void plan(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel
     const Gemm& p = work.as<Gemm>();
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
     const bool halves = p.gate.on && !p.gate.interleaved;
-    if (p.gate.on && (!gates_in_tile(p, row.tile) || (halves && !b_one))) return plan_gated(work, row, kernel, calls);
+    if (p.gate.on && !row.tile.gates) return plan_gated(work, row, kernel, calls);
     const kernels::gemm_params all = params_of(p, gemm_group(work, row));
-    calls.add(kernel, {
-                          .a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM})),
-                          .b_map = calls.map(
-                              halves ? halves_of(p, {kernel.TK, kernel.TN})
-                                     : tensor_of(p, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK, kernel.TN})),
-                          .c = all.c,
-                          .d = all.d,
-                          .bias = all.bias,
-                          .ldc = all.ldc,
-                          .ldd = all.ldd,
-                          .c_batch = all.c_batch,
-                          .d_batch = all.d_batch,
-                          .m = all.m,
-                          .n = all.n,
-                          .k = all.k,
-                          .batch = all.batch,
-                          .alpha = all.alpha,
-                          .beta = all.beta,
-                          .flags = all.flags,
-                          .group = all.group,
-                          .a_one = a_one,
-                          .b_one = b_one,
-                          .a_scale = all.a_scale,
-                          .b_scale = all.b_scale,
-                          .a_scale_step = all.a_scale_step,
-                          .b_scale_step = all.b_scale_step,
-                          .a_scale_batch = all.a_scale_batch,
-                          .b_scale_batch = all.b_scale_batch,
-                          .limit = all.limit,
-                      });
+    calls.add(kernel,
+              {
+                  .a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM})),
+                  .b_map = calls.map(halves ? halves_of(p, {kernel.TK, kernel.TN})
+                                            : tensor_of(p, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK, kernel.TN})),
+                  .c = all.c,
+                  .d = all.d,
+                  .bias = all.bias,
+                  .ldc = all.ldc,
+                  .ldd = all.ldd,
+                  .c_batch = all.c_batch,
+                  .d_batch = all.d_batch,
+                  .m = all.m,
+                  .n = all.n,
+                  .k = all.k,
+                  .batch = all.batch,
+                  .alpha = all.alpha,
+                  .beta = all.beta,
+                  .flags = all.flags,
+                  .group = all.group,
+                  .a_one = a_one,
+                  .b_one = b_one,
+                  .a_scale = all.a_scale,
+                  .b_scale = all.b_scale,
+                  .a_scale_step = all.a_scale_step,
+                  .b_scale_step = all.b_scale_step,
+                  .a_scale_batch = all.a_scale_batch,
+                  .b_scale_batch = all.b_scale_batch,
+                  .limit = all.limit,
+              });
 }
 
 // The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32 or I32. A second launch
-// adds them, always in the same order, and does what follows the sum, a gate too. How many there are depends on shape and device
-// alone.
+// adds them, always in the same order, and does what follows the sum, a gate too. How many there are depends on shape
+// and device alone.
 template <class Of>
 void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kernel& merge, const GemmCut& cut,
                 uint32_t group, Plan& calls) {
@@ -413,6 +415,13 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels
     GemmCut cut = cut_gemm(work, row);
     if (cut.parts == 1) return plan(work, row, kernel, calls);
     plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);
+}
+
+// A gated product's sums, in parts or not, and what makes d of them.
+template <class Of>
+void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
+          const kernels::gemm_gate_kernel&, Plan& calls) {
+    plan(work, row, kernel, merge, calls);
 }
 
 // Weights, unpacked into the front of the workspace.

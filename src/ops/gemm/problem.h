@@ -33,7 +33,7 @@ struct GemmGate {
 // the dimension that is not contiguous.
 struct Gemm {
     spark_devptr a, b, c, d, bias; // 0 = absent
-    int64_t m, n, k, batch; // n: of b, of which a gated d has half as many
+    int64_t m, n, k, batch;        // n: of b, of which a gated d has half as many
     int64_t lda, ldb, ldc, ldd;
     int64_t stride_a, stride_b, stride_c, stride_d; // from one batch to the next; 0 = the same for all
     float alpha, beta;
@@ -69,10 +69,8 @@ inline int64_t gemm_unpacked(const Gemm& p) { return p.stride_b == 0 && p.b_scal
 // gate.cpp: whether flags and limit go with each other and with the rest; what they say.
 spark_status check_gemm_gate(const ValidatedArgs& bound, Report& report);
 GemmGate gemm_gate(const ValidatedArgs& bound);
-// Whether a kernel with that tile makes d of gate and up itself, of numbers of 16 bits in tn; else by way of sums.
-inline bool gates_in_tile(const Gemm& p, const Tile& tile) {
-    return p.gate.on && tile.gates && p.a_along && p.b_along && p.elem_bits == 16;
-}
+// Whether a kernel with that tile makes d of gate and up itself; else by way of sums.
+inline bool gates_in_tile(const Gemm& p, const Tile& tile) { return p.gate.on && tile.gates; }
 
 // How a row's kernel cuts the product.
 struct GemmCut {

@@ -421,8 +421,8 @@ Entry random(uint64_t seed, int64_t index) {
     return entry(s, {type, codes && type != ref::Type::i8 ? other : type, out}, layout, name);
 }
 
-// Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights, behind the layout a gate:
-// "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word.
+// Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights; behind the layout a
+// gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word.
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
     if (const auto block_scaled = worded_block_scaled_gemm(words, s.m, s.n, s.k)) {
