@@ -742,11 +742,11 @@ typedef enum spark_gemm_given {
  * b is unpacked into a workspace instead, each number rounded once, to nearest even, to the dtype of a, infinity beyond
  * its largest; with SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K, IQ4_XS and GGUF_MXFP4. What an infinity in
  * a or in a scale takes part in is infinite or NaN.
- * Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up, two
- * for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate first
- * or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none. gpt-oss has
- * INTERLEAVED, GPT_OSS, SILU and the limit 7. There is no rounding before that to the dtype of d. c is not read then,
- * beta is 0, d is not I32, and N is even.
+ * Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,
+ * two for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate
+ * first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
+ * gpt-oss has INTERLEAVED, GPT_OSS, SILU and the limit 7. There is no rounding before that to the dtype of d. c is not
+ * read then, beta is 0, d is not I32, and N is even.
  * Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
  * size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
  * and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,

@@ -169,8 +169,8 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
     }
 }
 
-// Of numbers and of codes without scales of blocks, a and b alike.
-Contract contract_of(const Gemm& p) {
+// Of numbers, and of codes without scales of blocks, in a and b alike.
+Contract contract_of_numbers(const Gemm& p) {
     // Contiguous along: a K, b K | a K, b N | a M, b N | a M, b K.
     constexpr Contract CONTRACTS[3][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
                                           {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"},
@@ -235,7 +235,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
         return SPARK_OK;
     }
     fill_facts(bound, p, work);
-    work.contract = p.weights ? contract_of_weights(bound) : contract_of(p);
+    work.contract = p.weights ? contract_of_weights(bound) : contract_of_numbers(p);
     return SPARK_OK;
 }
 
