@@ -244,8 +244,8 @@ void gates(const spark_op_desc& d) {
             a.bias = a.c = {};
             a.beta = 0, a.activation = SPARK_ACTIVATION_SILU;
             a.hdr.flags = SPARK_GEMM_GATED;
-            int64_t& columns = a.d.shape[a.d.ndim - 1];
-            columns = a.b.shape[a.b.ndim - 2] / 2;
+            int64_t &rows = a.b.shape[a.b.ndim - 2], &columns = a.d.shape[a.d.ndim - 1];
+            rows -= rows % 2, columns = rows / 2;
             std::memset(a.d.stride, 0, sizeof a.d.stride);
             damage(a);
         });

@@ -222,14 +222,14 @@ int64_t pitch_of_sums(const Gemm& p) { return ceil_div(p.n, 4) * 4; }
 
 // d of a gated product, from its sums in the workspace: [parts, batch, m, pitch] in F32 or I32.
 void add_gate(const Gemm& p, int64_t parts, Plan& calls) {
-    const kernels::gemm_gate_kernel& kernel = kernels::gemm_gate__1x256;
+    const kernels::gemm_gate_kernel& kernel = kernels::gemm_gate__4x256;
     constexpr int64_t MOST_BLOCKS = 1 << 20;
     Gemm last = p;
     if (!p.integers) last.a_scales = last.b_scales = {}; // which the sums have been multiplied by
     kernels::gemm_params params = params_of(last, 1);
     params.a = calls.workspace, params.lda = pitch_of_sums(p);
     params.b_batch = p.m * params.lda, params.a_batch = p.batch * params.b_batch, params.k = parts;
-    calls.add(kernel, params, std::min(p.m * ceil_div(p.n / 2, int64_t{kernel.block}), MOST_BLOCKS));
+    calls.add(kernel, params, std::min(ceil_div(p.m * ceil_div(p.n, 8), int64_t{kernel.block}), MOST_BLOCKS));
 }
 
 // A gated product as one that is not, whose sums go to the workspace.
