@@ -88,7 +88,7 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
         load.later = A_MERGE * merges;
     }
     if (tile.stored != 0) load.rounds += static_cast<uint32_t>(ceil_shift(used, tile.stored));
-    if (tile.part == 0) {
+    if (tile.copied == 0) {
         load.written = used * tile.columns * static_cast<uint32_t>(sizeof(float));
         return;
     }
