@@ -10,6 +10,7 @@
   fit.py MEASURED EXPLAINED --steps 0     only the regrets of the costs that EXPLAINED has
   fit.py MEASURED EXPLAINED --onward      from the constants that stand; 1,500 shapes take 15 ms a step
   fit.py M1 E1 M2 E2 ..                   the shapes of several seeds together
+  fit.py .. --chip H100                   measured there, and explained there: prints lines of that card's own
 """
 import argparse
 import functools
@@ -20,7 +21,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-CHIP = {"mhz": 1830, "flops": 2670, "memory": 4600, "l2": 5800, "sms": 132, "launch": 1000}  # H200 of chips.inc
+CHIPS = (Path(__file__).resolve().parents[1] / "src" / "dispatch" / "chips.inc").read_text()
 # Kernels whose names fit these patterns have a FIT line each; of several, the first. Twins are of one line's constants.
 FAMILIES = ("gemm_e4m3_tn__16x", "gemm_e4m3_tn__8x", "gemm_e4m3", "gemm_fp8", "gemm_*x128x64_w", "gemm_*_g4",
             "gemm_*_int4", "gemm_bf16_q", "gemm_f16_q", "gemm_s8_tn__16x", "gemm_s8_tn__8x", "gemm_s8",
@@ -41,6 +42,16 @@ LINE = re.compile(r"(.) (\w+) +yes  ([\d.]+) us: (\d+) blocks, (\d+) an SM, step
                   r"(\d+) under way\) of (\d+) products, (\d+) shared, (\d+) fetched, (\d+) issued in (\d+) turns "
                   r"\((\d+) before loads\), (\d+) filled, (\d+) syncs, (\d+) rounds, (\d+) written "
                   r"\(at most (\d+) more\); (\d+) bytes, (\d+) launches, (\d+) merged in (\d+) clocks")
+
+
+def chip_of(name):
+    """The rates of a CHIP line."""
+    numbers = re.search(rf'^CHIP\("{name}", \d+, ([\d, ]+)\)', CHIPS, re.M)[1].split(",")
+    sms, mhz, flops, memory, l2, _, launch = map(int, numbers)
+    return {"mhz": mhz, "flops": flops, "memory": memory, "l2": l2, "sms": sms, "launch": launch}
+
+
+H200 = chip_of("H200")
 
 
 @dataclass(frozen=True)
@@ -102,7 +113,7 @@ def counts(text):
     return found
 
 
-def cost(fit, c, chip=CHIP):
+def cost(fit, c, chip=H200):
     """Microseconds, by the formula of cost.cpp in floating point."""
     clock = 1 / chip["mhz"]
     through_l2 = chip["mhz"] * chip["sms"] / (chip["l2"] * 1e3)
@@ -199,12 +210,8 @@ def total(found):
     return lost / len(found) + 0.3 * errors / weights
 
 
-def costs(fits, rows):
-    return [cost(fits[fitted(count.kernel)], count) for count, _ in rows]
-
-
-def loss(fits, shapes):
-    return total([losses(costs(fits, rows), rows) for _, _, rows in shapes])
+def costs(fits, rows, chip):
+    return [cost(fits[fitted(count.kernel)], count, chip) for count, _ in rows]
 
 
 def clamped(name, value):
@@ -212,9 +219,14 @@ def clamped(name, value):
     return min(max(value, low), high)
 
 
-def priced_anew(prices, rows, name, fit):
+def loss(fits, shapes, chip=H200):
+    return total([losses(costs(fits, rows, chip), rows) for _, _, rows in shapes])
+
+
+def priced_anew(prices, rows, name, fit, chip):
     """What the kernels of one shape cost when one family has other constants."""
-    return [cost(fit, count) if fitted(count.kernel) == name else price for price, (count, _) in zip(prices, rows)]
+    return [cost(fit, count, chip) if fitted(count.kernel) == name else price
+            for price, (count, _) in zip(prices, rows)]
 
 
 def changed(dice, fit, scale):
@@ -224,7 +236,7 @@ def changed(dice, fit, scale):
                            for name in names})
 
 
-def search(shapes, steps, seed=1, start=None):
+def search(shapes, steps, seed=1, start=None, chip=H200):
     """({family: Fit}, the loss). With a start it is looked around that, not everywhere."""
     dice = random.Random(seed)
     concerned = {}  # {family: [the shapes that a kernel of it can compute]}: nothing else need be computed again
@@ -232,12 +244,12 @@ def search(shapes, steps, seed=1, start=None):
         for name in {fitted(count.kernel) for count, _ in rows}:
             concerned.setdefault(name, []).append(at)
     best = {name: (start or {}).get(name, Fit()) for name in sorted(concerned)}
-    prices = [costs(best, rows) for _, _, rows in shapes]
+    prices = [costs(best, rows, chip) for _, _, rows in shapes]
     found = [losses(price, rows) for price, (_, _, rows) in zip(prices, shapes)]
     for step in range(steps):
         name = dice.choice(list(best))
         fit = changed(dice, best[name], (0.3 if start else 0.8) * (1 - step / steps) + 0.03)
-        anew = {at: priced_anew(prices[at], shapes[at][2], name, fit) for at in concerned[name]}
+        anew = {at: priced_anew(prices[at], shapes[at][2], name, fit, chip) for at in concerned[name]}
         trial = list(found)
         for at, price in anew.items():
             trial[at] = losses(price, shapes[at][2])
@@ -248,11 +260,10 @@ def search(shapes, steps, seed=1, start=None):
     return best, total(found)
 
 
-def standing():
-    """{family: Fit} as chips.inc has them."""
-    text = (Path(__file__).resolve().parents[1] / "src" / "dispatch" / "chips.inc").read_text()
-    return {name: Fit(*map(int, numbers.split(",")))
-            for name, numbers in re.findall(r'^FIT\("([\w*]*)", ([\d, ]+)\)', text, re.M)}
+def standing(chip="H200"):
+    """{family: Fit} as chips.inc has them for a card."""
+    lines = re.findall(rf'^(?:FIT\(|FIT_ON\("{chip}", )"([\w*]*)", ([\d, ]+)\)', CHIPS, re.M)
+    return {name: Fit(*map(int, numbers.split(","))) for name, numbers in lines}
 
 
 def report(name, shapes, price):
@@ -268,16 +279,18 @@ def main():
     parser.add_argument("files", nargs="+", metavar="MEASURED EXPLAINED")
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--onward", action="store_true", help="search around the constants that stand in chips.inc")
+    parser.add_argument("--chip", default="H200", help="the CHIP line of chips.inc on which both were made")
     parser.add_argument("--show", action="store_true", help="each shape whose choice is not the best")
     args = parser.parse_args()
-    start = standing() if args.onward else None
+    start = standing(args.chip) if args.onward else None
+    chip, line = chip_of(args.chip), "FIT(" if args.chip == "H200" else f'FIT_ON("{args.chip}", '
     shapes = [shape for pair in zip(args.files[::2], args.files[1::2]) for shape in load(*pair)]
     for name in dict.fromkeys(f for f, _, _ in shapes):
         own = [s for s in shapes if s[0] == name]
-        fits = search(own, args.steps, start=start)[0] if args.steps else {}
-        for line, fit in fits.items():
-            print(f'FIT("{line}", ' + ", ".join(str(round(getattr(fit, f.name))) for f in fields(Fit)) + ")")
-        price = (lambda c: cost(fits[fitted(c.kernel)], c)) if fits else (lambda c: c.us)
+        fits = search(own, args.steps, start=start, chip=chip)[0] if args.steps else {}
+        for pattern, fit in fits.items():
+            print(f'{line}"{pattern}", ' + ", ".join(str(round(getattr(fit, f.name))) for f in fields(Fit)) + ")")
+        price = (lambda c: cost(fits[fitted(c.kernel)], c, chip)) if fits else (lambda c: c.us)
         report(name, own, price)
         for _, shape, rows in own if args.show else ():
             if regret(rows, price) > NEAR:

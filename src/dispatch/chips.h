@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 namespace spark {
@@ -16,10 +17,8 @@ struct Chip {
     uint32_t capability, sms, mhz, flops, memory_gbps, l2_gbps, l2_mib, launch_ns;
 };
 
-// How kernels whose names fit the pattern do on a chip beside what is counted. Factors and parts in 1/64, clocks in
-// ticks of 1/16.
+// How a kernel does on a chip beside what is counted. Factors and parts in 1/64, clocks in ticks of 1/16.
 struct Fit {
-    std::string_view pattern; // what a name begins with; behind a *, what it has anywhere after that
     uint32_t products, shared, fetched, issued, written, memory;
     uint32_t block, step, latency, round;
     uint32_t exposed; // of the shorter of memory and SMs,
@@ -34,49 +33,71 @@ namespace detail {
 
 constexpr uint32_t WHOLE = 64; // 100 %
 
-constexpr Fit fit_of_line(std::string_view pattern, uint32_t products, uint32_t shared, uint32_t fetched,
-                          uint32_t issued, uint32_t written, uint32_t memory, uint32_t block, uint32_t step,
-                          uint32_t latency, uint32_t round, uint32_t exposed, uint32_t flight, uint32_t serial,
-                          uint32_t beside, uint32_t apart, uint32_t merged) {
+struct FitLine {
+    std::string_view chip, pattern; // any chip where it is empty
+    Fit fit;
+};
+
+constexpr FitLine fit_line(std::string_view chip, std::string_view pattern, uint32_t products, uint32_t shared,
+                           uint32_t fetched, uint32_t issued, uint32_t written, uint32_t memory, uint32_t block,
+                           uint32_t step, uint32_t latency, uint32_t round, uint32_t exposed, uint32_t flight,
+                           uint32_t serial, uint32_t beside, uint32_t apart, uint32_t merged) {
     const auto part = [](uint32_t percent) { return percent * WHOLE / 100; };
-    return {pattern,      part(products), part(shared), part(fetched), part(issued), part(written),
-            part(memory), block * 16,     step * 16,    latency * 16,  round * 16,   part(exposed),
-            flight << 10, part(serial),   part(beside), part(apart),   part(merged)};
+    return {chip,
+            pattern,
+            {part(products), part(shared), part(fetched), part(issued), part(written), part(memory), block * 16,
+             step * 16, latency * 16, round * 16, part(exposed), flight << 10, part(serial), part(beside), part(apart),
+             part(merged)}};
 }
+
+inline constexpr FitLine LINES[] = {
+#define CHIP(...)
+#define FIT_ON(chip, ...) fit_line(chip, __VA_ARGS__),
+#define FIT(...) fit_line("", __VA_ARGS__),
+#include "dispatch/chips.inc"
+#undef FIT
+#undef FIT_ON
+#undef CHIP
+};
+
+// Lines for any chip stand first, so that a kernel's place among them is the same on each.
+constexpr size_t PLACES = std::ranges::count(LINES, std::string_view(), &FitLine::chip);
 
 } // namespace detail
 
 inline constexpr Chip CHIPS[] = {
 #define CHIP(name, ...) {name, __VA_ARGS__},
+#define FIT_ON(...)
 #define FIT(...)
 #include "dispatch/chips.inc"
 #undef FIT
+#undef FIT_ON
 #undef CHIP
 };
 
-inline constexpr Fit FITS[] = {
-#define CHIP(...)
-#define FIT(...) detail::fit_of_line(__VA_ARGS__),
-#include "dispatch/chips.inc"
-#undef FIT
-#undef CHIP
-};
-
-// The same where a chip has published rates and nothing was measured: its units work at these rates, and are not hidden
-// quite, so that of kernels that all wait for memory the one with the least other work is taken. Products of FP8, which
-// 12.x has instructions for, are as those of other types.
-inline constexpr auto UNMEASURED_FITS = [] {
-    auto fits = std::to_array(FITS);
-    const Fit products = *std::ranges::find(FITS, std::string_view("gemm"), &Fit::pattern);
-    for (Fit& fit : fits) {
-        const std::string_view pattern = fit.pattern;
-        if (pattern == "gemm_e4m3" || pattern == "gemm_fp8") fit = products, fit.pattern = pattern;
-        fit.products = fit.shared = fit.fetched = fit.memory = fit.merged = detail::WHOLE;
-        fit.exposed = std::max(fit.exposed, detail::WHOLE / 32);
+// By the place of the chip in CHIPS, and fit_index. Where a chip has published rates and nothing was measured its units
+// work at these rates, and are not hidden quite, so that of kernels that all wait for memory the one with the least
+// other work is taken. Products of FP8, which 12.x has instructions for, are as those of other types.
+inline constexpr auto FITS = [] {
+    using detail::LINES;
+    std::array<std::array<Fit, detail::PLACES>, std::size(CHIPS)> fits{};
+    const auto place_of_line = [](std::string_view pattern) {
+        return std::ranges::find(LINES, pattern, &detail::FitLine::pattern) - LINES;
+    };
+    for (size_t chip = 0; chip < std::size(CHIPS); ++chip) {
+        for (const auto& line : LINES) {
+            if (line.chip.empty() || line.chip == CHIPS[chip].name) fits[chip][place_of_line(line.pattern)] = line.fit;
+        }
+        if (CHIPS[chip].capability == 90) continue;
+        for (const char* fp8 : {"gemm_e4m3", "gemm_fp8"})
+            fits[chip][place_of_line(fp8)] = fits[chip][place_of_line("gemm")];
+        for (Fit& fit : fits[chip]) {
+            fit.products = fit.shared = fit.fetched = fit.memory = fit.merged = detail::WHOLE;
+            fit.exposed = std::max(fit.exposed, detail::WHOLE / 32);
+        }
     }
     return fits;
 }();
-static_assert(UNMEASURED_FITS.back().pattern.empty());
 
 constexpr bool fits_pattern(std::string_view name, std::string_view pattern) {
     const size_t star = pattern.find('*');
@@ -84,10 +105,10 @@ constexpr bool fits_pattern(std::string_view name, std::string_view pattern) {
     return name.starts_with(pattern.substr(0, star)) && place_of(name, pattern.substr(star + 1), star) != name.npos;
 }
 
-// The place of a kernel's fit in either: the first whose pattern its name fits.
+// The place of a kernel's fit in FITS: the first line whose pattern its name fits.
 constexpr uint8_t fit_index(std::string_view name) {
     uint8_t i = 0;
-    while (!fits_pattern(name, FITS[i].pattern)) ++i;
+    while (!fits_pattern(name, detail::LINES[i].pattern)) ++i;
     return i;
 }
 

@@ -72,7 +72,7 @@ Target find_target(uint32_t capability, std::string_view device, uint32_t sms) {
     if (chip == std::end(CHIPS)) --chip; // no such capability is supported
     Target target{};
     target.chip = chip;
-    target.fits = capability == 90 ? FITS : UNMEASURED_FITS.data();
+    target.fits = FITS[static_cast<size_t>(chip - CHIPS)].data();
     target.sms = sms != 0 ? sms : chip->sms;
     const bool hopper = capability == 90;
     target.resident_limit[0] = (hopper ? 228u : 100u) << 10;

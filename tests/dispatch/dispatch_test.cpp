@@ -46,15 +46,26 @@ void an_unknown_chip_has_its_own_sms_and_the_rates_of_its_class(void**) {
 }
 
 void an_unmeasured_chip_works_at_its_published_rates(void**) {
-    for (const Fit& fit : FITS) {
-        const Fit& same = GB10.fits[fit_index(fit.pattern)];
+    for (const auto& [chip, pattern, fit] : detail::LINES) {
+        if (!chip.empty()) continue;
+        const Fit& same = GB10.fits[fit_index(pattern)];
         for (uint32_t factor : {same.products, same.shared, same.fetched, same.memory}) assert_int_equal(factor, 64);
-        const bool fp8 = fit.pattern == "gemm_e4m3" || fit.pattern == "gemm_fp8"; // which it has instructions for
-        const Fit& other = fp8 ? FITS[fit_index("gemm")] : fit;
+        const bool fp8 = pattern == "gemm_e4m3" || pattern == "gemm_fp8"; // which it has instructions for
+        const Fit& other = fp8 ? H200.fits[fit_index("gemm")] : fit;
         assert_int_equal(same.issued, other.issued);
         assert_int_equal(same.latency, other.latency);
     }
-    assert_true(H200.fits == FITS);
+}
+
+void a_line_of_a_chip_counts_there_alone(void**) {
+    const Target h100 = find_target(90, "NVIDIA H100 80GB HBM3", 132);
+    assert_string_equal(h100.chip->name, "H100");
+    for (const auto& line : detail::LINES) {
+        const uint8_t place = fit_index(line.pattern);
+        if (line.chip.empty()) assert_int_equal(H200.fits[place].block, line.fit.block);
+        if (line.chip == "H100") assert_int_equal(h100.fits[place].block, line.fit.block);
+    }
+    assert_int_equal(h100.fits[fit_index("")].block, H200.fits[fit_index("")].block);
 }
 
 void cost_never_falls_where_a_count_rises(void**) {
@@ -84,7 +95,8 @@ void cost_never_falls_where_a_count_rises(void**) {
 
 // Of a load with this change, in percent of the same without it; by a fit in which every term counts.
 int64_t percent_of(void (*change)(Load&), int64_t blocks = 132) {
-    const Fit fit = detail::fit_of_line("", 118, 95, 41, 60, 203, 107, 100, 26, 2354, 100, 100, 32, 100, 50, 0, 100);
+    const Fit fit =
+        detail::fit_line("", "", 118, 95, 41, 60, 203, 107, 100, 26, 2354, 100, 100, 32, 100, 50, 0, 100).fit;
     Load load = A_LOAD;
     load.blocks = blocks, load.bytes = 0;
     const int64_t before = cost(H200, fit, 2, load);
@@ -407,6 +419,7 @@ int main() {
         cmocka_unit_test(chips_are_found_by_capability_and_name),
         cmocka_unit_test(an_unknown_chip_has_its_own_sms_and_the_rates_of_its_class),
         cmocka_unit_test(an_unmeasured_chip_works_at_its_published_rates),
+        cmocka_unit_test(a_line_of_a_chip_counts_there_alone),
         cmocka_unit_test(cost_never_falls_where_a_count_rises),
         cmocka_unit_test(each_term_shows),
         cmocka_unit_test(a_wave_more_costs_a_block_more),
