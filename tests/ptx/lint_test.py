@@ -97,6 +97,12 @@ class Lint(PlantedTree):
                    '\nROWS_OF()\n')
         self.sees("src/ops/fill/table.inc:5: no kernel is called fill__gone")
 
+    def test_rows_in_an_operators_own_file(self):
+        self.table('ROW(fill__plain, "", "")\n')
+        (self.top / "src" / "ops" / "fill" / "other.cpp").write_text(
+            '#include "spark_kernels.h"\nconstexpr Draft DRAFTS[] = {\n    ROW(other__gone, "")\n};\n')
+        self.sees("src/ops/fill/other.cpp:3: no kernel is called other__gone")
+
     def test_opcode_the_emulator_lacks(self):
         self.opcode_table(*OPCODES)
         self.sees("ptx/fill/fill.ptx:19: mad.wide.u32: the emulator's table (emu/ir/opcodes.inc) has no 'mad'")

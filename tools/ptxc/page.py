@@ -19,18 +19,21 @@ Written by `python3 tools/ptxc page --results BUILD/ptx`, which a build runs as 
 
 Registers are declared / used on 12.x / used on 9.0. CTAs per SM are computed for 12.x from shared memory
 ({SM_SMEM // 1024} KB, of which {SM_SMEM_RESERVED // 1024} KB for each CTA), registers ({SM_REGS // 1024}K) and
-warps ({SM_WARPS}), with what stops one more. Rows are those of `src/ops/FAMILY/table.inc` that name
-the kernel, counted from the top, each type's copy of a row on its own; `then` is what rows launch second.
+warps ({SM_WARPS}), with what stops one more. Rows are those of `src/ops/FAMILY/table.inc`, or of an operator's own
+file there, that name the kernel, counted from the top, each type's copy of a row on its own; `then` is what rows launch
+second.
 A dependent kernel begins before the launch before it has ended, and waits for it.
 """
+HAS_ROWS = re.compile(r"^ *ROW[A-Z_]*\(", re.M)
 COLUMNS = ("kernel", "file", "maths", "block", "smem", "regs", "CTAs/SM", "limits", "rows")
 
 
 def preprocess(path, cc):
-    """What the C preprocessor makes of a table of C++."""
-    command = [cc, "-E", "-undef", "-nostdinc", "-x", "assembler-with-cpp", str(path)]
+    """What the C preprocessor makes of a table of C++, or of a file that holds one: of what it includes, nothing."""
+    command = [cc, "-E", "-undef", "-nostdinc", "-x", "assembler-with-cpp", "-"]
+    alone = re.sub(r"^#include.*", "", path.read_text(encoding="utf-8"), flags=re.M)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, input=alone, capture_output=True, text=True, check=False)
     except OSError as error:
         raise ExpandError(f"cannot run the preprocessor '{cc}': {error.strerror}") from None
     if done.returncode:
@@ -42,7 +45,9 @@ def table_rows(root, cc="cc"):
     """{kernel: [(family, row, path, line)]} of all dispatch tables; None when there is none yet. row is a number, or
     `then` of a kernel that is launched with those of its rows. Tables are preprocessed, since rows of a family may be
     written once for all its types."""
-    tables = sorted(Path(root).resolve().parent.glob("src/ops/*/table.inc"))
+    folder = Path(root).resolve().parent / "src" / "ops"
+    of_operators = [f for f in folder.glob("*/*.cpp") if HAS_ROWS.search(f.read_text(encoding="utf-8"))]
+    tables = sorted([*folder.glob("*/table.inc"), *of_operators])
     result = {}
     for path in tables:
         number, line = 0, 0
@@ -54,12 +59,13 @@ def table_rows(root, cc="cc"):
             for names in re.findall(r"\bROW(?:_THEN(?:_TWO)?)?\(((?:\s*[a-z0-9_]+\s*,)+)", text):
                 name, *then = names.replace(",", " ").split()
                 number += 1
-                result.setdefault(name, []).append((path.parent.name, number, path, line))
+                table = path.parent.name if path.suffix == ".inc" else path.stem
+                result.setdefault(name, []).append((table, number, path, line))
                 for other in then:
-                    result.setdefault(other, []).append((path.parent.name, "then", path, line))
+                    result.setdefault(other, []).append((table, "then", path, line))
             for names in re.findall(r'\bROW_FOR\((?:\s*"[^"]*")+\s*,\s*[a-z0-9_]+\s*,((?:\s*[a-z0-9_]+\s*,)+)', text):
                 for other in names.replace(",", " ").split():
-                    result.setdefault(other, []).append((path.parent.name, "then", path, line))
+                    result.setdefault(other, []).append((table, "then", path, line))
             line += 1
     return result if tables else None
 
