@@ -644,6 +644,7 @@ typedef enum spark_op {
     SPARK_OP_KV_GATHER = 22,
     SPARK_OP_KV_COPY = 23,
     SPARK_OP_REPACK = 24,
+    SPARK_OP_LORA = 25,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -1865,6 +1866,55 @@ typedef struct spark_repack_args {
 /* Launches repack: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_repack(spark_context *ctx, const spark_repack_args *args, const spark_exec *exec,
                                     spark_error *err);
+
+/* Bits of hdr.given in lora: the field counts even where it is 0. */
+typedef enum spark_lora_given {
+    SPARK_LORA_GIVEN_SCALE = 1, /* else 0 is 1 */
+    SPARK_LORA_GIVEN_FORCE32 = 0x7fffffff
+} spark_lora_given;
+
+/* Adds low-rank adapters (LoRA): each row of x its own pair of matrices, chosen by an index.
+ *
+ * l = index[m]
+ * 0 <= l < L:  h[r] = sum_k x[m, k] * a[l, r, k]
+ *              y[m, n] = round(scale * sum_r h[r] * b[l, n, r] + c[m, n])
+ * otherwise:   y[m, n] = c[m, n]
+ *
+ * a and b hold L adapters, as PyTorch's lora_A and lora_B have them: shrink, then expand. A row whose index is outside
+ * them, usually -1, has no adapter, and nothing is read for it. c is what the layer without adapters has made of x,
+ * mostly y itself, in place; without c it is 0. Adapters of a lower rank than R are filled up with zeros in a or in b.
+ * R is at most 256.
+ * h stays in FP32 and in the kernel: there is one rounding, to nearest even, to the dtype of y. Shrink and expand are
+ * one operator, since nobody else reads h, and since the matrix that expands is on its way while h is summed. Where one
+ * product feeds several layers (q, k and v), each is a call, with y a slice of their common output, by strides.
+ * All strides but the last of a tensor, which is 1, are free; index is packed. Where M or N is 0 the call succeeds and
+ * launches nothing; with K or R 0 the sums are 0.
+ * The order of sums follows from K, R and the alignment of addresses and strides alone. With
+ * SPARK_FLAG_BATCH_INVARIANT the bits of a row of y follow from that row of x and of c, its adapter, these and scale;
+ * without it another order may be chosen where M is large.
+ */
+typedef struct spark_lora_args {
+    spark_args hdr;
+    /* [M, K], BF16 F16. The rows. */
+    spark_tensor x;
+    /* [L, R, K], as x. Of each adapter the matrix that shrinks. */
+    spark_tensor a;
+    /* [L, N, R], as x. Of each adapter the matrix that expands. */
+    spark_tensor b;
+    /* [M], I32. The adapter of each row; outside 0 to L - 1: none. */
+    spark_tensor index;
+    /* optional, [M, N], as x. What the adapters are added to. Absent: 0. */
+    spark_tensor c;
+    /* output, [M, N], as x, may be c, in place. The result. */
+    spark_tensor y;
+    /* 0 that is not marked as given is 1. Factor of the adapters: alpha / R, or 1 where b holds it. */
+    float scale;
+    /* 0. */
+    uint32_t reserved;
+} spark_lora_args;
+/* Launches lora: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_lora(spark_context *ctx, const spark_lora_args *args, const spark_exec *exec,
+                                  spark_error *err);
 
 /* specgen end */
 

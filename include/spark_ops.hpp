@@ -138,6 +138,15 @@ using kv_copy = operation<spark_kv_copy_args, SPARK_OP_KV_COPY>;
 /// Codes of four bits out of words of 32 bits, as checkpoints of AWQ and GPTQ hold them, in the order of U4 and I4.
 using repack = operation<spark_repack_args, SPARK_OP_REPACK>;
 
+/// Adds low-rank adapters (LoRA): each row of x its own pair of matrices, chosen by an index.
+struct lora : operation<spark_lora_args, SPARK_OP_LORA> {
+    /// Factor of the adapters: alpha / R, or 1 where b holds it. Until it is set: 1.
+    void set_scale(float value) { give(this->scale, value, SPARK_LORA_GIVEN_SCALE); }
+
+private: // set_...() marks them as given
+    using spark_lora_args::scale;
+};
+
 } // namespace spark::ops
 
 #endif // SPARK_OPS_HPP_

@@ -186,6 +186,33 @@ def make_gemm():
         write(f"gemm_{name}", tensors, "gemm", args, seed, 128 * 2.0**-52 * 1280 + 2.0**-50 * 64, why)
 
 
+# ---- lora --------------------------------------------------------------------------------------------------------
+def make_lora():
+    why = "double against double: (K + R) * 2^-52 * sum|x a b|, and sum|x a b| <= 5^3 K R; K <= 64, R <= 16"
+    cases = [  # name, dtype, rows, N, K, R, adapters, scale, c
+        ("bf16", "bf16", 7, 24, 64, 16, 3, 1.0, True),
+        ("f16_written", "f16", 5, 20, 40, 8, 4, -0.5, False),
+        ("rank_3_bf16", "bf16", 6, 9, 21, 3, 2, 2.0, True),
+    ]
+    for i, (name, dtype, m, n, k, rank, adapters, scale, with_c) in enumerate(cases):
+        seed = 12000 + i
+        g = torch.Generator().manual_seed(seed)
+        tensors = {"x": draw(g, m, k, dtype=TYPES[dtype]), "a": draw(g, adapters, rank, k, dtype=TYPES[dtype]),
+                   "b": draw(g, adapters, n, rank, dtype=TYPES[dtype])}
+        index = torch.randint(0, adapters, (m,), generator=g)
+        index[1], index[m - 1] = -1, adapters  # neither is an adapter
+        y64 = torch.zeros(m, n, dtype=torch.float64)
+        for row, adapter in enumerate(index.tolist()):
+            if 0 <= adapter < adapters:  # as a layer has it: lora_B(lora_A(x)) * scaling
+                y64[row] = scale * F.linear(F.linear(tensors["x"][row].double(), tensors["a"][adapter].double()),
+                                            tensors["b"][adapter].double())
+        if with_c:
+            tensors["c"] = draw(g, m, n, dtype=TYPES[dtype])
+            y64 = y64 + tensors["c"].double()
+        tensors |= {"index": index.to(torch.int32), "y": once(y64, TYPES[dtype]), "y64": y64}
+        write(f"lora_{name}", tensors, "lora", {"scale": scale}, seed, 80 * 2.0**-52 * 125 * 1024, why)
+
+
 # ---- embedding ---------------------------------------------------------------------------------------------------
 def make_embedding():
     cases = [("bf16", torch.int32, 61, 48), ("f32", torch.int64, 17, 33), ("f16", torch.int64, 5, 1)]
@@ -291,6 +318,7 @@ if __name__ == "__main__":
     make_rmsnorm()
     make_l2norm()
     make_gemm()
+    make_lora()
     make_embedding()
     make_attention()
     sys.exit(0)

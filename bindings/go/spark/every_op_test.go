@@ -30,4 +30,5 @@ var everyOp = []struct {
 	{"kv_gather", 22, KVGather{}},
 	{"kv_copy", 23, KVCopy{}},
 	{"repack", 24, Repack{}},
+	{"lora", 25, Lora{}},
 }

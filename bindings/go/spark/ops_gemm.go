@@ -177,3 +177,102 @@ func (o Gemm) Kernels(ctx *Context) ([]OpInfo, error) {
 func (o Gemm) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 	return o.call().kernels(ctx, workspace)
 }
+
+// Lora calls the operator lora. Adds low-rank adapters (LoRA): each row of x its own pair of matrices, chosen by
+// an index.
+//
+//	l = index[m]
+//	0 <= l < L:  h[r] = sum_k x[m, k] * a[l, r, k]
+//	             y[m, n] = round(scale * sum_r h[r] * b[l, n, r] + c[m, n])
+//	otherwise:   y[m, n] = c[m, n]
+//
+//	a and b hold L adapters, as PyTorch's lora_A and lora_B have them: shrink, then expand. A row whose index is outside
+//	them, usually -1, has no adapter, and nothing is read for it. c is what the layer without adapters has made of x,
+//	mostly y itself, in place; without c it is 0. Adapters of a lower rank than R are filled up with zeros in a or in b.
+//	R is at most 256.
+//	h stays in FP32 and in the kernel: there is one rounding, to nearest even, to the dtype of y. Shrink and expand are
+//	one operator, since nobody else reads h, and since the matrix that expands is on its way while h is summed. Where one
+//	product feeds several layers (q, k and v), each is a call, with y a slice of their common output, by strides.
+//	All strides but the last of a tensor, which is 1, are free; index is packed. Where M or N is 0 the call succeeds and
+//	launches nothing; with K or R 0 the sums are 0.
+//	The order of sums follows from K, R and the alignment of addresses and strides alone. With
+//	SPARK_FLAG_BATCH_INVARIANT the bits of a row of y follow from that row of x and of c, its adapter, these and scale;
+//	without it another order may be chosen where M is large.
+type Lora struct {
+	// [M, K], BF16 F16. The rows.
+	X Tensor
+
+	// [L, R, K], as x. Of each adapter the matrix that shrinks.
+	A Tensor
+
+	// [L, N, R], as x. Of each adapter the matrix that expands.
+	B Tensor
+
+	// [M], I32. The adapter of each row; outside 0 to L - 1: none.
+	Index Tensor
+
+	// Optional, [M, N], as x. What the adapters are added to. Absent: 0.
+	C Tensor
+
+	// Output, [M, N], as x. The result. May be c, in place.
+	Y Tensor
+
+	// Factor of the adapters: alpha / R, or 1 where b holds it. Absent: 1.
+	Scale Opt[float32]
+
+	// Same inputs, same device: same bits, every time.
+	Deterministic bool
+
+	// A token's bits follow from its own inputs alone: see the operator's page.
+	BatchInvariant bool
+
+	// Memory for intermediate results; Query says how much.
+	Workspace *Workspace
+
+	// One of Kernels, instead of the library's choice (0).
+	KernelID uint64
+}
+
+func (o *Lora) call() *call {
+	c := newCall(C.SPARK_OP_LORA, unsafe.Sizeof(C.spark_lora_args{}))
+	args := (*C.spark_lora_args)(c.args())
+	c.tensor(&args.x, "x", &o.X)
+	c.tensor(&args.a, "a", &o.A)
+	c.tensor(&args.b, "b", &o.B)
+	c.tensor(&args.index, "index", &o.Index)
+	c.tensor(&args.c, "c", &o.C)
+	c.tensor(&args.y, "y", &o.Y)
+	args.scale = C.float(given(c, C.SPARK_LORA_GIVEN_SCALE, o.Scale))
+	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
+	return c
+}
+
+// Query checks the arguments and says what a launch would do.
+func (o Lora) Query(ctx *Context) (OpInfo, error) {
+	return o.call().query(ctx)
+}
+
+// Prepare does what Query does, and loads the code that the launch will need.
+func (o Lora) Prepare(ctx *Context) (OpInfo, error) {
+	return o.call().prepare(ctx)
+}
+
+// Launch enqueues the work. It never allocates device memory or waits, but for code that is not loaded yet.
+func (o Lora) Launch(stream *Stream) error {
+	return o.call().launch(stream)
+}
+
+// Explain gives one line for each kernel: the first limit that it fails, or why it is chosen.
+func (o Lora) Explain(ctx *Context) (string, error) {
+	return o.call().explain(ctx)
+}
+
+// Kernels lists every kernel that is legal for these arguments, the preferred one first.
+func (o Lora) Kernels(ctx *Context) ([]OpInfo, error) {
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o Lora) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
+}

@@ -4,6 +4,7 @@ from .signatures.attention import attention as attention
 from .signatures.convert import cast as cast
 from .signatures.embedding import embedding as embedding
 from .signatures.gemm import gemm as gemm
+from .signatures.gemm import lora as lora
 from .signatures.hadamard import hadamard as hadamard
 from .signatures.kv import kv_append as kv_append
 from .signatures.kv import kv_copy as kv_copy

@@ -43,4 +43,31 @@ class _Gemm(Operator):
              workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
+class _Lora(Operator):
+    """Adds low-rank adapters (LoRA): each row of x its own pair of matrices, chosen by an index."""
+
+    @overload
+    def __call__(self, x: Tensor, a: Tensor, b: Tensor, index: Tensor, c: Optional[Tensor] = None, *, y: None = None,
+                 scale: float = 1.0, deterministic: bool = False, batch_invariant: bool = False,
+                 stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                 dtype: Optional[DtypeLike] = None) -> DeviceArray: ...
+    @overload
+    def __call__(self, x: Tensor, a: Tensor, b: Tensor, index: Tensor, c: Optional[Tensor] = None, *, y: Output,
+                 scale: float = 1.0, deterministic: bool = False, batch_invariant: bool = False,
+                 stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                 dtype: Optional[DtypeLike] = None) -> Output: ...
+    def prepare(self, x: Tensor, a: Tensor, b: Tensor, index: Tensor, c: Optional[Tensor] = None, *,
+                y: Optional[Tensor] = None, scale: float = 1.0, deterministic: bool = False,
+                batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                dtype: Optional[DtypeLike] = None) -> Call: ...
+    def plan(self, x: Tensor, a: Tensor, b: Tensor, index: Tensor, c: Optional[Tensor] = None, *,
+             y: Optional[Tensor] = None, scale: float = 1.0, deterministic: bool = False,
+             batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+             workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+             dtype: Optional[DtypeLike] = None) -> Call: ...
+
 gemm: _Gemm
+lora: _Lora

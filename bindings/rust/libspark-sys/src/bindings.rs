@@ -820,6 +820,7 @@ pub const SPARK_OP_MERGE_STATES: spark_op = 21;
 pub const SPARK_OP_KV_GATHER: spark_op = 22;
 pub const SPARK_OP_KV_COPY: spark_op = 23;
 pub const SPARK_OP_REPACK: spark_op = 24;
+pub const SPARK_OP_LORA: spark_op = 25;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -1528,6 +1529,39 @@ extern "C" {
     pub fn spark_repack(
         ctx: *mut spark_context,
         args: *const spark_repack_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+pub const SPARK_LORA_GIVEN_SCALE: spark_lora_given = 1;
+pub const SPARK_LORA_GIVEN_FORCE32: spark_lora_given = 2147483647;
+pub type spark_lora_given = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_lora_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub a: spark_tensor,
+    pub b: spark_tensor,
+    pub index: spark_tensor,
+    pub c: spark_tensor,
+    pub y: spark_tensor,
+    pub scale: f32,
+    pub reserved: u32,
+}
+impl Default for spark_lora_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_lora(
+        ctx: *mut spark_context,
+        args: *const spark_lora_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

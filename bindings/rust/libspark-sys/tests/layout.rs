@@ -538,6 +538,21 @@ fn spark_repack_args_layout() {
 }
 
 #[test]
+fn spark_lora_args_layout() {
+    layout!(spark_lora_args, 1568,
+        hdr 0, 24;
+        x 24, 256;
+        a 280, 256;
+        b 536, 256;
+        index 792, 256;
+        c 1048, 256;
+        y 1304, 256;
+        scale 1560, 4;
+        reserved 1564, 4;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -691,6 +706,7 @@ fn values() {
     assert_eq!(SPARK_OP_KV_GATHER, 22);
     assert_eq!(SPARK_OP_KV_COPY, 23);
     assert_eq!(SPARK_OP_REPACK, 24);
+    assert_eq!(SPARK_OP_LORA, 25);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);
@@ -751,4 +767,6 @@ fn values() {
     assert_eq!(SPARK_HADAMARD_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_HADAMARD_GIVEN_SCALE, 1);
     assert_eq!(SPARK_HADAMARD_GIVEN_FORCE32, 2147483647);
+    assert_eq!(SPARK_LORA_GIVEN_SCALE, 1);
+    assert_eq!(SPARK_LORA_GIVEN_FORCE32, 2147483647);
 }

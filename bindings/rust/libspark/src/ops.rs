@@ -19,7 +19,7 @@ mod softmax;
 pub use attention::Attention;
 pub use convert::Cast;
 pub use embedding::Embedding;
-pub use gemm::Gemm;
+pub use gemm::{Gemm, Lora};
 pub use hadamard::Hadamard;
 pub use kv::{KvAppend, KvCopy, KvGather};
 pub use merge::MergeStates;
@@ -54,4 +54,5 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("kv_gather", 22),
     ("kv_copy", 23),
     ("repack", 24),
+    ("lora", 25),
 ];

@@ -161,3 +161,80 @@ impl<'a> Gemm<'a> {
         self
     }
 }
+
+operator! {
+    /// Adds low-rank adapters (LoRA): each row of x its own pair of matrices, chosen by an index.
+    ///
+    /// ```text
+    /// l = index[m]
+    /// 0 <= l < L:  h[r] = sum_k x[m, k] * a[l, r, k]
+    ///              y[m, n] = round(scale * sum_r h[r] * b[l, n, r] + c[m, n])
+    /// otherwise:   y[m, n] = c[m, n]
+    ///
+    /// a and b hold L adapters, as PyTorch's lora_A and lora_B have them: shrink, then expand. A row whose index is outside
+    /// them, usually -1, has no adapter, and nothing is read for it. c is what the layer without adapters has made of x,
+    /// mostly y itself, in place; without c it is 0. Adapters of a lower rank than R are filled up with zeros in a or in b.
+    /// R is at most 256.
+    /// h stays in FP32 and in the kernel: there is one rounding, to nearest even, to the dtype of y. Shrink and expand are
+    /// one operator, since nobody else reads h, and since the matrix that expands is on its way while h is summed. Where one
+    /// product feeds several layers (q, k and v), each is a call, with y a slice of their common output, by strides.
+    /// All strides but the last of a tensor, which is 1, are free; index is packed. Where M or N is 0 the call succeeds and
+    /// launches nothing; with K or R 0 the sums are 0.
+    /// The order of sums follows from K, R and the alignment of addresses and strides alone. With
+    /// SPARK_FLAG_BATCH_INVARIANT the bits of a row of y follow from that row of x and of c, its adapter, these and scale;
+    /// without it another order may be chosen where M is large.
+    /// ```
+    Lora, spark_lora_args, SPARK_OP_LORA, []
+}
+
+impl<'a> Lora<'a> {
+    /// `[M, K]`, BF16 F16. The rows.
+    pub fn x<T: Element>(mut self, x: TensorView<'a, T>) -> Self {
+        self.call.args.x = self.call.hold(x.parts());
+        self
+    }
+
+    /// `[L, R, K]`, as x. Of each adapter the matrix that shrinks.
+    pub fn a<T: Element>(mut self, a: TensorView<'a, T>) -> Self {
+        self.call.args.a = self.call.hold(a.parts());
+        self
+    }
+
+    /// `[L, N, R]`, as x. Of each adapter the matrix that expands.
+    pub fn b<T: Element>(mut self, b: TensorView<'a, T>) -> Self {
+        self.call.args.b = self.call.hold(b.parts());
+        self
+    }
+
+    /// `[M]`, I32. The adapter of each row; outside 0 to L - 1: none.
+    pub fn index<T: Element>(mut self, index: TensorView<'a, T>) -> Self {
+        self.call.args.index = self.call.hold(index.parts());
+        self
+    }
+
+    /// Optional, `[M, N]`, as x. What the adapters are added to. Absent: 0.
+    pub fn c<T: Element>(mut self, c: TensorView<'a, T>) -> Self {
+        self.call.args.c = self.call.hold(c.parts());
+        self
+    }
+
+    /// Output, `[M, N]`, as x. The result.
+    pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(y.parts());
+        self
+    }
+
+    /// In place: one tensor is c, and y takes its place.
+    pub fn y_over_c<T: Element>(mut self, both: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(both.parts());
+        self.call.args.c = self.call.args.y;
+        self
+    }
+
+    /// Factor of the adapters: alpha / R, or 1 where b holds it. Not set: 1.
+    pub fn scale(mut self, scale: f32) -> Self {
+        self.call.args.scale = scale;
+        self.call.give(libspark_sys::SPARK_LORA_GIVEN_SCALE);
+        self
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// All of lora: spark_lora_args -> Lora, Lora and a kernel -> Plan, its rows, and the operator's entry in the list.
+// Shares with the family the names of facts alone.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "core/divide.h"
+#include "ops/common/rows.h"
+#include "ops/gemm/fields.h"
+#include "spark_kernels.h"
+
+namespace spark {
+namespace {
+
+using namespace lora_field;
+
+// What kernels hold sums of, and what they count in 32 bits.
+constexpr int64_t MOST_RANK = 256, MOST_LONG = int64_t{1} << 30, MOST_ADAPTERS = INT32_MAX;
+
+// Matrices of adapters: from a row to the next, and from an adapter to the next. 0: there is one.
+struct Adapters {
+    spark_devptr data;
+    int64_t row, adapter;
+};
+struct Rowwise {
+    spark_devptr data; // 0 = absent
+    int64_t row;
+};
+
+struct Lora {
+    Rowwise x, c, y;
+    Adapters a, b;
+    spark_devptr index;
+    int64_t m, n, k, rank, adapters;
+    float scale;
+};
+
+Rowwise rows_of(const View& v) {
+    if (!v.present) return {};
+    return {v.data, v.shape[0] > 1 ? v.stride[0] : 0};
+}
+Adapters adapters_of(const View& v) {
+    return {v.data, v.shape[1] > 1 ? v.stride[1] : 0, v.shape[0] > 1 ? v.stride[0] : 0};
+}
+int64_t alignment(const View& v, int64_t row, int64_t adapter) {
+    return std::min({v.alignment(), low_bit(row, v.elem_bits), low_bit(adapter, v.elem_bits)});
+}
+
+spark_status check_sizes(const ValidatedArgs& bound, const Lora& p, Report& report) {
+    const struct {
+        uint32_t field;
+        const char* name;
+        int64_t size, most;
+    } sizes[] = {{A, "R", p.rank, MOST_RANK},
+                 {X, "K", p.k, MOST_LONG},
+                 {Y, "N", p.n, MOST_LONG},
+                 {A, "L", p.adapters, MOST_ADAPTERS}};
+    for (const auto& [field, name, size, most] : sizes) {
+        if (size <= most) continue;
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, field, "%s of %s is %lld; at most %lld wanted", name,
+                                 bound.spec->fields[field].name, static_cast<long long>(size),
+                                 static_cast<long long>(most));
+    }
+    return SPARK_OK;
+}
+
+void fill_facts(const ValidatedArgs& bound, const Lora& p, CheckedOp& work) {
+    work.facts[GEMM_M] = p.m, work.facts[GEMM_N] = p.n, work.facts[GEMM_K] = p.k;
+    work.facts[GEMM_BATCH] = p.adapters, work.facts[GEMM_RANK] = p.rank;
+    work.facts[GEMM_X_ALIGN] = alignment(bound.view[X], p.x.row, 0);
+    work.facts[GEMM_A_ALIGN] = alignment(bound.view[A], p.a.row, p.a.adapter);
+    work.facts[GEMM_B_ALIGN] = alignment(bound.view[B], p.b.row, p.b.adapter);
+    // No more adapters are read than there are rows.
+    const auto m = static_cast<uint64_t>(p.m), wide = static_cast<uint64_t>(p.k + p.n);
+    const auto used = static_cast<uint64_t>(std::min(p.m, p.adapters)) * static_cast<uint64_t>(p.rank);
+    work.flops = 2 * m * static_cast<uint64_t>(p.rank) * wide;
+    work.bytes = 2 * (m * wide + (p.c.data != 0 ? m * static_cast<uint64_t>(p.n) : 0) + used * wide) + 4 * m;
+}
+
+} // namespace
+
+spark_status check_lora(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
+    const auto& args = bound.arguments<spark_lora_args>();
+    if (!std::isfinite(args.scale)) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, SCALE, "scale is %g; a finite number wanted",
+                                 static_cast<double>(args.scale));
+    }
+    const View &x = bound.view[X], &a = bound.view[A], &y = bound.view[Y];
+    Lora& p = work.as<Lora>();
+    p = {.x = rows_of(x),
+         .c = rows_of(bound.view[C]),
+         .y = rows_of(y),
+         .a = adapters_of(a),
+         .b = adapters_of(bound.view[B]),
+         .index = bound.view[INDEX].data,
+         .m = y.shape[0],
+         .n = y.shape[1],
+         .k = x.shape[1],
+         .rank = a.shape[1],
+         .adapters = a.shape[0],
+         .scale = args.scale};
+    constexpr Contract BF16 = "lora_bf16", F16 = "lora_f16";
+    work.contract = x.dtype == SPARK_DTYPE_BF16 ? BF16 : F16;
+    work.empty = y.count == 0;
+    if (spark_status s = check_sizes(bound, p, report)) return s;
+    fill_facts(bound, p, work);
+    return SPARK_OK;
+}
+
+namespace {
+
+constexpr uint32_t WARP = 32;
+constexpr int64_t MOST_CLUSTERS = int64_t{1} << 27;
+
+uint32_t slice(int64_t length, uint32_t parts, uint32_t unit) {
+    return static_cast<uint32_t>(ceil_div(length, int64_t{parts} * unit)) * unit;
+}
+
+// step: elements of an access; parts: blocks that share a row.
+kernels::lora_params params_of(const Lora& p, uint32_t step, uint32_t parts) {
+    const auto units = static_cast<uint32_t>(ceil_div(p.rank, int64_t{step}));
+    const uint32_t team = std::bit_ceil(std::clamp(units, 1u, WARP));
+    return {
+        .x = p.x.data,
+        .a = p.a.data,
+        .b = p.b.data,
+        .index = p.index,
+        .c = p.c.data,
+        .y = p.y.data,
+        .x_stride = p.x.row,
+        .a_stride0 = p.a.row,
+        .a_stride1 = p.a.adapter,
+        .b_stride0 = p.b.row,
+        .b_stride1 = p.b.adapter,
+        .c_stride = p.c.row,
+        .y_stride = p.y.row,
+        .m = p.m,
+        .n = static_cast<uint32_t>(p.n),
+        .k = static_cast<uint32_t>(p.k),
+        .n_slice = slice(p.n, parts, 1),
+        .k_slice = slice(p.k, parts, step),
+        .rank = static_cast<uint32_t>(p.rank),
+        .adapters = static_cast<uint32_t>(p.adapters),
+        .team_shift = static_cast<uint32_t>(std::countr_zero(team)),
+        .scale = p.scale,
+    };
+}
+
+void plan(const CheckedOp& work, const Row&, const kernels::lora_kernel& kernel, Plan& calls) {
+    const Lora& p = work.as<Lora>();
+    calls.add(kernel, params_of(p, kernel.STEP, kernel.CL), kernel.CL * std::min(p.m, MOST_CLUSTERS));
+}
+
+// Rows of y, a block or so many of a cluster; depth: elements of an access.
+consteval Tile tile_of(const kernels::lora_kernel& k) { return {.rows = 1, .columns = k.CL, .depth = k.STEP}; }
+
+// What warps issue: places, then products one by one.
+void load_lora(const CheckedOp& work, const Row& row, Load& load) {
+    constexpr int64_t PLACES = 3000, MOST_ROWS = int64_t{1} << 50;
+    const int64_t* const facts = work.facts;
+    const int64_t n = facts[GEMM_N], k = facts[GEMM_K], rank = facts[GEMM_RANK];
+    const int64_t rows = row.tile.rows, blocks = row.tile.columns, products = rows * rank * (k + n);
+    const int64_t bytes = 2 * (rows * (k + 2 * n) + rank * (k + n));
+    const auto a_block = [&](int64_t all) {
+        return static_cast<uint32_t>(std::min<int64_t>(ceil_div(all, blocks), UINT32_MAX));
+    };
+    load = {};
+    load.blocks = ceil_div(std::min(facts[GEMM_M], MOST_ROWS), rows) * blocks;
+    load.steps = load.longest = 1;
+    load.bytes = work.bytes;
+    load.launches = 1;
+    load.step.fetched = a_block(bytes);
+    load.step.issued = a_block(PLACES * blocks + products / row.tile.depth);
+}
+
+//   kernel, because
+#define LORA_ROWS_OF(T)                                                                 \
+    ROW(lora_##T##__8x4, "few rows, or a high rank: most is on its way of a block")     \
+    ROW(lora_##T##__8x2, "more rows: four blocks on an SM wait for each other's loads") \
+    ROW(lora_##T##__generic, "one element an access; legal for every shape")
+constexpr Draft DRAFTS[] = {LORA_ROWS_OF(bf16) LORA_ROWS_OF(f16)};
+constexpr auto TABLE = make_table<DRAFTS, GEMM_FACT_NAMES>();
+
+} // namespace
+
+extern const Operator LORA = {SPARK_OP_LORA, TABLE, GEMM_FACT_NAMES, check_lora, load_lora, true};
+
+} // namespace spark
