@@ -151,13 +151,18 @@ void plan(const CheckedOp& work, const Row&, const kernels::lora_kernel& kernel,
     const Lora& p = work.as<Lora>();
     calls.add(kernel, params_of(p, kernel.STEP, kernel.CL), kernel.CL * std::min(p.m, MOST_CLUSTERS));
 }
+void plan(const CheckedOp& work, const Row&, const kernels::lora_tiles_kernel& kernel, Plan& calls) {
+    calls.add(kernel, params_of(work.as<Lora>(), kernel.STEP, 1));
+}
 
 // Rows of y, a block or so many of a cluster; depth: elements of an access.
 consteval Tile tile_of(const kernels::lora_kernel& k) { return {.rows = 1, .columns = k.CL, .depth = k.STEP}; }
+consteval Tile tile_of(const kernels::lora_tiles_kernel& k) { return {.rows = 16, .columns = 1, .depth = k.STEP}; }
 
-// What warps issue: places, then products one by one.
+// Which adapters the rows have only the device knows: a tile's are taken to have one. What warps issue: places, then
+// products one by one; of tiles those over k are the tensor cores'.
 void load_lora(const CheckedOp& work, const Row& row, Load& load) {
-    constexpr int64_t PLACES = 3000, MOST_ROWS = int64_t{1} << 50;
+    constexpr int64_t PLACES = 3000, OF_TILE = 24, MOST_ROWS = int64_t{1} << 50;
     const int64_t* const facts = work.facts;
     const int64_t n = facts[GEMM_N], k = facts[GEMM_K], rank = facts[GEMM_RANK];
     const int64_t rows = row.tile.rows, blocks = row.tile.columns, products = rows * rank * (k + n);
@@ -171,13 +176,15 @@ void load_lora(const CheckedOp& work, const Row& row, Load& load) {
     load.bytes = work.bytes;
     load.launches = 1;
     load.step.fetched = a_block(bytes);
-    load.step.issued = a_block(PLACES * blocks + products / row.tile.depth);
+    load.step.issued = a_block(PLACES * blocks + products / (rows == 1 ? row.tile.depth : OF_TILE));
 }
 
 //   kernel, because
-#define LORA_ROWS_OF(T)                                                                 \
-    ROW(lora_##T##__8x4, "few rows, or a high rank: most is on its way of a block")     \
-    ROW(lora_##T##__8x2, "more rows: four blocks on an SM wait for each other's loads") \
+#define LORA_ROWS_OF(T)                                                                          \
+    ROW(lora_##T##__8x4, "few rows, or a high rank: most is on its way of a block")              \
+    ROW(lora_##T##__8x2, "more rows: four blocks on an SM wait for each other's loads")          \
+    ROW(lora_##T##__16x16, "neighbours that share an adapter: it is read once for sixteen rows") \
+    ROW(lora_##T##__16x64, "the same, of higher ranks")                                          \
     ROW(lora_##T##__generic, "one element an access; legal for every shape")
 constexpr Draft DRAFTS[] = {LORA_ROWS_OF(bf16) LORA_ROWS_OF(f16)};
 constexpr auto TABLE = make_table<DRAFTS, GEMM_FACT_NAMES>();
