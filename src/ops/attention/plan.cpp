@@ -323,6 +323,7 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Merge& 
 void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
     kernels::attention_generic_params params = params_of(p);
+    if (p.kv_bits == 4) count_pairs(params);
     if (p.batch_invariant && kernel.PART != 0 && p.t > kernel.PART) {
         put_running(cut_attention(work, row).units, kernel, params, calls);
     }

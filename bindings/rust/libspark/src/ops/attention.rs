@@ -123,7 +123,7 @@ operator! {
     ///     BF16 or F16       E4M3, without scales or TENSOR      tensor cores, 128; else the kernel for any problem
     ///     BF16 or F16       E5M2, without scales or TENSOR      tensor cores, 128; else the kernel for any numbers
     ///     BF16 or F16       FP8 by HEAD, BATCH_HEAD, ROW        the kernel for any numbers, 256
-    ///     BF16 or F16       NVFP4                               tensor cores, 64 or 128; else the kernel for any numbers
+    ///     BF16 or F16       NVFP4                               tensor cores, 128; else the kernel for any numbers
     ///     E4M3 or E5M2      E4M3, E5M2, any scales; NVFP4       the kernel for any numbers, 256
     ///     o of another type than q, or codes, or a bias         the kernel for any numbers, 256
     ///
@@ -135,11 +135,12 @@ operator! {
     /// On tensor cores codes of FP8 are multiplied as they are; the scale of k is a factor of the scores before all
     /// others, in FP32, that of v one of the result. They are taken where D is a multiple of 16 up to 128, H one of G, and
     /// addresses and strides are multiples of 16 bytes, with every mask that they take of 16-bit caches. Weights are
-    /// rounded to FP16 for the product with v. NVFP4 is taken there of up to 64 queries a sequence where D is 64 or 128, one
-    /// global_scale is for all, below 2^113, scales of a row follow each other byte by byte, their addresses and strides are
-    /// multiples of D / 16, and there are neither key_starts, key_ends, key_mask nor alibi_slopes; numbers are codes times
-    /// the scales of their blocks, exactly. The kernel for any numbers has a warp for a row and a key at a time, as that
-    /// for any problem, and is as slow.
+    /// rounded to FP16 for the product with v. NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
+    /// 128, one global_scale is for all, below 2^113, scales of a row follow each other byte by byte, and their addresses
+    /// and strides are multiples of 4; numbers are codes times the scales of their blocks, exactly. Blocks share the keys
+    /// of up to 64 queries a sequence where D is 64 or 128, addresses and strides of scales are multiples of D / 16, and
+    /// there are neither key_starts, key_ends, key_mask nor alibi_slopes. The kernel for any numbers has a warp for a row
+    /// and a key at a time, as that for any problem, and is as slow.
     ///
     /// Where q has no elements, or there is no sequence, the call succeeds and launches nothing.
     /// ```
