@@ -159,10 +159,11 @@ void plan(const CheckedOp& work, const Row&, const kernels::lora_tiles_kernel& k
 consteval Tile tile_of(const kernels::lora_kernel& k) { return {.rows = 1, .columns = k.CL, .depth = k.STEP}; }
 consteval Tile tile_of(const kernels::lora_tiles_kernel& k) { return {.rows = 16, .columns = 1, .depth = k.STEP}; }
 
-// Which adapters the rows have only the device knows: a tile's are taken to have one. What warps issue: places, then
-// products one by one; of tiles those over k are the tensor cores'.
+// Which adapters the rows have only the device knows: a tile's are taken to differ, and each is a pass over k and n
+// whose loads wait for each other. What warps issue: places, then products one by one; of tiles those over k are the
+// tensor cores'.
 void load_lora(const CheckedOp& work, const Row& row, Load& load) {
-    constexpr int64_t PLACES = 3000, OF_TILE = 24, MOST_ROWS = int64_t{1} << 50;
+    constexpr int64_t PLACES = 3000, OF_TILE = 64, MOST_ROWS = int64_t{1} << 50;
     const int64_t* const facts = work.facts;
     const int64_t n = facts[GEMM_N], k = facts[GEMM_K], rank = facts[GEMM_RANK];
     const int64_t rows = row.tile.rows, blocks = row.tile.columns, products = rows * rank * (k + n);
@@ -172,11 +173,12 @@ void load_lora(const CheckedOp& work, const Row& row, Load& load) {
     };
     load = {};
     load.blocks = ceil_div(std::min(facts[GEMM_M], MOST_ROWS), rows) * blocks;
-    load.steps = load.longest = 1;
+    load.steps = load.longest = std::clamp<int64_t>(facts[GEMM_BATCH], 1, rows);
     load.bytes = work.bytes;
     load.launches = 1;
     load.step.fetched = a_block(bytes);
     load.step.issued = a_block(PLACES * blocks + products / (rows == 1 ? row.tile.depth : OF_TILE));
+    if (rows > 1) load.step.turns = static_cast<uint32_t>(std::min<int64_t>((k + n) * (32 + rank) / 160, UINT32_MAX));
 }
 
 //   kernel, because
