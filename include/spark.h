@@ -738,9 +738,9 @@ typedef struct spark_gemm_args {
     spark_args hdr;
     /* [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1, quant TENSOR ROW 1X128 MXFP8 MXFP4 NVFP4. The left matrix. */
     spark_tensor a;
-    /* [B?, N, K], as a U8 E4M3 E5M2 I8 I4 U4, quant TENSOR ROW 128X128 MXFP8 MXFP4 NVFP4 Q8_0 Q4_1 Q4_0 Q5_0 Q5_1
-       Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 INT4_32 INT4_64 INT4_128. The right matrix, transposed; with
-       FP8 of either type; of records the last dimension counts bytes. */
+    /* [B?, N, K], as a U8 E4M3 E5M2 I8 I4 U4 E2M1, quant TENSOR ROW 128X128 MXFP8 MXFP4 NVFP4 Q8_0 Q4_1 Q4_0 Q5_0
+       Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 INT4_32 INT4_64 INT4_128. The right matrix, transposed;
+       with FP8 of either type; of records the last dimension counts bytes. */
     spark_tensor b;
     /* optional, [B?, M, N], as d. The addend, times beta. */
     spark_tensor c;

@@ -67,8 +67,8 @@ type Gemm struct {
 	// [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1. The left matrix.
 	A Tensor
 
-	// [B?, N, K], as a U8 E4M3 E5M2 I8 I4 U4. The right matrix, transposed; with FP8 of either type; of records the
-	// last dimension counts bytes.
+	// [B?, N, K], as a U8 E4M3 E5M2 I8 I4 U4 E2M1. The right matrix, transposed; with FP8 of either type; of records
+	// the last dimension counts bytes.
 	B Tensor
 
 	// Optional, [B?, M, N], as d. The addend, times beta.

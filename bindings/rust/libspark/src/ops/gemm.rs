@@ -70,8 +70,8 @@ impl<'a> Gemm<'a> {
         self
     }
 
-    /// `[B?, N, K]`, as a U8 E4M3 E5M2 I8 I4 U4. The right matrix, transposed; with FP8 of either type; of records the
-    /// last dimension counts bytes.
+    /// `[B?, N, K]`, as a U8 E4M3 E5M2 I8 I4 U4 E2M1. The right matrix, transposed; with FP8 of either type; of records
+    /// the last dimension counts bytes.
     pub fn b<T: Element>(mut self, b: TensorView<'a, T>) -> Self {
         self.call.args.b = self.call.hold(b.parts());
         self
