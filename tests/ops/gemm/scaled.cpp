@@ -200,7 +200,6 @@ std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n
         {"1X128", B128}, {"NVFP4", NVFP4}, {"MXFP4", MXFP4}, {"MXFP8", MXFP8}};
     for (const auto& [word, form] : FORMS) {
         if (words.take(word)) {
-            words.one_of({"tn"});
             return entry({.m = m, .n = n, .k = k}, Form{form, ref::Type::e4m3}, ref::Type::bf16, words.name());
         }
     }
