@@ -77,8 +77,7 @@ ScaledMatrix add_scaled_codes(Case& c, const ScaledPlace& place, const ScaledVal
     const Operand codes = c.operands.back();
     describe(*reinterpret_cast<spark_tensor*>(&c.args[place.offset]), form, of);
     const size_t scale_at = place.offset + offsetof(spark_tensor, quant) + offsetof(spark_quant, scale);
-    const Operand scales =
-        c.add_array(std::string(place.name) + ".scale", scale_at, view_of(of, form), 4, false);
+    const Operand scales = c.add_array(std::string(place.name) + ".scale", scale_at, view_of(of, form), 4, false);
     for (int64_t i = 0; i < c.to_fill(codes); ++i) {
         *c.element(codes, i) = code_byte(values, form, random);
     }

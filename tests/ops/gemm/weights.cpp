@@ -32,9 +32,9 @@ bool has_tensor_cores(const std::string& kernel) { return kernel.find("generic")
 // Of a sum of K products, with u = 2^-24 and tensor cores as in gemm.cpp (a step of 16 products truncates by 2u):
 //   unpacked: as there;
 //   codes as stored, and NVFP4, whose scales are in its numbers: as unpacked, and one more operation, the scale;
-//   records, INT4 and MXFP4 as stored: 32 products in two steps, from 0, so 3 * 2u of their magnitude times the scale; each
-//     such sum is added by a fused multiply-add, one more where a record has an offset: u of what has been summed; at
-//     the end four meet.
+//   records, INT4 and MXFP4 as stored: 32 products in two steps, from 0, so 3 * 2u of their magnitude times the scale;
+//     each such sum is added by a fused multiply-add, one more where a record has an offset: u of what has been
+//     summed; at the end four meet.
 double error_of_sum(const Problem& p, double magnitude, double terms, const std::string& kernel) {
     constexpr double u = 0x1p-24;
     const double k = static_cast<double>(p.k);

@@ -53,9 +53,9 @@ struct WeightsShape {
     float alpha = 1, beta = 0;
     bool bias = false, b_same = false; // one b for all of the batch
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
-    Special special = Special::none; // a row of a
-    bool nans = false;               // some scales, and some codes of E4M3
-    int64_t scale_step = 1;          // from a row's to the next; of blocks: scales after each row
+    Special special = Special::none;                       // a row of a
+    bool nans = false;                                     // some scales, and some codes of E4M3
+    int64_t scale_step = 1;                                // from a row's to the next; of blocks: scales after each row
     bool tiled = false, columns = false, no_whole = false; // of blocks (ops/gemm/scaled_codes.h)
     unsigned flags = 0;
     Tier tier = Tier::quick;
