@@ -290,6 +290,10 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
         sums.b_batch = cut.part / 2;
         sums.b_scale_batch = (cut.part >> p.b_groups.shift) * p.b_groups.step;
     }
+    if (p.b_blocked) { // of NVFP4, likewise: four scales of 16
+        put_blocks(p, sums);
+        sums.b_batch = cut.part / 2, sums.b_scale_batch = cut.part / 64 * p.b_blocks.four;
+    }
     sums.k = cut.part, sums.batch = cut.parts, sums.k_short = cut.parts * cut.part - p.k;
     sums.alpha = 1, sums.beta = 0;
     const kernels::gemm_flags all = flags_of(p);
