@@ -675,15 +675,29 @@ typedef enum spark_word_order {
     SPARK_WORD_ORDER_FORCE32 = 0x7fffffff
 } spark_word_order;
 
+/* Flags of gemm, beside spark_flag. */
+typedef enum spark_gemm_flag {
+    SPARK_GEMM_GATED = 256,       /* two rows of b for each column of d: act(gate) * up */
+    SPARK_GEMM_INTERLEAVED = 512, /* with GATED: the rows of gate and up alternate; else they are halves of b */
+    SPARK_GEMM_UP_FIRST = 1024,   /* with GATED: up before gate */
+    SPARK_GEMM_GPT_OSS = 2048,    /* with GATED and SILU: gate * sigmoid(1.702 * gate) * (up + 1) */
+    SPARK_GEMM_FLAG_FORCE32 = 0x7fffffff
+} spark_gemm_flag;
+
 /* Bits of hdr.given in gemm: the field counts even where it is 0. */
 typedef enum spark_gemm_given {
     SPARK_GEMM_GIVEN_ALPHA = 1, /* else 0 is 1 */
     SPARK_GEMM_GIVEN_FORCE32 = 0x7fffffff
 } spark_gemm_given;
 
-/* Matrix product, optionally batched, with addend, bias and activation.
+/* Matrix product, optionally batched, with addend, bias and activation, or with a gate.
  *
  * d[m, n] = round(act(alpha * sa[m] * sb[n] * sum_k a[m, k] * b[n, k] + beta * c[m, n] + bias[n]))
+ *
+ * with GATED, of the numbers x[m, n] = alpha * sa[m] * sb[n] * sum_k a[m, k] * b[n, k] + bias[n]:
+ * g, u    = x[m, j], x[m, N/2 + j]       or with INTERLEAVED x[m, 2 j], x[m, 2 j + 1]; with UP_FIRST u, g
+ * g, u    = min(g, limit), min(max(u, -limit), limit)        with a limit
+ * d[m, j] = round(act(g) * u)            or with GPT_OSS round(g * sigmoid(1.702 * g) * (u + 1))
  *
  * Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of F32 each product is added
  * by one fused multiply-add, in order of k, in every kernel. Of I8 both are integers: the
@@ -731,6 +745,11 @@ typedef enum spark_gemm_given {
  * the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K, IQ4_XS,
  * GGUF_MXFP4 and MXFP8. What an infinity in a or in a scale takes part in is infinite or NaN, and what a NaN scale does
  * is NaN.
+ * Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,
+ * two for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate
+ * first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
+ * gpt-oss has INTERLEAVED, GPT_OSS, SILU and the limit 7. There is no rounding before that to the dtype of d. c is not
+ * read then, beta is 0, d is not I32, and N is even.
  * Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
  * size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
  * and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -745,9 +764,9 @@ typedef struct spark_gemm_args {
        Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 INT4_32 INT4_64 INT4_128. The right matrix, transposed;
        with FP8 of either type; of records the last dimension counts bytes. */
     spark_tensor b;
-    /* optional, [B?, M, N], as d. The addend, times beta. */
+    /* optional, [B?, M, N/2 if GATED], as d. The addend, times beta. */
     spark_tensor c;
-    /* output, [B?, M, N], F32 BF16 F16 I32, may be c, in place. The result. */
+    /* output, [B?, M, N/2 if GATED], F32 BF16 F16 I32, may be c, in place. The result. */
     spark_tensor d;
     /* optional, [N], as d F32. Added to every row, before the activation. */
     spark_tensor bias;
@@ -755,10 +774,14 @@ typedef struct spark_gemm_args {
     float alpha;
     /* Factor of c. */
     float beta;
-    /* spark_activation_kind. Applied last. */
+    /* spark_activation_kind. Applied last; with GATED to the gate. */
     uint32_t activation;
     /* 0. */
     uint32_t reserved;
+    /* With GATED: bound of the gate above and of what it multiplies on both sides, finite and positive; 0: none. */
+    float limit;
+    /* 0. */
+    uint32_t reserved2;
 } spark_gemm_args;
 /* Launches gemm: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_gemm(spark_context *ctx, const spark_gemm_args *args, const spark_exec *exec,

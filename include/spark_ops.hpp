@@ -10,7 +10,7 @@
 
 namespace spark::ops {
 
-/// Matrix product, optionally batched, with addend, bias and activation.
+/// Matrix product, optionally batched, with addend, bias and activation, or with a gate.
 struct gemm : operation<spark_gemm_args, SPARK_OP_GEMM> {
     /// Factor of the product. Until it is set: 1.
     void set_alpha(float value) { give(this->alpha, value, SPARK_GEMM_GIVEN_ALPHA); }

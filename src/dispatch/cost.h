@@ -33,6 +33,7 @@ struct Tile {
     uint32_t copied = 0;            // rows that a round copies before the first step; 0: all there are
     uint32_t stored = 0;            // rows that a round stores after the last; 0: likewise
     bool splits = false;            // the sum can be cut into parts
+    bool gates = false;             // two columns of the sum can become one of the output
     uint32_t part = 0;              // how long each of them is; 0: as the device wants it
     Step step;
 };

@@ -55,6 +55,7 @@ Shape parse_shape(const char* text) {
     std::istringstream words(inner);
     for (std::string word; std::getline(words, word, ',');) {
         while (!word.empty() && word.front() == ' ') word.erase(0, 1);
+        word = word.substr(0, word.find('/')); // "N/2 if FLAG": the flag is not set
         if (word == "...") shape.ellipsis = true;
         else if (!word.empty()) shape.names.push_back(word);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong descriptions of what gemm multiplies: integers, codes with scales of blocks, weights in records and in codes.
+// Wrong descriptions of what gemm multiplies: integers, codes with scales of blocks, weights in records and in codes;
+// and of gates.
 #include <cstring>
 
 #include "damage.h"
@@ -268,12 +269,44 @@ void weights_of_blocks(const spark_op_desc& d) {
           [](auto& g) { g.b.stride[g.b.ndim - 1] = g.b.shape[g.b.ndim - 2], g.b.stride[g.b.ndim - 2] = 2; });
 }
 
+// Flags that go with a gate, and what does not go with one.
+void gates(const spark_op_desc& d) {
+    const auto of = [&](const char* name, const char* what, spark_status status,
+                        const std::function<void(spark_gemm_args&)>& damage) {
+        uint32_t f = 0;
+        while (f < d.num_fields && std::strcmp(api::field(d, f).name, name) != 0) ++f;
+        damaged(d, f, what, {status}, [=](auto& e) {
+            auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
+            a.bias = a.c = {};
+            a.beta = 0, a.activation = SPARK_ACTIVATION_SILU;
+            a.hdr.flags = SPARK_GEMM_GATED;
+            int64_t &rows = a.b.shape[a.b.ndim - 2], &columns = a.d.shape[a.d.ndim - 1];
+            rows -= rows % 2, columns = rows / 2;
+            std::memset(a.d.stride, 0, sizeof a.d.stride);
+            damage(a);
+        });
+    };
+    of("d", "as many columns as b has rows", SPARK_ERR_INVALID_SHAPE, [](auto& a) { a.d.shape[a.d.ndim - 1] *= 2; });
+    of("d", "sums of I8", SPARK_ERR_UNSUPPORTED_DTYPE,
+       [](auto& a) { a.a.dtype = a.b.dtype = SPARK_DTYPE_I8, a.d.dtype = SPARK_DTYPE_I32; });
+    of("limit", "below 0", SPARK_ERR_INVALID_VALUE, [](auto& a) { a.limit = -1; });
+    of("limit", "without a gate", SPARK_ERR_INVALID_VALUE,
+       [](auto& a) { a.limit = 7, a.hdr.flags = 0, a.d.shape[a.d.ndim - 1] = a.b.shape[a.b.ndim - 2]; });
+    of("beta", "an addend", SPARK_ERR_INVALID_VALUE, [](auto& a) { a.c = a.d, a.beta = 1; });
+    of("activation", "a GELU in gpt-oss's form", SPARK_ERR_INVALID_VALUE,
+       [](auto& a) { a.hdr.flags |= SPARK_GEMM_GPT_OSS, a.activation = SPARK_ACTIVATION_GELU_ERF; });
+    for (uint32_t flag : {SPARK_GEMM_INTERLEAVED, SPARK_GEMM_UP_FIRST, SPARK_GEMM_GPT_OSS}) {
+        of("hdr", "a flag without a gate", SPARK_ERR_INVALID_VALUE,
+           [=](auto& a) { a.hdr.flags = flag, a.d.shape[a.d.ndim - 1] = a.b.shape[a.b.ndim - 2]; });
+    }
+}
+
 void every_kind(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
         if (d.op != SPARK_OP_GEMM) continue;
         integers(d), blocks_in_gemm(d), promoted_in_gemm(d), weights(d), weights_of_codes(d), weights_of_int4(d);
-        weights_of_blocks(d);
+        weights_of_blocks(d), gates(d);
     }
     print_message("%d damaged calls, each refused with a sentence\n", g_cases);
 }

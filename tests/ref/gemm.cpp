@@ -25,6 +25,23 @@ GemmElement gemm_element(const Gemm& op, std::span<const double> a, std::span<co
     return {activate(op.activation, before), before, std::fabs(op.scale) * magnitude};
 }
 
+GatedRows gated_rows(const Gate& gate, size_t n, size_t j) {
+    const GatedRows rows = gate.interleaved ? GatedRows{2 * j, 2 * j + 1} : GatedRows{j, n / 2 + j};
+    return gate.up_first ? GatedRows{rows.up, rows.gate} : rows;
+}
+
+// NaN stays NaN: of a comparison with it the second value is taken.
+GatedFactors gated_factors(const Gate& gate, Activation activation, double g, double u) {
+    if (gate.limit != 0) {
+        g = g > gate.limit ? gate.limit : g;
+        u = u > gate.limit ? gate.limit : u < -gate.limit ? -gate.limit : u;
+    }
+    if (gate.gpt_oss) {
+        return {g / (1 + std::exp(-1.702 * g)), u + 1};
+    }
+    return {activate(activation, g), u};
+}
+
 // E4M3 with F32 scales in x_blocks: blocks of 128 along K and, where there are fewer rows of them, of 128 rows.
 static Tensor promoted_numbers_of(const Tensor& codes, const Tensor& scales) {
     Tensor out{Type::f32, codes.shape, {}, {}};
@@ -71,6 +88,26 @@ static Tensor numbers_of(const Call& call, const std::string& name) {
     return out;
 }
 
+// Settings that older vectors do not have.
+static Gate gate_of(const Call& call) {
+    if (!call.numbers.contains("limit")) {
+        return {};
+    }
+    return {true, call.is("interleaved"), call.is("up_first"), call.is("gpt_oss"), call.number("limit")};
+}
+
+// d from x, rows of n, where there is a gate.
+static Result gated(const Gate& gate, Activation activation, const Result& x, size_t n) {
+    Result d;
+    for (size_t at = 0; at < x.values.size() / 2; ++at) {
+        const size_t row = at / (n / 2) * n;
+        const GatedRows rows = gated_rows(gate, n, at % (n / 2));
+        const GatedFactors f = gated_factors(gate, activation, x.values[row + rows.gate], x.values[row + rows.up]);
+        d.values.push_back(f.gate * f.up);
+    }
+    return d;
+}
+
 static Results compute(const Call& call) {
     const Tensor a = numbers_of(call, "a"), b = numbers_of(call, "b");
     const Tensor &c = call["c"], &bias = call["bias"];
@@ -82,7 +119,9 @@ static Results compute(const Call& call) {
     };
     const std::vector<double> unpacked =
         b.type == Type::u8 ? dequantize_records(static_cast<Record>(call.number("b_format")), b.bits) : b.values;
-    Gemm op{.alpha = call.number("alpha"), .beta = call.number("beta"), .activation = activation_named(call)};
+    const Gate gate = gate_of(call);
+    Gemm op{.alpha = call.number("alpha"), .beta = call.number("beta")};
+    op.activation = gate.on ? Activation::none : activation_named(call);
     std::vector<double> a_row(k), b_row(k);
     Result d;
     for (size_t at = 0; at < m * n; ++at) {
@@ -96,7 +135,7 @@ static Results compute(const Call& call) {
                                         bias.values.empty() ? 0 : bias.values[j])
                                .value);
     }
-    return {{"d", d}};
+    return {{"d", gate.on ? gated(gate, activation_named(call), d, n) : d}};
 }
 
 extern const Oracle GEMM{"gemm", compute};

@@ -2,6 +2,8 @@
 // Oracle of gemm: one element of D, in double precision, from the definition.
 //   d[m,n] = act(alpha * sa[m] * sb[n] * sum_k a[m,k] b[n,k] + beta * c[m,n] + bias[n])     (the caller rounds once)
 // beta = 0 means that c is not read. K = 0 leaves act(beta * c + bias).
+// With a gate d[m,j] is made of two such elements without activation, those of rows g and u of b:
+//   act(min(g, limit)) * clamp(u, limit), or of gpt-oss with one more than that and the sigmoid of 1.702 g
 #pragma once
 
 #include "ref/pointwise.h"
@@ -22,6 +24,23 @@ struct GemmElement {
     double before;    // the argument of the activation
     double magnitude; // |scale| * sum_k |a[m,k] b[n,k]|: what the error of an FP32 sum is relative to
 };
+
+struct Gate {
+    bool on = false, interleaved = false, up_first = false, gpt_oss = false;
+    double limit = 0; // 0: none
+};
+
+// The rows of b, of n, that make column j of d: of the gate, and of what it multiplies.
+struct GatedRows {
+    size_t gate, up;
+};
+GatedRows gated_rows(const Gate& gate, size_t n, size_t j);
+
+// The factors of d[m,j], from both elements: the activated gate, and what it multiplies.
+struct GatedFactors {
+    double gate, up;
+};
+GatedFactors gated_factors(const Gate& gate, Activation activation, double g, double u);
 
 // `a` is row m of A and `b` row n of B, both of length K; c and bias are the elements that belong to (m, n), 0 if
 // absent.

@@ -40,7 +40,7 @@ def preprocess(path, cc):
 
 def table_rows(root, cc="cc"):
     """{kernel: [(family, row, path, line)]} of all dispatch tables; None when there is none yet. row is a number, or
-    `then` of a kernel that is launched after those of its rows. Tables are preprocessed, since rows of a family may be
+    `then` of a kernel that is launched with those of its rows. Tables are preprocessed, since rows of a family may be
     written once for all its types."""
     tables = sorted(Path(root).resolve().parent.glob("src/ops/*/table.inc"))
     result = {}
@@ -56,6 +56,9 @@ def table_rows(root, cc="cc"):
                 number += 1
                 result.setdefault(name, []).append((path.parent.name, number, path, line))
                 for other in then:
+                    result.setdefault(other, []).append((path.parent.name, "then", path, line))
+            for names in re.findall(r'\bROW_FOR\((?:\s*"[^"]*")+\s*,\s*[a-z0-9_]+\s*,((?:\s*[a-z0-9_]+\s*,)+)', text):
+                for other in names.replace(",", " ").split():
                     result.setdefault(other, []).append((path.parent.name, "then", path, line))
             line += 1
     return result if tables else None

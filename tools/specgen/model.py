@@ -34,6 +34,7 @@ class Dim:
     kind: str  # symbol, optional, rest, literal
     name: str = ""
     value: int = 0
+    halved: str = ""  # half of the symbol's size where the operator's flag of this name is set
 
 
 @dataclass
@@ -152,8 +153,11 @@ def parse_shape(text, where):
             dims.append(Dim("symbol", part))
         elif re.fullmatch(r"[0-9]+", part):
             dims.append(Dim("literal", value=int(part)))
+        elif halved := re.fullmatch(r"([A-Z])/2 if ([A-Z_]+)", part):
+            dims.append(Dim("symbol", halved[1], halved=halved[2]))
         else:
-            raise SpecError(f"{where}: '{part}' is neither a capital letter, a number, '...' nor a letter with '?'")
+            raise SpecError(f"{where}: '{part}' is neither a capital letter, a number, '...', a letter with '?' nor "
+                            "half of one, 'N/2 if FLAG'")
     if sum(d.kind in ("rest", "optional") for d in dims) > 1 or any(d.kind in ("rest", "optional") for d in dims[1:]):
         raise SpecError(f"{where}: only the first entry may be '...' or optional")
     return dims
@@ -208,6 +212,8 @@ def load_op(raw, family, path, enums):
         raise SpecError(f"{where}: size {offset} must be a multiple of 8 and at most 8192; add a reserved field")
     if any(not 8 <= f["bit"] <= 31 for f in op.flags):
         raise SpecError(f"{where}: an operator's own flags are bits 8 to 31")
+    if unknown := {d.halved for f in fields for d in f.dims if d.halved} - {f["name"] for f in op.flags}:
+        raise SpecError(f"{where}: shapes name the flags {sorted(unknown)}, which it lacks")
     op.size = offset
     return op
 

@@ -61,7 +61,8 @@ def dims_rows(op):
         cells = []
         for d in f.dims:
             value = symbols.index(d.name) if d.name else d.value
-            cells.append(f"{{Dim::{d.kind}, {value}}}")
+            halved = sum(1 << flag["bit"] for flag in op.flags if flag["name"] == d.halved)
+            cells.append(f"{{Dim::{d.kind}, {value}, {halved}}}" if halved else f"{{Dim::{d.kind}, {value}}}")
         if cells:
             out += f"constexpr Dim {op.name}_{f.name}[] = {{{', '.join(cells)}}};\n"
     spans = ", ".join(f"{op.name}_{f.name}" if f.dims else "{}" for f in op.fields)

@@ -11,9 +11,15 @@ import (
 	"unsafe"
 )
 
-// Gemm calls the operator gemm. Matrix product, optionally batched, with addend, bias and activation.
+// Gemm calls the operator gemm. Matrix product, optionally batched, with addend, bias and activation, or with a
+// gate.
 //
 //	d[m, n] = round(act(alpha * sa[m] * sb[n] * sum_k a[m, k] * b[n, k] + beta * c[m, n] + bias[n]))
+//
+//	with GATED, of the numbers x[m, n] = alpha * sa[m] * sb[n] * sum_k a[m, k] * b[n, k] + bias[n]:
+//	g, u    = x[m, j], x[m, N/2 + j]       or with INTERLEAVED x[m, 2 j], x[m, 2 j + 1]; with UP_FIRST u, g
+//	g, u    = min(g, limit), min(max(u, -limit), limit)        with a limit
+//	d[m, j] = round(act(g) * u)            or with GPT_OSS round(g * sigmoid(1.702 * g) * (u + 1))
 //
 //	Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of F32 each product is added
 //	by one fused multiply-add, in order of k, in every kernel. Of I8 both are integers: the
@@ -61,6 +67,11 @@ import (
 //	the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K, IQ4_XS,
 //	GGUF_MXFP4 and MXFP8. What an infinity in a or in a scale takes part in is infinite or NaN, and what a NaN scale does
 //	is NaN.
+//	Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,
+//	two for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate
+//	first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
+//	gpt-oss has INTERLEAVED, GPT_OSS, SILU and the limit 7. There is no rounding before that to the dtype of d. c is not
+//	read then, beta is 0, d is not I32, and N is even.
 //	Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
 //	size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
 //	and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -74,10 +85,10 @@ type Gemm struct {
 	// the last dimension counts bytes.
 	B Tensor
 
-	// Optional, [B?, M, N], as d. The addend, times beta.
+	// Optional, [B?, M, N/2 if GATED], as d. The addend, times beta.
 	C Tensor
 
-	// Output, [B?, M, N], F32 BF16 F16 I32. The result. May be c, in place.
+	// Output, [B?, M, N/2 if GATED], F32 BF16 F16 I32. The result. May be c, in place.
 	D Tensor
 
 	// Optional, [N], as d F32. Added to every row, before the activation.
@@ -89,8 +100,23 @@ type Gemm struct {
 	// Factor of c.
 	Beta float32
 
-	// Applied last.
+	// Applied last; with GATED to the gate.
 	Activation ActivationKind
+
+	// With GATED: bound of the gate above and of what it multiplies on both sides, finite and positive; 0: none.
+	Limit float32
+
+	// Flag: two rows of b for each column of d: act(gate) * up.
+	Gated bool
+
+	// Flag: with GATED: the rows of gate and up alternate; else they are halves of b.
+	Interleaved bool
+
+	// Flag: with GATED: up before gate.
+	UpFirst bool
+
+	// Flag: with GATED and SILU: gate * sigmoid(1.702 * gate) * (up + 1).
+	GptOss bool
 
 	// Same inputs, same device: same bits, every time.
 	Deterministic bool
@@ -116,6 +142,11 @@ func (o *Gemm) call() *call {
 	args.alpha = C.float(given(c, C.SPARK_GEMM_GIVEN_ALPHA, o.Alpha))
 	args.beta = C.float(o.Beta)
 	args.activation = C.uint32_t(o.Activation)
+	args.limit = C.float(o.Limit)
+	c.flag(256, o.Gated)
+	c.flag(512, o.Interleaved)
+	c.flag(1024, o.UpFirst)
+	c.flag(2048, o.GptOss)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c
 }

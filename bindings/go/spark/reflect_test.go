@@ -68,7 +68,7 @@ func TestDescriptions(t *testing.T) {
 			continue
 		}
 		d := op.Fields[3]
-		if op.Family != "gemm" || d.Name != "d" || !d.Output || d.Input || d.Optional || d.Shape != "[B?, M, N]" ||
+		if op.Family != "gemm" || d.Name != "d" || !d.Output || d.Input || d.Optional || d.Shape != "[B?, M, N/2 if GATED]" ||
 			!reflect.DeepEqual(d.Dtypes, []Dtype{DtypeF32, DtypeF16, DtypeBF16, DtypeI32}) {
 			t.Errorf("gemm is %+v", op)
 		}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Collection, Dict, List, Optional, Sequence, Tuple
 
 Dims = Tuple[str, ...]
 Shape = Tuple[int, ...]
 REST = "..."
+HALF = "/2 if "  # "N/2 if GATED": half of N where that flag is set
 _SHAPE = struct.Struct("=II8x6q")  # dtype, ndim, ..., shape: spark_tensor from byte 16 on
 
 
@@ -36,15 +37,18 @@ def learn(known: Dict[str, Shape], dims: Dims, shape: Shape) -> None:
         known.setdefault(letter, (size,))
 
 
-def shape(dims: Dims, tensors: Sequence[Tuple[Dims, Shape]]) -> Shape:
-    """The shape of an output. LookupError names the letter that no tensor tells."""
+def shape(dims: Dims, tensors: Sequence[Tuple[Dims, Shape]], flags: Collection[str] = ()) -> Shape:
+    """The shape of an output of a call with these flags. LookupError names the letter that no tensor tells."""
     known: Dict[str, Shape] = {}
     for other, found in tensors:
         learn(known, other, found)
     out: List[int] = []
     for dim in dims:
+        letter, _, flag = dim.partition(HALF)
         if dim.isdigit():
             out.append(int(dim))
+        elif flag and letter in known:
+            out.append(known[letter][0] // (2 if flag.lower() in flags else 1))
         elif dim in known:
             out.extend(known[dim])
         elif not dim.endswith("?"):

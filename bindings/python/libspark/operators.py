@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar, Union
 
 from . import infer, interop, sparkc
 from .array import DeviceArray, TensorSpec
@@ -342,12 +342,13 @@ class Operator:
     def _complete(self, call: Call, named: Dict[str, Any], wanted: List[Field], dtype: Any, plan: bool) -> None:
         """Makes the outputs that are wanted and not given, and gathers them all."""
         results: List[Any] = []
+        flags = {name for name in self.flags if named.get(name)}
         for name in self.outputs:
             given, field = named.get(name), self.fields[name]
             if given is not None and not isinstance(given, bool):
                 results.append(given)
             elif not field.optional or field in wanted:
-                shape, kind = self._expected(call._raw, field, dtype)
+                shape, kind = self._expected(call._raw, field, dtype, flags)
                 made: Union[DeviceArray, TensorSpec]
                 if plan:
                     made = TensorSpec(shape, kind)
@@ -360,12 +361,12 @@ class Operator:
         call._kept.extend(results)
         call.result = results[0] if len(results) == 1 else tuple(results) or None
 
-    def _expected(self, raw: bytearray, field: Field, dtype: Any) -> Tuple[Tuple[int, ...], Dtype]:
+    def _expected(self, raw: bytearray, field: Field, dtype: Any, flags: Set[str]) -> Tuple[Tuple[int, ...], Dtype]:
         """Shape and dtype of an output, from what is there."""
         tensors = [(other, *infer.told(raw, other.offset)) for other in self.fields.values() if other.is_tensor]
         present = [(other, shape, kind) for other, shape, kind in tensors if shape]
         try:
-            shape = infer.shape(field.dims, [(other.dims, found) for other, found, _ in present])
+            shape = infer.shape(field.dims, [(other.dims, found) for other, found, _ in present], flags)
         except LookupError as letter:
             raise TypeError(f"{self.name}() needs '{field.name}': its shape is {field.shape}, and {letter} follows "
                             "from no input") from None

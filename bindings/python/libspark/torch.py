@@ -102,6 +102,7 @@ class Registration:
         fields = self.operator.fields
         given = [(fields[name], named[name]) for name in self.operator.inputs if name in named]
         known = [(field.dims, tuple(tensor.shape)) for field, tensor in given]
+        flags = {name for name in self.operator.flags if named.get(name)}
         wanted, made, results = named.pop("dtype", None), {}, []
         for field in self.outputs:
             first = given[0][1]
@@ -109,7 +110,7 @@ class Registration:
                 results.append(first.new_empty((0,)))
                 continue
             dtype = self._dtype(field, {other.name: tensor.dtype for other, tensor in given}, wanted)
-            made[field.name] = first.new_empty(infer.shape(field.dims, known), dtype=dtype)
+            made[field.name] = first.new_empty(infer.shape(field.dims, known, flags), dtype=dtype)
             results.append(made[field.name])
         return made, tuple(results)
 
@@ -159,7 +160,8 @@ class Registration:
 def can_make(operator: Operator) -> bool:
     """Whether the shapes of its outputs follow from its inputs."""
     letters = {dim for name in operator.inputs for dim in operator.fields[name].dims}
-    return all(dim.isdigit() or dim in letters for name in operator.outputs for dim in operator.fields[name].dims)
+    return all(dim.isdigit() or dim.partition(infer.HALF)[0] in letters
+               for name in operator.outputs for dim in operator.fields[name].dims)
 
 
 def follows(operator: Operator, field: Field) -> bool:

@@ -37,6 +37,16 @@ class Arguments(OnDevice):
         self.assertEqual((o.shape, lse.shape, lse.dtype), (q.shape, (1, 2, 4), Dtype.F32))
         self.assertEqual(ops.sample(self.array(np.eye(3, dtype="f4"))).numpy().tolist(), [0, 1, 2])
 
+    def test_a_gated_product_has_half_as_many_columns(self):
+        a, b = random(5, 32, seed=1).astype("f2"), random(12, 32, seed=2).astype("f2")
+        x = a.astype("f4") @ b.astype("f4").T
+        for rows, gate, up in (({}, x[:, :6], x[:, 6:]), ({"interleaved": True}, x[:, ::2], x[:, 1::2]),
+                               ({"up_first": True}, x[:, 6:], x[:, :6])):
+            with self.subTest(rows):
+                made = ops.gemm(self.array(a), self.array(b), dtype="f32", activation="silu", gated=True, **rows)
+                self.assertEqual(made.shape, (5, 6))
+                np.testing.assert_allclose(made.numpy(), gate / (1 + np.exp(-gate)) * up, atol=1e-3)
+
     def test_given_outputs_are_given_back(self):
         x = self.array(random(2, 64))
         self.assertIs(ops.rmsnorm(x, y=x, eps=0), x)

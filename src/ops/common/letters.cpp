@@ -23,6 +23,9 @@ int64_t elements_in(const spark_quant_form& form, int64_t bytes) {
     return whole && !__builtin_mul_overflow(bytes / form.record_bytes, form.record_elements, &elements) ? elements : -1;
 }
 
+// -1 where nothing could have so many; shapes are below 2^56.
+int64_t doubled(int64_t size) { return size < 0 ? -1 : 2 * size; }
+
 } // namespace
 
 ShapeLetters::ShapeLetters(const OpSpec& spec, ValidatedArgs& out, Report& report)
@@ -50,7 +53,8 @@ spark_status ShapeLetters::bind(uint32_t i, const spark_quant& quant) {
                                       spec_.fields[i].name, d, ll(v.shape[d]), dim.value);
         }
         if (back == 0 && records == nullptr && quant.scheme == SPARK_QUANT_RECORD) continue; // refused by its format
-        const int64_t size = records != nullptr && back == 0 ? elements_in(*records, v.shape[d]) : v.shape[d];
+        const int64_t found = records != nullptr && back == 0 ? elements_in(*records, v.shape[d]) : v.shape[d];
+        const int64_t size = (out_.flags & dim.halved) == 0 ? found : doubled(found);
         int64_t& bound = out_.symbol[dim.value];
         if (bound < 0) {
             bound = size < 0 ? v.shape[d] : size;
@@ -73,6 +77,11 @@ spark_status ShapeLetters::differ(uint32_t i, uint32_t d, const Dim& dim, const 
                                   "wanted, %u bytes for %u elements each",
                                   name, d, ll(found), owner, dim_[dim.value], ll(bound), letter, records->name,
                                   records->record_bytes, records->record_elements);
+    }
+    if ((out_.flags & dim.halved) != 0) {
+        return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
+                                  "%s.shape[%u] is %lld but %s.shape[%u] is %lld; half of it wanted", name, d,
+                                  ll(found), owner, dim_[dim.value], ll(bound));
     }
     return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.shape[%u] is %lld but %s.shape[%u] is %lld; both are %s",
                               name, d, ll(found), owner, dim_[dim.value], ll(bound), letter);

@@ -15,7 +15,8 @@ namespace spark {
 struct Dim {
     enum Kind : uint8_t { symbol, optional, rest, literal };
     Kind kind;
-    int32_t value; // index into OpSpec::symbols, or the literal
+    int32_t value;       // index into OpSpec::symbols, or the literal
+    uint32_t halved = 0; // of spark_args.flags: where it is set, half of the symbol
 };
 
 constexpr uint32_t MAX_FIELDS = 48;

@@ -169,11 +169,27 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
     }
 }
 
+// Of numbers, and of codes without scales of blocks, in a and b alike.
+Contract contract_of_numbers(const Gemm& p) {
+    // Contiguous along: a K, b K | a K, b N | a M, b N | a M, b K.
+    constexpr Contract CONTRACTS[3][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
+                                          {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"},
+                                          {"gemm_f32_tn", "gemm_f32_nn", "gemm_f32_nt", "gemm_f32_tt"}};
+    const int layout = p.a_along ? (p.b_along ? 0 : 1) : (p.b_along ? 3 : 2);
+    constexpr Contract E4M3 = "gemm_e4m3_tn", FP8 = "gemm_fp8_tn", I8 = "gemm_s8_tn";
+    const Contract& of_codes = p.integers ? I8 : p.a_e5m2 || p.b_e5m2 ? FP8 : E4M3;
+    if (p.elem_bits == 8) return of_codes;
+    constexpr Contract GATED[] = {"gemm_bf16_gated", "gemm_f16_gated"};
+    if (p.gate.on && p.elem_bits == 16 && layout == 0) return GATED[p.dtype == SPARK_DTYPE_F16];
+    return CONTRACTS[p.elem_bits == 32 ? 2 : p.dtype == SPARK_DTYPE_F16][layout];
+}
+
 } // namespace
 
 spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_gemm_args>();
     if (spark_status s = check_scalars(bound, args, report)) return s;
+    if (spark_status s = check_gemm_gate(bound, report)) return s;
     if (spark_status s = check_gemm_weights(bound, report)) return s;
     if (spark_status s = check_types(bound, report)) return s;
     Operand a, b;
@@ -185,7 +201,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     const View &c = bound.view[C], &d = bound.view[D], &bias = bound.view[BIAS];
     Gemm& p = work.as<Gemm>();
     p = {};
-    p.m = d.last(1), p.n = d.last(0), p.k = bound.view[A].last(0);
+    p.m = d.last(1), p.n = bound.view[B].last(1), p.k = bound.view[A].last(0);
     p.batch = d.has_optional ? d.shape[0] : 1;
     p.a = bound.view[A].data, p.b = bound.view[B].data, p.d = d.data;
     p.lda = a.ld, p.ldb = b.ld, p.ldd = row_stride(d);
@@ -203,6 +219,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
     p.dtype = bound.view[A].dtype;
     if (has_weights(bound)) put_gemm_weights(bound, p);
+    p.gate = gemm_gate(bound);
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {
@@ -218,15 +235,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
         return SPARK_OK;
     }
     fill_facts(bound, p, work);
-    // Contiguous along: a K, b K | a K, b N | a M, b N | a M, b K.
-    constexpr Contract CONTRACTS[3][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
-                                          {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"},
-                                          {"gemm_f32_tn", "gemm_f32_nn", "gemm_f32_nt", "gemm_f32_tt"}};
-    int layout = a.along_k ? (b.along_k ? 0 : 1) : (b.along_k ? 3 : 2);
-    constexpr Contract E4M3 = "gemm_e4m3_tn", FP8 = "gemm_fp8_tn", I8 = "gemm_s8_tn";
-    const Contract& of_codes = p.integers ? I8 : p.a_e5m2 || p.b_e5m2 ? FP8 : E4M3;
-    work.contract = p.elem_bits == 8 ? of_codes : CONTRACTS[p.elem_bits == 32 ? 2 : p.dtype == SPARK_DTYPE_F16][layout];
-    if (p.weights) work.contract = contract_of_weights(bound);
+    work.contract = p.weights ? contract_of_weights(bound) : contract_of_numbers(p);
     return SPARK_OK;
 }
 

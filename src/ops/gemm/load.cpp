@@ -30,11 +30,12 @@ uint64_t memory_bytes(const CheckedOp& work, const Gemm& p, const Row& row) {
 }
 
 void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
+    const bool sums = cut.parts > 1 || (p.gate.on && !gates_in_tile(p, row.tile)); // go to the workspace
     load.blocks = cut.tiles * p.batch * cut.parts;
     load.steps = load.longest = ceil_shift(cut.part, row.tile.depth);
-    load.launches = cut.parts > 1 ? 2 : 1;
+    load.launches = sums ? 2 : 1;
     load.later = 0;
-    load.merged = cut.parts > 1 ? static_cast<uint64_t>(cut.parts * p.m * p.n) * 2 * sizeof(float) : 0;
+    load.merged = sums ? static_cast<uint64_t>(cut.parts * p.batch * p.m * p.n) * 2 * sizeof(float) : 0;
     const Kernel* unpack = row.then[1]; // behind the merge, in table.inc
     if (!p.weights || unpack == nullptr) return;
     // b is unpacked: written and read once more than as it is stored, at four sevenths of the speed of memory. A

@@ -2,6 +2,7 @@
 // Gemm and a kernel -> Plan; and the operator's entry in the list.
 #include <algorithm>
 #include <bit>
+#include <string_view>
 #include <type_traits>
 
 #include "core/divide.h"
@@ -18,6 +19,8 @@ constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
 
 consteval uint32_t copies(uint32_t fetched) { return fetched / COPY / WARP * A_COPY; }
 
+consteval bool is_gated(const Kernel& k) { return std::string_view(k.name).find("_gated__") != std::string_view::npos; }
+
 // rows, columns: of d, a block; depth: of k, a step. stages: as the ring waits for them, which is filled before the
 // first step.
 template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bool splits) {
@@ -32,10 +35,11 @@ template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bo
             .filled = stages + 1,
             .rounds = 1,
             .splits = splits,
+            .gates = is_gated(k),
             .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD}};
 }
 consteval Tile tile_of(const kernels::gemm_kernel& k) {
-    Tile tile = tile_of_ring(k, k.ST - 2, true);
+    Tile tile = tile_of_ring(k, k.ST - 2, !is_gated(k));
     tile.step.issued += copies(tile.step.fetched);
     return tile;
 }
@@ -60,6 +64,7 @@ consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
             .depth = bytes / k.ELEM,
             .stages = 1,
             .syncs = 1,
+            .gates = is_gated(k),
             .step = {products, 0, fetched, 2 * (products + copies(fetched)), 3}};
 }
 // As gemm.rows, of blocks of 32 codes: so many instructions a warp for each of them, by 16 columns and 16 rows.
@@ -169,7 +174,10 @@ kernels::gemm_flags flags_of(const Gemm& p) {
             .b_i8 = p.b_i8,
             .i4 = p.b_i4,
             .scale_f32 = p.b_groups.dtype == SPARK_DTYPE_F32,
-            .scale_f16 = p.b_groups.dtype == SPARK_DTYPE_F16};
+            .scale_f16 = p.b_groups.dtype == SPARK_DTYPE_F16,
+            .interleaved = p.gate.interleaved,
+            .up_first = p.gate.up_first,
+            .gpt_oss = p.gate.gpt_oss};
 }
 
 // Of weights whose scales stand in blocks: places in bytes, and the scale of all.
@@ -217,11 +225,50 @@ kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
         .b_scale_group = p.b_groups.step,
         .b_zero = p.b_groups.zeros,
         .b_group_shift = p.b_groups.shift,
+        .limit = p.gate.limit,
         .b_scale_four = 0,
         .b_scale_quarter = 0,
         .b_scale_tile = 0,
         .b_whole = 0,
     };
+}
+
+// Elements from a row of sums in the workspace to the next.
+int64_t pitch_of_sums(const Gemm& p) { return ceil_div(p.n, 4) * 4; }
+
+// d of a gated product, from its sums in the workspace: [parts, batch, m, pitch] in F32 or I32.
+void add_gate(const Gemm& p, int64_t parts, Plan& calls) {
+    const kernels::gemm_gate_kernel& kernel = kernels::gemm_gate__4x256;
+    constexpr int64_t MOST_BLOCKS = 1 << 20;
+    Gemm last = p;
+    if (!p.integers) last.a_scales = last.b_scales = {}; // which the sums have been multiplied by
+    kernels::gemm_params params = params_of(last, 1);
+    params.a = calls.workspace, params.lda = pitch_of_sums(p);
+    params.b_batch = p.m * params.lda, params.a_batch = p.batch * params.b_batch, params.k = parts;
+    calls.add(kernel, params, std::min(ceil_div(p.m * ceil_div(p.n, 8), int64_t{kernel.block}), MOST_BLOCKS));
+}
+
+// A gated product as one that is not, whose sums go to the workspace.
+Gemm sums_of(const Gemm& p, spark_devptr workspace) {
+    Gemm sums = p;
+    sums.d = workspace, sums.ldd = pitch_of_sums(p), sums.stride_d = p.m * sums.ldd;
+    sums.d_dtype = p.integers ? SPARK_DTYPE_I32 : SPARK_DTYPE_F32;
+    if (p.integers) sums.a_scales = sums.b_scales = {};
+    sums.bias = 0, sums.alpha = 1, sums.activation = SPARK_ACTIVATION_NONE, sums.gate = {};
+    return sums;
+}
+
+void plan(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls);
+template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls);
+
+// The sums by a kernel that knows no gates, then d.
+template <class Of> void plan_gated(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
+    const Gemm& p = work.as<Gemm>();
+    CheckedOp sums = work;
+    sums.as<Gemm>() = sums_of(p, calls.workspace);
+    plan(sums, row, kernel, calls);
+    calls.workspace_size += static_cast<uint64_t>(p.batch * p.m * pitch_of_sums(p)) * sizeof(float);
+    add_gate(p, 1, calls);
 }
 
 // An operand whose k is contiguous: [products, rows, k] of it, or one for all products.
@@ -238,46 +285,61 @@ TensorTile tensor_of(const Gemm& p, spark_devptr data, int64_t rows, int64_t ld,
         .swizzle = box[0] * p.elem_bits / 8};
 }
 
+// b of a gate and what it multiplies, one matrix for all products: [rows of one, halves, k].
+TensorTile halves_of(const Gemm& p, const uint32_t (&box)[2]) {
+    TensorTile tile = tensor_of(p, p.b, p.n, p.ldb, 0, true, box);
+    const auto half = static_cast<uint64_t>(p.n / 2), row_bytes = tile.stride[0];
+    tile.shape[1] = 2, tile.shape[2] = half;
+    tile.stride[0] = half * row_bytes, tile.stride[1] = row_bytes;
+    tile.box[1] = 2, tile.box[2] = box[1] / 2;
+    return tile;
+}
+
 void plan(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls) {
     const Gemm& p = work.as<Gemm>();
-    const kernels::gemm_params all = params_of(p, gemm_group(work, row));
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
-    calls.add(kernel, {
-                          .a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM})),
-                          .b_map = calls.map(tensor_of(p, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK, kernel.TN})),
-                          .c = all.c,
-                          .d = all.d,
-                          .bias = all.bias,
-                          .ldc = all.ldc,
-                          .ldd = all.ldd,
-                          .c_batch = all.c_batch,
-                          .d_batch = all.d_batch,
-                          .m = all.m,
-                          .n = all.n,
-                          .k = all.k,
-                          .batch = all.batch,
-                          .alpha = all.alpha,
-                          .beta = all.beta,
-                          .flags = all.flags,
-                          .group = all.group,
-                          .a_one = a_one,
-                          .b_one = b_one,
-                          .a_scale = all.a_scale,
-                          .b_scale = all.b_scale,
-                          .a_scale_step = all.a_scale_step,
-                          .b_scale_step = all.b_scale_step,
-                          .a_scale_batch = all.a_scale_batch,
-                          .b_scale_batch = all.b_scale_batch,
-                      });
+    const bool halves = p.gate.on && !p.gate.interleaved;
+    if (p.gate.on && !row.tile.gates) return plan_gated(work, row, kernel, calls);
+    const kernels::gemm_params all = params_of(p, gemm_group(work, row));
+    calls.add(kernel,
+              {
+                  .a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM})),
+                  .b_map = calls.map(halves ? halves_of(p, {kernel.TK, kernel.TN})
+                                            : tensor_of(p, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK, kernel.TN})),
+                  .c = all.c,
+                  .d = all.d,
+                  .bias = all.bias,
+                  .ldc = all.ldc,
+                  .ldd = all.ldd,
+                  .c_batch = all.c_batch,
+                  .d_batch = all.d_batch,
+                  .m = all.m,
+                  .n = all.n,
+                  .k = all.k,
+                  .batch = all.batch,
+                  .alpha = all.alpha,
+                  .beta = all.beta,
+                  .flags = all.flags,
+                  .group = all.group,
+                  .a_one = a_one,
+                  .b_one = b_one,
+                  .a_scale = all.a_scale,
+                  .b_scale = all.b_scale,
+                  .a_scale_step = all.a_scale_step,
+                  .b_scale_step = all.b_scale_step,
+                  .a_scale_batch = all.a_scale_batch,
+                  .b_scale_batch = all.b_scale_batch,
+                  .limit = all.limit,
+              });
 }
 
 // The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32 or I32. A second launch
-// adds them, always in the same order, and does what follows the sum. How many there are depends on shape and device
-// alone.
+// adds them, always in the same order, and does what follows the sum, a gate too. How many there are depends on shape
+// and device alone.
 template <class Of>
 void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kernel& merge, const GemmCut& cut,
                 uint32_t group, Plan& calls) {
-    int64_t pitch = ceil_div(p.n, 4) * 4;
+    int64_t pitch = pitch_of_sums(p);
     calls.workspace_size = static_cast<uint64_t>(cut.parts * p.m * pitch) * sizeof(float);
     Gemm unscaled = p;
     unscaled.a_scales = unscaled.b_scales = {};
@@ -307,7 +369,7 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = p.m * pitch;
     merged.k = cut.parts;
     calls.add(kernel, sums);
-    calls.add(merge, merged);
+    p.gate.on ? add_gate(p, cut.parts, calls) : calls.add(merge, merged);
 }
 
 kernels::gemm_scaled_params scaled_params_of(const Gemm& p, uint32_t group) {
@@ -357,12 +419,14 @@ kernels::gemm_scaled_params scaled_params_of(const Gemm& p, uint32_t group) {
 }
 
 template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
+    const Gemm& p = work.as<Gemm>();
+    if (p.gate.on && !gates_in_tile(p, row.tile)) return plan_gated(work, row, kernel, calls);
     const uint32_t group = gemm_group(work, row);
     if constexpr (std::is_same_v<typename Of::Params, kernels::gemm_scaled_params>) {
-        calls.add(kernel, scaled_params_of(work.as<Gemm>(), group));
+        calls.add(kernel, scaled_params_of(p, group));
     } else {
-        kernels::gemm_params params = params_of(work.as<Gemm>(), group);
-        if (work.as<Gemm>().b_blocked) put_blocks(work.as<Gemm>(), params);
+        kernels::gemm_params params = params_of(p, group);
+        if (p.b_blocked) put_blocks(p, params);
         calls.add(kernel, params);
     }
 }
@@ -373,6 +437,13 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels
     GemmCut cut = cut_gemm(work, row);
     if (cut.parts == 1) return plan(work, row, kernel, calls);
     plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);
+}
+
+// A gated product's sums, in parts or not, and what makes d of them.
+template <class Of>
+void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
+          const kernels::gemm_gate_kernel&, Plan& calls) {
+    plan(work, row, kernel, merge, calls);
 }
 
 // Weights, unpacked into the front of the workspace.

@@ -23,11 +23,17 @@ struct GemmGroups {
     spark_devptr zeros; // in the places of the scales, or 0
 };
 
+// Two rows of b for each column of d, those of gate and up: halves of b, or neighbours. Not on: one.
+struct GemmGate {
+    bool on, interleaved, up_first, gpt_oss;
+    float limit; // 0: none
+};
+
 // Strides are in elements, of weights, and of a and b with scales of blocks, in bytes. lda and ldb are the strides of
 // the dimension that is not contiguous.
 struct Gemm {
     spark_devptr a, b, c, d, bias; // 0 = absent
-    int64_t m, n, k, batch;
+    int64_t m, n, k, batch;        // n: of b, of which a gated d has half as many
     int64_t lda, ldb, ldc, ldd;
     int64_t stride_a, stride_b, stride_c, stride_d; // from one batch to the next; 0 = the same for all
     float alpha, beta;
@@ -46,6 +52,7 @@ struct Gemm {
     bool b_i8, b_i4; // weights are codes of I8, of I4
     uint32_t dtype;  // spark_dtype of a, and of b where that is numbers
     bool batch_invariant;
+    GemmGate gate;
 };
 
 // weights.cpp: whether b is quantised in a form that is multiplied with numbers; whether such a b goes with a, and lies
@@ -61,6 +68,12 @@ inline int64_t gemm_pitch(const Gemm& p) { return (p.k + 7) / 8 * 8; }
 inline int64_t gemm_unpacked(const Gemm& p) {
     return p.stride_b == 0 && p.b_scales.batch == 0 && p.b_blocks.outer == 0 ? 1 : p.batch;
 }
+
+// gate.cpp: whether flags and limit go with each other and with the rest; what they say.
+spark_status check_gemm_gate(const ValidatedArgs& bound, Report& report);
+GemmGate gemm_gate(const ValidatedArgs& bound);
+// Whether a kernel with that tile makes d of gate and up itself; else by way of sums.
+inline bool gates_in_tile(const Gemm& p, const Tile& tile) { return p.gate.on && tile.gates; }
 
 // How a row's kernel cuts the product.
 struct GemmCut {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of gemm: from a row of shapes.inc (or a random one) to arguments, memory and right results.
 // Called by spark-check through families.cpp; results come from tests/ref.
+#include "ops/gemm/gated.h"
 #include "ops/gemm/scaled.h"
 #include "ops/gemm/weights.h"
 
@@ -38,6 +39,7 @@ struct Shape {
     bool powers = false;    // inputs and scales are powers of two, few and near enough that FP32 sums them exactly
     bool extremes = false;  // integers are all -128
     unsigned flags = 0;
+    ref::Gate gate; // then n is even
     Tier tier = Tier::quick;
 };
 
@@ -76,6 +78,8 @@ View without_batch(View view) {
 // Everything the oracle needs, decoded: a as [B, M, K], b as [B, N, K], c as [B, M, N].
 struct Problem {
     ref::Gemm op;
+    ref::Gate gate;
+    ref::Activation activation; // which op has where there is no gate
     ref::Type out;
     size_t batch, m, n, k;
     std::vector<double> a, b, c, bias, a_scales, b_scales;
@@ -84,6 +88,7 @@ struct Problem {
     bool exact;    // there is one right result
     bool sampled;  // a product this large is checked in some rows; the others only for repeatability
 
+    size_t columns() const { return gate.on ? n / 2 : n; } // of d
     bool is_scaled() const { return !a_scales.empty() || !b_scales.empty(); }
     bool row_is_checked(size_t row) const {
         return !sampled || row < 2 || row + 2 >= m || row % 61 == 0 || row % 128 == 127;
@@ -121,26 +126,40 @@ Allowed as_integer(double value) {
     return {Allowed::bits, 0, 0, static_cast<uint32_t>(ref::encode(ref::Type::i32, value))};
 }
 
+// Element (m, n) of a product, before a gate.
+GemmNumber number(const Problem& p, size_t batch, size_t m, size_t n, bool tensor_cores) {
+    const std::span<const double> a = std::span(p.a).subspan((batch * p.m + m) * p.k, p.k);
+    const size_t b_row = (p.b_has_batch ? batch : 0) * p.n + n;
+    const double c = p.c.empty() || p.op.beta == 0 ? 0 : p.c[(batch * p.m + m) * p.n + n];
+    const double bias = p.bias.empty() ? 0 : p.bias[n];
+    ref::Gemm op = p.op;
+    op.scale = scale_of(p.a_scales, batch * p.m + m) * scale_of(p.b_scales, b_row);
+    const auto e = ref::gemm_element(op, a, std::span(p.b).subspan(b_row * p.k, p.k), c, bias);
+    return {e.value, error_of(p, e, c, bias, tensor_cores)};
+}
+
+Allowed expect_one(const Problem& p, size_t batch, size_t m, size_t n, bool tensor_cores) {
+    if (!p.row_is_checked(m)) {
+        return {Allowed::any};
+    }
+    if (p.gate.on) {
+        const auto [g, u] = ref::gated_rows(p.gate, p.n, n);
+        return gated(p.gate, p.activation, p.out, number(p, batch, m, g, tensor_cores),
+                     number(p, batch, m, u, tensor_cores));
+    }
+    const GemmNumber d = number(p, batch, m, n, tensor_cores);
+    return p.out == ref::Type::i32 ? as_integer(d.value)
+           : p.exact               ? exactly(p.out, d.value)
+                                   : allow(p.out, d.value, d.error);
+}
+
 std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
     std::vector<Allowed> out;
-    out.reserve(p.batch * p.m * p.n);
-    ref::Gemm op = p.op;
+    out.reserve(p.batch * p.m * p.columns());
     for (size_t batch = 0; batch < p.batch; ++batch) {
         for (size_t m = 0; m < p.m; ++m) {
-            const std::span<const double> a = std::span(p.a).subspan((batch * p.m + m) * p.k, p.k);
-            for (size_t n = 0; n < p.n; ++n) {
-                if (!p.row_is_checked(m)) {
-                    out.push_back({Allowed::any});
-                    continue;
-                }
-                const size_t b_row = (p.b_has_batch ? batch : 0) * p.n + n;
-                const double c = p.c.empty() || p.op.beta == 0 ? 0 : p.c[(batch * p.m + m) * p.n + n];
-                const double bias = p.bias.empty() ? 0 : p.bias[n];
-                op.scale = scale_of(p.a_scales, batch * p.m + m) * scale_of(p.b_scales, b_row);
-                const auto e = ref::gemm_element(op, a, std::span(p.b).subspan(b_row * p.k, p.k), c, bias);
-                out.push_back(p.out == ref::Type::i32 ? as_integer(e.value)
-                              : p.exact               ? exactly(p.out, e.value)
-                                                      : allow(p.out, e.value, error_of(p, e, c, bias, tensor_cores)));
+            for (size_t n = 0; n < p.columns(); ++n) {
+                out.push_back(expect_one(p, batch, m, n, tensor_cores));
             }
         }
     }
@@ -209,7 +228,7 @@ void add_operands(Case& c, const Shape& s, const Kinds& kinds, unsigned layout, 
     const size_t in_size = ref::size_of(type), out_size = ref::size_of(out);
     View a = matrix(type, s.batch, s.m, s.k, s.a_pad, s.batch_gap, layout == NT || layout == TT);
     View b = matrix(b_type, s.batch, s.n, s.k, s.b_pad, s.batch_gap, layout == NN || layout == NT);
-    const View d = matrix(out, s.batch, s.m, s.n, s.d_pad, s.batch_gap, false);
+    const View d = matrix(out, s.batch, s.m, s.gate.on ? s.n / 2 : s.n, s.d_pad, s.batch_gap, false);
     a = s.broadcast & A_SAME ? same_for_all(a) : a;
     b = s.broadcast & B_SAME ? same_for_all(b) : s.broadcast & B_FLAT ? without_batch(b) : b;
 
@@ -261,6 +280,7 @@ Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::strin
     args.activation = s.activation;
     args.hdr.flags = s.flags;
     args.hdr.given = s.alpha_given ? SPARK_GEMM_GIVEN_ALPHA : 0;
+    set_gate(args, s.gate);
     c.large = s.tier == Tier::card;
     c.note = "B " + std::to_string(s.batch) + ", M " + std::to_string(s.m) + ", N " + std::to_string(s.n) + ", K " +
              std::to_string(s.k);
@@ -268,7 +288,9 @@ Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::strin
     auto p = std::make_shared<Problem>();
     p->op.alpha = s.alpha == 0 && !s.alpha_given ? 1 : s.alpha;
     p->op.beta = s.beta;
-    p->op.activation = static_cast<ref::Activation>(s.activation); // the enums agree by design of both
+    p->activation = static_cast<ref::Activation>(s.activation); // the enums agree by design of both
+    p->op.activation = s.gate.on ? ref::Activation::none : p->activation;
+    p->gate = s.gate;
     p->out = out;
     p->batch = static_cast<size_t>(s.batch);
     p->m = static_cast<size_t>(s.m);
@@ -277,7 +299,7 @@ Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::strin
     p->b_has_batch = !(s.broadcast & B_FLAT);
     p->sampled = s.batch * s.m * s.n * s.k > (int64_t{1} << 31);
     p->integers = kinds.a == ref::Type::i8;
-    p->exact = c.exact = s.powers || out == ref::Type::i32;
+    p->exact = c.exact = (s.powers && !s.gate.on) || out == ref::Type::i32;
     for (const Operand& operand : c.operands) {
         if (operand.field != "d") {
             (operand.field == "a"         ? p->a
@@ -390,11 +412,17 @@ Entry random(uint64_t seed, int64_t index) {
         s.a_pad += r.chance(0.5) ? (16 - (s.k + s.a_pad) % 16) % 16 : 0; // for the kernels that ask for it
         s.b_pad += r.chance(0.5) ? (16 - (s.k + s.b_pad) % 16) % 16 : 0;
     }
+    s.gate = random_gate(r, s.n);
+    if (s.gate.on) {
+        s.beta = 0, s.in_place = false;
+        s.activation = s.gate.gpt_oss ? SPARK_ACTIVATION_SILU : s.activation;
+    }
     const auto out = r.pick(types_of(ALL));
     return entry(s, {type, codes && type != ref::Type::i8 ? other : type, out}, layout, name);
 }
 
-// Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights.
+// Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights; behind the layout a
+// gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word.
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
     Words codes_of_both = words; // the same forms behind a type are those of weights
@@ -411,6 +439,9 @@ Entry worded(Words& words) {
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
     const bool codes = ref::size_of(type) == 1;
     s.a_scales = s.b_scales = codes ? Scales::row : Scales::none;
+    s.gate.on = words.take("SwiGLU");
+    s.gate.interleaved = words.take("interleaved");
+    s.activation = s.gate.on ? SPARK_ACTIVATION_SILU : SPARK_ACTIVATION_NONE;
     return entry(s, {type, type, codes ? ref::Type::bf16 : type},
                  layout == "tn"   ? TN
                  : layout == "nn" ? NN

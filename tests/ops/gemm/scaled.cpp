@@ -3,6 +3,7 @@
 // arguments, memory and right results. The oracle takes each code times its scale, which is exact in double precision.
 #include "ops/gemm/scaled.h"
 
+#include "ops/gemm/gated.h"
 #include "ops/gemm/scaled_codes.h"
 #include "ref/gemm.h"
 #include "ref/quantize.h"
@@ -33,6 +34,7 @@ struct Shape {
     Bias bias = Bias::none;
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
     unsigned flags = 0;
+    ref::Gate gate; // then n is even
     Tier tier = Tier::quick;
 };
 
@@ -45,12 +47,15 @@ Form form_of_b(const Form& form) { return {form == B128 ? B128X128 : form.scales
 
 struct Problem {
     ref::Gemm op;
+    ref::Gate gate;
+    ref::Activation activation; // which op has where there is no gate
     ref::Type out;
     int64_t batch, m, n, k;
     ScaledMatrix a, b;
     std::vector<double> c, bias;
     bool b_flat, exact, promoted; // promoted: sums of 128 products are added to others
 
+    int64_t columns() const { return gate.on ? n / 2 : n; } // of d
     bool row_is_checked(int64_t row) const {
         return batch * m * n * k < (int64_t{1} << 31) || row < 2 || row + 2 >= m || row % 61 == 0;
     }
@@ -71,31 +76,43 @@ double error_of(const Problem& p, const ref::GemmElement& e, double c, double bi
 
 bool has_tensor_cores(const std::string& kernel) { return !kernel.ends_with("__generic"); }
 
-std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
-    std::vector<Allowed> out;
+// Element (row, column) of all products, before a gate.
+GemmNumber number(const Problem& p, int64_t row, int64_t column, bool tensor_cores) {
+    const auto row_of = [&](const ScaledMatrix& matrix, int64_t of) {
+        return std::span(matrix.values).subspan(static_cast<size_t>(of * p.k), static_cast<size_t>(p.k));
+    };
     ref::Gemm op = p.op;
     op.scale = p.a.whole * p.b.whole;
-    const auto row_of = [&](const ScaledMatrix& matrix, int64_t row) {
-        return std::span(matrix.values).subspan(static_cast<size_t>(row * p.k), static_cast<size_t>(p.k));
-    };
-    for (int64_t i = 0; i < p.batch * p.m * p.n; ++i) {
-        const int64_t row = i / p.n, column = i % p.n, batch = p.m > 0 ? row / p.m : 0;
+    const double c = p.c.empty() ? 0 : p.c[static_cast<size_t>(row * p.n + column)];
+    const double bias = p.bias.empty() ? 0 : p.bias[static_cast<size_t>(column)];
+    const int64_t b_row = (p.b_flat ? 0 : row / p.m) * p.n + column;
+    const auto e = ref::gemm_element(op, row_of(p.a, row), row_of(p.b, b_row), c, bias);
+    return {e.value, error_of(p, e, c, bias, tensor_cores)};
+}
+
+std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
+    std::vector<Allowed> out;
+    for (int64_t i = 0; i < p.batch * p.m * p.columns(); ++i) {
+        const int64_t row = i / p.columns(), column = i % p.columns();
         if (!p.row_is_checked(row % p.m)) {
             out.push_back({Allowed::any});
             continue;
         }
-        const double c = p.c.empty() ? 0 : p.c[static_cast<size_t>(i)];
-        const double bias = p.bias.empty() ? 0 : p.bias[static_cast<size_t>(column)];
-        const auto e =
-            ref::gemm_element(op, row_of(p.a, row), row_of(p.b, (p.b_flat ? 0 : batch) * p.n + column), c, bias);
-        out.push_back(p.exact ? exactly(p.out, e.value) : allow(p.out, e.value, error_of(p, e, c, bias, tensor_cores)));
+        if (p.gate.on) {
+            const auto [g, u] = ref::gated_rows(p.gate, static_cast<size_t>(p.n), static_cast<size_t>(column));
+            out.push_back(gated(p.gate, p.activation, p.out, number(p, row, static_cast<int64_t>(g), tensor_cores),
+                                number(p, row, static_cast<int64_t>(u), tensor_cores)));
+            continue;
+        }
+        const GemmNumber d = number(p, row, column, tensor_cores);
+        out.push_back(p.exact ? exactly(p.out, d.value) : allow(p.out, d.value, d.error));
     }
     return out;
 }
 
 void add_others(Case& c, const Shape& s, ref::Type out, Problem& p, Random& random) {
     using Args = spark_gemm_args;
-    const View d = rows_view(out, s.batch, s.m, s.n, s.d_pad, 0);
+    const View d = rows_view(out, s.batch, s.m, p.columns(), s.d_pad, 0);
     const size_t base = 16 + static_cast<size_t>(s.d_misalign) * ref::size_of(out);
     if (s.bias != Bias::none) {
         c.add("bias", offsetof(Args, bias), packed(s.bias == Bias::f32 ? ref::Type::f32 : out, {s.n}), 16, false);
@@ -115,7 +132,9 @@ Case build(const Shape& s, const Form& form, ref::Type out, const std::string& n
     Case c = make_case<Args>("gemm", name, SPARK_OP_GEMM, seed);
     Random random(seed, name);
     auto p = std::make_shared<Problem>(Problem{
-        .op = {.alpha = s.alpha, .beta = s.beta, .activation = static_cast<ref::Activation>(s.activation)},
+        .op = {.alpha = s.alpha, .beta = s.beta},
+        .gate = s.gate,
+        .activation = static_cast<ref::Activation>(s.activation),
         .out = out,
         .batch = s.batch,
         .m = s.m,
@@ -126,9 +145,10 @@ Case build(const Shape& s, const Form& form, ref::Type out, const std::string& n
         .c = {},
         .bias = {},
         .b_flat = s.b_flat,
-        .exact = s.exact,
+        .exact = s.exact && !s.gate.on,
         .promoted = form == B128,
     });
+    p->op.activation = s.gate.on ? ref::Activation::none : p->activation;
     const Scales of_a{s.batch, s.m, s.k, s.scale_columns, s.scale_pad, s.tiled};
     const Scales of_b{s.b_flat ? 1 : s.batch, s.n, s.k, s.scale_columns, s.scale_pad, s.tiled};
     const ScaledValues values{s.no_whole, s.nan_scales, s.zero_scales, s.exact};
@@ -140,7 +160,8 @@ Case build(const Shape& s, const Form& form, ref::Type out, const std::string& n
     args.beta = s.beta;
     args.activation = s.activation;
     args.hdr.flags = s.flags;
-    c.exact = s.exact;
+    set_gate(args, s.gate);
+    c.exact = p->exact;
     c.large = s.tier == Tier::card;
     c.note = std::string(name_of(form)) + (s.tiled ? ", scales in tiles" : "") + ", B " + std::to_string(s.batch) +
              ", M " + std::to_string(s.m) + ", N " + std::to_string(s.n) + ", K " + std::to_string(s.k);
@@ -192,6 +213,11 @@ Entry random_block_scaled_gemm(Random& r, const std::string& name) {
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
     const Form form = r.pick(forms_of(Shape{}.forms, E4M3));
     s.k -= form == B128 ? r.between(0, 31) : 0; // any K
+    s.gate = random_gate(r, s.n);
+    if (s.gate.on) {
+        s.beta = 0;
+        s.activation = SPARK_ACTIVATION_SILU;
+    }
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of gemm with weights: b is quantised, a is not. A kernel that takes b as it is stored sums exact numbers; one
 // that unpacks it first sums numbers that are rounded to the type of a. Both are the definition, each has its oracle.
+#include "ops/gemm/gated.h"
 #include "ops/gemm/weights_b.h"
 
 #include "ops/quant/scaled.h"
@@ -45,24 +46,37 @@ double error_of_sum(const Problem& p, double magnitude, double terms, const std:
     return steps * ((has_tensor_cores(kernel) ? 2 * u : u) * magnitude + 0x1p-148);
 }
 
+// Element (row, n) of all products, of the numbers b, before a gate.
+GemmNumber number(const Problem& p, const std::vector<double>& b, size_t row, size_t n, const std::string& kernel) {
+    const size_t b_row = (p.b_same ? 0 : row / p.m) * p.n + n;
+    const auto a = std::span(p.a).subspan(row * p.k, p.k), terms = std::span(p.terms).subspan(b_row * p.k, p.k);
+    const double c = p.c.empty() ? 0 : p.c[row * p.n + n], bias = p.bias.empty() ? 0 : p.bias[n];
+    const auto e = ref::gemm_element(p.op, a, std::span(b).subspan(b_row * p.k, p.k), c, bias);
+    double of_terms = 0;
+    for (size_t k = 0; k < p.k; ++k) {
+        of_terms += std::fabs(a[k]) * terms[k];
+    }
+    const double sum = error_of_sum(p, e.magnitude, of_terms, kernel) * std::fabs(p.op.alpha);
+    return {e.value, gemm_error(p.op, e, sum, c, bias, p.of_blocks ? 0 : 1)};
+}
+
 std::vector<Allowed> expect(const Problem& p, const std::string& kernel) {
     std::vector<double> b = p.b;
     for (double& number : b) {
         number = takes_codes(kernel) ? number : ref::rounded(p.type, number);
     }
     std::vector<Allowed> out;
-    out.reserve(p.batch * p.m * p.n);
-    for (size_t at = 0; at < p.batch * p.m * p.n; ++at) {
-        const size_t row = at / p.n, n = at % p.n, b_row = (p.b_same ? 0 : row / p.m) * p.n + n;
-        const auto a = std::span(p.a).subspan(row * p.k, p.k), terms = std::span(p.terms).subspan(b_row * p.k, p.k);
-        const double c = p.c.empty() ? 0 : p.c[at], bias = p.bias.empty() ? 0 : p.bias[n];
-        const auto e = ref::gemm_element(p.op, a, std::span(b).subspan(b_row * p.k, p.k), c, bias);
-        double of_terms = 0;
-        for (size_t k = 0; k < p.k; ++k) {
-            of_terms += std::fabs(a[k]) * terms[k];
+    out.reserve(p.batch * p.m * p.columns());
+    for (size_t at = 0; at < p.batch * p.m * p.columns(); ++at) {
+        const size_t row = at / p.columns(), n = at % p.columns();
+        if (p.gate.on) {
+            const auto [g, u] = ref::gated_rows(p.gate, p.n, n);
+            out.push_back(
+                gated(p.gate, p.activation, p.out, number(p, b, row, g, kernel), number(p, b, row, u, kernel)));
+            continue;
         }
-        const double sum = error_of_sum(p, e.magnitude, of_terms, kernel) * std::fabs(p.op.alpha);
-        out.push_back(allow(p.out, e.value, gemm_error(p.op, e, sum, c, bias, p.of_blocks ? 0 : 1)));
+        const GemmNumber d = number(p, b, row, n, kernel);
+        out.push_back(allow(p.out, d.value, d.error));
     }
     return out;
 }
@@ -81,7 +95,7 @@ void add_operands(Case& c, const Shape& s, const Format& format, Random& random,
         fill(c, bias, random);
         p.bias = c.values(bias);
     }
-    const View d = weights_matrix(p.out, s.batch, s.m, s.n, s.d_pad);
+    const View d = weights_matrix(p.out, s.batch, s.m, static_cast<int64_t>(p.columns()), s.d_pad);
     if (s.beta != 0) {
         const Operand addend = c.add("c", offsetof(Args, c), d, 16, false);
         fill(c, addend, random, 2);
@@ -100,11 +114,13 @@ Case build(const Shape& s, const Format& format, ref::Type type, ref::Type out, 
     p->n = static_cast<size_t>(s.n), p->k = static_cast<size_t>(s.k);
     p->b_same = s.b_same && format.group == 0 && format.form == 0;
     p->of_blocks = format.record != nullptr || format.group != 0 || format.form == MXFP4;
-    p->op = {.alpha = s.alpha, .beta = s.beta, .activation = static_cast<ref::Activation>(s.activation)};
+    p->gate = s.gate, p->activation = static_cast<ref::Activation>(s.activation);
+    p->op = {.alpha = s.alpha, .beta = s.beta, .activation = s.gate.on ? ref::Activation::none : p->activation};
     add_operands(c, s, format, random, *p);
     auto& args = c.as<spark_gemm_args>();
     args.alpha = s.alpha, args.beta = s.beta, args.activation = s.activation;
     args.hdr.flags = s.flags;
+    set_gate(args, s.gate);
     c.large = s.tier == Tier::card;
     c.note = "weights, B " + std::to_string(s.batch) + ", M " + std::to_string(s.m) + ", N " + std::to_string(s.n) +
              ", K " + std::to_string(s.k);
@@ -185,6 +201,11 @@ Entry random_gemm_weights(Random& r, const std::string& name) {
         s.b_pad = r.chance(0.5) ? 4 * r.between(0, 3) : (16 - s.k % 16) % 16;
         s.b_misalign = s.b_misalign / 4 * 4;
         s.scale_step = r.pick<int64_t>({1, 1, 3});
+    }
+    s.gate = random_gate(r, s.n);
+    if (s.gate.on) {
+        s.beta = 0;
+        s.activation = s.gate.gpt_oss ? SPARK_ACTIVATION_SILU : s.activation;
     }
     const auto type = r.pick(types_of(BF16 | F16)), out = r.pick(types_of(ALL));
     return entry(s, format, type, out, name);

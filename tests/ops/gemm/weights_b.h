@@ -58,16 +58,21 @@ struct WeightsShape {
     int64_t scale_step = 1;                                // from a row's to the next; of blocks: scales after each row
     bool tiled = false, columns = false, no_whole = false; // of blocks (ops/gemm/scaled_codes.h)
     unsigned flags = 0;
+    ref::Gate gate; // then n is even
     Tier tier = Tier::quick;
 };
 
 // b is [B, N, K]: its numbers, and for each how large the terms are that it is the sum of.
 struct WeightsProblem {
     ref::Gemm op;
+    ref::Gate gate;
+    ref::Activation activation; // which op has where there is no gate
     ref::Type type, out;
     size_t batch, m, n, k;
     std::vector<double> a, b, terms, c, bias;
     bool b_same, of_blocks;
+
+    size_t columns() const { return gate.on ? n / 2 : n; } // of d
 };
 
 // Rows of so many columns, `pad` elements after each.

@@ -841,6 +841,12 @@ pub const SPARK_WORD_ORDER_LINEAR: spark_word_order = 0;
 pub const SPARK_WORD_ORDER_INTERLEAVED: spark_word_order = 1;
 pub const SPARK_WORD_ORDER_FORCE32: spark_word_order = 2147483647;
 pub type spark_word_order = ::std::os::raw::c_uint;
+pub const SPARK_GEMM_GATED: spark_gemm_flag = 256;
+pub const SPARK_GEMM_INTERLEAVED: spark_gemm_flag = 512;
+pub const SPARK_GEMM_UP_FIRST: spark_gemm_flag = 1024;
+pub const SPARK_GEMM_GPT_OSS: spark_gemm_flag = 2048;
+pub const SPARK_GEMM_FLAG_FORCE32: spark_gemm_flag = 2147483647;
+pub type spark_gemm_flag = ::std::os::raw::c_uint;
 pub const SPARK_GEMM_GIVEN_ALPHA: spark_gemm_given = 1;
 pub const SPARK_GEMM_GIVEN_FORCE32: spark_gemm_given = 2147483647;
 pub type spark_gemm_given = ::std::os::raw::c_uint;
@@ -857,6 +863,8 @@ pub struct spark_gemm_args {
     pub beta: f32,
     pub activation: u32,
     pub reserved: u32,
+    pub limit: f32,
+    pub reserved2: u32,
 }
 impl Default for spark_gemm_args {
     fn default() -> Self {

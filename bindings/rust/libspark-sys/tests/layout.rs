@@ -236,7 +236,7 @@ fn spark_op_desc_layout() {
 
 #[test]
 fn spark_gemm_args_layout() {
-    layout!(spark_gemm_args, 1320,
+    layout!(spark_gemm_args, 1328,
         hdr 0, 24;
         a 24, 256;
         b 280, 256;
@@ -247,6 +247,8 @@ fn spark_gemm_args_layout() {
         beta 1308, 4;
         activation 1312, 4;
         reserved 1316, 4;
+        limit 1320, 4;
+        reserved2 1324, 4;
     );
 }
 
@@ -706,6 +708,11 @@ fn values() {
     assert_eq!(SPARK_WORD_ORDER_LINEAR, 0);
     assert_eq!(SPARK_WORD_ORDER_INTERLEAVED, 1);
     assert_eq!(SPARK_WORD_ORDER_FORCE32, 2147483647);
+    assert_eq!(SPARK_GEMM_GATED, 256);
+    assert_eq!(SPARK_GEMM_INTERLEAVED, 512);
+    assert_eq!(SPARK_GEMM_UP_FIRST, 1024);
+    assert_eq!(SPARK_GEMM_GPT_OSS, 2048);
+    assert_eq!(SPARK_GEMM_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_GEMM_GIVEN_ALPHA, 1);
     assert_eq!(SPARK_GEMM_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_ATTENTION_CAUSAL, 256);

@@ -6,10 +6,15 @@ use crate::ops::ActivationKind;
 use crate::tensor::{Element, TensorView, TensorViewMut};
 
 operator! {
-    /// Matrix product, optionally batched, with addend, bias and activation.
+    /// Matrix product, optionally batched, with addend, bias and activation, or with a gate.
     ///
     /// ```text
     /// d[m, n] = round(act(alpha * sa[m] * sb[n] * sum_k a[m, k] * b[n, k] + beta * c[m, n] + bias[n]))
+    ///
+    /// with GATED, of the numbers x[m, n] = alpha * sa[m] * sb[n] * sum_k a[m, k] * b[n, k] + bias[n]:
+    /// g, u    = x[m, j], x[m, N/2 + j]       or with INTERLEAVED x[m, 2 j], x[m, 2 j + 1]; with UP_FIRST u, g
+    /// g, u    = min(g, limit), min(max(u, -limit), limit)        with a limit
+    /// d[m, j] = round(act(g) * u)            or with GPT_OSS round(g * sigmoid(1.702 * g) * (u + 1))
     ///
     /// Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of F32 each product is added
     /// by one fused multiply-add, in order of k, in every kernel. Of I8 both are integers: the
@@ -57,6 +62,11 @@ operator! {
     /// the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K, IQ4_XS,
     /// GGUF_MXFP4 and MXFP8. What an infinity in a or in a scale takes part in is infinite or NaN, and what a NaN scale does
     /// is NaN.
+    /// Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,
+    /// two for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate
+    /// first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
+    /// gpt-oss has INTERLEAVED, GPT_OSS, SILU and the limit 7. There is no rounding before that to the dtype of d. c is not
+    /// read then, beta is 0, d is not I32, and N is even.
     /// Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
     /// size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
     /// and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -80,13 +90,13 @@ impl<'a> Gemm<'a> {
         self
     }
 
-    /// Optional, `[B?, M, N]`, as d. The addend, times beta.
+    /// Optional, `[B?, M, N/2 if GATED]`, as d. The addend, times beta.
     pub fn c<T: Element>(mut self, c: TensorView<'a, T>) -> Self {
         self.call.args.c = self.call.hold(c.parts());
         self
     }
 
-    /// Output, `[B?, M, N]`, F32 BF16 F16 I32. The result.
+    /// Output, `[B?, M, N/2 if GATED]`, F32 BF16 F16 I32. The result.
     pub fn d<T: Element>(mut self, d: TensorViewMut<'a, T>) -> Self {
         self.call.args.d = self.call.hold(d.parts());
         self
@@ -118,9 +128,39 @@ impl<'a> Gemm<'a> {
         self
     }
 
-    /// Applied last.
+    /// Applied last; with GATED to the gate.
     pub fn activation(mut self, activation: ActivationKind) -> Self {
         self.call.args.activation = activation.0;
+        self
+    }
+
+    /// With GATED: bound of the gate above and of what it multiplies on both sides, finite and positive; 0: none.
+    pub fn limit(mut self, limit: f32) -> Self {
+        self.call.args.limit = limit;
+        self
+    }
+
+    /// Flag: two rows of b for each column of d: act(gate) * up.
+    pub fn gated(mut self, on: bool) -> Self {
+        self.call.flag(256, on);
+        self
+    }
+
+    /// Flag: with GATED: the rows of gate and up alternate; else they are halves of b.
+    pub fn interleaved(mut self, on: bool) -> Self {
+        self.call.flag(512, on);
+        self
+    }
+
+    /// Flag: with GATED: up before gate.
+    pub fn up_first(mut self, on: bool) -> Self {
+        self.call.flag(1024, on);
+        self
+    }
+
+    /// Flag: with GATED and SILU: gate * sigmoid(1.702 * gate) * (up + 1).
+    pub fn gpt_oss(mut self, on: bool) -> Self {
+        self.call.flag(2048, on);
         self
     }
 }
