@@ -27,8 +27,8 @@ FAMILIES = ("gemm_e4m3_tn__16x", "gemm_e4m3_tn__8x", "gemm_e4m3", "gemm_fp8", "g
             "gemm_*_tn__16x", "gemm_*_tn__8x", "gemm_*_tn__128x128x32", "gemm_*_tn__64x64x64", "gemm_*_tn__32x",
             "gemm", "attention_*e4m3__split", "attention_*__split_d64", "attention_*__split", "attention_*__parts_d64",
             "attention_*__parts_d128", "attention_*__parts", "attention_*__d64_128", "attention_*__d96_128",
-            "attention_*_128x", "attention_*__d64", "attention_*__d96", "attention_*__d128", "attention", "norm",
-            "softmax", "rope")
+            "attention_*__wide", "attention_*_128x", "attention_*__d64", "attention_*__d96", "attention_*__d128",
+            "attention", "norm", "softmax", "rope")
 TWINS = {"gemm_f16_q": "gemm_bf16_q"}
 NOISE_US, NEAR, FAR, HAIR = 0.3, 1.05, 1.25, 0.03
 # What a constant may be: a unit is not faster than its rate by more than the rate's own error, whatever would fit here,

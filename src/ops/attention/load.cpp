@@ -12,6 +12,9 @@ namespace {
 constexpr uint32_t LEAST_KEYS = 128;
 constexpr int64_t MOST_PARTS = 256; // of a part whose length is free; of such parts
 
+// Tiles of as many rows as those of prompts, whose parts have a free length and are merged by a warp a row.
+bool is_wide(const Tile& tile) { return tile.part == 0 && tile.copied != 0; }
+
 // Parts whose length is free: as many as one wave has room for. Of units that fill more than one wave, a few, where the
 // waves get so much fuller that it pays for the merge.
 int64_t free_parts(int64_t slots, int64_t units, int64_t keys) {
@@ -25,12 +28,29 @@ int64_t free_parts(int64_t slots, int64_t units, int64_t keys) {
     return best;
 }
 
+// Of tiles of queries, whose time is that of products, not of memory: one part, or one to four waves of parts, where
+// blocks begin as seldom as waves are full.
+int64_t wide_parts(int64_t slots, int64_t units, int64_t keys) {
+    constexpr int64_t A_WAVE = 256, LEAST = 256, MOST = 32; // keys that a wave's begin and end are worth; of a part
+    int64_t waves = ceil_div(units, slots), best = 1, least = waves * (keys + A_WAVE) / 16 * 15;
+    for (int64_t last = waves + 3; waves <= last; ++waves) {
+        const int64_t parts = std::min(quotient(slots * waves, units), MOST);
+        if (parts < 2) continue;
+        const int64_t each = ceil_div(keys, parts);
+        if (each < LEAST) break;
+        const int64_t now = waves * (each + A_WAVE);
+        if (now < least) best = parts, least = now;
+    }
+    return best;
+}
+
 // Where few queries meet many keys, blocks share the keys of a unit: in parts whose length is free, or, where it is
 // fixed, in all of them, unless the units fill a wave.
 int64_t count_parts(const CheckedOp& work, const Row& row, int64_t units) {
     const Attention& p = work.as<Attention>();
     int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index], keys = keys_seen(p, p.sq);
-    int64_t parts = row.tile.part == 0 ? free_parts(slots, units, keys)
+    int64_t parts = is_wide(row.tile)    ? wide_parts(slots, units, keys)
+                    : row.tile.part == 0 ? free_parts(slots, units, keys)
                     : units >= slots || keys <= row.tile.part
                         ? 1
                         : ceil_div(std::min(p.sk, keys + row.tile.part - 1), row.tile.part);
@@ -61,13 +81,14 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
     load.steps = ceil_shift(ceil_div(keys, cut.parts), tile.depth);
     load.longest = std::max(load.steps, ceil_shift(longest_part(tile, keys, cut.parts), tile.depth));
     if (cut.parts > 1) {
-        const int64_t merges = p.seqs * p.h * p.sq * (tile.part == 0 ? ceil_shift(p.d, 128) : 1);
+        const int64_t merges = is_wide(tile) ? p.seqs * p.sq * ceil_shift(p.h, 8)
+                                             : p.seqs * p.h * p.sq * (tile.part == 0 ? ceil_shift(p.d, 128) : 1);
         load.launches = 2;
         load.merged = static_cast<uint64_t>(load.blocks * used * tile.columns) * 2 * sizeof(float);
         load.later = A_MERGE * merges;
     }
     if (tile.stored != 0) load.rounds += static_cast<uint32_t>(ceil_shift(used, tile.stored));
-    if (tile.part == 0) {
+    if (tile.copied == 0) {
         load.written = used * tile.columns * static_cast<uint32_t>(sizeof(float));
         return;
     }

@@ -67,6 +67,13 @@ consteval Tile tile_of(const kernels::attention_parts_kernel& k) {
     tile.copied = rows_at_once(k.block, k.D, CHUNK);
     return tile;
 }
+// Likewise, in parts as the device wants them.
+consteval Tile tile_of(const kernels::attention_wide_kernel& k) {
+    Tile tile = tile_of_rows(k, k.ROWS, false, k.PAGES != 0);
+    tile.syncs = 2, tile.splits = true;
+    tile.copied = rows_at_once(k.block, k.D, CHUNK);
+    return tile;
+}
 // A warp has keys of its own and all queries.
 consteval Tile tile_of(const kernels::attention_split_kernel& k) {
     uint32_t keys = 16 * k.NK * k.W, queries = k.ROWS * k.D * ELEM * (k.block / WARP);
@@ -214,6 +221,12 @@ void count_pairs(kernels::attention_generic_params& params) {
     }
 }
 
+// Blocks of the second launch: one a row, or one for some heads of a query.
+int64_t merges_of(const Attention& p, const Kernel&) { return p.seqs * p.sq * p.h; }
+int64_t merges_of(const Attention& p, const kernels::attention_merge_rows_kernel& merge) {
+    return p.seqs * p.sq * ceil_div(p.h, merge.W);
+}
+
 // The second launch, of one of the kernels attention_merge: it puts the parts of each row together.
 template <class Merge>
 void add_merge(const Attention& p, const Merge& merge, const kernels::attention_generic_params& parts, int64_t width,
@@ -252,7 +265,7 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .ends = parts.ends,
         .v_scale = parts.v_scale,
     };
-    calls.add(merge, params, p.seqs * p.sq * p.h);
+    calls.add(merge, params, merges_of(p, merge));
 }
 
 // The workspace holds two tables: `rows` rows of `width` sums, then their states.
@@ -272,8 +285,9 @@ void put_running(int64_t blocks, const Of& kernel, kernels::attention_generic_pa
 }
 
 // Parts as long as the device wants them.
-void put_parts(const Attention&, const kernels::attention_split_kernel& kernel, const AttentionCut& cut,
-               kernels::attention_generic_params& params, Plan& calls) {
+template <class Of>
+void put_parts(const Attention&, const Of& kernel, const AttentionCut& cut, kernels::attention_generic_params& params,
+               Plan& calls) {
     if (cut.parts > 1) put_tables(cut.units * cut.parts * kernel.ROWS, kernel.D, params, calls);
 }
 
