@@ -47,8 +47,9 @@ void integers(const spark_op_desc& d) {
     });
 }
 
-void put_blocks(api::Example& e, spark_dtype codes, spark_dtype scales, uint16_t block) {
-    for (uint32_t f : {0u, 1u}) {
+void put_blocks(api::Example& e, spark_dtype codes, spark_dtype scales, uint16_t block,
+                std::initializer_list<uint32_t> fields = {0u, 1u}) {
+    for (uint32_t f : fields) {
         spark_tensor& t = e.tensor(f);
         t.dtype = codes, t.size_bytes = 0;
         for (int64_t& stride : t.stride) stride = 0;
@@ -233,6 +234,41 @@ void weights_of_int4(const spark_op_desc& d) {
           [](auto& g) { g.b.stride[g.b.ndim - 1] = g.b.shape[g.b.ndim - 2], g.b.stride[g.b.ndim - 2] = 1; });
 }
 
+// Codes with scales of blocks beside numbers.
+void weights_of_blocks(const spark_op_desc& d) {
+    const auto put = [](auto& e) {
+        put_weights(e);
+        auto& g = *reinterpret_cast<spark_gemm_args*>(e.head());
+        g.b.shape[g.b.ndim - 1] = 64, g.b.quant = {};
+        put_blocks(e, SPARK_DTYPE_E2M1, SPARK_DTYPE_UE4M3, 16, {1u});
+    };
+    api::Arena arena(g_ctx);
+    api::Example right(d, arena);
+    put(right);
+    expect(right, 1, "weights of NVFP4", {SPARK_OK}, false);
+    const auto wrong = [&](const char* what, spark_status wanted, const std::function<void(spark_gemm_args&)>& damage) {
+        damaged(d, 1, what, {wanted}, [=](auto& e) { put(e), damage(*reinterpret_cast<spark_gemm_args*>(e.head())); });
+    };
+    wrong("codes without scales", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.b.quant = {}; });
+    wrong("beside F32", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.a.dtype = g.d.dtype = SPARK_DTYPE_F32; });
+    wrong("scales of 128 x 128", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) {
+        g.b.dtype = SPARK_DTYPE_E4M3, g.b.quant.scale_dtype = SPARK_DTYPE_F32;
+        g.b.quant.block[g.b.ndim - 1] = g.b.quant.block[g.b.ndim - 2] = 128;
+    });
+    wrong("blocks of 8", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.b.quant.block[g.b.ndim - 1] = 8; });
+    wrong("a block that is not whole", SPARK_ERR_UNSUPPORTED_SHAPE,
+          [](auto& g) { g.a.shape[g.a.ndim - 1] = g.b.shape[g.b.ndim - 1] = 56; });
+    wrong("data of scales absent", SPARK_ERR_INVALID_NULL, [](auto& g) { g.b.quant.scale = 0; });
+    wrong("a scale of all for each row", SPARK_ERR_UNSUPPORTED_LAYOUT,
+          [](auto& g) { g.b.quant.global_scale = g.b.data, g.b.quant.global_stride = 1; });
+    wrong("tiles along other dimensions", SPARK_ERR_UNSUPPORTED_LAYOUT, [](auto& g) {
+        g.b.quant.scale_layout = SPARK_SCALE_TILED_128X4;
+        g.b.quant.tile[0] = static_cast<uint8_t>(g.b.ndim - 1), g.b.quant.tile[1] = static_cast<uint8_t>(g.b.ndim - 2);
+    });
+    wrong("codes across", SPARK_ERR_UNSUPPORTED_LAYOUT,
+          [](auto& g) { g.b.stride[g.b.ndim - 1] = g.b.shape[g.b.ndim - 2], g.b.stride[g.b.ndim - 2] = 2; });
+}
+
 // Flags that go with a gate, and what does not go with one.
 void gates(const spark_op_desc& d) {
     const auto of = [&](const char* name, const char* what, spark_status status,
@@ -269,8 +305,8 @@ void every_kind(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
         if (d.op != SPARK_OP_GEMM) continue;
-        integers(d), blocks_in_gemm(d), promoted_in_gemm(d), weights(d), weights_of_codes(d), weights_of_int4(d),
-            gates(d);
+        integers(d), blocks_in_gemm(d), promoted_in_gemm(d), weights(d), weights_of_codes(d), weights_of_int4(d);
+        weights_of_blocks(d), gates(d);
     }
     print_message("%d damaged calls, each refused with a sentence\n", g_cases);
 }

@@ -19,15 +19,6 @@ View scales_of(const View& v) {
     return scales;
 }
 
-// One factor for all of them.
-spark_status check_global(const ValidatedArgs& bound, uint32_t field, Report& report) {
-    const View& v = bound.view[field];
-    if (v.quant.global_stride == 0 || v.shape[0] < 2) return SPARK_OK;
-    return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
-                             "%s.quant.global_stride is %lld; 0 wanted: one global_scale for all",
-                             bound.spec->fields[field].name, ll(v.quant.global_stride));
-}
-
 // Scales in tiles, or of several rows each: a matrix's rows stay what they are.
 bool keeps_matrices(const QuantView& quant) {
     return quant.layout == SPARK_SCALE_TILED_128X4 || quant.form->num_blocks == 2;

@@ -45,4 +45,12 @@ spark_status check_codes(const ValidatedArgs& bound, uint32_t field, Report& rep
     return SPARK_OK;
 }
 
+spark_status check_global(const ValidatedArgs& bound, uint32_t field, Report& report) {
+    const View& v = bound.view[field];
+    if (v.quant.global_stride == 0 || v.shape[0] < 2) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
+                             "%s.quant.global_stride is %lld; 0 wanted: one global_scale for all",
+                             bound.spec->fields[field].name, ll(v.quant.global_stride));
+}
+
 } // namespace spark

@@ -21,6 +21,9 @@ ScalePlaces scale_places(const QuantView& quant, int64_t outer, int64_t inner, i
 // In tiles, a matrix's rows stay what they are, whatever their strides: the tiles run along the last two dimensions.
 spark_status check_tiles(const ValidatedArgs& bound, uint32_t field, Report& report);
 
+// One global_scale for all.
+spark_status check_global(const ValidatedArgs& bound, uint32_t field, Report& report);
+
 // Codes of half a byte: rows begin with a whole one.
 spark_status check_codes(const ValidatedArgs& bound, uint32_t field, Report& report);
 

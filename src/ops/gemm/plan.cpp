@@ -180,6 +180,18 @@ kernels::gemm_flags flags_of(const Gemm& p) {
             .gpt_oss = p.gate.gpt_oss};
 }
 
+// Of weights whose scales stand in blocks: places in bytes, and the scale of all.
+void put_blocks(const Gemm& p, kernels::gemm_params& params) {
+    params.b_scale = p.b_blocks.data;
+    params.b_scale_batch = p.b_blocks.outer;
+    params.b_scale_tile = p.b_blocks.tile;
+    params.b_scale_quarter = p.b_blocks.quarter;
+    params.b_scale_step = p.b_blocks.row;
+    params.b_scale_four = p.b_blocks.four;
+    params.b_scale_group = p.b_blocks.step;
+    params.b_whole = p.b_scales.data;
+}
+
 kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
     return {
         .a = p.a,
@@ -214,6 +226,10 @@ kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
         .b_zero = p.b_groups.zeros,
         .b_group_shift = p.b_groups.shift,
         .limit = p.gate.limit,
+        .b_scale_four = 0,
+        .b_scale_quarter = 0,
+        .b_scale_tile = 0,
+        .b_whole = 0,
     };
 }
 
@@ -336,6 +352,10 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
         sums.b_batch = cut.part / 2;
         sums.b_scale_batch = (cut.part >> p.b_groups.shift) * p.b_groups.step;
     }
+    if (p.b_blocked) { // of NVFP4, likewise: four scales of 16
+        put_blocks(p, sums);
+        sums.b_batch = cut.part / 2, sums.b_scale_batch = cut.part / 64 * p.b_blocks.four;
+    }
     sums.k = cut.part, sums.batch = cut.parts, sums.k_short = cut.parts * cut.part - p.k;
     sums.alpha = 1, sums.beta = 0;
     const kernels::gemm_flags all = flags_of(p);
@@ -405,7 +425,9 @@ template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& k
     if constexpr (std::is_same_v<typename Of::Params, kernels::gemm_scaled_params>) {
         calls.add(kernel, scaled_params_of(p, group));
     } else {
-        calls.add(kernel, params_of(p, group));
+        kernels::gemm_params params = params_of(p, group);
+        if (p.b_blocked) put_blocks(p, params);
+        calls.add(kernel, params);
     }
 }
 
@@ -441,29 +463,47 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_kernel& unpack, int64
               },
               ceil_div(p.k / 8, int64_t{unpack.block} * unpack.STEP));
 }
+// The kernel of the same format that asks for no alignment.
+const kernels::dequantize_scaled_kernel& any_unpack(const kernels::dequantize_scaled_kernel& aligned) {
+    using namespace kernels;
+    constexpr const dequantize_scaled_kernel* KERNELS[][2] = {
+        {&dequantize_int4__x8, &dequantize_int4__generic},
+        {&dequantize_mxfp4__x8, &dequantize_mxfp4__generic},
+        {&dequantize_nvfp4__x8, &dequantize_nvfp4__generic},
+        {&dequantize_mxfp8__x8, &dequantize_mxfp8__generic},
+    };
+    for (const auto& [wide, any] : KERNELS) {
+        if (wide->id == aligned.id) return *any;
+    }
+    return dequantize_byte__generic;
+}
+ScalePlaces scales_of_weights(const Gemm& p) {
+    if (p.b_blocked) return p.b_blocks;
+    const int64_t step = p.b_scales.step;
+    return {p.b_scales.data, p.b_scales.batch, 128 * step, 32 * step, step, 0, p.b_groups.step};
+}
 void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& aligned, int64_t batches, Plan& calls) {
     const bool fits =
         (static_cast<uint64_t>(p.b) | static_cast<uint64_t>(p.ldb | p.stride_b | p.k)) % aligned.STEP == 0 &&
         p.n * batches <= int64_t{1} << (62 - 34 * aligned.NARROW); // the limits of both kernels
-    const auto& any = p.b_groups.shift != 0 ? kernels::dequantize_int4__generic : kernels::dequantize_byte__generic;
-    const auto& unpack = fits ? aligned : any;
-    const int64_t step = p.b_scales.step;
+    const auto& unpack = fits ? aligned : any_unpack(aligned);
+    const ScalePlaces scales = scales_of_weights(p);
     const Pieces cut = cut_rows(p.k, p.n * batches, 32 * int64_t{unpack.RUN} * unpack.CHUNKS);
     calls.add(unpack, {
                           .x = p.b,
                           .y = calls.workspace,
-                          .scale = p.b_scales.data,
-                          .whole = 0,
+                          .scale = scales.data,
+                          .whole = p.b_blocked ? p.b_scales.data : 0,
                           .x_stride0 = p.ldb,
                           .x_stride1 = p.stride_b,
                           .y_stride0 = gemm_pitch(p),
                           .y_stride1 = p.n * gemm_pitch(p),
-                          .scale_stride1 = p.b_scales.batch,
-                          .scale_tile = 128 * step,
-                          .scale_quarter = 32 * step,
-                          .scale_row = step,
-                          .scale_four = 0,
-                          .scale_step = p.b_groups.step,
+                          .scale_stride1 = scales.outer,
+                          .scale_tile = scales.tile,
+                          .scale_quarter = scales.quarter,
+                          .scale_row = scales.row,
+                          .scale_four = scales.four,
+                          .scale_step = scales.step,
                           .n = p.k,
                           .rows0 = p.n,
                           .rows1 = batches,
@@ -493,7 +533,7 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels
     CheckedOp numbers = work;
     Gemm& q = numbers.as<Gemm>();
     q.b = calls.workspace, q.ldb = pitch, q.stride_b = batches == 1 ? 0 : p.n * pitch;
-    q.b_scales = {}, q.b_groups = {}, q.weights = q.b_i8 = q.b_i4 = false;
+    q.b_scales = {}, q.b_groups = {}, q.b_blocks = {}, q.weights = q.b_blocked = q.b_i8 = q.b_i4 = false;
     calls.workspace += calls.workspace != 0 ? size : 0;
     plan(numbers, row, kernel, merge, calls);
     calls.workspace -= calls.workspace != 0 ? size : 0;

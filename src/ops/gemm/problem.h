@@ -47,6 +47,7 @@ struct Gemm {
     GemmScales a_scales, b_scales;
     ScalePlaces a_blocks, b_blocks; // scales of blocks, in bytes; no address: there are none
     bool weights;                   // b is quantised, and a is not
+    bool b_blocked;                 // weights with such scales, of which b_scales is then the one of all
     GemmGroups b_groups;
     bool b_i8, b_i4; // weights are codes of I8, of I4
     uint32_t dtype;  // spark_dtype of a, and of b where that is numbers
@@ -64,7 +65,9 @@ Contract contract_of_weights(const ValidatedArgs& bound);
 // Elements from a row of weights to the next where they are unpacked: rows begin on 16 bytes.
 inline int64_t gemm_pitch(const Gemm& p) { return (p.k + 7) / 8 * 8; }
 // How many matrices of them there are: where the scales differ, the same codes are other numbers.
-inline int64_t gemm_unpacked(const Gemm& p) { return p.stride_b == 0 && p.b_scales.batch == 0 ? 1 : p.batch; }
+inline int64_t gemm_unpacked(const Gemm& p) {
+    return p.stride_b == 0 && p.b_scales.batch == 0 && p.b_blocks.outer == 0 ? 1 : p.batch;
+}
 
 // gate.cpp: whether flags and limit go with each other and with the rest; what they say.
 spark_status check_gemm_gate(const ValidatedArgs& bound, Report& report);
@@ -85,6 +88,9 @@ uint32_t gemm_group(const CheckedOp& work, const Row& row);
 // strides, places of the scales, the contract.
 bool is_block_scaled(const ValidatedArgs& bound);
 spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& contract, Report& report);
+// The same of b alone, where a is numbers.
+spark_status check_block_weights(const ValidatedArgs& bound, Report& report);
+void put_block_weights(const ValidatedArgs& bound, Gemm& p);
 int64_t scales_alignment(const Gemm& p);
 void load_gemm(const CheckedOp& work, const Row& row, Load& load);
 

@@ -94,6 +94,18 @@ spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& c
     return SPARK_OK;
 }
 
+spark_status check_block_weights(const ValidatedArgs& bound, Report& report) {
+    if (spark_status s = check_operand(bound, B, report)) return s;
+    return check_global(bound, B, report);
+}
+
+void put_block_weights(const ValidatedArgs& bound, Gemm& p) {
+    const View& b = bound.view[B];
+    p.b_blocked = true;
+    p.ldb = p.ldb * b.elem_bits / 8, p.stride_b = p.stride_b * b.elem_bits / 8;
+    p.b_scales = of_all(b), p.b_blocks = places_of(b);
+}
+
 int64_t scales_alignment(const Gemm& p) { return std::min(alignment(p.a_blocks), alignment(p.b_blocks)); }
 
 } // namespace spark

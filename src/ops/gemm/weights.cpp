@@ -13,25 +13,33 @@ namespace {
 
 using namespace gemm_field;
 
-// Of weights in a form: dtypes of b; the contract for a in BF16 and in F16. record: 0 of codes with scales beside them.
+// Of weights in a form: dtypes of b and of scales; the contract for a in BF16 and in F16. record: 0 of codes with
+// scales beside them.
 struct Weights {
     uint32_t scheme, record;
-    uint64_t dtypes;
+    uint64_t dtypes, scales;
     Contract bf16, f16;
 };
 constexpr uint64_t U8 = uint64_t{1} << SPARK_DTYPE_U8;
 constexpr uint64_t BYTES = uint64_t{1} << SPARK_DTYPE_I8 | uint64_t{1} << SPARK_DTYPE_E4M3;
 constexpr uint64_t NIBBLES = uint64_t{1} << SPARK_DTYPE_I4 | uint64_t{1} << SPARK_DTYPE_U4;
+constexpr uint64_t E4M3 = uint64_t{1} << SPARK_DTYPE_E4M3, E2M1 = uint64_t{1} << SPARK_DTYPE_E2M1;
+constexpr uint64_t UE8M0 = uint64_t{1} << SPARK_DTYPE_UE8M0, UE4M3 = uint64_t{1} << SPARK_DTYPE_UE4M3;
+constexpr uint64_t ANY = ~uint64_t{0};
 constexpr Weights WEIGHTS[] = {
-#define RECORD(NAME, F) {SPARK_QUANT_RECORD, SPARK_RECORD_##NAME, U8, "gemm_bf16_" #F, "gemm_f16_" #F},
+#define RECORD(NAME, F) {SPARK_QUANT_RECORD, SPARK_RECORD_##NAME, U8, ANY, "gemm_bf16_" #F, "gemm_f16_" #F},
 #include "core/records.inc"
 #undef RECORD
-    {SPARK_QUANT_PER_TENSOR, 0, BYTES, "gemm_bf16_byte", "gemm_f16_byte"},
-    {SPARK_QUANT_PER_ROW, 0, BYTES, "gemm_bf16_byte", "gemm_f16_byte"},
-    {SPARK_QUANT_BLOCK, 0, NIBBLES, "gemm_bf16_int4", "gemm_f16_int4"},
+    {SPARK_QUANT_PER_TENSOR, 0, BYTES, ANY, "gemm_bf16_byte", "gemm_f16_byte"},
+    {SPARK_QUANT_PER_ROW, 0, BYTES, ANY, "gemm_bf16_byte", "gemm_f16_byte"},
+    {SPARK_QUANT_BLOCK, 0, NIBBLES, ANY, "gemm_bf16_int4", "gemm_f16_int4"},
+    {SPARK_QUANT_BLOCK, 0, E2M1, UE8M0, "gemm_bf16_mxfp4", "gemm_f16_mxfp4"},
+    {SPARK_QUANT_BLOCK, 0, E2M1, UE4M3, "gemm_bf16_nvfp4", "gemm_f16_nvfp4"},
+    {SPARK_QUANT_BLOCK, 0, E4M3, UE8M0, "gemm_bf16_mxfp8", "gemm_f16_mxfp8"},
 };
 
-bool has_groups(const View& v) { return v.quant.form->scheme == SPARK_QUANT_BLOCK; }
+bool has_groups(const View& v) { return (NIBBLES >> v.dtype & 1) != 0; }
+bool has_blocks(const View& v) { return v.quant.form->scheme == SPARK_QUANT_BLOCK && !has_groups(v); }
 
 // What the address and the strides of b, and K of codes, are multiples of: what kernels read at a time.
 int64_t words_of(const spark_quant_form& form) {
@@ -44,7 +52,9 @@ int64_t words_of(const spark_quant_form& form) {
 const Weights* find_weights(const View& v) {
     if (v.quant.form == nullptr) return nullptr;
     for (const Weights& w : WEIGHTS) {
-        if (w.scheme == v.quant.form->scheme && w.record == v.quant.form->record && (w.dtypes >> v.dtype & 1))
+        const bool record = w.scheme == SPARK_QUANT_RECORD;
+        if (w.scheme == v.quant.form->scheme && w.record == v.quant.form->record && (w.dtypes >> v.dtype & 1) &&
+            (record || (w.scales >> v.quant.scale_dtype & 1)))
             return &w;
     }
     return nullptr;
@@ -93,6 +103,7 @@ spark_status check_gemm_places(const ValidatedArgs& bound, bool a_along, bool b_
                                  ll(words), name);
     }
     if (has_groups(v)) return check_codes(bound, B, report);
+    if (has_blocks(v)) return check_block_weights(bound, report);
     if (v.data % static_cast<uint64_t>(words) != 0) {
         return report.fail_field(SPARK_ERR_INVALID_ALIGNMENT, B, "b.data is 0x%llx; a multiple of %lld wanted for %s",
                                  static_cast<unsigned long long>(v.data), ll(words), name);
@@ -110,6 +121,7 @@ void put_gemm_weights(const ValidatedArgs& bound, Gemm& p) {
     const View& v = bound.view[B];
     p.weights = true;
     p.b_i8 = v.dtype == SPARK_DTYPE_I8, p.b_i4 = v.dtype == SPARK_DTYPE_I4;
+    if (has_blocks(v)) put_block_weights(bound, p);
     if (!has_groups(v)) return;
     p.ldb /= 2, p.stride_b /= 2; // bytes
     const uint32_t along = v.ndim - 1;

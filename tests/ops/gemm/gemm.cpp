@@ -425,8 +425,12 @@ Entry random(uint64_t seed, int64_t index) {
 // gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word.
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
-    if (const auto block_scaled = worded_block_scaled_gemm(words, s.m, s.n, s.k)) {
-        return *block_scaled;
+    Words codes_of_both = words; // the same forms behind a type are those of weights
+    if (codes_of_both.take("tn")) {
+        if (const auto block_scaled = worded_block_scaled_gemm(codes_of_both, s.m, s.n, s.k)) {
+            words = codes_of_both;
+            return *block_scaled;
+        }
     }
     const ref::Type type = words.type(ALL | E4M3 | E5M2 | I8);
     if (const std::string format = take_weights(words); !format.empty()) {

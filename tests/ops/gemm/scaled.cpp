@@ -4,7 +4,7 @@
 #include "ops/gemm/scaled.h"
 
 #include "ops/gemm/gated.h"
-#include "ops/quant/scaled.h"
+#include "ops/gemm/scaled_codes.h"
 #include "ref/gemm.h"
 #include "ref/quantize.h"
 
@@ -42,15 +42,8 @@ const Shape SHAPES[] = {
 #include "ops/gemm/scaled.inc"
 };
 
-// An operand, decoded: rows of k numbers, each times the scale of its block; and the scale of all.
-struct Matrix {
-    std::vector<double> values;
-    double whole = 1;
-};
-
 // What b has where a has this.
 Form form_of_b(const Form& form) { return {form == B128 ? B128X128 : form.scales, form.codes}; }
-bool in_floats(const Form& form) { return form == B128 || form == B128X128; }
 
 struct Problem {
     ref::Gemm op;
@@ -58,7 +51,7 @@ struct Problem {
     ref::Activation activation; // which op has where there is no gate
     ref::Type out;
     int64_t batch, m, n, k;
-    Matrix a, b;
+    ScaledMatrix a, b;
     std::vector<double> c, bias;
     bool b_flat, exact, promoted; // promoted: sums of 128 products are added to others
 
@@ -67,81 +60,6 @@ struct Problem {
         return batch * m * n * k < (int64_t{1} << 31) || row < 2 || row + 2 >= m || row % 61 == 0;
     }
 };
-
-// A scale as it is stored: a positive number near 1, of nan_scales and zero_scales sometimes none, or 0.
-double stored_scale(const Shape& s, const Form& form, Random& random) {
-    const bool strange = random.chance(0.02);
-    if (in_floats(form)) {
-        const double power = std::ldexp(1, static_cast<int>(random.between(-1, 1)));
-        const double fraction = random.unit(), sign = random.chance(0.1) ? -1 : 1;
-        return strange && s.nan_scales    ? std::nan("")
-               : strange && s.zero_scales ? 0
-               : s.exact                  ? power
-                                          : sign * power * (1 + fraction);
-    }
-    if (strange && s.nan_scales) {
-        return form == NVFP4 ? 0x7f : 0xff;
-    }
-    if (strange && s.zero_scales) {
-        return 0;
-    }
-    if (s.exact || form != NVFP4) {
-        const auto exponent = static_cast<int>(random.between(-1, 1));
-        return form == NVFP4 ? ref::to_e4m3(std::ldexp(1, exponent)) : static_cast<uint8_t>(127 + exponent);
-    }
-    const uint8_t sign = random.chance(0.1) ? 0x80 : 0; // is not looked at
-    return ref::to_e4m3(0.25 + std::fabs(random.normal())) | sign;
-}
-
-// Any bits; of E4M3 no NaN but where scales are some too, and of `exact` 0.5 to 3 alone.
-uint8_t code_byte(const Shape& s, const Form& form, Random& random) {
-    const auto bits = static_cast<uint8_t>(random.next());
-    if (in_halves(form)) {
-        return bits;
-    }
-    if (s.exact) {
-        constexpr uint8_t HALF = 0x30, A_HALF_MORE = 4;
-        return static_cast<uint8_t>(HALF + random.below(6) * A_HALF_MORE) | (bits & 0x80);
-    }
-    return (bits & 0x7f) == 0x7f && (!s.nan_scales || random.chance(0.9)) ? 0 : bits;
-}
-
-// Adds codes and scales of a (offset: of its descriptor) and gives what they are.
-Matrix add_codes(Case& c, const Shape& s, const Form& form, const char* name, size_t offset, const Scales& place,
-                 int64_t pad, int64_t misalign, Random& random) {
-    const int64_t width = code_bytes(form, s.k);
-    c.add(name, offset, rows_view(ref::Type::u8, place.rows1, place.rows0, width, pad, 0),
-          static_cast<size_t>(16 + misalign), false);
-    const Operand codes = c.operands.back();
-    auto& tensor = *reinterpret_cast<spark_tensor*>(&c.args[offset]);
-    describe(tensor, form, place);
-    const size_t quant = offset + offsetof(spark_tensor, quant);
-    const Operand scales =
-        c.add_array(std::string(name) + ".scale", quant + offsetof(spark_quant, scale), view_of(place, form), 4, false);
-    Matrix matrix;
-    for (int64_t i = 0; i < c.to_fill(codes); ++i) {
-        *c.element(codes, i) = code_byte(s, form, random);
-    }
-    for (int64_t i = 0; i < c.to_fill(scales); ++i) {
-        ref::store(scales.view.type, stored_scale(s, form, random), c.element(scales, i));
-    }
-    if (form == NVFP4 && !s.no_whole) {
-        const Operand whole = c.add_array(std::string(name) + ".whole", quant + offsetof(spark_quant, global_scale),
-                                          packed(ref::Type::f32, {1}), 4, false);
-        if (!c.outline) {
-            const double power = std::ldexp(1, static_cast<int>(random.between(-3, 1)));
-            matrix.whole = ref::rounded(ref::Type::f32, s.exact ? power : power * (1 + random.unit()));
-            ref::store(ref::Type::f32, matrix.whole, c.element(whole, 0));
-        }
-    }
-    const std::vector<double> factors = c.outline ? std::vector<double>{} : c.values(scales);
-    for (int64_t i = 0; i < place.rows1 * place.rows0 * s.k && !c.outline; ++i) {
-        const uint8_t code = code_at(form, c.element(codes, i / s.k * width), i % s.k);
-        const double scale = factors[static_cast<size_t>(scale_number(place, form, i))];
-        matrix.values.push_back((in_halves(form) ? ref::of_e2m1(code) : ref::of_e4m3(code)) * number_of(form, scale));
-    }
-    return matrix;
-}
 
 // What FP32 arithmetic may err by, u = 2^-24. Tensor cores: 64 products of 4 bits, or 32 of 8, are aligned, added to
 // the sum and truncated: no more than (K/16 + 1) 2^-23 sum|ab|, as for halves. One after the other: a block's
@@ -160,7 +78,7 @@ bool has_tensor_cores(const std::string& kernel) { return !kernel.ends_with("__g
 
 // Element (row, column) of all products, before a gate.
 GemmNumber number(const Problem& p, int64_t row, int64_t column, bool tensor_cores) {
-    const auto row_of = [&](const Matrix& matrix, int64_t of) {
+    const auto row_of = [&](const ScaledMatrix& matrix, int64_t of) {
         return std::span(matrix.values).subspan(static_cast<size_t>(of * p.k), static_cast<size_t>(p.k));
     };
     ref::Gemm op = p.op;
@@ -233,8 +151,9 @@ Case build(const Shape& s, const Form& form, ref::Type out, const std::string& n
     p->op.activation = s.gate.on ? ref::Activation::none : p->activation;
     const Scales of_a{s.batch, s.m, s.k, s.scale_columns, s.scale_pad, s.tiled};
     const Scales of_b{s.b_flat ? 1 : s.batch, s.n, s.k, s.scale_columns, s.scale_pad, s.tiled};
-    p->a = add_codes(c, s, form, "a", offsetof(Args, a), of_a, s.a_pad, s.a_misalign, random);
-    p->b = add_codes(c, s, form_of_b(form), "b", offsetof(Args, b), of_b, s.b_pad, s.b_misalign, random);
+    const ScaledValues values{s.no_whole, s.nan_scales, s.zero_scales, s.exact};
+    p->a = add_scaled_codes(c, {"a", offsetof(Args, a), form, of_a, s.a_pad, s.a_misalign}, values, random);
+    p->b = add_scaled_codes(c, {"b", offsetof(Args, b), form_of_b(form), of_b, s.b_pad, s.b_misalign}, values, random);
     add_others(c, s, out, *p, random);
     auto& args = c.as<Args>();
     args.alpha = s.alpha;
@@ -307,7 +226,6 @@ std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n
         {"1X128", B128}, {"NVFP4", NVFP4}, {"MXFP4", MXFP4}, {"MXFP8", MXFP8}};
     for (const auto& [word, form] : FORMS) {
         if (words.take(word)) {
-            words.one_of({"tn"});
             return entry({.m = m, .n = n, .k = k}, Form{form, ref::Type::e4m3}, ref::Type::bf16, words.name());
         }
     }

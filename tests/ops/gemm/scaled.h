@@ -10,7 +10,7 @@ namespace check {
 
 void block_scaled_gemm(std::vector<Entry>& out);
 Entry random_block_scaled_gemm(Random& r, const std::string& name);
-// What stands behind "m=16 n=32 k=64", if it is one of their forms.
+// What stands behind "m=16 n=32 k=64 tn", if it is one of their forms.
 std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k);
 
 } // namespace check

@@ -4,6 +4,8 @@
 #include "ops/gemm/gated.h"
 #include "ops/gemm/weights_b.h"
 
+#include "ops/quant/scaled.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -21,7 +23,7 @@ const Shape SHAPES[] = {
 };
 
 bool takes_codes(const std::string& kernel) {
-    for (const char* codes : {"_q", "_iq", "_byte", "_int4"}) {
+    for (const char* codes : {"_q", "_iq", "_byte", "_int4", "16_mxfp4", "16_nvfp4"}) {
         if (kernel.find(codes) != std::string::npos) return true;
     }
     return false;
@@ -30,10 +32,10 @@ bool has_tensor_cores(const std::string& kernel) { return kernel.find("generic")
 
 // Of a sum of K products, with u = 2^-24 and tensor cores as in gemm.cpp (a step of 16 products truncates by 2u):
 //   unpacked: as there;
-//   codes as stored: as unpacked, and one more operation, the scale;
-//   records and INT4 as stored: 32 products in two steps, from 0, so 3 * 2u of their magnitude times the scale; each
-//     such sum is added by a fused multiply-add, one more where a record has an offset: u of what has been summed; at
-//     the end four meet.
+//   codes as stored, and NVFP4, whose scales are in its numbers: as unpacked, and one more operation, the scale;
+//   records, INT4 and MXFP4 as stored: 32 products in two steps, from 0, so 3 * 2u of their magnitude times the scale;
+//     each such sum is added by a fused multiply-add, one more where a record has an offset: u of what has been
+//     summed; at the end four meet.
 double error_of_sum(const Problem& p, double magnitude, double terms, const std::string& kernel) {
     constexpr double u = 0x1p-24;
     const double k = static_cast<double>(p.k);
@@ -110,7 +112,8 @@ Case build(const Shape& s, const Format& format, ref::Type type, ref::Type out, 
     p->type = type, p->out = out;
     p->batch = static_cast<size_t>(s.batch), p->m = static_cast<size_t>(s.m);
     p->n = static_cast<size_t>(s.n), p->k = static_cast<size_t>(s.k);
-    p->b_same = s.b_same && format.group == 0, p->of_blocks = format.record != nullptr || format.group != 0;
+    p->b_same = s.b_same && format.group == 0 && format.form == 0;
+    p->of_blocks = format.record != nullptr || format.group != 0 || format.form == MXFP4;
     p->gate = s.gate, p->activation = static_cast<ref::Activation>(s.activation);
     p->op = {.alpha = s.alpha, .beta = s.beta, .activation = s.gate.on ? ref::Activation::none : p->activation};
     add_operands(c, s, format, random, *p);
@@ -188,6 +191,11 @@ Entry random_gemm_weights(Random& r, const std::string& name) {
     if (format.group != 0) {
         s.k = r.chance(0.5) ? r.between(1, 300) : s.k;
         s.scale_step = r.pick<int64_t>({1, 1, 3});
+    } else if (format.form != 0) {
+        s.k = format.form == NVFP4 && r.chance(0.3) ? s.k + 16 : s.k;
+        s.b_pad = r.pick<int64_t>({0, 0, 0, 16, 3});
+        s.scale_step = r.pick<int64_t>({1, 1, 4});
+        s.tiled = r.chance(0.5), s.columns = r.chance(0.2), s.no_whole = r.chance(0.2);
     } else if (!format.record) {
         s.k = r.chance(0.5) ? 4 * r.between(1, 60) : 16 * r.between(1, 80);
         s.b_pad = r.chance(0.5) ? 4 * r.between(0, 3) : (16 - s.k % 16) % 16;

@@ -2,6 +2,8 @@
 // The quantised b of a case: codes and scales drawn, and the numbers that they stand for.
 #include "ops/gemm/weights_b.h"
 
+#include "ops/gemm/scaled_codes.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -145,6 +147,19 @@ void add_int4(Case& c, const WeightsShape& s, const WeightFormat& format, Random
     }
 }
 
+// Codes with scales of blocks in bytes. Where matrices share their codes, these have other scales.
+void add_blocks(Case& c, const WeightsShape& s, const WeightFormat& format, Random& random, WeightsProblem& p) {
+    const Form form{static_cast<Forms>(format.form), ref::Type::e4m3};
+    const Scales scales{s.batch, s.n, s.k, s.columns, s.scale_step - 1, s.tiled};
+    const size_t at = offsetof(spark_gemm_args, b);
+    const ScaledMatrix b = add_scaled_codes(c, {"b", at, form, scales, s.b_pad, s.b_misalign, s.b_same},
+                                            {.no_whole = s.no_whole, .nan_scales = s.nans}, random);
+    for (const double number : b.values) {
+        p.b.push_back(number * b.whole);
+        p.terms.push_back(std::fabs(p.b.back()));
+    }
+}
+
 } // namespace
 
 View weights_matrix(ref::Type type, int64_t batch, int64_t rows, int64_t columns, int64_t pad) {
@@ -172,6 +187,9 @@ const std::vector<WeightFormat>& weight_formats() {
                                          {"I4_64_BF16_U4", nullptr, Type::bf16, false, 64, true, true}}) {
             made.push_back(int4);
         }
+        made.push_back({.name = "MXFP4", .form = MXFP4});
+        made.push_back({.name = "NVFP4", .form = NVFP4});
+        made.push_back({.name = "MXFP8", .form = MXFP8});
         return made;
     }();
     return all;
@@ -182,6 +200,8 @@ void add_weights(Case& c, const WeightsShape& s, const WeightFormat& format, Ran
         add_records(c, s, *format.record, random, p);
     } else if (format.group != 0) {
         add_int4(c, s, format, random, p);
+    } else if (format.form != 0) {
+        add_blocks(c, s, format, random, p);
     } else {
         add_codes(c, s, format, random, p);
     }

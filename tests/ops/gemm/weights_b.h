@@ -7,8 +7,8 @@
 
 namespace check {
 
-// How b is quantised: in records, in codes with a scale for each row or for all, or in INT4: I4 or U4 with scales in
-// `type` for so many of k each, and zeros.
+// How b is quantised: in records, in codes with a scale for each row or for all, in INT4: I4 or U4 with scales in
+// `type` for so many of k each, and zeros, or in a form with scales of blocks in bytes.
 struct WeightFormat {
     const char* name;
     const ref::RecordFormat* record = nullptr;
@@ -16,6 +16,7 @@ struct WeightFormat {
     bool one_scale = false;
     int64_t group = 0;
     bool is_signed = false, zeros = false;
+    unsigned form = 0; // a bit of Forms (ops/quant/scaled.h)
 };
 const std::vector<WeightFormat>& weight_formats();
 // Bits of weight_formats().
@@ -34,7 +35,12 @@ enum WeightFormats : unsigned {
     ALL_RECORDS = (1 << 17) - 16,
     U4_32 = 1 << 17,
     U4_128 = 1 << 19,
-    INT4 = 31 << 17
+    NIBBLES = 31 << 17,
+    MX4 = 1 << 22,
+    NV4 = 1 << 23,
+    MX8 = 1 << 24,
+    FP4 = MX4 | NV4,
+    BLOCKS = FP4 | MX8
 };
 
 struct WeightsShape {
@@ -47,9 +53,10 @@ struct WeightsShape {
     float alpha = 1, beta = 0;
     bool bias = false, b_same = false; // one b for all of the batch
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
-    Special special = Special::none; // a row of a
-    bool nans = false;               // some scales, and some codes of E4M3
-    int64_t scale_step = 1;          // from a row's to the next
+    Special special = Special::none;                       // a row of a
+    bool nans = false;                                     // some scales, and some codes of E4M3
+    int64_t scale_step = 1;                                // from a row's to the next; of blocks: scales after each row
+    bool tiled = false, columns = false, no_whole = false; // of blocks (ops/gemm/scaled_codes.h)
     unsigned flags = 0;
     ref::Gate gate; // then n is even
     Tier tier = Tier::quick;

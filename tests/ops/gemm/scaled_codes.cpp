@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Codes and scales of an operand of gemm, bit by bit.
+#include "ops/gemm/scaled_codes.h"
+
+#include "ref/quantize.h"
+
+#include <cmath>
+#include <cstddef>
+
+namespace check {
+namespace {
+
+bool in_floats(const Form& form) { return form == B128 || form == B128X128; }
+
+// A scale as it is stored: a positive number near 1, of nan_scales and zero_scales sometimes none, or 0.
+double stored_scale(const ScaledValues& s, const Form& form, Random& random) {
+    const bool strange = random.chance(0.02);
+    if (in_floats(form)) {
+        const double power = std::ldexp(1, static_cast<int>(random.between(-1, 1)));
+        const double fraction = random.unit(), sign = random.chance(0.1) ? -1 : 1;
+        return strange && s.nan_scales    ? std::nan("")
+               : strange && s.zero_scales ? 0
+               : s.exact                  ? power
+                                          : sign * power * (1 + fraction);
+    }
+    if (strange && s.nan_scales) {
+        return form == NVFP4 ? 0x7f : 0xff;
+    }
+    if (strange && s.zero_scales) {
+        return 0;
+    }
+    if (s.exact || form != NVFP4) {
+        const auto exponent = static_cast<int>(random.between(-1, 1));
+        return form == NVFP4 ? ref::to_e4m3(std::ldexp(1, exponent)) : static_cast<uint8_t>(127 + exponent);
+    }
+    const uint8_t sign = random.chance(0.1) ? 0x80 : 0; // is not looked at
+    return ref::to_e4m3(0.25 + std::fabs(random.normal())) | sign;
+}
+
+// Any bits; of E4M3 no NaN but where scales are some too, and of `exact` 0.5 to 3 alone.
+uint8_t code_byte(const ScaledValues& s, const Form& form, Random& random) {
+    const auto bits = static_cast<uint8_t>(random.next());
+    if (in_halves(form)) {
+        return bits;
+    }
+    if (s.exact) {
+        constexpr uint8_t HALF = 0x30, A_HALF_MORE = 4;
+        return static_cast<uint8_t>(HALF + random.below(6) * A_HALF_MORE) | (bits & 0x80);
+    }
+    return (bits & 0x7f) == 0x7f && (!s.nan_scales || random.chance(0.9)) ? 0 : bits;
+}
+
+// The scale of all, and its number.
+double add_whole(Case& c, const ScaledPlace& place, const ScaledValues& values, Random& random) {
+    const size_t at = place.offset + offsetof(spark_tensor, quant) + offsetof(spark_quant, global_scale);
+    const Operand whole = c.add_array(std::string(place.name) + ".whole", at, packed(ref::Type::f32, {1}), 4, false);
+    if (c.outline) {
+        return 1;
+    }
+    const double power = std::ldexp(1, static_cast<int>(random.between(-3, 1)));
+    const double number = ref::rounded(ref::Type::f32, values.exact ? power : power * (1 + random.unit()));
+    ref::store(ref::Type::f32, number, c.element(whole, 0));
+    return number;
+}
+
+} // namespace
+
+ScaledMatrix add_scaled_codes(Case& c, const ScaledPlace& place, const ScaledValues& values, Random& random) {
+    const Form& form = place.form;
+    const Scales& of = place.scales;
+    const int64_t width = code_bytes(form, of.n);
+    View rows = rows_view(ref::Type::u8, of.rows1, of.rows0, width, place.pad, 0);
+    if (place.same && of.rows1 > 1) {
+        rows.stride[0] = 0;
+    }
+    c.add(place.name, place.offset, rows, static_cast<size_t>(16 + place.misalign), false);
+    const Operand codes = c.operands.back();
+    describe(*reinterpret_cast<spark_tensor*>(&c.args[place.offset]), form, of);
+    const size_t scale_at = place.offset + offsetof(spark_tensor, quant) + offsetof(spark_quant, scale);
+    const Operand scales = c.add_array(std::string(place.name) + ".scale", scale_at, view_of(of, form), 4, false);
+    for (int64_t i = 0; i < c.to_fill(codes); ++i) {
+        *c.element(codes, i) = code_byte(values, form, random);
+    }
+    for (int64_t i = 0; i < c.to_fill(scales); ++i) {
+        ref::store(scales.view.type, stored_scale(values, form, random), c.element(scales, i));
+    }
+    ScaledMatrix matrix;
+    if (form == NVFP4 && !values.no_whole) {
+        matrix.whole = add_whole(c, place, values, random);
+    }
+    const std::vector<double> factors = c.outline ? std::vector<double>{} : c.values(scales);
+    for (int64_t i = 0; i < of.rows1 * of.rows0 * of.n && !c.outline; ++i) {
+        const uint8_t code = code_at(form, c.element(codes, i / of.n * width), i % of.n);
+        const double scale = factors[static_cast<size_t>(scale_number(of, form, i))];
+        matrix.values.push_back((in_halves(form) ? ref::of_e2m1(code) : ref::of_e4m3(code)) * number_of(form, scale));
+    }
+    return matrix;
+}
+
+} // namespace check
