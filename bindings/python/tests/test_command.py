@@ -37,7 +37,7 @@ class Command(unittest.TestCase):
         for wanted in ("x: input, [..., N], F32 F16 BF16", "residual_out: output, optional", "eps: number, required",
                        "flags: normalize_rounded"):
             self.assertIn(wanted, said)
-        self.assertIn("c: input, optional, [B?, M, N], as d\n", command("describe", "gemm")[1])
+        self.assertIn("c: input, optional, [B?, M, N/2 if GATED], as d\n", command("describe", "gemm")[1])
         self.assertIn("NONE SILU", command("describe", "glu")[1])
         self.assertIn("scale: number, usually 1 / sqrt(D)", command("describe", "attention")[1])
         self.assertIn("Q8_0 (records in U8): d (F16)", command("describe", "dequantize")[1])

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/divide.h"
+#include "core/place_of.h"
 #include "ops/common/pieces.h"
 #include "ops/gemm/problem.h"
 #include "spark_kernels.h"
@@ -19,7 +20,7 @@ constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
 
 consteval uint32_t copies(uint32_t fetched) { return fetched / COPY / WARP * A_COPY; }
 
-consteval bool is_gated(const Kernel& k) { return std::string_view(k.name).find("_gated__") != std::string_view::npos; }
+consteval bool is_gated(const Kernel& k) { return place_of(k.name, "_gated__") != std::string_view::npos; }
 
 // rows, columns: of d, a block; depth: of k, a step. stages: as the ring waits for them, which is filled before the
 // first step.
