@@ -2,6 +2,7 @@
 // What a call may ask of its execution, and what the library chooses for it: spark_exec, the workspace, kernels by id,
 // the order of sums.
 #include <algorithm>
+#include <cstdlib>
 #include <fnmatch.h>
 #include <set>
 #include <string>
