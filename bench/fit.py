@@ -22,15 +22,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 CHIPS = (Path(__file__).resolve().parents[1] / "src" / "dispatch" / "chips.inc").read_text()
-# Kernels whose names fit these patterns have a FIT line each; of several, the first. Twins are of one line's constants.
-FAMILIES = ("gemm_e4m3_tn__16x", "gemm_e4m3_tn__8x", "gemm_e4m3", "gemm_fp8", "gemm_*x128x64_w", "gemm_*_g4",
-            "gemm_*_int4", "gemm_bf16_q", "gemm_f16_q", "gemm_s8_tn__16x", "gemm_s8_tn__8x", "gemm_s8",
-            "gemm_*_tn__16x", "gemm_*_tn__8x", "gemm_*_tn__128x128x32", "gemm_*_tn__64x64x64", "gemm_*_tn__32x",
-            "gemm", "attention_*e4m3__split", "attention_*__split_d64", "attention_*__split", "attention_*__parts_d64",
-            "attention_*__parts_d128", "attention_*__parts", "attention_*__d64_128", "attention_*__d96_128",
-            "attention_*__wide", "attention_*_128x", "attention_*__d64", "attention_*__d96", "attention_*__d128",
-            "attention", "norm", "softmax", "rope")
-TWINS = {"gemm_f16_q": "gemm_bf16_q"}
+# Kernels whose names fit a pattern have its line; of several, the first. {pattern: that of the line that counts}
+FAMILIES = {pattern: other or pattern for pattern, other in
+            re.findall(r'^FIT(?:_AS)?\("([\w*]*)", (?:"([\w*]*)")?', CHIPS, re.M)}
 NOISE_US, NEAR, FAR, HAIR = 0.3, 1.05, 1.25, 0.03
 # What a constant may be: a unit is not faster than its rate by more than the rate's own error, whatever would fit here,
 # so that the constants mean something on other chips too; products of FP8 are two of halves and their conversion.
@@ -154,15 +148,9 @@ def cost(fit, c, chip=H200):
 
 @functools.cache
 def family(name):
-    """The first whose pattern the name fits, as fits_pattern of chips.h has it."""
+    """The pattern of the line of a kernel: the first that the name fits, as fits_pattern of chips.h has it."""
     halves = ((f, *f.partition("*")[::2]) for f in FAMILIES)
-    return next((f for f, first, other in halves if name.startswith(first) and other in name[len(first):]), "")
-
-
-@functools.cache
-def fitted(name):
-    """The family whose constants are searched for a kernel."""
-    return TWINS.get(family(name), family(name))
+    return FAMILIES[next(f for f, first, other in halves if name.startswith(first) and other in name[len(first):])]
 
 
 def load(measured, explained):
@@ -211,7 +199,7 @@ def total(found):
 
 
 def costs(fits, rows, chip):
-    return [cost(fits[fitted(count.kernel)], count, chip) for count, _ in rows]
+    return [cost(fits[family(count.kernel)], count, chip) for count, _ in rows]
 
 
 def clamped(name, value):
@@ -225,7 +213,7 @@ def loss(fits, shapes, chip=H200):
 
 def priced_anew(prices, rows, name, fit, chip):
     """What the kernels of one shape cost when one family has other constants."""
-    return [cost(fit, count, chip) if fitted(count.kernel) == name else price
+    return [cost(fit, count, chip) if family(count.kernel) == name else price
             for price, (count, _) in zip(prices, rows)]
 
 
@@ -241,7 +229,7 @@ def search(shapes, steps, seed=1, start=None, chip=H200):
     dice = random.Random(seed)
     concerned = {}  # {family: [the shapes that a kernel of it can compute]}: nothing else need be computed again
     for at, (_, _, rows) in enumerate(shapes):
-        for name in {fitted(count.kernel) for count, _ in rows}:
+        for name in {family(count.kernel) for count, _ in rows}:
             concerned.setdefault(name, []).append(at)
     best = {name: (start or {}).get(name, Fit()) for name in sorted(concerned)}
     prices = [costs(best, rows, chip) for _, _, rows in shapes]
@@ -290,7 +278,7 @@ def main():
         fits = search(own, args.steps, start=start, chip=chip)[0] if args.steps else {}
         for pattern, fit in fits.items():
             print(f'{line}"{pattern}", ' + ", ".join(str(round(getattr(fit, f.name))) for f in fields(Fit)) + ")")
-        price = (lambda c: cost(fits[fitted(c.kernel)], c, chip)) if fits else (lambda c: c.us)
+        price = (lambda c: cost(fits[family(c.kernel)], c, chip)) if fits else (lambda c: c.us)
         report(name, own, price)
         for _, shape, rows in own if args.show else ():
             if regret(rows, price) > NEAR:

@@ -36,6 +36,7 @@ constexpr uint32_t WHOLE = 64; // 100 %
 struct FitLine {
     std::string_view chip, pattern; // any chip where it is empty
     Fit fit;
+    std::string_view as = {}; // the pattern of the line whose fit counts in its place
 };
 
 constexpr FitLine fit_line(std::string_view chip, std::string_view pattern, uint32_t products, uint32_t shared,
@@ -53,9 +54,11 @@ constexpr FitLine fit_line(std::string_view chip, std::string_view pattern, uint
 inline constexpr FitLine LINES[] = {
 #define CHIP(...)
 #define FIT_ON(chip, ...) fit_line(chip, __VA_ARGS__),
+#define FIT_AS(pattern, as) FitLine{"", pattern, {}, as},
 #define FIT(...) fit_line("", __VA_ARGS__),
 #include "dispatch/chips.inc"
 #undef FIT
+#undef FIT_AS
 #undef FIT_ON
 #undef CHIP
 };
@@ -63,14 +66,23 @@ inline constexpr FitLine LINES[] = {
 // Lines for any chip stand first, so that a kernel's place among them is the same on each.
 constexpr size_t PLACES = std::ranges::count(LINES, std::string_view(), &FitLine::chip);
 
+constexpr size_t place_of_line(std::string_view pattern) {
+    return static_cast<size_t>(std::ranges::find(LINES, pattern, &FitLine::pattern) - LINES);
+}
+static_assert(std::ranges::all_of(LINES, [](const FitLine& line) {
+    return line.as.empty() || (place_of_line(line.as) < PLACES && LINES[place_of_line(line.as)].as.empty());
+}));
+
 } // namespace detail
 
 inline constexpr Chip CHIPS[] = {
 #define CHIP(name, ...) {name, __VA_ARGS__},
 #define FIT_ON(...)
+#define FIT_AS(...)
 #define FIT(...)
 #include "dispatch/chips.inc"
 #undef FIT
+#undef FIT_AS
 #undef FIT_ON
 #undef CHIP
 };
@@ -79,11 +91,8 @@ inline constexpr Chip CHIPS[] = {
 // work at these rates, and are not hidden quite, so that of kernels that all wait for memory the one with the least
 // other work is taken. Products of FP8, which 12.x has instructions for, are as those of other types.
 inline constexpr auto FITS = [] {
-    using detail::LINES;
+    using detail::LINES, detail::place_of_line;
     std::array<std::array<Fit, detail::PLACES>, std::size(CHIPS)> fits{};
-    const auto place_of_line = [](std::string_view pattern) {
-        return std::ranges::find(LINES, pattern, &detail::FitLine::pattern) - LINES;
-    };
     for (size_t chip = 0; chip < std::size(CHIPS); ++chip) {
         for (const auto& line : LINES) {
             if (line.chip.empty() || line.chip == CHIPS[chip].name) fits[chip][place_of_line(line.pattern)] = line.fit;
@@ -105,11 +114,12 @@ constexpr bool fits_pattern(std::string_view name, std::string_view pattern) {
     return name.starts_with(pattern.substr(0, star)) && place_of(name, pattern.substr(star + 1), star) != name.npos;
 }
 
-// The place of a kernel's fit in FITS: the first line whose pattern its name fits.
+// The place of a kernel's fit in FITS: the first line whose pattern its name fits, or the line that this names.
 constexpr uint8_t fit_index(std::string_view name) {
     uint8_t i = 0;
     while (!fits_pattern(name, detail::LINES[i].pattern)) ++i;
-    return i;
+    const std::string_view as = detail::LINES[i].as;
+    return as.empty() ? i : static_cast<uint8_t>(detail::place_of_line(as));
 }
 
 } // namespace spark

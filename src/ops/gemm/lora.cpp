@@ -18,33 +18,19 @@ using namespace lora_field;
 // What kernels hold sums of, and what they count in 32 bits.
 constexpr int64_t MOST_RANK = 256, MOST_LONG = int64_t{1} << 30, MOST_ADAPTERS = INT32_MAX;
 
-// Matrices of adapters: from a row to the next, and from an adapter to the next. 0: there is one.
-struct Adapters {
-    spark_devptr data;
-    int64_t row, adapter;
-};
-struct Rowwise {
-    spark_devptr data; // 0 = absent
-    int64_t row;
-};
-
 struct Lora {
-    Rowwise x, c, y;
-    Adapters a, b;
+    RowTensor x, c, y, a, b; // outer: from an adapter to the next, 0 where there is one
     spark_devptr index;
     int64_t m, n, k, rank, adapters;
     float scale;
 };
 
-Rowwise rows_of(const View& v) {
+RowTensor rows_of(const View& v) {
     if (!v.present) return {};
-    return {v.data, v.shape[0] > 1 ? v.stride[0] : 0};
+    return {v.data, 0, v.shape[0] > 1 ? v.stride[0] : 0};
 }
-Adapters adapters_of(const View& v) {
-    return {v.data, v.shape[1] > 1 ? v.stride[1] : 0, v.shape[0] > 1 ? v.stride[0] : 0};
-}
-int64_t alignment(const View& v, int64_t row, int64_t adapter) {
-    return std::min({v.alignment(), low_bit(row, v.elem_bits), low_bit(adapter, v.elem_bits)});
+RowTensor adapters_of(const View& v) {
+    return {v.data, v.shape[0] > 1 ? v.stride[0] : 0, v.shape[1] > 1 ? v.stride[1] : 0};
 }
 
 spark_status check_sizes(const ValidatedArgs& bound, const Lora& p, Report& report) {
@@ -68,9 +54,9 @@ spark_status check_sizes(const ValidatedArgs& bound, const Lora& p, Report& repo
 void fill_facts(const ValidatedArgs& bound, const Lora& p, CheckedOp& work) {
     work.facts[GEMM_M] = p.m, work.facts[GEMM_N] = p.n, work.facts[GEMM_K] = p.k;
     work.facts[GEMM_BATCH] = p.adapters, work.facts[GEMM_RANK] = p.rank;
-    work.facts[GEMM_X_ALIGN] = alignment(bound.view[X], p.x.row, 0);
-    work.facts[GEMM_A_ALIGN] = alignment(bound.view[A], p.a.row, p.a.adapter);
-    work.facts[GEMM_B_ALIGN] = alignment(bound.view[B], p.b.row, p.b.adapter);
+    work.facts[GEMM_X_ALIGN] = row_alignment(bound.view[X], p.x);
+    work.facts[GEMM_A_ALIGN] = row_alignment(bound.view[A], p.a);
+    work.facts[GEMM_B_ALIGN] = row_alignment(bound.view[B], p.b);
     // No more adapters are read than there are rows.
     const auto m = static_cast<uint64_t>(p.m), wide = static_cast<uint64_t>(p.k + p.n);
     const auto used = static_cast<uint64_t>(std::min(p.m, p.adapters)) * static_cast<uint64_t>(p.rank);
@@ -128,13 +114,13 @@ kernels::lora_params params_of(const Lora& p, uint32_t step, uint32_t parts) {
         .index = p.index,
         .c = p.c.data,
         .y = p.y.data,
-        .x_stride = p.x.row,
-        .a_stride0 = p.a.row,
-        .a_stride1 = p.a.adapter,
-        .b_stride0 = p.b.row,
-        .b_stride1 = p.b.adapter,
-        .c_stride = p.c.row,
-        .y_stride = p.y.row,
+        .x_stride = p.x.inner,
+        .a_stride0 = p.a.inner,
+        .a_stride1 = p.a.outer,
+        .b_stride0 = p.b.inner,
+        .b_stride1 = p.b.outer,
+        .c_stride = p.c.inner,
+        .y_stride = p.y.inner,
         .m = p.m,
         .n = static_cast<uint32_t>(p.n),
         .k = static_cast<uint32_t>(p.k),

@@ -300,7 +300,7 @@ void plan(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel
     const Gemm& p = work.as<Gemm>();
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
     const bool halves = p.gate.on && !p.gate.interleaved;
-    if (p.gate.on && !row.tile.gates) return plan_gated(work, row, kernel, calls);
+    if (gates_by_sums(p, row.tile)) return plan_gated(work, row, kernel, calls);
     const kernels::gemm_params all = params_of(p, gemm_group(work, row));
     calls.add(kernel,
               {
@@ -421,7 +421,7 @@ kernels::gemm_scaled_params scaled_params_of(const Gemm& p, uint32_t group) {
 
 template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
     const Gemm& p = work.as<Gemm>();
-    if (p.gate.on && !gates_in_tile(p, row.tile)) return plan_gated(work, row, kernel, calls);
+    if (gates_by_sums(p, row.tile)) return plan_gated(work, row, kernel, calls);
     const uint32_t group = gemm_group(work, row);
     if constexpr (std::is_same_v<typename Of::Params, kernels::gemm_scaled_params>) {
         calls.add(kernel, scaled_params_of(p, group));

@@ -72,8 +72,8 @@ inline int64_t gemm_unpacked(const Gemm& p) {
 // gate.cpp: whether flags and limit go with each other and with the rest; what they say.
 spark_status check_gemm_gate(const ValidatedArgs& bound, Report& report);
 GemmGate gemm_gate(const ValidatedArgs& bound);
-// Whether a kernel with that tile makes d of gate and up itself; else by way of sums.
-inline bool gates_in_tile(const Gemm& p, const Tile& tile) { return p.gate.on && tile.gates; }
+// Whether d is made of sums in the workspace, since a kernel with that tile does not make it of gate and up itself.
+inline bool gates_by_sums(const Gemm& p, const Tile& tile) { return p.gate.on && !tile.gates; }
 
 // How a row's kernel cuts the product.
 struct GemmCut {
