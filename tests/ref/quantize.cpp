@@ -18,7 +18,7 @@ constexpr int LARGEST = 0x7e;      // 448
 constexpr int LARGEST_E5M2 = 0x7b; // 57344
 constexpr double LARGEST_I8 = 127;
 constexpr int NOT_A_NUMBER = 0x7f;
-constexpr int LARGEST_E2M1 = 7; // 6
+constexpr double LARGEST_E2M1 = 6;
 
 // What numbers are divided by, of F32.
 double divisor(double scale) {
@@ -70,11 +70,15 @@ double of_code(Type codes, uint8_t bits) {
                                  : of_e4m3(bits);
 }
 
-double of_e2m1(uint8_t bits) {
-    const int magnitude = bits & 7, field = magnitude >> 1, fraction = magnitude & 1;
-    const double value = field == 0 ? fraction / 2.0 : std::ldexp(2 + fraction, field - 2);
-    return bits & 8 ? -value : value;
+double of_mx(MxElement element, uint8_t bits) {
+    const int steps = 1 << element.fraction, bias = (1 << (element.exponent - 1)) - 1;
+    const int magnitude = bits % (steps << element.exponent), field = magnitude / steps, fraction = magnitude % steps;
+    const int power = std::max(field, 1) - bias - element.fraction;
+    const double value = std::ldexp(field == 0 ? fraction : steps + fraction, power);
+    return bits / (steps << element.exponent) % 2 != 0 ? -value : value;
 }
+
+double of_e2m1(uint8_t bits) { return of_mx(MX_E2M1, bits); }
 
 std::vector<uint16_t> random_words(uint64_t seed, uint64_t offset, size_t count) {
     std::vector<uint16_t> words(count);
@@ -93,7 +97,7 @@ static bool rises(double fraction, uint16_t word) { return word + std::floor(std
 
 // The slow and obvious way: of all numbers from 0 to the largest one the nearest. Neighbours are an odd and an even
 // pattern.
-static int nearest(double magnitude, int largest, double (*of)(uint8_t), Words word) {
+template <class Of> static int nearest(double magnitude, int largest, Of of, Words word) {
     if (magnitude >= of(static_cast<uint8_t>(largest))) {
         return largest;
     }
@@ -130,11 +134,17 @@ uint8_t to_code(Type codes, double x, Words word) {
     return static_cast<uint8_t>(static_cast<int8_t>(std::nearbyint(within))); // default mode: ties to even
 }
 
-uint8_t to_e2m1(double x, Words word) {
+static int largest_code(MxElement element) {
+    return (1 << (element.exponent + element.fraction)) - (element == MX_E4M3 ? 2 : 1);
+}
+
+uint8_t to_mx(MxElement element, double x, Words word) {
+    const int largest = largest_code(element), sign = 1 << (element.exponent + element.fraction);
     if (std::isnan(x)) {
-        return LARGEST_E2M1;
+        return static_cast<uint8_t>(largest);
     }
-    return static_cast<uint8_t>(nearest(std::fabs(x), LARGEST_E2M1, of_e2m1, word) | (std::signbit(x) ? 8 : 0));
+    const auto of = [&](uint8_t bits) { return of_mx(element, bits); };
+    return static_cast<uint8_t>(nearest(std::fabs(x), largest, of, word) | (std::signbit(x) ? sign : 0));
 }
 
 // The least exponent, from `least` on, whose power of two is no less than x.
@@ -156,22 +166,21 @@ double scale_of(Type codes, double amax, double amax_floor, Rule rule) {
     return as_it_is ? scale : std::ldexp(1.0, exponent_above(scale, -126));
 }
 
-uint8_t mx_scale_of(double amax, int emax, Rule rule) {
+uint8_t mx_scale_of(double amax, MxElement element, Rule rule) {
     if (std::isnan(amax)) {
         return 0xff;
     }
-    const bool halves = emax == 2;
     const double finite = std::isinf(amax) ? 0x1p128 : amax;
+    const double largest = of_mx(element, static_cast<uint8_t>(largest_code(element)));
     if (rule == Rule::rceil) {
-        const double largest = halves ? of_e2m1(LARGEST_E2M1) : of_e4m3(LARGEST);
         return static_cast<uint8_t>(exponent_above(finite / largest, -127) + 127);
     }
     int exponent = finite == 0 ? -127 : std::ilogb(finite);
-    if (rule == Rule::even && finite != 0) { // to the format's bits, 2 or 4 of them, ties to even
-        const int unit = exponent - (halves ? 1 : 3);
+    if (rule == Rule::even && finite != 0) { // to the format's bits, ties to even
+        const int unit = exponent - element.fraction;
         exponent = std::ilogb(std::ldexp(std::nearbyint(std::ldexp(finite, -unit)), unit));
     }
-    return static_cast<uint8_t>(std::max(exponent - emax, -127) + 127);
+    return static_cast<uint8_t>(std::max(exponent - std::ilogb(largest), -127) + 127);
 }
 
 double of_ue8m0(uint8_t bits) { return bits == 0xff ? std::nan("") : std::ldexp(1.0, bits - 127); }
@@ -202,14 +211,14 @@ void quantize_int4_block(std::span<const double> x, double scale, std::span<uint
     }
 }
 
-double nv_whole_of(double amax) { return rounded(Type::f32, amax / (of_e4m3(LARGEST) * of_e2m1(LARGEST_E2M1))); }
+double nv_whole_of(double amax) { return rounded(Type::f32, amax / (of_e4m3(LARGEST) * LARGEST_E2M1)); }
 
 static uint8_t nv_scale_under(double largest, double amax, double whole) {
     const double by = divisor(largest * whole);
     return to_e4m3(std::fabs(rounded(Type::f32, amax / by)));
 }
 
-uint8_t nv_scale_of(double amax, double whole) { return nv_scale_under(of_e2m1(LARGEST_E2M1), amax, whole); }
+uint8_t nv_scale_of(double amax, double whole) { return nv_scale_under(LARGEST_E2M1, amax, whole); }
 
 // The sum of the squares of what codes under that scale are off, in FP32.
 static float nv_error_of(std::span<const double> x, uint8_t scale, double whole) {
@@ -237,13 +246,13 @@ uint8_t nv_better_scale_of(std::span<const double> x, double whole) {
 double of_ue4m3(uint8_t bits) { return of_e4m3(bits & 0x7f); }
 
 void quantize_nv_block(std::span<const double> x, uint8_t scale, double whole, std::span<uint8_t> y, Words words) {
-    quantize_e2m1_block(x, of_ue4m3(scale) * whole, y, words);
+    quantize_mx_block(MX_E2M1, x, of_ue4m3(scale) * whole, y, words);
 }
 
-void quantize_e2m1_block(std::span<const double> x, double scale, std::span<uint8_t> y, Words words) {
+void quantize_mx_block(MxElement element, std::span<const double> x, double scale, std::span<uint8_t> y, Words words) {
     const double by = divisor(scale);
     for (size_t i = 0; i < x.size(); ++i) {
-        y[i] = to_e2m1(rounded(Type::f32, x[i] / by), words_of(words, i, 1));
+        y[i] = to_mx(element, rounded(Type::f32, x[i] / by), words_of(words, i, 1));
     }
 }
 
@@ -326,8 +335,10 @@ static Results compute(const Call& call) {
     if (named && call.words.at("codes") == "I4") {
         return compute_int4(call);
     }
-    const bool halves = named && call.words.at("codes") == "E2M1";
     const auto is_named = [&](const char* codes) { return named && call.words.at("codes") == codes; };
+    const MxElement element = is_named("E2M1")   ? MX_E2M1
+                                                 : MX_E4M3;
+    const size_t bits = 1 + static_cast<size_t>(element.exponent + element.fraction);
     const Type type = is_named("I8") ? Type::i8 : is_named("E5M2") ? Type::e5m2 : Type::e4m3;
     const size_t n = x.size(1), block = static_cast<size_t>(call.number("block"));
     const std::vector<uint16_t> words = words_of(call);
@@ -336,15 +347,18 @@ static Results compute(const Call& call) {
         count = std::min(block, n - first % n);
         const std::span<const double> part = x.row(first, count);
         const double scale = call.is("given") ? given.values[scales.values.size()]
-                             : mx             ? mx_scale_of(amax(part), halves ? 2 : 8)
+                             : mx             ? mx_scale_of(amax(part), element)
                                               : scale_of(type, amax(part), 0);
         scales.values.push_back(scale);
         std::vector<uint8_t> codes(count);
         const double number = mx ? of_ue8m0(static_cast<uint8_t>(scale)) : scale;
-        if (halves) {
-            quantize_e2m1_block(part, number, codes, words_of(words, first, count));
-            for (size_t i = 0; i < count; i += 2) {
-                y.bits.push_back(codes[i] | uint64_t{codes[i + 1]} << 4);
+        if (bits < 8) {
+            quantize_mx_block(element, part, number, codes, words_of(words, first, count));
+            for (size_t i = 0; i < count * bits; ++i) {
+                if (i % 8 == 0) {
+                    y.bits.push_back(0);
+                }
+                y.bits.back() |= (codes[i / bits] >> i % bits & uint64_t{1}) << i % 8;
             }
             continue;
         }
@@ -356,7 +370,7 @@ static Results compute(const Call& call) {
     }
     Results results{{"y", y}, {"scales", scales}};
     for (const char* name : {"back_f32", "back_f16", "back_bf16"}) {
-        if (named && !halves) {
+        if (named && bits == 8) {
             results.emplace(name, back);
         }
     }

@@ -38,9 +38,23 @@ enum class Rule { floor, rceil, even, four_over_six };
 // rceil: the least power of two, from 2^-126 on, that is no less; 0 stays.
 double scale_of(Type codes, double amax, double amax_floor, Rule rule = Rule::floor);
 
-// MXFP8: 2^(floor(log2(amax)) - 8), of MXFP4 (emax 2) - 2, from 2^-127 on; infinity counts as 2^128; 0xff for NaN. And
-// the reverse.
-uint8_t mx_scale_of(double amax, int emax = 8, Rule rule = Rule::floor);
+// An element of OCP's MX formats, by the bits of its exponent and of its fraction, behind a sign. Of these E4M3 alone has
+// a NaN, in the place of its largest number.
+struct MxElement {
+    int exponent, fraction;
+    bool operator==(const MxElement&) const = default;
+};
+constexpr MxElement MX_E4M3{4, 3}, MX_E2M3{2, 3}, MX_E3M2{3, 2}, MX_E2M1{2, 1};
+
+// The nearest of its numbers, ties to even; beyond the largest one, and infinity, and NaN, that. And the reverse.
+uint8_t to_mx(MxElement element, double x, Words word = {});
+double of_mx(MxElement element, uint8_t bits);
+void quantize_mx_block(MxElement element, std::span<const double> x, double scale, std::span<uint8_t> y,
+                       Words words = {});
+
+// 2^(floor(log2(amax)) - emax), from 2^-127 on, emax that of the largest number; infinity counts as 2^128; 0xff for NaN.
+// And the reverse.
+uint8_t mx_scale_of(double amax, MxElement element = MX_E4M3, Rule rule = Rule::floor);
 double of_ue8m0(uint8_t bits);
 void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y, Words words = {});
 
@@ -49,10 +63,7 @@ void quantize_block(Type codes, std::span<const double> x, double scale, std::sp
 double int4_scale_of(Type stored, double amax, double amax_floor);
 void quantize_int4_block(std::span<const double> x, double scale, std::span<uint8_t> y);
 
-// The same of E2M1, beyond 6, and infinity, 6; it has no NaN, which gives 6 too.
-uint8_t to_e2m1(double x, Words word = {});
 double of_e2m1(uint8_t bits);
-void quantize_e2m1_block(std::span<const double> x, double scale, std::span<uint8_t> y, Words words = {});
 
 // NVFP4: the scale of all; that of a block, in UE4M3, 0x7f for NaN, and the number that such a byte is, whatever its
 // highest bit.

@@ -82,7 +82,7 @@ spark_status fold_coded(const ValidatedArgs& bound, std::span<const uint32_t> fi
     p.n_scaled = tiled ? ceil_div(p.n, columns) * columns : p.n;
     p.rows_scaled = tiled ? ceil_div(p.rows0, TILE_ROWS) * TILE_ROWS : p.rows0;
     p.scale = scale_places(quant, of_scales.outer, of_scales.inner, scales.last_stride(0));
-    p.per_byte = 8 / bound.view[quantised].elem_bits;
+    p.code_bits = bound.view[quantised].elem_bits;
     p.codes = bound.view[quantised].dtype;
     return SPARK_OK;
 }

@@ -20,8 +20,11 @@ struct Coded {
     uint32_t bump;     // added to the bits of an amax, or of a scale, before its exponent is taken: the scale rule
     uint32_t dtype;    // of the numbers
     uint32_t codes;    // of the codes: dtype
-    uint32_t per_byte; // codes in one
+    uint32_t code_bits;
 };
+
+// Bytes of so many codes, which are whole ones.
+inline int64_t bytes_of(const Coded& p, int64_t codes) { return codes * p.code_bits / 8; }
 
 inline bool is_mx(const QuantView& quant) { return quant.scale_dtype == SPARK_DTYPE_UE8M0; }
 inline bool is_nv(const QuantView& quant) { return quant.scale_dtype == SPARK_DTYPE_UE4M3; }

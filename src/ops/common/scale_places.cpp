@@ -2,6 +2,8 @@
 // Scales of blocks: where they stand.
 #include "ops/common/scale_places.h"
 
+#include <numeric>
+
 #include "core/divide.h"
 
 namespace spark {
@@ -36,11 +38,13 @@ spark_status check_tiles(const ValidatedArgs& bound, uint32_t field, Report& rep
 
 spark_status check_codes(const ValidatedArgs& bound, uint32_t field, Report& report) {
     const View& v = bound.view[field];
-    for (uint32_t d = 0; d + 1 < v.ndim && v.elem_bits < 8; ++d) {
-        if (v.stride[d] % 2 == 0 || v.shape[d] < 2) continue;
+    const uint32_t together = 8 / std::gcd(8u, v.elem_bits); // codes that are whole bytes
+    for (uint32_t d = 0; d + 1 < v.ndim; ++d) {
+        if (v.stride[d] % together == 0 || v.shape[d] < 2) continue;
         return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
-                                 "%s.stride[%u] is %lld; an even one wanted, so that rows begin on whole bytes",
-                                 bound.spec->fields[field].name, d, ll(v.stride[d]));
+                                 "%s.stride[%u] is %lld; %s wanted, so that rows begin on whole bytes",
+                                 bound.spec->fields[field].name, d, ll(v.stride[d]),
+                                 together == 2 ? "an even one" : "a multiple of 4");
     }
     return SPARK_OK;
 }

@@ -48,7 +48,7 @@ template <class Of> int64_t part_of(int64_t n, int64_t rows, int64_t longer, con
     return cut_rows(n, rows, std::max(longer, turn_of(kernel))).part;
 }
 template <class Of> int64_t part_of(const Scaled& p, const Of& kernel) {
-    const int64_t longer = p.per_byte == 2 ? 2048 : 1024; // those of half a byte have twice as many scales to find
+    const int64_t longer = p.code_bits < 8 ? 2048 : 1024; // short ones have more scales to find for a byte
     return part_of(p.n_scaled, p.rows_scaled * p.rows1, longer, kernel);
 }
 
@@ -61,8 +61,8 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_ke
                           .y = p.y.data,
                           .scale = p.scale.data,
                           .whole = p.whole,
-                          .x_stride0 = p.x.inner / p.per_byte,
-                          .x_stride1 = p.x.outer / p.per_byte,
+                          .x_stride0 = bytes_of(p, p.x.inner),
+                          .x_stride1 = bytes_of(p, p.x.outer),
                           .y_stride0 = p.y.inner,
                           .y_stride1 = p.y.outer,
                           .scale_stride1 = p.scale.outer,
@@ -123,8 +123,8 @@ template <class Of> void add(const Scaled& p, spark_devptr amax, const Of& kerne
     params.amax = amax;
     params.x_stride0 = p.x.inner;
     params.x_stride1 = p.x.outer;
-    params.y_stride0 = p.y.inner / p.per_byte;
-    params.y_stride1 = p.y.outer / p.per_byte;
+    params.y_stride0 = bytes_of(p, p.y.inner);
+    params.y_stride1 = bytes_of(p, p.y.outer);
     put_scales(p, params);
     put_pieces(p, cut, team, params);
     params.flags = formats_of<FlagsOf<Of>>(p);

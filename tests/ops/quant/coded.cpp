@@ -18,7 +18,7 @@ namespace {
 
 // The number of a scale as it is stored, of an amax.
 double stored_scale(const Form& form, double amax) {
-    return form == MXFP8 ? ref::mx_scale_of(amax, 8) : ref::scale_of(form.codes, amax, 0);
+    return form == MXFP8 ? ref::mx_scale_of(amax) : ref::scale_of(form.codes, amax, 0);
 }
 
 uint8_t code_of(const Form& form, double number, double scale) {

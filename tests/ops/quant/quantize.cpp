@@ -121,8 +121,8 @@ double quantize_one(const Shape& s, const Form& form, double whole, std::span<co
         return scale;
     }
     if (form == MXFP4) {
-        const uint8_t scale = ref::mx_scale_of(amax, 2, s.rule);
-        ref::quantize_e2m1_block(block, ref::of_ue8m0(scale), codes, words);
+        const uint8_t scale = ref::mx_scale_of(amax, ref::MX_E2M1, s.rule);
+        ref::quantize_mx_block(ref::MX_E2M1, block, ref::of_ue8m0(scale), codes, words);
         return scale;
     }
     if (form & INT4) {
@@ -131,7 +131,7 @@ double quantize_one(const Shape& s, const Form& form, double whole, std::span<co
         return scale;
     }
     const double scale = form == TENSOR  ? whole
-                         : form == MXFP8 ? ref::mx_scale_of(amax, 8, s.rule)
+                         : form == MXFP8 ? ref::mx_scale_of(amax, ref::MX_E4M3, s.rule)
                                          : ref::scale_of(form.codes, amax, static_cast<double>(s.amax_floor), s.rule);
     ref::quantize_block(form.codes, block, number_of(form, scale), codes, words);
     return scale;
