@@ -337,6 +337,8 @@ static Results compute(const Call& call) {
     }
     const auto is_named = [&](const char* codes) { return named && call.words.at("codes") == codes; };
     const MxElement element = is_named("E2M1")   ? MX_E2M1
+                              : is_named("E2M3") ? MX_E2M3
+                              : is_named("E3M2") ? MX_E3M2
                                                  : MX_E4M3;
     const size_t bits = 1 + static_cast<size_t>(element.exponent + element.fraction);
     const Type type = is_named("I8") ? Type::i8 : is_named("E5M2") ? Type::e5m2 : Type::e4m3;

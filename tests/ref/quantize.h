@@ -38,8 +38,8 @@ enum class Rule { floor, rceil, even, four_over_six };
 // rceil: the least power of two, from 2^-126 on, that is no less; 0 stays.
 double scale_of(Type codes, double amax, double amax_floor, Rule rule = Rule::floor);
 
-// An element of OCP's MX formats, by the bits of its exponent and of its fraction, behind a sign. Of these E4M3 alone has
-// a NaN, in the place of its largest number.
+// An element of OCP's MX formats, by the bits of its exponent and of its fraction, behind a sign. Of these E4M3 alone
+// has a NaN, in the place of its largest number.
 struct MxElement {
     int exponent, fraction;
     bool operator==(const MxElement&) const = default;
@@ -52,8 +52,8 @@ double of_mx(MxElement element, uint8_t bits);
 void quantize_mx_block(MxElement element, std::span<const double> x, double scale, std::span<uint8_t> y,
                        Words words = {});
 
-// 2^(floor(log2(amax)) - emax), from 2^-127 on, emax that of the largest number; infinity counts as 2^128; 0xff for NaN.
-// And the reverse.
+// 2^(floor(log2(amax)) - emax), from 2^-127 on, emax that of the largest number; infinity counts as 2^128; 0xff for
+// NaN. And the reverse.
 uint8_t mx_scale_of(double amax, MxElement element = MX_E4M3, Rule rule = Rule::floor);
 double of_ue8m0(uint8_t bits);
 void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y, Words words = {});

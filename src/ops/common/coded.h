@@ -17,9 +17,9 @@ struct Coded {
     int64_t n, rows1, rows0;
     int64_t n_scaled, rows_scaled; // with what fills up tiles of scales
     float amax_floor;
-    uint32_t bump;     // added to the bits of an amax, or of a scale, before its exponent is taken: the scale rule
-    uint32_t dtype;    // of the numbers
-    uint32_t codes;    // of the codes: dtype
+    uint32_t bump;  // added to the bits of an amax, or of a scale, before its exponent is taken: the scale rule
+    uint32_t dtype; // of the numbers
+    uint32_t codes; // of the codes: dtype
     uint32_t code_bits;
 };
 

@@ -41,10 +41,9 @@ spark_status check_codes(const ValidatedArgs& bound, uint32_t field, Report& rep
     const uint32_t together = 8 / std::gcd(8u, v.elem_bits); // codes that are whole bytes
     for (uint32_t d = 0; d + 1 < v.ndim; ++d) {
         if (v.stride[d] % together == 0 || v.shape[d] < 2) continue;
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
-                                 "%s.stride[%u] is %lld; %s wanted, so that rows begin on whole bytes",
-                                 bound.spec->fields[field].name, d, ll(v.stride[d]),
-                                 together == 2 ? "an even one" : "a multiple of 4");
+        return report.fail_field(
+            SPARK_ERR_UNSUPPORTED_LAYOUT, field, "%s.stride[%u] is %lld; %s wanted, so that rows begin on whole bytes",
+            bound.spec->fields[field].name, d, ll(v.stride[d]), together == 2 ? "an even one" : "a multiple of 4");
     }
     return SPARK_OK;
 }

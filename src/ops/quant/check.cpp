@@ -72,6 +72,7 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     using namespace dequantize_field;
     constexpr Contract BYTE = {"dequantize_byte"}, NVFP4 = {"dequantize_nvfp4"};
     constexpr Contract MXFP8 = {"dequantize_mxfp8"}, MXFP4 = {"dequantize_mxfp4"}, INT4 = {"dequantize_int4"};
+    constexpr Contract E2M3 = {"dequantize_e2m3"}, E3M2 = {"dequantize_e3m2"};
     const View &x = bound.view[X], &y = bound.view[Y];
     if (x.last(0) != y.last(0)) {
         return report.fail_field(SPARK_ERR_INVALID_SHAPE, X,
@@ -81,10 +82,12 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     Scaled& p = work.as<Scaled>();
     p = {};
     work.empty = y.count == 0;
-    work.contract = is_mx(x.quant)   ? (x.elem_bits == 4 ? MXFP4 : MXFP8)
-                    : is_nv(x.quant) ? NVFP4
-                    : is_int4(x)     ? INT4
-                                     : BYTE;
+    work.contract = x.dtype == SPARK_DTYPE_E2M3   ? E2M3
+                    : x.dtype == SPARK_DTYPE_E3M2 ? E3M2
+                    : is_mx(x.quant)              ? (x.elem_bits == 4 ? MXFP4 : MXFP8)
+                    : is_nv(x.quant)              ? NVFP4
+                    : is_int4(x)                  ? INT4
+                                                  : BYTE;
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, X, p, report)) return s;
     p.whole = x.quant.global_scale, p.dtype = y.dtype;
     p.zeros = x.quant.zero_point;
@@ -92,15 +95,28 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     return SPARK_OK;
 }
 
+// Bits of a fraction, and that of the largest number, in eighths: 6 is 1.5 * 4.
+struct ElementBits {
+    uint32_t fraction, eighths;
+};
+ElementBits bits_of(uint32_t dtype) {
+    switch (dtype) {
+    case SPARK_DTYPE_E2M1: return {1, 4};
+    case SPARK_DTYPE_E3M2: return {2, 6};
+    case SPARK_DTYPE_E2M3: return {3, 7};
+    default: return {3, 6}; // E4M3
+    }
+}
+
 // What is added to the bits of a number so that the exponent of the sum is that of the power of two which the rule
 // makes of it: RCEIL carries from a fraction on that is beyond the largest number's, EVEN from one that rounds up to 2.
 // With F32 scales the number is amax / largest, and RCEIL all there is.
 uint32_t bump_of(uint32_t rule, const View& y) {
-    constexpr uint32_t ONE = 1u << 23, FRACTION_OF_448 = ONE / 4 * 3, FRACTION_OF_6 = ONE / 2;
-    const bool halves = y.elem_bits == 4;
+    constexpr uint32_t ONE = 1u << 23;
+    const ElementBits bits = bits_of(y.dtype);
     switch (rule) {
-    case SPARK_SCALE_RULE_RCEIL: return ONE - 1 - (!is_mx(y.quant) ? 0 : halves ? FRACTION_OF_6 : FRACTION_OF_448);
-    case SPARK_SCALE_RULE_EVEN: return ONE >> (halves ? 2 : 4);
+    case SPARK_SCALE_RULE_RCEIL: return ONE - 1 - (is_mx(y.quant) ? ONE / 8 * bits.eighths : 0);
+    case SPARK_SCALE_RULE_EVEN: return ONE >> (bits.fraction + 1);
     default: return 0;
     }
 }
@@ -185,12 +201,16 @@ Contract contract_of(const View& y, const spark_quantize_args& args) {
     constexpr Two BLOCK = {{{"quantize_b128"}, {"quantize_stochastic_b128"}}};
     constexpr Two MXFP8 = {{{"quantize_mxfp8"}, {"quantize_stochastic_mxfp8"}}};
     constexpr Two MXFP4 = {{{"quantize_mxfp4"}, {"quantize_stochastic_mxfp4"}}};
+    constexpr Two E2M3 = {{{"quantize_e2m3"}, {"quantize_stochastic_e2m3"}}};
+    constexpr Two E3M2 = {{{"quantize_e3m2"}, {"quantize_stochastic_e3m2"}}};
     constexpr Two NVFP4 = {{{"quantize_nvfp4"}, {"quantize_stochastic_nvfp4"}}};
     constexpr Contract FOUR_OVER_SIX = {"quantize_four6"}, INT4 = {"quantize_int4"};
     if (is_int4(y)) return INT4;
     if (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX) return FOUR_OVER_SIX;
     const Two& two = y.quant.form->scheme == SPARK_QUANT_PER_TENSOR ? TENSOR
                      : y.quant.form->scheme == SPARK_QUANT_PER_ROW  ? ROW
+                     : y.dtype == SPARK_DTYPE_E2M3                  ? E2M3
+                     : y.dtype == SPARK_DTYPE_E3M2                  ? E3M2
                      : is_mx(y.quant)                               ? (y.elem_bits == 4 ? MXFP4 : MXFP8)
                      : is_nv(y.quant)                               ? NVFP4
                                                                     : BLOCK;

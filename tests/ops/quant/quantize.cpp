@@ -49,12 +49,11 @@ double between(const Form& form, int64_t place, Random& random) {
     if (in_halves(form) && place % 16 == 0) {
         return 6;
     }
-    const int largest = in_halves(form) ? 7 : form.codes == ref::Type::e5m2 ? 0x7b : 0x7e;
+    const int largest = code_bits(form) < 8             ? (1 << (code_bits(form) - 1)) - 1
+                        : form.codes == ref::Type::e5m2 ? 0x7b
+                                                        : 0x7e;
     const auto code = static_cast<int>(random.below(largest));
-    const auto of = [&](int bits) {
-        const auto byte = static_cast<uint8_t>(bits);
-        return in_halves(form) ? ref::of_e2m1(byte) : ref::of_code(form.codes, byte);
-    };
+    const auto of = [&](int bits) { return of_code(form, static_cast<uint8_t>(bits)); };
     return (of(code) + of(code + 1)) / 2;
 }
 
@@ -120,9 +119,9 @@ double quantize_one(const Shape& s, const Form& form, double whole, std::span<co
         ref::quantize_nv_block(block, scale, whole, codes, words);
         return scale;
     }
-    if (form == MXFP4) {
-        const uint8_t scale = ref::mx_scale_of(amax, ref::MX_E2M1, s.rule);
-        ref::quantize_mx_block(ref::MX_E2M1, block, ref::of_ue8m0(scale), codes, words);
+    if ((form & MX) != 0 && code_bits(form) < 8) {
+        const uint8_t scale = ref::mx_scale_of(amax, element_of(form), s.rule);
+        ref::quantize_mx_block(element_of(form), block, ref::of_ue8m0(scale), codes, words);
         return scale;
     }
     if (form & INT4) {
@@ -223,11 +222,13 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
     const View scales = view_of(place, form);
     c.add("x", offsetof(Args, x), rows_view(type, s.rows1, s.rows0, s.n, s.x_pad, s.x_pad1),
           static_cast<size_t>(16 + s.x_misalign * static_cast<int64_t>(ref::size_of(type))), false);
-    c.add("y", offsetof(Args, y), rows_view(ref::Type::u8, s.rows1, s.rows0, code_bytes(form, s.n), s.y_pad, s.y_pad1),
+    c.add("y", offsetof(Args, y),
+          rows_view(ref::Type::u8, s.rows1, s.rows0, code_bytes(form, s.n), pad_of(form, s.n, s.y_pad),
+                    pad_of(form, 0, s.y_pad1)),
           static_cast<size_t>(16 + s.y_misalign), true);
     describe(c.as<Args>().y, form, place);
     c.add_array("y.quant.scale", offsetof(Args, y.quant.scale), scales, 4, form != TENSOR || !s.given);
-    const bool mx = form == MXFP8 || form == MXFP4;
+    const bool mx = (form & MX) != 0;
     c.as<Args>().amax_floor = mx || form == NVFP4 ? 0 : s.amax_floor;
     c.as<Args>().rule = s.rule == ref::Rule::rceil           ? SPARK_SCALE_RULE_RCEIL
                         : s.rule == ref::Rule::even          ? SPARK_SCALE_RULE_EVEN
@@ -310,7 +311,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.scale = static_cast<float>(r.normal());
     s.edges = r.chance(0.1);
     s.draw = (form & INT4) == 0 && r.chance(0.3) ? static_cast<Draw>(r.between(1, 3)) : Draw::nearest;
-    const bool mx = form == MXFP8 || form == MXFP4, rules = form != NVFP4 && (form & INT4) == 0 && !s.given;
+    const bool mx = (form & MX) != 0, rules = form != NVFP4 && (form & INT4) == 0 && !s.given;
     s.rule = form == NVFP4 && s.draw == Draw::nearest && r.chance(0.5) ? ref::Rule::four_over_six
              : rules && r.chance(0.3)                                  ? ref::Rule::rceil
              : mx && r.chance(0.3)                                     ? ref::Rule::even
@@ -331,7 +332,7 @@ Entry worded(Words& words) {
         return worded_quantize_records(*format, words.type(ALL), s.rows0, s.n, words.name());
     }
     const Form form = worded_form(words);
-    s.tiled = (form & (MXFP8 | MXFP4 | NVFP4)) != 0 && words.take("tiled");
+    s.tiled = (form & (MX | NVFP4)) != 0 && words.take("tiled");
     s.own = (form == TENSOR || form == NVFP4) && words.take("own-amax");
     s.given = (form == TENSOR || form == NVFP4) && !s.own;
     if (form == NVFP4 && words.take("four-over-six")) {

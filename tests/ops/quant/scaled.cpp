@@ -3,8 +3,6 @@
 // the oracle: there is one right result, bit for bit, but for the bits of a NaN.
 #include "ops/quant/scaled.h"
 
-#include "ref/quantize.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -15,7 +13,7 @@ namespace check {
 
 std::vector<Forms> forms_of(unsigned mask) {
     std::vector<Forms> forms;
-    for (Forms form : {TENSOR, ROW, B128, B128X128, MXFP8, MXFP4, NVFP4, INT4_32, INT4_64, INT4_128}) {
+    for (Forms form : {TENSOR, ROW, B128, B128X128, MXFP8, MXFP6, MXFP4, NVFP4, INT4_32, INT4_64, INT4_128}) {
         if (mask & form) {
             forms.push_back(form);
         }
@@ -23,9 +21,10 @@ std::vector<Forms> forms_of(unsigned mask) {
     return forms;
 }
 
-static bool in_bytes(Forms form) { return (form & (MXFP8 | MXFP4 | NVFP4)) != 0; }
+static bool in_bytes(Forms form) { return (form & (MX | NVFP4)) != 0; }
 static bool is_int4(Forms form) { return (form & INT4) != 0; }
 bool in_halves(Forms form) { return (form & (MXFP4 | NVFP4 | INT4)) != 0; }
+int code_bits(Forms form) { return in_halves(form) ? 4 : form == MXFP6 ? 6 : 8; }
 
 std::vector<Form> forms_of(unsigned mask, unsigned codes) {
     std::vector<Form> forms;
@@ -35,11 +34,24 @@ std::vector<Form> forms_of(unsigned mask, unsigned codes) {
             forms.push_back({form, ref::Type::u8});
             continue;
         }
-        for (ref::Type type : types_of(in_bytes(form) || form == B128X128 ? E4M3 : codes)) {
+        for (ref::Type type : types_of(form == MXFP6                        ? E4M3 | E5M2
+                                       : in_bytes(form) || form == B128X128 ? E4M3
+                                                                            : codes)) {
             forms.push_back({form, type});
         }
     }
     return forms;
+}
+
+ref::MxElement element_of(const Form& form) {
+    return form == MXFP8                   ? ref::MX_E4M3
+           : form != MXFP6                 ? ref::MX_E2M1
+           : form.codes == ref::Type::e4m3 ? ref::MX_E2M3
+                                           : ref::MX_E3M2;
+}
+
+double of_code(const Form& form, uint8_t code) {
+    return code_bits(form) < 8 ? ref::of_mx(element_of(form), code) : ref::of_code(form.codes, code);
 }
 
 static const char* name_of_scales(Forms form) {
@@ -49,6 +61,7 @@ static const char* name_of_scales(Forms form) {
     case B128: return "1x128";
     case B128X128: return "128x128";
     case MXFP8: return "mxfp8";
+    case MXFP6: return "mxfp6";
     case MXFP4: return "mxfp4";
     case INT4_32: return "int4_32";
     case INT4_64: return "int4_64";
@@ -61,6 +74,9 @@ std::string name_of(const Form& form) {
     if (is_int4(form)) {
         return std::string(form.codes == ref::Type::i8 ? "i4_" : "u4_") + name_of_scales(form);
     }
+    if (form == MXFP6) {
+        return form.codes == ref::Type::e4m3 ? "e2m3_mxfp6" : "e3m2_mxfp6";
+    }
     return (form.codes == ref::Type::e4m3 ? "" : std::string(ref::name_of(form.codes)) + "_") +
            name_of_scales(form.scales);
 }
@@ -69,8 +85,8 @@ Form worded_form(Words& words) {
     const std::vector<Form> forms = forms_of(ALL_FORMS | INT4, E4M3 | E5M2 | I8);
     std::vector<std::string> names;
     for (const Form& form : forms) {
-        names.push_back(is_int4(form)    ? name_of(form)
-                        : in_bytes(form) ? name_of_scales(form)
+        names.push_back(is_int4(form) || form == MXFP6 ? name_of(form)
+                        : in_bytes(form)               ? name_of_scales(form)
                                          : std::string(ref::name_of(form.codes)) + "_" + name_of_scales(form));
         std::ranges::transform(names.back(), names.back().begin(), [](unsigned char c) { return std::toupper(c); });
     }
@@ -84,9 +100,9 @@ static ref::Type scale_type(const Scales& s, Forms form) {
 bool in_tiles(const Scales& s, Forms form) { return s.tiled && in_bytes(form); }
 
 double number_of(Forms form, double stored) {
-    return form == MXFP8 || form == MXFP4 ? ref::of_ue8m0(static_cast<uint8_t>(stored))
-           : form == NVFP4                ? ref::of_ue4m3(static_cast<uint8_t>(stored))
-                                          : stored;
+    return form & MX       ? ref::of_ue8m0(static_cast<uint8_t>(stored))
+           : form == NVFP4 ? ref::of_ue4m3(static_cast<uint8_t>(stored))
+                           : stored;
 }
 
 int64_t block_of(Forms form, int64_t n) {
@@ -96,6 +112,7 @@ int64_t block_of(Forms form, int64_t n) {
     case INT4_128: return 128;
     case INT4_64: return 64;
     case MXFP8:
+    case MXFP6:
     case MXFP4:
     case INT4_32: return 32;
     case NVFP4: return 16;
@@ -141,15 +158,25 @@ int64_t scale_number(const Scales& s, Forms form, int64_t index) {
            ref::place_in_tiles(index / s.n % s.rows0, k, blocks);
 }
 
-int64_t code_bytes(Forms form, int64_t n) { return in_halves(form) ? up(n, 2) : n; }
-uint8_t code_at(Forms form, const uint8_t* row, int64_t i) {
-    return in_halves(form) ? static_cast<uint8_t>(row[i / 2] >> i % 2 * 4 & 15) : row[i];
+int64_t pad_of(Forms form, int64_t n, int64_t pad) {
+    const int64_t whole = form == MXFP6 ? 3 : 1, bytes = code_bytes(form, n);
+    return up(bytes + pad, whole) * whole - bytes;
 }
+
+int64_t code_bytes(Forms form, int64_t n) { return up(n * code_bits(form), 8); }
+uint8_t code_at(Forms form, const uint8_t* row, int64_t i) {
+    uint8_t code = 0;
+    for (int64_t bits = code_bits(form), b = bits; b-- > 0;) {
+        const int64_t at = i * bits + b;
+        code = static_cast<uint8_t>(code << 1 | (row[at / 8] >> at % 8 & 1));
+    }
+    return code;
+}
+// Into bytes of 0.
 void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code) {
-    if (in_halves(form)) {
-        row[i / 2] = static_cast<uint8_t>(i % 2 == 0 ? code : row[i / 2] | code << 4);
-    } else {
-        row[i] = code;
+    for (int64_t bits = code_bits(form), b = 0; b < bits; ++b) {
+        const int64_t at = i * bits + b;
+        row[at / 8] = static_cast<uint8_t>(row[at / 8] | (code >> b & 1) << at % 8);
     }
 }
 
@@ -157,11 +184,12 @@ void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
     const View scales = view_of(s, form);
     const uint32_t last = tensor.ndim - 1;
     tensor.dtype = is_int4(form)     ? (form.codes == ref::Type::i8 ? SPARK_DTYPE_I4 : SPARK_DTYPE_U4)
+                   : form == MXFP6   ? (form.codes == ref::Type::e4m3 ? SPARK_DTYPE_E2M3 : SPARK_DTYPE_E3M2)
                    : in_halves(form) ? SPARK_DTYPE_E2M1
                                      : dtype_of(form.codes);
     tensor.shape[last] = s.n;
-    for (uint32_t d = 0; d < last && in_halves(form); ++d) {
-        tensor.stride[d] *= 2;
+    for (uint32_t d = 0; d < last; ++d) {
+        tensor.stride[d] = tensor.stride[d] * 8 / code_bits(form);
     }
     tensor.quant.scheme = form == TENSOR ? SPARK_QUANT_PER_TENSOR
                           : form == ROW  ? SPARK_QUANT_PER_ROW
@@ -260,7 +288,8 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
     Random random(seed, name);
     const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad, s.tiled, s.scale};
     const View scales = view_of(place, form);
-    c.add("x", offsetof(Args, x), rows_view(ref::Type::u8, s.rows1, s.rows0, code_bytes(form, s.n), s.x_pad, 0),
+    c.add("x", offsetof(Args, x),
+          rows_view(ref::Type::u8, s.rows1, s.rows0, code_bytes(form, s.n), pad_of(form, s.n, s.x_pad), 0),
           static_cast<size_t>(16 + s.x_misalign), false);
     describe(c.as<Args>().x, form, place);
     c.add("y", offsetof(Args, y), rows_view(type, s.rows1, s.rows0, s.n, s.y_pad, 0),
@@ -268,9 +297,9 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
     c.add_array("x.quant.scale", offsetof(Args, x.quant.scale), scales, 4, false);
     for (int64_t i = 0; i < c.to_fill(c.operands[2]); ++i) {
         const double scale = scale_for(random.chance(0.5) ? s.strange : Strange::none, random);
-        const double stored = form == MXFP8 || form == MXFP4 ? ref::mx_scale_of(std::fabs(scale))
-                              : form == NVFP4                ? ref::to_e4m3(scale) // the sign is not looked at
-                                                             : scale;
+        const double stored = form & MX       ? ref::mx_scale_of(std::fabs(scale))
+                              : form == NVFP4 ? ref::to_e4m3(scale) // the sign is not looked at
+                                              : scale;
         ref::store(scales.type, stored, c.element(c.operands[2], i));
     }
     double whole = 1;
@@ -289,9 +318,8 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
     for (int64_t i = 0, width = code_bytes(form, s.n); i < c.to_fill(c.operands[1]); ++i) {
         const uint8_t code = code_at(form, c.element(c.operands[0], i / s.n * width), i % s.n);
         const auto block = static_cast<size_t>(scale_number(place, form, i));
-        const double number = is_int4(form)     ? ref::of_int4(code, form.codes == ref::Type::i8) - zeros[block]
-                              : in_halves(form) ? ref::of_e2m1(code)
-                                                : ref::of_code(form.codes, code);
+        const double number =
+            is_int4(form) ? ref::of_int4(code, form.codes == ref::Type::i8) - zeros[block] : of_code(form, code);
         exact.push_back(number * whole * number_of(form, factors[block]));
     }
     c.exact = true;

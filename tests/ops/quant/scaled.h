@@ -5,6 +5,7 @@
 
 #include "check/random.h"
 #include "ops/families.h"
+#include "ref/quantize.h"
 
 namespace check {
 
@@ -15,7 +16,9 @@ enum Forms : unsigned {
     MXFP8 = 8,
     NVFP4 = 16,
     MXFP4 = 32,
-    ALL_FORMS = 63,
+    MXFP6 = 1024,
+    MX = MXFP8 | MXFP6 | MXFP4,
+    ALL_FORMS = 63 | MXFP6,
     B128X128 = 64,
     INT4_32 = 128,
     INT4_64 = 256,
@@ -23,16 +26,19 @@ enum Forms : unsigned {
     INT4 = INT4_32 | INT4_64 | INT4_128
 };
 bool in_halves(Forms form); // two codes a byte
+int code_bits(Forms form);
 
 std::vector<Forms> forms_of(unsigned mask);
 // The same, with what its codes are: those of `codes` where the form has F32 scales, else its own; of INT4 I8 stands
-// for I4 and U8 for U4.
+// for I4 and U8 for U4, of MXFP6 E4M3 for E2M3 and E5M2 for E3M2.
 struct Form {
     Forms scales;
     ref::Type codes;
     operator Forms() const { return scales; }
 };
 std::vector<Form> forms_of(unsigned mask, unsigned codes);
+ref::MxElement element_of(const Form& form);    // of MXFP8 to NVFP4
+double of_code(const Form& form, uint8_t code); // but INT4's
 std::string name_of(const Form& form);
 Form worded_form(Words& words); // "I8_1X128", "NVFP4"
 
@@ -57,6 +63,9 @@ int64_t scale_number(const Scales& s, Forms form, int64_t index);
 
 // The number that a scale, as it is stored, stands for.
 double number_of(Forms form, double stored);
+
+// Bytes between rows, at least `pad`, so that each begins on a whole byte.
+int64_t pad_of(Forms form, int64_t n, int64_t pad);
 
 // Bytes of n codes, and where code i of them stands: its byte, and its lowest bit there.
 int64_t code_bytes(Forms form, int64_t n);
