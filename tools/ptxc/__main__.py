@@ -16,7 +16,7 @@ import lint
 import page
 import scaffold
 import table
-from assemble import AssembleError, assemble, find_variant, write_depfile
+from assemble import AssembleError, assemble_all, find_variant, write_depfile
 from cubin import Cubin
 from header import parse_tree
 from images import fnv1a
@@ -76,11 +76,11 @@ def cmd_generate(args):
 def cmd_assemble(args):
     if not args.ptxas:
         raise AssembleError("no assembler: give --ptxas FILE or set SPARK_PTXAS (CUDA 13.0 or newer)")
-    variant = find_variant(args.kernel, args.root, args.file)
-    _, read = assemble(variant, args.root, args.out, args.ptxas, args.archs, args.cache)
+    variants = [find_variant(kernel, args.root, args.file) for kernel in args.kernels]
+    read = assemble_all(variants, args.root, args.out, args.ptxas, args.archs, args.cache)
     if args.depfile:
         tool = sorted(str(p) for p in Path(__file__).parent.glob("*.py") if p.stem in BUILD_MODULES)
-        write_depfile(args.depfile, Path(args.out).resolve() / f"{variant.name}.json", read + tool)
+        write_depfile(args.depfile, Path(args.out).resolve() / f"{variants[0].name}.json", read + tool)
     return 0
 
 
@@ -136,10 +136,10 @@ def parser(name):
     sub = command("generate", cmd_generate, "write spark_kernels.h and kernels.cmake")
     sub.add_argument("--out", type=Path, required=True, help="folder for the results")
     chips(sub)
-    sub = command("assemble", cmd_assemble, "build one kernel and hold it against its header")
-    sub.add_argument("kernel", help="the full name")
-    sub.add_argument("--file", type=Path, help="the kernel file, when known (saves the search)")
-    sub.add_argument("--out", type=Path, required=True, help="folder for NAME.json and the images")
+    sub = command("assemble", cmd_assemble, "build kernels and hold them against their headers")
+    sub.add_argument("kernels", nargs="+", metavar="KERNEL", help="a full name")
+    sub.add_argument("--file", type=Path, help="the file of them all, when known (saves the search)")
+    sub.add_argument("--out", type=Path, required=True, help="folder for each NAME.json and the images")
     sub.add_argument("--depfile", type=Path, help="also write what was read, as a make rule")
     sub.add_argument("--cache", type=Path, help="a folder that build folders share, so that nothing is assembled twice")
     sub.add_argument("--ptxas", default=os.environ.get("SPARK_PTXAS"), help="the assembler (default: $SPARK_PTXAS)")
