@@ -102,7 +102,7 @@ def cmd_page(args):
 
 
 def cmd_lint(args):
-    return lint.run(args.root, args.cc, args.similar)
+    return lint.run(args.root, args.cc, args.similar, args.results)
 
 
 def cmd_new(args):
@@ -154,6 +154,7 @@ def parser(name):
     sub.add_argument("--check", action="store_true", help="write nothing, fail when the page is out of date")
     compiler(sub)
     sub = command("lint", cmd_lint, "check names, sizes, layers, opcodes and rows of the kernel tree")
+    sub.add_argument("--results", type=Path, help="kernels of a build: read where they are newer than the tree")
     sub.add_argument("--similar", action="store_true", help="also name pairs of kernel files that share most lines")
     compiler(sub)
     sub = command("new", cmd_new, "start a kernel file")
