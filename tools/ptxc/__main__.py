@@ -89,7 +89,7 @@ BUILD_MODULES = ("assemble", "capture", "cubin", "expand", "expression", "header
 
 
 def cmd_table(args):
-    text, images, testing = table.source_text(parse_tree(args.root), args.results, args.archs)
+    text, images, testing = table.source_text(parse_tree(args.root), args.results, args.archs, args.cache)
     args.out.write_text(text, encoding="utf-8")
     args.out.with_name("spark_images.S").write_text(images, encoding="utf-8")
     if args.testing and testing is not None:
@@ -122,6 +122,9 @@ def parser(name):
     def compiler(sub):
         sub.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler whose preprocessor is used")
 
+    def cache(sub):
+        sub.add_argument("--cache", type=Path, help="a folder that build folders share, so that nothing is made twice")
+
     def chips(sub):
         sub.add_argument("--archs", type=arch_list, default=ARCHS, help="chips to build for, such as '120;90'")
 
@@ -141,13 +144,14 @@ def parser(name):
     sub.add_argument("--file", type=Path, help="the file of them all, when known (saves the search)")
     sub.add_argument("--out", type=Path, required=True, help="folder for each NAME.json and the images")
     sub.add_argument("--depfile", type=Path, help="also write what was read, as a make rule")
-    sub.add_argument("--cache", type=Path, help="a folder that build folders share, so that nothing is assembled twice")
+    cache(sub)
     sub.add_argument("--ptxas", default=os.environ.get("SPARK_PTXAS"), help="the assembler (default: $SPARK_PTXAS)")
     chips(sub)
     sub = command("table", cmd_table, "write spark_kernels.cpp and spark_images.S from the results of assemble")
     sub.add_argument("--results", type=Path, required=True, help="folder with the NAME.json files")
     sub.add_argument("--out", type=Path, required=True, help="the file to write")
     sub.add_argument("--testing", type=Path, help="also write the images that are not in the library, to this file")
+    cache(sub)
     chips(sub)
     sub = command("page", cmd_page, "write ptx/KERNELS.md")
     sub.add_argument("--results", type=Path, help="folder with the NAME.json files: fills in the registers used")

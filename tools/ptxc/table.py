@@ -172,11 +172,11 @@ def _array(kind, name, rows):
     return [f"{kind} {name}[] = {{", *(rows or ["    {},"]), "};"]
 
 
-def source_text(files, results, archs):
+def source_text(files, results, archs, cache=None):
     """(spark_kernels.cpp, spark_images.S, the file of images for testing), from the NAME.json of each assembled
     kernel."""
     records = _records(files, results, archs)
-    found = bundles(records.values(), results)
+    found = bundles(records.values(), results, cache)
     head, places, content = testing_file(found)
     bundle_rows, begins = _bundles(found, {**library_places(found), **places})
     images = []
