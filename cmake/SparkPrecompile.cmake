@@ -2,7 +2,8 @@
 #
 # spark_precompile(TARGET...): the standard headers that most files of these targets read are compiled once for each, a
 # sixth of the compiler's time. Files include what they use all the same: the build for the thread sanitizer has none,
-# nor has one with a compiler launcher, since ccache wants to be told of them.
+# nor has one with a compiler launcher, since ccache wants to be told of them. A file that is compiled with another -O
+# than its target needs SKIP_PRECOMPILE_HEADERS.
 set(SPARK_PRECOMPILED <algorithm> <array> <atomic> <bit> <cmath> <cstdint> <cstdio> <cstdlib> <cstring> <functional>
     <map> <memory> <mutex> <optional> <span> <string> <string_view> <unordered_map> <utility> <vector>)
 

@@ -5,6 +5,8 @@
 # Labels: short (every change), long (before a release), asan and tsan (worth running in that build too), gpu (uses a
 # card when there is one; a test that needs one ends with SKIP_RETURN_CODE without it), bindings (other languages;
 # `tools/spark test --tier core` leaves them out).
+# COST: the seconds of a test that takes more than ten on two cores. In a new build folder ctest knows no times, and
+# begins with the dearest: one that came last would run alone, with a core idle.
 # A test without short or long is short. Plain add_test works too: such a test is selected by its labels all the same.
 #
 # The targets tests-asan and tests-tsan are what the tests with that label run, and all that their builds need to make:
@@ -13,7 +15,7 @@ add_custom_target(tests-asan)
 add_custom_target(tests-tsan)
 
 function(spark_test)
-    cmake_parse_arguments(PARSE_ARGV 0 T "" "NAME;TIMEOUT;WORKING_DIRECTORY" "COMMAND;LABELS;ENVIRONMENT")
+    cmake_parse_arguments(PARSE_ARGV 0 T "" "NAME;TIMEOUT;COST;WORKING_DIRECTORY" "COMMAND;LABELS;ENVIRONMENT")
     if(NOT T_NAME OR NOT T_COMMAND)
         message(FATAL_ERROR "spark_test needs NAME and COMMAND")
     endif()
@@ -41,6 +43,9 @@ function(spark_test)
     endforeach()
     add_test(NAME ${T_NAME} COMMAND ${T_COMMAND} WORKING_DIRECTORY "${T_WORKING_DIRECTORY}")
     set_tests_properties(${T_NAME} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT})
+    if(T_COST)
+        set_tests_properties(${T_NAME} PROPERTIES COST ${T_COST})
+    endif()
     if(T_ENVIRONMENT)
         set_tests_properties(${T_NAME} PROPERTIES ENVIRONMENT "${T_ENVIRONMENT}")
     endif()

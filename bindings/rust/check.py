@@ -83,9 +83,15 @@ class Cargo:
         self.compare()
         self.lint()
 
+    def has_clippy(self):
+        return self.call("clippy", "--version", quiet=True)
+
     def lint(self):
-        if self.call("clippy", "--version", quiet=True):
+        if self.has_clippy():
             self.run("clippy", "--workspace", "--all-targets", "--", "-D", "warnings")
+        self.compare_format()
+
+    def compare_format(self):
         if self.call("fmt", "--version", quiet=True) and not self.call("fmt", "--check"):
             sys.exit("check.py: cargo fmt would change these")
 

@@ -94,6 +94,13 @@ class Good(Build):
         self.assertEqual(images.bundles([record], self.top / "out"), one)
         self.assertEqual({p: p.stat().st_mtime_ns for p in (self.top / "out" / "bundles").iterdir()}, before)
 
+    def test_build_folders_share_what_is_packed(self):
+        record, _ = self.build()
+        one = images.bundles([record], self.top / "out", self.top / "kept")
+        shutil.rmtree(self.top / "out" / "bundles")
+        with mock.patch("images.compress", side_effect=AssertionError("packed again")):
+            self.assertEqual(images.bundles([record], self.top / "out", self.top / "kept"), one)
+
     def test_a_build_killed_while_it_writes_leaves_no_bundle(self):
         """A later build trusts what is there by its name."""
         record, _ = self.build()

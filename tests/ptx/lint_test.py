@@ -3,6 +3,7 @@
 # Run by CTest as ptx.lint. Needs a C preprocessor.
 import contextlib
 import io
+import os
 import unittest
 
 from support import BODY, CC, HEADER, ScratchTree, changed
@@ -108,6 +109,15 @@ class Lint(PlantedTree):
         self.sees("ptx/fill/fill.ptx:19: mad.wide.u32: the emulator's table (emu/ir/opcodes.inc) has no 'mad'")
         self.opcode_table(*OPCODES, 'mad, muladd, "{lo|hi}.{" INTS "}"', 'mad, muladd, "wide.s32"')
         self.sees("mad.wide.u32: the emulator's table (emu/ir/opcodes.inc) has no form of 'mad' with these modifiers")
+
+    def test_built_kernels_are_read_where_they_are_new(self):
+        self.opcode_table(*OPCODES, 'mad, muladd, "wide.u32"')
+        built = self.top / "fill__plain.120.ptx"
+        built.write_text('.version 9.0\n# 7 "ptx/fill/fill.ptx"\nbrkpt;\n')
+        wanted = "ptx/fill/fill.ptx:7: brkpt: the emulator's table (emu/ir/opcodes.inc) has no 'brkpt'"
+        self.assertEqual(lint.lint(self.root, CC, self.top), [wanted])
+        os.utime(built, (0, 0))
+        self.assertEqual(lint.lint(self.root, CC, self.top), [], "older than the kernel")
 
     def test_grammar_of_the_opcode_table(self):
         self.opcode_table('max, minmax, "[ftz].[NaN].[xorsign.abs|abs].f32"', 'exit, control, ""')

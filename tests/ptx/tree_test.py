@@ -48,7 +48,7 @@ class Tree(unittest.TestCase):
         self.none(lint.rows(ROOT, self.files, CC))
 
     def test_opcodes(self):
-        self.none(lint.opcodes(ROOT, self.files))
+        self.none(lint.opcodes(ROOT, self.files, RESULTS))
 
     def test_page_is_up_to_date(self):
         self.assertEqual(page.difference(ROOT, RESULTS, CC), "")

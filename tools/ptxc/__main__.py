@@ -16,7 +16,7 @@ import lint
 import page
 import scaffold
 import table
-from assemble import AssembleError, assemble, find_variant, write_depfile
+from assemble import AssembleError, assemble_all, find_variant, write_depfile
 from cubin import Cubin
 from header import parse_tree
 from images import fnv1a
@@ -76,11 +76,11 @@ def cmd_generate(args):
 def cmd_assemble(args):
     if not args.ptxas:
         raise AssembleError("no assembler: give --ptxas FILE or set SPARK_PTXAS (CUDA 13.0 or newer)")
-    variant = find_variant(args.kernel, args.root, args.file)
-    _, read = assemble(variant, args.root, args.out, args.ptxas, args.archs, args.cache)
+    variants = [find_variant(kernel, args.root, args.file) for kernel in args.kernels]
+    read = assemble_all(variants, args.root, args.out, args.ptxas, args.archs, args.cache)
     if args.depfile:
         tool = sorted(str(p) for p in Path(__file__).parent.glob("*.py") if p.stem in BUILD_MODULES)
-        write_depfile(args.depfile, Path(args.out).resolve() / f"{variant.name}.json", read + tool)
+        write_depfile(args.depfile, Path(args.out).resolve() / f"{variants[0].name}.json", read + tool)
     return 0
 
 
@@ -89,7 +89,7 @@ BUILD_MODULES = ("assemble", "capture", "cubin", "expand", "expression", "header
 
 
 def cmd_table(args):
-    text, images, testing = table.source_text(parse_tree(args.root), args.results, args.archs)
+    text, images, testing = table.source_text(parse_tree(args.root), args.results, args.archs, args.cache)
     args.out.write_text(text, encoding="utf-8")
     args.out.with_name("spark_images.S").write_text(images, encoding="utf-8")
     if args.testing and testing is not None:
@@ -102,7 +102,7 @@ def cmd_page(args):
 
 
 def cmd_lint(args):
-    return lint.run(args.root, args.cc, args.similar)
+    return lint.run(args.root, args.cc, args.similar, args.results)
 
 
 def cmd_new(args):
@@ -122,6 +122,9 @@ def parser(name):
     def compiler(sub):
         sub.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler whose preprocessor is used")
 
+    def cache(sub):
+        sub.add_argument("--cache", type=Path, help="a folder that build folders share, so that nothing is made twice")
+
     def chips(sub):
         sub.add_argument("--archs", type=arch_list, default=ARCHS, help="chips to build for, such as '120;90'")
 
@@ -136,24 +139,26 @@ def parser(name):
     sub = command("generate", cmd_generate, "write spark_kernels.h and kernels.cmake")
     sub.add_argument("--out", type=Path, required=True, help="folder for the results")
     chips(sub)
-    sub = command("assemble", cmd_assemble, "build one kernel and hold it against its header")
-    sub.add_argument("kernel", help="the full name")
-    sub.add_argument("--file", type=Path, help="the kernel file, when known (saves the search)")
-    sub.add_argument("--out", type=Path, required=True, help="folder for NAME.json and the images")
+    sub = command("assemble", cmd_assemble, "build kernels and hold them against their headers")
+    sub.add_argument("kernels", nargs="+", metavar="KERNEL", help="a full name")
+    sub.add_argument("--file", type=Path, help="the file of them all, when known (saves the search)")
+    sub.add_argument("--out", type=Path, required=True, help="folder for each NAME.json and the images")
     sub.add_argument("--depfile", type=Path, help="also write what was read, as a make rule")
-    sub.add_argument("--cache", type=Path, help="a folder that build folders share, so that nothing is assembled twice")
+    cache(sub)
     sub.add_argument("--ptxas", default=os.environ.get("SPARK_PTXAS"), help="the assembler (default: $SPARK_PTXAS)")
     chips(sub)
     sub = command("table", cmd_table, "write spark_kernels.cpp and spark_images.S from the results of assemble")
     sub.add_argument("--results", type=Path, required=True, help="folder with the NAME.json files")
     sub.add_argument("--out", type=Path, required=True, help="the file to write")
     sub.add_argument("--testing", type=Path, help="also write the images that are not in the library, to this file")
+    cache(sub)
     chips(sub)
     sub = command("page", cmd_page, "write ptx/KERNELS.md")
     sub.add_argument("--results", type=Path, help="folder with the NAME.json files: fills in the registers used")
     sub.add_argument("--check", action="store_true", help="write nothing, fail when the page is out of date")
     compiler(sub)
     sub = command("lint", cmd_lint, "check names, sizes, layers, opcodes and rows of the kernel tree")
+    sub.add_argument("--results", type=Path, help="kernels of a build: read where they are newer than the tree")
     sub.add_argument("--similar", action="store_true", help="also name pairs of kernel files that share most lines")
     compiler(sub)
     sub = command("new", cmd_new, "start a kernel file")

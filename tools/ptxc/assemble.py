@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# One variant from its kernel file to code: expand, assemble for each chip, hold the result against what the header
-# declares, and write the images, NAME.json and a depfile. The build runs it once for each kernel that changed.
-# Knows nothing of C++ and of other kernels.
+# A variant from its kernel file to code: expand, assemble for each chip, hold the result against what the header
+# declares, and write the images, NAME.json and a depfile. The build runs it once for each kernel file that changed.
+# Knows nothing of C++.
 """Assemble one variant and enforce its budgets."""
 
 import hashlib
@@ -10,10 +10,11 @@ import os
 import re
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cubin import Cubin
-from expand import MARKER, expand
+from expand import MARKER, ExpandError, expand
 from header import kernel_paths, parse_file
 from kept import keep
 from kernel_file import HeaderError
@@ -231,6 +232,23 @@ def assemble(variant, root, out, ptxas, archs=(120, 90), cache=None):
     record["images"].sort(key=lambda i: IMAGE_ORDER.index((i["kind"], i["arch"])))
     (out / f"{variant.name}.json").write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return record, sorted(dict.fromkeys(os.path.normpath(f) for f in read))
+
+
+def assemble_all(variants, *how):
+    """assemble() of each variant, several at a time: what takes long is ptxas. Returns the files read; raises what is
+    wrong with all of them."""
+    def one(variant):
+        try:
+            return assemble(variant, *how)[1], None
+        except (AssembleError, ExpandError) as error:
+            return [], str(error)
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        done = list(pool.map(one, variants))
+    wrong = [error for _, error in done if error]
+    if wrong:
+        raise AssembleError("\n".join(dict.fromkeys(wrong)))
+    return sorted({name for read, _ in done for name in read})
 
 
 def _keep(out, variant, kind, arch, image):

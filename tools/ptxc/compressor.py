@@ -12,6 +12,11 @@ def module():
     return zstd
 
 
+def maker():
+    """What frames depend on besides their content."""
+    return f"zstd-{'.'.join(map(str, module().zstd_version_info))}"
+
+
 def compress(content):
     zstd = module()
     number = zstd.CompressionParameter

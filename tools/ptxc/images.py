@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from compressor import compress
+from compressor import compress, maker
 from kept import keep
 
 TESTING = (90,)  # chips whose images are not in the library
@@ -63,7 +63,18 @@ def _joined(groups):
     return joined
 
 
-def bundles(records, results):
+def packed(content, name, cache):
+    """The content compressed; with a cache folder, once for all build folders."""
+    kept = Path(cache) / "packed" / f"{name}.{maker()}" if cache else None
+    if kept and kept.is_file():
+        return kept.read_bytes()
+    stored = compress(content)
+    if kept:
+        keep(kept, stored)
+    return stored
+
+
+def bundles(records, results, cache=None):
     """What is stored of assembled kernels. It is packed once: files are named by their content."""
     folder = Path(results) / "bundles"
     folder.mkdir(exist_ok=True)
@@ -71,9 +82,10 @@ def bundles(records, results):
     def bundle(source, arch, group):
         images = [(Path(results) / file).read_bytes() for _, _, file in group]
         content = b"".join(images)
-        path = folder / f"{hashlib.sha256(content).hexdigest()[:32]}.zst"
+        name = f"{hashlib.sha256(content).hexdigest()[:32]}.zst"
+        path = folder / name
         if not path.exists():
-            keep(path, compress(content))
+            keep(path, packed(content, name, cache))
         members = tuple((kernel, kind) for kernel, kind, _ in group)
         places = tuple(itertools.accumulate(map(len, images), initial=0))
         return Bundle(members, arch, source, path, places, path.read_bytes())

@@ -37,8 +37,8 @@ FORBIDDEN = [  # (pattern of a whole opcode, why)
 ]
 
 
-def run(root, cc, similar):
-    findings = lint(root, cc)
+def run(root, cc, similar, results=None):
+    findings = lint(root, cc, results)
     if similar:
         findings += similar_pairs(root)
     for finding in findings:
@@ -48,15 +48,15 @@ def run(root, cc, similar):
     return 1 if findings else 0
 
 
-def lint(root, cc="cc"):
-    """All findings of a tree."""
+def lint(root, cc="cc", results=None):
+    """All findings of a tree. `results`: where a build left its kernels, which saves the time to expand them."""
     root = Path(root).resolve()
     findings = sizes(root) + layers(root) + raw_instructions(root)
     try:
         files = parse_tree(root)
     except HeaderError as error:
         return error.findings + findings
-    return list(dict.fromkeys(findings + rows(root, files, cc) + opcodes(root, files)))
+    return list(dict.fromkeys(findings + rows(root, files, cc) + opcodes(root, files, results)))
 
 
 def _name(root, path):
@@ -195,10 +195,10 @@ def rows(root, files, cc="cc"):
     return findings
 
 
-def opcodes(root, files):
+def opcodes(root, files, results=None):
     """Only instructions that 12.x runs well and the emulator knows."""
     try:
-        used = used_opcodes(root, files)
+        used = used_opcodes(root, files, results)
     except ExpandError as error:
         return [str(error)]
     known, findings = emulator_table(root), []

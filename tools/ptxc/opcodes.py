@@ -7,13 +7,16 @@
 # Knows nothing of what instructions mean.
 """Opcodes in kernels, and the emulator's table of them."""
 
+import functools
 import re
+from pathlib import Path
 
 from expand import MARKER, expand
 
 INSTRUCTION = re.compile(r"(?:@!?[\w$]+\s+)?([a-z][a-z0-9_]*(?:\.[\w:]+)*)\b(?!\s*:)")
 
 
+@functools.cache
 def instructions(text):
     """[opcode with its modifiers] of one line of PTX, possibly with macro calls in between."""
     text = re.sub(r'"[^"]*"', "", text.split("//")[0])
@@ -26,14 +29,23 @@ def instructions(text):
     return found
 
 
-def used_opcodes(root, files):
-    """{opcode with modifiers: first place} over all expanded kernels, all chips."""
+def text_of(variant, sm, root, results, newest):
+    """The expanded kernel: as the build wrote it, where that was after the last change of what it is made of."""
+    written = Path(results) / f"{variant.name}.{sm}.ptx" if results else None
+    if written and written.is_file() and written.stat().st_mtime > newest:
+        return written.read_text(encoding="utf-8")
+    return expand(variant, sm, root)[0]
+
+
+def used_opcodes(root, files, results=None):
+    """{opcode with modifiers: first place} over all expanded kernels, all chips. `results`: where a build left them."""
     used = {}
+    sources = [*root.rglob("*.ptx*"), *Path(__file__).parent.glob("*.py")]
+    newest = max(path.stat().st_mtime for path in sources)
     for variant in (v for f in files for v in f.variants):
         for sm in variant.archs:
-            text, _ = expand(variant, sm, root)
             path, line = variant.file.relative, 0
-            for raw in text.splitlines():
+            for raw in text_of(variant, sm, root, results, newest).splitlines():
                 marker = MARKER.match(raw)
                 if marker:
                     path, line = marker[2], int(marker[1]) - 1
