@@ -255,6 +255,7 @@ void events_of_captures(void**) {
     refused(spark_stream_wait_event(g_ctx, stream, outside, &g_err), SPARK_ERR_INVALID_CAPTURE,
             "outside of the capture");
     ok(spark_stream_wait_event(g_ctx, stream, never, &g_err));
+    refused(spark_stream_wait_event(g_ctx, 0, inside, &g_err), SPARK_ERR_INVALID_CAPTURE, "which cannot join");
     std::thread([&] { ask_of_captured(inside, 0, "the capture goes on"); }).join();
     ok(spark_graph_begin(g_ctx, second, &relaxed, &g_err));
     ok(spark_event_record(g_ctx, elsewhere, second, &g_err));
