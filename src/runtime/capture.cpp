@@ -234,8 +234,16 @@ spark_status refuse_outside(const Context& ctx, const Stream& stream, const Even
     if (s != SPARK_OK || where == id) return s;
     const Locked lock(mutex);
     const bool elsewhere = where != OUTSIDE;
-    if (id == 0 && (!elsewhere || find_id(ctx, where) != nullptr)) return SPARK_OK; // waits, or joins the capture
-    if (id == 0) return report.fail(SPARK_ERR_INVALID_CAPTURE, ENDED, "event", event.handle());
+    if (id == 0 && !elsewhere) return SPARK_OK; // waits
+    if (id == 0) {
+        const Capture* live = find_id(ctx, where);
+        if (live == nullptr) return report.fail(SPARK_ERR_INVALID_CAPTURE, ENDED, "event", event.handle());
+        if (stream.handle() >= PER_THREAD_STREAM) return SPARK_OK; // joins the capture
+        return report.fail(SPARK_ERR_INVALID_CAPTURE,
+                           "stream is %llu, the legacy default stream, which cannot join the capture on stream "
+                           "0x%llx, where event 0x%llx was recorded: use another stream; the capture goes on",
+                           stream.handle(), number(*live), event.handle());
+    }
     return report.fail(SPARK_ERR_INVALID_CAPTURE,
                        "stream 0x%llx is capturing, and event 0x%llx was recorded %s: record it on a stream of the "
                        "capture, or wait for it before spark_graph_begin; the capture goes on",

@@ -97,6 +97,7 @@ spark_status host_free(const Context& ctx, void* data, Report& report) {
 spark_status copy_to_device(const Context& ctx, spark_devptr dst, const void* src, uint64_t bytes, const Stream& stream,
                             bool wait, Report& report) {
     if (bytes == 0) return SPARK_OK;
+    if (spark_status s = need_address(dst, "dst", report)) return s;
     if (spark_status s = check_copy(ctx, stream, wait, "copying to the device", report)) return s;
     return within(ctx, "copying to the device", report, [&](const Driver& d) {
         int code = d.copy_to_device(dst, src, bytes, stream.native());
@@ -107,6 +108,7 @@ spark_status copy_to_device(const Context& ctx, spark_devptr dst, const void* sr
 spark_status copy_to_host(const Context& ctx, void* dst, spark_devptr src, uint64_t bytes, const Stream& stream,
                           bool wait, Report& report) {
     if (bytes == 0) return SPARK_OK;
+    if (spark_status s = need_address(src, "src", report)) return s;
     if (spark_status s = check_copy(ctx, stream, wait, "copying to the host", report)) return s;
     return within(ctx, "copying to the host", report, [&](const Driver& d) {
         int code = d.copy_to_host(dst, src, bytes, stream.native());
@@ -117,6 +119,8 @@ spark_status copy_to_host(const Context& ctx, void* dst, spark_devptr src, uint6
 spark_status copy(const Context& ctx, spark_devptr dst, spark_devptr src, uint64_t bytes, const Stream& stream,
                   Report& report) {
     if (bytes == 0) return SPARK_OK;
+    if (spark_status s = need_address(dst, "dst", report)) return s;
+    if (spark_status s = need_address(src, "src", report)) return s;
     if (spark_status s = refuse_implicit(ctx, stream, "copying on the device", report)) return s;
     return within(ctx, "copying on the device", report,
                   [&](const Driver& d) { return d.copy(dst, src, bytes, stream.native()); });
@@ -126,6 +130,7 @@ spark_status set(const Context& ctx, spark_devptr dst, uint32_t value, uint64_t 
                  Report& report) {
     if (value > 255) return report.fail(SPARK_ERR_INVALID_VALUE, "value is %u; 0 to 255 wanted", value);
     if (bytes == 0) return SPARK_OK;
+    if (spark_status s = need_address(dst, "dst", report)) return s;
     if (spark_status s = refuse_implicit(ctx, stream, "setting device memory", report)) return s;
     return within(ctx, "setting device memory", report, [&](const Driver& d) {
         return d.set(dst, static_cast<unsigned char>(value), bytes, stream.native());

@@ -6,6 +6,11 @@
 
 namespace spark {
 
+// Of memory that is read or written: the driver would only say that some argument is wrong, and end a capture by it.
+inline spark_status need_address(spark_devptr address, const char* name, Report& report) {
+    return address != 0 ? SPARK_OK : report.fail(SPARK_ERR_INVALID_NULL, "%s is 0; a device address wanted", name);
+}
+
 spark_status mem_alloc(const Context& ctx, uint64_t bytes, spark_devptr& out, Report& report);
 spark_status mem_free(const Context& ctx, spark_devptr data, Report& report);
 spark_status mem_alloc_async(const Context& ctx, uint64_t bytes, const Stream& stream, spark_devptr& out,

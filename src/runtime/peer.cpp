@@ -37,6 +37,8 @@ spark_status copy_peer(const Peers& peers, spark_devptr dst, spark_devptr src, u
                        Report& report) {
     const Context& ctx = peers.dst;
     if (bytes == 0) return SPARK_OK;
+    if (spark_status s = need_address(dst, "dst", report)) return s;
+    if (spark_status s = need_address(src, "src", report)) return s;
     if (spark_status s = check_symbol(ctx.driver->copy_peer, DRIVER_NAMES.copy_peer, report)) return s;
     if (spark_status s = refuse_implicit(ctx, stream, "copying between devices", report)) return s;
     return within(ctx, "copying between devices", report, [&](const Driver& d) {

@@ -31,6 +31,17 @@ inline Verdict call(const spark_args* args, bool launch) {
     return v;
 }
 
+// Whether a sentence gives a range of one number, as "1 to 1 wanted" does.
+inline bool has_range_of_one(const char* message) {
+    for (const char* to = std::strstr(message, " to "); to != nullptr; to = std::strstr(to + 4, " to ")) {
+        const char* first = to;
+        while (first > message && std::strchr("0123456789", first[-1]) != nullptr) --first;
+        const size_t digits = static_cast<size_t>(to - first);
+        if (digits > 0 && std::strncmp(first, to + 4, digits) == 0 && to[4 + digits] == ' ') return true;
+    }
+    return false;
+}
+
 // Statuses that a damage may lead to; most damages have exactly one.
 using Wanted = std::vector<spark_status>;
 
@@ -46,6 +57,8 @@ inline void expect(api::Example& example, uint32_t field, const char* what, cons
     if (v.status == SPARK_OK) return;
     if (v.err.message[0] == 0 || v.err.status != v.status)
         fail_msg("%s.%s, %s: no message", example.desc().name, name, what);
+    if (has_range_of_one(v.err.message))
+        fail_msg("%s.%s, %s: a range of one number: \"%s\"", example.desc().name, name, what, v.err.message);
     if (field >= example.desc().num_fields) return;
     if (!std::strstr(v.err.message, name))
         fail_msg("%s.%s, %s: the message does not name the field: \"%s\"", example.desc().name, name, what,

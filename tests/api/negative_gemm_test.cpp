@@ -287,6 +287,8 @@ void gates(const spark_op_desc& d) {
         });
     };
     of("d", "as many columns as b has rows", SPARK_ERR_INVALID_SHAPE, [](auto& a) { a.d.shape[a.d.ndim - 1] *= 2; });
+    of("b", "an odd number of rows", SPARK_ERR_INVALID_SHAPE,
+       [](auto& a) { ++a.b.shape[a.b.ndim - 2], a.b.size_bytes = 0; });
     of("d", "sums of I8", SPARK_ERR_UNSUPPORTED_DTYPE,
        [](auto& a) { a.a.dtype = a.b.dtype = SPARK_DTYPE_I8, a.d.dtype = SPARK_DTYPE_I32; });
     of("limit", "below 0", SPARK_ERR_INVALID_VALUE, [](auto& a) { a.limit = -1; });

@@ -142,6 +142,30 @@ void peers(void**) {
     spark_context_destroy(offline);
 }
 
+// A device address of 0 is named, and does not reach the driver, which would end a capture by it.
+void missing_addresses(void**) {
+    const spark_status none = SPARK_ERR_INVALID_NULL;
+    const char *no_dst = "dst is 0; a device address", *no_src = "src is 0; a device address";
+    const spark_stream stream = make_stream();
+    spark_devptr data = 0;
+    spark_graph graph = 0;
+    uint8_t byte = 0;
+    ok(spark_mem_alloc(g_ctx, 64, &data, &g_err));
+    ok(spark_graph_begin(g_ctx, stream, nullptr, &g_err));
+    refused(spark_mem_copy_to_device(g_ctx, 0, &byte, 1, stream, &g_err), none, no_dst);
+    refused(spark_mem_copy_to_host_async(g_ctx, &byte, 0, 1, stream, &g_err), none, no_src);
+    refused(spark_mem_copy(g_ctx, 0, data, 1, stream, &g_err), none, no_dst);
+    refused(spark_mem_copy(g_ctx, data, 0, 1, stream, &g_err), none, no_src);
+    refused(spark_mem_copy_peer(g_ctx, 0, g_ctx, data, 1, stream, &g_err), none, no_dst);
+    refused(spark_mem_copy_peer(g_ctx, data, g_ctx, 0, 1, stream, &g_err), none, no_src);
+    refused(spark_mem_set(g_ctx, 0, 1, 1, stream, &g_err), none, no_dst);
+    ok(spark_mem_set(g_ctx, 0, 1, 0, stream, &g_err));
+    ok(spark_graph_end(g_ctx, stream, &graph, &g_err));
+    ok(spark_graph_destroy(g_ctx, graph, &g_err));
+    ok(spark_mem_free(g_ctx, data, &g_err));
+    ok(spark_stream_destroy(g_ctx, stream, &g_err));
+}
+
 // Everything that cannot be recorded, tried on a stream that captures and on another one.
 void misuse(spark_stream capturing, spark_stream other, spark_event event) {
     const spark_status wanted = SPARK_ERR_INVALID_CAPTURE;
@@ -231,6 +255,7 @@ void events_of_captures(void**) {
     refused(spark_stream_wait_event(g_ctx, stream, outside, &g_err), SPARK_ERR_INVALID_CAPTURE,
             "outside of the capture");
     ok(spark_stream_wait_event(g_ctx, stream, never, &g_err));
+    refused(spark_stream_wait_event(g_ctx, 0, inside, &g_err), SPARK_ERR_INVALID_CAPTURE, "which cannot join");
     std::thread([&] { ask_of_captured(inside, 0, "the capture goes on"); }).join();
     ok(spark_graph_begin(g_ctx, second, &relaxed, &g_err));
     ok(spark_event_record(g_ctx, elsewhere, second, &g_err));
@@ -363,6 +388,7 @@ int main() {
         cmocka_unit_test(pinned_and_ordered_memory),
         cmocka_unit_test(full_devices),
         cmocka_unit_test(peers),
+        cmocka_unit_test(missing_addresses),
         cmocka_unit_test(captures_survive_misuse),
         cmocka_unit_test(events_of_captures),
         cmocka_unit_test(graphs_in_captures),

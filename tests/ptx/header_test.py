@@ -234,6 +234,8 @@ class Bad(ScratchTree):
     def test_limits(self):
         self.refuse("limit 'y_align=4': write name%N", ("y_align>=4", "y_align=4"))
         self.refuse("limit 'k%TK': 'TK' is no constant of this variant", ("y_align>=4", "k%TK"))
+        self.refuse("limit 'n<=34359738368': ceil(n,16) is at most 2147483647 blocks, for n up to 34359738352",
+                    ("value:f32", "n:i64"), ("grid     ?", "grid     ceil(n,16)"), ("y_align>=4", "n<=34359738368"))
         self.refuse("limit 'k%0': a divisor is at least 1", ("y_align>=4", "k%0"))
 
     def test_shared_memory(self):

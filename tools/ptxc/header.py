@@ -9,7 +9,7 @@ from pathlib import Path
 
 from expression import evaluate
 from kernel_file import ARCHS, PARAM_TYPES, HeaderError, KernelFile, Limit, Param, ParamList, Variant
-from launch import parse_cluster, parse_flags, parse_grid
+from launch import MOST_BLOCKS, parse_cluster, parse_flags, parse_grid
 from rules import BLOCK_SMEM, check_contract, check_way, ctas_per_sm
 
 KEYS = ("kernel", "for", "archs", "block", "params", "flags", "grid", "cluster", "dependent", "limits", "smem",
@@ -202,7 +202,19 @@ class _Parser:
                 self.fail(line, f"limit '{word}': a divisor is at least 1, here {value}")
                 continue
             result.append(Limit(match[1], match[2], value))
+            self.check_blocks(word, result[-1], constants)
         return tuple(result)
+
+    def check_blocks(self, word, limit, constants):
+        """What a limit a<=M lets through fits a dimension ceil(a,N) of the grid, if that is one block for each N."""
+        for size, blocks in zip(self.one("grid")[1].split(), MOST_BLOCKS):
+            match = re.fullmatch(r"ceil\((\w+),(\w+)\)", size)
+            each = match and str(constants.get(match[2], match[2]))
+            if not each or not each.isdigit() or (limit.fact, limit.relation) != (match[1], "<="):
+                continue
+            if limit.value > blocks * int(each):
+                self.fail(self.one("limits")[0], f"limit '{word}': {size} is at most {blocks} blocks, for {match[1]} "
+                                                 f"up to {blocks * int(each)}")
 
     def order(self, constants):
         """The order of sums, {NAME} in it replaced by that constant; the kernel's own where the header says nothing."""

@@ -12,6 +12,7 @@ from expression import evaluate
 
 CHOSEN = "?"  # a dimension that no parameter tells: the plan gives it
 DIMENSIONS = "xyz"
+MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # of a launch in each dimension
 MOST_OF_CLUSTER = 8  # blocks, on every chip
 
 

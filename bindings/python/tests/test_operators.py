@@ -160,6 +160,8 @@ class Misuse(OnDevice):
                 call()
         with self.assertRaises(InvalidArgument):
             ops.rmsnorm(x, eps=-1)
+        with self.assertRaisesRegex(InvalidArgument, r"b.shape\[0\] is 3; an even number wanted, of which d.shape"):
+            ops.gemm(x, self.array(random(3, 64)), d=self.array(random(2, 1)), gated=True)
 
     def test_contexts_do_not_mix(self):
         with Context() as other:

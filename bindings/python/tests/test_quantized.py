@@ -189,9 +189,9 @@ class OfTheLibrary(OnDevice):
                 ops.dequantize(value, y=self.y)
         with self.assertRaisesRegex(TypeError, "gemm: c takes no quantised tensor"):
             ops.gemm(self.y, self.y, c=Quantized(self.y, scale))
-        numbers, codes = self.zeros((2, 32), "bf16"), self.zeros((2, 32), "i8")
-        with self.assertRaisesRegex(NotImplementedError, "b.dtype is I8 .* or b.quant of TENSOR or ROW"):
-            ops.gemm(numbers, codes)
+        for dtype, wanted in (("i8", "TENSOR or ROW"), ("e4m3", "TENSOR, ROW or MXFP8"), ("e2m1", "MXFP4 or NVFP4")):
+            with self.assertRaisesRegex(NotImplementedError, f"b.dtype is {dtype.upper()} .*, or b.quant of {wanted}"):
+                ops.gemm(self.zeros((2, 32), "bf16"), self.zeros((2, 32), dtype))
         with self.assertRaisesRegex(InvalidArgument, "records of Q4_1"):
             ops.dequantize(Records(self.data, "q4_1"), y=self.y)
 

@@ -78,6 +78,11 @@ spark_status ShapeLetters::differ(uint32_t i, uint32_t d, const Dim& dim, const 
                                   name, d, ll(found), owner, dim_[dim.value], ll(bound), letter, records->name,
                                   records->record_bytes, records->record_elements);
     }
+    if ((out_.flags & dim.halved) != 0 && bound % 2 != 0) {
+        return report_.fail_field(SPARK_ERR_INVALID_SHAPE, owner_[dim.value],
+                                  "%s.shape[%u] is %lld; an even number wanted, of which %s.shape[%u] is half", owner,
+                                  dim_[dim.value], ll(bound), name, d);
+    }
     if ((out_.flags & dim.halved) != 0) {
         return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
                                   "%s.shape[%u] is %lld but %s.shape[%u] is %lld; half of it wanted", name, d,

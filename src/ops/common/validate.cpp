@@ -3,6 +3,7 @@
 // sentence names the argument, the value found and the value wanted.
 #include "ops/common/validate.h"
 
+#include <cstdio>
 #include <cstring>
 
 #include "core/dtype.h"
@@ -20,6 +21,13 @@ template <class T> bool all_zero(const T& object) {
     memcpy(words, &object, sizeof object);
     for (uint64_t word : words) any |= word;
     return any == 0;
+}
+
+// "2 to 3", or "1" where there is no other.
+const char* ranks(const spark_field& f, char (&text)[24]) {
+    if (f.min_ndim == f.max_ndim) snprintf(text, sizeof text, "%u", f.min_ndim);
+    else snprintf(text, sizeof text, "%u to %u", f.min_ndim, f.max_ndim);
+    return text;
 }
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
@@ -132,9 +140,9 @@ private:
         v.present = t.ndim != 0;
         if (!v.present) {
             if (!all_zero(t)) {
-                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i,
-                                          "%s.ndim is 0; %u to %u wanted (absent: all zero)", f.name, f.min_ndim,
-                                          f.max_ndim);
+                char wanted[24];
+                return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is 0; %s wanted (absent: all zero)",
+                                          f.name, ranks(f, wanted));
             }
             v.data = 0, v.count = 0, v.bytes = 0, v.quant.form = nullptr; // the rest has no meaning
             if ((f.flags & SPARK_FIELD_OPTIONAL) != 0) return SPARK_OK;
@@ -187,8 +195,9 @@ private:
         const spark_field& f = fields_[i];
         View& v = out_.view[i];
         if (t.ndim < f.min_ndim || t.ndim > f.max_ndim) {
-            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is %u; %u to %u wanted: %s", f.name, t.ndim,
-                                      f.min_ndim, f.max_ndim, f.shape);
+            char wanted[24];
+            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, i, "%s.ndim is %u; %s wanted: %s", f.name, t.ndim,
+                                      ranks(f, wanted), f.shape);
         }
         v.ndim = t.ndim;
         v.count = 1;

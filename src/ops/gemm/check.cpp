@@ -73,10 +73,10 @@ spark_status check_types(const ValidatedArgs& bound, Report& report) {
     const uint32_t a = bound.view[A].dtype, b = bound.view[B].dtype;
     const auto fp8 = [](uint32_t dtype) { return dtype == SPARK_DTYPE_E4M3 || dtype == SPARK_DTYPE_E5M2; };
     if (a == b || has_weights(bound) || (fp8(a) && fp8(b))) return SPARK_OK;
-    const bool weights = bound.view[A].elem_bits == 16 && (b == SPARK_DTYPE_I8 || b == SPARK_DTYPE_E4M3);
+    char forms[80];
     return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b.dtype is %s but a.dtype is %s; %s wanted%s",
                              dtype_info(b).name, dtype_info(a).name, dtype_info(a).name,
-                             weights ? ", or b.quant of TENSOR or ROW" : "");
+                             forms_of_weights(bound, forms, sizeof forms));
 }
 
 // Products of 8 and 4-bit elements exist for both along K alone.

@@ -58,6 +58,8 @@ struct Gemm {
 // weights.cpp: whether b is quantised in a form that is multiplied with numbers; whether such a b goes with a, and lies
 // as kernels take it; the contract for it.
 bool has_weights(const ValidatedArgs& bound);
+// ", or b.quant of MXFP4 or NVFP4": the forms in which b, of its dtype, would go with a; nothing where there are none.
+const char* forms_of_weights(const ValidatedArgs& bound, char* text, size_t capacity);
 spark_status check_gemm_weights(const ValidatedArgs& bound, Report& report);
 spark_status check_gemm_places(const ValidatedArgs& bound, bool a_along, bool b_along, Report& report);
 void put_gemm_weights(const ValidatedArgs& bound, Gemm& p);

@@ -3,6 +3,8 @@
 // and which kernels multiply them.
 #include <algorithm>
 #include <bit>
+#include <cstdio>
+#include <span>
 
 #include "core/dtype.h"
 #include "ops/gemm/fields.h"
@@ -66,6 +68,28 @@ long long ll(int64_t value) { return static_cast<long long>(value); }
 
 bool has_weights(const ValidatedArgs& bound) {
     return bound.view[A].elem_bits == 16 && find_weights(bound.view[B]) != nullptr;
+}
+
+const char* forms_of_weights(const ValidatedArgs& bound, char* text, size_t capacity) {
+    const uint32_t dtype = bound.view[B].dtype;
+    const std::span<const spark_quant_form> forms = bound.spec->forms[B];
+    const auto multiplied = [&](const spark_quant_form& form) {
+        return std::ranges::any_of(WEIGHTS, [&](const Weights& w) {
+            const bool scaled = w.record != 0 || (w.scales & form.scale_dtype_mask) != 0;
+            return w.scheme == form.scheme && w.record == form.record && scaled &&
+                   (w.dtypes & form.dtype_mask) >> dtype & 1;
+        });
+    };
+    auto left = bound.view[A].elem_bits == 16 ? std::ranges::count_if(forms, multiplied) : 0;
+    size_t used = 0;
+    text[0] = 0;
+    for (const spark_quant_form& form : forms) {
+        if (left == 0 || !multiplied(form)) continue;
+        const char* join = used == 0 ? ", or b.quant of " : left == 1 ? " or " : ", ";
+        const int n = snprintf(text + used, capacity - used, "%s%s", join, form.name);
+        used = std::min(used + static_cast<size_t>(std::max(n, 0)), capacity - 1), --left;
+    }
+    return text;
 }
 
 spark_status check_gemm_weights(const ValidatedArgs& bound, Report& report) {
