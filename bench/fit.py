@@ -131,9 +131,9 @@ def cost(fit, c, chip=H200):
 
     full, rest = divmod(c.blocks, chip["sms"] * c.resident)
     apart = start * fit.apart / 100 * (c.resident - 1) / c.resident if full else 0
-    clocks = full * (block(c.resident) - apart) + apart + late
-    if rest:
-        clocks += block(-(-rest // chip["sms"])) - apart
+    waves = full * (block(c.resident) - apart) + apart
+    last = block(-(-rest // chip["sms"])) - apart if rest else 0
+    clocks = waves + last + late
     beside = c.resident if full else -(-rest // chip["sms"])
     clocks += max(c.longest - c.steps, 0) * step(beside, alone)
     per_byte = chip["mhz"] / (chip["memory"] * 1e3)
@@ -141,6 +141,9 @@ def cost(fit, c, chip=H200):
     flight, loaded = fit.flight * 1024, beside * c.fetched * max(c.stages, 1)
     exposed = fit.exposed / 100 * (flight / loaded if 0 < flight < loaded else 1)
     clocks = max(clocks, memory) + min(clocks, memory) * exposed
+    if full:
+        share = memory * rest / c.blocks
+        clocks += max(min(memory - share - waves, last - share), 0)
     clocks += c.merged * per_byte * fit.merged / 100 + c.later / chip["sms"]
     clocks += fit.block * (c.launches - 1)
     return clocks * clock + chip["launch"] * c.launches / 1000
