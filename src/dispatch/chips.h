@@ -89,7 +89,9 @@ inline constexpr Chip CHIPS[] = {
 
 // By the place of the chip in CHIPS, and fit_index. Where a chip has published rates and nothing was measured its units
 // work at these rates, and are not hidden quite, so that of kernels that all wait for memory the one with the least
-// other work is taken. Products of FP8, which 12.x has instructions for, are as those of other types.
+// other work is taken, or with more under way. What an SM must have under way is what memory brings it in its latency,
+// which is about the same on all (of an H200's fits 28 KiB in the middle). Products of FP8, which 12.x has instructions
+// for, are as those of other types.
 inline constexpr auto FITS = [] {
     using detail::LINES, detail::place_of_line;
     std::array<std::array<Fit, detail::PLACES>, std::size(CHIPS)> fits{};
@@ -100,9 +102,11 @@ inline constexpr auto FITS = [] {
         if (CHIPS[chip].capability == 90) continue;
         for (const char* fp8 : {"gemm_e4m3", "gemm_fp8"})
             fits[chip][place_of_line(fp8)] = fits[chip][place_of_line("gemm")];
+        constexpr uint32_t LATENCY_NS = 800; // of memory that is busy
         for (Fit& fit : fits[chip]) {
+            fit.flight = CHIPS[chip].memory_gbps * LATENCY_NS / CHIPS[chip].sms;
             fit.products = fit.shared = fit.fetched = fit.memory = fit.merged = detail::WHOLE;
-            fit.exposed = std::max(fit.exposed, detail::WHOLE / 32);
+            fit.exposed = detail::WHOLE;
         }
     }
     return fits;
