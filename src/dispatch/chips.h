@@ -96,8 +96,14 @@ inline constexpr auto FITS = [] {
     using detail::LINES, detail::place_of_line;
     std::array<std::array<Fit, detail::PLACES>, std::size(CHIPS)> fits{};
     for (size_t chip = 0; chip < std::size(CHIPS); ++chip) {
+        const auto own = [&](const detail::FitLine& line) { return line.chip == CHIPS[chip].name; };
         for (const auto& line : LINES) {
-            if (line.chip.empty() || line.chip == CHIPS[chip].name) fits[chip][place_of_line(line.pattern)] = line.fit;
+            if (line.chip.empty() || own(line)) fits[chip][place_of_line(line.pattern)] = line.fit;
+        }
+        for (const auto& line : LINES) {
+            const auto instead = [&](const detail::FitLine& other) { return own(other) && other.pattern == line.pattern; };
+            if (!line.as.empty() && std::ranges::none_of(LINES, instead))
+                fits[chip][place_of_line(line.pattern)] = fits[chip][place_of_line(line.as)];
         }
         if (CHIPS[chip].capability == 90) continue;
         for (const char* fp8 : {"gemm_e4m3", "gemm_fp8"})
@@ -118,12 +124,11 @@ constexpr bool fits_pattern(std::string_view name, std::string_view pattern) {
     return name.starts_with(pattern.substr(0, star)) && place_of(name, pattern.substr(star + 1), star) != name.npos;
 }
 
-// The place of a kernel's fit in FITS: the first line whose pattern its name fits, or the line that this names.
+// The place of a kernel's fit in FITS: of the first line whose pattern its name fits.
 constexpr uint8_t fit_index(std::string_view name) {
     uint8_t i = 0;
     while (!fits_pattern(name, detail::LINES[i].pattern)) ++i;
-    const std::string_view as = detail::LINES[i].as;
-    return as.empty() ? i : static_cast<uint8_t>(detail::place_of_line(as));
+    return i;
 }
 
 } // namespace spark

@@ -62,7 +62,7 @@ void a_line_of_a_chip_counts_there_alone(void**) {
     assert_string_equal(h100.chip->name, "H100");
     for (const auto& line : detail::LINES) {
         const uint8_t place = fit_index(line.pattern);
-        if (!line.as.empty()) assert_int_equal(place, fit_index(line.as));
+        if (!line.as.empty()) assert_int_equal(H200.fits[place].block, H200.fits[fit_index(line.as)].block);
         else if (line.chip.empty()) assert_int_equal(H200.fits[place].block, line.fit.block);
         if (line.chip == "H100") assert_int_equal(h100.fits[place].block, line.fit.block);
     }
