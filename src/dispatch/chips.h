@@ -101,7 +101,9 @@ inline constexpr auto FITS = [] {
             if (line.chip.empty() || own(line)) fits[chip][place_of_line(line.pattern)] = line.fit;
         }
         for (const auto& line : LINES) {
-            const auto instead = [&](const detail::FitLine& other) { return own(other) && other.pattern == line.pattern; };
+            const auto instead = [&](const detail::FitLine& other) {
+                return own(other) && other.pattern == line.pattern;
+            };
             if (!line.as.empty() && std::ranges::none_of(LINES, instead))
                 fits[chip][place_of_line(line.pattern)] = fits[chip][place_of_line(line.as)];
         }
