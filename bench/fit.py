@@ -22,9 +22,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 CHIPS = (Path(__file__).resolve().parents[1] / "src" / "dispatch" / "chips.inc").read_text()
-# Kernels whose names fit a pattern have its line; of several, the first. {pattern: that of the line that counts}
-FAMILIES = {pattern: other or pattern for pattern, other in
-            re.findall(r'^FIT(?:_AS)?\("([\w*]*)", (?:"([\w*]*)")?', CHIPS, re.M)}
+# Kernels whose names fit a pattern have its line; of several, the first. {pattern: that of the line that counts}, which
+# is another's unless some chip has a line of the pattern's own
+OWN = set(re.findall(r'^FIT_ON\("[^"]*", "([\w*]*)"', CHIPS, re.M))
+OTHERS = {pattern: other for pattern, other in re.findall(r'^FIT_AS\("([\w*]*)", "([\w*]*)"', CHIPS, re.M)}
+FAMILIES = {pattern: pattern if pattern in OWN else OTHERS.get(pattern, pattern)
+            for pattern in re.findall(r'^FIT(?:_AS)?\("([\w*]*)"', CHIPS, re.M)}
 NOISE_US, NEAR, FAR, HAIR = 0.3, 1.05, 1.25, 0.03
 # What a constant may be: a unit is not faster than its rate by more than the rate's own error, whatever would fit here,
 # so that the constants mean something on other chips too; products of FP8 are two of halves and their conversion.
@@ -131,9 +134,9 @@ def cost(fit, c, chip=H200):
 
     full, rest = divmod(c.blocks, chip["sms"] * c.resident)
     apart = start * fit.apart / 100 * (c.resident - 1) / c.resident if full else 0
-    clocks = full * (block(c.resident) - apart) + apart + late
-    if rest:
-        clocks += block(-(-rest // chip["sms"])) - apart
+    waves = full * (block(c.resident) - apart) + apart
+    last = block(-(-rest // chip["sms"])) - apart if rest else 0
+    clocks = waves + last + late
     beside = c.resident if full else -(-rest // chip["sms"])
     clocks += max(c.longest - c.steps, 0) * step(beside, alone)
     per_byte = chip["mhz"] / (chip["memory"] * 1e3)
@@ -141,6 +144,9 @@ def cost(fit, c, chip=H200):
     flight, loaded = fit.flight * 1024, beside * c.fetched * max(c.stages, 1)
     exposed = fit.exposed / 100 * (flight / loaded if 0 < flight < loaded else 1)
     clocks = max(clocks, memory) + min(clocks, memory) * exposed
+    if full:
+        share = memory * rest / c.blocks
+        clocks += max(min(memory - share - waves, last - share), 0)
     clocks += c.merged * per_byte * fit.merged / 100 + c.later / chip["sms"]
     clocks += fit.block * (c.launches - 1)
     return clocks * clock + chip["launch"] * c.launches / 1000
@@ -251,7 +257,8 @@ def search(shapes, steps, seed=1, start=None, chip=H200):
 def standing(chip="H200"):
     """{family: Fit} as chips.inc has them for a card."""
     lines = re.findall(rf'^(?:FIT\(|FIT_ON\("{chip}", )"([\w*]*)", ([\d, ]+)\)', CHIPS, re.M)
-    return {name: Fit(*map(int, numbers.split(","))) for name, numbers in lines}
+    fits = {name: Fit(*map(int, numbers.split(","))) for name, numbers in lines}
+    return {name: fits[other] for name, other in OTHERS.items()} | fits
 
 
 def report(name, shapes, price):

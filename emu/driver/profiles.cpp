@@ -18,6 +18,8 @@ constexpr DeviceProfile PROFILES[] = {
      128 * MIB, uint64_t{97887} << 20, 2'617'000, false},
     {"h200", "NVIDIA H200 (emulated)", 9, 0, 132, 227 * KIB, 228 * KIB, KIB, 64, 32, 65536, 60 * MIB,
      uint64_t{143771} << 20, 1'980'000, false},
+    {"h100", "NVIDIA H100 80GB HBM3 (emulated)", 9, 0, 132, 227 * KIB, 228 * KIB, KIB, 64, 32, 65536, 50 * MIB,
+     uint64_t{81559} << 20, 1'980'000, false},
 };
 constexpr driver::Extra EXTRAS[] = {
     // in the same order
@@ -25,6 +27,7 @@ constexpr driver::Extra EXTRAS[] = {
     {14'001'000, 512, false}, // 1,792 GB/s
     {14'001'000, 512, false}, // 1,792 GB/s
     {3'201'000, 6144, false}, // 4,917 GB/s
+    {2'619'000, 5120, false}, // 3,352 GB/s
 };
 static_assert(std::size(PROFILES) == std::size(EXTRAS));
 

@@ -15,7 +15,7 @@ extern "C" {
 #define SPARK_EMU_API __attribute__((visibility("default")))
 
 /* Words separated by commas, as in LIBSPARK_EMU: "seed=7,sched=random,report=stderr".
- *   profile=gb10|rtx5090|rtxpro6000|h200   the card; only before cuInit
+ *   profile=gb10|rtx5090|rtxpro6000|h200|h100   the card; only before cuInit
  *   seed=N  sched=round_robin|random|starve_low|starve_high  merge=ipdom|late|random  async=late|early|random
  *   late_reads=0|1  race=0|1  global_races=0|1  undefined=0|1  threads=N                 (emu/report/options.cpp)
  *   approx=card|nearest|fuzz               approximate functions: as an H200, nearest, or off within their bounds

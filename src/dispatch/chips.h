@@ -89,20 +89,32 @@ inline constexpr Chip CHIPS[] = {
 
 // By the place of the chip in CHIPS, and fit_index. Where a chip has published rates and nothing was measured its units
 // work at these rates, and are not hidden quite, so that of kernels that all wait for memory the one with the least
-// other work is taken. Products of FP8, which 12.x has instructions for, are as those of other types.
+// other work is taken, or with more under way. What an SM must have under way is what memory brings it in its latency,
+// which is about the same on all (of an H200's fits 28 KiB in the middle). Products of FP8, which 12.x has instructions
+// for, are as those of other types.
 inline constexpr auto FITS = [] {
     using detail::LINES, detail::place_of_line;
     std::array<std::array<Fit, detail::PLACES>, std::size(CHIPS)> fits{};
     for (size_t chip = 0; chip < std::size(CHIPS); ++chip) {
+        const auto own = [&](const detail::FitLine& line) { return line.chip == CHIPS[chip].name; };
         for (const auto& line : LINES) {
-            if (line.chip.empty() || line.chip == CHIPS[chip].name) fits[chip][place_of_line(line.pattern)] = line.fit;
+            if (line.chip.empty() || own(line)) fits[chip][place_of_line(line.pattern)] = line.fit;
+        }
+        for (const auto& line : LINES) {
+            const auto instead = [&](const detail::FitLine& other) {
+                return own(other) && other.pattern == line.pattern;
+            };
+            if (!line.as.empty() && std::ranges::none_of(LINES, instead))
+                fits[chip][place_of_line(line.pattern)] = fits[chip][place_of_line(line.as)];
         }
         if (CHIPS[chip].capability == 90) continue;
         for (const char* fp8 : {"gemm_e4m3", "gemm_fp8"})
             fits[chip][place_of_line(fp8)] = fits[chip][place_of_line("gemm")];
+        constexpr uint32_t LATENCY_NS = 800; // of memory that is busy
         for (Fit& fit : fits[chip]) {
+            fit.flight = CHIPS[chip].memory_gbps * LATENCY_NS / CHIPS[chip].sms;
             fit.products = fit.shared = fit.fetched = fit.memory = fit.merged = detail::WHOLE;
-            fit.exposed = std::max(fit.exposed, detail::WHOLE / 32);
+            fit.exposed = detail::WHOLE;
         }
     }
     return fits;
@@ -114,12 +126,11 @@ constexpr bool fits_pattern(std::string_view name, std::string_view pattern) {
     return name.starts_with(pattern.substr(0, star)) && place_of(name, pattern.substr(star + 1), star) != name.npos;
 }
 
-// The place of a kernel's fit in FITS: the first line whose pattern its name fits, or the line that this names.
+// The place of a kernel's fit in FITS: of the first line whose pattern its name fits.
 constexpr uint8_t fit_index(std::string_view name) {
     uint8_t i = 0;
     while (!fits_pattern(name, detail::LINES[i].pattern)) ++i;
-    const std::string_view as = detail::LINES[i].as;
-    return as.empty() ? i : static_cast<uint8_t>(detail::place_of_line(as));
+    return i;
 }
 
 } // namespace spark

@@ -148,8 +148,9 @@ int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace
     const int64_t full = load.blocks < slots ? 0 : quotient(load.blocks, slots), rest = load.blocks - full * slots;
     // After the first wave a block begins where another has ended, while those beside it work.
     const int64_t apart = full != 0 ? quotient(part(pace.start, pace.apart) * (resident - 1), int64_t{resident}) : 0;
-    int64_t ticks = full != 0 ? plus(times(full, block(resident) - apart), apart) : 0;
-    if (rest != 0) ticks = plus(ticks, block(ceil_div(rest, target.sms)) - apart);
+    const int64_t waves = full != 0 ? plus(times(full, block(resident) - apart), apart) : 0;
+    const int64_t last = rest != 0 ? block(ceil_div(rest, target.sms)) - apart : 0;
+    int64_t ticks = plus(waves, last);
     // The longest blocks, and those with most to write, stand anywhere in the order, so that one of them begins last.
     ticks = plus(ticks, pace.late);
     const int64_t beside = full != 0 ? resident : ceil_div(rest, target.sms);
@@ -159,6 +160,11 @@ int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace
     const int64_t exposed =
         fit.flight == 0 || flight <= fit.flight ? fit.exposed : quotient(int64_t{fit.exposed} * fit.flight, flight);
     ticks = plus(std::max(ticks, memory), part(std::min(ticks, memory), static_cast<uint32_t>(exposed)));
+    // Where memory has kept full waves waiting, the few blocks of a last one begin late, and do not keep it busy.
+    if (full != 0 && rest != 0 && memory > waves) {
+        const int64_t share = times(quotient(memory, load.blocks), rest); // of memory's time
+        ticks = plus(ticks, std::max<int64_t>(std::min(memory - share - waves, last - share), 0));
+    }
     if (load.merged != 0) ticks = plus(ticks, part(ticks_of(load.merged, target.memory), fit.merged));
     if (load.later != 0) ticks = plus(ticks, quotient(times(load.later, TICKS_A_CLOCK), int64_t{target.sms}));
     ticks = plus(ticks, int64_t{fit.block} * (load.launches - 1)); // of blocks that only begin when others have ended

@@ -91,7 +91,7 @@ struct Pace {
 Pace find_pace(const Target& target, const Fit& fit, const Load& load);
 
 // Never less than 0; INT64_MAX where it does not fit. More steps or bytes never cost less, nor do more blocks unless
-// their loads keep memory busier (Fit::flight).
+// they keep memory busier (Fit::flight, a fuller last wave).
 int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace& pace, const Load& load);
 int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Load& load);
 

@@ -13,6 +13,7 @@ Memo::Problem Memo::problem_of(const Request& request, uint64_t bytes) {
     const uint64_t kind =
         request.flags | uint64_t{request.deterministic} << 32 | uint64_t{request.batch_invariant} << 33;
     const uint64_t first[] = {reinterpret_cast<uintptr_t>(request.rows.data()), request.kernel_id, kind, bytes};
+    static_assert(std::size(first) + MAX_FACTS == Problem::MAX_WORDS);
     const size_t count = std::size(first) + request.fact_names.size();
     if (request.rows.empty() || request.pattern != nullptr || count > Problem::MAX_WORDS) return problem;
     uint64_t sum = 0;

@@ -7,16 +7,17 @@
 #include <atomic>
 #include <cstdint>
 
+#include "dispatch/row.h"
+
 namespace spark {
 
 struct Request;
-struct Row;
 
 class Memo {
 public:
     // All that a choice follows from, where load looks at facts and `bytes` alone.
     struct Problem {
-        static constexpr uint32_t MAX_WORDS = 20;
+        static constexpr uint32_t MAX_WORDS = 4 + MAX_FACTS; // room for any operator
         uint64_t words[MAX_WORDS];
         uint32_t count; // 0: it cannot be remembered
         uint32_t place;

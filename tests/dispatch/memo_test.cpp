@@ -61,6 +61,16 @@ void a_problem_that_differs_in_anything_is_another(void**) {
         assert_null(memo->find(q->problem()));
 }
 
+void as_many_facts_as_an_operator_may_have_are_remembered(void**) {
+    const auto memo = empty_memo();
+    Question q;
+    const std::vector<const char*> names(MAX_FACTS, "m");
+    const std::vector<int64_t> facts(names.size(), 1);
+    q.request.fact_names = names, q.request.facts = facts.data();
+    memo->keep(q.problem(), ROWS[3]);
+    assert_true(memo->find(q.problem()) == &ROWS[3]);
+}
+
 // What a pattern leaves out is not remembered, nor what has more facts than there is room for.
 void some_problems_are_not_remembered(void**) {
     const auto memo = empty_memo();
@@ -105,6 +115,7 @@ void threads_find_right_answers_or_none(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(what_was_kept_is_found), cmocka_unit_test(a_problem_that_differs_in_anything_is_another),
+        cmocka_unit_test(as_many_facts_as_an_operator_may_have_are_remembered),
         cmocka_unit_test(some_problems_are_not_remembered), cmocka_unit_test(threads_find_right_answers_or_none)};
     return cmocka_run_group_tests_name("dispatch.memo", tests, nullptr, nullptr);
 }

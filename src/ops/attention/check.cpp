@@ -200,7 +200,9 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       p.paged,
                                       masks(p),
                                       biased(p),
-                                      blocks_alignment(p.numbers)};
+                                      blocks_alignment(p.numbers),
+                                      p.left,
+                                      p.right};
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
     work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);

@@ -78,7 +78,9 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
     constexpr int64_t A_MERGE = 900; // clocks of an SM for a block of the merge
     const int64_t keys = keys_seen(p, p.sq), rows = p.sq * p.group;
     const auto used = static_cast<uint32_t>(std::min<int64_t>(rows, tile.rows)); // of the largest tile
-    load.steps = ceil_shift(ceil_div(keys, cut.parts), tile.depth);
+    // A tile of neighbours shares among its parts what these see.
+    const int64_t seen = is_wide(tile) ? mean_keys(p, std::min(ceil_div(int64_t{tile.rows}, p.group), p.sq)) : keys;
+    load.steps = ceil_shift(ceil_div(seen, cut.parts), tile.depth);
     load.longest = std::max(load.steps, ceil_shift(longest_part(tile, keys, cut.parts), tile.depth));
     if (cut.parts > 1) {
         const int64_t merges = is_wide(tile) ? p.seqs * p.sq * ceil_shift(p.h, 8)

@@ -370,6 +370,7 @@ static_assert([] {
 
 } // namespace
 
-extern const Operator ATTENTION = {SPARK_OP_ATTENTION, TABLE, ATTENTION_FACT_NAMES, check_attention, load_attention};
+extern const Operator ATTENTION = {SPARK_OP_ATTENTION, TABLE,          ATTENTION_FACT_NAMES,
+                                   check_attention,    load_attention, true};
 
 } // namespace spark

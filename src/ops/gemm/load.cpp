@@ -79,11 +79,13 @@ void load_whole(const CheckedOp& work, const Row& row, const GemmCut& whole, Loa
     load.step.fetched = fetched(p, tile);
     load.cost = 0;
     if (tile.syncs == 0) return;
-    // Where warps share k, they load only the k that there is.
+    // Where warps share k, they load only the k and the rows that there are.
     auto part = static_cast<uint32_t>(ceil_div(whole.part, std::max<int64_t>(load.steps, 1)));
     for (uint32_t* count : {&load.step.products, &load.step.fetched, &load.step.issued}) {
         *count = static_cast<uint32_t>(uint64_t{*count} * part >> std::countr_zero(tile.depth));
     }
+    const auto rows = static_cast<uint32_t>(ceil_div(p.m, ceil_shift(p.m, tile.rows)));
+    load.step.fetched -= (tile.rows - rows) * part * p.elem_bits / 8;
 }
 
 // k in so many parts, or in fewer where steps do not divide.

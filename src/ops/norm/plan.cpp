@@ -82,8 +82,8 @@ constexpr auto TABLE = make_table<DRAFTS, NORM_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator RMSNORM = {SPARK_OP_RMSNORM, TABLE, NORM_FACT_NAMES, check_rmsnorm, load};
-extern const Operator L2NORM = {SPARK_OP_L2NORM, TABLE, NORM_FACT_NAMES, check_l2norm, load};
-extern const Operator LAYERNORM = {SPARK_OP_LAYERNORM, TABLE, NORM_FACT_NAMES, check_layernorm, load};
+extern const Operator RMSNORM = {SPARK_OP_RMSNORM, TABLE, NORM_FACT_NAMES, check_rmsnorm, load, true};
+extern const Operator L2NORM = {SPARK_OP_L2NORM, TABLE, NORM_FACT_NAMES, check_l2norm, load, true};
+extern const Operator LAYERNORM = {SPARK_OP_LAYERNORM, TABLE, NORM_FACT_NAMES, check_layernorm, load, true};
 
 } // namespace spark

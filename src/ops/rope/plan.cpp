@@ -85,6 +85,6 @@ constexpr auto TABLE = make_table<DRAFTS, ROPE_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator ROPE = {SPARK_OP_ROPE, TABLE, ROPE_FACT_NAMES, check_rope, load};
+extern const Operator ROPE = {SPARK_OP_ROPE, TABLE, ROPE_FACT_NAMES, check_rope, load, true};
 
 } // namespace spark

@@ -58,6 +58,6 @@ constexpr auto TABLE = make_table<DRAFTS, SOFTMAX_FACT_NAMES>();
 
 } // namespace
 
-extern const Operator SOFTMAX = {SPARK_OP_SOFTMAX, TABLE, SOFTMAX_FACT_NAMES, check_softmax, load};
+extern const Operator SOFTMAX = {SPARK_OP_SOFTMAX, TABLE, SOFTMAX_FACT_NAMES, check_softmax, load, true};
 
 } // namespace spark
