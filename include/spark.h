@@ -656,6 +656,7 @@ typedef enum spark_activation_kind {
     SPARK_ACTIVATION_GELU_TANH = 3,    /* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2 */
     SPARK_ACTIVATION_RELU = 4,         /* max(x, 0) */
     SPARK_ACTIVATION_RELU_SQUARED = 5, /* max(x, 0)^2 */
+    SPARK_ACTIVATION_SOFTCAP = 6,      /* cap * tanh(x / cap), with the operator's field cap */
     SPARK_ACTIVATION_FORCE32 = 0x7fffffff
 } spark_activation_kind;
 
@@ -682,6 +683,7 @@ typedef enum spark_gemm_flag {
     SPARK_GEMM_INTERLEAVED = 512, /* with GATED: the rows of gate and up alternate; else they are halves of b */
     SPARK_GEMM_UP_FIRST = 1024,   /* with GATED: up before gate */
     SPARK_GEMM_GPT_OSS = 2048,    /* with GATED and SILU: gate * sigmoid(1.702 * gate) * (up + 1) */
+    SPARK_GEMM_OWN_AMAX = 4096,   /* with d as codes: their scale of all is made of the amax of the results */
     SPARK_GEMM_FLAG_FORCE32 = 0x7fffffff
 } spark_gemm_flag;
 
@@ -699,6 +701,8 @@ typedef enum spark_gemm_given {
  * g, u    = x[m, j], x[m, N/2 + j]       or with INTERLEAVED x[m, 2 j], x[m, 2 j + 1]; with UP_FIRST u, g
  * g, u    = min(g, limit), min(max(u, -limit), limit)        with a limit
  * d[m, j] = round(act(g) * u)            or with GPT_OSS round(g * sigmoid(1.702 * g) * (u + 1))
+ *
+ * d of E4M3, E5M2, I8, E2M1 or I4: what the operator quantize makes of what round() is of else
  *
  * Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of F32 each product is added
  * by one fused multiply-add, in order of k, in every kernel. Of I8 both are integers: the
@@ -751,6 +755,13 @@ typedef enum spark_gemm_given {
  * first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
  * gpt-oss has INTERLEAVED, GPT_OSS, SILU and the limit 7. There is no rounding before that to the dtype of d. c is not
  * read then, beta is 0, d is not I32, and N is even.
+ * Codes: d may be quantised, in one of the forms below. Then it is what quantize makes of the results in FP32, with an
+ * amax_floor of 0 and the rule USUAL: scales of rows and of blocks are written, in rows or in tiles, as d.quant says;
+ * the scale of all, that of TENSOR and NVFP4's global_scale, is given, and read, or with OWN_AMAX made of the amax of
+ * the results, and written. amax takes that amax, whatever the form: NaN if a result is. c is absent then. E4M3 and
+ * E5M2 with a given scale and without amax come from the kernels of the product themselves, which do not divide by the
+ * scale but multiply by its inverse: the quotient is within 2^-21 of itself. All others go through a workspace of F32,
+ * and further launches.
  * Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
  * size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
  * and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -767,9 +778,12 @@ typedef struct spark_gemm_args {
     spark_tensor b;
     /* optional, [B?, M, N/2 if GATED], as d. The addend, times beta. */
     spark_tensor c;
-    /* output, [B?, M, N/2 if GATED], F32 BF16 F16 I32, may be c, in place. The result. */
+    /* output, [B?, M, N/2 if GATED], F32 BF16 F16 I32 E4M3 E5M2 I8 E2M1 I4, quant TENSOR ROW 1X128 MXFP8 MXFP4 NVFP4
+       INT4_32 INT4_64 INT4_128, may be c, in place. The result, or codes of it; their scales are an output too, but
+       for one of all that is given. */
     spark_tensor d;
-    /* optional, [N], as d F32. Added to every row, before the activation. */
+    /* optional, [N], F32 BF16 F16. Added to every row, before the activation; F32 or of the type of d, of codes any
+       of these. */
     spark_tensor bias;
     /* 0 that is not marked as given is 1. Factor of the product. */
     float alpha;
@@ -781,8 +795,10 @@ typedef struct spark_gemm_args {
     uint32_t reserved;
     /* With GATED: bound of the gate above and of what it multiplies on both sides, finite and positive; 0: none. */
     float limit;
-    /* 0. */
-    uint32_t reserved2;
+    /* With SOFTCAP: the bound of its results, from 2^-20 to 2^20; else 0. */
+    float cap;
+    /* output, optional, [1], F32. With d as codes: the largest magnitude of the results, before they become codes. */
+    spark_tensor amax;
 } spark_gemm_args;
 /* Launches gemm: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_gemm(spark_context *ctx, const spark_gemm_args *args, const spark_exec *exec,
@@ -1357,7 +1373,8 @@ SPARK_API spark_status spark_kv_append(spark_context *ctx, const spark_kv_append
  *
  * round() rounds to nearest even to the dtype of x; before it everything is FP32.
  * NaN gives NaN. As the definitions have it, -infinity gives NaN in SILU and both GELUs, 0 in both RELUs. SILU and
- * GELU_TANH may give 0 where the result is below 1.2e-36.
+ * GELU_TANH may give 0 where the result is below 1.2e-36. SOFTCAP takes numbers smoothly into -cap to cap, infinity to
+ * cap, as models cap their logits.
  * The dimensions of x and y must collapse to at most two row dimensions with one stride each, and columns.
  * All kernels give the same bits, and each element's follow from its own inputs alone: SPARK_FLAG_BATCH_INVARIANT, over
  * any strides and alignment, changes nothing.
@@ -1373,6 +1390,10 @@ typedef struct spark_activation_args {
     uint32_t activation;
     /* 0. */
     uint32_t reserved;
+    /* With SOFTCAP: the bound of its results, from 2^-20 to 2^20; else 0. */
+    float cap;
+    /* 0. */
+    uint32_t reserved2;
 } spark_activation_args;
 /* Launches activation: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_activation(spark_context *ctx, const spark_activation_args *args, const spark_exec *exec,
@@ -1417,6 +1438,10 @@ typedef struct spark_glu_args {
     uint32_t activation;
     /* 0. */
     uint32_t reserved;
+    /* With SOFTCAP: the bound of its results, from 2^-20 to 2^20; else 0. */
+    float cap;
+    /* 0. */
+    uint32_t reserved2;
 } spark_glu_args;
 /* Launches glu: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_glu(spark_context *ctx, const spark_glu_args *args, const spark_exec *exec,

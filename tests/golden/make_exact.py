@@ -165,6 +165,11 @@ def make_pointwise():
         write(f"glu_{name}_{'rounded_' if before else ''}{dtype.lower()}", dtype,
               {"gate": gate, "up": up, "y": [times(a, b) for a, b in zip(t, up)]}, "glu",
               {"activation": name, "round_activation": before})
+    for i, (dtype, cap) in enumerate([("F32", 30), ("BF16", 30), ("F16", 0.5)]):
+        x = strange(dtype) + draw(random.Random(5500 + i), dtype, 200, 4 * cap)
+        y = [v if mpmath.isnan(v) else cap * mpmath.tanh(v / cap) for v in x]
+        save(f"activation_softcap_{dtype.lower()}", {"x": (dtype, [len(x)], x), "y": (dtype, [len(y)], y)},
+             "activation", {"activation": "softcap", "cap": cap}, 5500 + i)
     for dtype in FORMATS:
         seed += 1
         g = random.Random(seed)

@@ -22,7 +22,7 @@ GemmElement gemm_element(const Gemm& op, std::span<const double> a, std::span<co
     if (op.beta != 0) {
         before += op.beta * c;
     }
-    return {activate(op.activation, before), before, std::fabs(op.scale) * magnitude};
+    return {activate(op.activation, before, op.cap), before, std::fabs(op.scale) * magnitude};
 }
 
 GatedRows gated_rows(const Gate& gate, size_t n, size_t j) {
@@ -39,7 +39,7 @@ GatedFactors gated_factors(const Gate& gate, Activation activation, double g, do
     if (gate.gpt_oss) {
         return {g / (1 + std::exp(-1.702 * g)), u + 1};
     }
-    return {activate(activation, g), u};
+    return {activate(activation, g, gate.cap), u};
 }
 
 // E4M3 with F32 scales in x_blocks: blocks of 128 along K and, where there are fewer rows of them, of 128 rows.

@@ -17,6 +17,7 @@ struct Gemm {
     double scale = 1; // sa[m] * sb[n]
     double beta = 0;
     Activation activation = Activation::none;
+    double cap = 0; // of softcap
 };
 
 struct GemmElement {
@@ -28,6 +29,7 @@ struct GemmElement {
 struct Gate {
     bool on = false, interleaved = false, up_first = false, gpt_oss = false;
     double limit = 0; // 0: none
+    double cap = 0;   // of the activation softcap
 };
 
 // The rows of b, of n, that make column j of d: of the gate, and of what it multiplies.

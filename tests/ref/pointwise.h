@@ -10,15 +10,16 @@
 
 namespace ref {
 
-enum class Activation { none, silu, gelu_erf, gelu_tanh, relu, relu_squared };
+enum class Activation { none, silu, gelu_erf, gelu_tanh, relu, relu_squared, softcap };
 
 struct Call;
 Activation activation_named(const Call& call); // by its word of that name
 
-double activate(Activation activation, double x);
+double activate(Activation activation, double x, double cap = 0); // cap: of softcap
 
 // act(gate) + error, rounded or not, times up: a caller that knows how much act(gate) may err asks for both ends.
-double glu(Activation activation, bool round_activation, Type type, double gate, double up, double error = 0);
+double glu(Activation activation, bool round_activation, Type type, double gate, double up, double error = 0,
+           double cap = 0);
 
 double add(double a, double b);
 

@@ -21,6 +21,8 @@ import (
 //	g, u    = min(g, limit), min(max(u, -limit), limit)        with a limit
 //	d[m, j] = round(act(g) * u)            or with GPT_OSS round(g * sigmoid(1.702 * g) * (u + 1))
 //
+//	d of E4M3, E5M2, I8, E2M1 or I4: what the operator quantize makes of what round() is of else
+//
 //	Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of F32 each product is added
 //	by one fused multiply-add, in order of k, in every kernel. Of I8 both are integers: the
 //	sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
@@ -72,6 +74,13 @@ import (
 //	first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
 //	gpt-oss has INTERLEAVED, GPT_OSS, SILU and the limit 7. There is no rounding before that to the dtype of d. c is not
 //	read then, beta is 0, d is not I32, and N is even.
+//	Codes: d may be quantised, in one of the forms below. Then it is what quantize makes of the results in FP32, with an
+//	amax_floor of 0 and the rule USUAL: scales of rows and of blocks are written, in rows or in tiles, as d.quant says;
+//	the scale of all, that of TENSOR and NVFP4's global_scale, is given, and read, or with OWN_AMAX made of the amax of
+//	the results, and written. amax takes that amax, whatever the form: NaN if a result is. c is absent then. E4M3 and
+//	E5M2 with a given scale and without amax come from the kernels of the product themselves, which do not divide by the
+//	scale but multiply by its inverse: the quotient is within 2^-21 of itself. All others go through a workspace of F32,
+//	and further launches.
 //	Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
 //	size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
 //	and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -88,10 +97,12 @@ type Gemm struct {
 	// Optional, [B?, M, N/2 if GATED], as d. The addend, times beta.
 	C Tensor
 
-	// Output, [B?, M, N/2 if GATED], F32 BF16 F16 I32. The result. May be c, in place.
+	// Output, [B?, M, N/2 if GATED], F32 BF16 F16 I32 E4M3 E5M2 I8 E2M1 I4. The result, or codes of it; their scales
+	// are an output too, but for one of all that is given. May be c, in place.
 	D Tensor
 
-	// Optional, [N], as d F32. Added to every row, before the activation.
+	// Optional, [N], F32 BF16 F16. Added to every row, before the activation; F32 or of the type of d, of codes any of
+	// these.
 	Bias Tensor
 
 	// Factor of the product. Absent: 1.
@@ -106,6 +117,12 @@ type Gemm struct {
 	// With GATED: bound of the gate above and of what it multiplies on both sides, finite and positive; 0: none.
 	Limit float32
 
+	// With SOFTCAP: the bound of its results, from 2^-20 to 2^20; else 0.
+	Cap float32
+
+	// Output, optional, [1], F32. With d as codes: the largest magnitude of the results, before they become codes.
+	Amax Tensor
+
 	// Flag: two rows of b for each column of d: act(gate) * up.
 	Gated bool
 
@@ -117,6 +134,9 @@ type Gemm struct {
 
 	// Flag: with GATED and SILU: gate * sigmoid(1.702 * gate) * (up + 1).
 	GptOss bool
+
+	// Flag: with d as codes: their scale of all is made of the amax of the results.
+	OwnAmax bool
 
 	// Same inputs, same device: same bits, every time.
 	Deterministic bool
@@ -143,10 +163,13 @@ func (o *Gemm) call() *call {
 	args.beta = C.float(o.Beta)
 	args.activation = C.uint32_t(o.Activation)
 	args.limit = C.float(o.Limit)
+	args.cap = C.float(o.Cap)
+	c.tensor(&args.amax, "amax", &o.Amax)
 	c.flag(256, o.Gated)
 	c.flag(512, o.Interleaved)
 	c.flag(1024, o.UpFirst)
 	c.flag(2048, o.GptOss)
+	c.flag(4096, o.OwnAmax)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c
 }

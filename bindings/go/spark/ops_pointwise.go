@@ -32,6 +32,9 @@ const (
 
 	// max(x, 0)^2
 	ActivationReluSquared ActivationKind = 5
+
+	// cap * tanh(x / cap), with the operator's field cap
+	ActivationSoftcap ActivationKind = 6
 )
 
 // String gives the name in the C header, or the number.
@@ -49,6 +52,8 @@ func (k ActivationKind) String() string {
 		return "RELU"
 	case ActivationReluSquared:
 		return "RELU_SQUARED"
+	case ActivationSoftcap:
+		return "SOFTCAP"
 	}
 	return unnamed("ActivationKind", uint32(k))
 }
@@ -59,7 +64,8 @@ func (k ActivationKind) String() string {
 //
 //	round() rounds to nearest even to the dtype of x; before it everything is FP32.
 //	NaN gives NaN. As the definitions have it, -infinity gives NaN in SILU and both GELUs, 0 in both RELUs. SILU and
-//	GELU_TANH may give 0 where the result is below 1.2e-36.
+//	GELU_TANH may give 0 where the result is below 1.2e-36. SOFTCAP takes numbers smoothly into -cap to cap, infinity to
+//	cap, as models cap their logits.
 //	The dimensions of x and y must collapse to at most two row dimensions with one stride each, and columns.
 //	All kernels give the same bits, and each element's follow from its own inputs alone: SPARK_FLAG_BATCH_INVARIANT, over
 //	any strides and alignment, changes nothing.
@@ -73,6 +79,9 @@ type Activation struct {
 
 	// The function. NONE copies.
 	Activation ActivationKind
+
+	// With SOFTCAP: the bound of its results, from 2^-20 to 2^20; else 0.
+	Cap float32
 
 	// Same inputs, same device: same bits, every time.
 	Deterministic bool
@@ -93,6 +102,7 @@ func (o *Activation) call() *call {
 	c.tensor(&args.x, "x", &o.X)
 	c.tensor(&args.y, "y", &o.Y)
 	args.activation = C.uint32_t(o.Activation)
+	args.cap = C.float(o.Cap)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c
 }
@@ -161,6 +171,9 @@ type GLU struct {
 	// The function of gate. NONE: y = gate * up.
 	Activation ActivationKind
 
+	// With SOFTCAP: the bound of its results, from 2^-20 to 2^20; else 0.
+	Cap float32
+
 	// Flag: round act(gate) before the product.
 	RoundActivation bool
 
@@ -184,6 +197,7 @@ func (o *GLU) call() *call {
 	c.tensor(&args.up, "up", &o.Up)
 	c.tensor(&args.y, "y", &o.Y)
 	args.activation = C.uint32_t(o.Activation)
+	args.cap = C.float(o.Cap)
 	c.flag(256, o.RoundActivation)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c

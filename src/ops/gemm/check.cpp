@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/dtype.h"
+#include "ops/common/activation.h"
 #include "ops/common/rows.h"
 #include "ops/gemm/fields.h"
 #include "ops/gemm/problem.h"
@@ -161,7 +162,7 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);
     work.bytes = 0;
-    for (uint32_t field : {A, B, C, D, BIAS}) {
+    for (uint32_t field : {A, B, C, D, BIAS}) { // with the scales of those that have such
         bool read = v[field].present && (field != C || p.beta != 0);
         if (read) work.bytes += static_cast<uint64_t>(v[field].count) * v[field].elem_bits / 8;
         if (v[field].present && v[field].quant.form != nullptr)
@@ -189,6 +190,7 @@ Contract contract_of_numbers(const Gemm& p) {
 spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_gemm_args>();
     if (spark_status s = check_scalars(bound, args, report)) return s;
+    if (spark_status s = check_cap(args.activation, args.cap, CAP, report)) return s;
     if (spark_status s = check_gemm_gate(bound, report)) return s;
     if (spark_status s = check_gemm_weights(bound, report)) return s;
     if (spark_status s = check_types(bound, report)) return s;
@@ -201,17 +203,17 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     const View &c = bound.view[C], &d = bound.view[D], &bias = bound.view[BIAS];
     Gemm& p = work.as<Gemm>();
     p = {};
+    if (spark_status s = check_gemm_codes(bound, p, report)) return s;
     p.m = d.last(1), p.n = bound.view[B].last(1), p.k = bound.view[A].last(0);
     p.batch = d.has_optional ? d.shape[0] : 1;
     p.a = bound.view[A].data, p.b = bound.view[B].data, p.d = d.data;
     p.lda = a.ld, p.ldb = b.ld, p.ldd = row_stride(d);
     p.stride_a = a.batch_stride, p.stride_b = b.batch_stride, p.stride_d = batch_stride(d);
     if (c.present && args.beta != 0) p.c = c.data, p.ldc = row_stride(c), p.stride_c = batch_stride(c);
-    if (bias.present) p.bias = bias.data, p.bias_f32 = bias.dtype == SPARK_DTYPE_F32;
+    if (bias.present) p.bias = bias.data, p.bias_dtype = bias.dtype;
     p.alpha = args.alpha;
     p.beta = args.beta;
-    p.activation = args.activation;
-    p.d_dtype = d.dtype;
+    p.activation = args.activation, p.cap = args.cap;
     p.a_along = a.along_k, p.b_along = b.along_k;
     p.elem_bits = bound.view[A].elem_bits;
     p.integers = bound.view[A].dtype == SPARK_DTYPE_I8;

@@ -9,156 +9,11 @@
 #include "core/place_of.h"
 #include "ops/common/pieces.h"
 #include "ops/gemm/problem.h"
+#include "ops/gemm/tiles.h"
 #include "spark_kernels.h"
 
 namespace spark {
 namespace {
-
-// A product of tensor cores takes 32 bytes of k in the same time whatever the type (of FP8 not on 9.0, where it is two
-// products of halves and their conversion).
-constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
-
-consteval uint32_t copies(uint32_t fetched) { return fetched / COPY / WARP * A_COPY; }
-
-consteval bool is_gated(const Kernel& k) { return place_of(k.name, "_gated__") != std::string_view::npos; }
-
-// rows, columns: of d, a block; depth: of k, a step. stages: as the ring waits for them, which is filled before the
-// first step.
-template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bool splits) {
-    constexpr uint32_t FRAGMENT_LOAD = 512;
-    uint32_t products = k.TM * k.TN * k.TK * k.ELEM / PRODUCT, fetched = (k.TM + k.TN) * k.TK * k.ELEM;
-    // Each warp reads the fragments of its own rows and columns.
-    uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * k.TK * k.ELEM;
-    return {.rows = k.TM,
-            .columns = k.TN,
-            .depth = k.TK,
-            .stages = stages,
-            .filled = stages + 1,
-            .rounds = 1,
-            .splits = splits,
-            .gates = is_gated(k),
-            .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD}};
-}
-consteval Tile tile_of(const kernels::gemm_kernel& k) {
-    Tile tile = tile_of_ring(k, k.ST - 2, !is_gated(k));
-    tile.step.issued += copies(tile.step.fetched);
-    return tile;
-}
-// Sums of a step are promoted: an instruction for each number of d.
-consteval Tile tile_of(const kernels::gemm_promoted_kernel& k) {
-    Tile tile = tile_of_ring(k, k.ST - 2, false);
-    tile.step.issued += copies(tile.step.fetched) + k.TM * k.TN / WARP;
-    return tile;
-}
-// A stage is copied by two instructions of one thread, when all warps have left it; they do not wait for each other.
-consteval Tile tile_of(const kernels::gemm_bulk_kernel& k) {
-    Tile tile = tile_of_ring(k, k.ST - 2, false);
-    tile.step.turns = 0;
-    return tile;
-}
-// The warps share k; fragments come straight into registers: b, a, and the products of both wait for each other.
-consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
-    uint32_t bytes = k.block / WARP * k.STEPS * 64, fetched = (k.TM + k.TN) * bytes;
-    uint32_t products = std::max(k.TN, 16u) * k.TM * bytes / PRODUCT;
-    return {.rows = k.TM,
-            .columns = k.TN,
-            .depth = bytes / k.ELEM,
-            .stages = 1,
-            .syncs = 1,
-            .gates = is_gated(k),
-            .step = {products, 0, fetched, 2 * (products + copies(fetched)), 3}};
-}
-// As gemm.rows, of blocks of 32 codes: so many instructions a warp for each of them, by 16 columns and 16 rows.
-consteval Tile tile_of(const kernels::gemm_weights_kernel& k) {
-    constexpr uint32_t STAGE = 256, BLOCK = 32, A_BLOCK = 65;
-    const uint32_t depth = k.WARPS * STAGE, blocks = k.WARPS * STAGE / BLOCK;
-    return {.rows = k.TM,
-            .columns = k.TN,
-            .depth = depth,
-            .stages = 1,
-            .syncs = 2,
-            .step = {k.TM * k.TN * depth / (PRODUCT / 2), 0, k.TM * depth * k.ELEM + k.WARPS * k.TN * k.PITCH,
-                     blocks * A_BLOCK}};
-}
-// A warp's pairs of a block of 32 codes serve all rows: so many instructions for them by 16 columns, and for 8 rows of
-// a by themselves and by 16 columns.
-consteval Tile tile_of(const kernels::gemm_packed_kernel& k) {
-    constexpr uint32_t STAGE = 256, BLOCK = 32, OF_CODES = 35, OF_A = 5, OF_SUMS = 6;
-    const uint32_t warps = k.block / WARP, of_a = k.TM * STAGE * k.ELEM, fetched = of_a + k.TN * k.PITCH;
-    return {.rows = k.TM,
-            .columns = k.TN,
-            .depth = STAGE,
-            .stages = 1,
-            .step = {k.TM * k.TN * STAGE / (PRODUCT / 2), warps * of_a + k.TN * k.PITCH + fetched, fetched,
-                     warps * STAGE / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + OF_SUMS * k.NF))}};
-}
-// As gemm.packed, but for sums of 128 of k.
-consteval Tile tile_of(const kernels::gemm_grouped_kernel& k) {
-    constexpr uint32_t BLOCK = 32, OF_CODES = 34, OF_A = 1, OF_SUMS = 5;
-    const uint32_t warps = k.block / WARP, of_a = k.TM * k.TK * k.ELEM, of_b = k.TN * k.TK / 2, fetched = of_a + of_b;
-    return {.rows = k.TM,
-            .columns = k.TN,
-            .depth = k.TK,
-            .stages = 1,
-            .splits = true,
-            .step = {k.TM * k.TN * k.TK / (PRODUCT / 2), warps / k.WK * of_a + of_b + fetched, fetched,
-                     warps / k.WK * k.TK / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + OF_SUMS * k.NF))}};
-}
-// As gemm.rows, of 64 bytes of codes a step: so many instructions a warp for those of 16 columns, and for 8 rows of a.
-consteval Tile tile_of(const kernels::gemm_codes_kernel& k) {
-    constexpr uint32_t BYTES = 64, OF_CODES = 75, OF_A = 24;
-    const uint32_t steps = k.WARPS * k.STEPS, depth = steps * BYTES;
-    return {.rows = k.TM,
-            .columns = k.TN,
-            .depth = depth,
-            .stages = 1,
-            .syncs = 1,
-            .step = {k.TM * k.TN * depth / (PRODUCT / 2), 0, k.TM * depth * k.ELEM + k.TN * depth,
-                     steps * (k.NF * OF_CODES + k.MF * OF_A)}};
-}
-// A thread an element of d.
-consteval Tile tile_of(const kernels::gemm_generic_kernel& k) {
-    constexpr uint32_t ROWS = 8, COLUMNS = 32, DEPTH = 8;
-    return {.rows = ROWS,
-            .columns = COLUMNS,
-            .depth = DEPTH,
-            .step = {.fetched = (ROWS + COLUMNS) * DEPTH * k.ELEM, .issued = k.block / WARP * DEPTH * 9}};
-}
-// No products of tensor cores: instructions, each of 32 of them, and the loads of their factors, of which a warp's have
-// 128 bytes of a and 256 of b for each 64 rows and columns.
-consteval Tile tile_of(const kernels::gemm_f32_kernel& k) {
-    constexpr uint32_t FLOAT = sizeof(float);
-    const uint32_t fetched = (k.TM + k.TN) * k.TK * FLOAT, warps = k.block / WARP;
-    const uint32_t loads = warps * k.TK * (k.TM + k.TN) / 64, products = k.TM * k.TN * k.TK / WARP;
-    const uint32_t read = warps * k.TK * (2 * k.TM + 4 * k.TN);
-    return {.rows = k.TM,
-            .columns = k.TN,
-            .depth = k.TK,
-            .stages = 1,
-            .step = {.shared = read + fetched, .fetched = fetched, .issued = products + loads + copies(fetched)}};
-}
-
-// As of gemm_kernel; depth counts elements, and words of scales are copied and loaded too.
-consteval Tile tile_of(const kernels::gemm_scaled_kernel& k) {
-    constexpr uint32_t FRAGMENT_LOAD = 512;
-    const uint32_t products = k.TM * k.TN * k.TK / PRODUCT, depth = k.TK * k.PER_BYTE;
-    const uint32_t scales = (k.TM + k.TN) * depth / k.V, fetched = (k.TM + k.TN) * k.TK + scales;
-    const uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * (k.TK + depth / k.V);
-    const uint32_t words = scales / sizeof(uint32_t) / WARP * A_COPY;
-    return {.rows = k.TM,
-            .columns = k.TN,
-            .depth = depth,
-            .stages = k.ST - 1,
-            .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD + copies(fetched) + words}};
-}
-// A thread an element of d, and a dozen instructions for each product of codes.
-consteval Tile tile_of(const kernels::gemm_scaled_generic_kernel& k) {
-    constexpr uint32_t ROWS = 8, COLUMNS = 32, DEPTH = 16;
-    return {.rows = ROWS,
-            .columns = COLUMNS,
-            .depth = DEPTH,
-            .step = {.fetched = (ROWS + COLUMNS) * DEPTH, .issued = k.block / WARP * DEPTH * 16}};
-}
 
 // What the kernels call the format of c and d: I32 has the size of F32.
 uint32_t dtype_code(uint32_t dtype) { return dtype == SPARK_DTYPE_BF16 ? 1 : dtype == SPARK_DTYPE_F16 ? 2 : 0; }
@@ -166,7 +21,7 @@ uint32_t dtype_code(uint32_t dtype) { return dtype == SPARK_DTYPE_BF16 ? 1 : dty
 kernels::gemm_flags flags_of(const Gemm& p) {
     const bool d_i32 = p.d_dtype == SPARK_DTYPE_I32;
     return {.d_dtype = dtype_code(p.d_dtype),
-            .bias_f32 = p.bias_f32,
+            .bias_f32 = p.bias_dtype == SPARK_DTYPE_F32,
             .d_i32 = d_i32,
             .activation = p.activation,
             .from_i32 = p.integers && !d_i32,
@@ -178,7 +33,10 @@ kernels::gemm_flags flags_of(const Gemm& p) {
             .scale_f16 = p.b_groups.dtype == SPARK_DTYPE_F16,
             .interleaved = p.gate.interleaved,
             .up_first = p.gate.up_first,
-            .gpt_oss = p.gate.gpt_oss};
+            .gpt_oss = p.gate.gpt_oss,
+            .bias_bf16 = p.bias_dtype == SPARK_DTYPE_BF16,
+            .d_fp8 = p.codes.direct,
+            .d_e5m2 = p.codes.e5m2};
 }
 
 // Of weights whose scales stand in blocks: places in bytes, and the scale of all.
@@ -227,6 +85,8 @@ kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
         .b_zero = p.b_groups.zeros,
         .b_group_shift = p.b_groups.shift,
         .limit = p.gate.limit,
+        .cap = p.cap,
+        .d_scale = p.codes.scale,
         .b_scale_four = 0,
         .b_scale_quarter = 0,
         .b_scale_tile = 0,
@@ -255,19 +115,19 @@ Gemm sums_of(const Gemm& p, spark_devptr workspace) {
     sums.d = workspace, sums.ldd = pitch_of_sums(p), sums.stride_d = p.m * sums.ldd;
     sums.d_dtype = p.integers ? SPARK_DTYPE_I32 : SPARK_DTYPE_F32;
     if (p.integers) sums.a_scales = sums.b_scales = {};
-    sums.bias = 0, sums.alpha = 1, sums.activation = SPARK_ACTIVATION_NONE, sums.gate = {};
+    sums.bias = 0, sums.alpha = 1, sums.activation = SPARK_ACTIVATION_NONE, sums.gate = {}, sums.codes = {};
     return sums;
 }
 
-void plan(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls);
-template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls);
+void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls);
+template <class Of> void add_product(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls);
 
 // The sums by a kernel that knows no gates, then d.
 template <class Of> void plan_gated(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
     const Gemm& p = work.as<Gemm>();
     CheckedOp sums = work;
     sums.as<Gemm>() = sums_of(p, calls.workspace);
-    plan(sums, row, kernel, calls);
+    add_product(sums, row, kernel, calls);
     calls.workspace_size += static_cast<uint64_t>(p.batch * p.m * pitch_of_sums(p)) * sizeof(float);
     add_gate(p, 1, calls);
 }
@@ -296,7 +156,7 @@ TensorTile halves_of(const Gemm& p, const uint32_t (&box)[2]) {
     return tile;
 }
 
-void plan(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls) {
+void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls) {
     const Gemm& p = work.as<Gemm>();
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
     const bool halves = p.gate.on && !p.gate.interleaved;
@@ -331,6 +191,8 @@ void plan(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel
                   .a_scale_batch = all.a_scale_batch,
                   .b_scale_batch = all.b_scale_batch,
                   .limit = all.limit,
+                  .cap = all.cap,
+                  .d_scale = all.d_scale,
               });
 }
 
@@ -396,6 +258,8 @@ kernels::gemm_scaled_params scaled_params_of(const Gemm& p, uint32_t group) {
         .beta = p.beta,
         .flags = params_of(p, group).flags,
         .group = group,
+        .cap = p.cap,
+        .d_scale = p.codes.scale,
         .a_scale = p.a_scales.data,
         .b_scale = p.b_scales.data,
         .a_scale_step = p.a_scales.step,
@@ -419,7 +283,7 @@ kernels::gemm_scaled_params scaled_params_of(const Gemm& p, uint32_t group) {
     };
 }
 
-template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
+template <class Of> void add_product(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
     const Gemm& p = work.as<Gemm>();
     if (gates_by_sums(p, row.tile)) return plan_gated(work, row, kernel, calls);
     const uint32_t group = gemm_group(work, row);
@@ -433,18 +297,18 @@ template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& k
 }
 
 template <class Of>
-void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
-          Plan& calls) {
+void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
+                 Plan& calls) {
     GemmCut cut = cut_gemm(work, row);
-    if (cut.parts == 1) return plan(work, row, kernel, calls);
+    if (cut.parts == 1) return add_product(work, row, kernel, calls);
     plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);
 }
 
 // A gated product's sums, in parts or not, and what makes d of them.
 template <class Of>
-void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
-          const kernels::gemm_gate_kernel&, Plan& calls) {
-    plan(work, row, kernel, merge, calls);
+void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
+                 const kernels::gemm_gate_kernel&, Plan& calls) {
+    add_product(work, row, kernel, merge, calls);
 }
 
 // Weights, unpacked into the front of the workspace.
@@ -525,8 +389,8 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& aligne
 
 // Then the product of numbers, with what follows them of the workspace.
 template <class Of, class Unpack>
-void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
-          const Unpack& unpack, Plan& calls) {
+void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
+                 const Unpack& unpack, Plan& calls) {
     const Gemm& p = work.as<Gemm>();
     const int64_t batches = gemm_unpacked(p), pitch = gemm_pitch(p);
     const auto size = static_cast<uint64_t>(ceil_div(batches * p.n * pitch * p.elem_bits / 8, 256) * 256);
@@ -536,9 +400,46 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels
     q.b = calls.workspace, q.ldb = pitch, q.stride_b = batches == 1 ? 0 : p.n * pitch;
     q.b_scales = {}, q.b_groups = {}, q.b_blocks = {}, q.weights = q.b_blocked = q.b_i8 = q.b_i4 = false;
     calls.workspace += calls.workspace != 0 ? size : 0;
-    plan(numbers, row, kernel, merge, calls);
+    add_product(numbers, row, kernel, merge, calls);
     calls.workspace -= calls.workspace != 0 ? size : 0;
     calls.workspace_size += size;
+}
+
+// The product with d in F32, in front of what follows of the workspace, and codes of it.
+template <class... Of> void add_coded(const CheckedOp& work, const Row& row, Plan& calls, const Of&... kernels) {
+    const Gemm& p = work.as<Gemm>();
+    const int64_t columns = p.gate.on ? p.n / 2 : p.n, pitch = ceil_div(columns, 4) * 4;
+    const auto size = static_cast<uint64_t>(ceil_div(p.batch * p.m * pitch * int64_t{sizeof(float)}, 256) * 256);
+    const spark_devptr numbers = calls.workspace, rest = numbers != 0 ? numbers + size : 0;
+    CheckedOp product = work;
+    Gemm& q = product.as<Gemm>();
+    q.d = numbers, q.ldd = pitch, q.stride_d = p.m * pitch, q.codes = {};
+    calls.workspace = rest;
+    add_product(product, row, kernels..., calls);
+    const uint64_t before = calls.workspace_size;
+    calls.workspace_size = 0;
+    plan_written(p.codes.written, work.target, numbers, pitch, calls);
+    calls.workspace = numbers;
+    calls.workspace_size = size + std::max(before, calls.workspace_size);
+}
+
+template <class... Of> void add_any(const CheckedOp& work, const Row& row, Plan& calls, const Of&... kernels) {
+    const GemmCodes& codes = work.as<Gemm>().codes;
+    if (codes.on && !codes.direct) return add_coded(work, row, calls, kernels...);
+    add_product(work, row, kernels..., calls);
+}
+
+// As rows name them: a kernel, and those that may follow it.
+template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
+    add_any(work, row, calls, kernel);
+}
+template <class Of, class Then>
+void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Then& then, Plan& calls) {
+    add_any(work, row, calls, kernel, then);
+}
+template <class Of, class Then, class Last>
+void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Then& then, const Last& last, Plan& calls) {
+    add_any(work, row, calls, kernel, then, last);
 }
 
 constexpr Draft DRAFTS[] = {

@@ -5,6 +5,7 @@
 #include "ops/common/scale_places.h"
 #include "ops/gemm/fields.h"
 #include "ops/operator.h"
+#include "ops/quant/written.h"
 
 namespace spark {
 
@@ -29,6 +30,14 @@ struct GemmGate {
     float limit; // 0: none
 };
 
+// d as codes. direct: the scale of all is given, so that kernels make them of their results themselves; else F32 goes
+// to the workspace and is quantised there.
+struct GemmCodes {
+    bool on, direct, e5m2;
+    spark_devptr scale; // with direct
+    Written written;    // else
+};
+
 // Strides are in elements, of weights, and of a and b with scales of blocks, in bytes. lda and ldb are the strides of
 // the dimension that is not contiguous.
 struct Gemm {
@@ -38,8 +47,9 @@ struct Gemm {
     int64_t stride_a, stride_b, stride_c, stride_d; // from one batch to the next; 0 = the same for all
     float alpha, beta;
     uint32_t activation;
-    uint32_t d_dtype; // spark_dtype of c and d; I32: of the sums themselves
-    bool bias_f32;
+    float cap;        // of SOFTCAP
+    uint32_t d_dtype; // spark_dtype of c and d; I32: of the sums themselves; of codes F32
+    uint32_t bias_dtype;
     bool a_along, b_along; // k is contiguous
     uint32_t elem_bits;    // of a, and of b where that is numbers
     bool integers;         // a, b and the sums are integers
@@ -53,6 +63,7 @@ struct Gemm {
     uint32_t dtype;  // spark_dtype of a, and of b where that is numbers
     bool batch_invariant;
     GemmGate gate;
+    GemmCodes codes;
 };
 
 // weights.cpp: whether b is quantised in a form that is multiplied with numbers; whether such a b goes with a, and lies
@@ -76,6 +87,9 @@ spark_status check_gemm_gate(const ValidatedArgs& bound, Report& report);
 GemmGate gemm_gate(const ValidatedArgs& bound);
 // Whether d is made of sums in the workspace, since a kernel with that tile does not make it of gate and up itself.
 inline bool gates_by_sums(const Gemm& p, const Tile& tile) { return p.gate.on && !tile.gates; }
+
+// codes.cpp: whether d may be codes, and what else is not done then; how they are made.
+spark_status check_gemm_codes(const ValidatedArgs& bound, Gemm& p, Report& report);
 
 // How a row's kernel cuts the product.
 struct GemmCut {

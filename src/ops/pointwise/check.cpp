@@ -5,6 +5,7 @@
 // row, so that an odd width costs nothing where tensors are packed.
 #include <cstring>
 
+#include "ops/common/activation.h"
 #include "ops/pointwise/problem.h"
 
 namespace spark {
@@ -15,14 +16,14 @@ constexpr uint32_t ONE_INPUT[] = {0, 1}, TWO_INPUTS[] = {0, 1, 2};
 
 // One contract for each dtype, in the order BF16, F16, F32.
 spark_status fill(const ValidatedArgs& bound, std::span<const uint32_t> fields, const Contract (&contracts)[3],
-                  uint32_t activation, CheckedOp& work, Report& report) {
+                  uint32_t activation, float cap, CheckedOp& work, Report& report) {
     const View& x = bound.view[0];
     uint32_t count = static_cast<uint32_t>(fields.size());
     Pointwise& p = work.as<Pointwise>();
     p = {};
     p.n = x.last(0);
     p.per_chunk = 128 / x.elem_bits;
-    p.activation = activation;
+    p.activation = activation, p.cap = cap;
     p.flags = bound.flags;
     work.empty = x.count == 0;
     RowSet rows{};
@@ -56,7 +57,7 @@ spark_status fill_codes(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     const auto& args = bound.arguments<spark_glu_args>();
     Pointwise& p = work.as<Pointwise>();
     p = {};
-    p.activation = args.activation;
+    p.activation = args.activation, p.cap = args.cap;
     p.flags = bound.flags;
     p.codes.dtype = x.dtype;
     work.contract = "pointwise_codes";
@@ -77,20 +78,22 @@ spark_status fill_codes(const ValidatedArgs& bound, CheckedOp& work, Report& rep
 spark_status check_activation(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_activation_args>();
     work.flops = flops_of(args.activation) * static_cast<uint64_t>(bound.view[0].count);
-    return fill(bound, ONE_INPUT, ACT, args.activation, work, report);
+    if (spark_status s = check_cap(args.activation, args.cap, activation_field::CAP, report)) return s;
+    return fill(bound, ONE_INPUT, ACT, args.activation, args.cap, work, report);
 }
 
 spark_status check_glu(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     const auto& args = bound.arguments<spark_glu_args>();
     work.flops = (flops_of(args.activation) + 1) * static_cast<uint64_t>(bound.view[0].count);
+    if (spark_status s = check_cap(args.activation, args.cap, glu_field::CAP, report)) return s;
     if (spark_status s = check_form(bound, TWO_INPUTS[0], TWO_INPUTS[2], report)) return s;
     if (bound.view[TWO_INPUTS[2]].quant.form != nullptr) return fill_codes(bound, work, report);
-    return fill(bound, TWO_INPUTS, GLU, args.activation, work, report);
+    return fill(bound, TWO_INPUTS, GLU, args.activation, args.cap, work, report);
 }
 
 spark_status check_add(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     work.flops = static_cast<uint64_t>(bound.view[0].count);
-    return fill(bound, TWO_INPUTS, ADD, SPARK_ACTIVATION_NONE, work, report);
+    return fill(bound, TWO_INPUTS, ADD, SPARK_ACTIVATION_NONE, 0, work, report);
 }
 
 } // namespace spark

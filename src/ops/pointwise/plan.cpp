@@ -24,7 +24,7 @@ template <class Params> Params tensors_of(const Pointwise& p) {
     params.x = p.x.data, params.x_stride0 = p.x.inner, params.x_stride1 = p.x.outer;
     params.z = p.z.data, params.z_stride0 = p.z.inner, params.z_stride1 = p.z.outer;
     params.y = p.y.data, params.y_stride0 = p.y.inner, params.y_stride1 = p.y.outer;
-    params.activation = p.activation;
+    params.activation = p.activation, params.cap = p.cap;
     return params;
 }
 

@@ -15,6 +15,7 @@ struct Pointwise {
     int64_t n, rows1, rows0;
     int64_t per_chunk; // elements of 16 bytes
     uint32_t activation, flags;
+    float cap;   // of SOFTCAP
     Coded codes; // of y, where it is such
     CodedKind kind;
 };

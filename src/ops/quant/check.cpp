@@ -6,15 +6,13 @@
 // in docs/layouts.md. Rows without gaps are folded into one. A form of scales is an entry there and a Contract here.
 // Scales are folded with the rows, as a third tensor; those of an output are checked as one, for overlap among
 // themselves and with others (ops/common). ScalePlaces says where each stands, in rows and in tiles alike.
-#include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
 #include "core/dtype.h"
 #include "ops/common/coded.h"
 #include "ops/quant/fields.h"
-#include "ops/quant/problem.h"
+#include "ops/quant/written.h"
 
 namespace spark {
 namespace {
@@ -49,10 +47,7 @@ spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uin
     RowTensor tensors[2];
     if (spark_status s = fold_coded(bound, fields, quantised, p, tensors, report)) return s;
     p.x = tensors[0], p.y = tensors[1];
-    const QuantView& quant = bound.view[quantised].quant;
-    p.scales = quant.scale_dtype;
-    p.block_shift =
-        static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(quant.block[bound.view[quantised].ndim - 1])));
+    put_form(bound.view[quantised], p);
     return SPARK_OK;
 }
 
@@ -155,20 +150,10 @@ spark_status check_scale_of_all(const ValidatedArgs& bound, Report& report) {
                                  "amax is given, but scales of %s follow from its own blocks; absent wanted",
                                  quant.form->name);
     }
-    if (!of_all) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, Y,
-                                 "y.quant is %s, whose scales follow from its own blocks; without OWN_AMAX wanted",
-                                 quant.form->name);
-    }
     if (given && own) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX, "amax is given and OWN_AMAX set; one of them wanted");
     }
-    if (is_nv(quant) && quant.global_scale == 0 && bound.at_launch) {
-        return report.fail_field(
-            SPARK_ERR_INVALID_NULL, Y,
-            "y.quant.global_scale is 0; a device address wanted, since the scale of all is written");
-    }
-    return SPARK_OK;
+    return check_own_amax(bound, Y, report);
 }
 
 // Nothing is rounded at random by a rule that makes, or compares, nearest codes.
@@ -195,26 +180,20 @@ spark_status check_random(const ValidatedArgs& bound, const spark_quantize_args&
 
 // The nearest codes and, of the same form, those rounded at random.
 Contract contract_of(const View& y, const spark_quantize_args& args) {
-    using Two = std::array<Contract, 2>;
-    constexpr Two TENSOR = {{{"quantize_tensor"}, {"quantize_stochastic_tensor"}}};
-    constexpr Two ROW = {{{"quantize_row"}, {"quantize_stochastic_row"}}};
-    constexpr Two BLOCK = {{{"quantize_b128"}, {"quantize_stochastic_b128"}}};
-    constexpr Two MXFP8 = {{{"quantize_mxfp8"}, {"quantize_stochastic_mxfp8"}}};
-    constexpr Two MXFP4 = {{{"quantize_mxfp4"}, {"quantize_stochastic_mxfp4"}}};
-    constexpr Two E2M3 = {{{"quantize_e2m3"}, {"quantize_stochastic_e2m3"}}};
-    constexpr Two E3M2 = {{{"quantize_e3m2"}, {"quantize_stochastic_e3m2"}}};
-    constexpr Two NVFP4 = {{{"quantize_nvfp4"}, {"quantize_stochastic_nvfp4"}}};
-    constexpr Contract FOUR_OVER_SIX = {"quantize_four6"}, INT4 = {"quantize_int4"};
-    if (is_int4(y)) return INT4;
+    constexpr Contract TENSOR = {"quantize_stochastic_tensor"}, ROW = {"quantize_stochastic_row"};
+    constexpr Contract BLOCK = {"quantize_stochastic_b128"}, MXFP8 = {"quantize_stochastic_mxfp8"};
+    constexpr Contract MXFP4 = {"quantize_stochastic_mxfp4"}, NVFP4 = {"quantize_stochastic_nvfp4"};
+    constexpr Contract E2M3 = {"quantize_stochastic_e2m3"}, E3M2 = {"quantize_stochastic_e3m2"};
+    constexpr Contract FOUR_OVER_SIX = {"quantize_four6"};
     if (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX) return FOUR_OVER_SIX;
-    const Two& two = y.quant.form->scheme == SPARK_QUANT_PER_TENSOR ? TENSOR
-                     : y.quant.form->scheme == SPARK_QUANT_PER_ROW  ? ROW
-                     : y.dtype == SPARK_DTYPE_E2M3                  ? E2M3
-                     : y.dtype == SPARK_DTYPE_E3M2                  ? E3M2
-                     : is_mx(y.quant)                               ? (y.elem_bits == 4 ? MXFP4 : MXFP8)
-                     : is_nv(y.quant)                               ? NVFP4
-                                                                    : BLOCK;
-    return two[(args.hdr.flags & SPARK_QUANTIZE_STOCHASTIC) != 0];
+    if ((args.hdr.flags & SPARK_QUANTIZE_STOCHASTIC) == 0) return contract_of_codes(y);
+    return y.quant.form->scheme == SPARK_QUANT_PER_TENSOR ? TENSOR
+           : y.quant.form->scheme == SPARK_QUANT_PER_ROW  ? ROW
+           : y.dtype == SPARK_DTYPE_E2M3                  ? E2M3
+           : y.dtype == SPARK_DTYPE_E3M2                  ? E3M2
+           : is_mx(y.quant)                               ? (y.elem_bits == 4 ? MXFP4 : MXFP8)
+           : is_nv(y.quant)                               ? NVFP4
+                                                          : BLOCK;
 }
 
 // Rows of records and of their numbers, which are the fields 0 and 1 of the operator in one order or the other.
@@ -283,11 +262,7 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     if (spark_status s = check_scale_rule(bound, args, report)) return s;
     if (spark_status s = check_scale_of_all(bound, report)) return s;
     if (spark_status s = check_random(bound, args, report)) return s;
-    if (y.quant.zero_dtype != 0) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, Y,
-                                 "y.quant.zero_dtype is %s; NONE (0) wanted, since no zeros are written",
-                                 dtype_info(y.quant.zero_dtype).name);
-    }
+    if (spark_status s = check_no_zeros(bound, Y, report)) return s;
     if (form->scheme == SPARK_QUANT_RECORD) {
         work.contract = format_of(form->record).written;
         return fold_records(bound, Y, work, report);
@@ -297,7 +272,6 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     work.empty = y.count == 0;
     work.contract = contract_of(y, args);
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, Y, p, report)) return s;
-    p.whole = form->scheme == SPARK_QUANT_PER_TENSOR ? y.quant.scale : y.quant.global_scale;
     p.amax = amax.present ? amax.data : 0;
     p.own_amax = (bound.flags & SPARK_QUANTIZE_OWN_AMAX) != 0;
     p.amax_floor = args.amax_floor, p.dtype = x.dtype;
@@ -305,7 +279,6 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
     const View &seeds = bound.view[SEEDS], &offsets = bound.view[OFFSETS];
     p.seeds = seeds.present ? seeds.data : 0, p.offsets = offsets.present ? offsets.data : 0;
     p.seed = args.seed, p.offset = args.offset;
-    p.whole_rows = form->scheme == SPARK_QUANT_PER_ROW;
     put_facts(bound, X, Y, p, work);
     if (p.own_amax) work.bytes += static_cast<uint64_t>(x.count) * (x.elem_bits / 8); // x is read twice
     return SPARK_OK;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of gemm: from a row of shapes.inc (or a random one) to arguments, memory and right results.
 // Called by spark-check through families.cpp; results come from tests/ref.
+#include "ops/gemm/codes.h"
 #include "ops/gemm/gated.h"
 #include "ops/gemm/scaled.h"
 #include "ops/gemm/weights.h"
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace check {
 namespace {
@@ -17,7 +19,7 @@ namespace {
 enum Layouts : unsigned { TN = 1, NN = 2, NT = 4, TT = 8, ALL_LAYOUTS = 15 };
 enum Broadcast : unsigned { A_SAME = 1, B_SAME = 2, C_SAME = 4, B_FLAT = 8 }; // stride 0; B_FLAT: no batch dimension
 enum class Bias { none, f32, same };
-enum class Scales { none, tensor, row }; // of codes
+enum class Scaling { none, tensor, row }; // of codes
 
 struct Shape {
     const char* name = "";
@@ -31,15 +33,17 @@ struct Shape {
     bool in_place = false, c_unread = false; // c_unread: c is there, all NaN, and beta is 0
     Bias bias = Bias::none;
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
+    float cap = 0; // of SOFTCAP
     unsigned broadcast = 0;
     Special special = Special::none;
     bool special_in_b = false;
-    Scales a_scales = Scales::none, b_scales = Scales::none;
+    Scaling a_scales = Scaling::none, b_scales = Scaling::none;
     int64_t scale_step = 1; // from a row's to the next
     bool powers = false;    // inputs and scales are powers of two, few and near enough that FP32 sums them exactly
     bool extremes = false;  // integers are all -128
     unsigned flags = 0;
-    ref::Gate gate; // then n is even
+    ref::Gate gate = {}; // then n is even
+    Codes codes = {};    // d becomes them; then beta is 0
     Tier tier = Tier::quick;
 };
 
@@ -84,9 +88,10 @@ struct Problem {
     size_t batch, m, n, k;
     std::vector<double> a, b, c, bias, a_scales, b_scales;
     bool b_has_batch;
-    bool integers; // sums are
-    bool exact;    // there is one right result
-    bool sampled;  // a product this large is checked in some rows; the others only for repeatability
+    bool integers;                   // sums are
+    bool exact;                      // there is one right result
+    std::optional<AddedCodes> codes; // then d is F32 here
+    bool sampled;                    // a product this large is checked in some rows; the others only for repeatability
 
     size_t columns() const { return gate.on ? n / 2 : n; } // of d
     bool is_scaled() const { return !a_scales.empty() || !b_scales.empty(); }
@@ -166,6 +171,23 @@ std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
     return out;
 }
 
+// The numbers themselves, where sums are exact.
+std::vector<double> numbers_of(const Problem& p) {
+    std::vector<double> out;
+    for (size_t i = 0; i < p.batch * p.m * p.n; ++i) {
+        out.push_back(number(p, i / p.n / p.m, i / p.n % p.m, i % p.n, false).value);
+    }
+    return out;
+}
+
+std::vector<Allowed> expect(const Problem& p, size_t index, const std::string& kernel) {
+    if (!p.codes) {
+        return expect(p, has_tensor_cores(kernel));
+    }
+    return p.codes->exactly ? p.codes->allowed(index, numbers_of(p))
+                            : p.codes->allowed(index, expect(p, has_tensor_cores(kernel)));
+}
+
 // +-2^-3 .. 2^3 and zeros: sums of up to 2^17 products are exact.
 void fill_powers(Case& c, const Operand& operand, Random& random) {
     for (int64_t i = 0; i < c.to_fill(operand); ++i) {
@@ -191,21 +213,21 @@ void make_nans_negative(Case& c, const Operand& operand, Random& random) {
 }
 
 // Scales of the operand that was added last, and what its descriptor says of them.
-void add_scales(Case& c, const Shape& s, Scales scales, Random& random) {
-    if (scales == Scales::none) {
+void add_scales(Case& c, const Shape& s, Scaling scales, Random& random) {
+    if (scales == Scaling::none) {
         return;
     }
     const Operand codes = c.operands.back();
     auto& quant = reinterpret_cast<spark_tensor*>(&c.args[codes.args_offset])->quant;
     View view = packed(ref::Type::f32, {1});
-    if (scales == Scales::row) {
+    if (scales == Scaling::row) {
         view = packed(ref::Type::f32, {codes.view.shape.begin(), codes.view.shape.end() - 1});
         for (size_t d = 0; d < view.shape.size(); ++d) {
             view.stride[d] *= s.scale_step;
             quant.scale_stride[d] = s.scale_step == 1 ? 0 : view.stride[d];
         }
     }
-    quant.scheme = scales == Scales::row ? SPARK_QUANT_PER_ROW : SPARK_QUANT_PER_TENSOR;
+    quant.scheme = scales == Scaling::row ? SPARK_QUANT_PER_ROW : SPARK_QUANT_PER_TENSOR;
     quant.scale_dtype = SPARK_DTYPE_F32;
     quant.scale_bytes = static_cast<uint64_t>(view.span()) * sizeof(float);
     const size_t address = offsetof(spark_tensor, quant) + offsetof(spark_quant, scale);
@@ -221,6 +243,12 @@ void add_scales(Case& c, const Shape& s, Scales scales, Random& random) {
 struct Kinds {
     ref::Type a, b, out;
 };
+
+void add_codes(Case& c, const Shape& s, Problem& p) {
+    const Quantised& quant = s.codes.quant;
+    const Scales place{s.batch, s.m, s.gate.on ? s.n / 2 : s.n, quant.columns, quant.pad, quant.tiled, ref::Type::f32};
+    p.codes = add_codes(c, s.codes, place, s.d_pad, s.batch_gap, static_cast<size_t>(s.d_misalign));
+}
 
 void add_operands(Case& c, const Shape& s, const Kinds& kinds, unsigned layout, Random& random) {
     using Args = spark_gemm_args;
@@ -262,6 +290,9 @@ void add_operands(Case& c, const Shape& s, const Kinds& kinds, unsigned layout, 
             fill(c, c.operands.back(), random, 2);
         }
     }
+    if (s.codes.quant.form) {
+        return; // added behind all others
+    }
     if (s.in_place) {
         c.add_in_place("d", offsetof(Args, d), c.operands.size() - 1);
     } else {
@@ -270,14 +301,14 @@ void add_operands(Case& c, const Shape& s, const Kinds& kinds, unsigned layout, 
 }
 
 Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::string& name, const Seed& seed) {
-    const ref::Type out = kinds.out;
+    const ref::Type out = s.codes.quant.form ? ref::Type::f32 : kinds.out;
     Case c = make_case<spark_gemm_args>("gemm", name, SPARK_OP_GEMM, seed);
     Random random(seed, name);
     add_operands(c, s, kinds, layout, random);
     auto& args = c.as<spark_gemm_args>();
     args.alpha = s.alpha;
     args.beta = s.beta;
-    args.activation = s.activation;
+    args.activation = s.activation, args.cap = s.cap;
     args.hdr.flags = s.flags;
     args.hdr.given = s.alpha_given ? SPARK_GEMM_GIVEN_ALPHA : 0;
     set_gate(args, s.gate);
@@ -290,7 +321,8 @@ Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::strin
     p->op.beta = s.beta;
     p->activation = static_cast<ref::Activation>(s.activation); // the enums agree by design of both
     p->op.activation = s.gate.on ? ref::Activation::none : p->activation;
-    p->gate = s.gate;
+    p->op.cap = s.cap;
+    p->gate = s.gate, p->gate.cap = s.cap;
     p->out = out;
     p->batch = static_cast<size_t>(s.batch);
     p->m = static_cast<size_t>(s.m);
@@ -299,9 +331,10 @@ Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::strin
     p->b_has_batch = !(s.broadcast & B_FLAT);
     p->sampled = s.batch * s.m * s.n * s.k > (int64_t{1} << 31);
     p->integers = kinds.a == ref::Type::i8;
-    p->exact = c.exact = (s.powers && !s.gate.on) || out == ref::Type::i32;
+    c.exact = (s.powers && !s.gate.on) || out == ref::Type::i32;
+    p->exact = c.exact && !s.codes.quant.form;
     for (const Operand& operand : c.operands) {
-        if (operand.field != "d") {
+        if (!operand.output) {
             (operand.field == "a"         ? p->a
              : operand.field == "b"       ? p->b
              : operand.field == "a.scale" ? p->a_scales
@@ -313,7 +346,10 @@ Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::strin
     c.kind = [](const std::string& kernel) {
         return has_tensor_cores(kernel) ? "tensor cores" : "products one by one";
     };
-    c.expect = [p](size_t, const std::string& kernel) { return expect(*p, has_tensor_cores(kernel)); };
+    if (s.codes.quant.form) {
+        add_codes(c, s, *p);
+    }
+    c.expect = [p](size_t index, const std::string& kernel) { return expect(*p, index, kernel); };
     return c;
 }
 
@@ -335,6 +371,21 @@ std::vector<Kinds> kinds_of(const Shape& s) {
     return all;
 }
 
+// Of d as codes one for each form, in F32 before that; the type of the bias is that of d else.
+void add_entries(const Shape& s, const Kinds& kinds, unsigned layout, const std::string& name,
+                 std::vector<Entry>& all) {
+    for (const Form& form : forms_of(s.codes.quant.forms, s.codes.quant.codes)) {
+        Shape with = s;
+        with.codes.quant.form = form;
+        if (form.codes != ref::Type::u8) { // zeros are not written, and so no U4
+            all.push_back(entry(with, kinds, layout, name + "." + name_of(form)));
+        }
+    }
+    if (s.codes.quant.forms == 0) {
+        all.push_back(entry(s, kinds, layout, name));
+    }
+}
+
 // One entry for each layout, input type and output type of a shape.
 void expand(const Shape& s, const std::string& name, std::vector<Entry>& all) {
     for (unsigned layout : {TN, NN, NT, TT}) {
@@ -342,7 +393,7 @@ void expand(const Shape& s, const std::string& name, std::vector<Entry>& all) {
             if (s.layouts & layout && (layout == TN || ref::size_of(kinds.a) != 1)) {
                 const std::string b = kinds.a == kinds.b ? "" : std::string("_") + ref::name_of(kinds.b);
                 const std::string types = "." + (ref::name_of(kinds.a) + b) + "." + ref::name_of(kinds.out);
-                all.push_back(entry(s, kinds, layout, name + "." + name_of(layout) + types));
+                add_entries(s, kinds, layout, name + "." + name_of(layout) + types, all);
             }
         }
     }
@@ -357,6 +408,19 @@ void named(std::vector<Entry>& all) {
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
     if (dims.size() == 3) {
         expand({.m = dims[0], .n = dims[1], .k = dims[2]}, dims_name(dims), all);
+    }
+}
+
+// A gate, a cap, codes: what goes with the rest.
+void draw_result(Shape& s, Random& r) {
+    s.gate = random_gate(r, s.n);
+    if (s.gate.on) {
+        s.beta = 0, s.in_place = false;
+        s.activation = s.gate.gpt_oss ? SPARK_ACTIVATION_SILU : s.activation;
+    }
+    s.cap = s.activation == SPARK_ACTIVATION_SOFTCAP ? r.pick<float>({30, 1, 0.0625f}) : 0;
+    if (s.beta == 0 && !s.c_unread && r.chance(0.2)) {
+        s.codes = random_codes(r);
     }
 }
 
@@ -389,10 +453,9 @@ Entry random(uint64_t seed, int64_t index) {
     s.in_place = s.beta != 0 && r.chance(0.5);
     s.c_unread = s.beta == 0 && r.chance(0.2);
     s.bias = r.pick<Bias>({Bias::none, Bias::none, Bias::f32, Bias::same});
-    s.activation =
-        r.chance(0.3)
-            ? SPARK_ACTIVATION_NONE
-            : static_cast<spark_activation_kind>(r.between(SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_RELU_SQUARED));
+    s.activation = r.chance(0.3)
+                       ? SPARK_ACTIVATION_NONE
+                       : static_cast<spark_activation_kind>(r.between(SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_SOFTCAP));
     if (s.batch > 1 && r.chance(0.4)) {
         s.broadcast = s.in_place ? B_SAME : r.pick<unsigned>({A_SAME, B_SAME, C_SAME, B_FLAT, A_SAME | C_SAME});
     }
@@ -406,23 +469,20 @@ Entry random(uint64_t seed, int64_t index) {
     const auto any_layout = r.pick<unsigned>({TN, TN, NN, NT, TT}); // one draw a line: arguments have no order
     const auto layout = codes ? TN : any_layout;
     if (codes) {
-        s.a_scales = r.pick<Scales>({Scales::none, Scales::tensor, Scales::row, Scales::row});
-        s.b_scales = r.pick<Scales>({Scales::none, Scales::tensor, Scales::row, Scales::row});
+        s.a_scales = r.pick<Scaling>({Scaling::none, Scaling::tensor, Scaling::row, Scaling::row});
+        s.b_scales = r.pick<Scaling>({Scaling::none, Scaling::tensor, Scaling::row, Scaling::row});
         s.scale_step = r.pick<int64_t>({1, 1, 3});
         s.a_pad += r.chance(0.5) ? (16 - (s.k + s.a_pad) % 16) % 16 : 0; // for the kernels that ask for it
         s.b_pad += r.chance(0.5) ? (16 - (s.k + s.b_pad) % 16) % 16 : 0;
     }
-    s.gate = random_gate(r, s.n);
-    if (s.gate.on) {
-        s.beta = 0, s.in_place = false;
-        s.activation = s.gate.gpt_oss ? SPARK_ACTIVATION_SILU : s.activation;
-    }
+    draw_result(s, r);
     const auto out = r.pick(types_of(ALL));
     return entry(s, {type, codes && type != ref::Type::i8 ? other : type, out}, layout, name);
 }
 
 // Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights; behind the layout a
-// gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word.
+// gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word; and last the form of d, "to
+// E4M3_TENSOR".
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
     Words codes_of_both = words; // the same forms behind a type are those of weights
@@ -438,10 +498,13 @@ Entry worded(Words& words) {
     }
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
     const bool codes = ref::size_of(type) == 1;
-    s.a_scales = s.b_scales = codes ? Scales::row : Scales::none;
+    s.a_scales = s.b_scales = codes ? Scaling::row : Scaling::none;
     s.gate.on = words.take("SwiGLU");
     s.gate.interleaved = words.take("interleaved");
     s.activation = s.gate.on ? SPARK_ACTIVATION_SILU : SPARK_ACTIVATION_NONE;
+    if (words.take("to")) {
+        s.codes.quant.form = worded_form(words);
+    }
     return entry(s, {type, type, codes ? ref::Type::bf16 : type},
                  layout == "tn"   ? TN
                  : layout == "nn" ? NN

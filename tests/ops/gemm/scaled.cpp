@@ -33,6 +33,7 @@ struct Shape {
     float alpha = 1, beta = 0;
     Bias bias = Bias::none;
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
+    float cap = 0; // of SOFTCAP
     unsigned flags = 0;
     ref::Gate gate; // then n is even
     Tier tier = Tier::quick;
@@ -132,7 +133,7 @@ Case build(const Shape& s, const Form& form, ref::Type out, const std::string& n
     Case c = make_case<Args>("gemm", name, SPARK_OP_GEMM, seed);
     Random random(seed, name);
     auto p = std::make_shared<Problem>(Problem{
-        .op = {.alpha = s.alpha, .beta = s.beta},
+        .op = {.alpha = s.alpha, .beta = s.beta, .cap = s.cap},
         .gate = s.gate,
         .activation = static_cast<ref::Activation>(s.activation),
         .out = out,
@@ -158,7 +159,7 @@ Case build(const Shape& s, const Form& form, ref::Type out, const std::string& n
     auto& args = c.as<Args>();
     args.alpha = s.alpha;
     args.beta = s.beta;
-    args.activation = s.activation;
+    args.activation = s.activation, args.cap = s.cap;
     args.hdr.flags = s.flags;
     set_gate(args, s.gate);
     c.exact = p->exact;

@@ -28,6 +28,7 @@ struct Shape {
     int64_t x_misalign = 0, z_misalign = 0, y_misalign = 0; // elements off the 16-byte boundary
     unsigned types = ALL, ops = ALL_OPS;
     spark_activation_kind kind = SPARK_ACTIVATION_SILU;
+    float cap = 0; // of SOFTCAP
     bool round = false;
     Place place = Place::apart;
     Halves halves = Halves::no;
@@ -60,19 +61,20 @@ double error_of(ref::Activation kind, double v, double result) {
         const double u = 0.7978845608 * below * (1 + 0.044715 * below * below);
         return (5e-7 + 4.2e-7 * u) * size + 1.2e-36;
     }
+    case ref::Activation::softcap: return 7.5e-7 * size + 0x1p-128;
     case ref::Activation::gelu_erf: return (9e-7 + 6e-8 * below * below) * size + 0x1p-126;
     }
     return 0;
 }
 
 // The ends are the oracle itself with act(gate) erring down and up; the product rounds once to FP32. y: its type.
-Allowed allow_glu(ref::Type y, ref::Type type, ref::Activation kind, bool round, double gate, double up) {
-    const double t = ref::activate(kind, gate), error = error_of(kind, gate, t);
+Allowed allow_glu(ref::Type y, ref::Type type, ref::Activation kind, bool round, double gate, double up, double cap) {
+    const double t = ref::activate(kind, gate, cap), error = error_of(kind, gate, t);
     if (std::isinf(up) && error != 0 && std::fabs(t) <= error) {
         return {Allowed::any}; // act(gate) may be 0, and 0 times infinity is NaN
     }
-    const double low = ref::glu(kind, round, type, gate, up, -error),
-                 high = ref::glu(kind, round, type, gate, up, error);
+    const double low = ref::glu(kind, round, type, gate, up, -error, cap),
+                 high = ref::glu(kind, round, type, gate, up, error, cap);
     const Allowed one = allow(y, low, 0x1p-24 * std::fabs(low) + 0x1p-149);
     const Allowed other = allow(y, high, 0x1p-24 * std::fabs(high) + 0x1p-149);
     if (one.kind != Allowed::range) {
@@ -90,9 +92,9 @@ Allowed allow_element(unsigned op, const Shape& s, ref::Type type, double x, dou
         return allow(type, ref::add(x, z), 0); // exact: one FP32 addition, one rounding
     }
     if (op == SWIGLU) {
-        return allow_glu(s.quant.form ? ref::Type::f32 : type, type, kind, s.round, x, z);
+        return allow_glu(s.quant.form ? ref::Type::f32 : type, type, kind, s.round, x, z, s.cap);
     }
-    const double y = ref::activate(kind, x);
+    const double y = ref::activate(kind, x, s.cap);
     return allow(type, y, error_of(kind, x, y));
 }
 
@@ -164,10 +166,11 @@ Case build(const Shape& s, unsigned op, spark_op number, ref::Type type, const s
     }
     c.as<Args>().hdr.flags = s.round && op == SWIGLU ? SPARK_GLU_ROUND_ACTIVATION : 0;
     if constexpr (requires(Args a) { a.activation; }) {
-        c.as<Args>().activation = s.kind;
+        c.as<Args>().activation = s.kind, c.as<Args>().cap = s.cap;
     }
-    const bool approximate = s.kind >= SPARK_ACTIVATION_SILU && s.kind <= SPARK_ACTIVATION_GELU_TANH;
-    c.exact = op == SUM || !approximate;
+    const bool exact =
+        s.kind == SPARK_ACTIVATION_NONE || s.kind == SPARK_ACTIVATION_RELU || s.kind == SPARK_ACTIVATION_RELU_SQUARED;
+    c.exact = op == SUM || exact;
     c.large = s.tier == Tier::card;
     c.note = "rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) + ", N " + std::to_string(s.n) +
              (op == SUM ? "" : ", activation " + std::to_string(s.kind));
@@ -229,7 +232,9 @@ template <unsigned OP> Entry random(uint64_t seed, int64_t index) {
     s.x_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
     s.z_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
     s.y_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
-    s.kind = static_cast<spark_activation_kind>(r.between(SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_RELU_SQUARED));
+    s.kind = static_cast<spark_activation_kind>(r.between(SPARK_ACTIVATION_NONE, SPARK_ACTIVATION_SOFTCAP));
+    const float cap = r.pick<float>({30, 1, 0x1p-20f, 0x1p20f});
+    s.cap = s.kind == SPARK_ACTIVATION_SOFTCAP ? cap : 0;
     s.round = r.chance(0.4);
     s.place = r.pick<Place>({Place::apart, Place::onto_x, OP == ACT ? Place::apart : Place::onto_z});
     s.halves = r.pick<Halves>({Halves::no, Halves::no, Halves::x_first, Halves::z_first, Halves::same});

@@ -60,10 +60,8 @@ Allowed allow_scale(const Form& form, double low, double high) {
     return {Allowed::range, static_cast<float>(low), static_cast<float>(high)};
 }
 
-// Of the amax of numbers; NaN if one is.
-struct Interval {
-    double low = 0, high = 0;
-};
+} // namespace
+
 Interval amax_of(std::span<const double> low, std::span<const double> high) {
     Interval most;
     for (size_t i = 0; i < low.size(); ++i) {
@@ -76,8 +74,6 @@ Interval amax_of(std::span<const double> low, std::span<const double> high) {
     }
     return most;
 }
-
-} // namespace
 
 CodedAt add_coded(Case& c, const char* field, size_t args_offset, const Coded& coded, int64_t pad, int64_t pad1,
                   size_t misalign) {

@@ -74,6 +74,12 @@ struct CodedAllowed {
 };
 CodedAllowed allow_coded(const Coded& coded, const Numbers& numbers);
 
+// The largest magnitude of such numbers; NaN if one is.
+struct Interval {
+    double low = 0, high = 0;
+};
+Interval amax_of(std::span<const double> low, std::span<const double> high);
+
 // A random form of codes.
 inline void draw_codes(Random& r, Quantised& q) {
     q.form = r.pick(forms_of(CODED, E4M3 | E5M2 | I8));

@@ -4,8 +4,8 @@
 // result, bit for bit, but for the bits of a scale that is NaN.
 #include "ref/quantize.h"
 
+#include "ops/quant/quantized.h"
 #include "ops/quant/records.h"
-#include "ops/quant/scaled.h"
 #include "ref/amax.h"
 
 #include <cmath>
@@ -93,68 +93,14 @@ void fill_x(Case& c, const Shape& s, const Form& form, Random& random) {
     }
 }
 
-// What quantize makes of x: bytes of codes and scales, row-major, and the scale of all.
-struct Results {
-    std::vector<uint8_t> y;
-    std::vector<double> scales;
-    double whole;
-};
-
-double whole_of(const Shape& s, const Form& form, std::span<const double> x) {
-    if (s.given) {
-        return static_cast<double>(s.scale);
-    }
-    return form == TENSOR ? ref::scale_of(form.codes, ref::amax(x), static_cast<double>(s.amax_floor), s.rule)
-           : form == NVFP4 && !s.no_whole ? ref::nv_whole_of(ref::amax(x))
-                                          : 1;
-}
-
-// One block of x; gives its scale as it is stored.
-double quantize_one(const Shape& s, const Form& form, double whole, std::span<const double> block,
-                    std::span<uint8_t> codes, ref::Words words) {
-    const double amax = ref::amax(block);
-    if (form == NVFP4) {
-        const uint8_t scale =
-            s.rule == ref::Rule::four_over_six ? ref::nv_better_scale_of(block, whole) : ref::nv_scale_of(amax, whole);
-        ref::quantize_nv_block(block, scale, whole, codes, words);
-        return scale;
-    }
-    if ((form & MX) != 0 && code_bits(form) < 8) {
-        const uint8_t scale = ref::mx_scale_of(amax, element_of(form), s.rule);
-        ref::quantize_mx_block(element_of(form), block, ref::of_ue8m0(scale), codes, words);
-        return scale;
-    }
-    if (form & INT4) {
-        const double scale = ref::int4_scale_of(s.stored, amax, static_cast<double>(s.amax_floor));
-        ref::quantize_int4_block(block, scale, codes);
-        return scale;
-    }
-    const double scale = form == TENSOR  ? whole
-                         : form == MXFP8 ? ref::mx_scale_of(amax, ref::MX_E4M3, s.rule)
-                                         : ref::scale_of(form.codes, amax, static_cast<double>(s.amax_floor), s.rule);
-    ref::quantize_block(form.codes, block, number_of(form, scale), codes, words);
-    return scale;
-}
-
-Results results_of(const Shape& s, const Scales& place, const Form& form, std::span<const double> x, ref::Words words) {
-    const int64_t width = code_bytes(form, s.n), rows = s.rows1 * s.rows0;
-    Results out{std::vector<uint8_t>(static_cast<size_t>(rows * width)),
-                std::vector<double>(static_cast<size_t>(view_of(place, form).count())), whole_of(s, form, x)};
-    std::vector<uint8_t> codes(x.size());
-    for (size_t first = 0, end; first < x.size(); first = end) {
-        const int64_t number = scale_number(place, form, static_cast<int64_t>(first));
-        for (end = first; end < x.size() && scale_number(place, form, static_cast<int64_t>(end)) == number;) {
-            ++end;
-        }
-        const size_t count = end - first;
-        out.scales[static_cast<size_t>(number)] =
-            quantize_one(s, form, out.whole, x.subspan(first, count), std::span(codes).subspan(first, count),
-                         words.empty() ? words : words.subspan(first, count));
-    }
-    for (int64_t i = 0; i < static_cast<int64_t>(codes.size()); ++i) {
-        put_code(form, &out.y[static_cast<size_t>(i / s.n * width)], i % s.n, codes[static_cast<size_t>(i)]);
-    }
-    return out;
+Quantising quantising(const Shape& s, const Form& form) {
+    return {.form = form,
+            .place = {s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad, s.tiled, s.stored},
+            .given = s.given,
+            .no_whole = s.no_whole,
+            .scale = s.scale,
+            .amax_floor = s.amax_floor,
+            .rule = s.rule};
 }
 
 // The scale of all, given or to be made, and the amax that it is made of.
@@ -204,21 +150,12 @@ std::vector<uint16_t> add_words(Case& c, const Shape& s, size_t count, Random& r
     return ref::random_words(seed, offset, count);
 }
 
-std::vector<Allowed> allowed_scales(std::span<const double> scales, ref::Type type, bool empty) {
-    std::vector<Allowed> out;
-    for (double scale : scales) {
-        out.push_back(empty                   ? Allowed{Allowed::unchanged}
-                      : type == ref::Type::u8 ? Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(scale)}
-                                              : exactly(type, scale));
-    }
-    return out;
-}
-
 Case build(const Shape& s, const Form& form, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_quantize_args;
     Case c = make_case<Args>("quantize", name, SPARK_OP_QUANTIZE, seed);
     Random random(seed, name);
-    const Scales place{s.rows1, s.rows0, s.n, s.scale_columns, s.scale_pad, s.tiled, s.stored};
+    const Quantising how = quantising(s, form);
+    const Scales& place = how.place;
     const View scales = view_of(place, form);
     c.add("x", offsetof(Args, x), rows_view(type, s.rows1, s.rows0, s.n, s.x_pad, s.x_pad1),
           static_cast<size_t>(16 + s.x_misalign * static_cast<int64_t>(ref::size_of(type))), false);
@@ -240,21 +177,15 @@ Case build(const Shape& s, const Form& form, ref::Type type, const std::string& 
     if (form == TENSOR || (form == NVFP4 && !s.no_whole)) {
         add_whole(c, s, form, ref::amax(x));
     }
-    Results right = results_of(s, place, form, x, add_words(c, s, x.size(), random));
+    QuantizedNumbers right = quantized(how, x, add_words(c, s, x.size(), random));
     c.exact = true;
     c.large = s.tier == Tier::card;
     c.note = std::string(in_tiles(place, form) ? "scales in tiles, " : "") + "a scale for each " + name_of(form) +
              ", rows " + std::to_string(s.rows1) + "x" + std::to_string(s.rows0) + ", N " + std::to_string(s.n);
     c.expect = [right = std::move(right), empty = x.empty(), type = scales.type](size_t operand, const std::string&) {
-        std::vector<Allowed> out;
-        if (operand > 1) {
-            return allowed_scales(operand == 2 ? right.scales : std::vector<double>{right.whole},
-                                  operand == 2 ? type : ref::Type::f32, empty);
-        }
-        for (uint8_t bits : right.y) {
-            out.push_back({Allowed::bits, 0, 0, bits});
-        }
-        return out;
+        return operand == 1   ? allowed_bytes(right.y)
+               : operand == 2 ? allowed_scales(right.scales, type, empty)
+                              : allowed_scales(std::vector<double>{right.whole}, ref::Type::f32, empty);
     };
     return c;
 }

@@ -9,53 +9,53 @@ from ..memory import DtypeLike
 from ..operators import Call, Operator, Output
 
 Activation = Union[int, Literal["NONE", "none", "SILU", "silu", "GELU_ERF", "gelu_erf", "GELU_TANH", "gelu_tanh",
-    "RELU", "relu", "RELU_SQUARED", "relu_squared"]]
+    "RELU", "relu", "RELU_SQUARED", "relu_squared", "SOFTCAP", "softcap"]]
 
 class _Activation(Operator):
     """An activation function of every element."""
 
     @overload
-    def __call__(self, x: Tensor, *, y: None = None, activation: Activation = 0, deterministic: bool = False,
-                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
-                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+    def __call__(self, x: Tensor, *, y: None = None, activation: Activation = 0, cap: float = 0,
+                 deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+                 ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> DeviceArray: ...
     @overload
-    def __call__(self, x: Tensor, *, y: Output, activation: Activation = 0, deterministic: bool = False,
-                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
-                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+    def __call__(self, x: Tensor, *, y: Output, activation: Activation = 0, cap: float = 0,
+                 deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+                 ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> Output: ...
-    def prepare(self, x: Tensor, *, y: Optional[Tensor] = None, activation: Activation = 0,
+    def prepare(self, x: Tensor, *, y: Optional[Tensor] = None, activation: Activation = 0, cap: float = 0,
                 deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
                 ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                 dtype: Optional[DtypeLike] = None) -> Call: ...
-    def plan(self, x: Tensor, *, y: Optional[Tensor] = None, activation: Activation = 0, deterministic: bool = False,
-             batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
-             workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+    def plan(self, x: Tensor, *, y: Optional[Tensor] = None, activation: Activation = 0, cap: float = 0,
+             deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+             ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
 class _Glu(Operator):
     """Gated linear unit: an activation of one tensor times another, as in SwiGLU and GEGLU."""
 
     @overload
-    def __call__(self, gate: Tensor, up: Tensor, *, y: None = None, activation: Activation = 0,
+    def __call__(self, gate: Tensor, up: Tensor, *, y: None = None, activation: Activation = 0, cap: float = 0,
                  round_activation: bool = False, deterministic: bool = False, batch_invariant: bool = False,
                  stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
                  workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> DeviceArray: ...
     @overload
-    def __call__(self, gate: Tensor, up: Tensor, *, y: Output, activation: Activation = 0,
+    def __call__(self, gate: Tensor, up: Tensor, *, y: Output, activation: Activation = 0, cap: float = 0,
                  round_activation: bool = False, deterministic: bool = False, batch_invariant: bool = False,
                  stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
                  workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> Output: ...
     def prepare(self, gate: Tensor, up: Tensor, *, y: Optional[Tensor] = None, activation: Activation = 0,
-                round_activation: bool = False, deterministic: bool = False, batch_invariant: bool = False,
-                stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                cap: float = 0, round_activation: bool = False, deterministic: bool = False,
+                batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                 dtype: Optional[DtypeLike] = None) -> Call: ...
     def plan(self, gate: Tensor, up: Tensor, *, y: Optional[Tensor] = None, activation: Activation = 0,
-             round_activation: bool = False, deterministic: bool = False, batch_invariant: bool = False,
-             stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+             cap: float = 0, round_activation: bool = False, deterministic: bool = False,
+             batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
              workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 

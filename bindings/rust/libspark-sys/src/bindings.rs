@@ -829,6 +829,7 @@ pub const SPARK_ACTIVATION_GELU_ERF: spark_activation_kind = 2;
 pub const SPARK_ACTIVATION_GELU_TANH: spark_activation_kind = 3;
 pub const SPARK_ACTIVATION_RELU: spark_activation_kind = 4;
 pub const SPARK_ACTIVATION_RELU_SQUARED: spark_activation_kind = 5;
+pub const SPARK_ACTIVATION_SOFTCAP: spark_activation_kind = 6;
 pub const SPARK_ACTIVATION_FORCE32: spark_activation_kind = 2147483647;
 pub type spark_activation_kind = ::std::os::raw::c_uint;
 pub const SPARK_SCALE_RULE_USUAL: spark_scale_rule = 0;
@@ -846,6 +847,7 @@ pub const SPARK_GEMM_GATED: spark_gemm_flag = 256;
 pub const SPARK_GEMM_INTERLEAVED: spark_gemm_flag = 512;
 pub const SPARK_GEMM_UP_FIRST: spark_gemm_flag = 1024;
 pub const SPARK_GEMM_GPT_OSS: spark_gemm_flag = 2048;
+pub const SPARK_GEMM_OWN_AMAX: spark_gemm_flag = 4096;
 pub const SPARK_GEMM_FLAG_FORCE32: spark_gemm_flag = 2147483647;
 pub type spark_gemm_flag = ::std::os::raw::c_uint;
 pub const SPARK_GEMM_GIVEN_ALPHA: spark_gemm_given = 1;
@@ -865,7 +867,8 @@ pub struct spark_gemm_args {
     pub activation: u32,
     pub reserved: u32,
     pub limit: f32,
-    pub reserved2: u32,
+    pub cap: f32,
+    pub amax: spark_tensor,
 }
 impl Default for spark_gemm_args {
     fn default() -> Self {
@@ -1175,6 +1178,8 @@ pub struct spark_activation_args {
     pub y: spark_tensor,
     pub activation: u32,
     pub reserved: u32,
+    pub cap: f32,
+    pub reserved2: u32,
 }
 impl Default for spark_activation_args {
     fn default() -> Self {
@@ -1205,6 +1210,8 @@ pub struct spark_glu_args {
     pub y: spark_tensor,
     pub activation: u32,
     pub reserved: u32,
+    pub cap: f32,
+    pub reserved2: u32,
 }
 impl Default for spark_glu_args {
     fn default() -> Self {

@@ -236,7 +236,7 @@ fn spark_op_desc_layout() {
 
 #[test]
 fn spark_gemm_args_layout() {
-    layout!(spark_gemm_args, 1328,
+    layout!(spark_gemm_args, 1584,
         hdr 0, 24;
         a 24, 256;
         b 280, 256;
@@ -248,7 +248,8 @@ fn spark_gemm_args_layout() {
         activation 1312, 4;
         reserved 1316, 4;
         limit 1320, 4;
-        reserved2 1324, 4;
+        cap 1324, 4;
+        amax 1328, 256;
     );
 }
 
@@ -387,24 +388,28 @@ fn spark_kv_append_args_layout() {
 
 #[test]
 fn spark_activation_args_layout() {
-    layout!(spark_activation_args, 544,
+    layout!(spark_activation_args, 552,
         hdr 0, 24;
         x 24, 256;
         y 280, 256;
         activation 536, 4;
         reserved 540, 4;
+        cap 544, 4;
+        reserved2 548, 4;
     );
 }
 
 #[test]
 fn spark_glu_args_layout() {
-    layout!(spark_glu_args, 800,
+    layout!(spark_glu_args, 808,
         hdr 0, 24;
         gate 24, 256;
         up 280, 256;
         y 536, 256;
         activation 792, 4;
         reserved 796, 4;
+        cap 800, 4;
+        reserved2 804, 4;
     );
 }
 
@@ -714,6 +719,7 @@ fn values() {
     assert_eq!(SPARK_ACTIVATION_GELU_TANH, 3);
     assert_eq!(SPARK_ACTIVATION_RELU, 4);
     assert_eq!(SPARK_ACTIVATION_RELU_SQUARED, 5);
+    assert_eq!(SPARK_ACTIVATION_SOFTCAP, 6);
     assert_eq!(SPARK_ACTIVATION_FORCE32, 2147483647);
     assert_eq!(SPARK_SCALE_RULE_USUAL, 0);
     assert_eq!(SPARK_SCALE_RULE_FLOOR, 1);
@@ -728,6 +734,7 @@ fn values() {
     assert_eq!(SPARK_GEMM_INTERLEAVED, 512);
     assert_eq!(SPARK_GEMM_UP_FIRST, 1024);
     assert_eq!(SPARK_GEMM_GPT_OSS, 2048);
+    assert_eq!(SPARK_GEMM_OWN_AMAX, 4096);
     assert_eq!(SPARK_GEMM_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_GEMM_GIVEN_ALPHA, 1);
     assert_eq!(SPARK_GEMM_GIVEN_FORCE32, 2147483647);

@@ -16,6 +16,8 @@ operator! {
     /// g, u    = min(g, limit), min(max(u, -limit), limit)        with a limit
     /// d[m, j] = round(act(g) * u)            or with GPT_OSS round(g * sigmoid(1.702 * g) * (u + 1))
     ///
+    /// d of E4M3, E5M2, I8, E2M1 or I4: what the operator quantize makes of what round() is of else
+    ///
     /// Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of F32 each product is added
     /// by one fused multiply-add, in order of k, in every kernel. Of I8 both are integers: the
     /// sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
@@ -67,6 +69,13 @@ operator! {
     /// first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
     /// gpt-oss has INTERLEAVED, GPT_OSS, SILU and the limit 7. There is no rounding before that to the dtype of d. c is not
     /// read then, beta is 0, d is not I32, and N is even.
+    /// Codes: d may be quantised, in one of the forms below. Then it is what quantize makes of the results in FP32, with an
+    /// amax_floor of 0 and the rule USUAL: scales of rows and of blocks are written, in rows or in tiles, as d.quant says;
+    /// the scale of all, that of TENSOR and NVFP4's global_scale, is given, and read, or with OWN_AMAX made of the amax of
+    /// the results, and written. amax takes that amax, whatever the form: NaN if a result is. c is absent then. E4M3 and
+    /// E5M2 with a given scale and without amax come from the kernels of the product themselves, which do not divide by the
+    /// scale but multiply by its inverse: the quotient is within 2^-21 of itself. All others go through a workspace of F32,
+    /// and further launches.
     /// Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
     /// size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
     /// and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -96,7 +105,8 @@ impl<'a> Gemm<'a> {
         self
     }
 
-    /// Output, `[B?, M, N/2 if GATED]`, F32 BF16 F16 I32. The result.
+    /// Output, `[B?, M, N/2 if GATED]`, F32 BF16 F16 I32 E4M3 E5M2 I8 E2M1 I4. The result, or codes of it; their scales
+    /// are an output too, but for one of all that is given.
     pub fn d<T: Element>(mut self, d: TensorViewMut<'a, T>) -> Self {
         self.call.args.d = self.call.hold(d.parts());
         self
@@ -109,7 +119,8 @@ impl<'a> Gemm<'a> {
         self
     }
 
-    /// Optional, `[N]`, as d F32. Added to every row, before the activation.
+    /// Optional, `[N]`, F32 BF16 F16. Added to every row, before the activation; F32 or of the type of d, of codes any
+    /// of these.
     pub fn bias<T: Element>(mut self, bias: TensorView<'a, T>) -> Self {
         self.call.args.bias = self.call.hold(bias.parts());
         self
@@ -140,6 +151,18 @@ impl<'a> Gemm<'a> {
         self
     }
 
+    /// With SOFTCAP: the bound of its results, from 2^-20 to 2^20; else 0.
+    pub fn cap(mut self, cap: f32) -> Self {
+        self.call.args.cap = cap;
+        self
+    }
+
+    /// Output, optional, `[1]`, F32. With d as codes: the largest magnitude of the results, before they become codes.
+    pub fn amax<T: Element>(mut self, amax: TensorViewMut<'a, T>) -> Self {
+        self.call.args.amax = self.call.hold(amax.parts());
+        self
+    }
+
     /// Flag: two rows of b for each column of d: act(gate) * up.
     pub fn gated(mut self, on: bool) -> Self {
         self.call.flag(256, on);
@@ -161,6 +184,12 @@ impl<'a> Gemm<'a> {
     /// Flag: with GATED and SILU: gate * sigmoid(1.702 * gate) * (up + 1).
     pub fn gpt_oss(mut self, on: bool) -> Self {
         self.call.flag(2048, on);
+        self
+    }
+
+    /// Flag: with d as codes: their scale of all is made of the amax of the results.
+    pub fn own_amax(mut self, on: bool) -> Self {
+        self.call.flag(4096, on);
         self
     }
 }

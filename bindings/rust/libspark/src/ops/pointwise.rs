@@ -20,6 +20,8 @@ codes! {
     RELU = 4,
     /// `max(x, 0)^2`
     RELU_SQUARED = 5,
+    /// `cap * tanh(x / cap), with the operator's field cap`
+    SOFTCAP = 6,
 }
 
 operator! {
@@ -30,7 +32,8 @@ operator! {
     ///
     /// round() rounds to nearest even to the dtype of x; before it everything is FP32.
     /// NaN gives NaN. As the definitions have it, -infinity gives NaN in SILU and both GELUs, 0 in both RELUs. SILU and
-    /// GELU_TANH may give 0 where the result is below 1.2e-36.
+    /// GELU_TANH may give 0 where the result is below 1.2e-36. SOFTCAP takes numbers smoothly into -cap to cap, infinity to
+    /// cap, as models cap their logits.
     /// The dimensions of x and y must collapse to at most two row dimensions with one stride each, and columns.
     /// All kernels give the same bits, and each element's follow from its own inputs alone: SPARK_FLAG_BATCH_INVARIANT, over
     /// any strides and alignment, changes nothing.
@@ -62,6 +65,12 @@ impl<'a> Activation<'a> {
     /// The function. NONE copies.
     pub fn activation(mut self, activation: ActivationKind) -> Self {
         self.call.args.activation = activation.0;
+        self
+    }
+
+    /// With SOFTCAP: the bound of its results, from 2^-20 to 2^20; else 0.
+    pub fn cap(mut self, cap: f32) -> Self {
+        self.call.args.cap = cap;
         self
     }
 }
@@ -128,6 +137,12 @@ impl<'a> Glu<'a> {
     /// The function of gate. NONE: y = gate * up.
     pub fn activation(mut self, activation: ActivationKind) -> Self {
         self.call.args.activation = activation.0;
+        self
+    }
+
+    /// With SOFTCAP: the bound of its results, from 2^-20 to 2^20; else 0.
+    pub fn cap(mut self, cap: f32) -> Self {
+        self.call.args.cap = cap;
         self
     }
 

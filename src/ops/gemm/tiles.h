@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a block of each kernel does in a step, from its header's constants: for plan.cpp, whose rows take it.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/place_of.h"
+#include "dispatch/cost.h"
+#include "spark_kernels.h"
+
+namespace spark {
+namespace {
+
+// A product of tensor cores takes 32 bytes of k in the same time whatever the type (of FP8 not on 9.0, where it is two
+// products of halves and their conversion).
+constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
+
+consteval uint32_t copies(uint32_t fetched) { return fetched / COPY / WARP * A_COPY; }
+
+consteval bool is_gated(const Kernel& k) { return place_of(k.name, "_gated__") != std::string_view::npos; }
+
+// rows, columns: of d, a block; depth: of k, a step. stages: as the ring waits for them, which is filled before the
+// first step.
+template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bool splits) {
+    constexpr uint32_t FRAGMENT_LOAD = 512;
+    uint32_t products = k.TM * k.TN * k.TK * k.ELEM / PRODUCT, fetched = (k.TM + k.TN) * k.TK * k.ELEM;
+    // Each warp reads the fragments of its own rows and columns.
+    uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * k.TK * k.ELEM;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = k.TK,
+            .stages = stages,
+            .filled = stages + 1,
+            .rounds = 1,
+            .splits = splits,
+            .gates = is_gated(k),
+            .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD}};
+}
+consteval Tile tile_of(const kernels::gemm_kernel& k) {
+    Tile tile = tile_of_ring(k, k.ST - 2, !is_gated(k));
+    tile.step.issued += copies(tile.step.fetched);
+    return tile;
+}
+// Sums of a step are promoted: an instruction for each number of d.
+consteval Tile tile_of(const kernels::gemm_promoted_kernel& k) {
+    Tile tile = tile_of_ring(k, k.ST - 2, false);
+    tile.step.issued += copies(tile.step.fetched) + k.TM * k.TN / WARP;
+    return tile;
+}
+// A stage is copied by two instructions of one thread, when all warps have left it; they do not wait for each other.
+consteval Tile tile_of(const kernels::gemm_bulk_kernel& k) {
+    Tile tile = tile_of_ring(k, k.ST - 2, false);
+    tile.step.turns = 0;
+    return tile;
+}
+// The warps share k; fragments come straight into registers: b, a, and the products of both wait for each other.
+consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
+    uint32_t bytes = k.block / WARP * k.STEPS * 64, fetched = (k.TM + k.TN) * bytes;
+    uint32_t products = std::max(k.TN, 16u) * k.TM * bytes / PRODUCT;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = bytes / k.ELEM,
+            .stages = 1,
+            .syncs = 1,
+            .gates = is_gated(k),
+            .step = {products, 0, fetched, 2 * (products + copies(fetched)), 3}};
+}
+// As gemm.rows, of blocks of 32 codes: so many instructions a warp for each of them, by 16 columns and 16 rows.
+consteval Tile tile_of(const kernels::gemm_weights_kernel& k) {
+    constexpr uint32_t STAGE = 256, BLOCK = 32, A_BLOCK = 65;
+    const uint32_t depth = k.WARPS * STAGE, blocks = k.WARPS * STAGE / BLOCK;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = depth,
+            .stages = 1,
+            .syncs = 2,
+            .step = {k.TM * k.TN * depth / (PRODUCT / 2), 0, k.TM * depth * k.ELEM + k.WARPS * k.TN * k.PITCH,
+                     blocks * A_BLOCK}};
+}
+// A warp's pairs of a block of 32 codes serve all rows: so many instructions for them by 16 columns, and for 8 rows of
+// a by themselves and by 16 columns.
+consteval Tile tile_of(const kernels::gemm_packed_kernel& k) {
+    constexpr uint32_t STAGE = 256, BLOCK = 32, OF_CODES = 35, OF_A = 5, OF_SUMS = 6;
+    const uint32_t warps = k.block / WARP, of_a = k.TM * STAGE * k.ELEM, fetched = of_a + k.TN * k.PITCH;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = STAGE,
+            .stages = 1,
+            .step = {k.TM * k.TN * STAGE / (PRODUCT / 2), warps * of_a + k.TN * k.PITCH + fetched, fetched,
+                     warps * STAGE / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + OF_SUMS * k.NF))}};
+}
+// As gemm.packed, but for sums of 128 of k.
+consteval Tile tile_of(const kernels::gemm_grouped_kernel& k) {
+    constexpr uint32_t BLOCK = 32, OF_CODES = 34, OF_A = 1, OF_SUMS = 5;
+    const uint32_t warps = k.block / WARP, of_a = k.TM * k.TK * k.ELEM, of_b = k.TN * k.TK / 2, fetched = of_a + of_b;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = k.TK,
+            .stages = 1,
+            .splits = true,
+            .step = {k.TM * k.TN * k.TK / (PRODUCT / 2), warps / k.WK * of_a + of_b + fetched, fetched,
+                     warps / k.WK * k.TK / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + OF_SUMS * k.NF))}};
+}
+// As gemm.rows, of 64 bytes of codes a step: so many instructions a warp for those of 16 columns, and for 8 rows of a.
+consteval Tile tile_of(const kernels::gemm_codes_kernel& k) {
+    constexpr uint32_t BYTES = 64, OF_CODES = 75, OF_A = 24;
+    const uint32_t steps = k.WARPS * k.STEPS, depth = steps * BYTES;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = depth,
+            .stages = 1,
+            .syncs = 1,
+            .step = {k.TM * k.TN * depth / (PRODUCT / 2), 0, k.TM * depth * k.ELEM + k.TN * depth,
+                     steps * (k.NF * OF_CODES + k.MF * OF_A)}};
+}
+// A thread an element of d.
+consteval Tile tile_of(const kernels::gemm_generic_kernel& k) {
+    constexpr uint32_t ROWS = 8, COLUMNS = 32, DEPTH = 8;
+    return {.rows = ROWS,
+            .columns = COLUMNS,
+            .depth = DEPTH,
+            .step = {.fetched = (ROWS + COLUMNS) * DEPTH * k.ELEM, .issued = k.block / WARP * DEPTH * 9}};
+}
+// No products of tensor cores: instructions, each of 32 of them, and the loads of their factors, of which a warp's have
+// 128 bytes of a and 256 of b for each 64 rows and columns.
+consteval Tile tile_of(const kernels::gemm_f32_kernel& k) {
+    constexpr uint32_t FLOAT = sizeof(float);
+    const uint32_t fetched = (k.TM + k.TN) * k.TK * FLOAT, warps = k.block / WARP;
+    const uint32_t loads = warps * k.TK * (k.TM + k.TN) / 64, products = k.TM * k.TN * k.TK / WARP;
+    const uint32_t read = warps * k.TK * (2 * k.TM + 4 * k.TN);
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = k.TK,
+            .stages = 1,
+            .step = {.shared = read + fetched, .fetched = fetched, .issued = products + loads + copies(fetched)}};
+}
+
+// As of gemm_kernel; depth counts elements, and words of scales are copied and loaded too.
+consteval Tile tile_of(const kernels::gemm_scaled_kernel& k) {
+    constexpr uint32_t FRAGMENT_LOAD = 512;
+    const uint32_t products = k.TM * k.TN * k.TK / PRODUCT, depth = k.TK * k.PER_BYTE;
+    const uint32_t scales = (k.TM + k.TN) * depth / k.V, fetched = (k.TM + k.TN) * k.TK + scales;
+    const uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * (k.TK + depth / k.V);
+    const uint32_t words = scales / sizeof(uint32_t) / WARP * A_COPY;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = depth,
+            .stages = k.ST - 1,
+            .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD + copies(fetched) + words}};
+}
+// A thread an element of d, and a dozen instructions for each product of codes.
+consteval Tile tile_of(const kernels::gemm_scaled_generic_kernel& k) {
+    constexpr uint32_t ROWS = 8, COLUMNS = 32, DEPTH = 16;
+    return {.rows = ROWS,
+            .columns = COLUMNS,
+            .depth = DEPTH,
+            .step = {.fetched = (ROWS + COLUMNS) * DEPTH, .issued = k.block / WARP * DEPTH * 16}};
+}
+
+} // namespace
+} // namespace spark

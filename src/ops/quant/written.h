@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of other operators as codes: rows of F32 that one launch leaves in memory become what quantize makes of them,
+// by its kernels, in the next. And what quantize's own check shares with that.
+#pragma once
+
+#include "ops/quant/problem.h"
+
+namespace spark {
+
+// The output's rows and scales. x is not told: the rows are found only when the launches are planned.
+struct Written {
+    Contract contract;
+    Scaled rows;
+    int64_t y_align;
+    bool amax_wanted;
+    spark_devptr amax; // where the largest magnitude of all goes then
+};
+
+// Whether codes of `y`, a field with a form that is none of records, can be written so, and how; rule USUAL, no least
+// amax. own_amax: the scale of all is made of theirs.
+spark_status check_written(const ValidatedArgs& bound, uint32_t y, bool own_amax, Written& out, Report& report);
+
+// Adds the launches. x: address of the rows, `pitch` elements from one to the next, on 16 bytes, in order. What they
+// need of the workspace is theirs alone.
+void plan_written(const Written& written, const Target* target, spark_devptr x, int64_t pitch, Plan& calls);
+
+// In plan.cpp: adds the launches that find the largest magnitude of the rows; where it is.
+spark_devptr plan_amax(const CheckedOp& rows, spark_devptr to, Plan& calls);
+
+// Of a form's codes, each rounded to the nearest.
+Contract contract_of_codes(const View& y);
+// What a form says of a tensor's scales.
+void put_form(const View& y, Scaled& p);
+// Whether there is a scale of all that an amax of the tensor's own can become.
+spark_status check_own_amax(const ValidatedArgs& bound, uint32_t y, Report& report);
+spark_status check_no_zeros(const ValidatedArgs& bound, uint32_t y, Report& report);
+
+} // namespace spark
