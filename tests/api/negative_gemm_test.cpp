@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrong descriptions of what gemm multiplies: integers, codes with scales of blocks, weights in records and in codes;
-// and of gates.
+// of gates, and of results that become codes; and of caps.
 #include <cstring>
+#include <utility>
 
 #include "damage.h"
 
@@ -303,12 +304,76 @@ void gates(const spark_op_desc& d) {
     }
 }
 
+// d as codes: a form of them, and what is not done to such results; a bias of another type than d's where it is none.
+void results(const spark_op_desc& d) {
+    const auto of = [&](const char* name, const char* what, spark_status status,
+                        const std::function<void(spark_gemm_args&)>& damage) {
+        uint32_t f = 0;
+        while (f < d.num_fields && std::strcmp(api::field(d, f).name, name) != 0) ++f;
+        damaged(d, f, what, {status}, [=](auto& e) {
+            auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
+            a.bias = a.c = {};
+            a.beta = 0, a.activation = SPARK_ACTIVATION_NONE;
+            a.d.dtype = SPARK_DTYPE_E4M3, a.d.size_bytes = 0;
+            a.d.quant = {};
+            a.d.quant.scheme = SPARK_QUANT_PER_ROW, a.d.quant.scale_dtype = SPARK_DTYPE_F32;
+            a.d.quant.scale = a.d.data + (uint64_t{1} << 24);
+            std::memset(a.d.stride, 0, sizeof a.d.stride);
+            damage(a);
+        });
+    };
+    const auto add_bias = [](spark_gemm_args& a, spark_dtype dtype) {
+        a.bias.dtype = dtype, a.bias.data = a.a.data, a.bias.ndim = 1, a.bias.shape[0] = a.d.shape[a.d.ndim - 1];
+    };
+    const auto add_amax = [](spark_gemm_args& a) {
+        a.amax.dtype = SPARK_DTYPE_F32, a.amax.data = a.d.data + (uint64_t{1} << 25);
+        a.amax.ndim = 1, a.amax.shape[0] = 1;
+    };
+    of("d", "no form", SPARK_ERR_INVALID_VALUE, [](auto& a) { a.d.quant = {}; });
+    of("d", "the amax of rows", SPARK_ERR_INVALID_VALUE, [](auto& a) { a.hdr.flags = SPARK_GEMM_OWN_AMAX; });
+    of("d", "the amax of numbers", SPARK_ERR_INVALID_VALUE,
+       [](auto& a) { a.hdr.flags = SPARK_GEMM_OWN_AMAX, a.d.dtype = SPARK_DTYPE_BF16, a.d.quant = {}; });
+    of("c", "an addend", SPARK_ERR_INVALID_VALUE, [](auto& a) { a.c = a.d, a.c.quant = {}; });
+    of("bias", "of codes", SPARK_ERR_UNSUPPORTED_DTYPE, [=](auto& a) { add_bias(a, SPARK_DTYPE_E4M3); });
+    of("bias", "of F16 beside BF16", SPARK_ERR_UNSUPPORTED_DTYPE, [=](auto& a) {
+        add_bias(a, SPARK_DTYPE_F16);
+        a.d.dtype = SPARK_DTYPE_BF16, a.d.quant = {};
+    });
+    of("amax", "of numbers", SPARK_ERR_INVALID_VALUE, [=](auto& a) {
+        add_amax(a);
+        a.d.dtype = SPARK_DTYPE_BF16, a.d.quant = {};
+    });
+}
+
+// The cap of SOFTCAP, of every operator that has one.
+void caps(const spark_op_desc& d) {
+    const auto number_of = [&](const char* name) {
+        uint32_t f = 0;
+        while (f < d.num_fields && std::strcmp(api::field(d, f).name, name) != 0) ++f;
+        return f;
+    };
+    const uint32_t cap = number_of("cap"), activation = number_of("activation");
+    if (cap == d.num_fields) return;
+    for (const auto& [kind, value] : {std::pair{SPARK_ACTIVATION_SOFTCAP, 0.0f},
+                                      {SPARK_ACTIVATION_SOFTCAP, -1.0f},
+                                      {SPARK_ACTIVATION_SOFTCAP, 0x1p21f},
+                                      {SPARK_ACTIVATION_SILU, 1.0f}}) {
+        damaged(d, cap, "a cap", {SPARK_ERR_INVALID_VALUE}, [&, kind, value](auto& e) {
+            char* args = reinterpret_cast<char*>(e.head());
+            const uint32_t number = kind;
+            std::memcpy(args + api::field(d, activation).offset, &number, sizeof number);
+            std::memcpy(args + api::field(d, cap).offset, &value, sizeof value);
+        });
+    }
+}
+
 void every_kind(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
+        caps(d);
         if (d.op != SPARK_OP_GEMM) continue;
         integers(d), blocks_in_gemm(d), promoted_in_gemm(d), weights(d), weights_of_codes(d), weights_of_int4(d);
-        weights_of_blocks(d), gates(d);
+        weights_of_blocks(d), gates(d), results(d);
     }
     print_message("%d damaged calls, each refused with a sentence\n", g_cases);
 }

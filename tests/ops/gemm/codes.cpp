@@ -46,8 +46,8 @@ AddedCodes add_codes(Case& c, const Codes& codes, const Scales& place, int64_t p
     if (codes.exactly) {
         add_exactly(c, codes, out, pad, pad1, misalign);
     } else {
-        out.at =
-            add_coded(c, "d", offsetof(Args, d), {*codes.quant.form, place, codes.quant.scale}, pad, pad1, misalign);
+        const Coded coded{*codes.quant.form, place, codes.quant.scale};
+        out.at = add_coded(c, "d", offsetof(Args, d), coded, pad, pad1, misalign);
     }
     if (codes.amax) {
         out.amax = c.operands.size();
