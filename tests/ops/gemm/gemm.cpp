@@ -485,15 +485,18 @@ Entry random(uint64_t seed, int64_t index) {
 // E4M3_TENSOR".
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
+    if (words.take("to")) {
+        s.codes.quant.form = worded_form(words);
+    }
     Words codes_of_both = words; // the same forms behind a type are those of weights
-    if (codes_of_both.take("tn")) {
+    if (!s.codes.quant.form && codes_of_both.take("tn")) {
         if (const auto block_scaled = worded_block_scaled_gemm(codes_of_both, s.m, s.n, s.k)) {
             words = codes_of_both;
             return *block_scaled;
         }
     }
     const ref::Type type = words.type(ALL | E4M3 | E5M2 | I8);
-    if (const std::string format = take_weights(words); !format.empty()) {
+    if (const std::string format = s.codes.quant.form ? "" : take_weights(words); !format.empty()) {
         return worded_gemm_weights(words, format, s.m, s.n, s.k, type);
     }
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
@@ -502,9 +505,6 @@ Entry worded(Words& words) {
     s.gate.on = words.take("SwiGLU");
     s.gate.interleaved = words.take("interleaved");
     s.activation = s.gate.on ? SPARK_ACTIVATION_SILU : SPARK_ACTIVATION_NONE;
-    if (words.take("to")) {
-        s.codes.quant.form = worded_form(words);
-    }
     return entry(s, {type, type, codes ? ref::Type::bf16 : type},
                  layout == "tn"   ? TN
                  : layout == "nn" ? NN
