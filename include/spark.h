@@ -758,10 +758,11 @@ typedef enum spark_gemm_given {
  * Codes: d may be quantised, in one of the forms below. Then it is what quantize makes of the results in FP32, with an
  * amax_floor of 0 and the rule USUAL: scales of rows and of blocks are written, in rows or in tiles, as d.quant says;
  * the scale of all, that of TENSOR and NVFP4's global_scale, is given, and read, or with OWN_AMAX made of the amax of
- * the results, and written. amax takes that amax, whatever the form: NaN if a result is. c is absent then. E4M3 and
- * E5M2 with a given scale and without amax come from the kernels of the product themselves, which do not divide by the
- * scale but multiply by its inverse: the quotient is within 2^-21 of itself. All others go through a workspace of F32,
- * and further launches.
+ * the results, and written. c is absent then. E4M3 and E5M2 with a given scale and without amax come from the kernels
+ * of the product themselves, which do not divide by the scale but multiply by its inverse: the quotient is within
+ * 2^-21 of itself. All others go through a workspace of F32, and further launches. amax takes the largest magnitude,
+ * NaN if there is one: of results before they become codes, in any form, and of other d but I32 as it is stored, by
+ * further launches.
  * Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
  * size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
  * and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -797,7 +798,7 @@ typedef struct spark_gemm_args {
     float limit;
     /* With SOFTCAP: the bound of its results, from 2^-20 to 2^20; else 0. */
     float cap;
-    /* output, optional, [1], F32. With d as codes: the largest magnitude of the results, before they become codes. */
+    /* output, optional, [1], F32. The largest magnitude of d, of codes that of the results before. */
     spark_tensor amax;
 } spark_gemm_args;
 /* Launches gemm: spark_op_launch with typed arguments. hdr.op may be 0 here. */

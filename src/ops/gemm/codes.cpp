@@ -35,10 +35,9 @@ spark_status check_numbers(const ValidatedArgs& bound, bool own_amax, Report& re
                                  "d.dtype is %s, which has no scales; without SPARK_GEMM_OWN_AMAX wanted",
                                  dtype_info(bound.view[D].dtype).name);
     }
-    if (!bound.view[AMAX].present) return SPARK_OK;
+    if (!bound.view[AMAX].present || bound.view[D].dtype != SPARK_DTYPE_I32) return SPARK_OK;
     return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX,
-                             "amax is given but d.dtype is %s; an absent one wanted, or d as codes",
-                             dtype_info(bound.view[D].dtype).name);
+                             "amax is given but d.dtype is I32; an absent one wanted, since d is the sums themselves");
 }
 
 } // namespace
@@ -48,6 +47,7 @@ spark_status check_gemm_codes(const ValidatedArgs& bound, Gemm& p, Report& repor
     const bool own_amax = (bound.flags & SPARK_GEMM_OWN_AMAX) != 0;
     p.d_dtype = d.dtype;
     if (spark_status s = check_bias(bound, report)) return s;
+    p.codes.amax_wanted = bound.view[AMAX].present, p.codes.amax = bound.view[AMAX].data;
     if (is_number(d.dtype)) return check_numbers(bound, own_amax, report);
     if (d.quant.form == nullptr) {
         return report.fail_field(
@@ -62,12 +62,12 @@ spark_status check_gemm_codes(const ValidatedArgs& bound, Gemm& p, Report& repor
     }
     GemmCodes& codes = p.codes;
     if (spark_status s = check_written(bound, D, own_amax, codes.written, report)) return s;
-    const bool whole = d.quant.form->scheme == SPARK_QUANT_PER_TENSOR && !own_amax && !bound.view[AMAX].present;
+    const bool whole = d.quant.form->scheme == SPARK_QUANT_PER_TENSOR && !own_amax && !codes.amax_wanted;
     codes.on = true;
     codes.direct = whole && (d.dtype == SPARK_DTYPE_E4M3 || d.dtype == SPARK_DTYPE_E5M2);
     codes.e5m2 = d.dtype == SPARK_DTYPE_E5M2;
     codes.scale = d.quant.scale;
-    codes.written.amax_wanted = bound.view[AMAX].present, codes.written.amax = bound.view[AMAX].data;
+    codes.written.amax_wanted = codes.amax_wanted, codes.written.amax = codes.amax;
     p.d_dtype = SPARK_DTYPE_F32;
     return SPARK_OK;
 }

@@ -8,6 +8,7 @@
 #include "core/divide.h"
 #include "core/place_of.h"
 #include "ops/common/pieces.h"
+#include "ops/common/rows.h"
 #include "ops/gemm/problem.h"
 #include "ops/gemm/tiles.h"
 #include "spark_kernels.h"
@@ -423,10 +424,29 @@ template <class... Of> void add_coded(const CheckedOp& work, const Row& row, Pla
     calls.workspace_size = size + std::max(before, calls.workspace_size);
 }
 
+// The largest magnitude of d, which is numbers.
+void add_amax(const CheckedOp& work, Plan& calls) {
+    const Gemm& p = work.as<Gemm>();
+    CheckedOp rows{};
+    rows.target = work.target;
+    Scaled& d = rows.as<Scaled>();
+    d.x = {p.d, p.stride_d, p.ldd};
+    d.n = p.gate.on ? p.n / 2 : p.n, d.rows1 = p.batch, d.rows0 = p.m;
+    d.dtype = p.d_dtype;
+    const int64_t bits = p.d_dtype == SPARK_DTYPE_F32 ? 32 : 16;
+    rows.facts[QUANT_X_ALIGN] = std::min({work.facts[GEMM_D_ALIGN], low_bit(p.ldd, static_cast<uint32_t>(bits)),
+                                          low_bit(p.stride_d, static_cast<uint32_t>(bits))});
+    const uint64_t before = calls.workspace_size;
+    calls.workspace_size = 0;
+    plan_amax(rows, p.codes.amax, calls);
+    calls.workspace_size = std::max(before, calls.workspace_size);
+}
+
 template <class... Of> void add_any(const CheckedOp& work, const Row& row, Plan& calls, const Of&... kernels) {
     const GemmCodes& codes = work.as<Gemm>().codes;
     if (codes.on && !codes.direct) return add_coded(work, row, calls, kernels...);
     add_product(work, row, kernels..., calls);
+    if (codes.amax_wanted) add_amax(work, calls);
 }
 
 // As rows name them: a kernel, and those that may follow it.

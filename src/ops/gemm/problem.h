@@ -36,6 +36,8 @@ struct GemmCodes {
     bool on, direct, e5m2;
     spark_devptr scale; // with direct
     Written written;    // else
+    bool amax_wanted;   // of numbers too
+    spark_devptr amax;
 };
 
 // Strides are in elements, of weights, and of a and b with scales of blocks, in bytes. lda and ldb are the strides of

@@ -74,11 +74,7 @@ std::vector<Allowed> AddedCodes::allowed(size_t index, const std::vector<Allowed
         numbers.add(result);
     }
     if (index == amax) {
-        const Interval most = amax_of(numbers.low, numbers.high);
-        return {results.empty() ? Allowed{Allowed::unchanged}
-                : std::isnan(most.low)
-                    ? Allowed{Allowed::nan}
-                    : Allowed{Allowed::range, static_cast<float>(most.low), static_cast<float>(most.high)}};
+        return allowed_amax(results);
     }
     for (size_t i = 0; i < results.size() && how.form == TENSOR; ++i) {
         const double low = numbers.low[i], high = numbers.high[i];
@@ -87,6 +83,21 @@ std::vector<Allowed> AddedCodes::allowed(size_t index, const std::vector<Allowed
     }
     const CodedAllowed right = allow_coded({how.form, how.place, how.scale}, numbers);
     return index == at.codes ? right.codes : right.scales;
+}
+
+std::vector<Allowed> allowed_amax(const std::vector<Allowed>& results) {
+    Numbers numbers;
+    for (const Allowed& result : results) {
+        numbers.add(result);
+    }
+    const Interval most = amax_of(numbers.low, numbers.high);
+    if (results.empty()) {
+        return {{Allowed::unchanged}};
+    }
+    if (std::isnan(most.low)) {
+        return {{Allowed::nan}};
+    }
+    return {{Allowed::range, static_cast<float>(most.low), static_cast<float>(most.high)}};
 }
 
 Codes random_codes(Random& r) {

@@ -28,6 +28,9 @@ struct AddedCodes {
 };
 AddedCodes add_codes(Case& c, const Codes& codes, const Scales& place, int64_t pad, int64_t pad1, size_t misalign);
 
+// Of the amax of such results, or of the F32 that they would be.
+std::vector<Allowed> allowed_amax(const std::vector<Allowed>& results);
+
 Codes random_codes(Random& r);
 
 } // namespace check

@@ -91,6 +91,7 @@ struct Problem {
     bool integers;                   // sums are
     bool exact;                      // there is one right result
     std::optional<AddedCodes> codes; // then d is F32 here
+    size_t amax = 0;                 // the number of that output of other d; 0: there is none
     bool sampled;                    // a product this large is checked in some rows; the others only for repeatability
 
     size_t columns() const { return gate.on ? n / 2 : n; } // of d
@@ -182,7 +183,8 @@ std::vector<double> numbers_of(const Problem& p) {
 
 std::vector<Allowed> expect(const Problem& p, size_t index, const std::string& kernel) {
     if (!p.codes) {
-        return expect(p, has_tensor_cores(kernel));
+        const std::vector<Allowed> d = expect(p, has_tensor_cores(kernel));
+        return p.amax != 0 && index == p.amax ? allowed_amax(d) : d;
     }
     return p.codes->exactly ? p.codes->allowed(index, numbers_of(p))
                             : p.codes->allowed(index, expect(p, has_tensor_cores(kernel)));
@@ -348,6 +350,9 @@ Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::strin
     };
     if (s.codes.quant.form) {
         add_codes(c, s, *p);
+    } else if (s.codes.amax) {
+        p->amax = c.operands.size();
+        c.add("amax", offsetof(spark_gemm_args, amax), packed(ref::Type::f32, {1}), 4, true);
     }
     c.expect = [p](size_t index, const std::string& kernel) { return expect(*p, index, kernel); };
     return c;

@@ -72,10 +72,11 @@ operator! {
     /// Codes: d may be quantised, in one of the forms below. Then it is what quantize makes of the results in FP32, with an
     /// amax_floor of 0 and the rule USUAL: scales of rows and of blocks are written, in rows or in tiles, as d.quant says;
     /// the scale of all, that of TENSOR and NVFP4's global_scale, is given, and read, or with OWN_AMAX made of the amax of
-    /// the results, and written. amax takes that amax, whatever the form: NaN if a result is. c is absent then. E4M3 and
-    /// E5M2 with a given scale and without amax come from the kernels of the product themselves, which do not divide by the
-    /// scale but multiply by its inverse: the quotient is within 2^-21 of itself. All others go through a workspace of F32,
-    /// and further launches.
+    /// the results, and written. c is absent then. E4M3 and E5M2 with a given scale and without amax come from the kernels
+    /// of the product themselves, which do not divide by the scale but multiply by its inverse: the quotient is within
+    /// 2^-21 of itself. All others go through a workspace of F32, and further launches. amax takes the largest magnitude,
+    /// NaN if there is one: of results before they become codes, in any form, and of other d but I32 as it is stored, by
+    /// further launches.
     /// Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
     /// size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
     /// and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -157,7 +158,7 @@ impl<'a> Gemm<'a> {
         self
     }
 
-    /// Output, optional, `[1]`, F32. With d as codes: the largest magnitude of the results, before they become codes.
+    /// Output, optional, `[1]`, F32. The largest magnitude of d, of codes that of the results before.
     pub fn amax<T: Element>(mut self, amax: TensorViewMut<'a, T>) -> Self {
         self.call.args.amax = self.call.hold(amax.parts());
         self
