@@ -211,8 +211,8 @@ void plan(const CheckedOp& work, const Row&, const kernels::amax_kernel& kernel,
     if (p.all != 0) reduce(packed_rows(p.y, 1, rows), p.all, work.facts[QUANT_Y_ALIGN], {wide, any}, calls);
 }
 
-// The amax of all of x: where it is, `to` or, if that is 0, in the workspace.
-spark_devptr find_amax(const CheckedOp& work, spark_devptr to, const kernels::amax_kernel& wide,
+// The amax of all of x: where it is, at the address `to` or, if none is told, in the workspace.
+spark_devptr find_amax(const CheckedOp& work, const spark_devptr* to, const kernels::amax_kernel& wide,
                        const kernels::amax_kernel& any, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
     RowSet rows{.rows1 = p.rows1, .rows0 = p.rows0, .tensor = {p.x}};
@@ -222,13 +222,14 @@ spark_devptr find_amax(const CheckedOp& work, spark_devptr to, const kernels::am
         .x = rows.tensor[0], .y = 0, .all = 0, .n = n, .rows1 = rows.rows1, .rows0 = rows.rows0, .dtype = p.dtype};
     const int64_t count = rows.rows1 * rows.rows0, parts = parts_of(n, count), found = count * parts;
     const Kernels kernels{wide, any};
-    const spark_devptr only = to != 0 ? to : calls.workspace;
+    const spark_devptr only = to != nullptr ? *to : calls.workspace;
     add(x, found == 1 ? only : calls.workspace, parts, kernels.of(n, work.facts[QUANT_X_ALIGN]), calls);
+    if (found == 1 && to != nullptr) return only;
     calls.workspace_size = static_cast<uint64_t>(found) * sizeof(float);
     if (found == 1) return only;
-    const spark_devptr at = to != 0 ? to : calls.workspace + calls.workspace_size;
+    const spark_devptr at = to != nullptr ? *to : calls.workspace + calls.workspace_size;
     add(packed_rows(calls.workspace, 1, found), at, 1, kernels.of(found, WORKSPACE_ALIGN), calls);
-    calls.workspace_size += sizeof(float);
+    if (to == nullptr) calls.workspace_size += sizeof(float);
     return at;
 }
 
@@ -236,7 +237,7 @@ template <class Of>
 void plan(const CheckedOp& work, const Row&, const Of& kernel, const kernels::amax_kernel& wide,
           const kernels::amax_kernel& any, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
-    add(p, p.own_amax ? find_amax(work, 0, wide, any, calls) : p.amax, kernel, calls);
+    add(p, p.own_amax ? find_amax(work, nullptr, wide, any, calls) : p.amax, kernel, calls);
 }
 
 // Across, eight neighbours take eight times eight rows of one word.
@@ -270,7 +271,7 @@ constexpr auto TABLE = make_table<DRAFTS, QUANT_FACT_NAMES>();
 } // namespace
 
 spark_devptr plan_amax(const CheckedOp& rows, spark_devptr to, Plan& calls) {
-    return find_amax(rows, to, kernels::amax__x16, kernels::amax__generic, calls);
+    return find_amax(rows, &to, kernels::amax__x16, kernels::amax__generic, calls);
 }
 
 extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, TABLE, QUANT_FACT_NAMES, check_dequantize, nullptr};
