@@ -10,7 +10,7 @@ namespace check {
 // forms: where the results are known to an interval, those of CODED. exactly: any form of quantize, and a scale of all
 // that is made; then the results must be known exactly.
 struct Codes {
-    Quantised quant;
+    Quantised quant = {};
     bool exactly = false, own_amax = false, no_whole = false;
     bool amax = false; // is wanted
 };
