@@ -51,6 +51,7 @@ def table_rows(root, cc="cc"):
     result = {}
     for path in tables:
         number, line = 0, 0
+        table = path.parent.name if path.suffix == ".inc" else path.stem
         for text in preprocess(path, cc).splitlines():
             marker = MARKER.match(text)
             if marker:
@@ -59,12 +60,11 @@ def table_rows(root, cc="cc"):
             for names in re.findall(r"\bROW(?:_THEN(?:_TWO)?)?\(((?:\s*[a-z0-9_]+\s*,)+)", text):
                 name, *then = names.replace(",", " ").split()
                 number += 1
-                table = path.parent.name if path.suffix == ".inc" else path.stem
                 result.setdefault(name, []).append((table, number, path, line))
                 for other in then:
                     result.setdefault(other, []).append((table, "then", path, line))
-            for names in re.findall(r'\bROW_FOR\((?:\s*"[^"]*")+\s*,\s*[a-z0-9_]+\s*,((?:\s*[a-z0-9_]+\s*,)+)', text):
-                for other in names.replace(",", " ").split():
+            for kind, names in re.findall(r'\bROW_(FOR|BEHIND)\((?:\s*"[^"]*")+\s*,((?:\s*[a-z0-9_]+\s*,)+)', text):
+                for other in names.replace(",", " ").split()[kind == "FOR":]:
                     result.setdefault(other, []).append((table, "then", path, line))
             line += 1
     return result if tables else None

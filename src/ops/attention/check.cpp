@@ -202,7 +202,8 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       biased(p),
                                       blocks_alignment(p.numbers),
                                       p.left,
-                                      p.right};
+                                      p.right,
+                                      widened(p)};
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
     work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);

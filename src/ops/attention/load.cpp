@@ -105,12 +105,37 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
     load.step.issued += copies;
 }
 
+// A launch that makes rows of 16 bits of keys and values, at four fifths of what memory gives.
+void load_widened(const CheckedOp& work, Load& load) {
+    constexpr unsigned MIB_BITS = 20, TICKS_A_CLOCK = 16;
+    const Attention& p = work.as<Attention>();
+    const int64_t of_token = 2 * p.hkv * p.d, room = (widened(p) << (MIB_BITS - 1)) / of_token;
+    const int64_t tokens = std::min(p.seqs * std::min(p.sk, p.t), room); // as facts say it
+    const auto kib = static_cast<uint64_t>(tokens * of_token / 8 * (16 + p.kv_bits)) >> 10;
+    load.launches = 2;
+    load.later =
+        static_cast<int64_t>(kib * work.target->memory >> (MIB_BITS - 10)) / TICKS_A_CLOCK * 5 / 4 * work.target->sms;
+}
+
 } // namespace
 
 int64_t keys_seen(const Attention& p, int64_t rows) {
     int64_t seen = std::min(p.left, p.sk), behind = std::max<int64_t>(p.sq - rows, 0); // the last one stands at the end
     seen += std::min({p.right, behind, p.sk - seen});
     return seen + std::min(rows, p.sk - seen);
+}
+
+int64_t widened_rows(const Attention& p) {
+    int64_t rows;
+    if (p.packed_k) return p.t;
+    return __builtin_mul_overflow(p.seqs, p.t, &rows) ? INT64_MAX : rows;
+}
+
+int64_t widened(const Attention& p) {
+    constexpr unsigned MIB_BITS = 20;
+    unsigned __int128 bytes = 1;
+    for (int64_t size : {widened_rows(p), p.hkv, p.d}) bytes *= static_cast<uint64_t>(std::max<int64_t>(size, 0));
+    return static_cast<int64_t>(std::min<unsigned __int128>((bytes * 4 >> MIB_BITS) + 1, INT32_MAX));
 }
 
 AttentionCut cut_attention(const CheckedOp& work, const Row& row) {
@@ -134,6 +159,9 @@ void load_attention(const CheckedOp& work, const Row& row, Load& load) {
     if (tile.splits) return load_parts(p, tile, cut, load);
     load.steps = ceil_shift(mean_keys(p, tile.rows), tile.depth);
     load.longest = ceil_shift(keys_seen(p, tile.rows), tile.depth);
+    if (row.then[0] != nullptr) return load_widened(work, load);
+    constexpr uint32_t PAGED = 16; // what looking rows up takes: so many times less than products
+    if (p.paged && tile.columns > 64) load.step.products += load.step.products / PAGED;
 }
 
 } // namespace spark

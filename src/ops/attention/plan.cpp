@@ -280,8 +280,8 @@ void put_tables(int64_t rows, int64_t width, kernels::attention_generic_params& 
 template <class Of>
 void put_running(int64_t blocks, const Of& kernel, kernels::attention_generic_params& params, Plan& calls) {
     int64_t pairs = kernel.MF * (kernel.D / 4 + 2);
-    params.sums = calls.workspace;
-    calls.workspace_size = static_cast<uint64_t>(blocks * pairs * kernel.block) * 2 * sizeof(float);
+    params.sums = calls.workspace + calls.workspace_size;
+    calls.workspace_size += static_cast<uint64_t>(blocks * pairs * kernel.block) * 2 * sizeof(float);
 }
 
 // Parts as long as the device wants them.
@@ -320,14 +320,50 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Merge& 
 }
 
 // A block makes some queries of one head.
-void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel, Plan& calls) {
+void add_prompt(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel,
+                kernels::attention_generic_params& params, Plan& calls) {
     const Attention& p = work.as<Attention>();
-    kernels::attention_generic_params params = params_of(p);
-    if (p.kv_bits == 4) count_pairs(params);
     if (p.batch_invariant && kernel.PART != 0 && p.t > kernel.PART) {
         put_running(cut_attention(work, row).units, kernel, params, calls);
     }
     calls.add(kernel, params);
+}
+void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel, Plan& calls) {
+    const Attention& p = work.as<Attention>();
+    kernels::attention_generic_params params = params_of(p);
+    if (p.kv_bits == 4) count_pairs(params);
+    add_prompt(work, row, kernel, params, calls);
+}
+
+// What it starts from is another launch's: rows of 16 bits in the workspace, and behind them how many keys each
+// sequence has. A list of first tokens of keys numbers the rows too, without it they are those of a sequence.
+//     | keys of all heads | values | lengths | what the kernel itself keeps |
+void put_widened(const Attention& p, const kernels::attention_widen_kernel& widen,
+                 kernels::attention_generic_params& params, Plan& calls) {
+    constexpr int64_t KEYS = 64; // a block
+    kernels::attention_widen_params rows = {};
+    static_assert(offsetof(kernels::attention_widen_params, rows_k) == sizeof params);
+    memcpy(&rows, &params, sizeof params);
+    const uint64_t bytes = static_cast<uint64_t>(widened_rows(p) * p.hkv * p.d) * ELEM;
+    const int64_t seqs = p.packed_k ? 1 : p.seqs;
+    if (p.packed_k) rows.cu_k = 0, rows.lens = 0;
+    rows.rows_k = calls.workspace, rows.rows_v = rows.rows_k + bytes, rows.lengths = rows.rows_v + bytes;
+    calls.workspace_size = 2 * bytes + static_cast<uint64_t>(ceil_div(seqs, 4)) * CHUNK;
+    rows.blocks = static_cast<uint32_t>(std::max<int64_t>(ceil_div(p.packed_k ? p.t : p.sk, KEYS), 1));
+    calls.add(widen, rows, seqs * p.hkv * rows.blocks);
+    params.k = rows.rows_k, params.v = rows.rows_v, params.table = 0;
+    params.k_token = params.v_token = p.d;
+    params.k_head = params.v_head = p.t * p.d;
+    params.k_seq = params.v_seq = p.hkv * p.t * p.d;
+    if (!p.packed_k) params.cu_k = 0, params.lens = rows.lengths;
+}
+void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel,
+          const kernels::attention_widen_kernel& widen, Plan& calls) {
+    const Attention& p = work.as<Attention>();
+    kernels::attention_generic_params params = params_of(p);
+    if (p.kv_bits == 4) count_pairs(params);
+    put_widened(p, widen, params, calls);
+    add_prompt(work, row, kernel, params, calls);
 }
 void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_kernel& kernel, Plan& calls) {
     calls.add(kernel, params_of(work.as<Attention>()));
@@ -354,6 +390,15 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel
     params.o_scale = n.o_scale;
     calls.add(kernel, params);
 }
+
+// A row of another contract, whose plan launches `before` first. That has the limits of both.
+#define ROW_BEHIND(contract, name, before, because)                                                 \
+    made_for(contract, make_row(                                                                    \
+                           kernels::name, kernels::limits::before, because, tile_of(kernels::name), \
+                           [](const CheckedOp& work, const Row& row, Plan& calls) {                 \
+                               plan(work, row, kernels::name, kernels::before, calls);              \
+                           },                                                                       \
+                           kernels::before)),
 
 constexpr Draft DRAFTS[] = {
 #include "ops/attention/table.inc"

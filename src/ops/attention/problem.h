@@ -66,6 +66,12 @@ spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packe
 // Keys that the queries of a sequence see between them, `rows` of them that stand side by side.
 int64_t keys_seen(const Attention& p, int64_t rows);
 
+// Keys of all sequences that there is room for, where each is to be a row of 16 bits.
+int64_t widened_rows(const Attention& p);
+
+// The fact widened: MiB of these rows, of keys and values.
+int64_t widened(const Attention& p);
+
 // How a row's kernel cuts the problem.
 struct AttentionCut {
     int64_t units; // tiles of rows, over all heads and sequences
