@@ -73,21 +73,37 @@ SAME(K_CACHE);
 SAME(V_CACHE);
 SAME(INVALID_COUNT);
 SAME(BLOCK_TABLE);
+SAME(KV_INDPTR);
+SAME(KV_INDICES);
 #undef SAME
+
+// The pages of sequences: rows of a table, or a list with the first of each.
+spark_status add_pages(const ValidatedArgs& bound, KvRows& p, Report& report) {
+    const View &table = bound.view[BLOCK_TABLE], &list = bound.view[KV_INDICES], &firsts = bound.view[KV_INDPTR];
+    if (table.present && list.present) {
+        return report.fail_field(SPARK_ERR_INVALID_VALUE, KV_INDICES,
+                                 "kv_indices is given beside block_table; one of the two wanted, as each names pages");
+    }
+    if (table.present) {
+        p.table = table.data, p.table_seq = table.stride[0];
+        p.sequences = table.shape[0], p.entries = table.shape[1];
+    } else if (list.present) {
+        p.table = list.data, p.table_first = firsts.data, p.entries = list.shape[0];
+        p.sequences = std::max<int64_t>(firsts.shape[0] - 1, 0);
+    }
+    return SPARK_OK;
+}
 
 spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySize& contracts, Report& report) {
     if (spark_status s = check_bytes(bound, {K, V, K_CACHE, V_CACHE}, report)) return s;
     const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE],
-               &positions = bound.view[POSITIONS], &batch = bound.view[BATCH], &table = bound.view[BLOCK_TABLE];
+               &positions = bound.view[POSITIONS], &batch = bound.view[BATCH];
     KvRows& p = work.as<KvRows>();
     p = {};
     p.k = side_of(k, k_cache), p.v = side_of(v, v_cache);
     p.positions = positions.data, p.positions64 = positions.dtype == SPARK_DTYPE_I64;
     if (batch.present) p.batch = batch.data, p.batch64 = batch.dtype == SPARK_DTYPE_I64;
-    if (table.present) {
-        p.table = table.data, p.table_seq = table.stride[0];
-        p.sequences = table.shape[0], p.entries = table.shape[1];
-    }
+    if (spark_status s = add_pages(bound, p, report)) return s;
     p.invalid_count = bound.view[INVALID_COUNT].data;
     p.tokens = k.shape[0], p.heads = k.shape[1], p.width = k.shape[2] / per_unit(k);
     p.batches = k_cache.shape[0], p.rows = k_cache.shape[1];

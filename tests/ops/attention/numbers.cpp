@@ -230,7 +230,7 @@ void attention::draw_numbers(Shape& s, Random& r) {
     if (s.caches == Caches::nvfp4 && s.strange != Strange::none) {
         s.caches = Caches::e5m2;
     }
-    s.d = s.caches == Caches::nvfp4 && r.chance(0.6) ? r.pick<int64_t>({64, 128}) : s.d;
+    s.d = s.caches == Caches::nvfp4 && r.chance(0.6) ? r.pick<int64_t>({64, 96, 128, 256}) : s.d;
     s.scales = s.caches == Caches::nvfp4 || (s.caches == Caches::as_q && s.queries == Codes::none) ? Scales::none
                                                                                                    : r.pick(kinds);
     s.out = r.pick(outs);

@@ -924,6 +924,9 @@ pub struct spark_attention_args {
     pub key_mask: spark_tensor,
     pub mask_first: i64,
     pub bias: spark_tensor,
+    pub kv_indptr: spark_tensor,
+    pub kv_indices: spark_tensor,
+    pub kv_last_page_len: spark_tensor,
 }
 impl Default for spark_attention_args {
     fn default() -> Self {
@@ -1149,6 +1152,8 @@ pub struct spark_kv_append_args {
     pub v_cache: spark_tensor,
     pub invalid_count: spark_tensor,
     pub block_table: spark_tensor,
+    pub kv_indptr: spark_tensor,
+    pub kv_indices: spark_tensor,
 }
 impl Default for spark_kv_append_args {
     fn default() -> Self {
@@ -1461,6 +1466,8 @@ pub struct spark_kv_gather_args {
     pub v_cache: spark_tensor,
     pub invalid_count: spark_tensor,
     pub block_table: spark_tensor,
+    pub kv_indptr: spark_tensor,
+    pub kv_indices: spark_tensor,
 }
 impl Default for spark_kv_gather_args {
     fn default() -> Self {
