@@ -28,7 +28,7 @@ struct CheckedOp {
     bool empty;               // nothing to launch
     int64_t facts[MAX_FACTS]; // in the order of Operator::fact_names
     uint64_t flops, bytes;
-    alignas(16) std::byte problem[640];
+    alignas(16) std::byte problem[656];
 
     template <class Problem> Problem& as() {
         static_assert(sizeof(Problem) <= sizeof problem);

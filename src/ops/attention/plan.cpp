@@ -211,9 +211,9 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .table = p.table,
         .table_seq = p.table_seq,
         .cap = factors.cap,
-        .table_first = p.table_first,
-        .table_rest = p.table_rest,
     };
+    params.table_first = p.table_first;
+    params.table_rest = p.table_rest;
     add_masks(p, params);
     add_scales(p.numbers, params);
     return params;

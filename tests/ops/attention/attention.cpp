@@ -499,6 +499,7 @@ Entry worded(Words& words) {
     const std::string page = words.value("page"); // tokens; listed: in a list instead of a table
     s.page = page.empty() ? 0 : words.count(page, "page");
     s.listed = words.take("listed") ? Listed::rest : Listed::none;
+    s.max_k = s.listed == Listed::none ? 0 : s.sk; // else all pages may be one sequence's
     const std::string softcap = words.value("softcap");
     s.softcap = softcap.empty() ? 0 : static_cast<float>(words.count(softcap, "softcap"));
     s.sinks = words.take("sinks") ? Sinks::finite : Sinks::none;
