@@ -30,7 +30,8 @@ KvPlaces kv_places(std::span<const int64_t> positions, std::span<const int64_t> 
         if (positions[t] < 0 || (!batch.empty() && batch[t] < 0)) {
             continue;
         }
-        const bool cut = batch.empty() || table.entries > 0 || !table.firsts.empty(); // positions run through several batches
+        const bool paged = table.entries > 0 || !table.firsts.empty();
+        const bool cut = batch.empty() || paged; // positions run through several batches
         const int64_t above = rows == 0 ? batches : positions[t] / rows;
         const int64_t b = batch.empty() ? above : cut ? page_of(table, batch[t], above, batches) : batch[t];
         const int64_t s = cut ? (rows == 0 ? 0 : positions[t] % rows) : positions[t];

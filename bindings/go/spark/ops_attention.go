@@ -89,10 +89,10 @@ import (
 //	tells nothing but how many tokens each sequence has. Entries behind the keys in use mean nothing; another one that
 //	is no page, negative or P and more, is taken as P - 1.
 //
-//	Instead of rows of a table a list of all pages does, kv_indices: those of sequence b are the entries from kv_indptr[b] up
-//	to kv_indptr[b + 1] (FlashInfer's CSR of a paged cache). Then there is room for what a sequence's entries hold, of the
-//	last one as much as kv_last_page_len says, which is taken into 0 .. T; seq_lens and cu_seqlens_k may say less. Give
-//	max_seqlen_k too: without it the launch expects that one sequence may have all pages.
+//	Instead of rows of a table a list of all pages does, kv_indices: those of sequence b are the entries from
+//	kv_indptr[b] up to kv_indptr[b + 1] (FlashInfer's CSR of a paged cache). Then there is room for what a sequence's
+//	entries hold, of the last one as much as kv_last_page_len says, which is taken into 0 .. T; seq_lens and cu_seqlens_k
+//	may say less. Give max_seqlen_k too: without it the launch expects that one sequence may have all pages.
 //
 //	Lists, tables and lengths are read on the device, so that a captured graph follows them; entries are taken into the
 //	range of the tensors, so that a wrong one gives wrong rows of this call and reads nothing else. Lists must ascend.
@@ -108,11 +108,11 @@ import (
 //	That holds for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31
 //	rows (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either
 //	all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the
-//	generic kernel is taken, whose bits are others. With FP8 caches D is one of 16, and where it is up to 128, H is one of
-//	G and there are at most 2^24 rows, or another kernel is taken likewise. The exception said above stays: a NaN or an infinity in
-//	v of a key that is hidden may reach a row. exec.kernel_id may ask for a kernel that adds in another order: then it
-//	must be the same in all calls. The flag costs workspace once there is room for more than 1024 keys: sums in FP32 of
-//	each element of o, or while decoding, of each for every 1024 keys.
+//	generic kernel is taken, whose bits are others. With FP8 caches D is one of 16, and where it is up to 128, H is one
+//	of G and there are at most 2^24 rows, or another kernel is taken likewise. The exception said above stays: a NaN or
+//	an infinity in v of a key that is hidden may reach a row. exec.kernel_id may ask for a kernel that adds in another
+//	order: then it must be the same in all calls. The flag costs workspace once there is room for more than 1024 keys:
+//	sums in FP32 of each element of o, or while decoding, of each for every 1024 keys.
 //
 //	bias adds a number to the score of each head, query and key, last of all; neither scale nor softcap touches it. Its
 //	tokens are q's: [b, h, i, j] for query i of sequence b, or with cu_seqlens_q the token; j counts from the first key
@@ -139,7 +139,8 @@ import (
 //	Each line goes with lists, lengths, pages, CAUSAL, windows, ranges, key_mask, alibi_slopes, softcap, sinks, lse and
 //	grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types, D above
 //	256, G = 0 where H is not, a table and a list of pages in one call, scales of NVFP4 in tiles, scales of blocks of
-//	1X128, and where cu_seqlens numbers the tokens of two dimensions together, scales that do not go on in the same steps.
+//	1X128, and where cu_seqlens numbers the tokens of two dimensions together, scales that do not go on in the same
+//	steps.
 //
 //	On tensor cores codes of FP8 are multiplied as they are; the scale of k is a factor of the scores before all
 //	others, in FP32, that of v one of the result. They are taken where D is a multiple of 16 up to 256 and
@@ -157,8 +158,8 @@ import (
 //	    addresses, strides      no multiple of 16 bytes, of o 4, of scales of NVFP4 4
 //	    key_mask                with key_starts or key_ends; with mask_first above 0 and CAUSAL or window_right
 //	    alibi_slopes            with key_starts, key_ends or key_mask; with a scale or softcap as said above
-//	    sizes                   2^31 - 256 tokens and more in a row of q or of k, or in all pages of a sequence; 2^31 rows;
-//	                            a step of 64 GiB from one token or page to another that is copied with it
+//	    sizes                   2^31 - 256 tokens and more in a row of q or of k, or in all pages of a sequence; 2^31
+//	                            rows; a step of 64 GiB from one token or page to another that is copied with it
 //
 //	Where q has no elements, or there is no sequence, the call succeeds and launches nothing.
 type Attention struct {

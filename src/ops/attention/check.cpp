@@ -64,9 +64,7 @@ int64_t span(const Attention& p) {
     return most;
 }
 
-bool has_pages(const ValidatedArgs& bound) {
-    return bound.view[BLOCK_TABLE].present || bound.view[KV_INDICES].present;
-}
+bool has_pages(const ValidatedArgs& bound) { return bound.view[BLOCK_TABLE].present || bound.view[KV_INDICES].present; }
 
 spark_status count_sequences(const ValidatedArgs& bound, int64_t& seqs, Report& report) {
     const View* v = bound.view;

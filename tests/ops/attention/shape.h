@@ -10,7 +10,7 @@ enum class Layout { bshd, bhsd, qkv };                    // qkv: q, k and v are
 enum class Lens { none, full, ragged, with_zero, wrong }; // wrong: negative, and beyond the cache
 enum class Strange { none, q, k, v };                     // the tensor that has the strange row
 enum class Pages { whole, torn, shared, wrong }; // torn: k and v are halves of a page; wrong: entries that are no pages
-enum class Listed { none, rest, whole }; // pages of all sequences in one list; rest: it also tells lengths
+enum class Listed { none, rest, whole };         // pages of all sequences in one list; rest: it also tells lengths
 // Of keys: chunks of 50 tokens; documents of random lengths, told by first keys or by both ends; a prefix of some keys;
 // anything, also what is no range.
 enum class Ranges { none, chunks, documents, both_ends, prefix, any };
