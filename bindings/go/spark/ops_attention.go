@@ -89,10 +89,11 @@ import (
 //	tells nothing but how many tokens each sequence has. Entries behind the keys in use mean nothing; another one that
 //	is no page, negative or P and more, is taken as P - 1.
 //
-//	Instead of rows of a table a list of all pages does, kv_indices: those of sequence b are the entries from
-//	kv_indptr[b] up to kv_indptr[b + 1] (FlashInfer's CSR of a paged cache). Then there is room for what a sequence's
-//	entries hold, of the last one as much as kv_last_page_len says, which is taken into 0 .. T; seq_lens and cu_seqlens_k
-//	may say less. Give max_seqlen_k too: without it the launch expects that one sequence may have all pages.
+//	In the place of a table a list of all pages may stand, kv_indices, beside which block_table is not looked at. The
+//	pages of sequence b are the entries from kv_indptr[b] up to kv_indptr[b + 1] (FlashInfer's CSR of a paged cache).
+//	There is room for what a sequence's entries hold, of the last one as much as kv_last_page_len says, which is taken
+//	into 0 .. T; seq_lens and cu_seqlens_k may say less. Give max_seqlen_k too: without it the launch expects that one
+//	sequence may have all pages.
 //
 //	Lists, tables and lengths are read on the device, so that a captured graph follows them; entries are taken into the
 //	range of the tensors, so that a wrong one gives wrong rows of this call and reads nothing else. Lists must ascend.
@@ -138,9 +139,8 @@ import (
 //
 //	Each line goes with lists, lengths, pages, CAUSAL, windows, ranges, key_mask, alibi_slopes, softcap, sinks, lse and
 //	grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types, D above
-//	256, G = 0 where H is not, a table and a list of pages in one call, scales of NVFP4 in tiles, scales of blocks of
-//	1X128, and where cu_seqlens numbers the tokens of two dimensions together, scales that do not go on in the same
-//	steps.
+//	256, G = 0 where H is not, scales of NVFP4 in tiles, scales of blocks of 1X128, and where cu_seqlens numbers the
+//	tokens of two dimensions together, scales that do not go on in the same steps.
 //
 //	On tensor cores codes of FP8 are multiplied as they are; the scale of k is a factor of the scores before all
 //	others, in FP32, that of v one of the result. They are taken where D is a multiple of 16 up to 256 and
@@ -235,15 +235,14 @@ type Attention struct {
 	// magnitude or infinite; -infinity hides a key. Absent: 0.
 	Bias Tensor
 
-	// Optional, [I], I32, needs kv_indices. First entry of each sequence in kv_indices, and the end of the last; there
-	// may be more than sequences.
+	// Optional, [N], I32, needs kv_indices. First entry of each sequence in kv_indices, and the end of the last.
 	KVIndptr Tensor
 
-	// Optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other, in place of
-	// block_table.
+	// Optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+	// not looked at.
 	KVIndices Tensor
 
-	// Optional, [A], I32, needs kv_indptr. Tokens in use of the last page of each sequence, 1 up to T. Absent: T.
+	// Optional, [L], I32, needs kv_indptr. Tokens in use of the last page of each sequence, 1 up to T. Absent: T.
 	KVLastPageLen Tensor
 
 	// Flag: query i of a sequence sees the keys j <= i + keys - queries.

@@ -64,8 +64,8 @@ type KVAppend struct {
 	// last.
 	KVIndptr Tensor
 
-	// Optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other, in place of
-	// block_table.
+	// Optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+	// not looked at.
 	KVIndices Tensor
 
 	// Same inputs, same device: same bits, every time.
@@ -180,8 +180,8 @@ type KVGather struct {
 	// last.
 	KVIndptr Tensor
 
-	// Optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other, in place of
-	// block_table.
+	// Optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+	// not looked at.
 	KVIndices Tensor
 
 	// Same inputs, same device: same bits, every time.

@@ -105,11 +105,6 @@ spark_status check_entries(const ValidatedArgs& bound, uint32_t field, int64_t c
 
 // A table of pages, or a list of them with the first of each sequence.
 spark_status check_table(const ValidatedArgs& bound, int64_t seqs, Report& report) {
-    const View* v = bound.view;
-    if (v[BLOCK_TABLE].present && v[KV_INDICES].present) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, KV_INDICES,
-                                 "kv_indices is given beside block_table; one of the two wanted, as each names pages");
-    }
     if (spark_status s = check_entries(bound, BLOCK_TABLE, seqs, "one a sequence", report)) return s;
     if (spark_status s = check_entries(bound, KV_INDPTR, seqs + 1, "one a sequence and the end", report)) return s;
     return check_entries(bound, KV_LAST_PAGE_LEN, seqs, "one a sequence", report);

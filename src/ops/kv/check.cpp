@@ -78,20 +78,15 @@ SAME(KV_INDICES);
 #undef SAME
 
 // The pages of sequences: rows of a table, or a list with the first of each.
-spark_status add_pages(const ValidatedArgs& bound, KvRows& p, Report& report) {
+void add_pages(const ValidatedArgs& bound, KvRows& p) {
     const View &table = bound.view[BLOCK_TABLE], &list = bound.view[KV_INDICES], &firsts = bound.view[KV_INDPTR];
-    if (table.present && list.present) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, KV_INDICES,
-                                 "kv_indices is given beside block_table; one of the two wanted, as each names pages");
-    }
-    if (table.present) {
-        p.table = table.data, p.table_seq = table.stride[0];
-        p.sequences = table.shape[0], p.entries = table.shape[1];
-    } else if (list.present) {
+    if (list.present) {
         p.table = list.data, p.table_first = firsts.data, p.entries = list.shape[0];
         p.sequences = std::max<int64_t>(firsts.shape[0] - 1, 0);
+    } else if (table.present) {
+        p.table = table.data, p.table_seq = table.stride[0];
+        p.sequences = table.shape[0], p.entries = table.shape[1];
     }
-    return SPARK_OK;
 }
 
 spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySize& contracts, Report& report) {
@@ -103,7 +98,7 @@ spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySiz
     p.k = side_of(k, k_cache), p.v = side_of(v, v_cache);
     p.positions = positions.data, p.positions64 = positions.dtype == SPARK_DTYPE_I64;
     if (batch.present) p.batch = batch.data, p.batch64 = batch.dtype == SPARK_DTYPE_I64;
-    if (spark_status s = add_pages(bound, p, report)) return s;
+    add_pages(bound, p);
     p.invalid_count = bound.view[INVALID_COUNT].data;
     p.tokens = k.shape[0], p.heads = k.shape[1], p.width = k.shape[2] / per_unit(k);
     p.batches = k_cache.shape[0], p.rows = k_cache.shape[1];

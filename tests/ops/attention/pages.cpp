@@ -87,7 +87,8 @@ void attention::add_table(Case& c, const Shape& s, const Problem& p, Random& ran
         return;
     }
     std::vector<int64_t> firsts = {0}, entries, rest;
-    for (int64_t b = 0; b < rows; ++b) {
+    const int64_t listed = s.list_q || s.list_k ? s.seqs : rows; // as many as the other lists
+    for (int64_t b = 0; b < listed; ++b) {
         const bool told = s.listed == Listed::rest && b < s.seqs;
         const Some some = told ? pages_of(p.k_len[static_cast<size_t>(b)], p, random) : Some{p.entries, 3};
         for (int64_t i = 0; i < some.pages; ++i) {

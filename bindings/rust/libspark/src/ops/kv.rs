@@ -90,8 +90,8 @@ impl<'a> KvAppend<'a> {
         self
     }
 
-    /// Optional, `[E]`, I32, needs kv_indptr. Pages of all sequences, one sequence after the other, in place of
-    /// block_table.
+    /// Optional, `[E]`, I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+    /// not looked at.
     pub fn kv_indices<T: Element>(mut self, kv_indices: TensorView<'a, T>) -> Self {
         self.call.args.kv_indices = self.call.hold(kv_indices.parts());
         self
@@ -183,8 +183,8 @@ impl<'a> KvGather<'a> {
         self
     }
 
-    /// Optional, `[E]`, I32, needs kv_indptr. Pages of all sequences, one sequence after the other, in place of
-    /// block_table.
+    /// Optional, `[E]`, I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+    /// not looked at.
     pub fn kv_indices<T: Element>(mut self, kv_indices: TensorView<'a, T>) -> Self {
         self.call.args.kv_indices = self.call.hold(kv_indices.parts());
         self
