@@ -845,9 +845,7 @@ typedef enum spark_attention_given {
  *
  * key_starts and key_ends give each query a range of keys of its own, of all heads: j counts from the first key of the
  * sequence. Of these it sees what CAUSAL and the window leave; a range that is empty sees nothing. It costs what it
- * holds, as a window does; where d is above 128, without pages, more than 64 queries of a sequence take the kernel for
- * any problem, which is slow, and with SPARK_FLAG_BATCH_INVARIANT all calls of such d do; so with key_mask and
- * alibi_slopes. With p as above:
+ * holds, as a window does. With p as above:
  *
  *     chunks of C tokens      CAUSAL, key_starts = p - p % C
  *     documents               CAUSAL, key_starts = the first token of the document that p is in; without CAUSAL also
@@ -902,6 +900,12 @@ typedef enum spark_attention_given {
  * tells nothing but how many tokens each sequence has. Entries behind the keys in use mean nothing; another one that
  * is no page, negative or P and more, is taken as P - 1.
  *
+ * In the place of a table a list of all pages may stand, kv_indices, beside which block_table is not looked at. The
+ * pages of sequence b are the entries from kv_indptr[b] up to kv_indptr[b + 1] (FlashInfer's CSR of a paged cache).
+ * There is room for what a sequence's entries hold, of the last one as much as kv_last_page_len says, which is taken
+ * into 0 .. T; seq_lens and cu_seqlens_k may say less. Give max_seqlen_k too: without it the launch expects that one
+ * sequence may have all pages.
+ *
  * Lists, tables and lengths are read on the device, so that a captured graph follows them; entries are taken into the
  * range of the tensors, so that a wrong one gives wrong rows of this call and reads nothing else. Lists must ascend.
  *
@@ -916,11 +920,11 @@ typedef enum spark_attention_given {
  * That holds for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31
  * rows (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either
  * all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the
- * generic kernel is taken, whose bits are others. With FP8 caches D is one of 16 and up to 128, H is one of G, and
- * there are at most 2^24 rows, or it is that kernel likewise. The exception said above stays: a NaN or an infinity in
- * v of a key that is hidden may reach a row. exec.kernel_id may ask for a kernel that adds in another order: then it
- * must be the same in all calls. The flag costs workspace once there is room for more than 1024 keys: sums in FP32 of
- * each element of o, or while decoding, of each for every 1024 keys.
+ * generic kernel is taken, whose bits are others. With FP8 caches D is one of 16, and where it is up to 128, H is one
+ * of G and there are at most 2^24 rows, or another kernel is taken likewise. The exception said above stays: a NaN or
+ * an infinity in v of a key that is hidden may reach a row. exec.kernel_id may ask for a kernel that adds in another
+ * order: then it must be the same in all calls. The flag costs workspace once there is room for more than 1024 keys:
+ * sums in FP32 of each element of o, or while decoding, of each for every 1024 keys.
  *
  * bias adds a number to the score of each head, query and key, last of all; neither scale nor softcap touches it. Its
  * tokens are q's: [b, h, i, j] for query i of sequence b, or with cu_seqlens_q the token; j counts from the first key
@@ -937,27 +941,36 @@ typedef enum spark_attention_given {
  *
  *     q, o              k, v                                kernels, D up to
  *     BF16 or F16       as q                                tensor cores, 256
- *     BF16 or F16       E4M3, without scales or TENSOR      tensor cores, 128; else the kernel for any problem
- *     BF16 or F16       E5M2, without scales or TENSOR      tensor cores, 128; else the kernel for any numbers
+ *     BF16 or F16       E4M3, without scales or TENSOR      tensor cores, 256; else the kernel for any problem
+ *     BF16 or F16       E5M2, without scales or TENSOR      tensor cores, 256; else the kernel for any numbers
  *     BF16 or F16       FP8 by HEAD, BATCH_HEAD, ROW        the kernel for any numbers, 256
- *     BF16 or F16       NVFP4                               tensor cores, 128; else the kernel for any numbers
+ *     BF16 or F16       NVFP4                               tensor cores, 256; else the kernel for any numbers
  *     E4M3 or E5M2      E4M3, E5M2, any scales; NVFP4       the kernel for any numbers, 256
  *     o of another type than q, or codes, or a bias         the kernel for any numbers, 256
  *
  * Each line goes with lists, lengths, pages, CAUSAL, windows, ranges, key_mask, alibi_slopes, softcap, sinks, lse and
  * grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types, D above
- * 256, scales of NVFP4 in tiles, scales of blocks of 1X128, and where cu_seqlens numbers the tokens of two dimensions
- * together, scales that do not go on in the same steps.
+ * 256, G = 0 where H is not, scales of NVFP4 in tiles, scales of blocks of 1X128, and where cu_seqlens numbers the
+ * tokens of two dimensions together, scales that do not go on in the same steps.
  *
  * On tensor cores codes of FP8 are multiplied as they are; the scale of k is a factor of the scores before all
- * others, in FP32, that of v one of the result. They are taken where D is a multiple of 16 up to 128, H one of G, and
+ * others, in FP32, that of v one of the result. They are taken where D is a multiple of 16 up to 256 and
  * addresses and strides are multiples of 16 bytes, with every mask that they take of 16-bit caches. Weights are
  * rounded to FP16 for the product with v. NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
- * 128, one global_scale is for all, below 2^113, scales of a row follow each other byte by byte, and their addresses
+ * 256, one global_scale is for all, below 2^113, scales of a row follow each other byte by byte, and their addresses
  * and strides are multiples of 4; numbers are codes times the scales of their blocks, exactly. Blocks share the keys
- * of up to 64 queries a sequence where D is 64 or 128, addresses and strides of scales are multiples of D / 16, and
- * there are neither key_starts, key_ends, key_mask nor alibi_slopes. The kernel for any numbers has a warp for a row
- * and a key at a time, as that for any problem, and is as slow.
+ * of up to 64 queries a sequence where H is one of G and there are neither key_starts, key_ends nor key_mask, of NVFP4
+ * where also D is 64, 128 or 256 and addresses and strides of scales are multiples of D / 16.
+ *
+ * Slow are the kernel for any problem and that for any numbers, which have a warp for a row and a key at a time. Beside
+ * what the lines above leave to them, calls with any of these take them:
+ *
+ *     D                       no multiple of 8, of FP8 16, of NVFP4 32
+ *     addresses, strides      no multiple of 16 bytes, of o 4, of scales of NVFP4 4
+ *     key_mask                with key_starts or key_ends; with mask_first above 0 and CAUSAL or window_right
+ *     alibi_slopes            with key_starts, key_ends or key_mask; with a scale or softcap as said above
+ *     sizes                   2^31 - 256 tokens and more in a row of q or of k, or in all pages of a sequence; 2^31
+ *                             rows; a step of 64 GiB from one token or page to another that is copied with it
  *
  * Where q has no elements, or there is no sequence, the call succeeds and launches nothing.
  */
@@ -1020,6 +1033,13 @@ typedef struct spark_attention_args {
     /* optional, [B, H, S, C], F32 BF16 F16. Added to the scores of each head, query and key, at most 2^126 in
        magnitude or infinite; -infinity hides a key. Absent: 0. */
     spark_tensor bias;
+    /* optional, [N], I32, needs kv_indices. First entry of each sequence in kv_indices, and the end of the last. */
+    spark_tensor kv_indptr;
+    /* optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+       not looked at. */
+    spark_tensor kv_indices;
+    /* optional, [L], I32, needs kv_indptr. Tokens in use of the last page of each sequence, 1 up to T. Absent: T. */
+    spark_tensor kv_last_page_len;
 } spark_attention_args;
 /* Launches attention: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_attention(spark_context *ctx, const spark_attention_args *args, const spark_exec *exec,
@@ -1327,6 +1347,7 @@ SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *arg
  * b, s = batch[t], positions[t]                          with batch
  *        positions[t] / S, positions[t] % S              without: positions are slots
  * with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
+ * with kv_indices:  b, s = kv_indices[kv_indptr[batch[t]] + positions[t] / S], positions[t] % S
  * positions[t] < 0 or batch[t] < 0:  the token is skipped
  * 0 <= b < B and 0 <= s < S:         k_cache[b, s] = k[t];  v_cache[b, s] = v[t]
  * otherwise:                         invalid_count += 1;  nothing is written
@@ -1334,8 +1355,9 @@ SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *arg
  * Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
  * Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
  * A cache of pages is a cache with B pages of S rows: give slots, page * S + offset, or batch, positions and
- * block_table, whose row of a sequence names its pages in order, as attention reads it. A token beyond the table, and
- * one whose entry is no page (negative, or B and more), is outside the cache.
+ * block_table, whose row of a sequence names its pages in order, as attention reads it, or kv_indices, whose entries
+ * from kv_indptr[b] up to kv_indptr[b + 1] do. A token beyond those, and one whose entry is no page (negative, or B and
+ * more), is outside the cache.
  * invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
  * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
  * Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
@@ -1363,6 +1385,12 @@ typedef struct spark_kv_append_args {
     /* optional, [R, M], I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S
        rows. */
     spark_tensor block_table;
+    /* optional, [I], I32, needs batch and kv_indices. First entry of each sequence in kv_indices, and the end of the
+       last. */
+    spark_tensor kv_indptr;
+    /* optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+       not looked at. */
+    spark_tensor kv_indices;
 } spark_kv_append_args;
 /* Launches kv_append: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_kv_append(spark_context *ctx, const spark_kv_append_args *args, const spark_exec *exec,
@@ -1789,6 +1817,7 @@ SPARK_API spark_status spark_merge_states(spark_context *ctx, const spark_merge_
  * b, s = batch[t], positions[t]                          with batch
  *        positions[t] / S, positions[t] % S              without: positions are slots
  * with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
+ * with kv_indices:  b, s = kv_indices[kv_indptr[batch[t]] + positions[t] / S], positions[t] % S
  * positions[t] < 0 or batch[t] < 0:  the token is skipped; k[t] and v[t] stay as they are
  * 0 <= b < B and 0 <= s < S:         k[t] = k_cache[b, s];  v[t] = v_cache[b, s]
  * otherwise:                         invalid_count += 1;  k[t] and v[t] stay as they are
@@ -1825,6 +1854,12 @@ typedef struct spark_kv_gather_args {
     /* optional, [R, M], I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S
        rows. */
     spark_tensor block_table;
+    /* optional, [I], I32, needs batch and kv_indices. First entry of each sequence in kv_indices, and the end of the
+       last. */
+    spark_tensor kv_indptr;
+    /* optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+       not looked at. */
+    spark_tensor kv_indices;
 } spark_kv_gather_args;
 /* Launches kv_gather: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_kv_gather(spark_context *ctx, const spark_kv_gather_args *args, const spark_exec *exec,

@@ -300,6 +300,17 @@ void attention_in_pages(void**) {
     wrong.k.shape[1] = wrong.v.shape[1] = int64_t{1} << 31;
     refuse(wrong, SPARK_ERR_UNSUPPORTED_SHAPE, "k.shape[1] is 2147483648");
 
+    wrong = pages;
+    wrong.kv_indices.dtype = wrong.kv_indptr.dtype = SPARK_DTYPE_I32, wrong.kv_indices.ndim = wrong.kv_indptr.ndim = 1;
+    wrong.kv_indices.shape[0] = 384, wrong.kv_indptr.shape[0] = 4;
+    wrong.max_seqlen_k = 2048;
+    assert_non_null(std::strstr(asked(ctx, wrong).kernel, "__split_"));
+    wrong.kv_indptr.shape[0] = 3;
+    refuse(wrong, SPARK_ERR_INVALID_SHAPE, "kv_indptr.shape[0] is 3; at least 4 wanted");
+    wrong = pages;
+    wrong.k.shape[2] = wrong.v.shape[2] = 0;
+    refuse(wrong, SPARK_ERR_INVALID_SHAPE, "k.shape[2] is 0; 1 or more wanted");
+
     constexpr int64_t REACHED = (int64_t{1} << 36) / (16 * 2 * 64 * 2); // pages in 64 GiB
     pages.k.shape[0] = pages.v.shape[0] = REACHED;
     assert_non_null(std::strstr(asked(ctx, pages).kernel, "__split_"));

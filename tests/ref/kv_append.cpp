@@ -4,12 +4,21 @@
 
 #include "ref/call.h"
 
+#include <algorithm>
+
 namespace ref {
 
 // The page of a token, or `none` where the table has no such entry.
 static int64_t page_of(const KvTable& table, int64_t sequence, int64_t entry, int64_t none) {
-    const bool inside = entry < table.entries && sequence < static_cast<int64_t>(table.pages.size()) / table.entries;
-    const int64_t page = inside ? table.pages[static_cast<size_t>(sequence * table.entries + entry)] : none;
+    const bool listed = !table.firsts.empty();
+    const auto all = static_cast<int64_t>(table.pages.size());
+    if (sequence >= (listed ? static_cast<int64_t>(table.firsts.size()) - 1 : all / table.entries)) {
+        return none;
+    }
+    const int64_t first = listed ? table.firsts[static_cast<size_t>(sequence)] : sequence * table.entries;
+    const int64_t end = listed ? table.firsts[static_cast<size_t>(sequence) + 1] : first + table.entries;
+    const bool inside = first >= 0 && first + entry < std::min(end, all);
+    const int64_t page = inside ? table.pages[static_cast<size_t>(first + entry)] : none;
     return page < 0 ? none : page;
 }
 
@@ -21,7 +30,8 @@ KvPlaces kv_places(std::span<const int64_t> positions, std::span<const int64_t> 
         if (positions[t] < 0 || (!batch.empty() && batch[t] < 0)) {
             continue;
         }
-        const bool cut = batch.empty() || table.entries > 0; // positions run through several batches
+        const bool paged = table.entries > 0 || !table.firsts.empty();
+        const bool cut = batch.empty() || paged; // positions run through several batches
         const int64_t above = rows == 0 ? batches : positions[t] / rows;
         const int64_t b = batch.empty() ? above : cut ? page_of(table, batch[t], above, batches) : batch[t];
         const int64_t s = cut ? (rows == 0 ? 0 : positions[t] % rows) : positions[t];

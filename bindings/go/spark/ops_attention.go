@@ -34,9 +34,7 @@ import (
 //
 //	key_starts and key_ends give each query a range of keys of its own, of all heads: j counts from the first key of the
 //	sequence. Of these it sees what CAUSAL and the window leave; a range that is empty sees nothing. It costs what it
-//	holds, as a window does; where d is above 128, without pages, more than 64 queries of a sequence take the kernel for
-//	any problem, which is slow, and with SPARK_FLAG_BATCH_INVARIANT all calls of such d do; so with key_mask and
-//	alibi_slopes. With p as above:
+//	holds, as a window does. With p as above:
 //
 //	    chunks of C tokens      CAUSAL, key_starts = p - p % C
 //	    documents               CAUSAL, key_starts = the first token of the document that p is in; without CAUSAL also
@@ -91,6 +89,12 @@ import (
 //	tells nothing but how many tokens each sequence has. Entries behind the keys in use mean nothing; another one that
 //	is no page, negative or P and more, is taken as P - 1.
 //
+//	In the place of a table a list of all pages may stand, kv_indices, beside which block_table is not looked at. The
+//	pages of sequence b are the entries from kv_indptr[b] up to kv_indptr[b + 1] (FlashInfer's CSR of a paged cache).
+//	There is room for what a sequence's entries hold, of the last one as much as kv_last_page_len says, which is taken
+//	into 0 .. T; seq_lens and cu_seqlens_k may say less. Give max_seqlen_k too: without it the launch expects that one
+//	sequence may have all pages.
+//
 //	Lists, tables and lengths are read on the device, so that a captured graph follows them; entries are taken into the
 //	range of the tensors, so that a wrong one gives wrong rows of this call and reads nothing else. Lists must ascend.
 //
@@ -105,11 +109,11 @@ import (
 //	That holds for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31
 //	rows (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either
 //	all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the
-//	generic kernel is taken, whose bits are others. With FP8 caches D is one of 16 and up to 128, H is one of G, and
-//	there are at most 2^24 rows, or it is that kernel likewise. The exception said above stays: a NaN or an infinity in
-//	v of a key that is hidden may reach a row. exec.kernel_id may ask for a kernel that adds in another order: then it
-//	must be the same in all calls. The flag costs workspace once there is room for more than 1024 keys: sums in FP32 of
-//	each element of o, or while decoding, of each for every 1024 keys.
+//	generic kernel is taken, whose bits are others. With FP8 caches D is one of 16, and where it is up to 128, H is one
+//	of G and there are at most 2^24 rows, or another kernel is taken likewise. The exception said above stays: a NaN or
+//	an infinity in v of a key that is hidden may reach a row. exec.kernel_id may ask for a kernel that adds in another
+//	order: then it must be the same in all calls. The flag costs workspace once there is room for more than 1024 keys:
+//	sums in FP32 of each element of o, or while decoding, of each for every 1024 keys.
 //
 //	bias adds a number to the score of each head, query and key, last of all; neither scale nor softcap touches it. Its
 //	tokens are q's: [b, h, i, j] for query i of sequence b, or with cu_seqlens_q the token; j counts from the first key
@@ -126,27 +130,36 @@ import (
 //
 //	    q, o              k, v                                kernels, D up to
 //	    BF16 or F16       as q                                tensor cores, 256
-//	    BF16 or F16       E4M3, without scales or TENSOR      tensor cores, 128; else the kernel for any problem
-//	    BF16 or F16       E5M2, without scales or TENSOR      tensor cores, 128; else the kernel for any numbers
+//	    BF16 or F16       E4M3, without scales or TENSOR      tensor cores, 256; else the kernel for any problem
+//	    BF16 or F16       E5M2, without scales or TENSOR      tensor cores, 256; else the kernel for any numbers
 //	    BF16 or F16       FP8 by HEAD, BATCH_HEAD, ROW        the kernel for any numbers, 256
-//	    BF16 or F16       NVFP4                               tensor cores, 128; else the kernel for any numbers
+//	    BF16 or F16       NVFP4                               tensor cores, 256; else the kernel for any numbers
 //	    E4M3 or E5M2      E4M3, E5M2, any scales; NVFP4       the kernel for any numbers, 256
 //	    o of another type than q, or codes, or a bias         the kernel for any numbers, 256
 //
 //	Each line goes with lists, lengths, pages, CAUSAL, windows, ranges, key_mask, alibi_slopes, softcap, sinks, lse and
 //	grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types, D above
-//	256, scales of NVFP4 in tiles, scales of blocks of 1X128, and where cu_seqlens numbers the tokens of two dimensions
-//	together, scales that do not go on in the same steps.
+//	256, G = 0 where H is not, scales of NVFP4 in tiles, scales of blocks of 1X128, and where cu_seqlens numbers the
+//	tokens of two dimensions together, scales that do not go on in the same steps.
 //
 //	On tensor cores codes of FP8 are multiplied as they are; the scale of k is a factor of the scores before all
-//	others, in FP32, that of v one of the result. They are taken where D is a multiple of 16 up to 128, H one of G, and
+//	others, in FP32, that of v one of the result. They are taken where D is a multiple of 16 up to 256 and
 //	addresses and strides are multiples of 16 bytes, with every mask that they take of 16-bit caches. Weights are
 //	rounded to FP16 for the product with v. NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
-//	128, one global_scale is for all, below 2^113, scales of a row follow each other byte by byte, and their addresses
+//	256, one global_scale is for all, below 2^113, scales of a row follow each other byte by byte, and their addresses
 //	and strides are multiples of 4; numbers are codes times the scales of their blocks, exactly. Blocks share the keys
-//	of up to 64 queries a sequence where D is 64 or 128, addresses and strides of scales are multiples of D / 16, and
-//	there are neither key_starts, key_ends, key_mask nor alibi_slopes. The kernel for any numbers has a warp for a row
-//	and a key at a time, as that for any problem, and is as slow.
+//	of up to 64 queries a sequence where H is one of G and there are neither key_starts, key_ends nor key_mask, of NVFP4
+//	where also D is 64, 128 or 256 and addresses and strides of scales are multiples of D / 16.
+//
+//	Slow are the kernel for any problem and that for any numbers, which have a warp for a row and a key at a time. Beside
+//	what the lines above leave to them, calls with any of these take them:
+//
+//	    D                       no multiple of 8, of FP8 16, of NVFP4 32
+//	    addresses, strides      no multiple of 16 bytes, of o 4, of scales of NVFP4 4
+//	    key_mask                with key_starts or key_ends; with mask_first above 0 and CAUSAL or window_right
+//	    alibi_slopes            with key_starts, key_ends or key_mask; with a scale or softcap as said above
+//	    sizes                   2^31 - 256 tokens and more in a row of q or of k, or in all pages of a sequence; 2^31
+//	                            rows; a step of 64 GiB from one token or page to another that is copied with it
 //
 //	Where q has no elements, or there is no sequence, the call succeeds and launches nothing.
 type Attention struct {
@@ -222,6 +235,16 @@ type Attention struct {
 	// magnitude or infinite; -infinity hides a key. Absent: 0.
 	Bias Tensor
 
+	// Optional, [N], I32, needs kv_indices. First entry of each sequence in kv_indices, and the end of the last.
+	KVIndptr Tensor
+
+	// Optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+	// not looked at.
+	KVIndices Tensor
+
+	// Optional, [L], I32, needs kv_indptr. Tokens in use of the last page of each sequence, 1 up to T. Absent: T.
+	KVLastPageLen Tensor
+
 	// Flag: query i of a sequence sees the keys j <= i + keys - queries.
 	Causal bool
 
@@ -263,6 +286,9 @@ func (o *Attention) call() *call {
 	c.tensor(&args.key_mask, "key_mask", &o.KeyMask)
 	args.mask_first = C.int64_t(given(c, C.SPARK_ATTENTION_GIVEN_MASK_FIRST, o.MaskFirst))
 	c.tensor(&args.bias, "bias", &o.Bias)
+	c.tensor(&args.kv_indptr, "kv_indptr", &o.KVIndptr)
+	c.tensor(&args.kv_indices, "kv_indices", &o.KVIndices)
+	c.tensor(&args.kv_last_page_len, "kv_last_page_len", &o.KVLastPageLen)
 	c.flag(256, o.Causal)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c

@@ -17,6 +17,7 @@ import (
 //	b, s = batch[t], positions[t]                          with batch
 //	       positions[t] / S, positions[t] % S              without: positions are slots
 //	with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
+//	with kv_indices:  b, s = kv_indices[kv_indptr[batch[t]] + positions[t] / S], positions[t] % S
 //	positions[t] < 0 or batch[t] < 0:  the token is skipped
 //	0 <= b < B and 0 <= s < S:         k_cache[b, s] = k[t];  v_cache[b, s] = v[t]
 //	otherwise:                         invalid_count += 1;  nothing is written
@@ -24,8 +25,9 @@ import (
 //	Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
 //	Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
 //	A cache of pages is a cache with B pages of S rows: give slots, page * S + offset, or batch, positions and
-//	block_table, whose row of a sequence names its pages in order, as attention reads it. A token beyond the table, and
-//	one whose entry is no page (negative, or B and more), is outside the cache.
+//	block_table, whose row of a sequence names its pages in order, as attention reads it, or kv_indices, whose entries
+//	from kv_indptr[b] up to kv_indptr[b + 1] do. A token beyond those, and one whose entry is no page (negative, or B and
+//	more), is outside the cache.
 //	invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
 //	Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
 //	Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
@@ -58,6 +60,14 @@ type KVAppend struct {
 	// Optional, [R, M], I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S rows.
 	BlockTable Tensor
 
+	// Optional, [I], I32, needs batch and kv_indices. First entry of each sequence in kv_indices, and the end of the
+	// last.
+	KVIndptr Tensor
+
+	// Optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+	// not looked at.
+	KVIndices Tensor
+
 	// Same inputs, same device: same bits, every time.
 	Deterministic bool
 
@@ -82,6 +92,8 @@ func (o *KVAppend) call() *call {
 	c.tensor(&args.v_cache, "v_cache", &o.VCache)
 	c.tensor(&args.invalid_count, "invalid_count", &o.InvalidCount)
 	c.tensor(&args.block_table, "block_table", &o.BlockTable)
+	c.tensor(&args.kv_indptr, "kv_indptr", &o.KVIndptr)
+	c.tensor(&args.kv_indices, "kv_indices", &o.KVIndices)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c
 }
@@ -122,6 +134,7 @@ func (o KVAppend) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error
 //	b, s = batch[t], positions[t]                          with batch
 //	       positions[t] / S, positions[t] % S              without: positions are slots
 //	with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
+//	with kv_indices:  b, s = kv_indices[kv_indptr[batch[t]] + positions[t] / S], positions[t] % S
 //	positions[t] < 0 or batch[t] < 0:  the token is skipped; k[t] and v[t] stay as they are
 //	0 <= b < B and 0 <= s < S:         k[t] = k_cache[b, s];  v[t] = v_cache[b, s]
 //	otherwise:                         invalid_count += 1;  k[t] and v[t] stay as they are
@@ -163,6 +176,14 @@ type KVGather struct {
 	// Optional, [R, M], I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S rows.
 	BlockTable Tensor
 
+	// Optional, [I], I32, needs batch and kv_indices. First entry of each sequence in kv_indices, and the end of the
+	// last.
+	KVIndptr Tensor
+
+	// Optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+	// not looked at.
+	KVIndices Tensor
+
 	// Same inputs, same device: same bits, every time.
 	Deterministic bool
 
@@ -187,6 +208,8 @@ func (o *KVGather) call() *call {
 	c.tensor(&args.v_cache, "v_cache", &o.VCache)
 	c.tensor(&args.invalid_count, "invalid_count", &o.InvalidCount)
 	c.tensor(&args.block_table, "block_table", &o.BlockTable)
+	c.tensor(&args.kv_indptr, "kv_indptr", &o.KVIndptr)
+	c.tensor(&args.kv_indices, "kv_indices", &o.KVIndices)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c
 }

@@ -64,6 +64,8 @@ int64_t span(const Attention& p) {
     return most;
 }
 
+bool has_pages(const ValidatedArgs& bound) { return bound.view[BLOCK_TABLE].present || bound.view[KV_INDICES].present; }
+
 spark_status count_sequences(const ValidatedArgs& bound, int64_t& seqs, Report& report) {
     const View* v = bound.view;
     seqs = v[Q].shape[0];
@@ -81,7 +83,7 @@ spark_status count_sequences(const ValidatedArgs& bound, int64_t& seqs, Report& 
                                  "cu_seqlens_q is absent",
                                  ll(v[CU_SEQLENS_K].shape[0]), ll(v[Q].shape[0] + 1));
     }
-    if (!v[CU_SEQLENS_K].present && !v[BLOCK_TABLE].present && v[K].shape[0] < seqs) {
+    if (!v[CU_SEQLENS_K].present && !has_pages(bound) && v[K].shape[0] < seqs) {
         return report.fail_field(SPARK_ERR_INVALID_SHAPE, K, "k.shape[0] is %lld; at least %lld wanted, one a sequence",
                                  ll(v[K].shape[0]), ll(seqs));
     }
@@ -93,23 +95,48 @@ spark_status count_sequences(const ValidatedArgs& bound, int64_t& seqs, Report& 
     return SPARK_OK;
 }
 
+// That a list has at least `count` entries.
+spark_status check_entries(const ValidatedArgs& bound, uint32_t field, int64_t count, const char* of, Report& report) {
+    const View& list = bound.view[field];
+    if (!list.present || list.shape[0] >= count) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_INVALID_SHAPE, field, "%s.shape[0] is %lld; at least %lld wanted, %s",
+                             bound.spec->fields[field].name, ll(list.shape[0]), ll(count), of);
+}
+
+// A table of pages, or a list of them with the first of each sequence.
+spark_status check_table(const ValidatedArgs& bound, int64_t seqs, Report& report) {
+    if (spark_status s = check_entries(bound, BLOCK_TABLE, seqs, "one a sequence", report)) return s;
+    if (spark_status s = check_entries(bound, KV_INDPTR, seqs + 1, "one a sequence and the end", report)) return s;
+    return check_entries(bound, KV_LAST_PAGE_LEN, seqs, "one a sequence", report);
+}
+
 // Pages, and the tokens that a sequence has room for in them.
 spark_status check_pages(const ValidatedArgs& bound, Attention& p, Report& report) {
-    const View &table = bound.view[BLOCK_TABLE], &k = bound.view[K];
-    if (!table.present) return SPARK_OK;
-    if (table.shape[0] < p.seqs) {
-        return report.fail_field(SPARK_ERR_INVALID_SHAPE, BLOCK_TABLE,
-                                 "block_table.shape[0] is %lld; at least %lld wanted, one a sequence",
-                                 ll(table.shape[0]), ll(p.seqs));
-    }
-    if (k.shape[1] > INT32_MAX || __builtin_mul_overflow(table.shape[1], k.shape[1], &p.t)) {
+    const View &table = bound.view[BLOCK_TABLE], &list = bound.view[KV_INDICES], &k = bound.view[K];
+    if (!has_pages(bound)) return SPARK_OK;
+    if (spark_status s = check_table(bound, p.seqs, report)) return s;
+    if (k.shape[1] > INT32_MAX || __builtin_mul_overflow((list.present ? list : table).last(0), k.shape[1], &p.t)) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, K,
                                  "k.shape[1] is %lld; at most 2147483647 tokens a page wanted, fewer than 2^63 in all",
                                  ll(k.shape[1]));
     }
-    p.paged = true, p.table = table.data, p.table_seq = table.stride[0], p.entries = table.shape[1];
-    p.pages = k.shape[0], p.page = k.shape[1];
+    p.paged = true, p.pages = k.shape[0], p.page = k.shape[1];
+    if (!list.present) {
+        p.table = table.data, p.table_seq = table.stride[0];
+        p.entries = table.shape[0] == 0 ? 0 : (table.shape[0] - 1) * p.table_seq + table.shape[1];
+        return SPARK_OK;
+    }
+    p.table = list.data, p.entries = list.shape[0], p.table_first = bound.view[KV_INDPTR].data;
+    p.table_rest = bound.view[KV_LAST_PAGE_LEN].present ? bound.view[KV_LAST_PAGE_LEN].data : 0;
     return SPARK_OK;
+}
+
+spark_status check_heads(const ValidatedArgs& bound, Report& report) {
+    const View &q = bound.view[Q], &k = bound.view[K];
+    if (q.shape[2] == 0 || k.shape[2] != 0) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_INVALID_SHAPE, K,
+                             "k.shape[2] is 0; 1 or more wanted, since the %lld heads of q share those of k",
+                             ll(q.shape[2]));
 }
 
 spark_status check_scalars(const spark_attention_args& args, Report& report) {
@@ -158,15 +185,10 @@ uint64_t visible_pairs(const Attention& p) {
     return sum_of_places(p.sq, place + right + 1, p.sk) - sum_of_places(p.sq, place - left, p.sk);
 }
 
-// Without pages, rows of heads of more than 128 columns that hide keys by themselves have a kernel for tensor cores up
-// to 64 queries alone: to add alike, batch-invariant calls leave all of them to the kernel for any problem.
-bool is_left_alone(const Attention& p) { return p.batch_invariant && p.d > 128; }
-
 // The fact masked. Kernels that take bits number queries with 32 bits, and take all keys up to the first bit's without
 // a mask, but for those before a window: no query may stand before it where causal or window_right hide keys.
 int64_t masks(const Attention& p) {
     const bool ranged = (p.starts | p.ends) != 0;
-    if ((ranged || p.bits != 0) && is_left_alone(p)) return 2;
     if (p.bits == 0) return ranged;
     const int64_t rows = p.cu_q != 0 ? 1 : std::max<int64_t>(p.seqs, 1);
     const bool simple = p.s <= UINT32_MAX / rows && (p.bits_first <= 0 || p.right == ALL_KEYS);
@@ -177,7 +199,7 @@ int64_t masks(const Attention& p) {
 int64_t biased(const Attention& p) {
     const float scale = p.cap == 0 ? p.scale : p.cap;
     if (p.slopes == 0) return 0;
-    return masks(p) == 0 && !is_left_alone(p) && scale >= 0x1p-20f && scale <= 0x1p20f ? 1 : 2;
+    return masks(p) == 0 && scale >= 0x1p-20f && scale <= 0x1p20f ? 1 : 2;
 }
 
 void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work) {
@@ -238,7 +260,8 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p = {};
     if (spark_status s = check_scalars(args, report)) return s;
     if (spark_status s = count_sequences(bound, p.seqs, report)) return s;
-    bool packed_q = v[CU_SEQLENS_Q].present, packed_k = v[CU_SEQLENS_K].present && !v[BLOCK_TABLE].present;
+    if (spark_status s = check_heads(bound, report)) return s;
+    bool packed_q = v[CU_SEQLENS_Q].present, packed_k = v[CU_SEQLENS_K].present && !has_pages(bound);
     if (spark_status s = tensor(bound, Q, packed_q, p.q, report)) return s;
     if (spark_status s = tensor(bound, K, packed_k, p.k, report)) return s;
     if (spark_status s = tensor(bound, V, packed_k, p.v, report)) return s;

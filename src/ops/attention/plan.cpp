@@ -69,7 +69,8 @@ consteval Tile tile_of(const kernels::attention_parts_kernel& k) {
 }
 // Likewise, in parts as the device wants them.
 consteval Tile tile_of(const kernels::attention_wide_kernel& k) {
-    Tile tile = tile_of_rows(k, k.ROWS, false, k.PAGES != 0);
+    const bool widened = k.KV != 8 * ELEM;
+    Tile tile = tile_of_rows(k, k.ROWS, k.HELD != 0, k.PAGES != 0 && !widened, widened);
     tile.syncs = 2, tile.splits = true;
     tile.copied = rows_at_once(k.block, k.D, CHUNK);
     return tile;
@@ -155,6 +156,9 @@ void add_scales(const AttentionNumbers& n, kernels::attention_generic_params& pa
     params.k_blocks_head = n.k_blocks.head, params.v_blocks_head = n.v_blocks.head;
 }
 
+// The last of some entries; of none the first, which nobody reads.
+uint32_t last_of(int64_t count) { return static_cast<uint32_t>(std::clamp<int64_t>(count - 1, 0, UINT32_MAX)); }
+
 kernels::attention_generic_params params_of(const Attention& p) {
     const Division by_page = division_by(static_cast<uint64_t>(p.page));
     const Factors factors = factors_of(p);
@@ -194,9 +198,9 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .scale = factors.scale,
         .group = static_cast<uint32_t>(p.group),
         .parts = 1,
-        .table_last = static_cast<uint32_t>(std::clamp<int64_t>(p.entries - 1, 0, UINT32_MAX)),
+        .table_last = last_of(p.entries),
         .page = static_cast<uint32_t>(p.page),
-        .page_last = static_cast<uint32_t>(std::clamp<int64_t>(p.pages - 1, 0, UINT32_MAX)),
+        .page_last = last_of(p.pages),
         .page_magic = by_page.magic,
         .page_shift = by_page.shift,
         .k_step = in_chunks(p, p.k.token),
@@ -208,6 +212,8 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .table_seq = p.table_seq,
         .cap = factors.cap,
     };
+    params.table_first = p.table_first;
+    params.table_rest = p.table_rest;
     add_masks(p, params);
     add_scales(p.numbers, params);
     return params;
@@ -264,6 +270,10 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .starts = parts.starts,
         .ends = parts.ends,
         .v_scale = parts.v_scale,
+        .table_first = parts.table_first,
+        .table_rest = parts.table_rest,
+        .table_last = parts.table_last,
+        .page = parts.page,
     };
     calls.add(merge, params, merges_of(p, merge));
 }
@@ -299,9 +309,10 @@ void put_parts(const Attention& p, const kernels::attention_parts_kernel& kernel
         return;
     }
     int64_t each = ceil_div(p.t, kernel.PART), pitch = std::min<int64_t>(p.sq * p.group, kernel.ROWS);
-    int64_t slots = p.packed_k ? p.t / kernel.PART + p.seqs : p.seqs * each;
+    const bool packed = p.packed_k || p.table_first != 0; // sequences share the tokens that there are
+    int64_t slots = packed ? p.t / kernel.PART + p.seqs : p.seqs * each;
     params.pitch = static_cast<uint32_t>(pitch);
-    params.slots = static_cast<uint32_t>(p.packed_k ? 0 : each);
+    params.slots = static_cast<uint32_t>(packed ? 0 : each);
     put_tables(slots * p.hkv * cut.tiles * pitch, kernel.D, params, calls);
 }
 

@@ -43,9 +43,9 @@ constexpr int64_t ALL_KEYS = int64_t{1} << 62;
 struct Attention {
     AttentionTensor q, k, v, o, lse;
     spark_devptr cu_q, cu_k, lens, sinks, slopes, starts, ends, bits; // 0 = absent
-    spark_devptr table;
+    spark_devptr table, table_first, table_rest; // of a list of pages, the first of each sequence, tokens of the last
     int64_t words, bits_first; // of 64 bits a query; the key that the first bit is for, -1: where the queries begin
-    int64_t table_seq, entries, pages, page; // entries: of a row of the table; page: tokens of one
+    int64_t table_seq, entries, pages, page; // entries: of the table; page: tokens of one
     int64_t s, t;                            // tokens of a row of q and of k: what lengths are clamped to
     int64_t sq, sk;                          // bounds of the lengths
     int64_t seqs, h, hkv, d;

@@ -73,21 +73,32 @@ SAME(K_CACHE);
 SAME(V_CACHE);
 SAME(INVALID_COUNT);
 SAME(BLOCK_TABLE);
+SAME(KV_INDPTR);
+SAME(KV_INDICES);
 #undef SAME
+
+// The pages of sequences: rows of a table, or a list with the first of each.
+void add_pages(const ValidatedArgs& bound, KvRows& p) {
+    const View &table = bound.view[BLOCK_TABLE], &list = bound.view[KV_INDICES], &firsts = bound.view[KV_INDPTR];
+    if (list.present) {
+        p.table = list.data, p.table_first = firsts.data, p.entries = list.shape[0];
+        p.sequences = std::max<int64_t>(firsts.shape[0] - 1, 0);
+    } else if (table.present) {
+        p.table = table.data, p.table_seq = table.stride[0];
+        p.sequences = table.shape[0], p.entries = table.shape[1];
+    }
+}
 
 spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySize& contracts, Report& report) {
     if (spark_status s = check_bytes(bound, {K, V, K_CACHE, V_CACHE}, report)) return s;
     const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE],
-               &positions = bound.view[POSITIONS], &batch = bound.view[BATCH], &table = bound.view[BLOCK_TABLE];
+               &positions = bound.view[POSITIONS], &batch = bound.view[BATCH];
     KvRows& p = work.as<KvRows>();
     p = {};
     p.k = side_of(k, k_cache), p.v = side_of(v, v_cache);
     p.positions = positions.data, p.positions64 = positions.dtype == SPARK_DTYPE_I64;
     if (batch.present) p.batch = batch.data, p.batch64 = batch.dtype == SPARK_DTYPE_I64;
-    if (table.present) {
-        p.table = table.data, p.table_seq = table.stride[0];
-        p.sequences = table.shape[0], p.entries = table.shape[1];
-    }
+    add_pages(bound, p);
     p.invalid_count = bound.view[INVALID_COUNT].data;
     p.tokens = k.shape[0], p.heads = k.shape[1], p.width = k.shape[2] / per_unit(k);
     p.batches = k_cache.shape[0], p.rows = k_cache.shape[1];

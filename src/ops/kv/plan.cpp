@@ -47,6 +47,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::kv_kernel& kernel, P
         .table_seq = p.table_seq,
         .sequences = p.sequences,
         .entries = p.entries,
+        .table_first = p.table_first,
         .flags = kernels::kv_flags{.positions_i64 = p.positions64, .batch_i64 = p.batch64},
     };
     calls.add(kernel, params, ceil_div(units_of(p, kernel), UNITS_PER_STEP));

@@ -15,8 +15,8 @@ struct KvRows {
     };
     Side k, v;
     spark_devptr positions, batch, invalid_count; // batch 0 = absent
-    spark_devptr table;                           // 0 = absent; [sequences, entries], table_seq from one to the next
-    int64_t table_seq, sequences, entries;
+    spark_devptr table, table_first; // 0 = absent; [sequences, entries], table_seq from one to the next, or all entries
+    int64_t table_seq, sequences, entries; // one after the other, and the first of each sequence
     int64_t tokens, batches, rows, heads, width;
     uint32_t elem_bytes;
     bool positions64, batch64;

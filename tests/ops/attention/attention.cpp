@@ -32,33 +32,6 @@ std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random
     return out;
 }
 
-// Pages in any order, some of them nobody's.
-void add_pages(const Shape& s, Problem& p, Random& random) {
-    p.page = s.page;
-    if (s.page == 0) {
-        return;
-    }
-    const int64_t sequences = s.seqs + s.spare;
-    p.entries = (s.sk + s.page - 1) / s.page;
-    p.pages = sequences * p.entries + 2;
-    for (int64_t i = 0; i < sequences * p.entries; ++i) {
-        p.table.push_back(i);
-        std::swap(p.table.back(), p.table[static_cast<size_t>(random.below(i + 1))]);
-    }
-    for (int64_t i = 0; i < sequences * p.entries; ++i) {
-        int64_t& entry = p.table[static_cast<size_t>(i)];
-        if (s.pages == Pages::shared && i % p.entries < 2) {
-            entry = p.table[static_cast<size_t>(i % p.entries)];
-        } else if (s.pages == Pages::wrong && random.chance(0.4)) {
-            entry = random.pick<int64_t>({-1, p.pages, INT32_MIN, INT32_MAX});
-        }
-    }
-    p.t = p.entries * s.page;
-    if (!s.list_k) {
-        p.k_len.assign(static_cast<size_t>(s.seqs), p.t);
-    }
-}
-
 } // namespace
 
 Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
@@ -86,7 +59,7 @@ Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
                                             : static_cast<double>(static_cast<float>(1 / std::sqrt(s.d)));
     p.cap = static_cast<double>(s.softcap);
     p.tokens = s.list_q ? q_all : s.seqs * s.sq;
-    add_pages(s, p, random);
+    draw_pages(s, p, random);
     return p;
 }
 
@@ -105,14 +78,6 @@ View tokens_view(const Shape& s, ref::Type type, int64_t rows, int64_t tokens, i
         stride = std::max<int64_t>(stride, 1);
     }
     return view;
-}
-
-void add_list(Case& c, const char* field, size_t offset, const std::vector<int64_t>& numbers) {
-    const Operand& list =
-        c.add(field, offset, packed(ref::Type::i32, {static_cast<int64_t>(numbers.size())}), 4, false);
-    for (size_t i = 0; i < numbers.size(); ++i) {
-        ref::store_bits(ref::Type::i32, static_cast<uint64_t>(numbers[i]), c.element(list, static_cast<int64_t>(i)));
-    }
 }
 
 std::vector<int64_t> firsts(const std::vector<int64_t>& first, const std::vector<int64_t>& len) {
@@ -171,22 +136,6 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     if (s.lse) { // in memory [row, head, token], as attention libraries have it
         const View lse{ref::Type::f32, {q_rows, p.s, s.h}, {s.h * p.s, 1, std::max<int64_t>(p.s, 1)}};
         c.add("lse", offsetof(Args, lse), lse, 20, true);
-    }
-}
-
-// The table has gaps between its rows. Entries behind the keys in use are no pages.
-void add_table(Case& c, const Shape& s, const Problem& p) {
-    if (s.page == 0) {
-        return;
-    }
-    const int64_t rows = s.seqs + s.spare;
-    const Operand& table = c.add("block_table", offsetof(spark_attention_args, block_table),
-                                 {ref::Type::i32, {rows, p.entries}, {p.entries + 3, 1}}, 4, false);
-    for (int64_t i = 0; i < rows * p.entries; ++i) {
-        const int64_t b = i / p.entries;
-        const bool used = b < s.seqs && i % p.entries * p.page < p.k_len[static_cast<size_t>(b)];
-        ref::store_bits(ref::Type::i32, static_cast<uint64_t>(used ? p.table[static_cast<size_t>(i)] : -7 - i),
-                        c.element(table, i));
     }
 }
 
@@ -253,7 +202,9 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
             p.k_len[i] = std::clamp<int64_t>(told[i], 0, have[i]);
         }
         told.insert(told.end(), static_cast<size_t>(s.spare), 3);
-        add_list(c, "seq_lens", offsetof(Args, seq_lens), told);
+        if (s.listed != Listed::rest) {
+            add_list(c, "seq_lens", offsetof(Args, seq_lens), told);
+        }
     }
     if (s.layout == Layout::qkv || c.outline || s.caches == Caches::nvfp4) {
         return; // q is there too, or a NaN is none: the scales are
@@ -400,7 +351,7 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     add_tensors(c, s, *p, random);
     describe_pairs(c, s);
     add_lengths(c, s, *p, random);
-    add_table(c, s, *p);
+    add_table(c, s, *p, random);
     add_sinks(c, s, *p, random);
     add_slopes(c, s, *p);
     add_ranges(c, s, *p, random);
@@ -534,6 +485,7 @@ Entry random(uint64_t seed, int64_t index) {
         s.caches = r.chance(0.7) ? Caches::scaled : Caches::e4m3;
     }
     draw_numbers(s, r);
+    s.listed = s.page == 0 ? Listed::none : r.pick<Listed>({Listed::none, Listed::none, Listed::rest, Listed::whole});
     return entry(s, type, name);
 }
 
@@ -544,8 +496,10 @@ Entry worded(Words& words) {
     s.causal = words.take("causal");
     const std::string window = words.value("window"); // keys, the query's own among them
     s.left = window.empty() ? -1 : words.count(window, "window") - 1;
-    const std::string page = words.value("page"); // tokens
+    const std::string page = words.value("page"); // tokens; listed: in a list instead of a table
     s.page = page.empty() ? 0 : words.count(page, "page");
+    s.listed = words.take("listed") ? Listed::rest : Listed::none;
+    s.max_k = s.listed == Listed::none ? 0 : s.sk; // else all pages may be one sequence's
     const std::string softcap = words.value("softcap");
     s.softcap = softcap.empty() ? 0 : static_cast<float>(words.count(softcap, "softcap"));
     s.sinks = words.take("sinks") ? Sinks::finite : Sinks::none;

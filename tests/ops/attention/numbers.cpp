@@ -220,7 +220,7 @@ void attention::draw_numbers(Shape& s, Random& r) {
     if (s.layout == Layout::qkv || !r.chance(0.25)) {
         return;
     }
-    s.sq = std::min<int64_t>(s.sq, 8); // a key takes the kernel for these long
+    s.sq = std::min<int64_t>(s.sq, r.chance(0.05) ? 40 : 8); // a key takes the kernel for any of these long
     s.max_q = s.max_q == 0 ? 0 : s.sq;
     const std::vector<Scales> kinds = {Scales::none, Scales::whole, Scales::rows, Scales::heads, Scales::batch_heads};
     const std::vector<Out> outs = {Out::as_q, Out::as_q, Out::bf16, Out::f16, Out::f32, Out::e4m3, Out::e5m2};
@@ -230,7 +230,7 @@ void attention::draw_numbers(Shape& s, Random& r) {
     if (s.caches == Caches::nvfp4 && s.strange != Strange::none) {
         s.caches = Caches::e5m2;
     }
-    s.d = s.caches == Caches::nvfp4 && r.chance(0.6) ? r.pick<int64_t>({64, 128}) : s.d;
+    s.d = s.caches == Caches::nvfp4 && r.chance(0.6) ? r.pick<int64_t>({64, 96, 128, 256}) : s.d;
     s.scales = s.caches == Caches::nvfp4 || (s.caches == Caches::as_q && s.queries == Codes::none) ? Scales::none
                                                                                                    : r.pick(kinds);
     s.out = r.pick(outs);

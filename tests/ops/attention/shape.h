@@ -10,6 +10,7 @@ enum class Layout { bshd, bhsd, qkv };                    // qkv: q, k and v are
 enum class Lens { none, full, ragged, with_zero, wrong }; // wrong: negative, and beyond the cache
 enum class Strange { none, q, k, v };                     // the tensor that has the strange row
 enum class Pages { whole, torn, shared, wrong }; // torn: k and v are halves of a page; wrong: entries that are no pages
+enum class Listed { none, rest, whole };         // pages of all sequences in one list; rest: it also tells lengths
 // Of keys: chunks of 50 tokens; documents of random lengths, told by first keys or by both ends; a prefix of some keys;
 // anything, also what is no range.
 enum class Ranges { none, chunks, documents, both_ends, prefix, any };
@@ -32,6 +33,7 @@ struct Shape {
     Lens lens = Lens::none;
     int64_t page = 0; // tokens of a page; 0: no pages
     Pages pages = Pages::whole;
+    Listed listed = Listed::none;
     bool list_q = false, list_k = false; // sequences one after the other, told by cu_seqlens
     int64_t spare = 0;                   // more rows of k and v, and more lengths, than sequences
     int64_t pad = 0;                     // elements after each token
@@ -107,6 +109,10 @@ void draw_numbers(Shape& s, Random& r);
 
 // The sizes of a case that `build` makes with a Random of the same seed and name.
 Problem numbers(const Shape& s, ref::Type type, Random& random);
+void add_list(Case& c, const char* field, size_t offset, const std::vector<int64_t>& numbers);
+// Pages of a problem, which is otherwise complete; and what names them to the call, once lengths are known.
+void draw_pages(const Shape& s, Problem& p, Random& random);
+void add_table(Case& c, const Shape& s, const Problem& p, Random& random);
 // Lists of what queries see, to the case and the problem, whose lengths are known by then.
 void add_ranges(Case& c, const Shape& s, Problem& p, Random& random);
 void add_bits(Case& c, const Shape& s, Problem& p, Random& random);

@@ -98,13 +98,17 @@ void add_bounds(const Shape& s, std::vector<Setting>& all) {
     capacity.s.sk += 1100, capacity.s.lens = Lens::full;
     Setting pages{"pages", s, s.sk};
     pages.s.page = 16, pages.s.lens = Lens::full;
+    pages.s.listed = s.causal ? Listed::rest : Listed::none; // of one kind or the other
     Setting least{"max_seqlen_k of one part", s, s.sk};
     least.s.max_k = 900;
     Setting less{"max_seqlen_k too small", s, s.sk};
     less.s.max_k = 1300;
     Setting queries{"max_seqlen_q", s, s.sk, 20};
     queries.s.sq += 20, queries.s.max_q = s.sq + 20;
-    all.insert(all.end(), {capacity, pages, least, less, queries});
+    all.insert(all.end(), {pages, least, less, queries});
+    if (s.ranges == Ranges::none) { // which follow from the keys of the cache that it is built for
+        all.push_back(capacity);
+    }
 }
 
 // Other sequences and other heads, of any values.

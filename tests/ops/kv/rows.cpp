@@ -23,6 +23,7 @@ struct Shape {
     Coded coded = Coded::as_type;
     bool named = true, wide = true, wide_batch = true; // a batch tensor is given; positions, batch are I64
     int64_t sequences = 0;                             // caches are pages, which a table gives to so many; 0: none
+    bool listed = false;                               // or a list of all
     Bad bad = Bad::none;
     Tier tier = Tier::quick;
 };
@@ -49,6 +50,8 @@ SAME(k_cache);
 SAME(v_cache);
 SAME(invalid_count);
 SAME(block_table);
+SAME(kv_indptr);
+SAME(kv_indices);
 #undef SAME
 
 struct Where {
@@ -68,7 +71,28 @@ ref::KvTable draw_table(const Shape& s, Random& r) {
         table.pages.push_back(i < s.b ? i : r.pick<int64_t>({-1, s.b, std::numeric_limits<int32_t>::min()}));
         std::swap(table.pages.back(), table.pages[static_cast<size_t>(r.below(i + 1))]);
     }
+    if (s.listed) { // any number of entries for each
+        table.firsts = {0, all};
+        for (int64_t b = 1; b < s.sequences; ++b) {
+            table.firsts.push_back(r.between(0, all));
+        }
+        std::sort(table.firsts.begin(), table.firsts.end());
+        table.firsts.back() += s.bad == Bad::none ? 0 : 1000; // more than there are
+        table.entries = 0;
+    }
     return table;
+}
+
+// The sequence that has entry `at` of the table, and where its entries begin.
+struct Owner {
+    int64_t sequence, first;
+};
+Owner owner_of(const ref::KvTable& table, int64_t at) {
+    if (table.firsts.empty()) {
+        return {at / table.entries, at / table.entries * table.entries};
+    }
+    const auto next = std::upper_bound(table.firsts.begin(), table.firsts.end(), at);
+    return {next - table.firsts.begin() - 1, *(next - 1)};
 }
 
 // The same tokens told by the table; every third beyond it, or where it names no page.
@@ -81,7 +105,7 @@ void tell_by_table(const Shape& s, Where& where, Random& r) {
         int64_t &position = where.positions[t], &batch = where.batch[t];
         if (batch >= s.b || position >= s.s) { // beyond the table too
             batch = batch >= s.b ? std::max(batch, s.sequences) : 0;
-            position = position >= s.s ? std::max(position, table.entries * s.s) : position;
+            position = position >= s.s ? std::max(position, std::ssize(table.pages) * s.s) : position;
             continue;
         }
         if (position < 0 || batch < 0) {
@@ -89,8 +113,9 @@ void tell_by_table(const Shape& s, Where& where, Random& r) {
         }
         const bool bad = s.bad != Bad::none && r.chance(0.3);
         const int64_t at = find([&](int64_t page) { return bad ? page < 0 || page >= s.b : page == batch; });
-        batch = at / table.entries;
-        position += at % table.entries * s.s;
+        const Owner owner = owner_of(table, at);
+        batch = owner.sequence;
+        position += (at - owner.first) * s.s;
     }
 }
 
@@ -155,6 +180,27 @@ View tokens_view(const Shape& s, ref::Type type) {
     return {type, {s.t, s.h, s.d}, {std::max<int64_t>(s.h * head + s.token_pad, 1), head, 1}};
 }
 
+void add_entries(Case& c, const char* field, size_t at, const View& view, const std::vector<int64_t>& entries) {
+    const Operand& list = c.add(field, at, view, 4, false);
+    for (size_t i = 0; i < entries.size(); ++i) {
+        ref::store_bits(ref::Type::i32, static_cast<uint64_t>(entries[i]), c.element(list, static_cast<int64_t>(i)));
+    }
+}
+
+// With gaps between the rows of a table.
+void add_table(Case& c, const Shape& s, const ref::KvTable& table) {
+    const auto list_of = [](const std::vector<int64_t>& entries) {
+        return packed(ref::Type::i32, {std::ssize(entries)});
+    };
+    if (s.sequences > 0 && s.listed) {
+        add_entries(c, "kv_indptr", offsetof(Args, kv_indptr), list_of(table.firsts), table.firsts);
+        add_entries(c, "kv_indices", offsetof(Args, kv_indices), list_of(table.pages), table.pages);
+    } else if (s.sequences > 0) {
+        const View view{ref::Type::i32, {s.sequences, table.entries}, {table.entries + 1, 1}};
+        add_entries(c, "block_table", offsetof(Args, block_table), view, table.pages);
+    }
+}
+
 Case build(const Op& op, const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     Case c = make_case<Args>(op.name, name, op.number, seed);
     Random r(seed, name);
@@ -168,15 +214,7 @@ Case build(const Op& op, const Shape& s, ref::Type type, const std::string& name
     if (s.named) {
         add_indices(c, "batch", offsetof(Args, batch), where.batch, s.wide_batch);
     }
-    if (s.sequences > 0) { // with gaps between the rows of the table
-        const Operand& table =
-            c.add("block_table", offsetof(Args, block_table),
-                  {ref::Type::i32, {s.sequences, where.table.entries}, {where.table.entries + 1, 1}}, 4, false);
-        for (size_t i = 0; i < where.table.pages.size(); ++i) {
-            ref::store_bits(ref::Type::i32, static_cast<uint64_t>(where.table.pages[i]),
-                            c.element(table, static_cast<int64_t>(i)));
-        }
-    }
+    add_table(c, s, where.table);
     add("k_cache", offsetof(Args, k_cache), caches_view(s, type), s.cache_misalign, !op.gathers);
     add("v_cache", offsetof(Args, v_cache), caches_view(s, type), s.cache_misalign, !op.gathers);
     add_counter(c, offsetof(Args, invalid_count));
@@ -234,6 +272,7 @@ template <const Op& OP> Entry random(uint64_t seed, int64_t index) {
     s.bad = r.pick<Bad>({Bad::none, Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps, Bad::mixed});
     const ref::Type type = r.pick(types_of(KINDS | E5M2));
     s.coded = type == ref::Type::e4m3 ? r.pick<Coded>({Coded::as_type, Coded::e2m1, Coded::ue4m3}) : Coded::as_type;
+    s.listed = r.chance(0.5);
     return entry(OP, s, type, name);
 }
 

@@ -12,18 +12,21 @@ class _KvAppend(Operator):
     """Copies the keys and values of new tokens to their rows of a cache; a row outside the cache is never written."""
 
     def __call__(self, k: Tensor, v: Tensor, positions: Tensor, k_cache: Tensor, v_cache: Tensor,
-                 invalid_count: Tensor, batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *,
+                 invalid_count: Tensor, batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None,
+                 kv_indptr: Optional[Tensor] = None, kv_indices: Optional[Tensor] = None, *,
                  deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
                  ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> None: ...
     def prepare(self, k: Tensor, v: Tensor, positions: Tensor, k_cache: Tensor, v_cache: Tensor,
-                invalid_count: Tensor, batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *,
+                invalid_count: Tensor, batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None,
+                kv_indptr: Optional[Tensor] = None, kv_indices: Optional[Tensor] = None, *,
                 deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
                 ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                 dtype: Optional[DtypeLike] = None) -> Call: ...
     def plan(self, k: Tensor, v: Tensor, positions: Tensor, k_cache: Tensor, v_cache: Tensor, invalid_count: Tensor,
-             batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *, deterministic: bool = False,
-             batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+             batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None, kv_indptr: Optional[Tensor] = None,
+             kv_indices: Optional[Tensor] = None, *, deterministic: bool = False, batch_invariant: bool = False,
+             stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
              workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
@@ -31,18 +34,21 @@ class _KvGather(Operator):
     """Copies the keys and values of tokens out of their rows of a cache: kv_append, the other way."""
 
     def __call__(self, k: Tensor, v: Tensor, positions: Tensor, k_cache: Tensor, v_cache: Tensor,
-                 invalid_count: Tensor, batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *,
+                 invalid_count: Tensor, batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None,
+                 kv_indptr: Optional[Tensor] = None, kv_indices: Optional[Tensor] = None, *,
                  deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
                  ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> None: ...
     def prepare(self, k: Tensor, v: Tensor, positions: Tensor, k_cache: Tensor, v_cache: Tensor,
-                invalid_count: Tensor, batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *,
+                invalid_count: Tensor, batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None,
+                kv_indptr: Optional[Tensor] = None, kv_indices: Optional[Tensor] = None, *,
                 deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
                 ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                 dtype: Optional[DtypeLike] = None) -> Call: ...
     def plan(self, k: Tensor, v: Tensor, positions: Tensor, k_cache: Tensor, v_cache: Tensor, invalid_count: Tensor,
-             batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None, *, deterministic: bool = False,
-             batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+             batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None, kv_indptr: Optional[Tensor] = None,
+             kv_indices: Optional[Tensor] = None, *, deterministic: bool = False, batch_invariant: bool = False,
+             stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
              workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 

@@ -927,6 +927,9 @@ pub struct spark_attention_args {
     pub key_mask: spark_tensor,
     pub mask_first: i64,
     pub bias: spark_tensor,
+    pub kv_indptr: spark_tensor,
+    pub kv_indices: spark_tensor,
+    pub kv_last_page_len: spark_tensor,
 }
 impl Default for spark_attention_args {
     fn default() -> Self {
@@ -1152,6 +1155,8 @@ pub struct spark_kv_append_args {
     pub v_cache: spark_tensor,
     pub invalid_count: spark_tensor,
     pub block_table: spark_tensor,
+    pub kv_indptr: spark_tensor,
+    pub kv_indices: spark_tensor,
 }
 impl Default for spark_kv_append_args {
     fn default() -> Self {
@@ -1468,6 +1473,8 @@ pub struct spark_kv_gather_args {
     pub v_cache: spark_tensor,
     pub invalid_count: spark_tensor,
     pub block_table: spark_tensor,
+    pub kv_indptr: spark_tensor,
+    pub kv_indices: spark_tensor,
 }
 impl Default for spark_kv_gather_args {
     fn default() -> Self {

@@ -255,7 +255,7 @@ fn spark_gemm_args_layout() {
 
 #[test]
 fn spark_attention_args_layout() {
-    layout!(spark_attention_args, 3920,
+    layout!(spark_attention_args, 4688,
         hdr 0, 24;
         q 24, 256;
         k 280, 256;
@@ -281,6 +281,9 @@ fn spark_attention_args_layout() {
         key_mask 3400, 256;
         mask_first 3656, 8;
         bias 3664, 256;
+        kv_indptr 3920, 256;
+        kv_indices 4176, 256;
+        kv_last_page_len 4432, 256;
     );
 }
 
@@ -373,7 +376,7 @@ fn spark_rope_args_layout() {
 
 #[test]
 fn spark_kv_append_args_layout() {
-    layout!(spark_kv_append_args, 2072,
+    layout!(spark_kv_append_args, 2584,
         hdr 0, 24;
         k 24, 256;
         v 280, 256;
@@ -383,6 +386,8 @@ fn spark_kv_append_args_layout() {
         v_cache 1304, 256;
         invalid_count 1560, 256;
         block_table 1816, 256;
+        kv_indptr 2072, 256;
+        kv_indices 2328, 256;
     );
 }
 
@@ -505,7 +510,7 @@ fn spark_merge_states_args_layout() {
 
 #[test]
 fn spark_kv_gather_args_layout() {
-    layout!(spark_kv_gather_args, 2072,
+    layout!(spark_kv_gather_args, 2584,
         hdr 0, 24;
         k 24, 256;
         v 280, 256;
@@ -515,6 +520,8 @@ fn spark_kv_gather_args_layout() {
         v_cache 1304, 256;
         invalid_count 1560, 256;
         block_table 1816, 256;
+        kv_indptr 2072, 256;
+        kv_indices 2328, 256;
     );
 }
 

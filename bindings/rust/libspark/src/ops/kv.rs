@@ -11,6 +11,7 @@ operator! {
     /// b, s = batch[t], positions[t]                          with batch
     ///        positions[t] / S, positions[t] % S              without: positions are slots
     /// with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
+    /// with kv_indices:  b, s = kv_indices[kv_indptr[batch[t]] + positions[t] / S], positions[t] % S
     /// positions[t] < 0 or batch[t] < 0:  the token is skipped
     /// 0 <= b < B and 0 <= s < S:         k_cache[b, s] = k[t];  v_cache[b, s] = v[t]
     /// otherwise:                         invalid_count += 1;  nothing is written
@@ -18,8 +19,9 @@ operator! {
     /// Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
     /// Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
     /// A cache of pages is a cache with B pages of S rows: give slots, page * S + offset, or batch, positions and
-    /// block_table, whose row of a sequence names its pages in order, as attention reads it. A token beyond the table, and
-    /// one whose entry is no page (negative, or B and more), is outside the cache.
+    /// block_table, whose row of a sequence names its pages in order, as attention reads it, or kv_indices, whose entries
+    /// from kv_indptr[b] up to kv_indptr[b + 1] do. A token beyond those, and one whose entry is no page (negative, or B and
+    /// more), is outside the cache.
     /// invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
     /// Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
     /// Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
@@ -80,6 +82,20 @@ impl<'a> KvAppend<'a> {
         self.call.args.block_table = self.call.hold(block_table.parts());
         self
     }
+
+    /// Optional, `[I]`, I32, needs batch and kv_indices. First entry of each sequence in kv_indices, and the end of the
+    /// last.
+    pub fn kv_indptr<T: Element>(mut self, kv_indptr: TensorView<'a, T>) -> Self {
+        self.call.args.kv_indptr = self.call.hold(kv_indptr.parts());
+        self
+    }
+
+    /// Optional, `[E]`, I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+    /// not looked at.
+    pub fn kv_indices<T: Element>(mut self, kv_indices: TensorView<'a, T>) -> Self {
+        self.call.args.kv_indices = self.call.hold(kv_indices.parts());
+        self
+    }
 }
 
 operator! {
@@ -89,6 +105,7 @@ operator! {
     /// b, s = batch[t], positions[t]                          with batch
     ///        positions[t] / S, positions[t] % S              without: positions are slots
     /// with block_table: b, s = block_table[batch[t], positions[t] / S], positions[t] % S
+    /// with kv_indices:  b, s = kv_indices[kv_indptr[batch[t]] + positions[t] / S], positions[t] % S
     /// positions[t] < 0 or batch[t] < 0:  the token is skipped; k[t] and v[t] stay as they are
     /// 0 <= b < B and 0 <= s < S:         k[t] = k_cache[b, s];  v[t] = v_cache[b, s]
     /// otherwise:                         invalid_count += 1;  k[t] and v[t] stay as they are
@@ -156,6 +173,20 @@ impl<'a> KvGather<'a> {
     /// rows.
     pub fn block_table<T: Element>(mut self, block_table: TensorView<'a, T>) -> Self {
         self.call.args.block_table = self.call.hold(block_table.parts());
+        self
+    }
+
+    /// Optional, `[I]`, I32, needs batch and kv_indices. First entry of each sequence in kv_indices, and the end of the
+    /// last.
+    pub fn kv_indptr<T: Element>(mut self, kv_indptr: TensorView<'a, T>) -> Self {
+        self.call.args.kv_indptr = self.call.hold(kv_indptr.parts());
+        self
+    }
+
+    /// Optional, `[E]`, I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+    /// not looked at.
+    pub fn kv_indices<T: Element>(mut self, kv_indices: TensorView<'a, T>) -> Self {
+        self.call.args.kv_indices = self.call.hold(kv_indices.parts());
         self
     }
 }
