@@ -104,6 +104,19 @@ consteval Tile tile_of(const kernels::gemm_grouped_kernel& k) {
             .step = {k.TM * k.TN * k.TK / (PRODUCT / 2), warps / k.WK * of_a + of_b + fetched, fetched,
                      warps / k.WK * k.TK / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + OF_SUMS * k.NF))}};
 }
+// The same, filled by bulk copies.
+consteval Tile tile_of(const kernels::gemm_grouped_bulk_kernel& k) {
+    constexpr uint32_t BLOCK = 32, OF_CODES = 26, OF_A = 1;
+    const uint32_t of_sums = 2 + 4 * BLOCK / k.BY; // products, and what adds them
+    const uint32_t warps = k.block / WARP, of_a = k.TM * k.TK * k.ELEM, of_b = k.TN * k.TK / 2, fetched = of_a + of_b;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = k.TK,
+            .stages = 1,
+            .splits = true,
+            .step = {k.TM * k.TN * k.TK / (PRODUCT / 2), warps * of_a + of_b + fetched, fetched,
+                     warps * k.TK / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + of_sums * k.NF))}};
+}
 // As gemm.rows, of 64 bytes of codes a step: so many instructions a warp for those of 16 columns, and for 8 rows of a.
 consteval Tile tile_of(const kernels::gemm_codes_kernel& k) {
     constexpr uint32_t BYTES = 64, OF_CODES = 75, OF_A = 24;
@@ -296,42 +309,48 @@ TensorTile halves_of(const Gemm& p, const uint32_t (&box)[2]) {
     return tile;
 }
 
+// Without the maps.
+template <class Params> Params mapped_params(const kernels::gemm_params& all, bool a_one, bool b_one) {
+    Params params{};
+    params.c = all.c, params.d = all.d, params.bias = all.bias;
+    params.ldc = all.ldc, params.ldd = all.ldd, params.c_batch = all.c_batch, params.d_batch = all.d_batch;
+    params.m = all.m, params.n = all.n, params.k = all.k, params.batch = all.batch;
+    params.alpha = all.alpha, params.beta = all.beta, params.flags = all.flags, params.group = all.group;
+    params.a_one = a_one, params.b_one = b_one;
+    params.a_scale = all.a_scale, params.a_scale_step = all.a_scale_step, params.a_scale_batch = all.a_scale_batch;
+    params.b_scale = all.b_scale, params.b_scale_step = all.b_scale_step, params.b_scale_batch = all.b_scale_batch;
+    params.limit = all.limit;
+    return params;
+}
+
 void plan(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls) {
     const Gemm& p = work.as<Gemm>();
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
     const bool halves = p.gate.on && !p.gate.interleaved;
     if (gates_by_sums(p, row.tile)) return plan_gated(work, row, kernel, calls);
-    const kernels::gemm_params all = params_of(p, gemm_group(work, row));
-    calls.add(kernel,
-              {
-                  .a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM})),
-                  .b_map = calls.map(halves ? halves_of(p, {kernel.TK, kernel.TN})
-                                            : tensor_of(p, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK, kernel.TN})),
-                  .c = all.c,
-                  .d = all.d,
-                  .bias = all.bias,
-                  .ldc = all.ldc,
-                  .ldd = all.ldd,
-                  .c_batch = all.c_batch,
-                  .d_batch = all.d_batch,
-                  .m = all.m,
-                  .n = all.n,
-                  .k = all.k,
-                  .batch = all.batch,
-                  .alpha = all.alpha,
-                  .beta = all.beta,
-                  .flags = all.flags,
-                  .group = all.group,
-                  .a_one = a_one,
-                  .b_one = b_one,
-                  .a_scale = all.a_scale,
-                  .b_scale = all.b_scale,
-                  .a_scale_step = all.a_scale_step,
-                  .b_scale_step = all.b_scale_step,
-                  .a_scale_batch = all.a_scale_batch,
-                  .b_scale_batch = all.b_scale_batch,
-                  .limit = all.limit,
-              });
+    auto params = mapped_params<kernels::gemm_bulk_params>(params_of(p, gemm_group(work, row)), a_one, b_one);
+    params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM}));
+    params.b_map = calls.map(halves ? halves_of(p, {kernel.TK, kernel.TN})
+                                    : tensor_of(p, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK, kernel.TN}));
+    calls.add(kernel, params);
+}
+
+template <class Of>
+void add_product(const Gemm&, const Of& kernel, const kernels::gemm_params& params, Plan& calls) {
+    calls.add(kernel, params);
+}
+// By maps, of which that of b counts bytes: parts of k lie in the same tensors.
+void add_product(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, const kernels::gemm_params& all,
+                 Plan& calls) {
+    const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
+    Gemm codes = p;
+    codes.elem_bits = 8, codes.k = p.k / 2;
+    auto params = mapped_params<kernels::gemm_grouped_bulk_params>(all, a_one, b_one);
+    params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {32, kernel.TM}));
+    params.b_map = calls.map(tensor_of(codes, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK / 2, kernel.TN}));
+    params.k_step = p.batch == 1 ? all.k : 0, params.k_short = all.k_short;
+    params.b_scale_group = all.b_scale_group, params.b_zero = all.b_zero;
+    calls.add(kernel, params);
 }
 
 // The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32 or I32. A second launch
@@ -369,7 +388,7 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     kernels::gemm_params merged = params_of(p.integers ? p : unscaled, group);
     merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = p.m * pitch;
     merged.k = cut.parts;
-    calls.add(kernel, sums);
+    add_product(p, kernel, sums, calls);
     p.gate.on ? add_gate(p, cut.parts, calls) : calls.add(merge, merged);
 }
 
@@ -428,7 +447,7 @@ template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& k
     } else {
         kernels::gemm_params params = params_of(p, group);
         if (p.b_blocked) put_blocks(p, params);
-        calls.add(kernel, params);
+        add_product(p, kernel, params, calls);
     }
 }
 
