@@ -145,7 +145,7 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
                                  p.k,
                                  p.batch,
                                  p.lda,
-                                 p.weights ? gemm_pitch(p) : p.ldb,
+                                 p.weights && p.ldb != 0 ? gemm_pitch(p) : p.ldb,
                                  p.ldc,
                                  p.ldd,
                                  alignment(v[A]),

@@ -102,6 +102,19 @@ consteval Tile tile_of(const kernels::gemm_grouped_kernel& k) {
             .step = {k.TM * k.TN * k.TK / (PRODUCT / 2), warps / k.WK * of_a + of_b + fetched, fetched,
                      warps / k.WK * k.TK / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + OF_SUMS * k.NF))}};
 }
+// The same, filled by bulk copies.
+consteval Tile tile_of(const kernels::gemm_grouped_bulk_kernel& k) {
+    constexpr uint32_t BLOCK = 32, OF_CODES = 26, OF_A = 1;
+    const uint32_t of_sums = 2 + 4 * BLOCK / k.BY; // products, and what adds them
+    const uint32_t warps = k.block / WARP, of_a = k.TM * k.TK * k.ELEM, of_b = k.TN * k.TK / 2, fetched = of_a + of_b;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = k.TK,
+            .stages = 1,
+            .splits = true,
+            .step = {k.TM * k.TN * k.TK / (PRODUCT / 2), warps * of_a + of_b + fetched, fetched,
+                     warps * k.TK / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + of_sums * k.NF))}};
+}
 // As gemm.rows, of 64 bytes of codes a step: so many instructions a warp for those of 16 columns, and for 8 rows of a.
 consteval Tile tile_of(const kernels::gemm_codes_kernel& k) {
     constexpr uint32_t BYTES = 64, OF_CODES = 75, OF_A = 24;
