@@ -157,9 +157,6 @@ TensorTile halves_of(const Gemm& p, const uint32_t (&box)[2]) {
     return tile;
 }
 
-<<<<<<< HEAD
-void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls) {
-=======
 // Without the maps.
 template <class Params> Params mapped_params(const kernels::gemm_params& all, bool a_one, bool b_one) {
     Params params{};
@@ -170,51 +167,15 @@ template <class Params> Params mapped_params(const kernels::gemm_params& all, bo
     params.a_one = a_one, params.b_one = b_one;
     params.a_scale = all.a_scale, params.a_scale_step = all.a_scale_step, params.a_scale_batch = all.a_scale_batch;
     params.b_scale = all.b_scale, params.b_scale_step = all.b_scale_step, params.b_scale_batch = all.b_scale_batch;
-    params.limit = all.limit;
+    params.limit = all.limit, params.cap = all.cap, params.d_scale = all.d_scale;
     return params;
 }
 
-void plan(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls) {
->>>>>>> four
+void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls) {
     const Gemm& p = work.as<Gemm>();
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
     const bool halves = p.gate.on && !p.gate.interleaved;
     if (gates_by_sums(p, row.tile)) return plan_gated(work, row, kernel, calls);
-<<<<<<< HEAD
-    const kernels::gemm_params all = params_of(p, gemm_group(work, row));
-    calls.add(kernel,
-              {
-                  .a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM})),
-                  .b_map = calls.map(halves ? halves_of(p, {kernel.TK, kernel.TN})
-                                            : tensor_of(p, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK, kernel.TN})),
-                  .c = all.c,
-                  .d = all.d,
-                  .bias = all.bias,
-                  .ldc = all.ldc,
-                  .ldd = all.ldd,
-                  .c_batch = all.c_batch,
-                  .d_batch = all.d_batch,
-                  .m = all.m,
-                  .n = all.n,
-                  .k = all.k,
-                  .batch = all.batch,
-                  .alpha = all.alpha,
-                  .beta = all.beta,
-                  .flags = all.flags,
-                  .group = all.group,
-                  .a_one = a_one,
-                  .b_one = b_one,
-                  .a_scale = all.a_scale,
-                  .b_scale = all.b_scale,
-                  .a_scale_step = all.a_scale_step,
-                  .b_scale_step = all.b_scale_step,
-                  .a_scale_batch = all.a_scale_batch,
-                  .b_scale_batch = all.b_scale_batch,
-                  .limit = all.limit,
-                  .cap = all.cap,
-                  .d_scale = all.d_scale,
-              });
-=======
     auto params = mapped_params<kernels::gemm_bulk_params>(params_of(p, gemm_group(work, row)), a_one, b_one);
     params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM}));
     params.b_map = calls.map(halves ? halves_of(p, {kernel.TK, kernel.TN})
@@ -223,11 +184,11 @@ void plan(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel
 }
 
 template <class Of>
-void add_product(const Gemm&, const Of& kernel, const kernels::gemm_params& params, Plan& calls) {
+void add_kernel(const Gemm&, const Of& kernel, const kernels::gemm_params& params, Plan& calls) {
     calls.add(kernel, params);
 }
 // By maps, of which that of b counts bytes: parts of k lie in the same tensors.
-void add_product(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, const kernels::gemm_params& all,
+void add_kernel(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, const kernels::gemm_params& all,
                  Plan& calls) {
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
     Gemm codes = p;
@@ -238,7 +199,6 @@ void add_product(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel,
     params.k_step = p.batch == 1 ? all.k : 0, params.k_short = all.k_short;
     params.b_scale_group = all.b_scale_group, params.b_zero = all.b_zero;
     calls.add(kernel, params);
->>>>>>> four
 }
 
 // The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32 or I32. A second launch
@@ -276,7 +236,7 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     kernels::gemm_params merged = params_of(p.integers ? p : unscaled, group);
     merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = p.m * pitch;
     merged.k = cut.parts;
-    add_product(p, kernel, sums, calls);
+    add_kernel(p, kernel, sums, calls);
     p.gate.on ? add_gate(p, cut.parts, calls) : calls.add(merge, merged);
 }
 
@@ -337,7 +297,7 @@ template <class Of> void add_product(const CheckedOp& work, const Row& row, cons
     } else {
         kernels::gemm_params params = params_of(p, group);
         if (p.b_blocked) put_blocks(p, params);
-        add_product(p, kernel, params, calls);
+        add_kernel(p, kernel, params, calls);
     }
 }
 
