@@ -645,6 +645,7 @@ typedef enum spark_op {
     SPARK_OP_KV_COPY = 23,
     SPARK_OP_REPACK = 24,
     SPARK_OP_LORA = 25,
+    SPARK_OP_COMPRESS = 26,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -1922,6 +1923,34 @@ typedef struct spark_lora_args {
 /* Launches lora: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_lora(spark_context *ctx, const spark_lora_args *args, const spark_exec *exec,
                                   spark_error *err);
+
+/* Two of each four neighbours of a row, and which two: the weights of a product with 2:4 sparsity.
+ *
+ * of x[4 i .. 4 i + 3] the two of the largest magnitude stand at p0 < p1, of equals those that come first
+ * y[2 i]     = x[4 i + p0]
+ * y[2 i + 1] = x[4 i + p1]
+ * kept[i / 2] % 16 = p0 + 4 p1      i even
+ * kept[i / 2] / 16 = p0 + 4 p1      i odd, and 0 where there is no such i
+ *
+ * K is a multiple of 4, H = K / 2 and J = ceil(K / 8). y and kept are what gemm takes for b with
+ * SPARK_GEMM_TWO_OF_FOUR. What has two zeros in each four, as weights that were pruned before, stays what it is: the
+ * others have no magnitude. A NaN counts as larger than infinity. Bits are moved, those of NaN and -0 too.
+ * Strides between rows are free as long as the leading dimensions collapse to at most two with one stride each. All
+ * kernels give the same bits: SPARK_FLAG_BATCH_INVARIANT changes nothing. A problem with a zero dimension succeeds and
+ * launches nothing.
+ */
+typedef struct spark_compress_args {
+    spark_args hdr;
+    /* [..., K], BF16 F16. The numbers. */
+    spark_tensor x;
+    /* output, [..., H], as x. Those that are kept. */
+    spark_tensor y;
+    /* output, [..., J], U8. Where they stood: four bits for each four of x. */
+    spark_tensor kept;
+} spark_compress_args;
+/* Launches compress: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_compress(spark_context *ctx, const spark_compress_args *args, const spark_exec *exec,
+                                      spark_error *err);
 
 /* specgen end */
 

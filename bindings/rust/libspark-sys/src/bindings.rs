@@ -821,6 +821,7 @@ pub const SPARK_OP_KV_GATHER: spark_op = 22;
 pub const SPARK_OP_KV_COPY: spark_op = 23;
 pub const SPARK_OP_REPACK: spark_op = 24;
 pub const SPARK_OP_LORA: spark_op = 25;
+pub const SPARK_OP_COMPRESS: spark_op = 26;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -1562,6 +1563,31 @@ extern "C" {
     pub fn spark_lora(
         ctx: *mut spark_context,
         args: *const spark_lora_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_compress_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub y: spark_tensor,
+    pub kept: spark_tensor,
+}
+impl Default for spark_compress_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_compress(
+        ctx: *mut spark_context,
+        args: *const spark_compress_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

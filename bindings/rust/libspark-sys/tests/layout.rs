@@ -553,6 +553,16 @@ fn spark_lora_args_layout() {
 }
 
 #[test]
+fn spark_compress_args_layout() {
+    layout!(spark_compress_args, 792,
+        hdr 0, 24;
+        x 24, 256;
+        y 280, 256;
+        kept 536, 256;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -707,6 +717,7 @@ fn values() {
     assert_eq!(SPARK_OP_KV_COPY, 23);
     assert_eq!(SPARK_OP_REPACK, 24);
     assert_eq!(SPARK_OP_LORA, 25);
+    assert_eq!(SPARK_OP_COMPRESS, 26);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);
