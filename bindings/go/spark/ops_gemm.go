@@ -72,6 +72,11 @@ import (
 //	first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
 //	gpt-oss has INTERLEAVED, GPT_OSS, SILU and the limit 7. There is no rounding before that to the dtype of d. c is not
 //	read then, beta is 0, d is not I32, and N is even.
+//	2:4 sparsity: with TWO_OF_FOUR b is [N, K / 2], BF16 or F16 as a, both along K, K a multiple of 4, and kept
+//	[N, ceil(K / 8)], as compress makes them of [N, K]. b[n, 2 i] and b[n, 2 i + 1] are multiplied with a[m, 4 i + p0]
+//	and a[m, 4 i + p1], where p0 + 4 p1 are four bits of kept[n, i / 2], those of an even i below; p0 < p1, and other
+//	bits have no meaning: what they make of d is any number. What is not kept takes no part, be it infinite or NaN in a.
+//	Without TWO_OF_FOUR kept is not read.
 //	Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
 //	size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
 //	and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -81,8 +86,8 @@ type Gemm struct {
 	// [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1. The left matrix.
 	A Tensor
 
-	// [B?, N, K], as a U8 E4M3 E5M2 I8 I4 U4 E2M1. The right matrix, transposed; with FP8 of either type; of records
-	// the last dimension counts bytes.
+	// [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 I4 U4 E2M1. The right matrix, transposed; with FP8 of either
+	// type; of records the last dimension counts bytes.
 	B Tensor
 
 	// Optional, [B?, M, N/2 if GATED], as d. The addend, times beta.
@@ -106,6 +111,10 @@ type Gemm struct {
 	// With GATED: bound of the gate above and of what it multiplies on both sides, finite and positive; 0: none.
 	Limit float32
 
+	// Optional, [B?, N, J], U8. With TWO_OF_FOUR: where b's numbers stood, four bits for each four of K, as compress
+	// writes them.
+	Kept Tensor
+
 	// Flag: two rows of b for each column of d: act(gate) * up.
 	Gated bool
 
@@ -117,6 +126,9 @@ type Gemm struct {
 
 	// Flag: with GATED and SILU: gate * sigmoid(1.702 * gate) * (up + 1).
 	GptOss bool
+
+	// Flag: b has two of each four numbers along K, and kept says which.
+	TwoOfFour bool
 
 	// Same inputs, same device: same bits, every time.
 	Deterministic bool
@@ -143,10 +155,12 @@ func (o *Gemm) call() *call {
 	args.beta = C.float(o.Beta)
 	args.activation = C.uint32_t(o.Activation)
 	args.limit = C.float(o.Limit)
+	c.tensor(&args.kept, "kept", &o.Kept)
 	c.flag(256, o.Gated)
 	c.flag(512, o.Interleaved)
 	c.flag(1024, o.UpFirst)
 	c.flag(2048, o.GptOss)
+	c.flag(4096, o.TwoOfFour)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c
 }

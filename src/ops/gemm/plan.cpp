@@ -44,6 +44,22 @@ consteval Tile tile_of(const kernels::gemm_kernel& k) {
     tile.step.issued += copies(tile.step.fetched);
     return tile;
 }
+// An instruction for 32 of k, of which b has half, and their places.
+consteval Tile tile_of(const kernels::gemm_sparse_kernel& k) {
+    constexpr uint32_t FRAGMENT_LOAD = 512, A_PLACE = 128; // loads of words that are half used
+    const uint32_t products = k.TM * k.TN * k.TK * k.ELEM / PRODUCT / 2;
+    const uint32_t of_b = k.TN * k.TK * k.ELEM / 2, fetched = k.TM * k.TK * k.ELEM + of_b + k.TN * k.TK / 8;
+    const uint32_t read = k.block / WARP * (8 * k.MF * k.TK + 16 * k.NF * k.TK / 2) * k.ELEM;
+    const uint32_t issued = products + read / FRAGMENT_LOAD + k.block / WARP * 16 * k.NF * k.TK / 8 / A_PLACE;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = k.TK,
+            .stages = k.ST - 2,
+            .filled = k.ST - 1,
+            .rounds = 1,
+            .splits = true,
+            .step = {products, read + fetched, fetched, issued + copies(fetched)}};
+}
 // Sums of a step are promoted: an instruction for each number of d.
 consteval Tile tile_of(const kernels::gemm_promoted_kernel& k) {
     Tile tile = tile_of_ring(k, k.ST - 2, false);
@@ -179,6 +195,11 @@ kernels::gemm_flags flags_of(const Gemm& p) {
             .interleaved = p.gate.interleaved,
             .up_first = p.gate.up_first,
             .gpt_oss = p.gate.gpt_oss};
+}
+
+// Of b with two of each four numbers.
+void put_kept(const GemmKept& kept, kernels::gemm_params& params) {
+    params.b_zero = kept.data, params.b_scale_four = kept.row, params.b_scale_tile = kept.batch;
 }
 
 // Of weights whose scales stand in blocks: places in bytes, and the scale of all.
@@ -357,6 +378,10 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
         put_blocks(p, sums);
         sums.b_batch = cut.part / 2, sums.b_scale_batch = cut.part / 64 * p.b_blocks.four;
     }
+    if (p.kept.on) { // half of k in b, and four bits for each four of it
+        put_kept(p.kept, sums);
+        sums.b_batch = cut.part / 2, sums.b_scale_tile = cut.part / 8;
+    }
     sums.k = cut.part, sums.batch = cut.parts, sums.k_short = cut.parts * cut.part - p.k;
     sums.alpha = 1, sums.beta = 0;
     const kernels::gemm_flags all = flags_of(p);
@@ -428,6 +453,7 @@ template <class Of> void plan(const CheckedOp& work, const Row& row, const Of& k
     } else {
         kernels::gemm_params params = params_of(p, group);
         if (p.b_blocked) put_blocks(p, params);
+        if (p.kept.on) put_kept(p.kept, params);
         calls.add(kernel, params);
     }
 }

@@ -15,31 +15,33 @@ class _Gemm(Operator):
     """Matrix product, optionally batched, with addend, bias and activation, or with a gate."""
 
     @overload
-    def __call__(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None, *,
-                 d: None = None, alpha: float = 1.0, beta: float = 0, activation: Activation = 0, limit: float = 0,
-                 gated: bool = False, interleaved: bool = False, up_first: bool = False, gpt_oss: bool = False,
+    def __call__(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None,
+                 kept: Optional[Tensor] = None, *, d: None = None, alpha: float = 1.0, beta: float = 0,
+                 activation: Activation = 0, limit: float = 0, gated: bool = False, interleaved: bool = False,
+                 up_first: bool = False, gpt_oss: bool = False, two_of_four: bool = False,
                  deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
                  ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> DeviceArray: ...
     @overload
-    def __call__(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None, *, d: Output,
-                 alpha: float = 1.0, beta: float = 0, activation: Activation = 0, limit: float = 0,
-                 gated: bool = False, interleaved: bool = False, up_first: bool = False, gpt_oss: bool = False,
+    def __call__(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None,
+                 kept: Optional[Tensor] = None, *, d: Output, alpha: float = 1.0, beta: float = 0,
+                 activation: Activation = 0, limit: float = 0, gated: bool = False, interleaved: bool = False,
+                 up_first: bool = False, gpt_oss: bool = False, two_of_four: bool = False,
                  deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
                  ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> Output: ...
-    def prepare(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None, *,
-                d: Optional[Tensor] = None, alpha: float = 1.0, beta: float = 0, activation: Activation = 0,
-                limit: float = 0, gated: bool = False, interleaved: bool = False, up_first: bool = False,
-                gpt_oss: bool = False, deterministic: bool = False, batch_invariant: bool = False,
-                stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+    def prepare(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None,
+                kept: Optional[Tensor] = None, *, d: Optional[Tensor] = None, alpha: float = 1.0, beta: float = 0,
+                activation: Activation = 0, limit: float = 0, gated: bool = False, interleaved: bool = False,
+                up_first: bool = False, gpt_oss: bool = False, two_of_four: bool = False, deterministic: bool = False,
+                batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                 dtype: Optional[DtypeLike] = None) -> Call: ...
-    def plan(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None, *,
-             d: Optional[Tensor] = None, alpha: float = 1.0, beta: float = 0, activation: Activation = 0,
-             limit: float = 0, gated: bool = False, interleaved: bool = False, up_first: bool = False,
-             gpt_oss: bool = False, deterministic: bool = False, batch_invariant: bool = False,
-             stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+    def plan(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None,
+             kept: Optional[Tensor] = None, *, d: Optional[Tensor] = None, alpha: float = 1.0, beta: float = 0,
+             activation: Activation = 0, limit: float = 0, gated: bool = False, interleaved: bool = False,
+             up_first: bool = False, gpt_oss: bool = False, two_of_four: bool = False, deterministic: bool = False,
+             batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
              workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 

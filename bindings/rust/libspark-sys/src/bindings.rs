@@ -847,6 +847,7 @@ pub const SPARK_GEMM_GATED: spark_gemm_flag = 256;
 pub const SPARK_GEMM_INTERLEAVED: spark_gemm_flag = 512;
 pub const SPARK_GEMM_UP_FIRST: spark_gemm_flag = 1024;
 pub const SPARK_GEMM_GPT_OSS: spark_gemm_flag = 2048;
+pub const SPARK_GEMM_TWO_OF_FOUR: spark_gemm_flag = 4096;
 pub const SPARK_GEMM_FLAG_FORCE32: spark_gemm_flag = 2147483647;
 pub type spark_gemm_flag = ::std::os::raw::c_uint;
 pub const SPARK_GEMM_GIVEN_ALPHA: spark_gemm_given = 1;
@@ -867,6 +868,7 @@ pub struct spark_gemm_args {
     pub reserved: u32,
     pub limit: f32,
     pub reserved2: u32,
+    pub kept: spark_tensor,
 }
 impl Default for spark_gemm_args {
     fn default() -> Self {

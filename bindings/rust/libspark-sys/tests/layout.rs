@@ -236,7 +236,7 @@ fn spark_op_desc_layout() {
 
 #[test]
 fn spark_gemm_args_layout() {
-    layout!(spark_gemm_args, 1328,
+    layout!(spark_gemm_args, 1584,
         hdr 0, 24;
         a 24, 256;
         b 280, 256;
@@ -249,6 +249,7 @@ fn spark_gemm_args_layout() {
         reserved 1316, 4;
         limit 1320, 4;
         reserved2 1324, 4;
+        kept 1328, 256;
     );
 }
 
@@ -739,6 +740,7 @@ fn values() {
     assert_eq!(SPARK_GEMM_INTERLEAVED, 512);
     assert_eq!(SPARK_GEMM_UP_FIRST, 1024);
     assert_eq!(SPARK_GEMM_GPT_OSS, 2048);
+    assert_eq!(SPARK_GEMM_TWO_OF_FOUR, 4096);
     assert_eq!(SPARK_GEMM_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_GEMM_GIVEN_ALPHA, 1);
     assert_eq!(SPARK_GEMM_GIVEN_FORCE32, 2147483647);

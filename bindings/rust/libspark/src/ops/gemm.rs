@@ -67,6 +67,11 @@ operator! {
     /// first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
     /// gpt-oss has INTERLEAVED, GPT_OSS, SILU and the limit 7. There is no rounding before that to the dtype of d. c is not
     /// read then, beta is 0, d is not I32, and N is even.
+    /// 2:4 sparsity: with TWO_OF_FOUR b is [N, K / 2], BF16 or F16 as a, both along K, K a multiple of 4, and kept
+    /// [N, ceil(K / 8)], as compress makes them of [N, K]. b[n, 2 i] and b[n, 2 i + 1] are multiplied with a[m, 4 i + p0]
+    /// and a[m, 4 i + p1], where p0 + 4 p1 are four bits of kept[n, i / 2], those of an even i below; p0 < p1, and other
+    /// bits have no meaning: what they make of d is any number. What is not kept takes no part, be it infinite or NaN in a.
+    /// Without TWO_OF_FOUR kept is not read.
     /// Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
     /// size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
     /// and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -83,8 +88,8 @@ impl<'a> Gemm<'a> {
         self
     }
 
-    /// `[B?, N, K]`, as a U8 E4M3 E5M2 I8 I4 U4 E2M1. The right matrix, transposed; with FP8 of either type; of records
-    /// the last dimension counts bytes.
+    /// `[B?, N, K/2 if TWO_OF_FOUR]`, as a U8 E4M3 E5M2 I8 I4 U4 E2M1. The right matrix, transposed; with FP8 of either
+    /// type; of records the last dimension counts bytes.
     pub fn b<T: Element>(mut self, b: TensorView<'a, T>) -> Self {
         self.call.args.b = self.call.hold(b.parts());
         self
@@ -140,6 +145,13 @@ impl<'a> Gemm<'a> {
         self
     }
 
+    /// Optional, `[B?, N, J]`, U8. With TWO_OF_FOUR: where b's numbers stood, four bits for each four of K, as compress
+    /// writes them.
+    pub fn kept<T: Element>(mut self, kept: TensorView<'a, T>) -> Self {
+        self.call.args.kept = self.call.hold(kept.parts());
+        self
+    }
+
     /// Flag: two rows of b for each column of d: act(gate) * up.
     pub fn gated(mut self, on: bool) -> Self {
         self.call.flag(256, on);
@@ -161,6 +173,12 @@ impl<'a> Gemm<'a> {
     /// Flag: with GATED and SILU: gate * sigmoid(1.702 * gate) * (up + 1).
     pub fn gpt_oss(mut self, on: bool) -> Self {
         self.call.flag(2048, on);
+        self
+    }
+
+    /// Flag: b has two of each four numbers along K, and kept says which.
+    pub fn two_of_four(mut self, on: bool) -> Self {
+        self.call.flag(4096, on);
         self
     }
 }
