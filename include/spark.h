@@ -645,6 +645,7 @@ typedef enum spark_op {
     SPARK_OP_KV_COPY = 23,
     SPARK_OP_REPACK = 24,
     SPARK_OP_LORA = 25,
+    SPARK_OP_COMPRESS = 26,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -679,11 +680,12 @@ typedef enum spark_word_order {
 
 /* Flags of gemm, beside spark_flag. */
 typedef enum spark_gemm_flag {
-    SPARK_GEMM_GATED = 256,       /* two rows of b for each column of d: act(gate) * up */
-    SPARK_GEMM_INTERLEAVED = 512, /* with GATED: the rows of gate and up alternate; else they are halves of b */
-    SPARK_GEMM_UP_FIRST = 1024,   /* with GATED: up before gate */
-    SPARK_GEMM_GPT_OSS = 2048,    /* with GATED and SILU: gate * sigmoid(1.702 * gate) * (up + 1) */
-    SPARK_GEMM_OWN_AMAX = 4096,   /* with d as codes: their scale of all is made of the amax of the results */
+    SPARK_GEMM_GATED = 256,        /* two rows of b for each column of d: act(gate) * up */
+    SPARK_GEMM_INTERLEAVED = 512,  /* with GATED: the rows of gate and up alternate; else they are halves of b */
+    SPARK_GEMM_UP_FIRST = 1024,    /* with GATED: up before gate */
+    SPARK_GEMM_GPT_OSS = 2048,     /* with GATED and SILU: gate * sigmoid(1.702 * gate) * (up + 1) */
+    SPARK_GEMM_OWN_AMAX = 4096,    /* with d as codes: their scale of all is made of the amax of the results */
+    SPARK_GEMM_TWO_OF_FOUR = 8192, /* b has two of each four numbers along K, and kept says which */
     SPARK_GEMM_FLAG_FORCE32 = 0x7fffffff
 } spark_gemm_flag;
 
@@ -763,6 +765,11 @@ typedef enum spark_gemm_given {
  * 2^-21 of itself. All others go through a workspace of F32, and further launches. amax takes the largest magnitude,
  * NaN if there is one: of results before they become codes, in any form, and of other d but I32 as it is stored, by
  * further launches.
+ * 2:4 sparsity: with TWO_OF_FOUR b is [N, K / 2], BF16 or F16 as a, both along K, K a multiple of 4, and kept
+ * [N, ceil(K / 8)], as compress makes them of [N, K]. b[n, 2 i] and b[n, 2 i + 1] are multiplied with a[m, 4 i + p0]
+ * and a[m, 4 i + p1], where p0 + 4 p1 are four bits of kept[n, i / 2], those of an even i below; p0 < p1, and other
+ * bits have no meaning: what they make of d is any number. What is not kept takes no part, be it infinite or NaN in a.
+ * Without TWO_OF_FOUR kept is not read.
  * Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
  * size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
  * and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -773,9 +780,9 @@ typedef struct spark_gemm_args {
     spark_args hdr;
     /* [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1, quant TENSOR ROW 1X128 MXFP8 MXFP4 NVFP4. The left matrix. */
     spark_tensor a;
-    /* [B?, N, K], as a U8 E4M3 E5M2 I8 I4 U4 E2M1, quant TENSOR ROW 128X128 MXFP8 MXFP4 NVFP4 Q8_0 Q4_1 Q4_0 Q5_0
-       Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 INT4_32 INT4_64 INT4_128. The right matrix, transposed;
-       with FP8 of either type; of records the last dimension counts bytes. */
+    /* [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 I4 U4 E2M1, quant TENSOR ROW 128X128 MXFP8 MXFP4 NVFP4 Q8_0
+       Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 INT4_32 INT4_64 INT4_128. The right
+       matrix, transposed; with FP8 of either type; of records the last dimension counts bytes. */
     spark_tensor b;
     /* optional, [B?, M, N/2 if GATED], as d. The addend, times beta. */
     spark_tensor c;
@@ -800,6 +807,9 @@ typedef struct spark_gemm_args {
     float cap;
     /* output, optional, [1], F32. The largest magnitude of d, of codes that of the results before. */
     spark_tensor amax;
+    /* optional, [B?, N, J], U8. With TWO_OF_FOUR: where b's numbers stood, four bits for each four of K, as compress
+       writes them. */
+    spark_tensor kept;
 } spark_gemm_args;
 /* Launches gemm: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_gemm(spark_context *ctx, const spark_gemm_args *args, const spark_exec *exec,
@@ -1983,6 +1993,34 @@ typedef struct spark_lora_args {
 /* Launches lora: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_lora(spark_context *ctx, const spark_lora_args *args, const spark_exec *exec,
                                   spark_error *err);
+
+/* Two of each four neighbours of a row, and which two: the weights of a product with 2:4 sparsity.
+ *
+ * of x[4 i .. 4 i + 3] the two of the largest magnitude stand at p0 < p1, of equals those that come first
+ * y[2 i]     = x[4 i + p0]
+ * y[2 i + 1] = x[4 i + p1]
+ * kept[i / 2] % 16 = p0 + 4 p1      i even
+ * kept[i / 2] / 16 = p0 + 4 p1      i odd, and 0 where there is no such i
+ *
+ * K is a multiple of 4, H = K / 2 and J = ceil(K / 8). y and kept are what gemm takes for b with
+ * SPARK_GEMM_TWO_OF_FOUR. What has two zeros in each four, as weights that were pruned before, stays what it is: the
+ * others have no magnitude. A NaN counts as larger than infinity. Bits are moved, those of NaN and -0 too.
+ * Strides between rows are free as long as the leading dimensions collapse to at most two with one stride each. All
+ * kernels give the same bits: SPARK_FLAG_BATCH_INVARIANT changes nothing. A problem with a zero dimension succeeds and
+ * launches nothing.
+ */
+typedef struct spark_compress_args {
+    spark_args hdr;
+    /* [..., K], BF16 F16. The numbers. */
+    spark_tensor x;
+    /* output, [..., H], as x. Those that are kept. */
+    spark_tensor y;
+    /* output, [..., J], U8. Where they stood: four bits for each four of x. */
+    spark_tensor kept;
+} spark_compress_args;
+/* Launches compress: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_compress(spark_context *ctx, const spark_compress_args *args, const spark_exec *exec,
+                                      spark_error *err);
 
 /* specgen end */
 

@@ -147,6 +147,9 @@ private: // set_...() marks them as given
     using spark_lora_args::scale;
 };
 
+/// Two of each four neighbours of a row, and which two: the weights of a product with 2:4 sparsity.
+using compress = operation<spark_compress_args, SPARK_OP_COMPRESS>;
+
 } // namespace spark::ops
 
 #endif // SPARK_OPS_HPP_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse mma by rows: for each row of A the rows of B that it picks, multiplied as mma_any does.
+// Sparse mma by rows: for each row of A the rows of B that it picks, multiplied as mma_any does, or by whole tiles.
 #include "mma_sparse.h"
 
 #include <cstring>
@@ -36,13 +36,14 @@ unsigned column_of(unsigned kept_of_chunk, unsigned chunk, unsigned i, unsigned 
     return kept_of_chunk == 2 ? 4 * chunk + position : 8 * chunk + 2 * position + i % 2;
 }
 
-// Register and lane of element k of a column of B, and where in the register it begins.
+// Register and lane of element k of the first column of B, and where in the register it begins. The next column's lane
+// is four on.
 struct Element {
     unsigned reg, lane, shift;
 };
-Element element_of(unsigned bits, unsigned k, unsigned column) {
+Element element_of(unsigned bits, unsigned k) {
     const unsigned w = 32 / bits;
-    return {k / (4 * w), 4 * column + k / w % 4, bits * (k % w)};
+    return {k / (4 * w), k / w % 4, bits * (k % w)};
 }
 
 // The rows of B that one row of A picks, as B of the kept product.
@@ -53,10 +54,11 @@ void pick_rows(const SparseKind& kind, unsigned row, Planes b, const uint32_t* m
     for (unsigned k = 0; k < kind.kept.k; ++k) {
         const Place place = place_of(kind, row, k / each);
         const unsigned from_k = column_of(each, k / each, k % each, metadata[place.lane] >> place.shift & 15);
-        for (unsigned column = 0; column < COLUMNS; ++column) {
-            const Element from = element_of(bits, from_k, column), to = element_of(bits, k, column);
-            picked[to.reg][to.lane] |= (b[from.reg][from.lane] >> from.shift & mask) << to.shift;
-        }
+        const Element from = element_of(bits, from_k), to = element_of(bits, k);
+        const uint32_t* const source = b[from.reg] + from.lane;
+        uint32_t* const target = picked[to.reg] + to.lane;
+        for (unsigned lane = 0; lane < 4 * COLUMNS; lane += 4)
+            target[lane] |= (source[lane] >> from.shift & mask) << to.shift;
     }
 }
 
@@ -90,9 +92,11 @@ bool mma_sparse(const SparseKind& kind, const MmaModel* model, Planes a, Planes 
     uint32_t picked[4][LANES], product[4][LANES], out[4][LANES];
     const uint32_t* const of_row[] = {picked[0], picked[1], picked[2], picked[3]};
     uint32_t* const into[] = {product[0], product[1], product[2], product[3]};
+    const bool tiles = kind.kept.a <= MmaInput::f16 && is_tile(*model);
+    const TileFunction tile = tiles ? best_tile(kind.kept.k, kind.kept.a, kind.kept.output) : nullptr;
     for (unsigned row = 0; row < ROWS; ++row) {
         pick_rows(kind, row, b, metadata, picked);
-        mma_any(kind.kept, model, a, of_row, c, into, scales);
+        tiles ? tile(a, of_row, c, into) : mma_any(kind.kept, model, a, of_row, c, into, scales);
         keep_row(kind.kept, row, product, out);
     }
     for (unsigned i = 0; i < registers_of_c(kind.kept); ++i) std::memcpy(d[i], out[i], sizeof out[i]);

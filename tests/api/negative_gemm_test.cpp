@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrong descriptions of what gemm multiplies: integers, codes with scales of blocks, weights in records and in codes;
-// of gates, and of results that become codes; and of caps.
+// of gates, of results that become codes, of caps, and of b with two of each four numbers.
 #include <cstring>
 #include <utility>
 
@@ -367,13 +367,44 @@ void caps(const spark_op_desc& d) {
     }
 }
 
+// Flag, tensor, types, widths and layouts of b with two of each four numbers.
+void two_of_four(const spark_op_desc& d) {
+    const auto of = [&](const char* name, const char* what, spark_status status,
+                        const std::function<void(spark_gemm_args&)>& damage) {
+        uint32_t f = 0;
+        while (std::strcmp(api::field(d, f).name, name) != 0) ++f;
+        damaged(d, f, what, {status}, [=](auto& e) {
+            auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
+            a.bias = a.c = {};
+            a.beta = 0, a.activation = SPARK_ACTIVATION_NONE;
+            a.hdr.flags = SPARK_GEMM_TWO_OF_FOUR;
+            a.b.quant = {};
+            for (spark_tensor* t : {&a.a, &a.b, &a.d, &a.kept}) {
+                t->size_bytes = 0;
+                std::memset(t->stride, 0, sizeof t->stride);
+            }
+            a.a.dtype = a.b.dtype = a.d.dtype = SPARK_DTYPE_BF16;
+            a.a.shape[a.a.ndim - 1] = 16, a.b.shape[a.b.ndim - 1] = 8, a.kept.shape[a.kept.ndim - 1] = 2;
+            damage(a);
+        });
+    };
+    of("kept", "absent", SPARK_ERR_INVALID_NULL, [](auto& a) { a.kept = {}; });
+    of("kept", "a byte too many", SPARK_ERR_INVALID_SHAPE, [](auto& a) { ++a.kept.shape[a.kept.ndim - 1]; });
+    of("b", "all of K", SPARK_ERR_INVALID_SHAPE, [](auto& a) { a.b.shape[a.b.ndim - 1] = 16; });
+    of("a", "half a four", SPARK_ERR_UNSUPPORTED_SHAPE,
+       [](auto& a) { a.a.shape[a.a.ndim - 1] = 14, a.b.shape[a.b.ndim - 1] = 7; });
+    of("a", "F32", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& a) { a.a.dtype = a.b.dtype = a.d.dtype = SPARK_DTYPE_F32; });
+    of("b", "across", SPARK_ERR_UNSUPPORTED_LAYOUT,
+       [](auto& a) { a.b.stride[a.b.ndim - 2] = 1, a.b.stride[a.b.ndim - 1] = a.b.shape[a.b.ndim - 2]; });
+}
+
 void every_kind(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
         caps(d);
         if (d.op != SPARK_OP_GEMM) continue;
         integers(d), blocks_in_gemm(d), promoted_in_gemm(d), weights(d), weights_of_codes(d), weights_of_int4(d);
-        weights_of_blocks(d), gates(d), results(d);
+        weights_of_blocks(d), gates(d), results(d), two_of_four(d);
     }
     print_message("%d damaged calls, each refused with a sentence\n", g_cases);
 }

@@ -15,7 +15,7 @@ import sys
 # enough since the fault ends the process.
 KINDS = ["off-by-one", "one-unit", "skip-last-row", "skip-last-column", "swap-rows", "nan-hidden", "inf-hidden",
          "wrong-padding", "guard-before", "guard-after", "input-changed", "flaky", "crash", "hang"]
-COPIES = ["embedding", "kv_append", "kv_copy", "kv_gather", "quantize", "repack"]  # bits, not numbers
+COPIES = ["compress", "embedding", "kv_append", "kv_copy", "kv_gather", "quantize", "repack"]  # bits, not numbers
 EXACT = [*COPIES, "dequantize", "amax", "cast", "sample", "add"]  # one right result: a second run that differs is wrong
 NUMBERLESS = [*COPIES, "sample"]  # sample: one packed row of tokens
 NO_PLACE = {"nan-hidden": NUMBERLESS, "inf-hidden": NUMBERLESS, "flaky": EXACT, "swap-rows": ["sample"],

@@ -3,6 +3,7 @@
 #include "ref/gemm.h"
 
 #include "ref/call.h"
+#include "ref/compress.h"
 #include "ref/dequantize.h"
 #include "ref/quantize.h"
 
@@ -88,6 +89,19 @@ static Tensor numbers_of(const Call& call, const std::string& name) {
     return out;
 }
 
+// b with two of each four in their places, among zeros.
+static Tensor spread_out(const Tensor& b, const Tensor& kept) {
+    Tensor out{b.type, {b.shape[0], 2 * b.shape[1]}, std::vector<double>(2 * b.values.size()), {}};
+    const std::vector<uint8_t> bytes(kept.bits.begin(), kept.bits.end());
+    const size_t half = b.size(1), width = kept.size(1);
+    for (size_t i = 0; i < b.values.size(); ++i) {
+        const size_t row = i / half;
+        const size_t place = kept_place(std::span(bytes).subspan(row * width, width), i % half);
+        out.values[row * 2 * half + place] = b.values[i];
+    }
+    return out;
+}
+
 // Settings that older vectors do not have.
 static Gate gate_of(const Call& call) {
     if (!call.numbers.contains("limit")) {
@@ -109,8 +123,9 @@ static Result gated(const Gate& gate, Activation activation, const Result& x, si
 }
 
 static Results compute(const Call& call) {
-    const Tensor a = numbers_of(call, "a"), b = numbers_of(call, "b");
-    const Tensor &c = call["c"], &bias = call["bias"];
+    const Tensor &c = call["c"], &bias = call["bias"], &kept = call["kept"];
+    const Tensor a = numbers_of(call, "a"), stored = numbers_of(call, "b");
+    const Tensor b = kept.bits.empty() ? stored : spread_out(stored, kept);
     const bool a_t = call.is("a_transposed"), b_t = call.is("b_transposed");
     const size_t m = a.size(a_t), n = b.size(b_t), k = a.size(!a_t);
     const auto scale = [&](const char* name, size_t row) { // none, one for all, or one a row

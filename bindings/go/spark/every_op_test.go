@@ -31,4 +31,5 @@ var everyOp = []struct {
 	{"kv_copy", 23, KVCopy{}},
 	{"repack", 24, Repack{}},
 	{"lora", 25, Lora{}},
+	{"compress", 26, Compress{}},
 }

@@ -82,6 +82,11 @@ import (
 //	2^-21 of itself. All others go through a workspace of F32, and further launches. amax takes the largest magnitude,
 //	NaN if there is one: of results before they become codes, in any form, and of other d but I32 as it is stored, by
 //	further launches.
+//	2:4 sparsity: with TWO_OF_FOUR b is [N, K / 2], BF16 or F16 as a, both along K, K a multiple of 4, and kept
+//	[N, ceil(K / 8)], as compress makes them of [N, K]. b[n, 2 i] and b[n, 2 i + 1] are multiplied with a[m, 4 i + p0]
+//	and a[m, 4 i + p1], where p0 + 4 p1 are four bits of kept[n, i / 2], those of an even i below; p0 < p1, and other
+//	bits have no meaning: what they make of d is any number. What is not kept takes no part, be it infinite or NaN in a.
+//	Without TWO_OF_FOUR kept is not read.
 //	Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
 //	size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
 //	and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -91,8 +96,8 @@ type Gemm struct {
 	// [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1. The left matrix.
 	A Tensor
 
-	// [B?, N, K], as a U8 E4M3 E5M2 I8 I4 U4 E2M1. The right matrix, transposed; with FP8 of either type; of records
-	// the last dimension counts bytes.
+	// [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 I4 U4 E2M1. The right matrix, transposed; with FP8 of either
+	// type; of records the last dimension counts bytes.
 	B Tensor
 
 	// Optional, [B?, M, N/2 if GATED], as d. The addend, times beta.
@@ -124,6 +129,10 @@ type Gemm struct {
 	// Output, optional, [1], F32. The largest magnitude of d, of codes that of the results before.
 	Amax Tensor
 
+	// Optional, [B?, N, J], U8. With TWO_OF_FOUR: where b's numbers stood, four bits for each four of K, as compress
+	// writes them.
+	Kept Tensor
+
 	// Flag: two rows of b for each column of d: act(gate) * up.
 	Gated bool
 
@@ -138,6 +147,9 @@ type Gemm struct {
 
 	// Flag: with d as codes: their scale of all is made of the amax of the results.
 	OwnAmax bool
+
+	// Flag: b has two of each four numbers along K, and kept says which.
+	TwoOfFour bool
 
 	// Same inputs, same device: same bits, every time.
 	Deterministic bool
@@ -166,11 +178,13 @@ func (o *Gemm) call() *call {
 	args.limit = C.float(o.Limit)
 	args.cap = C.float(o.Cap)
 	c.tensor(&args.amax, "amax", &o.Amax)
+	c.tensor(&args.kept, "kept", &o.Kept)
 	c.flag(256, o.Gated)
 	c.flag(512, o.Interleaved)
 	c.flag(1024, o.UpFirst)
 	c.flag(2048, o.GptOss)
 	c.flag(4096, o.OwnAmax)
+	c.flag(8192, o.TwoOfFour)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c
 }

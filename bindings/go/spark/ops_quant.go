@@ -471,3 +471,81 @@ func (o Repack) Kernels(ctx *Context) ([]OpInfo, error) {
 func (o Repack) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 	return o.call().kernels(ctx, workspace)
 }
+
+// Compress calls the operator compress. Two of each four neighbours of a row, and which two: the weights of a
+// product with 2:4 sparsity.
+//
+//	of x[4 i .. 4 i + 3] the two of the largest magnitude stand at p0 < p1, of equals those that come first
+//	y[2 i]     = x[4 i + p0]
+//	y[2 i + 1] = x[4 i + p1]
+//	kept[i / 2] % 16 = p0 + 4 p1      i even
+//	kept[i / 2] / 16 = p0 + 4 p1      i odd, and 0 where there is no such i
+//
+//	K is a multiple of 4, H = K / 2 and J = ceil(K / 8). y and kept are what gemm takes for b with
+//	SPARK_GEMM_TWO_OF_FOUR. What has two zeros in each four, as weights that were pruned before, stays what it is: the
+//	others have no magnitude. A NaN counts as larger than infinity. Bits are moved, those of NaN and -0 too.
+//	Strides between rows are free as long as the leading dimensions collapse to at most two with one stride each. All
+//	kernels give the same bits: SPARK_FLAG_BATCH_INVARIANT changes nothing. A problem with a zero dimension succeeds and
+//	launches nothing.
+type Compress struct {
+	// [..., K], BF16 F16. The numbers.
+	X Tensor
+
+	// Output, [..., H], as x. Those that are kept.
+	Y Tensor
+
+	// Output, [..., J], U8. Where they stood: four bits for each four of x.
+	Kept Tensor
+
+	// Same inputs, same device: same bits, every time.
+	Deterministic bool
+
+	// A token's bits follow from its own inputs alone: see the operator's page.
+	BatchInvariant bool
+
+	// Memory for intermediate results; Query says how much.
+	Workspace *Workspace
+
+	// One of Kernels, instead of the library's choice (0).
+	KernelID uint64
+}
+
+func (o *Compress) call() *call {
+	c := newCall(C.SPARK_OP_COMPRESS, unsafe.Sizeof(C.spark_compress_args{}))
+	args := (*C.spark_compress_args)(c.args())
+	c.tensor(&args.x, "x", &o.X)
+	c.tensor(&args.y, "y", &o.Y)
+	c.tensor(&args.kept, "kept", &o.Kept)
+	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
+	return c
+}
+
+// Query checks the arguments and says what a launch would do.
+func (o Compress) Query(ctx *Context) (OpInfo, error) {
+	return o.call().query(ctx)
+}
+
+// Prepare does what Query does, and loads the code that the launch will need.
+func (o Compress) Prepare(ctx *Context) (OpInfo, error) {
+	return o.call().prepare(ctx)
+}
+
+// Launch enqueues the work. It never allocates device memory or waits, but for code that is not loaded yet.
+func (o Compress) Launch(stream *Stream) error {
+	return o.call().launch(stream)
+}
+
+// Explain gives one line for each kernel: the first limit that it fails, or why it is chosen.
+func (o Compress) Explain(ctx *Context) (string, error) {
+	return o.call().explain(ctx)
+}
+
+// Kernels lists every kernel that is legal for these arguments, the preferred one first.
+func (o Compress) Kernels(ctx *Context) ([]OpInfo, error) {
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o Compress) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
+}

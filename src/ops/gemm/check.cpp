@@ -152,7 +152,7 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
                                  p.weights ? 256 : b_align,
                                  alignment(v[C]),
                                  alignment(v[D]),
-                                 scales_alignment(p),
+                                 std::min(scales_alignment(p), kept_alignment(p.kept)),
                                  b_row_bytes == 0 ? b_align : std::min(b_align, b_row_bytes & -b_row_bytes),
                                  p.weights         ? gemm_unpacked(p)
                                  : p.stride_b == 0 ? 1
@@ -161,9 +161,10 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
     memcpy(work.facts, facts, sizeof facts);
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);
+    if (p.kept.on) work.flops /= 2;
     work.bytes = 0;
-    for (uint32_t field : {A, B, C, D, BIAS}) { // with the scales of those that have such
-        bool read = v[field].present && (field != C || p.beta != 0);
+    for (uint32_t field : {A, B, C, D, BIAS, KEPT}) {
+        bool read = v[field].present && (field != C || p.beta != 0) && (field != KEPT || p.kept.on);
         if (read) work.bytes += static_cast<uint64_t>(v[field].count) * v[field].elem_bits / 8;
         if (v[field].present && v[field].quant.form != nullptr)
             work.bytes += v[field].quant.scale_bytes + v[field].quant.zero_bytes;
@@ -180,6 +181,8 @@ Contract contract_of_numbers(const Gemm& p) {
     constexpr Contract E4M3 = "gemm_e4m3_tn", FP8 = "gemm_fp8_tn", I8 = "gemm_s8_tn";
     const Contract& of_codes = p.integers ? I8 : p.a_e5m2 || p.b_e5m2 ? FP8 : E4M3;
     if (p.elem_bits == 8) return of_codes;
+    constexpr Contract SPARSE[] = {"gemm_bf16_sparse", "gemm_f16_sparse"};
+    if (p.kept.on) return SPARSE[p.dtype == SPARK_DTYPE_F16];
     constexpr Contract GATED[] = {"gemm_bf16_gated", "gemm_f16_gated"};
     if (p.gate.on && p.elem_bits == 16 && layout == 0) return GATED[p.dtype == SPARK_DTYPE_F16];
     return CONTRACTS[p.elem_bits == 32 ? 2 : p.dtype == SPARK_DTYPE_F16][layout];
@@ -200,6 +203,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     if (spark_status s = check_layout(bound, a, b, report)) return s;
     if (spark_status s = check_integers(bound, args, report)) return s;
     if (spark_status s = check_gemm_places(bound, a.along_k, b.along_k, report)) return s;
+    if (spark_status s = check_gemm_sparse(bound, a.along_k, b.along_k, report)) return s;
     const View &c = bound.view[C], &d = bound.view[D], &bias = bound.view[BIAS];
     Gemm& p = work.as<Gemm>();
     p = {};
@@ -221,7 +225,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
     p.dtype = bound.view[A].dtype;
     if (has_weights(bound)) put_gemm_weights(bound, p);
-    p.gate = gemm_gate(bound);
+    p.gate = gemm_gate(bound), p.kept = gemm_kept(bound);
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {

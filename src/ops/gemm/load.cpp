@@ -22,6 +22,7 @@ uint64_t memory_bytes(const CheckedOp& work, const Gemm& p, const Row& row) {
     if (quotient(work.bytes, static_cast<uint64_t>(p.batch)) <= work.target->l2_bytes) return work.bytes;
     auto sections = static_cast<uint64_t>(ceil_div(ceil_shift(p.m, row.tile.rows), gemm_group(work, row)));
     uint64_t of_b = p.elem_bits * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) / 8;
+    if (p.kept.on) of_b = of_b / 16 * 9;
     of_b *= static_cast<uint64_t>(p.batch);
     uint64_t again;
     return __builtin_mul_overflow(of_b, sections - 1, &again) || __builtin_add_overflow(again, work.bytes, &again)

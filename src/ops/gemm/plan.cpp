@@ -40,6 +40,11 @@ kernels::gemm_flags flags_of(const Gemm& p) {
             .d_e5m2 = p.codes.e5m2};
 }
 
+// Of b with two of each four numbers.
+void put_kept(const GemmKept& kept, kernels::gemm_params& params) {
+    params.b_zero = kept.data, params.b_scale_four = kept.row, params.b_scale_tile = kept.batch;
+}
+
 // Of weights whose scales stand in blocks: places in bytes, and the scale of all.
 void put_blocks(const Gemm& p, kernels::gemm_params& params) {
     params.b_scale = p.b_blocks.data;
@@ -224,6 +229,10 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
         put_blocks(p, sums);
         sums.b_batch = cut.part / 2, sums.b_scale_batch = cut.part / 64 * p.b_blocks.four;
     }
+    if (p.kept.on) { // half of k in b, and four bits for each four of it
+        put_kept(p.kept, sums);
+        sums.b_batch = cut.part / 2, sums.b_scale_tile = cut.part / 8;
+    }
     sums.k = cut.part, sums.batch = cut.parts, sums.k_short = cut.parts * cut.part - p.k;
     sums.alpha = 1, sums.beta = 0;
     const kernels::gemm_flags all = flags_of(p);
@@ -297,6 +306,7 @@ template <class Of> void add_product(const CheckedOp& work, const Row& row, cons
     } else {
         kernels::gemm_params params = params_of(p, group);
         if (p.b_blocked) put_blocks(p, params);
+        if (p.kept.on) put_kept(p.kept, params);
         add_kernel(p, kernel, params, calls);
     }
 }

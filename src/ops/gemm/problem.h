@@ -40,6 +40,13 @@ struct GemmCodes {
     spark_devptr amax;
 };
 
+// Of b with two of each four numbers along k: where these stood. Strides are in bytes.
+struct GemmKept {
+    bool on;
+    spark_devptr data;
+    int64_t row, batch;
+};
+
 // Strides are in elements, of weights, and of a and b with scales of blocks, in bytes. lda and ldb are the strides of
 // the dimension that is not contiguous.
 struct Gemm {
@@ -66,6 +73,7 @@ struct Gemm {
     bool batch_invariant;
     GemmGate gate;
     GemmCodes codes;
+    GemmKept kept;
 };
 
 // weights.cpp: whether b is quantised in a form that is multiplied with numbers; whether such a b goes with a, and lies
@@ -87,6 +95,10 @@ inline int64_t gemm_unpacked(const Gemm& p) {
 // gate.cpp: whether flags and limit go with each other and with the rest; what they say.
 spark_status check_gemm_gate(const ValidatedArgs& bound, Report& report);
 GemmGate gemm_gate(const ValidatedArgs& bound);
+// sparse.cpp: whether the flag has its tensor, and what a and b are goes with it; where kept lies, and its alignment.
+spark_status check_gemm_sparse(const ValidatedArgs& bound, bool a_along, bool b_along, Report& report);
+GemmKept gemm_kept(const ValidatedArgs& bound);
+int64_t kept_alignment(const GemmKept& kept);
 // Whether d is made of sums in the workspace, since a kernel with that tile does not make it of gate and up itself.
 inline bool gates_by_sums(const Gemm& p, const Tile& tile) { return p.gate.on && !tile.gates; }
 

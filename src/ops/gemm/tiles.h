@@ -42,6 +42,22 @@ consteval Tile tile_of(const kernels::gemm_kernel& k) {
     tile.step.issued += copies(tile.step.fetched);
     return tile;
 }
+// An instruction for 32 of k, of which b has half, and their places.
+consteval Tile tile_of(const kernels::gemm_sparse_kernel& k) {
+    constexpr uint32_t FRAGMENT_LOAD = 512, A_PLACE = 128; // loads of words that are half used
+    const uint32_t products = k.TM * k.TN * k.TK * k.ELEM / PRODUCT / 2;
+    const uint32_t of_b = k.TN * k.TK * k.ELEM / 2, fetched = k.TM * k.TK * k.ELEM + of_b + k.TN * k.TK / 8;
+    const uint32_t read = k.block / WARP * (8 * k.MF * k.TK + 16 * k.NF * k.TK / 2) * k.ELEM;
+    const uint32_t issued = products + read / FRAGMENT_LOAD + k.block / WARP * 16 * k.NF * k.TK / 8 / A_PLACE;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = k.TK,
+            .stages = k.ST - 2,
+            .filled = k.ST - 1,
+            .rounds = 1,
+            .splits = true,
+            .step = {products, read + fetched, fetched, issued + copies(fetched)}};
+}
 // Sums of a step are promoted: an instruction for each number of d.
 consteval Tile tile_of(const kernels::gemm_promoted_kernel& k) {
     Tile tile = tile_of_ring(k, k.ST - 2, false);

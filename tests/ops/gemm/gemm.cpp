@@ -4,6 +4,7 @@
 #include "ops/gemm/codes.h"
 #include "ops/gemm/gated.h"
 #include "ops/gemm/scaled.h"
+#include "ops/gemm/sparse.h"
 #include "ops/gemm/weights.h"
 
 #include <algorithm>
@@ -408,6 +409,7 @@ void named(std::vector<Entry>& all) {
     add_table("gemm", SHAPES, expand, all);
     block_scaled_gemm(all);
     gemm_weights(all);
+    gemm_sparse(all);
 }
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
@@ -432,12 +434,9 @@ void draw_result(Shape& s, Random& r) {
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
     Random r(seed, "gemm." + name);
-    if (index % 16 == 15) {
-        return random_block_scaled_gemm(r, name);
-    }
-    if (index % 5 == 4) {
-        return random_gemm_weights(r, name);
-    }
+    if (index % 16 == 15) return random_block_scaled_gemm(r, name);
+    if (index % 5 == 4) return random_gemm_weights(r, name);
+    if (index % 16 == 7) return random_gemm_sparse(r, name);
     Shape s;
     const auto dim = [&r] { return r.chance(0.5) ? r.between(1, 150) : 8 * r.between(1, 20); };
     s.batch = r.chance(0.25) ? r.between(2, 4) : 1;
@@ -485,8 +484,8 @@ Entry random(uint64_t seed, int64_t index) {
     return entry(s, {type, codes && type != ref::Type::i8 ? other : type, out}, layout, name);
 }
 
-// Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights; behind the layout a
-// gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word; and last the form of d, "to
+// Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights, or 2:4; behind the
+// layout a gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word; and last the form of d, "to
 // E4M3_TENSOR".
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
@@ -503,6 +502,9 @@ Entry worded(Words& words) {
     const ref::Type type = words.type(ALL | E4M3 | E5M2 | I8);
     if (const std::string format = s.codes.quant.form ? "" : take_weights(words); !format.empty()) {
         return worded_gemm_weights(words, format, s.m, s.n, s.k, type);
+    }
+    if (words.take("2:4")) {
+        return worded_gemm_sparse(words, s.m, s.n, s.k, type);
     }
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
     const bool codes = ref::size_of(type) == 1;

@@ -14,26 +14,29 @@ Activation = Union[int, Literal["NONE", "none", "SILU", "silu", "GELU_ERF", "gel
 class _Gemm(Operator):
     """Matrix product, optionally batched, with addend, bias and activation, or with a gate."""
 
-    def __call__(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None, *,
-                 d: Optional[Tensor] = None, amax: Union[Tensor, bool, None] = None, alpha: float = 1.0,
-                 beta: float = 0, activation: Activation = 0, limit: float = 0, cap: float = 0, gated: bool = False,
-                 interleaved: bool = False, up_first: bool = False, gpt_oss: bool = False, own_amax: bool = False,
-                 deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
-                 ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+    def __call__(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None,
+                 kept: Optional[Tensor] = None, *, d: Optional[Tensor] = None, amax: Union[Tensor, bool, None] = None,
+                 alpha: float = 1.0, beta: float = 0, activation: Activation = 0, limit: float = 0, cap: float = 0,
+                 gated: bool = False, interleaved: bool = False, up_first: bool = False, gpt_oss: bool = False,
+                 own_amax: bool = False, two_of_four: bool = False, deterministic: bool = False,
+                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> Any: ...
-    def prepare(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None, *,
-                d: Optional[Tensor] = None, amax: Union[Tensor, bool, None] = None, alpha: float = 1.0,
-                beta: float = 0, activation: Activation = 0, limit: float = 0, cap: float = 0, gated: bool = False,
-                interleaved: bool = False, up_first: bool = False, gpt_oss: bool = False, own_amax: bool = False,
-                deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
-                ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+    def prepare(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None,
+                kept: Optional[Tensor] = None, *, d: Optional[Tensor] = None, amax: Union[Tensor, bool, None] = None,
+                alpha: float = 1.0, beta: float = 0, activation: Activation = 0, limit: float = 0, cap: float = 0,
+                gated: bool = False, interleaved: bool = False, up_first: bool = False, gpt_oss: bool = False,
+                own_amax: bool = False, two_of_four: bool = False, deterministic: bool = False,
+                batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                 dtype: Optional[DtypeLike] = None) -> Call: ...
-    def plan(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None, *,
-             d: Optional[Tensor] = None, amax: Union[Tensor, bool, None] = None, alpha: float = 1.0, beta: float = 0,
-             activation: Activation = 0, limit: float = 0, cap: float = 0, gated: bool = False,
-             interleaved: bool = False, up_first: bool = False, gpt_oss: bool = False, own_amax: bool = False,
-             deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
-             ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+    def plan(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None,
+             kept: Optional[Tensor] = None, *, d: Optional[Tensor] = None, amax: Union[Tensor, bool, None] = None,
+             alpha: float = 1.0, beta: float = 0, activation: Activation = 0, limit: float = 0, cap: float = 0,
+             gated: bool = False, interleaved: bool = False, up_first: bool = False, gpt_oss: bool = False,
+             own_amax: bool = False, two_of_four: bool = False, deterministic: bool = False,
+             batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+             workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
 class _Lora(Operator):

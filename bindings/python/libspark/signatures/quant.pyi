@@ -103,7 +103,24 @@ class _Repack(Operator):
              ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
+class _Compress(Operator):
+    """Two of each four neighbours of a row, and which two: the weights of a product with 2:4 sparsity."""
+
+    def __call__(self, x: Tensor, *, y: Optional[Tensor] = None, kept: Optional[Tensor] = None,
+                 deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+                 ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                 dtype: Optional[DtypeLike] = None) -> Any: ...
+    def prepare(self, x: Tensor, *, y: Optional[Tensor] = None, kept: Optional[Tensor] = None,
+                deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+                ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                dtype: Optional[DtypeLike] = None) -> Call: ...
+    def plan(self, x: Tensor, *, y: Optional[Tensor] = None, kept: Optional[Tensor] = None,
+             deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
+             ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+             dtype: Optional[DtypeLike] = None) -> Call: ...
+
 dequantize: _Dequantize
 amax: _Amax
 quantize: _Quantize
 repack: _Repack
+compress: _Compress

@@ -821,6 +821,7 @@ pub const SPARK_OP_KV_GATHER: spark_op = 22;
 pub const SPARK_OP_KV_COPY: spark_op = 23;
 pub const SPARK_OP_REPACK: spark_op = 24;
 pub const SPARK_OP_LORA: spark_op = 25;
+pub const SPARK_OP_COMPRESS: spark_op = 26;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -848,6 +849,7 @@ pub const SPARK_GEMM_INTERLEAVED: spark_gemm_flag = 512;
 pub const SPARK_GEMM_UP_FIRST: spark_gemm_flag = 1024;
 pub const SPARK_GEMM_GPT_OSS: spark_gemm_flag = 2048;
 pub const SPARK_GEMM_OWN_AMAX: spark_gemm_flag = 4096;
+pub const SPARK_GEMM_TWO_OF_FOUR: spark_gemm_flag = 8192;
 pub const SPARK_GEMM_FLAG_FORCE32: spark_gemm_flag = 2147483647;
 pub type spark_gemm_flag = ::std::os::raw::c_uint;
 pub const SPARK_GEMM_GIVEN_ALPHA: spark_gemm_given = 1;
@@ -869,6 +871,7 @@ pub struct spark_gemm_args {
     pub limit: f32,
     pub cap: f32,
     pub amax: spark_tensor,
+    pub kept: spark_tensor,
 }
 impl Default for spark_gemm_args {
     fn default() -> Self {
@@ -1576,6 +1579,31 @@ extern "C" {
     pub fn spark_lora(
         ctx: *mut spark_context,
         args: *const spark_lora_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_compress_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub y: spark_tensor,
+    pub kept: spark_tensor,
+}
+impl Default for spark_compress_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_compress(
+        ctx: *mut spark_context,
+        args: *const spark_compress_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

@@ -236,7 +236,7 @@ fn spark_op_desc_layout() {
 
 #[test]
 fn spark_gemm_args_layout() {
-    layout!(spark_gemm_args, 1584,
+    layout!(spark_gemm_args, 1840,
         hdr 0, 24;
         a 24, 256;
         b 280, 256;
@@ -250,6 +250,7 @@ fn spark_gemm_args_layout() {
         limit 1320, 4;
         cap 1324, 4;
         amax 1328, 256;
+        kept 1584, 256;
     );
 }
 
@@ -565,6 +566,16 @@ fn spark_lora_args_layout() {
 }
 
 #[test]
+fn spark_compress_args_layout() {
+    layout!(spark_compress_args, 792,
+        hdr 0, 24;
+        x 24, 256;
+        y 280, 256;
+        kept 536, 256;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -719,6 +730,7 @@ fn values() {
     assert_eq!(SPARK_OP_KV_COPY, 23);
     assert_eq!(SPARK_OP_REPACK, 24);
     assert_eq!(SPARK_OP_LORA, 25);
+    assert_eq!(SPARK_OP_COMPRESS, 26);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);
@@ -742,6 +754,7 @@ fn values() {
     assert_eq!(SPARK_GEMM_UP_FIRST, 1024);
     assert_eq!(SPARK_GEMM_GPT_OSS, 2048);
     assert_eq!(SPARK_GEMM_OWN_AMAX, 4096);
+    assert_eq!(SPARK_GEMM_TWO_OF_FOUR, 8192);
     assert_eq!(SPARK_GEMM_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_GEMM_GIVEN_ALPHA, 1);
     assert_eq!(SPARK_GEMM_GIVEN_FORCE32, 2147483647);

@@ -77,6 +77,11 @@ operator! {
     /// 2^-21 of itself. All others go through a workspace of F32, and further launches. amax takes the largest magnitude,
     /// NaN if there is one: of results before they become codes, in any form, and of other d but I32 as it is stored, by
     /// further launches.
+    /// 2:4 sparsity: with TWO_OF_FOUR b is [N, K / 2], BF16 or F16 as a, both along K, K a multiple of 4, and kept
+    /// [N, ceil(K / 8)], as compress makes them of [N, K]. b[n, 2 i] and b[n, 2 i + 1] are multiplied with a[m, 4 i + p0]
+    /// and a[m, 4 i + p1], where p0 + 4 p1 are four bits of kept[n, i / 2], those of an even i below; p0 < p1, and other
+    /// bits have no meaning: what they make of d is any number. What is not kept takes no part, be it infinite or NaN in a.
+    /// Without TWO_OF_FOUR kept is not read.
     /// Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
     /// size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT k is never split,
     /// and the bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias, from N,
@@ -93,8 +98,8 @@ impl<'a> Gemm<'a> {
         self
     }
 
-    /// `[B?, N, K]`, as a U8 E4M3 E5M2 I8 I4 U4 E2M1. The right matrix, transposed; with FP8 of either type; of records
-    /// the last dimension counts bytes.
+    /// `[B?, N, K/2 if TWO_OF_FOUR]`, as a U8 E4M3 E5M2 I8 I4 U4 E2M1. The right matrix, transposed; with FP8 of either
+    /// type; of records the last dimension counts bytes.
     pub fn b<T: Element>(mut self, b: TensorView<'a, T>) -> Self {
         self.call.args.b = self.call.hold(b.parts());
         self
@@ -164,6 +169,13 @@ impl<'a> Gemm<'a> {
         self
     }
 
+    /// Optional, `[B?, N, J]`, U8. With TWO_OF_FOUR: where b's numbers stood, four bits for each four of K, as compress
+    /// writes them.
+    pub fn kept<T: Element>(mut self, kept: TensorView<'a, T>) -> Self {
+        self.call.args.kept = self.call.hold(kept.parts());
+        self
+    }
+
     /// Flag: two rows of b for each column of d: act(gate) * up.
     pub fn gated(mut self, on: bool) -> Self {
         self.call.flag(256, on);
@@ -191,6 +203,12 @@ impl<'a> Gemm<'a> {
     /// Flag: with d as codes: their scale of all is made of the amax of the results.
     pub fn own_amax(mut self, on: bool) -> Self {
         self.call.flag(4096, on);
+        self
+    }
+
+    /// Flag: b has two of each four numbers along K, and kept says which.
+    pub fn two_of_four(mut self, on: bool) -> Self {
+        self.call.flag(8192, on);
         self
     }
 }

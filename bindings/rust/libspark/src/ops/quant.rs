@@ -296,3 +296,43 @@ impl<'a> Repack<'a> {
         self
     }
 }
+
+operator! {
+    /// Two of each four neighbours of a row, and which two: the weights of a product with 2:4 sparsity.
+    ///
+    /// ```text
+    /// of x[4 i .. 4 i + 3] the two of the largest magnitude stand at p0 < p1, of equals those that come first
+    /// y[2 i]     = x[4 i + p0]
+    /// y[2 i + 1] = x[4 i + p1]
+    /// kept[i / 2] % 16 = p0 + 4 p1      i even
+    /// kept[i / 2] / 16 = p0 + 4 p1      i odd, and 0 where there is no such i
+    ///
+    /// K is a multiple of 4, H = K / 2 and J = ceil(K / 8). y and kept are what gemm takes for b with
+    /// SPARK_GEMM_TWO_OF_FOUR. What has two zeros in each four, as weights that were pruned before, stays what it is: the
+    /// others have no magnitude. A NaN counts as larger than infinity. Bits are moved, those of NaN and -0 too.
+    /// Strides between rows are free as long as the leading dimensions collapse to at most two with one stride each. All
+    /// kernels give the same bits: SPARK_FLAG_BATCH_INVARIANT changes nothing. A problem with a zero dimension succeeds and
+    /// launches nothing.
+    /// ```
+    Compress, spark_compress_args, SPARK_OP_COMPRESS, []
+}
+
+impl<'a> Compress<'a> {
+    /// `[..., K]`, BF16 F16. The numbers.
+    pub fn x<T: Element>(mut self, x: TensorView<'a, T>) -> Self {
+        self.call.args.x = self.call.hold(x.parts());
+        self
+    }
+
+    /// Output, `[..., H]`, as x. Those that are kept.
+    pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(y.parts());
+        self
+    }
+
+    /// Output, `[..., J]`, U8. Where they stood: four bits for each four of x.
+    pub fn kept<T: Element>(mut self, kept: TensorViewMut<'a, T>) -> Self {
+        self.call.args.kept = self.call.hold(kept.parts());
+        self
+    }
+}
