@@ -129,7 +129,8 @@ void workspaces(void**) {
             gemm.tensor(f).dtype = SPARK_DTYPE_BF16; // of F32 k is not split
             resize(gemm, arena, f, shapes[f]);
         }
-        reinterpret_cast<spark_gemm_args*>(gemm.head())->beta = 1;
+        auto& args = *reinterpret_cast<spark_gemm_args*>(gemm.head());
+        args.beta = 1, args.kept = {};
         workspace_apart(ctx, gemm, arena);
         workspace_apart_from_scales(ctx, gemm, arena);
     }

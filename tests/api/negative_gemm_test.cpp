@@ -19,7 +19,7 @@ void integers(const spark_op_desc& d) {
         while (std::strcmp(api::field(d, f).name, name) != 0) ++f;
         damaged(d, f, what, {status}, [=](auto& e) {
             auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
-            a.bias = a.c = a.amax = {};
+            a.bias = a.c = a.amax = a.kept = {};
             a.a.dtype = a.b.dtype = SPARK_DTYPE_I8, a.d.dtype = SPARK_DTYPE_I32;
             a.beta = 0, a.activation = SPARK_ACTIVATION_NONE;
             damage(a);
@@ -278,7 +278,7 @@ void gates(const spark_op_desc& d) {
         while (f < d.num_fields && std::strcmp(api::field(d, f).name, name) != 0) ++f;
         damaged(d, f, what, {status}, [=](auto& e) {
             auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
-            a.bias = a.c = a.amax = {};
+            a.bias = a.c = a.amax = a.kept = {};
             a.beta = 0, a.activation = SPARK_ACTIVATION_SILU;
             a.hdr.flags = SPARK_GEMM_GATED;
             int64_t &rows = a.b.shape[a.b.ndim - 2], &columns = a.d.shape[a.d.ndim - 1];
@@ -312,7 +312,7 @@ void results(const spark_op_desc& d) {
         while (f < d.num_fields && std::strcmp(api::field(d, f).name, name) != 0) ++f;
         damaged(d, f, what, {status}, [=](auto& e) {
             auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
-            a.bias = a.c = a.amax = {};
+            a.bias = a.c = a.amax = a.kept = {};
             a.beta = 0, a.activation = SPARK_ACTIVATION_NONE;
             a.d.dtype = SPARK_DTYPE_E4M3, a.d.size_bytes = 0;
             a.d.quant = {};

@@ -196,11 +196,15 @@ void scalar(const spark_op_desc& d, uint32_t f) {
             damaged(d, f, "no such choice", {SPARK_ERR_INVALID_VALUE}, [=](auto& e) { store(e, &bad); });
 }
 
+// Without what it needs, and without what else needs that.
 void needs(const spark_op_desc& d, uint32_t f) {
     for (uint32_t other = 0; other < d.num_fields; ++other)
         if (api::field(d, f).needs_mask >> other & 1)
-            damaged(d, f, "without the field it needs", {SPARK_ERR_INVALID_NULL, SPARK_ERR_INVALID},
-                    [=](auto& e) { std::memset(e.at(other), 0, sizeof(spark_tensor)); });
+            damaged(d, f, "without the field it needs", {SPARK_ERR_INVALID_NULL, SPARK_ERR_INVALID}, [=, &d](auto& e) {
+                for (uint32_t g = 0; g < d.num_fields; ++g)
+                    if (g == other || (g != f && (api::field(d, g).needs_mask >> other & 1)))
+                        std::memset(e.at(g), 0, sizeof(spark_tensor));
+            });
 }
 
 void head(const spark_op_desc& d) {

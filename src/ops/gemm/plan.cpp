@@ -188,13 +188,12 @@ void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_bulk
     calls.add(kernel, params);
 }
 
-template <class Of>
-void add_kernel(const Gemm&, const Of& kernel, const kernels::gemm_params& params, Plan& calls) {
+template <class Of> void add_kernel(const Gemm&, const Of& kernel, const kernels::gemm_params& params, Plan& calls) {
     calls.add(kernel, params);
 }
 // By maps, of which that of b counts bytes: parts of k lie in the same tensors.
 void add_kernel(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, const kernels::gemm_params& all,
-                 Plan& calls) {
+                Plan& calls) {
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
     Gemm codes = p;
     codes.elem_bits = 8, codes.k = p.k / 2;

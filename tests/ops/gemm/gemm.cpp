@@ -485,8 +485,8 @@ Entry random(uint64_t seed, int64_t index) {
 }
 
 // Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights, or 2:4; behind the
-// layout a gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word; and last the form of d, "to
-// E4M3_TENSOR".
+// layout a gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word; and last the form of d,
+// "to E4M3_TENSOR".
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
     if (words.take("to")) {
