@@ -68,8 +68,9 @@ func TestDescriptions(t *testing.T) {
 			continue
 		}
 		d := op.Fields[3]
+		dtypes := []Dtype{DtypeF32, DtypeF16, DtypeBF16, DtypeI8, DtypeI32, DtypeI4, DtypeE4M3, DtypeE5M2, DtypeE2M1}
 		if op.Family != "gemm" || d.Name != "d" || !d.Output || d.Input || d.Optional || d.Shape != "[B?, M, N/2 if GATED]" ||
-			!reflect.DeepEqual(d.Dtypes, []Dtype{DtypeF32, DtypeF16, DtypeBF16, DtypeI32}) {
+			!reflect.DeepEqual(d.Dtypes, dtypes) {
 			t.Errorf("gemm is %+v", op)
 		}
 	}

@@ -117,9 +117,11 @@ fn forms_are_told() {
         match field.name() {
             "a" => assert!(names.contains(&"1X128") && !names.contains(&"128X128")),
             "b" => assert!(names.contains(&"128X128") && names.contains(&"Q8_0")),
+            "d" => assert!(names.contains(&"1X128") && !names.contains(&"Q8_0")),
             _ => assert!(names.is_empty(), "{}", field.name()),
         }
     }
     let d: Vec<_> = gemm.fields().find(|field| field.name() == "d").unwrap().dtypes().collect();
-    assert_eq!(d, [Dtype::F32, Dtype::F16, Dtype::BF16, Dtype::I32]);
+    assert_eq!(d[..5], [Dtype::F32, Dtype::F16, Dtype::BF16, Dtype::I8, Dtype::I32]);
+    assert_eq!(d[5..], [Dtype::I4, Dtype::E4M3, Dtype::E5M2, Dtype::E2M1]);
 }
