@@ -8,20 +8,34 @@
 
 namespace {
 
+// Where there is none, how many there are.
+uint32_t field_named(const spark_op_desc& d, const char* name) {
+    uint32_t f = 0;
+    while (f < d.num_fields && std::strcmp(api::field(d, f).name, name) != 0) ++f;
+    return f;
+}
+
+// Damage to a product that nothing is added to or done with.
+using GemmDamage = std::function<void(spark_gemm_args&)>;
+void damaged_product(const spark_op_desc& d, const char* name, const char* what, spark_status status,
+                     const GemmDamage& damage) {
+    damaged(d, field_named(d, name), what, {status}, [=](auto& e) {
+        auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
+        a.bias = a.c = a.amax = {};
+        a.beta = 0, a.activation = SPARK_ACTIVATION_NONE;
+        damage(a);
+    });
+}
+
 // Sums that are results: of integers alone, with nothing that follows. And integers whose sum might not be one of I32.
 void integers(const spark_op_desc& d) {
     const auto tensor = [&](spark_gemm_args& a, uint32_t f) -> spark_tensor& {
         return *reinterpret_cast<spark_tensor*>(reinterpret_cast<char*>(&a) + api::field(d, f).offset);
     };
-    const auto of = [&](const char* name, const char* what, spark_status status,
-                        const std::function<void(spark_gemm_args&)>& damage) {
-        uint32_t f = 0;
-        while (std::strcmp(api::field(d, f).name, name) != 0) ++f;
-        damaged(d, f, what, {status}, [=](auto& e) {
-            auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
-            a.bias = a.c = a.amax = a.kept = {};
+    const auto of = [&](const char* name, const char* what, spark_status status, const GemmDamage& damage) {
+        damaged_product(d, name, what, status, [=](auto& a) {
+            a.kept = {};
             a.a.dtype = a.b.dtype = SPARK_DTYPE_I8, a.d.dtype = SPARK_DTYPE_I32;
-            a.beta = 0, a.activation = SPARK_ACTIVATION_NONE;
             damage(a);
         });
     };
@@ -272,14 +286,10 @@ void weights_of_blocks(const spark_op_desc& d) {
 
 // Flags that go with a gate, and what does not go with one.
 void gates(const spark_op_desc& d) {
-    const auto of = [&](const char* name, const char* what, spark_status status,
-                        const std::function<void(spark_gemm_args&)>& damage) {
-        uint32_t f = 0;
-        while (f < d.num_fields && std::strcmp(api::field(d, f).name, name) != 0) ++f;
-        damaged(d, f, what, {status}, [=](auto& e) {
-            auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
-            a.bias = a.c = a.amax = a.kept = {};
-            a.beta = 0, a.activation = SPARK_ACTIVATION_SILU;
+    const auto of = [&](const char* name, const char* what, spark_status status, const GemmDamage& damage) {
+        damaged_product(d, name, what, status, [=](auto& a) {
+            a.kept = {};
+            a.activation = SPARK_ACTIVATION_SILU;
             a.hdr.flags = SPARK_GEMM_GATED;
             int64_t &rows = a.b.shape[a.b.ndim - 2], &columns = a.d.shape[a.d.ndim - 1];
             rows -= rows % 2, columns = rows / 2;
@@ -306,14 +316,9 @@ void gates(const spark_op_desc& d) {
 
 // d as codes: a form of them, and what is not done to such results; a bias of another type than d's where it is none.
 void results(const spark_op_desc& d) {
-    const auto of = [&](const char* name, const char* what, spark_status status,
-                        const std::function<void(spark_gemm_args&)>& damage) {
-        uint32_t f = 0;
-        while (f < d.num_fields && std::strcmp(api::field(d, f).name, name) != 0) ++f;
-        damaged(d, f, what, {status}, [=](auto& e) {
-            auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
-            a.bias = a.c = a.amax = a.kept = {};
-            a.beta = 0, a.activation = SPARK_ACTIVATION_NONE;
+    const auto of = [&](const char* name, const char* what, spark_status status, const GemmDamage& damage) {
+        damaged_product(d, name, what, status, [=](auto& a) {
+            a.kept = {};
             a.d.dtype = SPARK_DTYPE_E4M3, a.d.size_bytes = 0;
             a.d.quant = {};
             a.d.quant.scheme = SPARK_QUANT_PER_ROW, a.d.quant.scale_dtype = SPARK_DTYPE_F32;
@@ -347,12 +352,7 @@ void results(const spark_op_desc& d) {
 
 // The cap of SOFTCAP, of every operator that has one.
 void caps(const spark_op_desc& d) {
-    const auto number_of = [&](const char* name) {
-        uint32_t f = 0;
-        while (f < d.num_fields && std::strcmp(api::field(d, f).name, name) != 0) ++f;
-        return f;
-    };
-    const uint32_t cap = number_of("cap"), activation = number_of("activation");
+    const uint32_t cap = field_named(d, "cap"), activation = field_named(d, "activation");
     if (cap == d.num_fields) return;
     for (const auto& [kind, value] : {std::pair{SPARK_ACTIVATION_SOFTCAP, 0.0f},
                                       {SPARK_ACTIVATION_SOFTCAP, -1.0f},
@@ -369,14 +369,8 @@ void caps(const spark_op_desc& d) {
 
 // Flag, tensor, types, widths and layouts of b with two of each four numbers.
 void two_of_four(const spark_op_desc& d) {
-    const auto of = [&](const char* name, const char* what, spark_status status,
-                        const std::function<void(spark_gemm_args&)>& damage) {
-        uint32_t f = 0;
-        while (std::strcmp(api::field(d, f).name, name) != 0) ++f;
-        damaged(d, f, what, {status}, [=](auto& e) {
-            auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
-            a.bias = a.c = {};
-            a.beta = 0, a.activation = SPARK_ACTIVATION_NONE;
+    const auto of = [&](const char* name, const char* what, spark_status status, const GemmDamage& damage) {
+        damaged_product(d, name, what, status, [=](auto& a) {
             a.hdr.flags = SPARK_GEMM_TWO_OF_FOUR;
             a.b.quant = {};
             for (spark_tensor* t : {&a.a, &a.b, &a.d, &a.kept}) {

@@ -126,18 +126,7 @@ void add_operands(Case& c, const Shape& s, ref::Type type, Random& random, Probl
     fill(c, b, random);
     p.b = c.values(b);
     add_kept(c, s, random, p);
-    if (s.bias) {
-        const Operand bias = c.add("bias", offsetof(Args, bias), packed(ref::Type::f32, {s.n}), 16, false);
-        fill(c, bias, random);
-        p.bias = c.values(bias);
-    }
-    const View d = weights_matrix(p.out, s.batch, s.m, static_cast<int64_t>(p.columns()), s.d_pad);
-    if (s.beta != 0) {
-        const Operand addend = c.add("c", offsetof(Args, c), d, 16, false);
-        fill(c, addend, random, 2);
-        p.c = c.values(addend);
-    }
-    c.add("d", offsetof(Args, d), d, 16, true);
+    add_others(c, s, random, p);
 }
 
 Case build(const Shape& s, ref::Type type, ref::Type out, const std::string& name, const Seed& seed) {

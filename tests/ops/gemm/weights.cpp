@@ -90,18 +90,7 @@ void add_operands(Case& c, const Shape& s, const Format& format, Random& random,
     make_special(c, a, s.special, s.m * 2 / 3, s.k, random);
     p.a = c.values(a);
     add_weights(c, s, format, random, p);
-    if (s.bias) {
-        const Operand bias = c.add("bias", offsetof(Args, bias), packed(ref::Type::f32, {s.n}), 16, false);
-        fill(c, bias, random);
-        p.bias = c.values(bias);
-    }
-    const View d = weights_matrix(p.out, s.batch, s.m, static_cast<int64_t>(p.columns()), s.d_pad);
-    if (s.beta != 0) {
-        const Operand addend = c.add("c", offsetof(Args, c), d, 16, false);
-        fill(c, addend, random, 2);
-        p.c = c.values(addend);
-    }
-    c.add("d", offsetof(Args, d), d, 16, true);
+    add_others(c, s, random, p);
 }
 
 Case build(const Shape& s, const Format& format, ref::Type type, ref::Type out, const std::string& name,

@@ -77,6 +77,23 @@ struct WeightsProblem {
 
 // Rows of so many columns, `pad` elements after each.
 View weights_matrix(ref::Type type, int64_t batch, int64_t rows, int64_t columns, int64_t pad);
+
+// What follows the product of a case: bias in F32, addend and d, of a Shape's settings into a Problem.
+template <class Shape, class Problem> void add_others(Case& c, const Shape& s, Random& random, Problem& p) {
+    using Args = spark_gemm_args;
+    if (s.bias) {
+        const Operand bias = c.add("bias", offsetof(Args, bias), packed(ref::Type::f32, {s.n}), 16, false);
+        fill(c, bias, random);
+        p.bias = c.values(bias);
+    }
+    const View d = weights_matrix(p.out, s.batch, s.m, static_cast<int64_t>(p.columns()), s.d_pad);
+    if (s.beta != 0) {
+        const Operand addend = c.add("c", offsetof(Args, c), d, 16, false);
+        fill(c, addend, random, 2);
+        p.c = c.values(addend);
+    }
+    c.add("d", offsetof(Args, d), d, 16, true);
+}
 // Adds b in that format, and writes down its numbers.
 void add_weights(Case& c, const WeightsShape& s, const WeightFormat& format, Random& random, WeightsProblem& p);
 
