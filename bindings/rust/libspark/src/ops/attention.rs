@@ -92,6 +92,10 @@ operator! {
     /// Lists, tables and lengths are read on the device, so that a captured graph follows them; entries are taken into the
     /// range of the tensors, so that a wrong one gives wrong rows of this call and reads nothing else. Lists must ascend.
     ///
+    /// Workspace: parts of a long cache have one for their sums. Prompts over codes, and over pages, of D up to 128 may be
+    /// computed by two launches, of which the first writes the keys and values that there is room for (t tokens of each
+    /// sequence), in 16 bits, to the workspace: at most 256 MiB. spark_op_kernels lists the kernels that take less.
+    ///
     /// max_seqlen_q and max_seqlen_k bound the lengths: the launch, the choice of a kernel and the workspace depend on
     /// them, never on a list. Queries from max_seqlen_q on are not computed; a longer key sequence than max_seqlen_k is
     /// still right, only slower.
