@@ -26,6 +26,7 @@ constexpr uint64_t U8 = uint64_t{1} << SPARK_DTYPE_U8;
 constexpr uint64_t BYTES = uint64_t{1} << SPARK_DTYPE_I8 | uint64_t{1} << SPARK_DTYPE_E4M3;
 constexpr uint64_t NIBBLES = uint64_t{1} << SPARK_DTYPE_I4 | uint64_t{1} << SPARK_DTYPE_U4;
 constexpr uint64_t E4M3 = uint64_t{1} << SPARK_DTYPE_E4M3, E2M1 = uint64_t{1} << SPARK_DTYPE_E2M1;
+constexpr uint64_t E2M3 = uint64_t{1} << SPARK_DTYPE_E2M3, E3M2 = uint64_t{1} << SPARK_DTYPE_E3M2;
 constexpr uint64_t UE8M0 = uint64_t{1} << SPARK_DTYPE_UE8M0, UE4M3 = uint64_t{1} << SPARK_DTYPE_UE4M3;
 constexpr uint64_t ANY = ~uint64_t{0};
 constexpr Weights WEIGHTS[] = {
@@ -38,6 +39,8 @@ constexpr Weights WEIGHTS[] = {
     {SPARK_QUANT_BLOCK, 0, E2M1, UE8M0, "gemm_bf16_mxfp4", "gemm_f16_mxfp4"},
     {SPARK_QUANT_BLOCK, 0, E2M1, UE4M3, "gemm_bf16_nvfp4", "gemm_f16_nvfp4"},
     {SPARK_QUANT_BLOCK, 0, E4M3, UE8M0, "gemm_bf16_mxfp8", "gemm_f16_mxfp8"},
+    {SPARK_QUANT_BLOCK, 0, E2M3, UE8M0, "gemm_bf16_e2m3", "gemm_f16_e2m3"},
+    {SPARK_QUANT_BLOCK, 0, E3M2, UE8M0, "gemm_bf16_e3m2", "gemm_f16_e3m2"},
 };
 
 bool has_groups(const View& v) { return (NIBBLES >> v.dtype & 1) != 0; }
