@@ -365,9 +365,9 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_kernel& unpack, int64
 const kernels::dequantize_scaled_kernel& any_unpack(const kernels::dequantize_scaled_kernel& aligned) {
     using namespace kernels;
     constexpr const dequantize_scaled_kernel* KERNELS[][2] = {
-        {&dequantize_int4__x8, &dequantize_int4__generic},   {&dequantize_mxfp4__x8, &dequantize_mxfp4__generic},
-        {&dequantize_nvfp4__x8, &dequantize_nvfp4__generic}, {&dequantize_mxfp8__x8, &dequantize_mxfp8__generic},
-        {&dequantize_e2m3__x8, &dequantize_e2m3__generic},   {&dequantize_e3m2__x8, &dequantize_e3m2__generic},
+#define SCALED(CODES, SCALES, F) {&dequantize_##F##__x8, &dequantize_##F##__generic},
+#include "core/scaled.inc"
+#undef SCALED
     };
     for (const auto& [wide, any] : KERNELS) {
         if (wide->id == aligned.id) return *any;
