@@ -719,13 +719,14 @@ typedef enum spark_gemm_given {
  * any strides. The products of 128 along K are summed by themselves, that sum is multiplied by the product of its two
  * scales, rounded to F32, and added to the sum of those before it by one fused multiply-add, in order of K; sa and sb
  * are 1. The last block of K or N may be shorter.
- * E2M1, and E4M3 of MXFP8, have scales of blocks, of the same form in a and in b: each code in sum_k is multiplied by
- * the scale of its block, and sa and sb are the global_scale of NVFP4, or 1. K is a multiple of the block, the
- * highest bit of a scale of NVFP4 is not looked at, and rows of E2M1 begin on whole bytes, so that their strides are
- * even. The scales of blocks stand as strides say, or in TILED_128X4 along the last two dimensions. Compute
- * capability 12.x multiplies such codes in its tensor cores, 32 bytes of k at a time, where rows of a and b begin on
- * 16 bytes, and every fourth of the scales, which follow each other along K, on 4; elsewhere, and on 9.0, one product
- * after the other is added.
+ * E2M1, E2M3, E3M2, and E4M3 and E5M2 of MXFP8, have scales of blocks: each code in sum_k is multiplied by the scale
+ * of its block, and sa and sb are the global_scale of NVFP4, or 1. NVFP4 is multiplied with NVFP4, and each of OCP's
+ * formats, MXFP8 in both types, MXFP6 and MXFP4, with each of them. K is a multiple of the block, the highest bit of
+ * a scale of NVFP4 is not looked at, and rows begin on whole bytes, so that strides of E2M1 are even and those of
+ * E2M3 and E3M2 multiples of 4. The scales of blocks stand as strides say, or in TILED_128X4 along the last two
+ * dimensions. Compute capability 12.x multiplies NVFP4, MXFP4, MXFP8 of E4M3 and that, as a, with MXFP4 in its tensor
+ * cores, 32 bytes of k at a time, where rows of a and b begin on 16 bytes, and every fourth of the scales, which
+ * follow each other along K, on 4; elsewhere, and on 9.0, one product after the other is added.
  * Layouts are told by strides. Each of a and b has stride 1 in one of its last two dimensions:
  *
  *     tn   a and b along K            a row-major, b row-major: x times the transpose of a weight
@@ -733,25 +734,25 @@ typedef enum spark_gemm_given {
  *     nt   a along M, b along N       dW = dY^T X
  *     tt   a along M, b along K
  *
- * FP8, I8 and E2M1 are multiplied in tn alone, E4M3 and E5M2 with each other too. d and c have stride 1 along N and a
- * free row stride. An input without the batch dimension, or with batch stride 0, is the same for every batch. Where M,
- * N or the batch is 0 the call succeeds and launches nothing; with K = 0 the sum is 0 and no scale is read. beta 0
- * means that c is not read; without c, beta must be 0.
+ * FP8, I8 and codes with scales of blocks are multiplied in tn alone, E4M3 and E5M2 with each other too. d and c have
+ * stride 1 along N and a free row stride. An input without the batch dimension, or with batch stride 0, is the same
+ * for every batch. Where M, N or the batch is 0 the call succeeds and launches nothing; with K = 0 the sum is 0 and
+ * no scale is read. beta 0 means that c is not read; without c, beta must be 0.
  * Weights: with a in BF16 or F16, b may be quantised, both along K. Records (U8, b.quant.scheme SPARK_QUANT_RECORD)
  * are those that dequantize reads; b's last dimension is then the bytes of the records of a row, its address and its
  * strides are multiples of the largest power of two, at most 8, that divides a record's bytes, of Q4_1 of 2. E4M3 and
  * I8 have one scale, or one for each row of b; K, the address and the strides of b are multiples of 4. I4 and U4 have
  * a scale for 32, 64 or 128 along K (INT4_32 to INT4_128), at any strides, in F16, BF16 or F32, and if b.quant has a
- * zero_point a zero for each, in U4, two in a byte, at the same strides: b[n, k] = scale * (q - zero), with the zero as
- * it is stored; I4 is -8 to 7. K is free, the strides of b are even. E2M1 of MXFP4 and NVFP4, and E4M3 of MXFP8, have
+ * zero_point a zero for each, in U4, two in a byte, at the same strides: b[n, k] = scale * (q - zero), with the zero
+ * as it is stored; I4 is -8 to 7. K is free, the strides of b are even. MXFP4, NVFP4, MXFP6, and E4M3 of MXFP8, have
  * scales of blocks, with what is said of these above, for b alone, and one global_scale. Codes, less their zeros, are
- * exact in the dtype of a; their products with a are summed in FP32, of a record, of 32 of INT4 and MXFP4 and of 64 or
- * 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its
+ * exact in the dtype of a; their products with a are summed in FP32, of a record, of 32 of INT4 and MXFP4 and of 64
+ * or 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its
  * scale is exact too, so that products of these are one sum, which global_scale multiplies. Where M is large, or the
- * alignment does not allow that, b is unpacked into a workspace instead, each number rounded once, to nearest even, to
- * the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K, IQ4_XS,
- * GGUF_MXFP4 and MXFP8. What an infinity in a or in a scale takes part in is infinite or NaN, and what a NaN scale does
- * is NaN.
+ * alignment does not allow that, b is unpacked into a workspace instead, each number rounded once, to nearest even,
+ * to the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K,
+ * IQ4_XS, GGUF_MXFP4, MXFP8 and MXFP6. What an infinity in a or in a scale takes part in is infinite or NaN, and what
+ * a NaN scale does is NaN.
  * Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,
  * two for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate
  * first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
@@ -778,11 +779,13 @@ typedef enum spark_gemm_given {
  */
 typedef struct spark_gemm_args {
     spark_args hdr;
-    /* [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M1, quant TENSOR ROW 1X128 MXFP8 MXFP4 NVFP4. The left matrix. */
+    /* [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M3 E3M2 E2M1, quant TENSOR ROW 1X128 MXFP8 MXFP8_E5M2 MXFP6 MXFP4
+       NVFP4. The left matrix. */
     spark_tensor a;
-    /* [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 I4 U4 E2M1, quant TENSOR ROW 128X128 MXFP8 MXFP4 NVFP4 Q8_0
-       Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 INT4_32 INT4_64 INT4_128. The right
-       matrix, transposed; with FP8 of either type; of records the last dimension counts bytes. */
+    /* [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 I4 U4 E2M3 E3M2 E2M1, quant TENSOR ROW 128X128 MXFP8
+       MXFP8_E5M2 MXFP6 MXFP4 NVFP4 Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 INT4_32
+       INT4_64 INT4_128. The right matrix, transposed; with FP8 of either type; of records the last dimension counts
+       bytes. */
     spark_tensor b;
     /* optional, [B?, M, N/2 if GATED], as d. The addend, times beta. */
     spark_tensor c;

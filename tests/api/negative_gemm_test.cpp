@@ -80,6 +80,9 @@ void blocks_in_gemm(const spark_op_desc& d) {
     api::Example right(d, arena);
     put_nvfp4(right);
     expect(right, 0, "codes of E2M1 with scales of blocks", {SPARK_OK}, false);
+    put_blocks(right, SPARK_DTYPE_E5M2, SPARK_DTYPE_UE8M0, 32, {0u});
+    put_blocks(right, SPARK_DTYPE_E2M3, SPARK_DTYPE_UE8M0, 32, {1u});
+    expect(right, 0, "two of OCP's formats", {SPARK_OK}, false);
     for (uint32_t f : {0u, 1u}) {
         const auto wrong = [&](const char* what, spark_status wanted,
                                const std::function<void(spark_tensor&)>& damage) {
@@ -108,6 +111,17 @@ void blocks_in_gemm(const spark_op_desc& d) {
         put_nvfp4(e);
         spark_quant& q = e.tensor(1).quant;
         q.scale_dtype = SPARK_DTYPE_UE8M0, q.block[e.tensor(1).ndim - 1] = 32;
+    });
+    damaged(d, 1, "MXFP6 beside NVFP4", {SPARK_ERR_UNSUPPORTED_DTYPE},
+            [=](auto& e) { put_nvfp4(e), put_blocks(e, SPARK_DTYPE_E3M2, SPARK_DTYPE_UE8M0, 32, {1u}); });
+    damaged(d, 1, "MXFP6 without scales", {SPARK_ERR_INVALID_VALUE},
+            [=](auto& e) { put_blocks(e, SPARK_DTYPE_E3M2, SPARK_DTYPE_UE8M0, 32), e.tensor(1).quant = {}; });
+    damaged(d, 1, "rows of six bits on parts of bytes", {SPARK_ERR_UNSUPPORTED_LAYOUT}, [=](auto& e) {
+        put_blocks(e, SPARK_DTYPE_E2M3, SPARK_DTYPE_UE8M0, 32);
+        spark_tensor& t = e.tensor(1);
+        int64_t pitch = t.shape[t.ndim - 1] + 2;
+        for (uint32_t dim = t.ndim - 1; dim-- > 0; pitch *= t.shape[dim]) t.stride[dim] = pitch;
+        t.stride[t.ndim - 1] = 1;
     });
     damaged(d, 0, "a part of a block", {SPARK_ERR_UNSUPPORTED_SHAPE}, [=](auto& e) {
         put_nvfp4(e);

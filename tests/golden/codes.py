@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of operators whose results are codes with scales: rmsnorm, layernorm and glu. The operator
-in float64 of NumPy and SciPy, its result rounded once to float32; then, as in make_formats.py, whose files and
+"""Makes the golden vectors of operators whose results are codes with scales: rmsnorm, layernorm, glu and gemm. The
+operator in float64 of NumPy and SciPy, its result rounded once to float32; then, as in make_formats.py, whose files and
 requirements these have, scales and quotients in float32 and codes by ml_dtypes.
 """
 import ml_dtypes
@@ -95,7 +95,32 @@ def make_glu():
                    {"activation": "silu", "round_activation": False}, seed)
 
 
+def make_gemm():
+    cases = [  # name, dtype, form, codes, N, what follows the product
+        ("row_bf16", "BF16", "row", "E4M3", 40, "none"),
+        ("e5m2_row_f16", "F16", "row", "E5M2", 33, "silu"),
+        ("i8_row_bf16", "BF16", "row", "I8", 36, "gelu_erf"),
+        ("1x128_bf16", "BF16", "1x128", "E4M3", 200, "none"),
+        ("mxfp8_f16", "F16", "mxfp8", "E4M3", 72, "silu"),
+        ("mxfp8_gated_bf16", "BF16", "mxfp8", "E4M3", 144, "silu"),
+    ]
+    after = {"none": lambda x: x, "silu": lambda x: x * scipy.special.expit(x),
+             "gelu_erf": lambda x: x * scipy.special.ndtr(x)}
+    for i, (name, dtype, form, codes, n, activation) in enumerate(cases):
+        seed, m, k, gated = 7780 + i, 7, 48, "gated" in name
+        g = np.random.default_rng(seed)
+        a, b, bias = (once(g.normal(size=shape), dtype) for shape in ((m, k), (n, k), n))
+        a[1], a[2, 5] = 0, np.nan
+        x = 0.5 * (a @ b.T) + bias
+        exact = after[activation](x[:, : n // 2]) * x[:, n // 2 :] if gated else after[activation](x)
+        args = {"alpha": 0.5, "beta": 0.0, "activation": activation, "a_transposed": False, "b_transposed": False}
+        gate = {"limit": 0.0, "interleaved": False, "up_first": False, "gpt_oss": False} if gated else {}
+        inputs = {"a": (dtype, a), "b": (dtype, b), "bias": (dtype, bias)}
+        save_coded("gemm", name, f32(exact), form, codes, inputs, {}, args | gate, seed)
+
+
 if __name__ == "__main__":
     assert set(FORMATS) == {"F32", "F16", "BF16"}
     make_norms()
     make_glu()
+    make_gemm()

@@ -7,6 +7,7 @@
 #include "ref/dequantize.h"
 #include "ref/quantize.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace ref {
@@ -65,6 +66,24 @@ static Tensor int4_numbers_of(const Tensor& codes, const Tensor& scales, const T
     return out;
 }
 
+// OCP's formats by the name of their codes, which lie in bytes of U8, the first in the lowest bits; a scale for 32.
+static Tensor mx_numbers_of(const Tensor& bytes, const Tensor& scales, const std::string& codes) {
+    constexpr std::pair<const char*, MxElement> ELEMENTS[] = {
+        {"E4M3", MX_E4M3}, {"E2M3", MX_E2M3}, {"E3M2", MX_E3M2}, {"E2M1", MX_E2M1}};
+    const auto* found = std::ranges::find(ELEMENTS, codes, [](const auto& of) { return std::string(of.first); });
+    const bool e5m2 = found == std::end(ELEMENTS); // whose exponent alone has infinities
+    const size_t bits = e5m2 ? 8 : 1 + static_cast<size_t>(found->second.exponent + found->second.fraction);
+    Tensor out{Type::f32, {bytes.shape[0], bytes.shape[1] * 8 / static_cast<int64_t>(bits)}, {}, {}};
+    for (size_t i = 0; i < bytes.bits.size() * 8 / bits; ++i) {
+        const size_t at = i * bits;
+        const uint64_t next = at / 8 + 1 < bytes.bits.size() ? bytes.bits[at / 8 + 1] : 0;
+        const auto code = static_cast<uint8_t>((bytes.bits[at / 8] | next << 8) >> at % 8 & ((1u << bits) - 1));
+        const double number = e5m2 ? of_code(Type::e5m2, code) : of_mx(found->second, code);
+        out.values.push_back(number * of_ue8m0(static_cast<uint8_t>(scales.bits[i / 32])));
+    }
+    return out;
+}
+
 // Codes with scales of their blocks as numbers: NVFP4 has two codes a byte, and a scale for 16 in a_blocks; MXFP8 a
 // code a byte, and a scale for 32.
 static Tensor numbers_of(const Call& call, const std::string& name) {
@@ -74,6 +93,9 @@ static Tensor numbers_of(const Call& call, const std::string& name) {
     }
     if (!call[name + "_zeros"].bits.empty()) {
         return int4_numbers_of(codes, scales, call[name + "_zeros"]);
+    }
+    if (call.words.contains(name + "_codes")) {
+        return mx_numbers_of(codes, scales, call.words.at(name + "_codes"));
     }
     if (scales.type == Type::f32) {
         return promoted_numbers_of(codes, scales);
@@ -122,6 +144,17 @@ static Result gated(const Gate& gate, Activation activation, const Result& x, si
     return d;
 }
 
+// Codes of m rows, which are made of the results in F32.
+static Results codes_of_result(Call call, const Result& result, size_t m) {
+    std::vector<double> numbers;
+    for (const double value : result.values) {
+        numbers.push_back(rounded(Type::f32, value));
+    }
+    const size_t n = numbers.size() / m;
+    call.tensors["d"] = {.type = Type::f32, .shape = {static_cast<int64_t>(m), static_cast<int64_t>(n)}};
+    return codes_of(call, "d", std::move(numbers));
+}
+
 static Results compute(const Call& call) {
     const Tensor &c = call["c"], &bias = call["bias"], &kept = call["kept"];
     const Tensor a = numbers_of(call, "a"), stored = numbers_of(call, "b");
@@ -150,7 +183,8 @@ static Results compute(const Call& call) {
                                         bias.values.empty() ? 0 : bias.values[j])
                                .value);
     }
-    return {{"d", gate.on ? gated(gate, activation_named(call), d, n) : d}};
+    const Result result = gate.on ? gated(gate, activation_named(call), d, n) : d;
+    return wants_codes(call) ? codes_of_result(call, result, m) : Results{{"d", result}};
 }
 
 extern const Oracle GEMM{"gemm", compute};

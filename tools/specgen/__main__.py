@@ -40,6 +40,7 @@ def build_files(root):
     out = {
         "core/dtypes.inc": tables.dtypes(),
         "core/records.inc": tables.records(),
+        "core/scaled.inc": tables.scaled(),
         "ops/operators.inc": tables.operators(families),
         "api/forwards.cpp": tables.forwards(families),
         "libspark.map": layout.version_script(text),

@@ -137,6 +137,15 @@ def records():
         f"RECORD({form['name']}, {form['kernel']})\n" for form in RECORD_FORMS)
 
 
+def scaled():
+    """Codes with scales beside them that kernels are made for: each once, whatever its blocks."""
+    forms = [form for form in FORMATS["quant"] if "kernel" in form and form not in RECORD_FORMS]
+    rows = [f"SCALED({dtype}, {scale}, {word})\n" for form in forms
+            for dtype, word in zip(form["dtypes"], form["kernel"], strict=True) for scale in form["scales"]]
+    what = "// SCALED(dtype, dtype of its scales, word for both in names of kernels)\n"
+    return HEAD + what + "".join(dict.fromkeys(rows))
+
+
 def forwards(families):
     text = HEAD + '#include "api/op.h"\n\n'
     for op in ops_by_number(families):

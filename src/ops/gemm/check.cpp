@@ -69,11 +69,11 @@ GemmScales scales_of(const View& v) {
     return {q.scale, q.blocks[row] > 1 ? q.stride[row] : 0, batched ? q.stride[0] : 0};
 }
 
-// Of two types only those of FP8 are multiplied, and numbers with weights.
+// Of two types only those of FP8 are multiplied, numbers with weights, and codes whose blocks have scales.
 spark_status check_types(const ValidatedArgs& bound, Report& report) {
     const uint32_t a = bound.view[A].dtype, b = bound.view[B].dtype;
     const auto fp8 = [](uint32_t dtype) { return dtype == SPARK_DTYPE_E4M3 || dtype == SPARK_DTYPE_E5M2; };
-    if (a == b || has_weights(bound) || (fp8(a) && fp8(b))) return SPARK_OK;
+    if (a == b || has_weights(bound) || (fp8(a) && fp8(b)) || both_block_scaled(bound)) return SPARK_OK;
     char forms[80];
     return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b.dtype is %s but a.dtype is %s; %s wanted%s",
                              dtype_info(b).name, dtype_info(a).name, dtype_info(a).name,
@@ -223,7 +223,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.integers = bound.view[A].dtype == SPARK_DTYPE_I8;
     p.a_e5m2 = bound.view[A].dtype == SPARK_DTYPE_E5M2, p.b_e5m2 = bound.view[B].dtype == SPARK_DTYPE_E5M2;
     p.a_scales = scales_of(bound.view[A]), p.b_scales = scales_of(bound.view[B]);
-    p.dtype = bound.view[A].dtype;
+    p.dtype = bound.view[A].dtype, p.b_dtype = bound.view[B].dtype;
     if (has_weights(bound)) put_gemm_weights(bound, p);
     p.gate = gemm_gate(bound), p.kept = gemm_kept(bound);
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;

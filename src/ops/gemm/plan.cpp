@@ -248,6 +248,25 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     p.gate.on ? add_gate(p, cut.parts, calls) : calls.add(merge, merged);
 }
 
+// What codes of a and b are is told to a kernel that multiplies any.
+kernels::gemm_scaled_flags scaled_flags_of(const Gemm& p) {
+    const auto like_e5m2 = [](uint32_t dtype) { return dtype == SPARK_DTYPE_E5M2 || dtype == SPARK_DTYPE_E3M2; };
+    const auto sixes = [](uint32_t dtype) { return dtype == SPARK_DTYPE_E2M3 || dtype == SPARK_DTYPE_E3M2; };
+    const kernels::gemm_flags all = flags_of(p);
+    return {.d_dtype = all.d_dtype,
+            .bias_f32 = all.bias_f32,
+            .activation = all.activation,
+            .a_e5m2 = like_e5m2(p.dtype),
+            .b_e5m2 = like_e5m2(p.b_dtype),
+            .bias_bf16 = all.bias_bf16,
+            .d_fp8 = all.d_fp8,
+            .d_e5m2 = all.d_e5m2,
+            .a_sixes = sixes(p.dtype),
+            .b_sixes = sixes(p.b_dtype),
+            .a_halves = p.dtype == SPARK_DTYPE_E2M1,
+            .b_halves = p.b_dtype == SPARK_DTYPE_E2M1};
+}
+
 kernels::gemm_scaled_params scaled_params_of(const Gemm& p, uint32_t group) {
     return {
         .a = p.a,
@@ -269,7 +288,7 @@ kernels::gemm_scaled_params scaled_params_of(const Gemm& p, uint32_t group) {
         .batch = p.batch,
         .alpha = p.alpha,
         .beta = p.beta,
-        .flags = params_of(p, group).flags,
+        .flags = scaled_flags_of(p),
         .group = group,
         .cap = p.cap,
         .d_scale = p.codes.scale,
@@ -346,10 +365,9 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_kernel& unpack, int64
 const kernels::dequantize_scaled_kernel& any_unpack(const kernels::dequantize_scaled_kernel& aligned) {
     using namespace kernels;
     constexpr const dequantize_scaled_kernel* KERNELS[][2] = {
-        {&dequantize_int4__x8, &dequantize_int4__generic},
-        {&dequantize_mxfp4__x8, &dequantize_mxfp4__generic},
-        {&dequantize_nvfp4__x8, &dequantize_nvfp4__generic},
-        {&dequantize_mxfp8__x8, &dequantize_mxfp8__generic},
+#define SCALED(CODES, SCALES, F) {&dequantize_##F##__x8, &dequantize_##F##__generic},
+#include "core/scaled.inc"
+#undef SCALED
     };
     for (const auto& [wide, any] : KERNELS) {
         if (wide->id == aligned.id) return *any;

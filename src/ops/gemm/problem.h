@@ -70,6 +70,7 @@ struct Gemm {
     GemmGroups b_groups;
     bool b_i8, b_i4; // weights are codes of I8, of I4
     uint32_t dtype;  // spark_dtype of a, and of b where that is numbers
+    uint32_t b_dtype;
     bool batch_invariant;
     GemmGate gate;
     GemmCodes codes;
@@ -117,6 +118,7 @@ uint32_t gemm_group(const CheckedOp& work, const Row& row);
 // Whether a or b is made of codes that have no meaning without scales of their blocks, and what follows from these: K,
 // strides, places of the scales, the contract.
 bool is_block_scaled(const ValidatedArgs& bound);
+bool both_block_scaled(const ValidatedArgs& bound); // and what they are is block_scaled's to check
 spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& contract, Report& report);
 // The same of b alone, where a is numbers.
 spark_status check_block_weights(const ValidatedArgs& bound, Report& report);

@@ -50,8 +50,16 @@ ScalePlaces places_of(const View& v) {
                         v.last(0) > 0 ? bytes(q.stride[v.ndim - 1]) : 1);
 }
 
-// What b has to be where a is that.
-const char* partner(const View& a) { return of_floats(a) ? "128X128" : a.quant.form->name; }
+// What b has to be where a is that: OCP's formats, with powers of two, are multiplied by each other.
+const char* partner(const View& a) {
+    return of_floats(a) ? "128X128" : is_mx(a.quant) ? "MXFP8, MXFP8_E5M2, MXFP6 or MXFP4" : a.quant.form->name;
+}
+
+Contract contract_of_mx(uint32_t a, uint32_t b) {
+    constexpr Contract MXFP8 = "gemm_mxfp8_tn", MXFP4 = "gemm_mxfp4_tn", MX84 = "gemm_mx84_tn", ANY = "gemm_mx_tn";
+    if (a == SPARK_DTYPE_E4M3) return b == a ? MXFP8 : b == SPARK_DTYPE_E2M1 ? MX84 : ANY;
+    return a == SPARK_DTYPE_E2M1 && b == a ? MXFP4 : ANY;
+}
 
 GemmScales of_all(const View& v) {
     const QuantView& q = v.quant;
@@ -67,19 +75,20 @@ int64_t alignment(const ScalePlaces& places) {
 
 } // namespace
 
+bool both_block_scaled(const ValidatedArgs& bound) { return has_blocks(bound.view[A]) && has_blocks(bound.view[B]); }
+
 bool is_block_scaled(const ValidatedArgs& bound) {
     const View &a = bound.view[A], &b = bound.view[B];
     return has_blocks(a) || has_blocks(b) || a.elem_bits < 8 || b.elem_bits < 8;
 }
 
 spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& contract, Report& report) {
-    constexpr Contract B128 = "gemm_b128_tn";
-    constexpr Contract NVFP4 = "gemm_nvfp4_tn", MXFP8 = "gemm_mxfp8_tn", MXFP4 = "gemm_mxfp4_tn";
+    constexpr Contract B128 = "gemm_b128_tn", NVFP4 = "gemm_nvfp4_tn";
     for (uint32_t field : {A, B}) {
         if (spark_status s = check_operand(bound, field, report)) return s;
     }
     const View &a = bound.view[A], &b = bound.view[B];
-    if (strcmp(partner(a), b.quant.form->name) != 0) {
+    if (!(is_mx(a.quant) && is_mx(b.quant)) && strcmp(partner(a), b.quant.form->name) != 0) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b.quant is %s but a.quant is %s; %s wanted",
                                  b.quant.form->name, a.quant.form->name, partner(a));
     }
@@ -87,10 +96,7 @@ spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& c
     p.ldb = p.ldb * b.elem_bits / 8, p.stride_b = p.stride_b * b.elem_bits / 8;
     p.a_scales = of_all(a), p.b_scales = of_all(b);
     p.a_blocks = places_of(a), p.b_blocks = places_of(b);
-    contract = of_floats(a)                               ? B128
-               : a.quant.scale_dtype == SPARK_DTYPE_UE4M3 ? NVFP4
-               : a.elem_bits == 4                         ? MXFP4
-                                                          : MXFP8;
+    contract = of_floats(a) ? B128 : is_mx(a.quant) ? contract_of_mx(a.dtype, b.dtype) : NVFP4;
     return SPARK_OK;
 }
 

@@ -169,7 +169,8 @@ consteval Tile tile_of(const kernels::gemm_f32_kernel& k) {
 consteval Tile tile_of(const kernels::gemm_scaled_kernel& k) {
     constexpr uint32_t FRAGMENT_LOAD = 512;
     const uint32_t products = k.TM * k.TN * k.TK / PRODUCT, depth = k.TK * k.PER_BYTE;
-    const uint32_t scales = (k.TM + k.TN) * depth / k.V, fetched = (k.TM + k.TN) * k.TK + scales;
+    const uint32_t scales = (k.TM + k.TN) * depth / k.V, of_b = k.TN * k.TK * k.PER_BYTE * k.B_BITS / 8;
+    const uint32_t fetched = k.TM * k.TK + of_b + scales;
     const uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * (k.TK + depth / k.V);
     const uint32_t words = scales / sizeof(uint32_t) / WARP * A_COPY;
     return {.rows = k.TM,

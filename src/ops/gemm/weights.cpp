@@ -22,11 +22,9 @@ struct Weights {
     uint64_t dtypes, scales;
     Contract bf16, f16;
 };
-constexpr uint64_t U8 = uint64_t{1} << SPARK_DTYPE_U8;
-constexpr uint64_t BYTES = uint64_t{1} << SPARK_DTYPE_I8 | uint64_t{1} << SPARK_DTYPE_E4M3;
-constexpr uint64_t NIBBLES = uint64_t{1} << SPARK_DTYPE_I4 | uint64_t{1} << SPARK_DTYPE_U4;
-constexpr uint64_t E4M3 = uint64_t{1} << SPARK_DTYPE_E4M3, E2M1 = uint64_t{1} << SPARK_DTYPE_E2M1;
-constexpr uint64_t UE8M0 = uint64_t{1} << SPARK_DTYPE_UE8M0, UE4M3 = uint64_t{1} << SPARK_DTYPE_UE4M3;
+constexpr uint64_t bit(uint32_t dtype) { return uint64_t{1} << dtype; }
+constexpr uint64_t U8 = bit(SPARK_DTYPE_U8), BYTES = bit(SPARK_DTYPE_I8) | bit(SPARK_DTYPE_E4M3);
+constexpr uint64_t NIBBLES = bit(SPARK_DTYPE_I4) | bit(SPARK_DTYPE_U4);
 constexpr uint64_t ANY = ~uint64_t{0};
 constexpr Weights WEIGHTS[] = {
 #define RECORD(NAME, F) {SPARK_QUANT_RECORD, SPARK_RECORD_##NAME, U8, ANY, "gemm_bf16_" #F, "gemm_f16_" #F},
@@ -34,10 +32,10 @@ constexpr Weights WEIGHTS[] = {
 #undef RECORD
     {SPARK_QUANT_PER_TENSOR, 0, BYTES, ANY, "gemm_bf16_byte", "gemm_f16_byte"},
     {SPARK_QUANT_PER_ROW, 0, BYTES, ANY, "gemm_bf16_byte", "gemm_f16_byte"},
-    {SPARK_QUANT_BLOCK, 0, NIBBLES, ANY, "gemm_bf16_int4", "gemm_f16_int4"},
-    {SPARK_QUANT_BLOCK, 0, E2M1, UE8M0, "gemm_bf16_mxfp4", "gemm_f16_mxfp4"},
-    {SPARK_QUANT_BLOCK, 0, E2M1, UE4M3, "gemm_bf16_nvfp4", "gemm_f16_nvfp4"},
-    {SPARK_QUANT_BLOCK, 0, E4M3, UE8M0, "gemm_bf16_mxfp8", "gemm_f16_mxfp8"},
+#define SCALED(CODES, SCALES, F) \
+    {SPARK_QUANT_BLOCK, 0, bit(SPARK_DTYPE_##CODES), bit(SPARK_DTYPE_##SCALES), "gemm_bf16_" #F, "gemm_f16_" #F},
+#include "core/scaled.inc"
+#undef SCALED
 };
 
 bool has_groups(const View& v) { return (NIBBLES >> v.dtype & 1) != 0; }

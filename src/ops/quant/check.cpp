@@ -65,9 +65,12 @@ void put_facts(const ValidatedArgs& bound, uint32_t x, uint32_t y, const Scaled&
 
 spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     using namespace dequantize_field;
-    constexpr Contract BYTE = {"dequantize_byte"}, NVFP4 = {"dequantize_nvfp4"};
-    constexpr Contract MXFP8 = {"dequantize_mxfp8"}, MXFP4 = {"dequantize_mxfp4"}, INT4 = {"dequantize_int4"};
-    constexpr Contract E2M3 = {"dequantize_e2m3"}, E3M2 = {"dequantize_e3m2"};
+    constexpr Contract BYTE = {"dequantize_byte"};
+    static constexpr ScaledContract BLOCKS[] = {
+#define SCALED(CODES, SCALES, F) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "dequantize_" #F},
+#include "core/scaled.inc"
+#undef SCALED
+    };
     const View &x = bound.view[X], &y = bound.view[Y];
     if (x.last(0) != y.last(0)) {
         return report.fail_field(SPARK_ERR_INVALID_SHAPE, X,
@@ -77,12 +80,7 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     Scaled& p = work.as<Scaled>();
     p = {};
     work.empty = y.count == 0;
-    work.contract = x.dtype == SPARK_DTYPE_E2M3   ? E2M3
-                    : x.dtype == SPARK_DTYPE_E3M2 ? E3M2
-                    : is_mx(x.quant)              ? (x.elem_bits == 4 ? MXFP4 : MXFP8)
-                    : is_nv(x.quant)              ? NVFP4
-                    : is_int4(x)                  ? INT4
-                                                  : BYTE;
+    work.contract = contract_of_blocks(BLOCKS, x, BYTE);
     if (spark_status s = work.empty ? SPARK_OK : fold_scaled(bound, X, Y, X, p, report)) return s;
     p.whole = x.quant.global_scale, p.dtype = y.dtype;
     p.zeros = x.quant.zero_point;
@@ -181,19 +179,17 @@ spark_status check_random(const ValidatedArgs& bound, const spark_quantize_args&
 // The nearest codes and, of the same form, those rounded at random.
 Contract contract_of(const View& y, const spark_quantize_args& args) {
     constexpr Contract TENSOR = {"quantize_stochastic_tensor"}, ROW = {"quantize_stochastic_row"};
-    constexpr Contract BLOCK = {"quantize_stochastic_b128"}, MXFP8 = {"quantize_stochastic_mxfp8"};
-    constexpr Contract MXFP4 = {"quantize_stochastic_mxfp4"}, NVFP4 = {"quantize_stochastic_nvfp4"};
-    constexpr Contract E2M3 = {"quantize_stochastic_e2m3"}, E3M2 = {"quantize_stochastic_e3m2"};
-    constexpr Contract FOUR_OVER_SIX = {"quantize_four6"};
+    constexpr Contract BLOCK = {"quantize_stochastic_b128"}, FOUR_OVER_SIX = {"quantize_four6"};
+    static constexpr ScaledContract BLOCKS[] = {
+#define SCALED(CODES, SCALES, F) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "quantize_stochastic_" #F},
+#include "core/scaled.inc"
+#undef SCALED
+    };
     if (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX) return FOUR_OVER_SIX;
     if ((args.hdr.flags & SPARK_QUANTIZE_STOCHASTIC) == 0) return contract_of_codes(y);
     return y.quant.form->scheme == SPARK_QUANT_PER_TENSOR ? TENSOR
            : y.quant.form->scheme == SPARK_QUANT_PER_ROW  ? ROW
-           : y.dtype == SPARK_DTYPE_E2M3                  ? E2M3
-           : y.dtype == SPARK_DTYPE_E3M2                  ? E3M2
-           : is_mx(y.quant)                               ? (y.elem_bits == 4 ? MXFP4 : MXFP8)
-           : is_nv(y.quant)                               ? NVFP4
-                                                          : BLOCK;
+                                                          : contract_of_blocks(BLOCKS, y, BLOCK);
 }
 
 // Rows of records and of their numbers, which are the fields 0 and 1 of the operator in one order or the other.

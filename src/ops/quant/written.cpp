@@ -12,17 +12,14 @@ extern const Operator QUANTIZE;
 
 Contract contract_of_codes(const View& y) {
     constexpr Contract TENSOR = {"quantize_tensor"}, ROW = {"quantize_row"}, BLOCK = {"quantize_b128"};
-    constexpr Contract MXFP8 = {"quantize_mxfp8"}, MXFP4 = {"quantize_mxfp4"};
-    constexpr Contract NVFP4 = {"quantize_nvfp4"}, INT4 = {"quantize_int4"};
-    constexpr Contract E2M3 = {"quantize_e2m3"}, E3M2 = {"quantize_e3m2"};
-    if (y.dtype == SPARK_DTYPE_I4 || y.dtype == SPARK_DTYPE_U4) return INT4;
+    static constexpr ScaledContract BLOCKS[] = {
+#define SCALED(CODES, SCALES, F) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "quantize_" #F},
+#include "core/scaled.inc"
+#undef SCALED
+    };
     return y.quant.form->scheme == SPARK_QUANT_PER_TENSOR ? TENSOR
            : y.quant.form->scheme == SPARK_QUANT_PER_ROW  ? ROW
-           : y.dtype == SPARK_DTYPE_E2M3                  ? E2M3
-           : y.dtype == SPARK_DTYPE_E3M2                  ? E3M2
-           : is_mx(y.quant)                               ? (y.elem_bits == 4 ? MXFP4 : MXFP8)
-           : is_nv(y.quant)                               ? NVFP4
-                                                          : BLOCK;
+                                                          : contract_of_blocks(BLOCKS, y, BLOCK);
 }
 
 void put_form(const View& y, Scaled& p) {

@@ -27,6 +27,20 @@ void plan_written(const Written& written, const Target* target, spark_devptr x, 
 // In plan.cpp: adds the launches that find the largest magnitude of the rows; where it is.
 spark_devptr plan_amax(const CheckedOp& rows, spark_devptr to, Plan& calls);
 
+// What the contract is for codes of a type with scales of one: rows of core/scaled.inc.
+struct ScaledContract {
+    uint32_t codes, scales;
+    Contract contract;
+};
+// That of v, if its blocks have scales of a type that the table knows, else `other`.
+inline Contract contract_of_blocks(std::span<const ScaledContract> table, const View& v, const Contract& other) {
+    for (const ScaledContract& of : table) {
+        if (v.quant.form->scheme == SPARK_QUANT_BLOCK && of.codes == v.dtype && of.scales == v.quant.scale_dtype)
+            return of.contract;
+    }
+    return other;
+}
+
 // Of a form's codes, each rounded to the nearest.
 Contract contract_of_codes(const View& y);
 // What a form says of a tensor's scales.

@@ -18,6 +18,35 @@ namespace {
 
 enum class Bias { none, f32, same };
 
+// What a and b have.
+struct Pair {
+    Form a, b;
+};
+std::string name_of(const Pair& pair) {
+    const std::string a = name_of(pair.a), b = name_of(pair.b);
+    return a == b || pair.a == B128 ? a : a + "_" + b;
+}
+
+// OCP's formats, by each other: each code, and each size of one, on both sides.
+constexpr Form OF_E4M3{MXFP8, ref::Type::e4m3}, OF_E5M2{MXFP8, ref::Type::e5m2}, OF_E2M1{MXFP4, ref::Type::e4m3},
+    OF_E2M3{MXFP6, ref::Type::e4m3}, OF_E3M2{MXFP6, ref::Type::e5m2};
+constexpr Pair MIXED[] = {{OF_E4M3, OF_E2M1}, {OF_E5M2, OF_E4M3}, {OF_E2M3, OF_E2M3}, {OF_E3M2, OF_E5M2},
+                          {OF_E2M1, OF_E2M3}, {OF_E4M3, OF_E3M2}, {OF_E3M2, OF_E3M2}};
+constexpr unsigned W4A8 = 1, ALL_MIXED = (1 << std::size(MIXED)) - 1; // W4A8: E4M3 by E2M1, which 12.x has tiles for
+
+std::vector<Pair> pairs_of(unsigned forms, unsigned mixed) {
+    std::vector<Pair> pairs;
+    for (const Form& form : forms_of(forms, E4M3)) {
+        pairs.push_back({form, {form == B128 ? B128X128 : form.scales, form.codes}});
+    }
+    for (size_t i = 0; i < std::size(MIXED); ++i) {
+        if (mixed >> i & 1) {
+            pairs.push_back(MIXED[i]);
+        }
+    }
+    return pairs;
+}
+
 struct Shape {
     const char* name = "";
     int64_t batch = 1, m = 1, n = 1, k = 32;
@@ -30,6 +59,7 @@ struct Shape {
     bool nan_scales = false, zero_scales = false;
     bool exact = false; // scales are powers of two, so few and near that FP32 sums exactly
     unsigned forms = B128 | NVFP4 | MXFP4 | MXFP8, outs = BF16;
+    unsigned mixed = 0; // bits of MIXED
     float alpha = 1, beta = 0;
     Bias bias = Bias::none;
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
@@ -42,9 +72,6 @@ struct Shape {
 const Shape SHAPES[] = {
 #include "ops/gemm/scaled.inc"
 };
-
-// What b has where a has this.
-Form form_of_b(const Form& form) { return {form == B128 ? B128X128 : form.scales, form.codes}; }
 
 struct Problem {
     ref::Gemm op;
@@ -128,7 +155,7 @@ void add_others(Case& c, const Shape& s, ref::Type out, Problem& p, Random& rand
     c.add("d", offsetof(Args, d), d, base, true);
 }
 
-Case build(const Shape& s, const Form& form, ref::Type out, const std::string& name, const Seed& seed) {
+Case build(const Shape& s, const Pair& pair, ref::Type out, const std::string& name, const Seed& seed) {
     using Args = spark_gemm_args;
     Case c = make_case<Args>("gemm", name, SPARK_OP_GEMM, seed);
     Random random(seed, name);
@@ -147,14 +174,14 @@ Case build(const Shape& s, const Form& form, ref::Type out, const std::string& n
         .bias = {},
         .b_flat = s.b_flat,
         .exact = s.exact && !s.gate.on,
-        .promoted = form == B128,
+        .promoted = pair.a == B128,
     });
     p->op.activation = s.gate.on ? ref::Activation::none : p->activation;
     const Scales of_a{s.batch, s.m, s.k, s.scale_columns, s.scale_pad, s.tiled};
     const Scales of_b{s.b_flat ? 1 : s.batch, s.n, s.k, s.scale_columns, s.scale_pad, s.tiled};
     const ScaledValues values{s.no_whole, s.nan_scales, s.zero_scales, s.exact};
-    p->a = add_scaled_codes(c, {"a", offsetof(Args, a), form, of_a, s.a_pad, s.a_misalign}, values, random);
-    p->b = add_scaled_codes(c, {"b", offsetof(Args, b), form_of_b(form), of_b, s.b_pad, s.b_misalign}, values, random);
+    p->a = add_scaled_codes(c, {"a", offsetof(Args, a), pair.a, of_a, s.a_pad, s.a_misalign}, values, random);
+    p->b = add_scaled_codes(c, {"b", offsetof(Args, b), pair.b, of_b, s.b_pad, s.b_misalign}, values, random);
     add_others(c, s, out, *p, random);
     auto& args = c.as<Args>();
     args.alpha = s.alpha;
@@ -164,25 +191,25 @@ Case build(const Shape& s, const Form& form, ref::Type out, const std::string& n
     set_gate(args, s.gate);
     c.exact = p->exact;
     c.large = s.tier == Tier::card;
-    c.note = std::string(name_of(form)) + (s.tiled ? ", scales in tiles" : "") + ", B " + std::to_string(s.batch) +
-             ", M " + std::to_string(s.m) + ", N " + std::to_string(s.n) + ", K " + std::to_string(s.k);
+    c.note = name_of(pair) + (s.tiled ? ", scales in tiles" : "") + ", B " + std::to_string(s.batch) + ", M " +
+             std::to_string(s.m) + ", N " + std::to_string(s.n) + ", K " + std::to_string(s.k);
     c.kind = [](const std::string& kernel) { return has_tensor_cores(kernel) ? "tensor cores" : "one by one"; };
     c.expect = [p](size_t, const std::string& kernel) { return expect(*p, has_tensor_cores(kernel)); };
     return c;
 }
 
-Entry entry(const Shape& s, const Form& form, ref::Type out, const std::string& name) {
-    return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, form, out, name, seed); }};
+Entry entry(const Shape& s, const Pair& pair, ref::Type out, const std::string& name) {
+    return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, pair, out, name, seed); }};
 }
 
 } // namespace
 
 void block_scaled_gemm(std::vector<Entry>& out) {
     for (const Shape& s : SHAPES) {
-        for (const Form& form : forms_of(s.forms, E4M3)) {
+        for (const Pair& pair : pairs_of(s.forms, s.mixed)) {
             for (ref::Type type : types_of(s.outs)) {
-                out.push_back(entry(s, form, type,
-                                    std::string("scaled_") + s.name + "." + name_of(form) + "." + ref::name_of(type)));
+                out.push_back(entry(s, pair, type,
+                                    std::string("scaled_") + s.name + "." + name_of(pair) + "." + ref::name_of(type)));
             }
         }
     }
@@ -212,22 +239,22 @@ Entry random_block_scaled_gemm(Random& r, const std::string& name) {
     s.beta = s.exact ? 0 : r.pick<float>({0, 0, 1, -0.25f});
     s.bias = s.exact ? Bias::none : r.pick<Bias>({Bias::none, Bias::none, Bias::f32, Bias::same});
     s.flags = r.pick<unsigned>({0, 0, SPARK_FLAG_DETERMINISTIC, SPARK_FLAG_BATCH_INVARIANT});
-    const Form form = r.pick(forms_of(Shape{}.forms, E4M3));
-    s.k -= form == B128 ? r.between(0, 31) : 0; // any K
+    const Pair pair = r.pick(pairs_of(Shape{}.forms, ALL_MIXED));
+    s.k -= pair.a == B128 ? r.between(0, 31) : 0; // any K
     s.gate = random_gate(r, s.n);
     if (s.gate.on) {
         s.beta = 0;
         s.activation = SPARK_ACTIVATION_SILU;
     }
-    return entry(s, form, r.pick(types_of(ALL)), name);
+    return entry(s, pair, r.pick(types_of(ALL)), name);
 }
 
 std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k) {
-    constexpr std::pair<const char*, Forms> FORMS[] = {
-        {"1X128", B128}, {"NVFP4", NVFP4}, {"MXFP4", MXFP4}, {"MXFP8", MXFP8}};
-    for (const auto& [word, form] : FORMS) {
-        if (words.take(word)) {
-            return entry({.m = m, .n = n, .k = k}, Form{form, ref::Type::e4m3}, ref::Type::bf16, words.name());
+    for (const Pair& pair : pairs_of(Shape{}.forms, ALL_MIXED)) {
+        std::string word = name_of(pair);
+        std::ranges::transform(word, word.begin(), [](unsigned char letter) { return std::toupper(letter); });
+        if (words.take(word.c_str())) {
+            return entry({.m = m, .n = n, .k = k}, pair, ref::Type::bf16, words.name());
         }
     }
     return std::nullopt;

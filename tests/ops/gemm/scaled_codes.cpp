@@ -4,6 +4,7 @@
 
 #include "ref/quantize.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -37,17 +38,31 @@ double stored_scale(const ScaledValues& s, const Form& form, Random& random) {
     return ref::to_e4m3(0.25 + std::fabs(random.normal())) | sign;
 }
 
-// Any bits; of E4M3 no NaN but where scales are some too, and of `exact` 0.5 to 3 alone.
-uint8_t code_byte(const ScaledValues& s, const Form& form, Random& random) {
-    const auto bits = static_cast<uint8_t>(random.next());
-    if (in_halves(form)) {
-        return bits;
-    }
+// Any bits; of FP8 a number, or none where scales are none too; and of `exact` 0.5 to 3 alone.
+uint8_t code_of(const ScaledValues& s, const Form& form, Random& random) {
     if (s.exact) {
-        constexpr uint8_t HALF = 0x30, A_HALF_MORE = 4;
-        return static_cast<uint8_t>(HALF + random.below(6) * A_HALF_MORE) | (bits & 0x80);
+        const double number = random.pick<double>({0.5, 0.75, 1, 1.5, 2, 3}) * (random.chance(0.5) ? 1 : -1);
+        return code_bits(form) < 8 ? ref::to_mx(element_of(form), number) : ref::to_code(form.codes, number);
     }
-    return (bits & 0x7f) == 0x7f && (!s.nan_scales || random.chance(0.9)) ? 0 : bits;
+    const auto bits = static_cast<uint8_t>(random.next());
+    const uint8_t beyond = form.codes == ref::Type::e5m2 ? 0x7c : 0x7f; // the first that is no finite number
+    return (bits & 0x7f) >= beyond && (!s.nan_scales || random.chance(0.9)) ? 0 : bits;
+}
+
+// All codes of four bits, and without `exact` of six, are numbers that will do.
+void fill_codes(Case& c, const Operand& codes, const ScaledPlace& place, const ScaledValues& values, Random& random) {
+    const int64_t n = place.scales.n, width = std::max<int64_t>(code_bytes(place.form, n), 1);
+    const bool any = code_bits(place.form) < (values.exact ? 6 : 8);
+    for (int64_t i = 0; i < c.to_fill(codes); ++i) {
+        *c.element(codes, i) = any ? static_cast<uint8_t>(random.next()) : 0;
+    }
+    for (int64_t row = 0; row < c.to_fill(codes) / width && !any; ++row) {
+        uint8_t* at = c.element(codes, row * width);
+        std::fill_n(at, width, uint8_t{0});
+        for (int64_t i = 0; i < n; ++i) {
+            put_code(place.form, at, i, code_of(values, place.form, random));
+        }
+    }
 }
 
 // The scale of all, and its number.
@@ -69,7 +84,7 @@ ScaledMatrix add_scaled_codes(Case& c, const ScaledPlace& place, const ScaledVal
     const Form& form = place.form;
     const Scales& of = place.scales;
     const int64_t width = code_bytes(form, of.n);
-    View rows = rows_view(ref::Type::u8, of.rows1, of.rows0, width, place.pad, 0);
+    View rows = rows_view(ref::Type::u8, of.rows1, of.rows0, width, pad_of(form, of.n, place.pad), 0);
     if (place.same && of.rows1 > 1) {
         rows.stride[0] = 0;
     }
@@ -78,9 +93,7 @@ ScaledMatrix add_scaled_codes(Case& c, const ScaledPlace& place, const ScaledVal
     describe(*reinterpret_cast<spark_tensor*>(&c.args[place.offset]), form, of);
     const size_t scale_at = place.offset + offsetof(spark_tensor, quant) + offsetof(spark_quant, scale);
     const Operand scales = c.add_array(std::string(place.name) + ".scale", scale_at, view_of(of, form), 4, false);
-    for (int64_t i = 0; i < c.to_fill(codes); ++i) {
-        *c.element(codes, i) = code_byte(values, form, random);
-    }
+    fill_codes(c, codes, place, values, random);
     for (int64_t i = 0; i < c.to_fill(scales); ++i) {
         ref::store(scales.view.type, stored_scale(values, form, random), c.element(scales, i));
     }
@@ -92,7 +105,7 @@ ScaledMatrix add_scaled_codes(Case& c, const ScaledPlace& place, const ScaledVal
     for (int64_t i = 0; i < of.rows1 * of.rows0 * of.n && !c.outline; ++i) {
         const uint8_t code = code_at(form, c.element(codes, i / of.n * width), i % of.n);
         const double scale = factors[static_cast<size_t>(scale_number(of, form, i))];
-        matrix.values.push_back((in_halves(form) ? ref::of_e2m1(code) : ref::of_e4m3(code)) * number_of(form, scale));
+        matrix.values.push_back(of_code(form, code) * number_of(form, scale));
     }
     return matrix;
 }

@@ -149,7 +149,7 @@ void add_int4(Case& c, const WeightsShape& s, const WeightFormat& format, Random
 
 // Codes with scales of blocks in bytes. Where matrices share their codes, these have other scales.
 void add_blocks(Case& c, const WeightsShape& s, const WeightFormat& format, Random& random, WeightsProblem& p) {
-    const Form form{static_cast<Forms>(format.form), ref::Type::e4m3};
+    const Form form{static_cast<Forms>(format.form), format.type};
     const Scales scales{s.batch, s.n, s.k, s.columns, s.scale_step - 1, s.tiled};
     const size_t at = offsetof(spark_gemm_args, b);
     const ScaledMatrix b = add_scaled_codes(c, {"b", at, form, scales, s.b_pad, s.b_misalign, s.b_same},
@@ -187,9 +187,11 @@ const std::vector<WeightFormat>& weight_formats() {
                                          {"I4_64_BF16_U4", nullptr, Type::bf16, false, 64, true, true}}) {
             made.push_back(int4);
         }
-        made.push_back({.name = "MXFP4", .form = MXFP4});
-        made.push_back({.name = "NVFP4", .form = NVFP4});
-        made.push_back({.name = "MXFP8", .form = MXFP8});
+        made.push_back({.name = "MXFP4", .type = Type::e4m3, .form = MXFP4});
+        made.push_back({.name = "NVFP4", .type = Type::e4m3, .form = NVFP4});
+        made.push_back({.name = "MXFP8", .type = Type::e4m3, .form = MXFP8});
+        made.push_back({.name = "E2M3_MXFP6", .type = Type::e4m3, .form = MXFP6});
+        made.push_back({.name = "E3M2_MXFP6", .type = Type::e5m2, .form = MXFP6});
         return made;
     }();
     return all;

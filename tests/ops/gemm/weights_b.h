@@ -16,7 +16,7 @@ struct WeightFormat {
     bool one_scale = false;
     int64_t group = 0;
     bool is_signed = false, zeros = false;
-    unsigned form = 0; // a bit of Forms (ops/quant/scaled.h)
+    unsigned form = 0; // a bit of Forms (ops/quant/scaled.h), with `type` as there
 };
 const std::vector<WeightFormat>& weight_formats();
 // Bits of weight_formats().
@@ -40,6 +40,7 @@ enum WeightFormats : unsigned {
     NV4 = 1 << 23,
     MX8 = 1 << 24,
     FP4 = MX4 | NV4,
+    MX6 = 3 << 25,
     BLOCKS = FP4 | MX8
 };
 
