@@ -25,8 +25,8 @@ bool p_alone(const ValidatedArgs& bound, const Sample& p) {
         if (bound.view[field].present) return false;
     }
     return p.n >= LONG && p.temperature > 0 && p.top_p > 0 && p.top_p < 1 && (p.top_k <= 0 || p.top_k >= p.n) &&
-           p.rows <= MOST_ENTRIES / (CLUSTER_WARPS * PIECE_STEP) &&
-           p.rows * CLUSTER_WARPS * cluster_piece(p.n) <= MOST_ENTRIES;
+           p.rows <= MOST_ENTRIES / (CLUSTER_WARPS * MOST_TAKEN) &&
+           p.rows * CLUSTER_WARPS * cluster_piece(p.n, MOST_TAKEN) <= MOST_ENTRIES;
 }
 
 spark_status check_settings(const spark_sample_args& args, Report& report) {

@@ -40,7 +40,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::sample_kernel& kerne
 void plan(const CheckedOp& work, const Row&, const kernels::sample_p_kernel& kernel, Plan& calls) {
     constexpr int64_t BLOCKS = 8, ENTRY_BYTES = 8;
     const Sample& p = work.as<Sample>();
-    const int64_t piece = cluster_piece(p.n);
+    const int64_t piece = cluster_piece(p.n, int64_t{32} * kernel.TOKENS);
     calls.workspace_size = static_cast<uint64_t>(p.rows * CLUSTER_WARPS * piece * ENTRY_BYTES);
     const kernels::sample_p_params params = {
         .logits = p.logits,

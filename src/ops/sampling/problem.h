@@ -19,8 +19,8 @@ struct Sample {
     bool brain, wide; // of logits: BF16, F32
 };
 
-// Tokens of a warp where eight blocks make a row: whole fours of a lane.
-constexpr int64_t CLUSTER_WARPS = 128, PIECE_STEP = 128;
-inline int64_t cluster_piece(int64_t n) { return ceil_div(n, CLUSTER_WARPS * PIECE_STEP) * PIECE_STEP; }
+// Where eight blocks make a row: their warps, and the tokens of each, which are taken by so many at a time.
+constexpr int64_t CLUSTER_WARPS = 128, MOST_TAKEN = 1024;
+inline int64_t cluster_piece(int64_t n, int64_t taken) { return ceil_div(n, CLUSTER_WARPS * taken) * taken; }
 
 } // namespace spark
