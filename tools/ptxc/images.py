@@ -38,7 +38,7 @@ class Bundle:
 
 
 def padded(image):
-    """An image as it lies in a bundle: the next one is aligned as malloc's memory is, and a text of PTX ends with NUL."""
+    """An image as it lies in a bundle: the next is aligned as malloc's memory is, and a text of PTX ends with NUL."""
     return image + bytes(16 - len(image) % 16)
 
 
@@ -50,8 +50,8 @@ def marks(content, kind):
 
 
 def alike(images):
-    """[[image]] of {image: (bytes, marks)}, as they are stored together: a bundle begins with the first that is left, and
-    goes on with the one whose marks it has the greatest share of, as long as it has room for one."""
+    """[[image]] of {image: (bytes, marks)}, as they are stored together: a bundle begins with the first that is left,
+    and goes on with the one whose marks it has the greatest share of, as long as it has room for one."""
     left = dict(images)
     while left:
         group, held, taken = [], set(), 0
