@@ -46,8 +46,8 @@ struct Image {
     uint16_t regs;  // of a thread, as ptxas gave them; 0 in PTX
 };
 
-// Images that are alike are stored together, one behind the other, compressed (zstd's format). A NUL stands behind each,
-// and each begins at a multiple of 16.
+// Images that are alike are stored together, one behind the other, compressed (zstd's format). A NUL stands behind
+// each, and each begins at a multiple of 16.
 struct Bundle {
     bool testing;      // in kernels::testing_file; else in the library
     uint32_t place;    // of the first byte, there

@@ -61,7 +61,7 @@ const Image& some_image() {
     abort();
 }
 
-// What the assembler wrote, and the NUL that stands behind it; the folder of the build's kernels is the program's argument.
+// What the assembler wrote, and the NUL that stands behind it; the folder of its files is the program's argument.
 std::string folder;
 std::vector<char> built(const Kernel& kernel, const Image& image) {
     const char* kind = image.kind == ImageKind::cubin ? ".cubin" : ".ptx";

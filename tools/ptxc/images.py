@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# How images are stored: compressed, a few together that are nearly the same, those for devices that users have in the
+# How images are stored: compressed, together with those most like them, those for devices that users have in the
 # library itself, those for testing in a file of their own that stands beside it. src/runtime/image.cpp reads both.
 # Knows nothing of how images are made.
 """Pack images, embed them, and write the file of those for testing."""
@@ -16,7 +16,7 @@ from kept import keep
 
 TESTING = (90,)  # chips whose images are not in the library
 FILE = "libspark-sm90.bin"
-LARGEST = {"cubin": 1 << 20, "ptx": 2 << 20}  # bytes of a bundle, unpacked: what each first load pays, text half as much
+LARGEST = {"cubin": 1 << 20, "ptx": 2 << 20}  # bytes of a bundle, unpacked: what each first load pays, text half
 
 
 def fnv1a(data):
@@ -43,8 +43,8 @@ def padded(image):
 
 
 def marks(content, kind):
-    """What two images that are alike have in common: halves of instructions, or lines of PTX; a sample of them, drawn by
-    their checksums."""
+    """What two images that are alike have in common: halves of instructions, or lines of PTX; a sample of them, drawn
+    by their checksums."""
     parts = content.split(b"\n") if kind == "ptx" else (content[i:i + 8] for i in range(0, len(content), 8))
     return {part for part in set(parts) if zlib.crc32(part) % 64 == 0}
 
