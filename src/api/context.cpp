@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // extern "C": devices and contexts.
+#include <algorithm>
+
 #include "api/guard.h"
 #include "core/knobs.h"
 #include "ops/operator.h"
+#include "runtime/module.h"
 
 using namespace spark;
 
@@ -11,11 +14,27 @@ namespace {
 // Where spark_context_desc ended in the release that introduced it.
 constexpr uint32_t FIRST_CONTEXT_DESC = offsetof(spark_context_desc, tuning_path);
 
-spark_status preload(Context& ctx, const Operator& op, Report& report) {
+// Loads the operator's kernels that lie in this bundle; `last` is raised to the last bundle that one lies in.
+spark_status preload(Context& ctx, const Operator& op, uint32_t bundle, Code& code, uint32_t& last, Report& report) {
     for (const Row& row : op.table.rows) {
         if (ctx.target.resident[row.kernel->index] == 0) continue; // it is not chosen here either
+        const uint32_t place = bundle_of(ctx, *row.kernel);
+        last = std::max(last, place);
         void* ignored = nullptr;
-        if (spark_status s = load(ctx, *row.kernel, ignored, report)) return s;
+        if (place != bundle) continue;
+        if (spark_status s = load(ctx, *row.kernel, code, ignored, report)) return s;
+    }
+    return SPARK_OK;
+}
+
+// The kernels of an operator, or of all: bundle by bundle, so that each is decompressed once.
+spark_status preload(Context& ctx, uint32_t op, Report& report) {
+    Code code;
+    for (uint32_t bundle = 0, last = 0; bundle <= last; ++bundle) {
+        for (const OpSpec* spec : op_specs()) {
+            if (op != SPARK_OP_NONE && spec->desc->op != op) continue;
+            if (spark_status s = preload(ctx, *find_operator(spec->desc->op), bundle, code, last, report)) return s;
+        }
     }
     return SPARK_OK;
 }
@@ -74,11 +93,7 @@ spark_status spark_context_preload(spark_context* ctx, uint32_t op, spark_error*
             return report.fail(SPARK_ERR_UNSUPPORTED_OP, "op is %u; this library has %zu operators, see spark_op_at",
                                op, op_specs().size());
         }
-        for (const OpSpec* spec : op_specs()) {
-            if (op != SPARK_OP_NONE && spec->desc->op != op) continue;
-            if (spark_status s = preload(c, *find_operator(spec->desc->op), report)) return s;
-        }
-        return SPARK_OK;
+        return preload(c, op, report);
     });
 }
 

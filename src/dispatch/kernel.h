@@ -44,15 +44,15 @@ struct Image {
     uint16_t arch;  // 120, or 90
     uint32_t place; // of the first byte in what its bundle holds
     uint16_t regs;  // of a thread, as ptxas gave them; 0 in PTX
-    uint32_t size;
 };
 
-// Some images that are much alike are stored together, one behind the other, compressed (zstd's format).
+// Images that are alike are stored together, one behind the other, compressed (zstd's format). A NUL stands behind
+// each, and each begins at a multiple of 16.
 struct Bundle {
     bool testing;      // in kernels::testing_file; else in the library
     uint32_t place;    // of the first byte, there
     uint32_t packed;   // bytes stored
-    uint32_t unpacked; // bytes of its images
+    uint32_t unpacked; // bytes of all of that
     uint64_t check;    // FNV-1a of what is stored
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds, checks and decompresses images, and takes each from among those stored with it. What is stored is checked
-// before it is decompressed: the decompressor sees nothing but what the build wrote. The file of images for testing is
-// opened for each of them and checked each time: what is replaced or cut short while a program runs is noticed, and
-// nothing stays open.
+// Finds, checks and decompresses images, each with all that are stored with it. What is stored is checked before it is
+// decompressed: the decompressor sees nothing but what the build wrote. The file of images for testing is opened for
+// each bundle and checked each time: what is replaced or cut short while a program runs is noticed, and nothing stays
+// open.
 #include "runtime/image.h"
 
 #include <fcntl.h>
@@ -91,8 +91,20 @@ spark_status no_memory(size_t bytes, const char* name, Report& report) {
 
 bool testing_images(char* why, size_t size) { return read_testing_file(nullptr, nullptr, why, size); }
 
-spark_status Code::read(const Image& image, const char* name, Report& report) {
+spark_status Code::read(const Image& image, const char* name, const void*& out, Report& report) {
     const Bundle& bundle = kernels::bundles[image.bundle];
+    if (bundle_ != &bundle) {
+        free(images_);
+        images_ = nullptr;
+        bundle_ = nullptr;
+        if (spark_status s = fetch(image, bundle, name, report)) return s;
+        bundle_ = &bundle;
+    }
+    out = images_ + image.place;
+    return SPARK_OK;
+}
+
+spark_status Code::fetch(const Image& image, const Bundle& bundle, const char* name, Report& report) {
     if (!bundle.testing) return unpack(image, bundle, kernels::spark_images + bundle.place, name, report);
     const Buffer stored(bundle.packed);
     char why[512];
@@ -107,14 +119,12 @@ spark_status Code::unpack(const Image& image, const Bundle& bundle, const char* 
     if (hash({stored, bundle.packed}) != bundle.check)
         return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u is damaged%s%s", name, image.arch,
                            bundle.testing ? " in " : "", bundle.testing ? testing_file.name : "");
-    const Buffer all(bundle.unpacked), room(spark_decompress_room());
-    data_ = static_cast<char*>(malloc(image.size + size_t{1}));
-    if (all.data == nullptr || room.data == nullptr || data_ == nullptr)
-        return no_memory(bundle.unpacked + spark_decompress_room() + image.size, name, report);
-    if (!spark_decompress(room.data, stored, bundle.packed, all.data, bundle.unpacked))
+    const Buffer room(spark_decompress_room());
+    images_ = static_cast<char*>(malloc(bundle.unpacked));
+    if (room.data == nullptr || images_ == nullptr)
+        return no_memory(bundle.unpacked + spark_decompress_room(), name, report);
+    if (!spark_decompress(room.data, stored, bundle.packed, images_, bundle.unpacked))
         return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u cannot be decompressed", name, image.arch);
-    memcpy(data_, all.data + image.place, image.size);
-    data_[image.size] = 0;
     return SPARK_OK;
 }
 

@@ -15,22 +15,25 @@ constexpr uint32_t ARCH_FOR_TESTING = 90;
 // Whether the file of images for testing is there and belongs to this library; if not, `why` says what is wrong.
 bool testing_images(char* why, size_t size);
 
-// One image, decompressed.
+// A bundle's images, decompressed.
 class Code {
 public:
     Code() = default;
-    ~Code() { free(data_); }
+    ~Code() { free(images_); }
     Code(const Code&) = delete;
     Code& operator=(const Code&) = delete;
 
-    // Once. `name` is the kernel's, for messages. A NUL stands behind the image, as PTX wants it.
-    spark_status read(const Image& image, const char* name, Report& report);
-    // The same, of the bytes that are stored for its bundle.
+    // Decompresses what the image lies in, if that is not here from the image read before. `name` is the kernel's, for
+    // messages. `out` is the image, here until another one is read. A NUL stands behind it, as PTX wants it.
+    spark_status read(const Image& image, const char* name, const void*& out, Report& report);
+    // The same, of the bytes that are stored for the bundle; nothing is here yet.
     spark_status unpack(const Image& image, const Bundle& bundle, const char* stored, const char* name, Report& report);
-    const void* data() const { return data_; }
 
 private:
-    char* data_ = nullptr;
+    spark_status fetch(const Image& image, const Bundle& bundle, const char* name, Report& report);
+
+    const Bundle* bundle_ = nullptr; // whose images they are
+    char* images_ = nullptr;
 };
 
 } // namespace spark

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads the image of a kernel that fits the device: cubins first, then PTX. A wrong image is found late by some
 // drivers (loading succeeds, fetching the kernel does not), so loading and fetching are one step.
-// The driver copies what it is given: an image is decompressed into memory that is free again when it is loaded.
+// The driver copies what it is given: what is decompressed lives no longer than the call that loads.
 #include "runtime/module.h"
 
 #include "core/locked.h"
 #include "core/log.h"
-#include "runtime/image.h"
 #include "spark_kernels.h"
 
 namespace spark {
@@ -15,7 +14,9 @@ namespace {
 enum : int { ATTRIBUTE_MAX_DYNAMIC_SMEM = 8, JIT_ERROR_LOG = 5, JIT_ERROR_LOG_SIZE = 6 };
 constexpr uint32_t SMEM_WITHOUT_ATTRIBUTE = 48 * 1024;
 
-bool fits(const Image& image, uint32_t arch) {
+// The emulator runs PTX alone.
+bool fits(const Image& image, uint32_t arch, bool emulated) {
+    if (emulated && image.kind == ImageKind::cubin) return false;
     return image.arch == arch || (arch / 10 == 12 && image.arch / 10 == 12 && image.arch <= arch);
 }
 
@@ -27,13 +28,13 @@ bool may_try_next(int code) {
            code == DRIVER_INVALID_PTX;
 }
 
-int load_image(const Driver& d, const Image& image, const Code& unpacked, const char* name, void*& library,
-               void*& kernel, char* log, size_t log_size) {
+int load_image(const Driver& d, const Image& image, const void* bytes, const char* name, void*& library, void*& kernel,
+               char* log, size_t log_size) {
     int jit_options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_SIZE};
     void* jit_values[] = {log, reinterpret_cast<void*>(log_size)};
     unsigned num_jit = image.kind == ImageKind::ptx ? 2 : 0;
     library = nullptr;
-    int code = d.library_load(&library, unpacked.data(), jit_options, jit_values, num_jit, nullptr, nullptr, 0);
+    int code = d.library_load(&library, bytes, jit_options, jit_values, num_jit, nullptr, nullptr, 0);
     if (code != DRIVER_OK) return code;
     code = d.library_kernel(&kernel, library, name);
     if (code == DRIVER_OK) return code;
@@ -55,7 +56,7 @@ int finish(const Context& ctx, const Kernel& kernel, void* handle) {
     return code != DRIVER_OK ? code : d.function_load(function);
 }
 
-spark_status load_locked(Context& ctx, const Kernel& kernel, void*& out, Report& report) {
+spark_status load_locked(Context& ctx, const Kernel& kernel, Code& unpacked, void*& out, Report& report) {
     const Driver& d = *ctx.driver;
     Current current(ctx);
     if (current.code() != DRIVER_OK) return driver_failed(d, current.code(), "entering the context", report);
@@ -64,10 +65,10 @@ spark_status load_locked(Context& ctx, const Kernel& kernel, void*& out, Report&
     char log[1024] = "";
     for (int step = 0; step < 4; ++step) {
         for (const Image& image : kernels::images_of(kernel)) {
-            if (!fits(image, arch) || rank(image, arch) != step) continue;
-            Code unpacked;
-            if (spark_status s = unpacked.read(image, kernel.name, report)) return s;
-            code = load_image(d, image, unpacked, kernel.name, ctx.libraries[kernel.index], out, log, sizeof log);
+            if (!fits(image, arch, d.emulated) || rank(image, arch) != step) continue;
+            const void* bytes = nullptr;
+            if (spark_status s = unpacked.read(image, kernel.name, bytes, report)) return s;
+            code = load_image(d, image, bytes, kernel.name, ctx.libraries[kernel.index], out, log, sizeof log);
             if (code == DRIVER_OK) code = finish(ctx, kernel, out);
             if (code == DRIVER_OK) {
                 bool slow = image.kind == ImageKind::ptx && !d.emulated;
@@ -86,14 +87,29 @@ spark_status load_locked(Context& ctx, const Kernel& kernel, void*& out, Report&
 } // namespace
 
 spark_status load(Context& ctx, const Kernel& kernel, void*& out, Report& report) {
+    Code code;
+    return load(ctx, kernel, code, out, report);
+}
+
+spark_status load(Context& ctx, const Kernel& kernel, Code& code, void*& out, Report& report) {
     out = loaded(ctx, kernel);
     if (out != nullptr) return SPARK_OK;
     const Locked lock(ctx.load_mutex);
     out = loaded(ctx, kernel);
     if (out != nullptr) return SPARK_OK;
-    const spark_status status = load_locked(ctx, kernel, out, report);
+    const spark_status status = load_locked(ctx, kernel, code, out, report);
     if (status == SPARK_OK) ctx.kernels[kernel.index].store(out, std::memory_order_release);
     return status;
+}
+
+uint32_t bundle_of(const Context& ctx, const Kernel& kernel) {
+    const Image* first = nullptr;
+    const uint32_t arch = arch_of(ctx.info);
+    for (const Image& image : kernels::images_of(kernel)) {
+        if (!fits(image, arch, ctx.driver->emulated)) continue;
+        if (first == nullptr || rank(image, arch) < rank(*first, arch)) first = &image;
+    }
+    return first == nullptr ? 0 : first->bundle;
 }
 
 } // namespace spark

@@ -4,6 +4,7 @@
 
 #include "dispatch/kernel.h"
 #include "runtime/context.h"
+#include "runtime/image.h"
 
 namespace spark {
 
@@ -14,5 +15,10 @@ inline void* loaded(const Context& ctx, const Kernel& kernel) {
 
 // Loads it if it is not: exactly once, also with many threads.
 spark_status load(Context& ctx, const Kernel& kernel, void*& out, Report& report);
+// The same; kernels of one bundle that are loaded one after the other with the same `code` are decompressed once.
+spark_status load(Context& ctx, const Kernel& kernel, Code& code, void*& out, Report& report);
+
+// The bundle that the kernel is loaded from first.
+uint32_t bundle_of(const Context& ctx, const Kernel& kernel);
 
 } // namespace spark

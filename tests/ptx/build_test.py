@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+import zlib
 from unittest import mock
 
 from support import BODY, HEADER, PTXAS, TOP, ScratchTree, changed
@@ -63,27 +64,39 @@ class Good(Build):
         self.assertEqual((text.count(b"\0"), record["images"][2]["size"]), (0, len(text)))
 
     def test_stored_images(self):
-        """Twins of a file are stored together, no more than there may be, and each can be taken out again."""
+        """Images of a family are stored together, and each can be taken out again: aligned, a NUL behind it."""
         header = changed(HEADER, ("kernel   fill ", "kernel   fill_{T} "),
                          ("//! block", "//! for T a b c d e f g h i j k\n//! block"))
         records = [self.build(header, name=f"fill_{T}__plain")[0] for T in "abcdefghijk"]
         found = images.bundles(records, self.top / "out")
-        self.assertEqual([len(bundle.members) for bundle in found], [6, 5] * 4)
+        self.assertEqual([len(bundle.members) for bundle in found], [11] * 4)
         files = {(r["name"], i["kind"], i["arch"]): self.top / "out" / i["file"] for r in records for i in r["images"]}
         for bundle in found:
             content = decompress(bundle.stored)
             for (kernel, kind), first, end in zip(bundle.members, bundle.places, bundle.places[1:]):
-                self.assertEqual(content[first:end], files.pop((kernel, kind, bundle.arch)).read_bytes())
+                image = files.pop((kernel, kind, bundle.arch)).read_bytes()
+                self.assertEqual((content[first:end].rstrip(b"\0"), first % 16), (image.rstrip(b"\0"), 0))
+                self.assertLess(len(image), end - first)
             self.assertEqual(len(content), bundle.places[-1])
         self.assertEqual(files, {})
 
-    def test_lines_of_a_header_stay_together(self):
-        """What one bundle has no room for goes to the next by whole lines, however names sort."""
-        image = {"arch": 120, "kind": "cubin", "file": "x"}
-        records = [{"name": f"fill_{T}__plain", "file": "ptx/fill/fill.ptx", "line": line, "images": [image]}
-                   for T, line in zip("abcdefghi", (3, 4, 5, 4, 3, 4, 5, 4, 5))]
-        found = [[name[5] for name, *_ in group] for *_, group in images.alike(records)]
-        self.assertEqual(found, [list("aebdfh"), list("cgi")])
+    def test_those_that_are_alike_are_stored_together(self):
+        """Of a family's images the next is the one that has most in common with the bundle, until that is full."""
+        size = images.LARGEST["cubin"] // 3
+        marks = {"a": "12", "b": "34", "c": "23", "d": "35", "e": "9"}
+        found = images.alike({(name, "cubin", ""): (size, set(marks[name])) for name in marks})
+        self.assertEqual(["".join(name for name, *_ in group) for group in found], ["acb", "de"])
+        found = images.alike({(name, "cubin", ""): (size + 1, set(marks[name])) for name in marks})
+        self.assertEqual(["".join(name for name, *_ in group) for group in found], ["ac", "bd", "e"])
+
+    def test_marks(self):
+        """The same of a part wherever it lies; of few parts."""
+        lines = [b"add.u32 a, a, %d;" % number for number in range(2000)]
+        halves = [number.to_bytes(8, "little") for number in range(2000)]
+        for kind, between, parts in (("ptx", b"\n", lines), ("cubin", b"", halves)):
+            found = images.marks(between.join(parts), kind)
+            self.assertEqual(found, images.marks(between.join(reversed(parts)), kind))
+            self.assertTrue(10 < len(found) < 100)
 
     def test_bundles_are_packed_once(self):
         """What is there stays, what nothing needs any more goes."""
@@ -192,7 +205,7 @@ class Good(Build):
         head, _, content = beside.partition(b"\n")
         self.assertEqual(head.split()[-1].decode(), hashlib.sha256(content).hexdigest())
         text = (self.top / "out" / "fill__plain.90.ptx").read_bytes()
-        self.assertTrue(content.endswith(compressor.compress(text)))
+        self.assertTrue(content.endswith(compressor.compress(images.padded(text))))
         (self.top / "main.cpp").write_text("""
 #include "spark_kernels.h"
 #include <cstdlib>

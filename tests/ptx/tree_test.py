@@ -77,7 +77,7 @@ class Tree(unittest.TestCase):
         records = [json.loads((Path(RESULTS) / f"{v.name}.json").read_text(encoding="utf-8")) for v in self.variants]
         taken = collections.Counter()
         for bundle in bundles(records, RESULTS):
-            taken[Path(bundle.source).parent.name] += len(bundle.stored) if bundle.arch not in TESTING else 0
+            taken[bundle.family] += len(bundle.stored) if bundle.arch not in TESTING else 0
         self.assertEqual(sorted(taken), sorted(budgets))
         self.none([f"{family}: {size} bytes, {budgets[family]} KiB are allowed (image_kib in src/ops/{family}/op.toml)"
                    for family, size in taken.items() if size > budgets[family] * 1024])

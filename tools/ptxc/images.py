@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# How images are stored: compressed, a few together that are nearly the same, those for devices that users have in the
+# How images are stored: compressed, together with those most like them, those for devices that users have in the
 # library itself, those for testing in a file of their own that stands beside it. src/runtime/image.cpp reads both.
 # Knows nothing of how images are made.
 """Pack images, embed them, and write the file of those for testing."""
 
 import hashlib
 import itertools
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from kept import keep
 
 TESTING = (90,)  # chips whose images are not in the library
 FILE = "libspark-sm90.bin"
-MEMBERS = 8  # images of a bundle, at most: more would make each first load unpack more
+LARGEST = {"cubin": 1 << 20, "ptx": 2 << 20}  # bytes of a bundle, unpacked: what each first load pays, text half
 
 
 def fnv1a(data):
@@ -30,37 +31,50 @@ class Bundle:
     """Images that are stored together."""
     members: tuple  # (kernel, kind) of each
     arch: int
-    source: str  # the kernel file
+    family: str
     path: Path
     places: tuple  # where each member begins, unpacked; and where the last one ends
     stored: bytes
 
 
-def alike(records):
-    """[(source, arch, [(kernel, kind, file)])]: of one kind, for one chip, of one variant of one kernel file, which
-    differ in types or layouts. Those of one line of the header are most alike, and stay together."""
-    groups = {}
+def padded(image):
+    """An image as it lies in a bundle: the next is aligned as malloc's memory is, and a text of PTX ends with NUL."""
+    return image + bytes(16 - len(image) % 16)
+
+
+def marks(content, kind):
+    """What two images that are alike have in common: halves of instructions, or lines of PTX; a sample of them, drawn
+    by their checksums."""
+    parts = content.split(b"\n") if kind == "ptx" else (content[i:i + 8] for i in range(0, len(content), 8))
+    return {part for part in set(parts) if zlib.crc32(part) % 64 == 0}
+
+
+def alike(images):
+    """[[image]] of {image: (bytes, marks)}, as they are stored together: a bundle begins with the first that is left,
+    and goes on with the one whose marks it has the greatest share of, as long as it has room for one."""
+    left = dict(images)
+    while left:
+        group, held, taken = [], set(), 0
+        fit = left
+        while fit:
+            best = max(fit, key=lambda image: len(fit[image][1] & held) / (len(fit[image][1]) + 1))
+            size, found = left.pop(best)
+            group.append(best)
+            held |= found
+            taken += size
+            fit = {image: each for image, each in left.items() if taken + each[0] <= LARGEST[best[1]]}
+        yield group
+
+
+def groups(records, results):
+    """[(family, arch, [(kernel, kind, file)])]: the bundles of each family's images of one kind for one chip."""
+    kinds = {}
     for record in records:
         for image in record["images"]:
-            key = record["file"], image["arch"], image["kind"], record["name"].rpartition("__")[2]
-            lines = groups.setdefault(key, {})
-            lines.setdefault(record["line"], []).append((record["name"], image["kind"], image["file"]))
-    for (source, arch, *_), lines in groups.items():
-        for group in _joined(lines.values()):
-            size = -(-len(group) // -(-len(group) // MEMBERS))
-            for first in range(0, len(group), size):
-                yield source, arch, group[first:first + size]
-
-
-def _joined(groups):
-    """The groups, as many that follow each other in one as have room in a bundle."""
-    joined = []
-    for group in groups:
-        if joined and len(joined[-1]) + len(group) <= MEMBERS:
-            joined[-1] = joined[-1] + group
-        else:
-            joined.append(group)
-    return joined
+            content = (Path(results) / image["file"]).read_bytes()
+            kinds.setdefault((Path(record["file"]).parent.name, image["arch"], image["kind"]), {})[
+                record["name"], image["kind"], image["file"]] = len(padded(content)), marks(content, image["kind"])
+    return [(family, arch, group) for (family, arch, _), found in kinds.items() for group in alike(found)]
 
 
 def packed(content, name, cache):
@@ -79,8 +93,8 @@ def bundles(records, results, cache=None):
     folder = Path(results) / "bundles"
     folder.mkdir(exist_ok=True)
 
-    def bundle(source, arch, group):
-        images = [(Path(results) / file).read_bytes() for _, _, file in group]
+    def bundle(family, arch, group):
+        images = [padded((Path(results) / file).read_bytes()) for _, _, file in group]
         content = b"".join(images)
         name = f"{hashlib.sha256(content).hexdigest()[:32]}.zst"
         path = folder / name
@@ -88,10 +102,10 @@ def bundles(records, results, cache=None):
             keep(path, packed(content, name, cache))
         members = tuple((kernel, kind) for kernel, kind, _ in group)
         places = tuple(itertools.accumulate(map(len, images), initial=0))
-        return Bundle(members, arch, source, path, places, path.read_bytes())
+        return Bundle(members, arch, family, path, places, path.read_bytes())
 
     with ThreadPoolExecutor() as pool:  # the compressor lets other threads run
-        found = list(pool.map(lambda each: bundle(*each), alike(records)))
+        found = list(pool.map(lambda each: bundle(*each), groups(records, results)))
     for path in set(folder.iterdir()) - {bundle.path for bundle in found}:
         path.unlink()
     return found

@@ -183,7 +183,7 @@ def source_text(files, results, archs, cache=None):
     for name, record in records.items():
         for image in record["images"]:
             regs = record["regs"][str(image["arch"])] if image["kind"] == "cubin" else 0
-            images.append(f"    {{{begins[name, image['kind'], image['arch']]}, {regs}, {image['size']}}},")
+            images.append(f"    {{{begins[name, image['kind'], image['arch']]}, {regs}}},")
     beside = f"{quote(FILE)}, {quote(head)}, {len(content)}" if places else '"", "", 0'
     pointers = [f"    &{v.name}," for f in files for v in f.variants]
     text = "\n".join([BANNER + '#include "spark_kernels.h"', "", "namespace spark::kernels {", "",
