@@ -84,7 +84,7 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
     load.longest = std::max(load.steps, ceil_shift(longest_part(tile, keys, cut.parts), tile.depth));
     if (cut.parts > 1) {
         const int64_t merges = is_wide(tile) ? p.seqs * p.sq * ceil_shift(p.h, 8)
-                                             : p.seqs * p.h * p.sq * (tile.part == 0 ? ceil_shift(p.d, 128) : 1);
+                                             : p.seqs * p.h * p.sq * (tile.part == 0 ? ceil_shift(p.dv, 128) : 1);
         load.launches = 2;
         load.merged = static_cast<uint64_t>(load.blocks * used * tile.columns) * 2 * sizeof(float);
         load.later = A_MERGE * merges;
