@@ -45,13 +45,14 @@ int64_t wide_parts(int64_t slots, int64_t units, int64_t keys) {
 }
 
 // Where few queries meet many keys, blocks share the keys of a unit: in parts whose length is free, or, where it is
-// fixed, in all of them, unless the units fill a wave.
+// fixed, in all of them, unless the units fill a wave, of prompts of wide heads a quarter: their sums take much memory.
 int64_t count_parts(const CheckedOp& work, const Row& row, int64_t units) {
     const Attention& p = work.as<Attention>();
     int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index], keys = keys_seen(p, p.sq);
+    const int64_t filled = p.sq > 64 && p.d > 256 ? slots / 4 : slots;
     int64_t parts = is_wide(row.tile)    ? wide_parts(slots, units, keys)
                     : row.tile.part == 0 ? free_parts(slots, units, keys)
-                    : units >= slots || keys <= row.tile.part
+                    : units >= filled || keys <= row.tile.part
                         ? 1
                         : ceil_div(std::min(p.sk, keys + row.tile.part - 1), row.tile.part);
     return std::max<int64_t>(parts, 1);

@@ -61,19 +61,18 @@ consteval Tile tile_of(const kernels::attention_kernel& k) {
     tile.rounds = DIVISIONS;
     return tile;
 }
-// Warps that share rows read half of each key and value, and each other's scores of FP32.
+// Values of another width: as much work as of what both are on average.
 consteval Tile tile_of(const kernels::attention_apart_kernel& k) {
-    const uint32_t rows = 16 * k.W / k.SIDES * k.MF, tiles = k.PL / 2, keys = tiles * 16 * k.NK;
-    const uint32_t queries = k.HELD != 0 ? 0 : rows * k.D * ELEM * tiles;
-    const uint32_t sent = (k.SIDES - 1) * rows * keys * 2 * static_cast<uint32_t>(sizeof(float));
     constexpr uint32_t DIVISIONS = 8;
+    const uint32_t rows = 16 * k.W * k.MF, tiles = k.PL / 2, keys = tiles * 16 * k.NK;
+    const uint32_t queries = rows * k.D * ELEM * tiles;
     return {.rows = rows,
             .columns = k.DV,
             .depth = keys,
             .stages = 1,
             .rounds = DIVISIONS,
             .part = k.PART,
-            .step = step_of(rows, keys, (k.D + k.DV) / 2, k.KV, k.W / k.SIDES, queries + 2 * sent, false)};
+            .step = step_of(rows, keys, (k.D + k.DV) / 2, k.KV, k.block / WARP, queries, false)};
 }
 // Each row is one of a query and a head, which a division finds; then which warps have rows, and what these see.
 consteval Tile tile_of(const kernels::attention_parts_kernel& k) {

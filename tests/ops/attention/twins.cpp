@@ -105,7 +105,10 @@ void add_bounds(const Shape& s, std::vector<Setting>& all) {
     less.s.max_k = 1300;
     Setting queries{"max_seqlen_q", s, s.sk, 20};
     queries.s.sq += 20, queries.s.max_q = s.sq + 20;
-    all.insert(all.end(), {pages, least, less, queries});
+    all.insert(all.end(), {least, less, queries});
+    if (s.dv == 0) { // else the kernel for any problem
+        all.push_back(pages);
+    }
     if (s.ranges == Ranges::none) { // which follow from the keys of the cache that it is built for
         all.push_back(capacity);
     }
@@ -139,7 +142,7 @@ void add_twins(Case& c, const Shape& s, ref::Type type, const Seed& seed) {
     for (const Setting& setting : all) {
         c.twins.push_back(make_twin(c, s, setting, type, seed));
     }
-    const std::vector<const char*> ways = s.dv != 0 || s.d > 256 ? std::vector{"__d192_", "__d512_"}
+    const std::vector<const char*> ways = s.dv != 0 || s.d > 256 ? std::vector{"__d192_", "__parts_d512"}
                                           : s.d > 128            ? std::vector{"__parts_d256", "__d256_"}
                                                       : std::vector{"__parts_d64", "__parts_d128", "_128x64", "_64x64"};
     c.alike = [=](const std::string& kernel) {
