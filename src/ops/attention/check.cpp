@@ -204,6 +204,9 @@ int64_t masks(const Attention& p) {
     return simple && !ranged ? 1 : 2;
 }
 
+// The fact apart.
+int64_t apart(const Attention& p) { return p.dv != p.d ? 1 : p.d > 256 ? 2 : 0; }
+
 // The fact biased. Kernels that take slopes divide them by what scores are scaled with, and keep nothing else of rows.
 int64_t biased(const Attention& p) {
     const float scale = p.cap == 0 ? p.scale : p.cap;
@@ -217,7 +220,7 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       p.sk,
                                       p.d,
                                       p.dv,
-                                      p.dv != p.d,
+                                      apart(p),
                                       p.h,
                                       p.hkv,
                                       p.group * p.hkv == p.h ? p.group : 0,
