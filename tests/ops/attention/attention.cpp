@@ -440,9 +440,9 @@ void draw_widths(Shape& s, Random& r) {
         return;
     }
     if (r.chance(0.06)) {
-        s.d = r.chance(0.7) ? 8 * r.between(33, 64) : r.between(257, 576);
+        s.d = r.chance(0.7) ? 8 * r.between(33, 64) : r.between(257, 512);
     } else if (s.pages != Pages::torn && r.chance(0.1)) {
-        s.d = r.chance(0.7) ? 8 * r.between(1, 24) : s.d;
+        s.d = r.chance(0.7) ? 8 * r.between(1, 24) : r.between(1, 576);
         s.dv = r.chance(0.7) ? 8 * r.between(1, 16) : r.between(1, 200);
     }
 }
