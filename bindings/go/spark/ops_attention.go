@@ -72,9 +72,9 @@ import (
 //	Values and results may have another width than queries and keys, E for D: DeepSeek's heads have D 192 and E 128.
 //	Heads of D above 256, and those with an E of their own, go with 16-bit types, o as q, without a bias; codes and the
 //	rest take E = D up to 256. Tensor cores take an E of its own up to 128 and D up to 192, both multiples of 8, with
-//	CAUSAL, windows, lengths, lists, softcap and sinks; E = D from 264 to 512, a multiple of 8, with pages too, where H is
-//	one of G. Ranges, key_mask and alibi_slopes take the kernel for any problem there, as other widths do, D up to 576 and
-//	E up to 512.
+//	CAUSAL, windows, lengths, lists, softcap and sinks; E = D from 264 to 512, a multiple of 8, with pages too, where H
+//	is one of G. Ranges, key_mask and alibi_slopes take the kernel for any problem there, as other widths do, D up to
+//	576 and E up to 512.
 //
 //	Tensors are logically [sequence, token, head, d]; strides say what they are in memory: BSHD packed, BHSD with the
 //	head's stride above the token's, q, k and v as slices of one projection. The last stride is 1. lse is [sequence,
@@ -118,14 +118,15 @@ import (
 //	for all of a sequence, in one piece or in chunks, whatever the number of sequences, their lengths and lists, the
 //	room of the cache, its pages, max_seqlen_q, max_seqlen_k, other heads, and the values of other rows, NaN among them.
 //	That holds for calls of one element type, one D and one E on one kind of chip with one release, that have fewer than
-//	2^31 rows (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either
-//	all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D and E are of 8, or the
-//	generic kernel is taken, whose bits are others. It is taken too in pages where E is not D, and with ranges, key_mask or
-//	alibi_slopes where E is not D or D is above 256. With FP8 caches D is one of 16, and where it is up to 128, and of 16
-//	bits where it is above 256, H is one of G and there are at most 2^24 rows, or another kernel is taken likewise. The
-//	exception said above stays: a NaN or an infinity in v of a key that is hidden may reach a row. exec.kernel_id may ask for a kernel that adds in another
-//	order: then it must be the same in all calls. The flag costs workspace once there is room for more than 1024 keys:
-//	sums in FP32 of each element of o, or while decoding, of each for every 1024 keys.
+//	2^31 rows (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike:
+//	either all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D and E are of 8,
+//	or the generic kernel is taken, whose bits are others. It is taken too in pages where E is not D, and with ranges,
+//	key_mask or alibi_slopes where E is not D or D is above 256. With FP8 caches D is one of 16, and where it is up to
+//	128, and of 16 bits where it is above 256, H is one of G and there are at most 2^24 rows, or another kernel is taken
+//	likewise. The exception said above stays: a NaN or an infinity in v of a key that is hidden may reach a row.
+//	exec.kernel_id may ask for a kernel that adds in another order: then it must be the same in all calls. The flag
+//	costs workspace once there is room for more than 1024 keys: sums in FP32 of each element of o, or while decoding, of
+//	each for every 1024 keys.
 //
 //	bias adds a number to the score of each head, query and key, last of all; neither scale nor softcap touches it. Its
 //	tokens are q's: [b, h, i, j] for query i of sequence b, or with cu_seqlens_q the token; j counts from the first key
@@ -151,9 +152,9 @@ import (
 //
 //	Each line goes with lists, lengths, pages, CAUSAL, windows, ranges, key_mask, alibi_slopes, softcap, sinks, lse and
 //	grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types, D above
-//	256 but for 16-bit types, above 576 and E above 512 for all, G = 0 where H is not, scales of NVFP4 in tiles, scales of
-//	blocks of 1X128, and where cu_seqlens numbers the tokens of two dimensions together, scales that do not go on in the
-//	same steps.
+//	256 but for 16-bit types, above 576 and E above 512 for all, G = 0 where H is not, scales of NVFP4 in tiles, scales
+//	of blocks of 1X128, and where cu_seqlens numbers the tokens of two dimensions together, scales that do not go on in
+//	the same steps.
 //
 //	On tensor cores codes of FP8 are multiplied as they are; the scale of k is a factor of the scores before all
 //	others, in FP32, that of v one of the result. They are taken where D is a multiple of 16 up to 256 and

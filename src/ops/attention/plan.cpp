@@ -303,8 +303,8 @@ void put_tables(int64_t rows, int64_t width, kernels::attention_generic_params& 
     calls.workspace_size = static_cast<uint64_t>(rows * (width + 2)) * sizeof(float);
 }
 
-// What each of `blocks` blocks, `columns` of a result a warp, that make several parts keeps between them: RUNNING_BYTES of fold.ptxh in
-// ptx/lib/tile/attention.
+// What each of `blocks` blocks that make several parts, of `columns` a warp, keeps between them: RUNNING_BYTES of
+// fold.ptxh in ptx/lib/tile/attention.
 template <class Of>
 void put_running(int64_t blocks, const Of& kernel, int64_t columns, kernels::attention_generic_params& params,
                  Plan& calls) {

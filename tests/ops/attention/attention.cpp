@@ -472,8 +472,7 @@ Entry random(uint64_t seed, int64_t index) {
         s.list_k = s.list_q = false;
         s.spare = 0;
     }
-    const std::vector<int64_t> pads = {0, 0, 8, 16, 64, 1, 3};
-    s.pad = r.pick(pads);
+    s.pad = r.pick<int64_t>({0, 0, 8, 16, 64, 1, 3});
     for (int64_t* misalign : {&s.q_misalign, &s.k_misalign, &s.v_misalign, &s.o_misalign}) {
         *misalign = r.chance(0.06) ? r.between(1, 7) : 0;
     }
