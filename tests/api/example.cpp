@@ -80,6 +80,7 @@ Example::Example(const spark_op_desc& desc, Arena& arena, const Options& options
     head()->struct_size = desc.args_size;
     head()->op = desc.op;
     if (desc.op == SPARK_OP_COMPRESS) sizes_ = {{"K", 24}, {"H", 12}, {"J", 3}}; // two of these follow from the first
+    if (desc.op == SPARK_OP_ATTENTION) sizes_ = {{"D", 48}, {"E", 48}}; // with all that is optional they are alike
     for (uint32_t i = 0; i < desc.num_fields; ++i) fill(i, arena, options);
 }
 

@@ -320,13 +320,54 @@ void attention_in_pages(void**) {
     spark_context_destroy(ctx);
 }
 
+// Values of another width than keys, and heads above 256: what takes them, and what refuses them.
+void widths_of_heads(void**) {
+    spark_context* ctx = api::make_context();
+    const auto of = [](int64_t queries, int64_t d, int64_t dv) {
+        spark_attention_args a = attention(2, queries, 300, 4, 2, d, 0);
+        a.v.shape[3] = a.o.shape[3] = dv;
+        return a;
+    };
+    const struct {
+        int64_t queries, d, dv;
+        const char* kernel;
+    } cases[] = {
+        {300, 192, 128, "__d192_"},        {1, 192, 128, "__d192_"},          {300, 8, 16, "__d192_"},
+        {300, 512, 512, "__parts_d512"},   {1, 264, 264, "__parts_d512"},     {300, 256, 256, "__d256_"},
+        {300, 192, 136, "__generic_d576"}, {300, 576, 512, "__generic_d576"}, {300, 257, 257, "__generic_d576"},
+        {300, 192, 127, "__generic_d576"}, {300, 99, 99, "__generic"}};
+    for (const auto& c : cases) {
+        const spark_op_info info = asked(ctx, of(c.queries, c.d, c.dv));
+        if (std::strstr(info.kernel, c.kernel) == nullptr) fail_msg("%s, %s wanted", info.kernel, c.kernel);
+    }
+    spark_op_info info{};
+    info.struct_size = sizeof info;
+    const auto refuse = [&](const spark_attention_args& a, spark_status status, const char* words) {
+        spark_error err = fresh_error();
+        refused(spark_op_query(ctx, &a.hdr, &info, &err), status, err, words);
+    };
+    refuse(of(1, 577, 512), SPARK_ERR_UNSUPPORTED_SHAPE, "d is 577");
+    refuse(of(1, 576, 513), SPARK_ERR_UNSUPPORTED_SHAPE, "dv is 513");
+    spark_attention_args a = of(1, 192, 128);
+    a.o.shape[3] = 192;
+    refuse(a, SPARK_ERR_INVALID_SHAPE, "o.shape[3] is 192");
+    const char* const alike = "v.shape[3] is 128, k.shape[3] 192; the same wanted";
+    a = of(1, 192, 128);
+    a.k.dtype = a.v.dtype = SPARK_DTYPE_E4M3;
+    refuse(a, SPARK_ERR_UNSUPPORTED_SHAPE, alike);
+    a = of(1, 192, 128);
+    a.o.dtype = SPARK_DTYPE_F32;
+    refuse(a, SPARK_ERR_UNSUPPORTED_SHAPE, alike);
+    spark_context_destroy(ctx);
+}
+
 } // namespace
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(exec_rules),         cmocka_unit_test(workspaces),     cmocka_unit_test(foreign_kernels),
-        cmocka_unit_test(batch_invariance),   cmocka_unit_test(vast_attention), cmocka_unit_test(decoding_is_split),
-        cmocka_unit_test(attention_in_pages),
+        cmocka_unit_test(exec_rules),         cmocka_unit_test(workspaces),      cmocka_unit_test(foreign_kernels),
+        cmocka_unit_test(batch_invariance),   cmocka_unit_test(vast_attention),  cmocka_unit_test(decoding_is_split),
+        cmocka_unit_test(attention_in_pages), cmocka_unit_test(widths_of_heads),
     };
     return cmocka_run_group_tests_name("api.exec", tests, nullptr, nullptr);
 }

@@ -150,9 +150,9 @@ int main(int count, char** words) {
     for (int64_t row = 0; row < QUERIES * HEADS; ++row) {
         compare(row,
                 ref::attention_row(
-                    q.row(row, d), static_cast<size_t>(d), [&](int64_t j) { return k.row(j, d); },
-                    [&](int64_t j) { return v.row(j, d); }, ref::visible_keys(row / HEADS, QUERIES, KEYS, true), scale,
-                    ref::NO_SINK),
+                    q.row(row, d), static_cast<size_t>(d), static_cast<size_t>(d),
+                    [&](int64_t j) { return k.row(j, d); }, [&](int64_t j) { return v.row(j, d); },
+                    ref::visible_keys(row / HEADS, QUERIES, KEYS, true), scale, ref::NO_SINK),
                 o.data() + row * d, lse[static_cast<size_t>(row)]);
     }
 }

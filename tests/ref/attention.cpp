@@ -11,12 +11,12 @@
 
 namespace ref {
 
-AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible, double scale,
-                           double sink, double cap, double slope, int64_t own,
+AttentionRow attention_row(const double* q, size_t d, size_t dv, const Rows& key, const Rows& value, int64_t visible,
+                           double scale, double sink, double cap, double slope, int64_t own,
                            const std::function<bool(int64_t j)>& hidden,
                            const std::function<double(int64_t j)>& added) {
     constexpr double NOTHING = -std::numeric_limits<double>::infinity();
-    AttentionRow row{std::vector<double>(d), std::vector<double>(d), std::vector<double>(d), NOTHING, 0, 0};
+    AttentionRow row{std::vector<double>(dv), std::vector<double>(dv), std::vector<double>(dv), NOTHING, 0, 0};
     std::vector<double> scores(static_cast<size_t>(visible));
     double most = sink;
     row.largest_score = std::isfinite(sink) ? std::fabs(sink) : 0;
@@ -61,7 +61,7 @@ AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Row
         }
         const double* v = value(j);
         const double weight = std::exp(scores[static_cast<size_t>(j)] - most) / total;
-        for (size_t i = 0; i < d; ++i) {
+        for (size_t i = 0; i < dv; ++i) {
             row.o[i] += weight * v[i];
             row.magnitude[i] += weight * std::fabs(v[i]);
             row.flat[i] += std::fabs(v[i]) / total;
@@ -118,7 +118,7 @@ static Results compute(const Call& call) {
     const Tensor& mask = call["key_mask"];
     const auto mask_first = call.numbers.find("mask_first"), cap = call.numbers.find("softcap");
     const int64_t queries = q.shape[1], heads = q.shape[2], most = k.shape[1], kv_heads = k.shape[2];
-    const size_t d = q.size(3);
+    const size_t d = q.size(3), dv = v.size(3);
     Result o, lse;
     for (size_t place = 0; place < q.values.size() / d; ++place) { // [sequence, query, head]
         const auto head = static_cast<int64_t>(place) % heads, i = static_cast<int64_t>(place) / heads % queries;
@@ -132,8 +132,8 @@ static Results compute(const Call& call) {
         const KeyRange seen = within({0, visible_keys(i, queries, keys, call.is("causal"))},
                                      {starts.empty() ? 0 : starts[query], ends.empty() ? keys : ends[query]});
         const auto row_of = [&](const Tensor& x) {
-            return [&, g = kv_head(head, heads, kv_heads), first = seen.first](int64_t j) {
-                return &x.values[static_cast<size_t>(token(first + j) * kv_heads + g) * d];
+            return [&, width = x.size(3), g = kv_head(head, heads, kv_heads), first = seen.first](int64_t j) {
+                return &x.values[static_cast<size_t>(token(first + j) * kv_heads + g) * width];
             };
         };
         const auto hidden = [&](int64_t j) {
@@ -148,7 +148,7 @@ static Results compute(const Call& call) {
                 all, static_cast<size_t>(((b * heads + head) * queries + i) * most + seen.first + j), bias.shape)];
         };
         const auto row = attention_row(
-            &q.values[place * d], d, row_of(k), row_of(v), seen.end - seen.first, call.number("scale"),
+            &q.values[place * d], d, dv, row_of(k), row_of(v), seen.end - seen.first, call.number("scale"),
             sinks.empty() ? NO_SINK : sinks[static_cast<size_t>(head)], cap == call.numbers.end() ? 0 : cap->second,
             slopes.empty() ? 0 : slopes[static_cast<size_t>(head)], i + keys - queries - seen.first,
             mask.bits.empty() ? std::function<bool(int64_t)>() : hidden,

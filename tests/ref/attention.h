@@ -57,10 +57,10 @@ struct AttentionRow {
 
 constexpr double NO_SINK = -std::numeric_limits<double>::infinity();
 
-// `key(j)` and `value(j)` give d numbers, j < visible, but for those that are `hidden`; `added(j)` is the bias.
+// `key(j)` gives d numbers, `value(j)` dv, j < visible, but for those that are `hidden`; `added(j)` is the bias.
 using Rows = std::function<const double*(int64_t j)>;
-AttentionRow attention_row(const double* q, size_t d, const Rows& key, const Rows& value, int64_t visible, double scale,
-                           double sink, double cap = 0, double slope = 0, int64_t own = 0,
+AttentionRow attention_row(const double* q, size_t d, size_t dv, const Rows& key, const Rows& value, int64_t visible,
+                           double scale, double sink, double cap = 0, double slope = 0, int64_t own = 0,
                            const std::function<bool(int64_t j)>& hidden = {},
                            const std::function<double(int64_t j)>& added = {});
 

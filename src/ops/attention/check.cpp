@@ -139,6 +139,15 @@ spark_status check_heads(const ValidatedArgs& bound, Report& report) {
                              ll(q.shape[2]));
 }
 
+// Codes, a bias and results of another type go with values as wide as keys.
+spark_status check_widths(const ValidatedArgs& bound, const Attention& p, Report& report) {
+    if (p.dv == p.d || (p.kv_bits == 16 && !p.numbers.wanted)) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, V,
+                             "v.shape[3] is %lld, k.shape[3] %lld; the same wanted, unless q, k, v and o are all BF16 "
+                             "or all F16, without a bias",
+                             ll(p.dv), ll(p.d));
+}
+
 spark_status check_scalars(const spark_attention_args& args, Report& report) {
     if (!std::isfinite(args.scale) || args.scale < 0) {
         return report.fail_field(SPARK_ERR_INVALID_VALUE, SCALE, "scale is %g; finite and 0 or more wanted",
@@ -195,6 +204,9 @@ int64_t masks(const Attention& p) {
     return simple && !ranged ? 1 : 2;
 }
 
+// The fact apart.
+int64_t apart(const Attention& p) { return p.dv != p.d ? 1 : p.d > 256 ? 2 : 0; }
+
 // The fact biased. Kernels that take slopes divide them by what scores are scaled with, and keep nothing else of rows.
 int64_t biased(const Attention& p) {
     const float scale = p.cap == 0 ? p.scale : p.cap;
@@ -207,6 +219,8 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
     int64_t facts[ATTENTION_FACTS] = {p.sq,
                                       p.sk,
                                       p.d,
+                                      p.dv,
+                                      apart(p),
                                       p.h,
                                       p.hkv,
                                       p.group * p.hkv == p.h ? p.group : 0,
@@ -228,13 +242,14 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       widened(p)};
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
-    work.flops = 4 * heads * visible_pairs(p) * static_cast<uint64_t>(p.d);
+    const auto d = static_cast<uint64_t>(p.d), dv = static_cast<uint64_t>(p.dv);
+    work.flops = 2 * heads * visible_pairs(p) * (d + dv);
     auto keys = static_cast<uint64_t>(p.seqs) * static_cast<uint64_t>(p.hkv);
     keys *= static_cast<uint64_t>(keys_seen(p, p.sq));
-    const uint64_t of_query = v[Q].elem_bits + v[O].elem_bits,
-                   of_scales = v[K].dtype == SPARK_DTYPE_E2M1 ? 1 : 0; // a byte for 16 of each
-    const uint64_t of_key = 2 * v[K].elem_bits + of_scales;
-    work.bytes = static_cast<uint64_t>(p.d) * (of_query * heads * static_cast<uint64_t>(p.sq) + of_key * keys) / 8;
+    const uint64_t of_query = d * v[Q].elem_bits + dv * v[O].elem_bits,
+                   of_scales = v[K].dtype == SPARK_DTYPE_E2M1 ? d : 0; // a byte for 16 of each
+    const uint64_t of_key = (d + dv) * v[K].elem_bits + of_scales;
+    work.bytes = (of_query * heads * static_cast<uint64_t>(p.sq) + of_key * keys) / 8;
 }
 
 Contract contract_for(const Attention& p, uint32_t of_keys) {
@@ -278,7 +293,7 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
         p.bits = v[KEY_MASK].data, p.words = v[KEY_MASK].shape[2];
         p.bits_first = bound.is_default(MASK_FIRST) ? -1 : args.mask_first;
     }
-    p.h = q.shape[2], p.hkv = k.shape[2], p.d = q.shape[3];
+    p.h = q.shape[2], p.hkv = k.shape[2], p.d = q.shape[3], p.dv = v[V].shape[3];
     p.group = p.hkv > 0 ? quotient(p.h, p.hkv) : 0;
     p.s = q.count == 0 ? 0 : packed_q ? q.shape[0] * q.shape[1] : q.shape[1];
     p.t = packed_k ? k.shape[0] * k.shape[1] : k.shape[1];
@@ -291,6 +306,7 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.f16 = q.dtype == SPARK_DTYPE_F16;
     p.kv_bits = k.elem_bits;
     if (spark_status s = check_numbers(bound, packed_q, packed_k, p.numbers, report)) return s;
+    if (spark_status s = check_widths(bound, p, report)) return s;
     p.left = reach(args.window_left);
     p.right = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0 ? 0 : reach(args.window_right);
     p.packed_k = packed_k;

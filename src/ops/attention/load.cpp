@@ -45,13 +45,14 @@ int64_t wide_parts(int64_t slots, int64_t units, int64_t keys) {
 }
 
 // Where few queries meet many keys, blocks share the keys of a unit: in parts whose length is free, or, where it is
-// fixed, in all of them, unless the units fill a wave.
+// fixed, in all of them, unless the units fill a wave, of prompts of wide heads a quarter: their sums take much memory.
 int64_t count_parts(const CheckedOp& work, const Row& row, int64_t units) {
     const Attention& p = work.as<Attention>();
     int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index], keys = keys_seen(p, p.sq);
+    const int64_t filled = p.sq > 64 && p.d > 256 ? slots / 4 : slots;
     int64_t parts = is_wide(row.tile)    ? wide_parts(slots, units, keys)
                     : row.tile.part == 0 ? free_parts(slots, units, keys)
-                    : units >= slots || keys <= row.tile.part
+                    : units >= filled || keys <= row.tile.part
                         ? 1
                         : ceil_div(std::min(p.sk, keys + row.tile.part - 1), row.tile.part);
     return std::max<int64_t>(parts, 1);
@@ -84,7 +85,7 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
     load.longest = std::max(load.steps, ceil_shift(longest_part(tile, keys, cut.parts), tile.depth));
     if (cut.parts > 1) {
         const int64_t merges = is_wide(tile) ? p.seqs * p.sq * ceil_shift(p.h, 8)
-                                             : p.seqs * p.h * p.sq * (tile.part == 0 ? ceil_shift(p.d, 128) : 1);
+                                             : p.seqs * p.h * p.sq * (tile.part == 0 ? ceil_shift(p.dv, 128) : 1);
         load.launches = 2;
         load.merged = static_cast<uint64_t>(load.blocks * used * tile.columns) * 2 * sizeof(float);
         load.later = A_MERGE * merges;

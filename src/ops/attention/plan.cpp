@@ -43,7 +43,8 @@ consteval uint32_t rows_at_once(uint32_t threads, uint32_t width, uint32_t piece
 // A warp has queries of its own and all keys. From one barrier to the next it takes as many tiles of keys as half a
 // ring has, and reads its queries for each, unless they are held.
 template <class Of>
-consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool held, bool by_row, bool widened = false) {
+consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool held, bool by_row, bool widened = false,
+                            uint32_t sides = 1) {
     uint32_t tiles = k.PL / 2, keys = tiles * 16 * k.NK;
     uint32_t queries = held ? 0 : rows * k.D * ELEM * tiles;
     return {.rows = rows,
@@ -51,7 +52,7 @@ consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool held, bool by_row, 
             .depth = keys,
             .stages = 1,
             .part = k.PART,
-            .step = step_of(rows, keys, k.D, k.KV, k.block / WARP, queries, by_row, widened)};
+            .step = step_of(rows, keys, k.D, k.KV, k.block / WARP / sides, queries, by_row, widened)};
 }
 // What a block's number says of it is found by divisions of 64 bits, for its keys and again for its results.
 consteval Tile tile_of(const kernels::attention_kernel& k) {
@@ -60,9 +61,22 @@ consteval Tile tile_of(const kernels::attention_kernel& k) {
     tile.rounds = DIVISIONS;
     return tile;
 }
+// Values of another width: as much work as of what both are on average.
+consteval Tile tile_of(const kernels::attention_apart_kernel& k) {
+    constexpr uint32_t DIVISIONS = 8;
+    const uint32_t rows = 16 * k.W * k.MF, tiles = k.PL / 2, keys = tiles * 16 * k.NK;
+    const uint32_t queries = rows * k.D * ELEM * tiles;
+    return {.rows = rows,
+            .columns = k.DV,
+            .depth = keys,
+            .stages = 1,
+            .rounds = DIVISIONS,
+            .part = k.PART,
+            .step = step_of(rows, keys, (k.D + k.DV) / 2, k.KV, k.block / WARP, queries, false)};
+}
 // Each row is one of a query and a head, which a division finds; then which warps have rows, and what these see.
 consteval Tile tile_of(const kernels::attention_parts_kernel& k) {
-    Tile tile = tile_of_rows(k, k.ROWS, k.HELD != 0, true);
+    Tile tile = tile_of_rows(k, k.ROWS, k.HELD != 0, true, false, k.SIDES);
     tile.syncs = 3, tile.splits = true;
     tile.copied = rows_at_once(k.block, k.D, CHUNK);
     return tile;
@@ -92,6 +106,10 @@ consteval Tile tile_of(const kernels::attention_split_kernel& k) {
 consteval Tile tile_of(const kernels::attention_generic_kernel&) {
     constexpr uint32_t QUERIES = 64;
     return {.rows = QUERIES, .depth = 1, .step = {.issued = QUERIES * 100}};
+}
+consteval Tile tile_of(const kernels::attention_widths_kernel&) {
+    constexpr uint32_t QUERIES = 64;
+    return {.rows = QUERIES, .depth = 1, .step = {.issued = QUERIES * 160}};
 }
 // The same, of numbers that are looked at for their type.
 consteval Tile tile_of(const kernels::attention_any_kernel&) {
@@ -285,11 +303,12 @@ void put_tables(int64_t rows, int64_t width, kernels::attention_generic_params& 
     calls.workspace_size = static_cast<uint64_t>(rows * (width + 2)) * sizeof(float);
 }
 
-// What each of `blocks` blocks that make several parts keeps between them: RUNNING_BYTES of fold.ptxh in
-// ptx/lib/tile/attention.
+// What each of `blocks` blocks that make several parts, of `columns` a warp, keeps between them: RUNNING_BYTES of
+// fold.ptxh in ptx/lib/tile/attention.
 template <class Of>
-void put_running(int64_t blocks, const Of& kernel, kernels::attention_generic_params& params, Plan& calls) {
-    int64_t pairs = kernel.MF * (kernel.D / 4 + 2);
+void put_running(int64_t blocks, const Of& kernel, int64_t columns, kernels::attention_generic_params& params,
+                 Plan& calls) {
+    int64_t pairs = kernel.MF * (columns / 4 + 2);
     params.sums = calls.workspace + calls.workspace_size;
     calls.workspace_size += static_cast<uint64_t>(blocks * pairs * kernel.block) * 2 * sizeof(float);
 }
@@ -305,7 +324,8 @@ void put_parts(const Attention&, const Of& kernel, const AttentionCut& cut, kern
 void put_parts(const Attention& p, const kernels::attention_parts_kernel& kernel, const AttentionCut& cut,
                kernels::attention_generic_params& params, Plan& calls) {
     if (cut.parts == 1) {
-        if (p.batch_invariant && p.t > kernel.PART) put_running(cut.units, kernel, params, calls);
+        if (p.batch_invariant && p.t > kernel.PART)
+            put_running(cut.units, kernel, kernel.D / kernel.SIDES, params, calls);
         return;
     }
     int64_t each = ceil_div(p.t, kernel.PART), pitch = std::min<int64_t>(p.sq * p.group, kernel.ROWS);
@@ -335,7 +355,7 @@ void add_prompt(const CheckedOp& work, const Row& row, const kernels::attention_
                 kernels::attention_generic_params& params, Plan& calls) {
     const Attention& p = work.as<Attention>();
     if (p.batch_invariant && kernel.PART != 0 && p.t > kernel.PART) {
-        put_running(cut_attention(work, row).units, kernel, params, calls);
+        put_running(cut_attention(work, row).units, kernel, kernel.D, params, calls);
     }
     calls.add(kernel, params);
 }
@@ -378,6 +398,22 @@ void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel
 }
 void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_kernel& kernel, Plan& calls) {
     calls.add(kernel, params_of(work.as<Attention>()));
+}
+
+// Kernels that are also told how wide values are.
+template <class Params, class Of> void add_widths(const Attention& p, const Of& kernel, Plan& calls) {
+    const kernels::attention_generic_params common = params_of(p);
+    Params params = {};
+    static_assert(offsetof(Params, dv) == sizeof common);
+    memcpy(&params, &common, sizeof common);
+    params.dv = static_cast<uint32_t>(p.dv);
+    calls.add(kernel, params);
+}
+void plan(const CheckedOp& work, const Row&, const kernels::attention_apart_kernel& kernel, Plan& calls) {
+    add_widths<kernels::attention_apart_params>(work.as<Attention>(), kernel, calls);
+}
+void plan(const CheckedOp& work, const Row&, const kernels::attention_widths_kernel& kernel, Plan& calls) {
+    add_widths<kernels::attention_widths_params>(work.as<Attention>(), kernel, calls);
 }
 
 // The same, of numbers of any type, with scales and a bias.

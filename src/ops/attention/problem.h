@@ -48,10 +48,10 @@ struct Attention {
     int64_t table_seq, entries, pages, page; // entries: of the table; page: tokens of one
     int64_t s, t;                            // tokens of a row of q and of k: what lengths are clamped to
     int64_t sq, sk;                          // bounds of the lengths
-    int64_t seqs, h, hkv, d;
-    int64_t group;       // query heads of a key head, rounded down
-    int64_t left, right; // keys before and behind its own that a query sees; ALL_KEYS: all
-    float scale, cap;    // cap: 0 = none
+    int64_t seqs, h, hkv, d, dv;             // d: of queries and keys; dv: of values and results
+    int64_t group;                           // query heads of a key head, rounded down
+    int64_t left, right;                     // keys before and behind its own that a query sees; ALL_KEYS: all
+    float scale, cap;                        // cap: 0 = none
     AttentionNumbers numbers;
     uint32_t kv_bits; // of an element of k and v
     bool f16, batch_invariant;

@@ -38,7 +38,8 @@ Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
     p.codes = s.caches != Caches::as_q;
     p.type = type, p.out = type_of_results(s, type);
-    p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.causal = s.causal, p.left = s.left, p.right = s.right;
+    p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.dv = s.width_of_values(), p.causal = s.causal, p.left = s.left,
+    p.right = s.right;
     const bool zero = s.lens == Lens::with_zero;
     p.q_len = s.list_q ? lengths(s.seqs, s.sq, zero, random, s.longest)
                        : std::vector<int64_t>(static_cast<size_t>(s.seqs), s.sq);
@@ -66,13 +67,13 @@ Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
 namespace {
 
 // [rows, tokens, heads, d] in one of the layouts; `all` is how many heads lie side by side (more than `heads` for qkv).
-View tokens_view(const Shape& s, ref::Type type, int64_t rows, int64_t tokens, int64_t heads, int64_t all) {
-    View view{type, {rows, tokens, heads, s.d}, {}};
-    const int64_t width = s.d + (s.layout == Layout::bhsd ? s.pad : 0), row = all * s.d + s.pad;
+View tokens_view(const Shape& s, int64_t d, ref::Type type, int64_t rows, int64_t tokens, int64_t heads, int64_t all) {
+    View view{type, {rows, tokens, heads, d}, {}};
+    const int64_t width = d + (s.layout == Layout::bhsd ? s.pad : 0), row = all * d + s.pad;
     if (s.layout == Layout::bhsd) {
         view.stride = {heads * tokens * width, width, tokens * width, 1};
     } else {
-        view.stride = {tokens * row, row, s.d, 1};
+        view.stride = {tokens * row, row, d, 1};
     }
     for (int64_t& stride : view.stride) {
         stride = std::max<int64_t>(stride, 1);
@@ -91,10 +92,12 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     const int64_t q_rows = s.list_q ? 1 : s.seqs, k_rows = s.page ? p.pages : s.list_k ? 1 : s.seqs + s.spare;
     const int64_t all = s.layout == Layout::qkv ? s.h + 2 * s.hkv : 0;
     const ref::Type of_q = type_of_queries(s, p.type), stored = type_of_caches(s, p.type);
-    const View q = tokens_view(s, of_q, q_rows, p.s, s.h, all ? all : s.h);
-    Shape of_kv = s;
-    of_kv.d = s.caches == Caches::nvfp4 ? (s.d + 1) / 2 : s.d;
-    View kv = tokens_view(of_kv, stored, k_rows, s.page ? s.page : p.t, s.hkv, all ? all : s.hkv);
+    const View q = tokens_view(s, s.d, of_q, q_rows, p.s, s.h, all ? all : s.h);
+    const int64_t in_byte = s.caches == Caches::nvfp4 ? 2 : 1, kv_tokens = s.page ? s.page : p.t;
+    const auto cache = [&](int64_t d) {
+        return tokens_view(s, (d + in_byte - 1) / in_byte, stored, k_rows, kv_tokens, s.hkv, all ? all : s.hkv);
+    };
+    View kv = cache(s.d);
     const auto base = [](int64_t misalign, ref::Type type) {
         return 16 + static_cast<size_t>(misalign) * ref::size_of(type);
     };
@@ -120,18 +123,19 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     } else {
         c.add("q", offsetof(Args, q), q, base(s.q_misalign, of_q), false);
         c.add("k", offsetof(Args, k), kv, base(s.k_misalign, stored), false);
-        c.add("v", offsetof(Args, v), kv, base(s.v_misalign, stored), false);
+        c.add("v", offsetof(Args, v), cache(p.dv), base(s.v_misalign, stored), false);
     }
     fill(c, c.operands[0], random, s.spread);
     fill(c, c.operands[1], random);
     fill(c, c.operands[2], random);
     if (s.strange != Strange::none) {
         const size_t index = s.strange == Strange::q ? 0 : s.strange == Strange::k ? 1 : 2;
-        make_special(c, c.operands[index], s.special, c.operands[index].view.count() / s.d * 2 / 3, s.d, random);
+        const int64_t d = index == 2 ? p.dv : s.d;
+        make_special(c, c.operands[index], s.special, c.operands[index].view.count() / d * 2 / 3, d, random);
     }
     Shape whole = s;
     whole.layout = s.layout == Layout::qkv ? Layout::bshd : s.layout;
-    const View o = tokens_view(whole, p.out, q_rows, p.s, s.h, s.h);
+    const View o = tokens_view(whole, p.dv, p.out, q_rows, p.s, s.h, s.h);
     c.add("o", offsetof(Args, o), o, base(s.o_misalign, p.out), true);
     if (s.lse) { // in memory [row, head, token], as attention libraries have it
         const View lse{ref::Type::f32, {q_rows, p.s, s.h}, {s.h * p.s, 1, std::max<int64_t>(p.s, 1)}};
@@ -212,7 +216,7 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
     const std::vector<bool> used = used_tokens(s, p, c.operands[1].view);
     for (size_t index : {size_t{1}, size_t{2}}) {
         const Operand& operand = c.operands[index];
-        const int64_t token = s.hkv * s.d;
+        const int64_t token = s.hkv * (index == 1 ? s.d : p.dv);
         for (int64_t i = 0; i < operand.view.count(); ++i) {
             if (!used[static_cast<size_t>(i / token)]) {
                 ref::store(operand.view.type, NAN, c.element(operand, i));
@@ -251,7 +255,7 @@ Errors errors_of(const Problem& p, const ref::AttentionRow& row, double keys, bo
 class Expected {
 public:
     Expected(const Problem& p, bool tensor_cores) : p_(p), tensor_(tensor_cores) {
-        o.resize(static_cast<size_t>(p.tokens * p.h * p.d), {Allowed::unchanged});
+        o.resize(static_cast<size_t>(p.tokens * p.h * p.dv), {Allowed::unchanged});
         lse.resize(static_cast<size_t>(p.tokens * p.h), {Allowed::unchanged});
         for (size_t b = 0; b < p.q_len.size(); ++b) {
             for (int64_t i = 0; i < std::min(p.q_len[b], p.computed); ++i) {
@@ -264,8 +268,8 @@ public:
     std::vector<Allowed> o, lse;
 
 private:
-    const double* kv(const std::vector<double>& x, size_t b, int64_t j, int64_t head) const {
-        return &x[static_cast<size_t>((p_.key(b, j) * p_.hkv + head) * p_.d)];
+    const double* kv(const std::vector<double>& x, int64_t d, size_t b, int64_t j, int64_t head) const {
+        return &x[static_cast<size_t>((p_.key(b, j) * p_.hkv + head) * d)];
     }
 
     // Of a problem this large some rows are checked: the edges of tiles, the ends, some between.
@@ -276,7 +280,7 @@ private:
     }
     void skip(size_t b, int64_t i, int64_t head) {
         const int64_t place = (p_.q_first[b] + i) * p_.h + head;
-        std::fill_n(o.begin() + place * p_.d, p_.d, Allowed{Allowed::any});
+        std::fill_n(o.begin() + place * p_.dv, p_.dv, Allowed{Allowed::any});
         lse[static_cast<size_t>(place)] = {Allowed::any};
     }
 
@@ -293,13 +297,14 @@ private:
         const auto hidden = [&](int64_t j) { return hides(b, i, start + j); };
         const double* q = &p_.q[static_cast<size_t>(place * p_.d)];
         const auto row = ref::attention_row(
-            q, static_cast<size_t>(p_.d), [&](int64_t j) { return kv(p_.k, b, start + j, g); },
-            [&](int64_t j) { return kv(p_.v, b, start + j, g); }, visible, p_.scale,
+            q, static_cast<size_t>(p_.d), static_cast<size_t>(p_.dv),
+            [&](int64_t j) { return kv(p_.k, p_.d, b, start + j, g); },
+            [&](int64_t j) { return kv(p_.v, p_.dv, b, start + j, g); }, visible, p_.scale,
             p_.sinks[static_cast<size_t>(head)], p_.cap, p_.slopes[static_cast<size_t>(head)],
             i + keys - p_.q_len[b] - first, hidden, [&](int64_t j) { return bias(token, head, start + j); });
         const Errors errors = errors_of(p_, row, static_cast<double>(visible), tensor_);
         lse[static_cast<size_t>(place)] = allow(ref::Type::f32, row.lse, errors.lse);
-        for (int64_t e = 0; e < p_.d; ++e) {
+        for (int64_t e = 0; e < p_.dv; ++e) {
             const auto at = static_cast<size_t>(e);
             const double least = (tensor_ && has_half_weights(p_) ? 0x1p-25 : 0x1p-125) * row.flat[at];
             const double error = errors.relative * row.magnitude[at] + least + 0x1p-140;
@@ -308,7 +313,7 @@ private:
                                   (p_.mask.empty() || reaches_all(b, g, first, end, e)))) {
                 allowed.kind = Allowed::any;
             }
-            o[static_cast<size_t>(place * p_.d + e)] = allowed;
+            o[static_cast<size_t>(place * p_.dv + e)] = allowed;
         }
     }
 
@@ -329,7 +334,7 @@ private:
     // says so.
     bool reaches_all(size_t b, int64_t g, int64_t from, int64_t end, int64_t e) const {
         for (int64_t j = from; j < end; ++j) {
-            if (!std::isfinite(kv(p_.v, b, j, g)[e])) {
+            if (!std::isfinite(kv(p_.v, p_.dv, b, j, g)[e])) {
                 return false;
             }
         }
@@ -377,7 +382,7 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     c.large = s.tier == Tier::card;
     c.note = std::to_string(s.seqs) + " sequences, " + std::to_string(s.sq) + " x " + std::to_string(s.sk) +
              ", heads " + std::to_string(s.h) + "/" + std::to_string(s.hkv) + ", D " + std::to_string(s.d) +
-             (s.page ? ", pages of " + std::to_string(s.page) : "");
+             (s.dv ? "/" + std::to_string(s.dv) : "") + (s.page ? ", pages of " + std::to_string(s.page) : "");
     p->strange_v = s.strange == Strange::v;
     std::vector<std::string> fields;
     for (const Operand& operand : c.operands) {
@@ -428,6 +433,20 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
     }
 }
 
+// Of 16-bit types alone: values of a width of their own, where they are no halves of a page; heads above 256.
+void draw_widths(Shape& s, Random& r) {
+    const bool plain = s.caches == Caches::as_q && s.queries == Codes::none && s.out == Out::as_q;
+    if (!plain || s.bias != Bias::none || s.layout == Layout::qkv) {
+        return;
+    }
+    if (r.chance(0.06)) {
+        s.d = r.chance(0.7) ? 8 * r.between(33, 64) : r.between(257, 512);
+    } else if (s.pages != Pages::torn && r.chance(0.1)) {
+        s.d = r.chance(0.7) ? 8 * r.between(1, 24) : r.between(1, 576);
+        s.dv = r.chance(0.7) ? 8 * r.between(1, 16) : r.between(1, 200);
+    }
+}
+
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
     Random r(seed, "attention." + name);
@@ -453,8 +472,7 @@ Entry random(uint64_t seed, int64_t index) {
         s.list_k = s.list_q = false;
         s.spare = 0;
     }
-    const std::vector<int64_t> pads = {0, 0, 8, 16, 64, 1, 3};
-    s.pad = r.pick(pads);
+    s.pad = r.pick<int64_t>({0, 0, 8, 16, 64, 1, 3});
     for (int64_t* misalign : {&s.q_misalign, &s.k_misalign, &s.v_misalign, &s.o_misalign}) {
         *misalign = r.chance(0.06) ? r.between(1, 7) : 0;
     }
@@ -486,6 +504,7 @@ Entry random(uint64_t seed, int64_t index) {
     }
     draw_numbers(s, r);
     s.listed = s.page == 0 ? Listed::none : r.pick<Listed>({Listed::none, Listed::none, Listed::rest, Listed::whole});
+    draw_widths(s, r);
     return entry(s, type, name);
 }
 
@@ -493,6 +512,8 @@ Entry worded(Words& words) {
     Shape s{.seqs = words.number("b"), .sq = words.number("q"), .sk = words.number("k"), .lse = false};
     std::tie(s.h, s.hkv) = words.pair("h", "HEADS/KV_HEADS");
     s.d = words.number("d");
+    const std::string values = words.value("dv"); // of values and results
+    s.dv = values.empty() ? 0 : words.count(values, "dv");
     s.causal = words.take("causal");
     const std::string window = words.value("window"); // keys, the query's own among them
     s.left = window.empty() ? -1 : words.count(window, "window") - 1;

@@ -27,7 +27,7 @@ enum class Sinks { none, finite, large, some }; // large: above every score; som
 
 struct Shape {
     const char* name = "";
-    int64_t seqs = 1, sq = 1, sk = 1, h = 1, hkv = 1, d = 64;
+    int64_t seqs = 1, sq = 1, sk = 1, h = 1, hkv = 1, d = 64, dv = 0; // dv: of values and results, 0: as d
     Layout layout = Layout::bshd;
     bool causal = false, lse = true;
     Lens lens = Lens::none;
@@ -63,12 +63,14 @@ struct Shape {
     Tier tier = Tier::quick;
     int64_t longest = 0; // the sequence that has sq queries and sk keys
     bool twins = false;  // batch-invariant: add_twins
+
+    int64_t width_of_values() const { return dv == 0 ? d : dv; }
 };
 
 // Everything the oracle needs: values in the order [token, head, d], tokens of all rows of a tensor counted through.
 struct Problem {
     ref::Type type, out;
-    int64_t h, hkv, d, s, t, computed; // s, t: tokens of a row; computed: the bound of queries
+    int64_t h, hkv, d, dv, s, t, computed; // s, t: tokens of a row; computed: the bound of queries
     double scale, cap, out_scale;
     bool causal, strange_v, codes; // codes: of k and v
     int64_t left, right;

@@ -45,12 +45,12 @@ Twin make_twin(const Case& c, const Shape& base, const Setting& setting, ref::Ty
         }
         const bool is_q = index == 0;
         const int64_t heads = is_q ? base.h : base.hkv, all = is_q ? s.h : s.hkv;
-        const int64_t end = is_q ? to : std::min(setting.keys, base.sk);
+        const int64_t end = is_q ? to : std::min(setting.keys, base.sk), d = index == 2 ? p.dv : p.d;
         for (int64_t token = is_q ? from : 0; token < end; ++token) {
             const int64_t row = is_q ? q_first + offset + token : p.key(seq, token);
-            for (int64_t i = 0; i < heads * s.d; ++i) {
-                std::memcpy(twin.call.element(operand, place_of(row, all - heads, all, s.d) + i),
-                            source.element(original, place_of(token, 0, heads, s.d) + i),
+            for (int64_t i = 0; i < heads * d; ++i) {
+                std::memcpy(twin.call.element(operand, place_of(row, all - heads, all, d) + i),
+                            source.element(original, place_of(token, 0, heads, d) + i),
                             ref::size_of(operand.view.type));
             }
         }
@@ -66,7 +66,7 @@ Twin make_twin(const Case& c, const Shape& base, const Setting& setting, ref::Ty
             }
         }
     }
-    const int64_t h = base.h, all = s.h, d = s.d;
+    const int64_t h = base.h, all = s.h, d = p.dv;
     twin.place = [=](size_t index, int64_t element) -> int64_t {
         const int64_t width = index == 3 ? d : 1, token = element / (h * width), rest = element % (h * width);
         return token < from || token >= to ? -1 : place_of(q_first + token + offset, all - h, all, width) + rest;
@@ -105,7 +105,10 @@ void add_bounds(const Shape& s, std::vector<Setting>& all) {
     less.s.max_k = 1300;
     Setting queries{"max_seqlen_q", s, s.sk, 20};
     queries.s.sq += 20, queries.s.max_q = s.sq + 20;
-    all.insert(all.end(), {pages, least, less, queries});
+    all.insert(all.end(), {least, less, queries});
+    if (s.dv == 0) { // else the kernel for any problem
+        all.push_back(pages);
+    }
     if (s.ranges == Ranges::none) { // which follow from the keys of the cache that it is built for
         all.push_back(capacity);
     }
@@ -139,8 +142,9 @@ void add_twins(Case& c, const Shape& s, ref::Type type, const Seed& seed) {
     for (const Setting& setting : all) {
         c.twins.push_back(make_twin(c, s, setting, type, seed));
     }
-    const std::vector<const char*> ways = s.d > 128 ? std::vector{"__parts_d256", "__d256_"}
-                                                    : std::vector{"__parts_d64", "__parts_d128", "_128x64", "_64x64"};
+    const std::vector<const char*> ways = s.dv != 0 || s.d > 256 ? std::vector{"__d192_", "__parts_d512"}
+                                          : s.d > 128            ? std::vector{"__parts_d256", "__d256_"}
+                                                      : std::vector{"__parts_d64", "__parts_d128", "_128x64", "_64x64"};
     c.alike = [=](const std::string& kernel) {
         return kernel.find("rows__") == kernel.npos && // those of widened codes add in another order
                std::any_of(ways.begin(), ways.end(), [&](const char* way) { return kernel.find(way) != kernel.npos; });

@@ -63,6 +63,13 @@ operator! {
     /// A softcap takes scores smoothly into -softcap .. softcap, after scale and before keys are hidden; infinity becomes
     /// softcap. tanh is within 2^-21 of itself in all kernels.
     ///
+    /// Values and results may have another width than queries and keys, E for D: DeepSeek's heads have D 192 and E 128.
+    /// Heads of D above 256, and those with an E of their own, go with 16-bit types, o as q, without a bias; codes and the
+    /// rest take E = D up to 256. Tensor cores take an E of its own up to 128 and D up to 192, both multiples of 8, with
+    /// CAUSAL, windows, lengths, lists, softcap and sinks; E = D from 264 to 512, a multiple of 8, with pages too, where H
+    /// is one of G. Ranges, key_mask and alibi_slopes take the kernel for any problem there, as other widths do, D up to
+    /// 576 and E up to 512.
+    ///
     /// Tensors are logically [sequence, token, head, d]; strides say what they are in memory: BSHD packed, BHSD with the
     /// head's stride above the token's, q, k and v as slices of one projection. The last stride is 1. lse is [sequence,
     /// token, head], with any strides.
@@ -104,14 +111,16 @@ operator! {
     /// sees, at which keys of the sequence these stand, sink, slope and scale alone: the same in a call for one query and
     /// for all of a sequence, in one piece or in chunks, whatever the number of sequences, their lengths and lists, the
     /// room of the cache, its pages, max_seqlen_q, max_seqlen_k, other heads, and the values of other rows, NaN among them.
-    /// That holds for calls of one element type and one D on one kind of chip with one release, that have fewer than 2^31
-    /// rows (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike: either
-    /// all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D is one of 8, or the
-    /// generic kernel is taken, whose bits are others. With FP8 caches D is one of 16, and where it is up to 128, H is one
-    /// of G and there are at most 2^24 rows, or another kernel is taken likewise. The exception said above stays: a NaN or
-    /// an infinity in v of a key that is hidden may reach a row. exec.kernel_id may ask for a kernel that adds in another
-    /// order: then it must be the same in all calls. The flag costs workspace once there is room for more than 1024 keys:
-    /// sums in FP32 of each element of o, or while decoding, of each for every 1024 keys.
+    /// That holds for calls of one element type, one D and one E on one kind of chip with one release, that have fewer than
+    /// 2^31 rows (sequences * queries * heads) and 2^31 - 256 tokens in a row of k, and whose tensors are aligned alike:
+    /// either all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D and E are of 8,
+    /// or the generic kernel is taken, whose bits are others. It is taken too in pages where E is not D, and with ranges,
+    /// key_mask or alibi_slopes where E is not D or D is above 256. With FP8 caches D is one of 16, and where it is up to
+    /// 128, and of 16 bits where it is above 256, H is one of G and there are at most 2^24 rows, or another kernel is taken
+    /// likewise. The exception said above stays: a NaN or an infinity in v of a key that is hidden may reach a row.
+    /// exec.kernel_id may ask for a kernel that adds in another order: then it must be the same in all calls. The flag
+    /// costs workspace once there is room for more than 1024 keys: sums in FP32 of each element of o, or while decoding, of
+    /// each for every 1024 keys.
     ///
     /// bias adds a number to the score of each head, query and key, last of all; neither scale nor softcap touches it. Its
     /// tokens are q's: [b, h, i, j] for query i of sequence b, or with cu_seqlens_q the token; j counts from the first key
@@ -127,7 +136,7 @@ operator! {
     /// that q's type and o's go with, by what takes it:
     ///
     ///     q, o              k, v                                kernels, D up to
-    ///     BF16 or F16       as q                                tensor cores, 256
+    ///     BF16 or F16       as q                                tensor cores, 512; else the kernel for any problem, 576
     ///     BF16 or F16       E4M3, without scales or TENSOR      tensor cores, 256; else the kernel for any problem
     ///     BF16 or F16       E5M2, without scales or TENSOR      tensor cores, 256; else the kernel for any numbers
     ///     BF16 or F16       FP8 by HEAD, BATCH_HEAD, ROW        the kernel for any numbers, 256
@@ -137,8 +146,9 @@ operator! {
     ///
     /// Each line goes with lists, lengths, pages, CAUSAL, windows, ranges, key_mask, alibi_slopes, softcap, sinks, lse and
     /// grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types, D above
-    /// 256, G = 0 where H is not, scales of NVFP4 in tiles, scales of blocks of 1X128, and where cu_seqlens numbers the
-    /// tokens of two dimensions together, scales that do not go on in the same steps.
+    /// 256 but for 16-bit types, above 576 and E above 512 for all, G = 0 where H is not, scales of NVFP4 in tiles, scales
+    /// of blocks of 1X128, and where cu_seqlens numbers the tokens of two dimensions together, scales that do not go on in
+    /// the same steps.
     ///
     /// On tensor cores codes of FP8 are multiplied as they are; the scale of k is a factor of the scores before all
     /// others, in FP32, that of v one of the result. They are taken where D is a multiple of 16 up to 256 and
@@ -152,7 +162,7 @@ operator! {
     /// Slow are the kernel for any problem and that for any numbers, which have a warp for a row and a key at a time. Beside
     /// what the lines above leave to them, calls with any of these take them:
     ///
-    ///     D                       no multiple of 8, of FP8 16, of NVFP4 32
+    ///     D, E                    no multiple of 8, of FP8 16, of NVFP4 32; E of its own above 128 or with D above 192
     ///     addresses, strides      no multiple of 16 bytes, of o 4, of scales of NVFP4 4
     ///     key_mask                with key_starts or key_ends; with mask_first above 0 and CAUSAL or window_right
     ///     alibi_slopes            with key_starts, key_ends or key_mask; with a scale or softcap as said above
@@ -165,8 +175,8 @@ operator! {
 }
 
 impl<'a> Attention<'a> {
-    /// `[B, S, H, D]`, BF16 F16 E4M3 E5M2. Queries. D is a multiple of 8 up to 256 for the kernels on tensor cores, 1
-    /// to 256 for the generic one.
+    /// `[B, S, H, D]`, BF16 F16 E4M3 E5M2. Queries. D is a multiple of 8 up to 512 for the kernels on tensor cores, 1
+    /// to 576 for the generic one.
     pub fn q<T: Element>(mut self, q: TensorView<'a, T>) -> Self {
         self.call.args.q = self.call.hold(q.parts());
         self
@@ -178,13 +188,13 @@ impl<'a> Attention<'a> {
         self
     }
 
-    /// `[P, T, G, D]`, as k. Values, of k's type.
+    /// `[P, T, G, E]`, as k. Values, of k's type. E may differ from D between 16-bit types, up to 512.
     pub fn v<T: Element>(mut self, v: TensorView<'a, T>) -> Self {
         self.call.args.v = self.call.hold(v.parts());
         self
     }
 
-    /// Output, `[B, S, H, D]`, as q BF16 F16 F32 E4M3 E5M2. The result, or codes of it over a scale that is given.
+    /// Output, `[B, S, H, E]`, as q BF16 F16 F32 E4M3 E5M2. The result, or codes of it over a scale that is given.
     pub fn o<T: Element>(mut self, o: TensorViewMut<'a, T>) -> Self {
         self.call.args.o = self.call.hold(o.parts());
         self
@@ -316,7 +326,7 @@ impl<'a> Attention<'a> {
         self
     }
 
-    /// Optional, `[E]`, I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+    /// Optional, `[I]`, I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
     /// not looked at.
     pub fn kv_indices<T: Element>(mut self, kv_indices: TensorView<'a, T>) -> Self {
         self.call.args.kv_indices = self.call.hold(kv_indices.parts());
