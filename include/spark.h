@@ -118,6 +118,7 @@ typedef enum spark_dtype {
     SPARK_DTYPE_BOOL8 = 22, /* one byte, 0 or 1 */
     SPARK_DTYPE_I4 = 23,    /* two per byte, low nibble first; so are U4 and E2M1 */
     SPARK_DTYPE_U4 = 24,
+    SPARK_DTYPE_NF4 = 25,  /* a place in a table of 16 numbers, two per byte, high nibble first */
     SPARK_DTYPE_E4M3 = 32, /* FP8, largest 448, no infinity */
     SPARK_DTYPE_E5M2 = 33, /* FP8, largest 57344 */
     SPARK_DTYPE_E2M1 = 34, /* FP4 */
@@ -744,15 +745,16 @@ typedef enum spark_gemm_given {
  * I8 have one scale, or one for each row of b; K, the address and the strides of b are multiples of 4. I4 and U4 have
  * a scale for 32, 64 or 128 along K (INT4_32 to INT4_128), at any strides, in F16, BF16 or F32, and if b.quant has a
  * zero_point a zero for each, in U4, two in a byte, at the same strides: b[n, k] = scale * (q - zero), with the zero
- * as it is stored; I4 is -8 to 7. K is free, the strides of b are even. MXFP4, NVFP4, MXFP6, and E4M3 of MXFP8, have
- * scales of blocks, with what is said of these above, for b alone, and one global_scale. Codes, less their zeros, are
- * exact in the dtype of a; their products with a are summed in FP32, of a record, of 32 of INT4 and MXFP4 and of 64
- * or 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its
- * scale is exact too, so that products of these are one sum, which global_scale multiplies. Where M is large, or the
- * alignment does not allow that, b is unpacked into a workspace instead, each number rounded once, to nearest even,
- * to the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K,
- * IQ4_XS, GGUF_MXFP4, MXFP8 and MXFP6. What an infinity in a or in a scale takes part in is infinite or NaN, and what
- * a NaN scale does is NaN.
+ * as it is stored; I4 is -8 to 7. K is free, the strides of b are even. NF4 has a scale for 64 (NF4_64), likewise,
+ * and no zero: b[n, k] = scale * table[q], as dequantize says. MXFP4, NVFP4, MXFP6, and E4M3 of MXFP8, have scales of
+ * blocks, with what is said of these above, for b alone, and one global_scale. Codes, less their zeros, are exact in
+ * the dtype of a; their products with a are summed in FP32, of a record, of 32 of INT4 and MXFP4 and of 64 or 128
+ * that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its scale is
+ * exact too, so that products of these are one sum, which global_scale multiplies. Where M is large, or the alignment
+ * does not allow that, b is unpacked into a workspace instead, each number rounded once, to nearest even, to the
+ * dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K, IQ4_XS,
+ * GGUF_MXFP4, MXFP8, MXFP6 and NF4. What an infinity in a or in a scale takes part in is infinite or NaN, and what a
+ * NaN scale does is NaN.
  * Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,
  * two for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate
  * first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
@@ -782,10 +784,10 @@ typedef struct spark_gemm_args {
     /* [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M3 E3M2 E2M1, quant TENSOR ROW 1X128 MXFP8 MXFP8_E5M2 MXFP6 MXFP4
        NVFP4. The left matrix. */
     spark_tensor a;
-    /* [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 I4 U4 E2M3 E3M2 E2M1, quant TENSOR ROW 128X128 MXFP8
+    /* [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 I4 U4 NF4 E2M3 E3M2 E2M1, quant TENSOR ROW 128X128 MXFP8
        MXFP8_E5M2 MXFP6 MXFP4 NVFP4 Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 INT4_32
-       INT4_64 INT4_128. The right matrix, transposed; with FP8 of either type; of records the last dimension counts
-       bytes. */
+       INT4_64 INT4_128 NF4_64. The right matrix, transposed; with FP8 of either type; of records the last dimension
+       counts bytes. */
     spark_tensor b;
     /* optional, [B?, M, N/2 if GATED], as d. The addend, times beta. */
     spark_tensor c;
@@ -1603,19 +1605,25 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  * NVFP4             scale (UE4M3), q (E2M1)        y[i] = round(global_scale * scale * q[i])
  * INT4_32 .. _128   scale (F16, BF16, F32), q (I4, U4), zero (U4)
  *                                                  y[i] = round(scale * (q[i] - zero))
+ * NF4_64            scale (F16, BF16, F32), q (NF4)  y[i] = round(scale * table[q[i]])
  * Q8_0, 34 bytes    d (F16), q[32] (I8)            y[i] = round(d * q[i])
  * Q4_1, 20 bytes    d, m (F16), b[16] (U8)         y[i] = round(d * q[i] + m)
  *                   q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
  * other records     d, m, q as docs/layouts.md has them            y[i] = round(d * q[i]) or round(d * q[i] + m)
  *
- * x is E4M3, E5M2, I8, E2M3, E3M2, E2M1, I4 or U4 with x.quant one of the forms below and N = R, or U8 and records.
- * Either way: round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest finite
- * number it is infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the highest bit
- * of a scale is not looked at; rows begin on whole bytes, so that strides of E2M1, I4 and U4 are even and those of
- * E2M3 and E3M2 multiples of 4; the last block of a row may be shorter. INT4: zero is the zero_point of the block, as
- * it is stored, at the strides of the scales, and 0 without them; I4 is -8 to 7. Scales in TILED_128X4 have their
- * tiles along the last two dimensions, and 128X128 its blocks, of which the last down the rows may be shorter too;
- * dimensions before those two collapse to one.
+ * x is E4M3, E5M2, I8, E2M3, E3M2, E2M1, I4, U4 or NF4 with x.quant one of the forms below and N = R, or U8 and
+ * records.
+ * Either way: round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest
+ * finite number it is infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the
+ * highest bit of a scale is not looked at; rows begin on whole bytes, so that strides of E2M1, I4 and U4 are even and
+ * those of E2M3 and E3M2 multiples of 4; the last block of a row may be shorter. INT4: zero is the zero_point of the
+ * block, as it is stored, at the strides of the scales, and 0 without them; I4 is -8 to 7. NF4: the first of two
+ * codes stands in the upper half of its byte, and table[0] to table[15] are -1, -0.6961928009986877,
+ * -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0,
+ * 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434,
+ * 0.5626170039176941, 0.7229568362236023 and 1, all of F32. Scales in TILED_128X4 have their tiles along the last two
+ * dimensions, and 128X128 its blocks, of which the last down the rows may be shorter too; dimensions before those two
+ * collapse to one.
  * A record holds 32 elements of a row, or 256 (names with a K, IQ4_XS), so that N is a multiple of that and R so many
  * records of the format's bytes, as spark_op_form says them.
  * x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
@@ -1627,9 +1635,9 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  */
 typedef struct spark_dequantize_args {
     spark_args hdr;
-    /* [..., R], U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I4 U4, quant Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL
-       IQ4_XS GGUF_MXFP4 TENSOR ROW 1X128 128X128 MXFP8 MXFP6 MXFP4 NVFP4 INT4_32 INT4_64 INT4_128. Rows of records,
-       in bytes, or of codes with scales. */
+    /* [..., R], U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I4 U4 NF4, quant Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K
+       IQ4_NL IQ4_XS GGUF_MXFP4 TENSOR ROW 1X128 128X128 MXFP8 MXFP6 MXFP4 NVFP4 INT4_32 INT4_64 INT4_128 NF4_64. Rows
+       of records, in bytes, or of codes with scales. */
     spark_tensor x;
     /* output, [..., N], F32 F16 BF16. The numbers. */
     spark_tensor y;
@@ -1672,10 +1680,11 @@ typedef enum spark_quantize_flag {
 /* A tensor in a quantised format, and the scales that belong to it.
  *
  * scale = max(max |x[i]|, amax_floor) / largest  over the i that share the scale; of E4M3 448, E5M2 57344, I8 127
- *       = the same, rounded to F16 or BF16       INT4 with such scales; of I4 7
+ *       = the same, rounded to F16 or BF16       INT4 with such scales; of I4 7, of NF4 1
  *       = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on; MXFP4, E2M3 - 2, E3M2 - 4
  *       = |sat(max |x[i]| / (6 * global_scale))| NVFP4, global_scale = amax of all / 2688, given, or 1
  * y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
+ *       = how many middles are less than that    NF4: (table[j] + table[j + 1]) / 2, rounded to F32, j from 0 to 14
  *       = sat(x[i] / (scale * global_scale))     NVFP4, and likewise
  * Q8_0              d = max |x[i]| / 127         q[i] = round(x[i] * (1 / d)), halves away from 0
  * Q4_0, Q5_0        d = x[k] / -8, / -16         q[i] = min(floor(x[i] * (1 / d) + 8.5), 15), of Q5_0 + 16.5, 31
@@ -1692,9 +1701,10 @@ typedef enum spark_quantize_flag {
  * even; so are the products 6 * global_scale, in whose place infinity stands if it is 0, and scale * global_scale.
  * sat() takes what is beyond the format's largest number (that of a scale, 448 of UE4M3, 6 of E2M1), and infinity, to
  * that, in E2M3 to 7.5, in E3M2 to 28, in I8 of either sign to 127, in I4 to 7. NaN is 0x7F; where there is none it
- * is that number in E2M1, E2M3 and E3M2, and 0 in I8 and I4. The scale of a block with a NaN is NaN, and so is all that
- * it belongs to.
- * INT4: there are no zeros; a scale beyond F16 is infinity, and one that F16 or BF16 has no number for is 0.
+ * is that number in E2M1, E2M3 and E3M2, and 0 in I8, I4 and NF4, of which 0 is -1. The scale of a block with a NaN
+ * is NaN, and so is all that it belongs to.
+ * INT4, and NF4 in all that is said of it: there are no zeros; a scale beyond F16 is infinity, and one that F16 or
+ * BF16 has no number for is 0.
  * F32 scales, and those of INT4: that of a block with an infinity is infinity: finite numbers become 0 and the
  * infinite ones NaN. A block of zeros has the scale amax_floor / largest, and zeros. amax_floor is 0 or more;
  * DeepSeek's act_quant takes 1e-4.
@@ -1715,8 +1725,8 @@ typedef enum spark_quantize_flag {
  * MXFP8, MXFP6, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes the largest number; a block with
  * a NaN has the scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity
  * has the scale 448 if global_scale is finite; a block of zeros has the scale 0. Rows begin on whole bytes, so that
- * the strides of y are even, of E2M1 and I4, or multiples of 4, of E2M3 and E3M2; bits of a row's last byte behind its
- * codes are 0. A last block may be shorter.
+ * the strides of y are even, of E2M1, I4 and NF4, or multiples of 4, of E2M3 and E3M2; bits of a row's last byte
+ * behind its codes are 0. A last block may be shorter.
  * TILED_128X4: tiles along the last two dimensions; those before them collapse to one. What fills up the last tiles,
  * in rows and in columns, is written as bytes of 0.
  * Records: N is a multiple of 32; y is U8, rows of whole records as dequantize reads them, y.quant.scheme is
@@ -1734,9 +1744,9 @@ typedef struct spark_quantize_args {
     spark_args hdr;
     /* [..., N], F32 F16 BF16. The numbers. */
     spark_tensor x;
-    /* output, [..., N], E4M3 E5M2 I8 E2M3 E3M2 E2M1 U8 I4, quant TENSOR ROW 1X128 MXFP8 MXFP6 MXFP4 NVFP4 Q8_0 Q4_0
-       Q4_1 Q5_0 Q5_1 INT4_32 INT4_64 INT4_128. The same, quantised; its scales are an output too. Of records the last
-       dimension counts bytes. */
+    /* output, [..., N], E4M3 E5M2 I8 E2M3 E3M2 E2M1 U8 I4 NF4, quant TENSOR ROW 1X128 MXFP8 MXFP6 MXFP4 NVFP4 Q8_0
+       Q4_0 Q4_1 Q5_0 Q5_1 INT4_32 INT4_64 INT4_128 NF4_64. The same, quantised; its scales are an output too. Of
+       records the last dimension counts bytes. */
     spark_tensor y;
     /* optional, [1], F32. The amax that the scale of all is made of; absent: that scale is read, or made with
        OWN_AMAX. */

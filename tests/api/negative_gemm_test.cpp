@@ -244,6 +244,13 @@ void weights_of_int4(const spark_op_desc& d) {
         damaged(d, 1, what, {wanted}, [=](auto& e) { put(e), damage(*reinterpret_cast<spark_gemm_args*>(e.head())); });
     };
     wrong("codes without scales", SPARK_ERR_INVALID_VALUE, [](auto& g) { g.b.quant = {}; });
+    wrong("NF4 without scales", SPARK_ERR_INVALID_VALUE, [](auto& g) { g.b.dtype = SPARK_DTYPE_NF4, g.b.quant = {}; });
+    wrong("NF4 with a scale for 32", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) {
+        g.b.dtype = SPARK_DTYPE_NF4;
+        g.b.quant.zero_dtype = SPARK_DTYPE_NONE, g.b.quant.zero_point = 0;
+    });
+    wrong("NF4 with zeros", SPARK_ERR_UNSUPPORTED_DTYPE,
+          [](auto& g) { g.b.dtype = SPARK_DTYPE_NF4, g.b.quant.block[g.b.ndim - 1] = 64; });
     wrong("beside F32", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.a.dtype = SPARK_DTYPE_F32; });
     wrong("groups of 48", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.b.quant.block[g.b.ndim - 1] = 48; });
     wrong("groups of rows", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& g) { g.b.quant.block[g.b.ndim - 2] = 32; });

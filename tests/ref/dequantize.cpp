@@ -101,6 +101,26 @@ const RecordFormat& format_of(Record record) {
     return *std::ranges::find(record_formats(), record, &RecordFormat::record);
 }
 
+double of_nf4(unsigned code) {
+    constexpr double TABLE[16] = {-1.0,
+                                  -0.6961928009986877,
+                                  -0.5250730514526367,
+                                  -0.39491748809814453,
+                                  -0.28444138169288635,
+                                  -0.18477343022823334,
+                                  -0.09105003625154495,
+                                  0.0,
+                                  0.07958029955625534,
+                                  0.16093020141124725,
+                                  0.24611230194568634,
+                                  0.33791524171829224,
+                                  0.44070982933044434,
+                                  0.5626170039176941,
+                                  0.7229568362236023,
+                                  1.0};
+    return TABLE[code & 15];
+}
+
 int of_int4(unsigned code, bool is_signed) {
     const int low = static_cast<int>(code % 16);
     return is_signed && low >= 8 ? low - 16 : low;

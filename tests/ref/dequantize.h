@@ -38,6 +38,8 @@ const RecordFormat& format_of(Record record);
 
 // A code of I4 or U4, the lower half of a byte; INT4 is scale * (of_int4(code) - zero).
 int of_int4(unsigned code, bool is_signed);
+// NF4: the table's number, all of F32, of bitsandbytes' create_normal_map.
+double of_nf4(unsigned code);
 
 std::vector<double> dequantize_record(Record format, const uint8_t* record);
 // All records of a tensor, whose bytes these are.

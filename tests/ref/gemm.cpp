@@ -66,6 +66,16 @@ static Tensor int4_numbers_of(const Tensor& codes, const Tensor& scales, const T
     return out;
 }
 
+// NF4, the first code in the upper half of its byte, and a scale for 64.
+static Tensor nf4_numbers_of(const Tensor& bytes, const Tensor& scales) {
+    Tensor out{Type::f32, {bytes.shape[0], bytes.shape[1] * 2}, {}, {}};
+    for (size_t i = 0; i < bytes.bits.size() * 2; ++i) {
+        const auto code = static_cast<unsigned>(bytes.bits[i / 2] >> (i % 2 == 0 ? 4 : 0));
+        out.values.push_back(of_nf4(code) * scales.values[i / 64]);
+    }
+    return out;
+}
+
 // OCP's formats by the name of their codes, which lie in bytes of U8, the first in the lowest bits; a scale for 32.
 static Tensor mx_numbers_of(const Tensor& bytes, const Tensor& scales, const std::string& codes) {
     constexpr std::pair<const char*, MxElement> ELEMENTS[] = {
@@ -93,6 +103,9 @@ static Tensor numbers_of(const Call& call, const std::string& name) {
     }
     if (!call[name + "_zeros"].bits.empty()) {
         return int4_numbers_of(codes, scales, call[name + "_zeros"]);
+    }
+    if (call.words.contains(name + "_codes") && call.words.at(name + "_codes") == "NF4") {
+        return nf4_numbers_of(codes, scales);
     }
     if (call.words.contains(name + "_codes")) {
         return mx_numbers_of(codes, scales, call.words.at(name + "_codes"));

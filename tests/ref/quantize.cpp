@@ -197,9 +197,26 @@ void quantize_block(Type codes, std::span<const double> x, double scale, std::sp
     }
 }
 
-double int4_scale_of(Type stored, double amax, double amax_floor) {
+static double stored_scale_of(Type stored, double amax, double amax_floor, double largest) {
     const double most = std::isnan(amax) ? amax : std::max(amax, amax_floor);
-    return rounded(stored, rounded(Type::f32, most / 7));
+    return rounded(stored, rounded(Type::f32, most / largest));
+}
+double int4_scale_of(Type stored, double amax, double amax_floor) {
+    return stored_scale_of(stored, amax, amax_floor, 7);
+}
+double nf4_scale_of(Type stored, double amax, double amax_floor) {
+    return stored_scale_of(stored, amax, amax_floor, 1);
+}
+
+void quantize_nf4_block(std::span<const double> x, double scale, std::span<uint8_t> y) {
+    const double by = divisor(scale);
+    for (size_t i = 0; i < x.size(); ++i) {
+        const double quotient = rounded(Type::f32, x[i] / by);
+        y[i] = 0;
+        for (unsigned code = 0; code < 15; ++code) {
+            y[i] += quotient > rounded(Type::f32, (of_nf4(code) + of_nf4(code + 1)) / 2) ? 1 : 0;
+        }
+    }
 }
 
 void quantize_int4_block(std::span<const double> x, double scale, std::span<uint8_t> y) {
@@ -308,15 +325,17 @@ static Results compute_nv(const Call& call) {
 
 static Results compute_int4(const Call& call) {
     const Tensor& x = call["x"];
+    const bool nf4 = call.words.at("codes") == "NF4";
     const size_t n = x.size(1), block = static_cast<size_t>(call.number("block"));
     Result y, scales{.rounded = true};
     for (size_t first = 0, count; first < x.values.size(); first += count) {
         count = std::min(block, n - first % n);
-        scales.values.push_back(int4_scale_of(call["scales"].type, amax(x.row(first, count)), 0));
+        const std::span<const double> part = x.row(first, count);
+        scales.values.push_back((nf4 ? nf4_scale_of : int4_scale_of)(call["scales"].type, amax(part), 0));
         std::vector<uint8_t> codes(count);
-        quantize_int4_block(x.row(first, count), scales.values.back(), codes);
+        (nf4 ? quantize_nf4_block : quantize_int4_block)(part, scales.values.back(), codes);
         for (size_t i = 0; i < count; i += 2) {
-            y.bits.push_back(codes[i] | uint64_t{codes[i + 1]} << 4);
+            y.bits.push_back(codes[i + (nf4 ? 1 : 0)] | uint64_t{codes[i + (nf4 ? 0 : 1)]} << 4);
         }
     }
     return {{"y", y}, {"scales", scales}};
@@ -332,7 +351,7 @@ static Results compute(const Call& call) {
     const Tensor &x = call["x"], &given = call["scales"];
     const bool mx = given.type == Type::u8;
     const bool named = call.words.contains("codes");
-    if (named && call.words.at("codes") == "I4") {
+    if (named && (call.words.at("codes") == "I4" || call.words.at("codes") == "NF4")) {
         return compute_int4(call);
     }
     const auto is_named = [&](const char* codes) { return named && call.words.at("codes") == codes; };

@@ -62,6 +62,9 @@ void quantize_block(Type codes, std::span<const double> x, double scale, std::sp
 // most, NaN 0.
 double int4_scale_of(Type stored, double amax, double amax_floor);
 void quantize_int4_block(std::span<const double> x, double scale, std::span<uint8_t> y);
+// NF4: the same, amax; codes are how many middles of the table's neighbours, in F32, the quotient is beyond.
+double nf4_scale_of(Type stored, double amax, double amax_floor);
+void quantize_nf4_block(std::span<const double> x, double scale, std::span<uint8_t> y);
 
 double of_e2m1(uint8_t bits);
 

@@ -141,6 +141,9 @@ const (
 
 	DtypeU4 Dtype = 24
 
+	// a place in a table of 16 numbers, two per byte, high nibble first
+	DtypeNF4 Dtype = 25
+
 	// FP8, largest 448, no infinity
 	DtypeE4M3 Dtype = 32
 

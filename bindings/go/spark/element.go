@@ -11,7 +11,7 @@ import (
 // make a kernel follow them anywhere.
 type Element interface {
 	float32 | float64 | int8 | uint8 | int32 | uint32 | int64 | uint64 | F16 | BF16 | E4M3 | E5M2 | UE8M0 | UE4M3 |
-		Bool8 | TF32 | E2M1x2 | I4x2 | U4x2 | E2M3x4 | E3M2x4
+		Bool8 | TF32 | E2M1x2 | I4x2 | U4x2 | NF4x2 | E2M3x4 | E3M2x4
 }
 
 type (
@@ -26,6 +26,7 @@ type (
 	E2M1x2 uint8    // two FP4 numbers, low nibble first
 	I4x2   uint8    // two signed integers of four bits, low nibble first
 	U4x2   uint8    // two unsigned integers of four bits, low nibble first
+	NF4x2  uint8    // two places in NF4's table, high nibble first
 	E2M3x4 [3]uint8 // four FP6 numbers with two exponent bits in three bytes, low bits first
 	E3M2x4 [3]uint8 // four FP6 numbers with three exponent bits in three bytes, low bits first
 )
@@ -82,6 +83,8 @@ func dtypeOf(one any) (Dtype, int) {
 		return DtypeI4, 2
 	case U4x2:
 		return DtypeU4, 2
+	case NF4x2:
+		return DtypeNF4, 2
 	case E2M3x4:
 		return DtypeE2M3, 4
 	case E3M2x4:

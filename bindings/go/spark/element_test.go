@@ -62,7 +62,8 @@ func TestEveryElementHasItsDtypeAndWidth(t *testing.T) {
 		DtypeBF16: describedAs[BF16](), DtypeE4M3: describedAs[E4M3](), DtypeE5M2: describedAs[E5M2](),
 		DtypeUE8M0: describedAs[UE8M0](), DtypeUE4M3: describedAs[UE4M3](), DtypeBOOL8: describedAs[Bool8](),
 		DtypeTF32: describedAs[TF32](), DtypeE2M1: describedAs[E2M1x2](), DtypeI4: describedAs[I4x2](),
-		DtypeU4: describedAs[U4x2](), DtypeE2M3: describedAs[E2M3x4](), DtypeE3M2: describedAs[E3M2x4](),
+		DtypeU4: describedAs[U4x2](), DtypeNF4: describedAs[NF4x2](), DtypeE2M3: describedAs[E2M3x4](),
+		DtypeE3M2: describedAs[E3M2x4](),
 	} {
 		if found.view.Dtype() != want || found.view.Err() != nil {
 			t.Errorf("%v instead of %v, %v", found.view.Dtype(), want, found.view.Err())

@@ -59,6 +59,7 @@ class Dtype(IntEnum):
     BOOL8 = 22
     I4 = 23
     U4 = 24
+    NF4 = 25
     E4M3 = 32
     E5M2 = 33
     E2M1 = 34

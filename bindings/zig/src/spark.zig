@@ -38,6 +38,7 @@ pub const UE8M0 = element.UE8M0;
 pub const UE4M3 = element.UE4M3;
 pub const I4x2 = element.I4x2;
 pub const U4x2 = element.U4x2;
+pub const NF4x2 = element.NF4x2;
 pub const E2M1x2 = element.E2M1x2;
 pub const E2M3x4 = element.E2M3x4;
 pub const E3M2x4 = element.E3M2x4;

@@ -413,7 +413,8 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& aligne
                                                                     .i8 = p.b_i8,
                                                                     .i4 = p.b_i4,
                                                                     .scale_f32 = p.b_groups.dtype == SPARK_DTYPE_F32,
-                                                                    .scale_f16 = p.b_groups.dtype == SPARK_DTYPE_F16},
+                                                                    .scale_f16 = p.b_groups.dtype == SPARK_DTYPE_F16,
+                                                                    .nf4 = p.b_nf4},
                           .zero = p.b_groups.zeros,
                           .block_shift = p.b_groups.shift,
                       });
@@ -430,7 +431,7 @@ void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const 
     CheckedOp numbers = work;
     Gemm& q = numbers.as<Gemm>();
     q.b = calls.workspace, q.ldb = pitch, q.stride_b = batches == 1 ? 0 : p.n * pitch;
-    q.b_scales = {}, q.b_groups = {}, q.b_blocks = {}, q.weights = q.b_blocked = q.b_i8 = q.b_i4 = false;
+    q.b_scales = {}, q.b_groups = {}, q.b_blocks = {}, q.weights = q.b_blocked = q.b_i8 = q.b_i4 = q.b_nf4 = false;
     calls.workspace += calls.workspace != 0 ? size : 0;
     add_product(numbers, row, kernel, merge, calls);
     calls.workspace -= calls.workspace != 0 ? size : 0;

@@ -68,8 +68,8 @@ struct Gemm {
     bool weights;                   // b is quantised, and a is not
     bool b_blocked;                 // weights with such scales, of which b_scales is then the one of all
     GemmGroups b_groups;
-    bool b_i8, b_i4; // weights are codes of I8, of I4
-    uint32_t dtype;  // spark_dtype of a, and of b where that is numbers
+    bool b_i8, b_i4, b_nf4; // weights are codes of I8, of I4, of NF4
+    uint32_t dtype;         // spark_dtype of a, and of b where that is numbers
     uint32_t b_dtype;
     bool batch_invariant;
     GemmGate gate;

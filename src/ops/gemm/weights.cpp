@@ -24,7 +24,7 @@ struct Weights {
 };
 constexpr uint64_t bit(uint32_t dtype) { return uint64_t{1} << dtype; }
 constexpr uint64_t U8 = bit(SPARK_DTYPE_U8), BYTES = bit(SPARK_DTYPE_I8) | bit(SPARK_DTYPE_E4M3);
-constexpr uint64_t NIBBLES = bit(SPARK_DTYPE_I4) | bit(SPARK_DTYPE_U4);
+constexpr uint64_t NF4 = bit(SPARK_DTYPE_NF4), NIBBLES = bit(SPARK_DTYPE_I4) | bit(SPARK_DTYPE_U4) | NF4;
 constexpr uint64_t ANY = ~uint64_t{0};
 constexpr Weights WEIGHTS[] = {
 #define RECORD(NAME, F) {SPARK_QUANT_RECORD, SPARK_RECORD_##NAME, U8, ANY, "gemm_bf16_" #F, "gemm_f16_" #F},
@@ -32,6 +32,7 @@ constexpr Weights WEIGHTS[] = {
 #undef RECORD
     {SPARK_QUANT_PER_TENSOR, 0, BYTES, ANY, "gemm_bf16_byte", "gemm_f16_byte"},
     {SPARK_QUANT_PER_ROW, 0, BYTES, ANY, "gemm_bf16_byte", "gemm_f16_byte"},
+    {SPARK_QUANT_BLOCK, 0, NF4, ANY, "gemm_bf16_nf4", "gemm_f16_nf4"}, // which no kernel of int4 reads as stored
 #define SCALED(CODES, SCALES, F) \
     {SPARK_QUANT_BLOCK, 0, bit(SPARK_DTYPE_##CODES), bit(SPARK_DTYPE_##SCALES), "gemm_bf16_" #F, "gemm_f16_" #F},
 #include "core/scaled.inc"
@@ -143,6 +144,7 @@ void put_gemm_weights(const ValidatedArgs& bound, Gemm& p) {
     const View& v = bound.view[B];
     p.weights = true;
     p.b_i8 = v.dtype == SPARK_DTYPE_I8, p.b_i4 = v.dtype == SPARK_DTYPE_I4;
+    p.b_nf4 = v.dtype == SPARK_DTYPE_NF4;
     if (has_blocks(v)) put_block_weights(bound, p);
     if (!has_groups(v)) return;
     p.ldb /= 2, p.stride_b /= 2; // bytes

@@ -37,7 +37,9 @@ const Format& format_of(uint32_t record) {
     __builtin_unreachable(); // the forms of op.toml are these
 }
 
-bool is_int4(const View& v) { return v.dtype == SPARK_DTYPE_I4 || v.dtype == SPARK_DTYPE_U4; }
+bool is_int4(const View& v) {
+    return v.dtype == SPARK_DTYPE_I4 || v.dtype == SPARK_DTYPE_U4 || v.dtype == SPARK_DTYPE_NF4;
+}
 bool is_record(const QuantView& quant) { return quant.form->scheme == SPARK_QUANT_RECORD; }
 
 // Rows of x and y, and of the scales beside one of them.

@@ -35,7 +35,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_kernel& k
 
 kernels::dequantize_scaled_flags read_formats(const Scaled& p) {
     auto flags = formats_of<kernels::dequantize_scaled_flags>(p);
-    flags.i4 = p.codes == SPARK_DTYPE_I4;
+    flags.i4 = p.codes == SPARK_DTYPE_I4, flags.nf4 = p.codes == SPARK_DTYPE_NF4;
     flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
     return flags;
 }
@@ -131,6 +131,7 @@ template <class Of> void add(const Scaled& p, spark_devptr amax, const Of& kerne
     if constexpr (requires { params.block_shift; }) {
         auto flags = formats_of<kernels::quantize_flags>(p);
         flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
+        flags.nf4 = p.codes == SPARK_DTYPE_NF4;
         params.flags = flags, params.block_shift = p.block_shift;
     }
     if constexpr (requires { params.seed; }) {

@@ -110,7 +110,7 @@ void add_int4(Case& c, const WeightsShape& s, const WeightFormat& format, Random
     }
     const Operand b = c.add("b", offsetof(Args, b), codes, static_cast<size_t>(16 + s.b_misalign), false);
     spark_tensor& t = c.as<Args>().b;
-    t.dtype = format.is_signed ? SPARK_DTYPE_I4 : SPARK_DTYPE_U4;
+    t.dtype = format.nf4 ? SPARK_DTYPE_NF4 : format.is_signed ? SPARK_DTYPE_I4 : SPARK_DTYPE_U4;
     t.shape[t.ndim - 1] = s.k;
     t.quant.scheme = SPARK_QUANT_BLOCK, t.quant.scale_dtype = dtype_of(format.type);
     for (uint32_t d = 0; d < t.ndim; ++d) {
@@ -140,9 +140,9 @@ void add_int4(Case& c, const WeightsShape& s, const WeightFormat& format, Random
         const int64_t row = i / s.k, k = i % s.k;
         const int64_t block = row * scales.shape.back() + k / format.group, place = scales.offset(block);
         const int zero = format.zeros ? *c.element(zeros, place / 2) >> place % 2 * 4 & 15 : 0;
-        const unsigned code = *c.element(b, row * ((s.k + 1) / 2) + k / 2) >> k % 2 * 4;
+        const unsigned code = *c.element(b, row * ((s.k + 1) / 2) + k / 2) >> (k + format.nf4) % 2 * 4;
         p.b.push_back(ref::load(format.type, c.element(of_scales, block)) *
-                      (ref::of_int4(code, format.is_signed) - zero));
+                      (format.nf4 ? ref::of_nf4(code) : ref::of_int4(code, format.is_signed) - zero));
         p.terms.push_back(std::fabs(p.b.back()));
     }
 }
@@ -192,6 +192,7 @@ const std::vector<WeightFormat>& weight_formats() {
         made.push_back({.name = "MXFP8", .type = Type::e4m3, .form = MXFP8});
         made.push_back({.name = "E2M3_MXFP6", .type = Type::e4m3, .form = MXFP6});
         made.push_back({.name = "E3M2_MXFP6", .type = Type::e5m2, .form = MXFP6});
+        made.push_back({.name = "NF4_F32", .type = Type::f32, .group = 64, .nf4 = true});
         return made;
     }();
     return all;

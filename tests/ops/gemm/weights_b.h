@@ -17,6 +17,7 @@ struct WeightFormat {
     int64_t group = 0;
     bool is_signed = false, zeros = false;
     unsigned form = 0; // a bit of Forms (ops/quant/scaled.h), with `type` as there
+    bool nf4 = false;  // with `type` and `group` as INT4
 };
 const std::vector<WeightFormat>& weight_formats();
 // Bits of weight_formats().
@@ -41,6 +42,7 @@ enum WeightFormats : unsigned {
     MX8 = 1 << 24,
     FP4 = MX4 | NV4,
     MX6 = 3 << 25,
+    NORMAL = 1 << 27, // NF4
     BLOCKS = FP4 | MX8
 };
 

@@ -35,7 +35,7 @@ struct Shape {
     bool every = false, edges = false;   // x[i] has the bits i; the largest of a block is where rules change their mind
     Special special = Special::none;
     ref::Rule rule = ref::Rule::floor;
-    ref::Type stored = ref::Type::f16; // scales of INT4
+    ref::Type stored = ref::Type::f16; // scales of FOURS
     Draw draw = Draw::nearest;
     Tier tier = Tier::quick;
 };
@@ -233,7 +233,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.amax_floor = r.chance(0.3) ? 1e-4f : 0;
     s.special = static_cast<Special>(r.between(0, static_cast<int64_t>(Special::huge_row)));
     s.any_bits = r.chance(0.1);
-    const Form form = r.pick(written_forms(ALL_FORMS | INT4, E4M3 | E5M2 | I8));
+    const Form form = r.pick(written_forms(ALL_FORMS | FOURS, E4M3 | E5M2 | I8));
     s.stored = r.pick(types_of(ALL));
     s.given = (form == TENSOR || form == NVFP4) && r.chance(0.3);
     s.own = !s.given && r.chance(0.5);
@@ -241,8 +241,8 @@ Entry random(uint64_t seed, int64_t index) {
     s.no_whole = !s.given && r.chance(0.2);
     s.scale = static_cast<float>(r.normal());
     s.edges = r.chance(0.1);
-    s.draw = (form & INT4) == 0 && r.chance(0.3) ? static_cast<Draw>(r.between(1, 3)) : Draw::nearest;
-    const bool mx = (form & MX) != 0, rules = form != NVFP4 && (form & INT4) == 0 && !s.given;
+    s.draw = (form & FOURS) == 0 && r.chance(0.3) ? static_cast<Draw>(r.between(1, 3)) : Draw::nearest;
+    const bool mx = (form & MX) != 0, rules = form != NVFP4 && (form & FOURS) == 0 && !s.given;
     s.rule = form == NVFP4 && s.draw == Draw::nearest && r.chance(0.5) ? ref::Rule::four_over_six
              : rules && r.chance(0.3)                                  ? ref::Rule::rceil
              : mx && r.chance(0.3)                                     ? ref::Rule::even

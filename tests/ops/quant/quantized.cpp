@@ -33,6 +33,11 @@ double quantize_one(const Quantising& how, double whole, std::span<const double>
         ref::quantize_mx_block(element_of(form), block, ref::of_ue8m0(scale), codes, words);
         return scale;
     }
+    if (form == NF4) {
+        const double scale = ref::nf4_scale_of(how.place.type, amax, floor);
+        ref::quantize_nf4_block(block, scale, codes);
+        return scale;
+    }
     if (form & INT4) {
         const double scale = ref::int4_scale_of(how.place.type, amax, floor);
         ref::quantize_int4_block(block, scale, codes);

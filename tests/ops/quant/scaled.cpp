@@ -13,7 +13,7 @@ namespace check {
 
 std::vector<Forms> forms_of(unsigned mask) {
     std::vector<Forms> forms;
-    for (Forms form : {TENSOR, ROW, B128, B128X128, MXFP8, MXFP6, MXFP4, NVFP4, INT4_32, INT4_64, INT4_128}) {
+    for (Forms form : {TENSOR, ROW, B128, B128X128, MXFP8, MXFP6, MXFP4, NVFP4, INT4_32, INT4_64, INT4_128, NF4}) {
         if (mask & form) {
             forms.push_back(form);
         }
@@ -23,7 +23,7 @@ std::vector<Forms> forms_of(unsigned mask) {
 
 static bool in_bytes(Forms form) { return (form & (MX | NVFP4)) != 0; }
 static bool is_int4(Forms form) { return (form & INT4) != 0; }
-bool in_halves(Forms form) { return (form & (MXFP4 | NVFP4 | INT4)) != 0; }
+bool in_halves(Forms form) { return (form & (MXFP4 | NVFP4 | FOURS)) != 0; }
 int code_bits(Forms form) { return in_halves(form) ? 4 : form == MXFP6 ? 6 : 8; }
 
 std::vector<Form> forms_of(unsigned mask, unsigned codes) {
@@ -32,6 +32,10 @@ std::vector<Form> forms_of(unsigned mask, unsigned codes) {
         if (is_int4(form)) {
             forms.push_back({form, ref::Type::i8});
             forms.push_back({form, ref::Type::u8});
+            continue;
+        }
+        if (form == NF4) {
+            forms.push_back({form, ref::Type::i8});
             continue;
         }
         for (ref::Type type : types_of(form == MXFP6                        ? E4M3 | E5M2
@@ -51,6 +55,9 @@ ref::MxElement element_of(const Form& form) {
 }
 
 double of_code(const Form& form, uint8_t code) {
+    if (form == NF4) {
+        return ref::of_nf4(code);
+    }
     return code_bits(form) < 8 ? ref::of_mx(element_of(form), code) : ref::of_code(form.codes, code);
 }
 
@@ -66,6 +73,7 @@ static const char* name_of_scales(Forms form) {
     case INT4_32: return "int4_32";
     case INT4_64: return "int4_64";
     case INT4_128: return "int4_128";
+    case NF4: return "nf4_64";
     default: return "nvfp4";
     }
 }
@@ -77,16 +85,16 @@ std::string name_of(const Form& form) {
     if (form == MXFP6) {
         return form.codes == ref::Type::e4m3 ? "e2m3_mxfp6" : "e3m2_mxfp6";
     }
-    return (form.codes == ref::Type::e4m3 ? "" : std::string(ref::name_of(form.codes)) + "_") +
+    return (form.codes == ref::Type::e4m3 || form == NF4 ? "" : std::string(ref::name_of(form.codes)) + "_") +
            name_of_scales(form.scales);
 }
 
 Form worded_form(Words& words) {
-    const std::vector<Form> forms = forms_of(ALL_FORMS | INT4, E4M3 | E5M2 | I8);
+    const std::vector<Form> forms = forms_of(ALL_FORMS | FOURS, E4M3 | E5M2 | I8);
     std::vector<std::string> names;
     for (const Form& form : forms) {
-        names.push_back(is_int4(form) || form == MXFP6 ? name_of(form)
-                        : in_bytes(form)               ? name_of_scales(form)
+        names.push_back((form & (FOURS | MXFP6)) != 0 ? name_of(form)
+                        : in_bytes(form)              ? name_of_scales(form)
                                          : std::string(ref::name_of(form.codes)) + "_" + name_of_scales(form));
         std::ranges::transform(names.back(), names.back().begin(), [](unsigned char c) { return std::toupper(c); });
     }
@@ -95,7 +103,7 @@ Form worded_form(Words& words) {
 }
 
 static ref::Type scale_type(const Scales& s, Forms form) {
-    return is_int4(form) ? s.type : in_bytes(form) ? ref::Type::u8 : ref::Type::f32;
+    return (form & FOURS) != 0 ? s.type : in_bytes(form) ? ref::Type::u8 : ref::Type::f32;
 }
 bool in_tiles(const Scales& s, Forms form) { return s.tiled && in_bytes(form); }
 
@@ -110,6 +118,7 @@ int64_t block_of(Forms form, int64_t n) {
     case B128:
     case B128X128:
     case INT4_128: return 128;
+    case NF4:
     case INT4_64: return 64;
     case MXFP8:
     case MXFP6:
@@ -166,6 +175,7 @@ int64_t pad_of(Forms form, int64_t n, int64_t pad) {
 int64_t code_bytes(Forms form, int64_t n) { return up(n * code_bits(form), 8); }
 uint8_t code_at(Forms form, const uint8_t* row, int64_t i) {
     uint8_t code = 0;
+    i ^= form == NF4 ? 1 : 0; // of two the first is in the upper half
     for (int64_t bits = code_bits(form), b = bits; b-- > 0;) {
         const int64_t at = i * bits + b;
         code = static_cast<uint8_t>(code << 1 | (row[at / 8] >> at % 8 & 1));
@@ -174,6 +184,7 @@ uint8_t code_at(Forms form, const uint8_t* row, int64_t i) {
 }
 // Into bytes of 0.
 void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code) {
+    i ^= form == NF4 ? 1 : 0;
     for (int64_t bits = code_bits(form), b = 0; b < bits; ++b) {
         const int64_t at = i * bits + b;
         row[at / 8] = static_cast<uint8_t>(row[at / 8] | (code >> b & 1) << at % 8);
@@ -183,7 +194,8 @@ void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code) {
 void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
     const View scales = view_of(s, form);
     const uint32_t last = tensor.ndim - 1;
-    tensor.dtype = is_int4(form)     ? (form.codes == ref::Type::i8 ? SPARK_DTYPE_I4 : SPARK_DTYPE_U4)
+    tensor.dtype = form == NF4       ? SPARK_DTYPE_NF4
+                   : is_int4(form)   ? (form.codes == ref::Type::i8 ? SPARK_DTYPE_I4 : SPARK_DTYPE_U4)
                    : form == MXFP6   ? (form.codes == ref::Type::e4m3 ? SPARK_DTYPE_E2M3 : SPARK_DTYPE_E3M2)
                    : in_halves(form) ? SPARK_DTYPE_E2M1
                                      : dtype_of(form.codes);
@@ -225,7 +237,7 @@ struct Shape {
     bool scale_columns = false;
     int64_t scale_pad = 0;
     bool tiled = false, no_whole = false; // NVFP4 without a scale of all
-    ref::Type scale = ref::Type::f16;     // of INT4
+    ref::Type scale = ref::Type::f16;     // of FOURS
     bool zeros = false;                   // likewise
     Strange strange = Strange::none;      // half of the scales
     unsigned forms = ALL_FORMS, types = ALL, codes = E4M3;
@@ -378,7 +390,7 @@ Entry random_dequantize_scaled(Random& r, const std::string& name) {
     s.scale = r.pick(types_of(ALL));
     s.zeros = r.chance(0.7);
     s.strange = static_cast<Strange>(r.between(0, static_cast<int64_t>(Strange::midpoint)));
-    const Form form = r.pick(forms_of(ALL_FORMS | B128X128 | INT4, E4M3 | E5M2 | I8));
+    const Form form = r.pick(forms_of(ALL_FORMS | B128X128 | FOURS, E4M3 | E5M2 | I8));
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 

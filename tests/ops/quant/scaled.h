@@ -23,14 +23,16 @@ enum Forms : unsigned {
     INT4_32 = 128,
     INT4_64 = 256,
     INT4_128 = 512,
-    INT4 = INT4_32 | INT4_64 | INT4_128
+    INT4 = INT4_32 | INT4_64 | INT4_128,
+    NF4 = 2048,
+    FOURS = INT4 | NF4 // whose scales may be of several types
 };
 bool in_halves(Forms form); // two codes a byte
 int code_bits(Forms form);
 
 std::vector<Forms> forms_of(unsigned mask);
 // The same, with what its codes are: those of `codes` where the form has F32 scales, else its own; of INT4 I8 stands
-// for I4 and U8 for U4, of MXFP6 E4M3 for E2M3 and E5M2 for E3M2.
+// for I4 and U8 for U4, of NF4 I8, of MXFP6 E4M3 for E2M3 and E5M2 for E3M2.
 struct Form {
     Forms scales;
     ref::Type codes;
@@ -53,7 +55,7 @@ struct Scales {
     bool columns = false;
     int64_t pad = 0;
     bool tiled = false;
-    ref::Type type = ref::Type::f32; // of INT4
+    ref::Type type = ref::Type::f32; // of FOURS
 };
 bool in_tiles(const Scales& s, Forms form);
 View view_of(const Scales& s, Forms form);

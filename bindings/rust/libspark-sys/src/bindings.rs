@@ -65,6 +65,7 @@ pub const SPARK_DTYPE_U64: spark_dtype = 21;
 pub const SPARK_DTYPE_BOOL8: spark_dtype = 22;
 pub const SPARK_DTYPE_I4: spark_dtype = 23;
 pub const SPARK_DTYPE_U4: spark_dtype = 24;
+pub const SPARK_DTYPE_NF4: spark_dtype = 25;
 pub const SPARK_DTYPE_E4M3: spark_dtype = 32;
 pub const SPARK_DTYPE_E5M2: spark_dtype = 33;
 pub const SPARK_DTYPE_E2M1: spark_dtype = 34;

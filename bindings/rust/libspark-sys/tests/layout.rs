@@ -625,6 +625,7 @@ fn values() {
     assert_eq!(SPARK_DTYPE_BOOL8, 22);
     assert_eq!(SPARK_DTYPE_I4, 23);
     assert_eq!(SPARK_DTYPE_U4, 24);
+    assert_eq!(SPARK_DTYPE_NF4, 25);
     assert_eq!(SPARK_DTYPE_E4M3, 32);
     assert_eq!(SPARK_DTYPE_E5M2, 33);
     assert_eq!(SPARK_DTYPE_E2M1, 34);

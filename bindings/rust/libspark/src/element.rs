@@ -73,6 +73,8 @@ wrapped! {
     I4x2(u8) = I4, 2;
     /// Two unsigned integers of four bits, low nibble first.
     U4x2(u8) = U4, 2;
+    /// Two places in NF4's table, high nibble first.
+    NF4x2(u8) = NF4, 2;
     /// Four FP6 numbers with two exponent bits in three bytes, low bits first.
     E2M3x4([u8; 3]) = E2M3, 4;
     /// Four FP6 numbers with three exponent bits in three bytes, low bits first.

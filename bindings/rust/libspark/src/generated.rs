@@ -92,6 +92,8 @@ codes! {
     /// two per byte, low nibble first; so are U4 and E2M1
     I4 = 23,
     U4 = 24,
+    /// a place in a table of 16 numbers, two per byte, high nibble first
+    NF4 = 25,
     /// FP8, largest 448, no infinity
     E4M3 = 32,
     /// FP8, largest 57344
