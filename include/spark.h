@@ -748,11 +748,11 @@ typedef enum spark_gemm_given {
  * as it is stored; I4 is -8 to 7. K is free, the strides of b are even. NF4 has a scale for 64 (NF4_64), likewise,
  * and no zero: b[n, k] = scale * table[q], as dequantize says. MXFP4, NVFP4, MXFP6, and E4M3 of MXFP8, have scales of
  * blocks, with what is said of these above, for b alone, and one global_scale. Codes, less their zeros, are exact in
- * the dtype of a; their products with a are summed in FP32, of a record, of 32 of INT4 and MXFP4 and of 64 or 128
- * that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its scale is
- * exact too, so that products of these are one sum, which global_scale multiplies. Where M is large, or the alignment
- * does not allow that, b is unpacked into a workspace instead, each number rounded once, to nearest even, to the
- * dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, Q6_K, IQ4_XS,
+ * the dtype of a; their products with a are summed in FP32, of a record, of 16 of Q6_K, of 32 of INT4 and MXFP4 and of
+ * 64 or 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its
+ * scale is exact too, so that products of these are one sum, which global_scale multiplies. Where M is large, or the
+ * alignment does not allow that, b is unpacked into a workspace instead, each number rounded once, to nearest even, to
+ * the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, IQ4_XS,
  * GGUF_MXFP4, MXFP8, MXFP6 and NF4. What an infinity in a or in a scale takes part in is infinite or NaN, and what a
  * NaN scale does is NaN.
  * Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,

@@ -191,15 +191,20 @@ void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_bulk
 template <class Of> void add_kernel(const Gemm&, const Of& kernel, const kernels::gemm_params& params, Plan& calls) {
     calls.add(kernel, params);
 }
-// By maps, of which that of b counts bytes: parts of k lie in the same tensors.
+// By maps, of which that of b counts two bytes of it as it is stored: parts of k lie in the same tensors.
 void add_kernel(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, const kernels::gemm_params& all,
                 Plan& calls) {
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
+    constexpr uint32_t STORED_K = 32, HALF = 2;
+    const bool bytes = kernel.STORED == STORED_K; // of which a lane takes 16 of k at a time
     Gemm codes = p;
-    codes.elem_bits = 8, codes.k = p.k / 2;
+    codes.elem_bits = 8 * HALF, codes.k = p.k / STORED_K * kernel.STORED / HALF;
+    codes.ldb /= HALF, codes.stride_b /= HALF;
     auto params = mapped_params<kernels::gemm_grouped_bulk_params>(all, a_one, b_one);
-    params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {32, kernel.TM}));
-    params.b_map = calls.map(tensor_of(codes, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK / 2, kernel.TN}));
+    params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {bytes ? 64u : 32u, kernel.TM}));
+    TensorTile of_b = tensor_of(codes, p.b, p.n, codes.ldb, codes.stride_b, b_one, {kernel.PITCH / HALF, kernel.TN});
+    of_b.swizzle = std::has_single_bit(kernel.PITCH) ? kernel.PITCH : 0;
+    params.b_map = calls.map(of_b);
     params.k_step = p.batch == 1 ? all.k : 0, params.k_short = all.k_short;
     params.b_scale_group = all.b_scale_group, params.b_zero = all.b_zero;
     calls.add(kernel, params);
@@ -238,6 +243,7 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     sums.flags = kernels::gemm_flags{.d_i32 = p.integers,
                                      .a_e5m2 = p.a_e5m2,
                                      .b_e5m2 = p.b_e5m2,
+                                     .b_i8 = all.b_i8,
                                      .i4 = all.i4,
                                      .scale_f32 = all.scale_f32,
                                      .scale_f16 = all.scale_f16};

@@ -31,6 +31,7 @@ enum WeightFormats : unsigned {
     Q5_0 = 128,
     Q5_1 = 256,
     WIDE = 3 << 11, // Q4_K and Q5_K
+    Q6_K = 1 << 13,
     IQ4_NL = 1 << 14,
     SMALL = Q4_0 | Q5_0 | Q5_1 | IQ4_NL,
     ALL_RECORDS = (1 << 17) - 16,
