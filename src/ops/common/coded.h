@@ -68,18 +68,23 @@ template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) {
     return team;
 }
 
-// Rows cut into pieces of `part`, or rows of a team's, whose warps take turns.
-template <class Params> void put_pieces(const Coded& p, const Pieces& cut, uint32_t team, Params& params) {
+// Rows, and how many warps share one.
+template <class Params> void put_rows(const Coded& p, uint32_t team, Params& params) {
     params.n = p.n;
     params.n_scaled = p.n_scaled;
     params.rows0 = p.rows_scaled;
     params.rows1 = p.rows1;
     params.rows_there = p.rows0;
+    params.team = team;
+}
+
+// Rows cut into pieces of `part`, or rows of a team's, whose warps take turns.
+template <class Params> void put_pieces(const Coded& p, const Pieces& cut, uint32_t team, Params& params) {
+    put_rows(p, team, params);
     params.part = cut.part;
     params.parts = cut.parts;
     params.parts_by = cut.by;
     params.parts_shift = cut.shift;
-    params.team = team;
 }
 
 // Where scales go and how they are made.
@@ -101,11 +106,17 @@ template <class Flags, class Of, class Params>
 Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& params) {
     const uint32_t team = team_of(ceil_div(p.n_scaled, turn_of(kernel)), kernel);
     put_scales(p, params);
-    put_pieces(p, pieces_of(turn_of(kernel), team), team, params);
+    put_rows(p, team, params);
     params.whole = kind.whole;
     auto flags = formats_of<Flags>(p);
     flags.blocks = kind.blocks, flags.powers = kind.powers;
     return flags;
+}
+
+// Blocks of such a kernel: as many as have a row, or as the device holds, whose teams step from row to row and ask for
+// the next one ahead.
+template <class Of, class Params> int64_t team_blocks(const Params& params, const Of& kernel, int64_t held) {
+    return std::min(ceil_div(params.rows0 * params.rows1, int64_t{kernel.block / 32 / params.team}), held);
 }
 
 } // namespace spark

@@ -54,20 +54,19 @@ kernels::norm_params params_of(const RowNorm& p) {
 void plan(const CheckedOp& work, const Row& row, const kernels::norm_kernel& kernel, Plan& calls) {
     const RowNorm& p = work.as<RowNorm>();
     const int64_t blocks = row_blocks(row, p.rows0 * p.rows1);
-    const int64_t held = int64_t{work.target->sms} * work.target->resident[row.kernel->index];
-    calls.add(kernel, params_of(p), kernel.AHEAD ? std::min(blocks, held) : blocks);
+    calls.add(kernel, params_of(p), kernel.AHEAD ? std::min(blocks, held_blocks(work, row)) : blocks);
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::norm_loop_kernel& kernel, Plan& calls) {
     calls.add(kernel, params_of(work.as<RowNorm>()));
 }
 
-void plan(const CheckedOp& work, const Row&, const kernels::norm_codes_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row& row, const kernels::norm_codes_kernel& kernel, Plan& calls) {
     const RowNorm& p = work.as<RowNorm>();
     auto params = tensors_of<kernels::norm_codes_params>(p);
     params.sum_scale = p.scale;
     params.flags = asked(p, put_team<kernels::norm_codes_flags>(p.codes, p.kind, kernel, params));
-    calls.add(kernel, params);
+    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(work, row)));
 }
 
 void load(const CheckedOp& work, const Row& row, Load& load) {
