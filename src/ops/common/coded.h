@@ -40,6 +40,9 @@ spark_status fold_coded(const ValidatedArgs& bound, std::span<const uint32_t> fi
 // The number that the amax of a block becomes; of NVFP4 the largest scale of a block times the largest number.
 float largest_code(uint32_t codes);
 
+// Bytes of a number beside the codes.
+inline int64_t number_bytes(const Coded& p) { return p.dtype == SPARK_DTYPE_F32 ? 4 : 2; }
+
 // The flags of a kernel that reads or writes codes: their format, and that of the numbers.
 template <class Flags> Flags formats_of(const Coded& p) {
     Flags flags{};
@@ -61,12 +64,13 @@ CodedKind coded_kind(const QuantView& quant);
 // Elements that a warp takes in one turn.
 template <class Of> int64_t turn_of(const Of& kernel) { return 32 * int64_t{kernel.RUN} * kernel.CHUNKS; }
 
-// Warps of a block that share `turns` of one: as many as have something to do, a power of two.
-template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) {
+// Warps of a block of `warps` that share `turns` of one: as many as have something to do, a power of two.
+inline uint32_t team_of(int64_t turns, uint32_t warps) {
     uint32_t team = 1;
-    while (team < kernel.block / 32u && team < turns) team *= 2;
+    while (team < warps && team < turns) team *= 2;
     return team;
 }
+template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) { return team_of(turns, kernel.block / 32u); }
 
 // Rows, and how many warps share one.
 template <class Params> void put_rows(const Coded& p, uint32_t team, Params& params) {

@@ -48,6 +48,9 @@ void plan(const CheckedOp& work, const Row& row, const kernels::pointwise_codes_
     auto params = tensors_of<kernels::pointwise_codes_params>(p);
     auto flags = put_team<kernels::pointwise_codes_flags>(p.codes, p.kind, kernel, params);
     flags.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0;
+    const int64_t size = number_bytes(p.codes);
+    params.x_stride0 *= size, params.x_stride1 *= size;
+    params.z_stride0 *= size, params.z_stride1 *= size;
     params.flags = flags;
     calls.add(kernel, params, team_blocks(params, kernel, held_blocks(work, row)));
 }

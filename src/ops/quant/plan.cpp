@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "ops/common/row_load.h"
 #include "ops/quant/written.h"
 #include "spark_kernels.h"
 
@@ -144,6 +145,15 @@ template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kerne
     add(work.as<Scaled>(), 0, kernel, calls);
 }
 
+void plan(const CheckedOp& work, const Row& row, const kernels::quantize_ahead_kernel& kernel, Plan& calls) {
+    const Scaled& p = work.as<Scaled>();
+    kernels::quantize_ahead_params params{};
+    params.x = p.x.data, params.x_stride0 = p.x.inner * number_bytes(p), params.x_stride1 = p.x.outer * number_bytes(p);
+    params.y = p.y.data, params.y_stride0 = p.y.inner, params.y_stride1 = p.y.outer;
+    params.flags = put_team<kernels::quantize_ahead_flags>(p, CodedKind{0, !p.whole_rows, false}, kernel, params);
+    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(work, row)));
+}
+
 // In how many parts a row of n numbers is cut where there are `rows` of them: from shapes alone, as the workspace is.
 int64_t parts_of(int64_t n, int64_t rows) {
     constexpr int64_t A_PART = 8192, ENOUGH = 1024;
@@ -231,6 +241,17 @@ spark_devptr find_amax(const CheckedOp& work, const spark_devptr* to, const kern
     add(packed_rows(calls.workspace, 1, found), at, 1, kernels.of(found, WORKSPACE_ALIGN), calls);
     if (to == nullptr) calls.workspace_size += sizeof(float);
     return at;
+}
+
+void plan(const CheckedOp& work, const Row& row, const kernels::quantize_pairs_kernel& kernel, const kernels::amax_kernel& wide,
+          const kernels::amax_kernel& any, Plan& calls) {
+    const Scaled& p = work.as<Scaled>();
+    kernels::quantize_pairs_params params{};
+    params.x = p.x.data, params.x_stride0 = p.x.inner * number_bytes(p), params.x_stride1 = p.x.outer * number_bytes(p);
+    params.y = p.y.data, params.y_stride0 = bytes_of(p, p.y.inner), params.y_stride1 = bytes_of(p, p.y.outer);
+    params.flags = put_team<kernels::quantize_pairs_flags>(p, CodedKind{p.whole, false, false}, kernel, params);
+    params.amax = p.own_amax ? find_amax(work, nullptr, wide, any, calls) : p.amax;
+    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(work, row)));
 }
 
 template <class Of>
