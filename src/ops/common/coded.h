@@ -4,6 +4,8 @@
 // whose kernels read or write such.
 #pragma once
 
+#include <algorithm>
+
 #include "core/divide.h"
 #include "ops/common/pieces.h"
 #include "ops/common/rows.h"
@@ -105,22 +107,33 @@ template <class Params> void put_scales(const Coded& p, Params& params) {
     params.bump = p.bump;
 }
 
-// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; gives its flags.
+// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; or, where a scale is not that of a row
+// and the kernel takes more than an element at a time, to turns of one warp. Gives its flags.
 template <class Flags, class Of, class Params>
 Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& params) {
-    const uint32_t team = team_of(ceil_div(p.n_scaled, turn_of(kernel)), kernel);
+    const int64_t turns = ceil_div(p.n_scaled, turn_of(kernel));
     put_scales(p, params);
-    put_rows(p, team, params);
+    put_rows(p, team_of(turns, kernel), params);
     params.whole = kind.whole;
     auto flags = formats_of<Flags>(p);
-    flags.blocks = kind.blocks, flags.powers = kind.powers;
+    if constexpr (requires { flags.blocks; }) flags.blocks = kind.blocks, flags.powers = kind.powers;
+    if constexpr (requires { params.parts; }) {
+        constexpr int64_t MOST = int64_t{1} << 31;
+        const bool whole_rows = kernel.STEP == 1 || (!kind.blocks && kind.whole == 0);
+        const bool cut = !whole_rows && p.rows_scaled * p.rows1 < MOST / turns;
+        const Pieces pieces = pieces_of(turn_of(kernel), cut ? turns : 1);
+        if (cut) params.team = 1;
+        params.parts = pieces.parts, params.parts_by = pieces.by, params.parts_shift = pieces.shift;
+    }
     return flags;
 }
 
-// Blocks of such a kernel: as many as have a row, or as the device holds, whose teams step from row to row and ask for
-// the next one ahead.
+// Blocks of such a kernel: as many as have a row, or as the device holds, whose teams step from one to the next and ask
+// for that ahead.
 template <class Of, class Params> int64_t team_blocks(const Params& params, const Of& kernel, int64_t held) {
-    return std::min(ceil_div(params.rows0 * params.rows1, int64_t{kernel.block / 32 / params.team}), held);
+    int64_t rows = params.rows0 * params.rows1;
+    if constexpr (requires { params.parts; }) rows *= params.parts;
+    return std::min(ceil_div(rows, int64_t{kernel.block / 32 / params.team}), held);
 }
 
 } // namespace spark

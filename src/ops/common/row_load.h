@@ -35,8 +35,8 @@ inline int64_t row_blocks(const Row& row, int64_t rows) {
 }
 
 // Blocks that the device holds at a time.
-inline int64_t held_blocks(const CheckedOp& work, const Row& row) {
-    return int64_t{work.target->sms} * work.target->resident[row.kernel->index];
+inline int64_t held_blocks(const Target& target, const Row& row) {
+    return int64_t{target.sms} * target.resident[row.kernel->index];
 }
 
 inline void load_rows(const CheckedOp& work, const Row& row, int64_t rows, int64_t n, Load& load) {

@@ -54,7 +54,7 @@ kernels::norm_params params_of(const RowNorm& p) {
 void plan(const CheckedOp& work, const Row& row, const kernels::norm_kernel& kernel, Plan& calls) {
     const RowNorm& p = work.as<RowNorm>();
     const int64_t blocks = row_blocks(row, p.rows0 * p.rows1);
-    calls.add(kernel, params_of(p), kernel.AHEAD ? std::min(blocks, held_blocks(work, row)) : blocks);
+    calls.add(kernel, params_of(p), kernel.AHEAD ? std::min(blocks, held_blocks(*work.target, row)) : blocks);
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::norm_loop_kernel& kernel, Plan& calls) {
@@ -70,7 +70,7 @@ void plan(const CheckedOp& work, const Row& row, const kernels::norm_codes_kerne
     params.residual_out_stride0 *= size, params.residual_out_stride1 *= size;
     params.sum_scale = p.scale;
     params.flags = asked(p, put_team<kernels::norm_codes_flags>(p.codes, p.kind, kernel, params));
-    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(work, row)));
+    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(*work.target, row)));
 }
 
 // Teams of a block make a row each at a time; a row that is longer than one turn of theirs is walked over again.

@@ -52,7 +52,7 @@ void plan(const CheckedOp& work, const Row& row, const kernels::pointwise_codes_
     params.x_stride0 *= size, params.x_stride1 *= size;
     params.z_stride0 *= size, params.z_stride1 *= size;
     params.flags = flags;
-    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(work, row)));
+    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(*work.target, row)));
 }
 
 constexpr Draft DRAFTS[] = {

@@ -145,13 +145,23 @@ template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kerne
     add(work.as<Scaled>(), 0, kernel, calls);
 }
 
-void plan(const CheckedOp& work, const Row& row, const kernels::quantize_ahead_kernel& kernel, Plan& calls) {
-    const Scaled& p = work.as<Scaled>();
+// Rows that are asked for ahead; x in bytes. Their scales are of rows, or of blocks, with one of all beside them or not.
+void add(const Scaled& p, const Row& row, const Target& target, spark_devptr amax, const kernels::quantize_ahead_kernel& kernel,
+         Plan& calls) {
     kernels::quantize_ahead_params params{};
-    params.x = p.x.data, params.x_stride0 = p.x.inner * number_bytes(p), params.x_stride1 = p.x.outer * number_bytes(p);
-    params.y = p.y.data, params.y_stride0 = p.y.inner, params.y_stride1 = p.y.outer;
-    params.flags = put_team<kernels::quantize_ahead_flags>(p, CodedKind{0, !p.whole_rows, false}, kernel, params);
-    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(work, row)));
+    params.x = p.x.data;
+    params.x_stride0 = p.x.inner * number_bytes(p), params.x_stride1 = p.x.outer * number_bytes(p);
+    params.y = p.y.data;
+    params.y_stride0 = bytes_of(p, p.y.inner), params.y_stride1 = bytes_of(p, p.y.outer);
+    const CodedKind kind{.whole = p.whole, .blocks = !p.whole_rows, .powers = false};
+    auto flags = put_team<kernels::quantize_ahead_flags>(p, kind, kernel, params);
+    flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
+    params.flags = flags, params.block_shift = p.block_shift, params.amax = amax;
+    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(target, row)));
+}
+
+void plan(const CheckedOp& work, const Row& row, const kernels::quantize_ahead_kernel& kernel, Plan& calls) {
+    add(work.as<Scaled>(), row, *work.target, 0, kernel, calls);
 }
 
 // In how many parts a row of n numbers is cut where there are `rows` of them: from shapes alone, as the workspace is.
@@ -243,15 +253,10 @@ spark_devptr find_amax(const CheckedOp& work, const spark_devptr* to, const kern
     return at;
 }
 
-void plan(const CheckedOp& work, const Row& row, const kernels::quantize_pairs_kernel& kernel, const kernels::amax_kernel& wide,
-          const kernels::amax_kernel& any, Plan& calls) {
+void plan(const CheckedOp& work, const Row& row, const kernels::quantize_ahead_kernel& kernel,
+          const kernels::amax_kernel& wide, const kernels::amax_kernel& any, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
-    kernels::quantize_pairs_params params{};
-    params.x = p.x.data, params.x_stride0 = p.x.inner * number_bytes(p), params.x_stride1 = p.x.outer * number_bytes(p);
-    params.y = p.y.data, params.y_stride0 = bytes_of(p, p.y.inner), params.y_stride1 = bytes_of(p, p.y.outer);
-    params.flags = put_team<kernels::quantize_pairs_flags>(p, CodedKind{p.whole, false, false}, kernel, params);
-    params.amax = p.own_amax ? find_amax(work, nullptr, wide, any, calls) : p.amax;
-    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(work, row)));
+    add(p, row, *work.target, p.own_amax ? find_amax(work, nullptr, wide, any, calls) : p.amax, kernel, calls);
 }
 
 template <class Of>
