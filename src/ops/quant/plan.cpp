@@ -153,7 +153,9 @@ void add(const Scaled& p, const Row& row, const Target& target, spark_devptr ama
     params.x_stride0 = p.x.inner * number_bytes(p), params.x_stride1 = p.x.outer * number_bytes(p);
     params.y = p.y.data;
     params.y_stride0 = bytes_of(p, p.y.inner), params.y_stride1 = bytes_of(p, p.y.outer);
-    const CodedKind kind{.whole = p.whole, .blocks = !p.whole_rows, .powers = false};
+    const bool of_all = p.code_bits == 8 && p.whole != 0;
+    const CodedKind kind{
+        .whole = p.whole, .blocks = !p.whole_rows && !of_all, .powers = p.scales == SPARK_DTYPE_UE8M0};
     auto flags = put_team<kernels::quantize_ahead_flags>(p, kind, kernel, params);
     flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
     params.flags = flags, params.block_shift = p.block_shift, params.amax = amax;
