@@ -107,8 +107,8 @@ template <class Params> void put_scales(const Coded& p, Params& params) {
     params.bump = p.bump;
 }
 
-// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; or, where a scale is not that of a row
-// to turns of one warp; of single elements, of which a turn has few, only if rows are few. Gives its flags.
+// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; or, where a scale is not that of a
+// row, to turns of one warp; of single elements, of which a turn has few, only if rows are few. Gives its flags.
 template <class Flags, class Of, class Params>
 Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& params) {
     const int64_t turns = ceil_div(p.n_scaled, turn_of(kernel));

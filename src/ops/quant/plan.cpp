@@ -145,17 +145,16 @@ template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kerne
     add(work.as<Scaled>(), 0, kernel, calls);
 }
 
-// Rows that are asked for ahead; x in bytes. Their scales are of rows, or of blocks, with one of all beside them or not.
-void add(const Scaled& p, const Row& row, const Target& target, spark_devptr amax, const kernels::quantize_ahead_kernel& kernel,
-         Plan& calls) {
+// What is asked for ahead; strides of x in bytes. Scales are of all, of rows or of blocks.
+void add(const Scaled& p, const Row& row, const Target& target, spark_devptr amax,
+         const kernels::quantize_ahead_kernel& kernel, Plan& calls) {
     kernels::quantize_ahead_params params{};
     params.x = p.x.data;
     params.x_stride0 = p.x.inner * number_bytes(p), params.x_stride1 = p.x.outer * number_bytes(p);
     params.y = p.y.data;
     params.y_stride0 = bytes_of(p, p.y.inner), params.y_stride1 = bytes_of(p, p.y.outer);
     const bool of_all = p.code_bits == 8 && p.whole != 0;
-    const CodedKind kind{
-        .whole = p.whole, .blocks = !p.whole_rows && !of_all, .powers = p.scales == SPARK_DTYPE_UE8M0};
+    const CodedKind kind{.whole = p.whole, .blocks = !p.whole_rows && !of_all, .powers = p.scales == SPARK_DTYPE_UE8M0};
     auto flags = put_team<kernels::quantize_ahead_flags>(p, kind, kernel, params);
     flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
     params.flags = flags, params.block_shift = p.block_shift, params.amax = amax;
