@@ -4,6 +4,8 @@
 // whose kernels read or write such.
 #pragma once
 
+#include <algorithm>
+
 #include "core/divide.h"
 #include "ops/common/pieces.h"
 #include "ops/common/rows.h"
@@ -40,6 +42,9 @@ spark_status fold_coded(const ValidatedArgs& bound, std::span<const uint32_t> fi
 // The number that the amax of a block becomes; of NVFP4 the largest scale of a block times the largest number.
 float largest_code(uint32_t codes);
 
+// Bytes of a number beside the codes.
+inline int64_t number_bytes(const Coded& p) { return p.dtype == SPARK_DTYPE_F32 ? 4 : 2; }
+
 // The flags of a kernel that reads or writes codes: their format, and that of the numbers.
 template <class Flags> Flags formats_of(const Coded& p) {
     Flags flags{};
@@ -61,25 +66,31 @@ CodedKind coded_kind(const QuantView& quant);
 // Elements that a warp takes in one turn.
 template <class Of> int64_t turn_of(const Of& kernel) { return 32 * int64_t{kernel.RUN} * kernel.CHUNKS; }
 
-// Warps of a block that share `turns` of one: as many as have something to do, a power of two.
-template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) {
+// Warps of a block of `warps` that share `turns` of one: as many as have something to do, a power of two.
+inline uint32_t team_of(int64_t turns, uint32_t warps) {
     uint32_t team = 1;
-    while (team < kernel.block / 32u && team < turns) team *= 2;
+    while (team < warps && team < turns) team *= 2;
     return team;
 }
+template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) { return team_of(turns, kernel.block / 32u); }
 
-// Rows cut into pieces of `part`, or rows of a team's, whose warps take turns.
-template <class Params> void put_pieces(const Coded& p, const Pieces& cut, uint32_t team, Params& params) {
+// Rows, and how many warps share one.
+template <class Params> void put_rows(const Coded& p, uint32_t team, Params& params) {
     params.n = p.n;
     params.n_scaled = p.n_scaled;
     params.rows0 = p.rows_scaled;
     params.rows1 = p.rows1;
     params.rows_there = p.rows0;
+    params.team = team;
+}
+
+// Rows cut into pieces of `part`, or rows of a team's, whose warps take turns.
+template <class Params> void put_pieces(const Coded& p, const Pieces& cut, uint32_t team, Params& params) {
+    put_rows(p, team, params);
     params.part = cut.part;
     params.parts = cut.parts;
     params.parts_by = cut.by;
     params.parts_shift = cut.shift;
-    params.team = team;
 }
 
 // Where scales go and how they are made.
@@ -96,16 +107,34 @@ template <class Params> void put_scales(const Coded& p, Params& params) {
     params.bump = p.bump;
 }
 
-// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; gives its flags.
+// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; or, where a scale is not that of a
+// row, to turns of one warp; of single elements, of which a turn has few, only if rows are few. Gives its flags.
 template <class Flags, class Of, class Params>
 Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& params) {
-    const uint32_t team = team_of(ceil_div(p.n_scaled, turn_of(kernel)), kernel);
+    const int64_t turns = ceil_div(p.n_scaled, turn_of(kernel));
     put_scales(p, params);
-    put_pieces(p, pieces_of(turn_of(kernel), team), team, params);
+    put_rows(p, team_of(turns, kernel), params);
     params.whole = kind.whole;
     auto flags = formats_of<Flags>(p);
-    flags.blocks = kind.blocks, flags.powers = kind.powers;
+    if constexpr (requires { flags.blocks; }) flags.blocks = kind.blocks, flags.powers = kind.powers;
+    if constexpr (requires { params.parts; }) {
+        constexpr int64_t MOST = int64_t{1} << 31, MANY = 4096;
+        const int64_t rows = p.rows_scaled * p.rows1;
+        const bool of_rows = !kind.blocks && kind.whole == 0, worth = kernel.STEP > 1 || rows < MANY;
+        const bool cut = !of_rows && worth && rows < MOST / turns;
+        const Pieces pieces = pieces_of(turn_of(kernel), cut ? turns : 1);
+        if (cut) params.team = 1;
+        params.parts = pieces.parts, params.parts_by = pieces.by, params.parts_shift = pieces.shift;
+    }
     return flags;
+}
+
+// Blocks of such a kernel: as many as have a row, or as the device holds, whose teams step from one to the next and ask
+// for that ahead.
+template <class Of, class Params> int64_t team_blocks(const Params& params, const Of& kernel, int64_t held) {
+    int64_t rows = params.rows0 * params.rows1;
+    if constexpr (requires { params.parts; }) rows *= params.parts;
+    return std::min(ceil_div(rows, int64_t{kernel.block / 32 / params.team}), held);
 }
 
 } // namespace spark

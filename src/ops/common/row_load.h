@@ -34,6 +34,11 @@ inline int64_t row_blocks(const Row& row, int64_t rows) {
     return std::min<int64_t>(ceil_div(rows, row.tile.rows), INT32_MAX);
 }
 
+// Blocks that the device holds at a time.
+inline int64_t held_blocks(const Target& target, const Row& row) {
+    return int64_t{target.sms} * target.resident[row.kernel->index];
+}
+
 inline void load_rows(const CheckedOp& work, const Row& row, int64_t rows, int64_t n, Load& load) {
     load.blocks = row_blocks(row, rows);
     load.steps = row.tile.columns == 0 ? 1 : 2 * ceil_div(n, row.tile.columns);

@@ -9,14 +9,14 @@ namespace {
 
 template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(kernel); }
 
-// A block's teams walk over their rows, a turn of all its warps at a time.
+// columns: what a block's teams take in one turn.
 consteval Tile tile_of(const kernels::norm_codes_kernel& kernel) {
-    constexpr uint32_t AN_ELEMENT = 32, ALIGNED = 8;
-    const uint32_t columns = kernel.block * kernel.RUN * kernel.CHUNKS;
-    return {.rows = 1,
-            .columns = columns,
+    constexpr uint32_t AN_ELEMENT = 28, A_WARP = 300;
+    const uint32_t warps = kernel.block / 32;
+    return {.rows = warps,
+            .columns = 32 * kernel.RUN * kernel.CHUNKS,
             .syncs = 1,
-            .step = {.issued = columns / 32 * (kernel.STEP == 1 ? AN_ELEMENT : ALIGNED)}};
+            .step = {.issued = warps * (A_WARP + AN_ELEMENT * kernel.RUN * kernel.CHUNKS)}};
 }
 
 // What kernels of both contracts are told: where rows are, and how they are normalised.
@@ -54,24 +54,37 @@ kernels::norm_params params_of(const RowNorm& p) {
 void plan(const CheckedOp& work, const Row& row, const kernels::norm_kernel& kernel, Plan& calls) {
     const RowNorm& p = work.as<RowNorm>();
     const int64_t blocks = row_blocks(row, p.rows0 * p.rows1);
-    const int64_t held = int64_t{work.target->sms} * work.target->resident[row.kernel->index];
-    calls.add(kernel, params_of(p), kernel.AHEAD ? std::min(blocks, held) : blocks);
+    calls.add(kernel, params_of(p), kernel.AHEAD ? std::min(blocks, held_blocks(*work.target, row)) : blocks);
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::norm_loop_kernel& kernel, Plan& calls) {
     calls.add(kernel, params_of(work.as<RowNorm>()));
 }
 
-void plan(const CheckedOp& work, const Row&, const kernels::norm_codes_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row& row, const kernels::norm_codes_kernel& kernel, Plan& calls) {
     const RowNorm& p = work.as<RowNorm>();
     auto params = tensors_of<kernels::norm_codes_params>(p);
+    const int64_t size = number_bytes(p.codes);
+    params.x_stride0 *= size, params.x_stride1 *= size;
+    params.residual_stride0 *= size, params.residual_stride1 *= size;
+    params.residual_out_stride0 *= size, params.residual_out_stride1 *= size;
     params.sum_scale = p.scale;
     params.flags = asked(p, put_team<kernels::norm_codes_flags>(p.codes, p.kind, kernel, params));
-    calls.add(kernel, params);
+    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(*work.target, row)));
+}
+
+// Teams of a block make a row each at a time; a row that is longer than one turn of theirs is walked over again.
+void load_codes(const CheckedOp& work, const Row& row, const RowNorm& p, Load& load) {
+    const int64_t turns = ceil_div(p.codes.n_scaled, int64_t{row.tile.columns});
+    const uint32_t team = team_of(turns, row.tile.rows);
+    load_rows(work, row, p.rows0 * p.rows1 * team, p.n, load);
+    load.steps = turns <= team ? 1 : 3 * ceil_div(turns, int64_t{team});
+    load.longest = load.steps;
 }
 
 void load(const CheckedOp& work, const Row& row, Load& load) {
     const RowNorm& p = work.as<RowNorm>();
+    if (p.coded) return load_codes(work, row, p, load);
     load_rows(work, row, p.rows0 * p.rows1, p.n, load);
 }
 

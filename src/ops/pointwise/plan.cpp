@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/divide.h"
+#include "ops/common/row_load.h"
 #include "ops/pointwise/problem.h"
 #include "spark_kernels.h"
 
@@ -42,13 +43,16 @@ void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& ke
     calls.add(kernel, params, std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_AN_SM * sms), MOST_AN_SM * sms));
 }
 
-void plan(const CheckedOp& work, const Row&, const kernels::pointwise_codes_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row& row, const kernels::pointwise_codes_kernel& kernel, Plan& calls) {
     const Pointwise& p = work.as<Pointwise>();
     auto params = tensors_of<kernels::pointwise_codes_params>(p);
     auto flags = put_team<kernels::pointwise_codes_flags>(p.codes, p.kind, kernel, params);
     flags.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0;
+    const int64_t size = number_bytes(p.codes);
+    params.x_stride0 *= size, params.x_stride1 *= size;
+    params.z_stride0 *= size, params.z_stride1 *= size;
     params.flags = flags;
-    calls.add(kernel, params);
+    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(*work.target, row)));
 }
 
 constexpr Draft DRAFTS[] = {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "ops/common/row_load.h"
 #include "ops/quant/written.h"
 #include "spark_kernels.h"
 
@@ -145,6 +146,26 @@ template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kerne
     add(work.as<Scaled>(), 0, kernel, calls);
 }
 
+// What is asked for ahead; strides of x in bytes. Scales are of all, of rows or of blocks.
+void add(const Scaled& p, const Row& row, const Target& target, spark_devptr amax,
+         const kernels::quantize_ahead_kernel& kernel, Plan& calls) {
+    kernels::quantize_ahead_params params{};
+    params.x = p.x.data;
+    params.x_stride0 = p.x.inner * number_bytes(p), params.x_stride1 = p.x.outer * number_bytes(p);
+    params.y = p.y.data;
+    params.y_stride0 = bytes_of(p, p.y.inner), params.y_stride1 = bytes_of(p, p.y.outer);
+    const bool of_all = p.code_bits == 8 && p.whole != 0;
+    const CodedKind kind{.whole = p.whole, .blocks = !p.whole_rows && !of_all, .powers = p.scales == SPARK_DTYPE_UE8M0};
+    auto flags = put_team<kernels::quantize_ahead_flags>(p, kind, kernel, params);
+    flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
+    params.flags = flags, params.block_shift = p.block_shift, params.amax = amax;
+    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(target, row)));
+}
+
+void plan(const CheckedOp& work, const Row& row, const kernels::quantize_ahead_kernel& kernel, Plan& calls) {
+    add(work.as<Scaled>(), row, *work.target, 0, kernel, calls);
+}
+
 // In how many parts a row of n numbers is cut where there are `rows` of them: from shapes alone, as the workspace is.
 int64_t parts_of(int64_t n, int64_t rows) {
     constexpr int64_t A_PART = 8192, ENOUGH = 1024;
@@ -232,6 +253,12 @@ spark_devptr find_amax(const CheckedOp& work, const spark_devptr* to, const kern
     add(packed_rows(calls.workspace, 1, found), at, 1, kernels.of(found, WORKSPACE_ALIGN), calls);
     if (to == nullptr) calls.workspace_size += sizeof(float);
     return at;
+}
+
+void plan(const CheckedOp& work, const Row& row, const kernels::quantize_ahead_kernel& kernel,
+          const kernels::amax_kernel& wide, const kernels::amax_kernel& any, Plan& calls) {
+    const Scaled& p = work.as<Scaled>();
+    add(p, row, *work.target, p.own_amax ? find_amax(work, nullptr, wide, any, calls) : p.amax, kernel, calls);
 }
 
 template <class Of>

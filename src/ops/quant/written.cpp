@@ -11,15 +11,13 @@ namespace spark {
 extern const Operator QUANTIZE;
 
 Contract contract_of_codes(const View& y) {
-    constexpr Contract TENSOR = {"quantize_tensor"}, ROW = {"quantize_row"}, BLOCK = {"quantize_b128"};
+    constexpr Contract BYTE = {"quantize_byte"};
     static constexpr ScaledContract BLOCKS[] = {
 #define SCALED(CODES, SCALES, F) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "quantize_" #F},
 #include "core/scaled.inc"
 #undef SCALED
     };
-    return y.quant.form->scheme == SPARK_QUANT_PER_TENSOR ? TENSOR
-           : y.quant.form->scheme == SPARK_QUANT_PER_ROW  ? ROW
-                                                          : contract_of_blocks(BLOCKS, y, BLOCK);
+    return y.elem_bits == 8 ? BYTE : contract_of_blocks(BLOCKS, y, BYTE);
 }
 
 void put_form(const View& y, Scaled& p) {
