@@ -1406,9 +1406,10 @@ typedef struct spark_kv_append_args {
     spark_tensor positions;
     /* optional, [T], I32 I64. The sequence of each token. Negative: skip the token. Absent: positions are slots. */
     spark_tensor batch;
-    /* updated, [B, S, H, D], as k. The keys of all sequences; rows that no token names stay as they are. */
+    /* updated, [B, S, H, D], as k E4M3 E5M2 E2M1, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. The keys of all sequences;
+       rows that no token names stay as they are. */
     spark_tensor k_cache;
-    /* updated, [B, S, H, D], as k. The values of all sequences. */
+    /* updated, [B, S, H, D], as k_cache, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. The values of all sequences. */
     spark_tensor v_cache;
     /* updated, [1], I32. Counts the tokens whose row is outside the cache. */
     spark_tensor invalid_count;
@@ -1883,9 +1884,9 @@ typedef struct spark_kv_gather_args {
     spark_tensor positions;
     /* optional, [T], I32 I64. The sequence of each token. Negative: skip the token. Absent: positions are slots. */
     spark_tensor batch;
-    /* [B, S, H, D], as k. The keys of all sequences. */
+    /* [B, S, H, D], as k E4M3 E5M2 E2M1, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. The keys of all sequences. */
     spark_tensor k_cache;
-    /* [B, S, H, D], as k. The values of all sequences. */
+    /* [B, S, H, D], as k_cache, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. The values of all sequences. */
     spark_tensor v_cache;
     /* updated, [1], I32. Counts the tokens whose row is outside the cache. */
     spark_tensor invalid_count;

@@ -48,10 +48,11 @@ type KVAppend struct {
 	// Optional, [T], I32 I64. The sequence of each token. Negative: skip the token. Absent: positions are slots.
 	Batch Tensor
 
-	// Updated, [B, S, H, D], as k. The keys of all sequences; rows that no token names stay as they are.
+	// Updated, [B, S, H, D], as k E4M3 E5M2 E2M1. The keys of all sequences; rows that no token names stay as they
+	// are.
 	KCache Tensor
 
-	// Updated, [B, S, H, D], as k. The values of all sequences.
+	// Updated, [B, S, H, D], as k_cache. The values of all sequences.
 	VCache Tensor
 
 	// Updated, [1], I32. Counts the tokens whose row is outside the cache.
@@ -164,10 +165,10 @@ type KVGather struct {
 	// Optional, [T], I32 I64. The sequence of each token. Negative: skip the token. Absent: positions are slots.
 	Batch Tensor
 
-	// [B, S, H, D], as k. The keys of all sequences.
+	// [B, S, H, D], as k E4M3 E5M2 E2M1. The keys of all sequences.
 	KCache Tensor
 
-	// [B, S, H, D], as k. The values of all sequences.
+	// [B, S, H, D], as k_cache. The values of all sequences.
 	VCache Tensor
 
 	// Updated, [1], I32. Counts the tokens whose row is outside the cache.

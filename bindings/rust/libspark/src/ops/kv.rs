@@ -58,13 +58,14 @@ impl<'a> KvAppend<'a> {
         self
     }
 
-    /// Updated, `[B, S, H, D]`, as k. The keys of all sequences; rows that no token names stay as they are.
+    /// Updated, `[B, S, H, D]`, as k E4M3 E5M2 E2M1. The keys of all sequences; rows that no token names stay as they
+    /// are.
     pub fn k_cache<T: Element>(mut self, k_cache: TensorViewMut<'a, T>) -> Self {
         self.call.args.k_cache = self.call.hold(k_cache.parts());
         self
     }
 
-    /// Updated, `[B, S, H, D]`, as k. The values of all sequences.
+    /// Updated, `[B, S, H, D]`, as k_cache. The values of all sequences.
     pub fn v_cache<T: Element>(mut self, v_cache: TensorViewMut<'a, T>) -> Self {
         self.call.args.v_cache = self.call.hold(v_cache.parts());
         self
@@ -151,13 +152,13 @@ impl<'a> KvGather<'a> {
         self
     }
 
-    /// `[B, S, H, D]`, as k. The keys of all sequences.
+    /// `[B, S, H, D]`, as k E4M3 E5M2 E2M1. The keys of all sequences.
     pub fn k_cache<T: Element>(mut self, k_cache: TensorView<'a, T>) -> Self {
         self.call.args.k_cache = self.call.hold(k_cache.parts());
         self
     }
 
-    /// `[B, S, H, D]`, as k. The values of all sequences.
+    /// `[B, S, H, D]`, as k_cache. The values of all sequences.
     pub fn v_cache<T: Element>(mut self, v_cache: TensorView<'a, T>) -> Self {
         self.call.args.v_cache = self.call.hold(v_cache.parts());
         self
