@@ -55,6 +55,11 @@ spark_status check_kv_codes(const ValidatedArgs& bound, bool gathers, KvRows& p,
                                  "k.dtype is %s; F32, F16, BF16 or that of the caches wanted, which is %s",
                                  dtype_info(k.dtype).name, dtype_info(k_cache.dtype).name);
     }
+    for (uint32_t d : {1u, 2u}) { // counted in 32 bits
+        if (k.shape[d] < int64_t{1} << 31) continue;
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, field::K, "k.shape[%u] is %lld; less than 2^31 wanted", d,
+                                 static_cast<long long>(k.shape[d]));
+    }
     p.numbers = k.dtype;
     if (spark_status s = scales_of(bound, field::K_CACHE, gathers, p.k.scales, report)) return s;
     return scales_of(bound, field::V_CACHE, gathers, p.v.scales, report);
