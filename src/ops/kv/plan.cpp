@@ -84,7 +84,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::kv_codes_kernel& ker
                                            .e5m2 = p.codes == SPARK_DTYPE_E5M2,
                                            .k_made = k.made,
                                            .v_made = v.made};
-    calls.add(kernel, params, ceil_div(p.heads, int64_t{64} >> params.team_shift));
+    calls.add(kernel, params, p.tokens > 4096 ? 1 : ceil_div(p.heads, int64_t{64} >> params.team_shift));
 }
 
 // A warp to a step of a pair's pages.
