@@ -29,9 +29,8 @@ spark_status scales_of(const ValidatedArgs& bound, uint32_t field, bool gathers,
         return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field, "%s.quant.scale_layout is %u; %u wanted, LINEAR",
                                  name, quant.layout, SPARK_SCALE_LINEAR);
     }
-    out = {quant.scale,        step_of(quant, 0), step_of(quant, 1),
-           step_of(quant, 2),  step_of(quant, 3), quant.global_scale,
-           quant.global_stride};
+    out = {quant.scale,       step_of(quant, 0),  step_of(quant, 1),  step_of(quant, 2),
+           step_of(quant, 3), quant.global_scale, quant.global_stride};
     out.made = !gathers && (is_nv(quant) || quant.form->scheme == SPARK_QUANT_PER_ROW);
     return SPARK_OK;
 }

@@ -23,8 +23,8 @@ Scales scales_of(const Shape& s, const std::string& cache) { return cache[0] == 
 View scales_view(const Shape& s, Scales kind) {
     const bool batch = is_nv(s) || kind == Scales::batch_head || kind == Scales::row;
     const bool row = is_nv(s) || kind == Scales::row, head = is_nv(s) || kind != Scales::tensor;
-    const View view = packed(is_nv(s) ? ref::Type::u8 : ref::Type::f32,
-                             {batch ? s.b : 1, row ? s.s : 1, head ? s.h : 1, is_nv(s) ? (s.d + BLOCK - 1) / BLOCK : 1});
+    const View view = packed(is_nv(s) ? ref::Type::u8 : ref::Type::f32, {batch ? s.b : 1, row ? s.s : 1, head ? s.h : 1,
+                                                                         is_nv(s) ? (s.d + BLOCK - 1) / BLOCK : 1});
     return cache_view(view, 0, s.scale_pad, s.heads_outside);
 }
 
@@ -132,8 +132,7 @@ void put_scales(std::vector<Allowed>& out, const Head& head, const Head::Made& m
         const auto d = static_cast<int64_t>(block) * BLOCK;
         const double scale = made.scales[block];
         out[static_cast<size_t>(scale_number(head.scale_view, slot, head.s.s, h, d))] =
-            is_nv(head.s) ? Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(scale)}
-                          : exactly(ref::Type::f32, scale);
+            is_nv(head.s) ? Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(scale)} : exactly(ref::Type::f32, scale);
     }
 }
 
@@ -155,7 +154,8 @@ void fill_numbers(Case& c, const Operand& operand, Numbers kind, Random& r) {
             continue;
         }
         const double size = of_head == 3 ? 0 : of_head == 4 ? 1e-3 : of_head == 5 ? 300 : 1;
-        ref::store(operand.view.type, one ? r.pick<double>({NAN, INFINITY, -INFINITY, 1e30, 1e-30}) : r.normal() * size, at);
+        ref::store(operand.view.type, one ? r.pick<double>({NAN, INFINITY, -INFINITY, 1e30, 1e-30}) : r.normal() * size,
+                   at);
     }
 }
 
@@ -186,8 +186,8 @@ void add_scales(Case& c, const Shape& s, const char* cache, size_t at, bool gath
         const int64_t count = s.whole == Whole::each ? s.b : 1;
         reinterpret_cast<spark_tensor*>(&c.args[at])->quant.global_stride = s.whole == Whole::each ? 2 : 0;
         const View wholes{ref::Type::f32, {count}, {2}};
-        const Operand& whole = c.add_array(std::string(cache) + ".global", address + offsetof(spark_quant, global_scale),
-                                           wholes, 12, false);
+        const Operand& whole = c.add_array(std::string(cache) + ".global",
+                                           address + offsetof(spark_quant, global_scale), wholes, 12, false);
         for (int64_t i = 0; i < c.to_fill(whole); ++i) {
             ref::store(ref::Type::f32, static_cast<double>(some_scale(r)) / 64, c.element(whole, i));
         }

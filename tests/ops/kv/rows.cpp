@@ -12,13 +12,13 @@ namespace check {
 namespace {
 
 using kv::Codes;
-using kv::Shape;
 using kv::Scales;
+using kv::Shape;
 using kv::Whole;
 
 const Shape SHAPES[] = {
-#include "ops/kv/shapes.inc"
 #include "ops/kv/codes.inc"
+#include "ops/kv/shapes.inc"
 };
 
 // The two operators: their arguments are the same fields at the same places.
@@ -161,7 +161,8 @@ std::vector<Allowed> expect(const Case& before, const ref::KvPlaces& places, con
 }
 
 View caches_view(const Shape& s, ref::Type type) {
-    return cache_view(packed(cache_type(s, type), {s.b, s.s, s.h, cache_width(s)}), s.cache_head_pad, s.row_pad, s.heads_outside);
+    return cache_view(packed(cache_type(s, type), {s.b, s.s, s.h, cache_width(s)}), s.cache_head_pad, s.row_pad,
+                      s.heads_outside);
 }
 
 View tokens_view(const Shape& s, ref::Type type) {

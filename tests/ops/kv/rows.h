@@ -8,10 +8,10 @@
 
 namespace check::kv {
 
-enum class Codes { none, e4m3, e5m2, nvfp4 };                // of the caches; none: they are of the tokens' type
-enum class Scales { none, tensor, head, batch_head, row };   // of FP8; row: made, where tokens are appended
-enum class Whole { none, one, each };                        // of NVFP4: the second scale; each: of each sequence
-enum class Numbers { usual, strange, bits };                 // of tokens: normal; some of each kind; random bits
+enum class Codes { none, e4m3, e5m2, nvfp4 };              // of the caches; none: they are of the tokens' type
+enum class Scales { none, tensor, head, batch_head, row }; // of FP8; row: made, where tokens are appended
+enum class Whole { none, one, each };                      // of NVFP4: the second scale; each: of each sequence
+enum class Numbers { usual, strange, bits };               // of tokens: normal; some of each kind; random bits
 
 struct Shape {
     const char* name = "";
