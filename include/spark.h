@@ -1390,18 +1390,18 @@ SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *arg
  * more), is outside the cache.
  * invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
  * A row follows from its token alone: SPARK_FLAG_BATCH_INVARIANT changes nothing.
- * Where k and v are of the caches' type, bits are moved, and quant of all tensors is 0: of codes without their scales. Of
- * E2M1, two in a byte, D and all strides but the last are even.
+ * Where k and v are of the caches' type, bits are moved, and quant of all tensors is 0: codes without their scales.
+ * Of E2M1, two in a byte, D and all strides but the last are even.
  * Caches of codes: k and v are numbers, of F32, F16 or BF16, and k_cache and v_cache E4M3, E5M2 or E2M1; what is
  * written is what quantize makes of the head's row k[t, h], and of v[t, h], with an amax_floor of 0 and the rule USUAL,
  * to the bit. k_cache.quant and v_cache.quant say whose scales, each for itself, as attention reads them:
  *
- *     E4M3, E5M2      without quant            the scale 1
- *                     TENSOR                   one scale for all, given
- *                     HEAD, BATCH_HEAD         a scale for each head, also of each sequence or page, given
- *                     ROW                      a scale for each head of each row, made of its amax, and written
- *     E2M1            NVFP4, LINEAR            scales of blocks, made and written; global_scale given, one for all or for
- *                                              each index of the first dimension, or absent
+ *     E4M3, E5M2    without quant       the scale 1
+ *                   TENSOR              one scale for all, given
+ *                   HEAD, BATCH_HEAD    a scale for each head, also of each sequence or page, given
+ *                   ROW                 a scale for each head of each row, made of its amax, and written
+ *     E2M1          NVFP4, LINEAR       scales of blocks, made and written; global_scale given, one for all or for
+ *                                       each index of the first dimension, or absent
  *
  * Scales of rows that no token names stay as they are. Scales that are given lie apart from those of the other cache,
  * as written ones do. H and D are below 2^31 then.
@@ -1880,11 +1880,11 @@ SPARK_API spark_status spark_merge_states(spark_context *ctx, const spark_merge_
  * Tokens may name the same row, in any order; k and v must not overlap the caches.
  * invalid_count is counted up, not set: clear it first.
  * A row follows from its token alone: SPARK_FLAG_BATCH_INVARIANT changes nothing.
- * Where k and v are of the caches' type, bits are moved, and quant of all tensors is 0: of codes without their scales. Of
- * E2M1, two in a byte, D and all strides but the last are even.
- * Caches of codes, whose scales k_cache.quant and v_cache.quant say as for kv_append, and k and v of F32, F16 or BF16: the
- * numbers are those that dequantize makes of the codes, rounded once, to the bit; without quant, the codes'. H and D are
- * below 2^31 then.
+ * Where k and v are of the caches' type, bits are moved, and quant of all tensors is 0: codes without their scales.
+ * Of E2M1, two in a byte, D and all strides but the last are even.
+ * Caches of codes, whose scales k_cache.quant and v_cache.quant say as for kv_append, and k and v of F32, F16 or BF16:
+ * the numbers are those that dequantize makes of the codes, rounded once, to the bit; without quant, the codes'. H and
+ * D are below 2^31 then.
  * Where k has no elements the call succeeds, launches nothing and counts nothing.
  */
 typedef struct spark_kv_gather_args {
@@ -1936,10 +1936,10 @@ SPARK_API spark_status spark_kv_gather(spark_context *ctx, const spark_kv_gather
  * k_from and v_from must not overlap k_cache and v_cache; for copies within a cache leave them out.
  * invalid_count is counted up, not set: clear it first.
  * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
- * Codes of E4M3, E5M2 and E2M1 are copied without their scales: quant of all tensors is 0. Scales that belong to pages or
- * tokens are copied by a call of their own with the same pairs, of a cache of F32, [B, S, H, 1] of ROW and [B, 1, H, 1]
- * of BATCH_HEAD, or of UE4M3, [B, S, H, D / 16] of NVFP4. Of E2M1, two in a byte, D and all strides but the last are
- * even.
+ * Codes of E4M3, E5M2 and E2M1 are copied without their scales: quant of all tensors is 0. Scales that belong to pages
+ * or tokens are copied by a call of their own with the same pairs, of a cache of F32, [B, S, H, 1] of ROW and
+ * [B, 1, H, 1] of BATCH_HEAD, or of UE4M3, [B, S, H, D / 16] of NVFP4. Of E2M1, two in a byte, D and all strides but
+ * the last are even.
  * Where there are no pairs, or a page has no elements, the call succeeds, launches nothing and counts nothing.
  */
 typedef struct spark_kv_copy_args {
