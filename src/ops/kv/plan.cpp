@@ -14,6 +14,7 @@ consteval Tile tile_of(const Kernel&) { return {}; }
 
 constexpr int64_t UNITS_PER_STEP = 64;
 constexpr uint32_t NV_BLOCK = 16;
+constexpr int64_t MANY_TOKENS = 4096; // a warp each fills any chip
 
 template <class Problem> int64_t units_of(const Problem& p, const auto& kernel) {
     return p.heads * (kernel.VEC > 1 ? p.width * p.elem_bytes / kernel.VEC : p.width);
@@ -60,7 +61,8 @@ void plan(const CheckedOp& work, const Row&, const kernels::kv_kernel& kernel, P
     calls.add(kernel, params, ceil_div(units_of(p, kernel), UNITS_PER_STEP));
 }
 
-// The same with teams of 2^shift lanes to a head, as many as have something to do, and two heads a team over y.
+// The same with teams of 2^shift lanes to a head, as many as have something to do, and two heads a team over y
+// where tokens are few.
 void plan(const CheckedOp& work, const Row&, const kernels::kv_codes_kernel& kernel, Plan& calls) {
     const KvRows& p = work.as<KvRows>();
     const KvScales &k = p.k.scales, &v = p.v.scales;
@@ -84,7 +86,8 @@ void plan(const CheckedOp& work, const Row&, const kernels::kv_codes_kernel& ker
                                            .e5m2 = p.codes == SPARK_DTYPE_E5M2,
                                            .k_made = k.made,
                                            .v_made = v.made};
-    calls.add(kernel, params, p.tokens > 4096 ? 1 : ceil_div(p.heads, int64_t{64} >> params.team_shift));
+    const int64_t steps = ceil_div(p.heads, int64_t{64} >> params.team_shift);
+    calls.add(kernel, params, p.tokens < MANY_TOKENS ? steps : 1);
 }
 
 // A warp to a step of a pair's pages.
