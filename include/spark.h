@@ -1372,7 +1372,7 @@ typedef struct spark_rope_args {
 SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *args, const spark_exec *exec,
                                   spark_error *err);
 
-/* Copies the keys and values of new tokens to their rows of a cache; a row outside the cache is never written.
+/* Writes the keys and values of new tokens, or codes of them, to their rows of a cache, and never outside it.
  *
  * b, s = batch[t], positions[t]                          with batch
  *        positions[t] / S, positions[t] % S              without: positions are slots
@@ -1382,17 +1382,29 @@ SPARK_API spark_status spark_rope(spark_context *ctx, const spark_rope_args *arg
  * 0 <= b < B and 0 <= s < S:         k_cache[b, s] = k[t];  v_cache[b, s] = v[t]
  * otherwise:                         invalid_count += 1;  nothing is written
  *
- * Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
+ * All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
  * Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
  * A cache of pages is a cache with B pages of S rows: give slots, page * S + offset, or batch, positions and
  * block_table, whose row of a sequence names its pages in order, as attention reads it, or kv_indices, whose entries
  * from kv_indptr[b] up to kv_indptr[b + 1] do. A token beyond those, and one whose entry is no page (negative, or B and
  * more), is outside the cache.
  * invalid_count is counted up, not set: clear it first. Two tokens must not name the same row.
- * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
- * Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
- * are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
- * and all strides but the last are even.
+ * A row follows from its token alone: SPARK_FLAG_BATCH_INVARIANT changes nothing.
+ * Where k and v are of the caches' type, bits are moved, and quant of all tensors is 0: codes without their scales.
+ * Of E2M1, two in a byte, D and all strides but the last are even.
+ * Caches of codes: k and v are numbers, of F32, F16 or BF16, and k_cache and v_cache E4M3, E5M2 or E2M1; what is
+ * written is what quantize makes of the head's row k[t, h], and of v[t, h], with an amax_floor of 0 and the rule USUAL,
+ * to the bit. k_cache.quant and v_cache.quant say whose scales, each for itself, as attention reads them:
+ *
+ *     E4M3, E5M2    without quant       the scale 1
+ *                   TENSOR              one scale for all, given
+ *                   HEAD, BATCH_HEAD    a scale for each head, also of each sequence or page, given
+ *                   ROW                 a scale for each head of each row, made of its amax, and written
+ *     E2M1          NVFP4, LINEAR       scales of blocks, made and written; global_scale given, one for all or for
+ *                                       each index of the first dimension, or absent
+ *
+ * Scales of rows that no token names stay as they are. Scales that are given lie apart from those of the other cache,
+ * as written ones do. H and D are below 2^31 then.
  * Where k has no elements the call succeeds, launches nothing and counts nothing.
  */
 typedef struct spark_kv_append_args {
@@ -1406,9 +1418,11 @@ typedef struct spark_kv_append_args {
     spark_tensor positions;
     /* optional, [T], I32 I64. The sequence of each token. Negative: skip the token. Absent: positions are slots. */
     spark_tensor batch;
-    /* updated, [B, S, H, D], as k. The keys of all sequences; rows that no token names stay as they are. */
+    /* updated, [B, S, H, D], as k E4M3 E5M2 E2M1, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. The keys of all sequences,
+       of k's type or codes; rows that no token names stay as they are. */
     spark_tensor k_cache;
-    /* updated, [B, S, H, D], as k. The values of all sequences. */
+    /* updated, [B, S, H, D], as k_cache, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. The values of all sequences, of the
+       keys' type. */
     spark_tensor v_cache;
     /* updated, [1], I32. Counts the tokens whose row is outside the cache. */
     spark_tensor invalid_count;
@@ -1861,14 +1875,16 @@ SPARK_API spark_status spark_merge_states(spark_context *ctx, const spark_merge_
  * otherwise:                         invalid_count += 1;  k[t] and v[t] stay as they are
  *
  * The fields are those of kv_append, in the same order, and name the same rows: what it wrote comes out as it was.
- * Elements are copied bit by bit. All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
+ * All strides but the innermost are free: [B, H, S, D] in memory is a matter of them.
  * Positions, slots and batch indices are read when the work runs: a captured graph stays valid as sequences grow.
  * Tokens may name the same row, in any order; k and v must not overlap the caches.
  * invalid_count is counted up, not set: clear it first.
- * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
- * Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
- * are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
- * and all strides but the last are even.
+ * A row follows from its token alone: SPARK_FLAG_BATCH_INVARIANT changes nothing.
+ * Where k and v are of the caches' type, bits are moved, and quant of all tensors is 0: codes without their scales.
+ * Of E2M1, two in a byte, D and all strides but the last are even.
+ * Caches of codes, whose scales k_cache.quant and v_cache.quant say as for kv_append, and k and v of F32, F16 or BF16:
+ * the numbers are those that dequantize makes of the codes, rounded once, to the bit; without quant, the codes'. H and
+ * D are below 2^31 then.
  * Where k has no elements the call succeeds, launches nothing and counts nothing.
  */
 typedef struct spark_kv_gather_args {
@@ -1883,9 +1899,11 @@ typedef struct spark_kv_gather_args {
     spark_tensor positions;
     /* optional, [T], I32 I64. The sequence of each token. Negative: skip the token. Absent: positions are slots. */
     spark_tensor batch;
-    /* [B, S, H, D], as k. The keys of all sequences. */
+    /* [B, S, H, D], as k E4M3 E5M2 E2M1, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. The keys of all sequences, of k's
+       type or codes. */
     spark_tensor k_cache;
-    /* [B, S, H, D], as k. The values of all sequences. */
+    /* [B, S, H, D], as k_cache, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. The values of all sequences, of the keys'
+       type. */
     spark_tensor v_cache;
     /* updated, [1], I32. Counts the tokens whose row is outside the cache. */
     spark_tensor invalid_count;
@@ -1918,9 +1936,10 @@ SPARK_API spark_status spark_kv_gather(spark_context *ctx, const spark_kv_gather
  * k_from and v_from must not overlap k_cache and v_cache; for copies within a cache leave them out.
  * invalid_count is counted up, not set: clear it first.
  * Bits are moved, never computed: SPARK_FLAG_BATCH_INVARIANT changes nothing.
- * Codes of E4M3, E5M2 and E2M1 are moved without their scales: quant of all tensors is 0. Scales that belong to tokens
- * are moved by a call of their own, as a cache of UE4M3 (of NVFP4, D / 16 of them) or F32. Of E2M1, two in a byte, D
- * and all strides but the last are even.
+ * Codes of E4M3, E5M2 and E2M1 are copied without their scales: quant of all tensors is 0. Scales that belong to pages
+ * or tokens are copied by a call of their own with the same pairs, of a cache of F32, [B, S, H, 1] of ROW and
+ * [B, 1, H, 1] of BATCH_HEAD, or of UE4M3, [B, S, H, D / 16] of NVFP4. Of E2M1, two in a byte, D and all strides but
+ * the last are even.
  * Where there are no pairs, or a page has no elements, the call succeeds, launches nothing and counts nothing.
  */
 typedef struct spark_kv_copy_args {

@@ -82,7 +82,7 @@ private: // set_...() marks them as given
     using spark_rope_args::rotary_dim;
 };
 
-/// Copies the keys and values of new tokens to their rows of a cache; a row outside the cache is never written.
+/// Writes the keys and values of new tokens, or codes of them, to their rows of a cache, and never outside it.
 using kv_append = operation<spark_kv_append_args, SPARK_OP_KV_APPEND>;
 
 /// An activation function of every element.

@@ -53,8 +53,6 @@ static void lay_out_scratch(Model *m, Arena *arena) {
     m->attended = piece(arena, MOST_TOKENS * s->heads * s->head_width, BF16);
     m->gate_up = piece(arena, MOST_TOKENS * 2 * s->inner, BF16);
     m->logits = piece(arena, s->vocabulary, FLOAT);
-    m->codes = piece(arena, MOST_TOKENS * 2 * s->groups * s->head_width, 1);
-    m->one = piece(arena, 1, FLOAT);
     m->counting = piece(arena, m->cache.context + 1, 8);
     m->table = piece(arena, model_pages(&m->cache), 4);
     m->owners = piece(arena, MOST_TOKENS, 4);
@@ -106,9 +104,7 @@ static bool write_counting(Model *m, Failure *failure) {
     device_write(m->device, m->counting, numbers, (uint64_t)(m->cache.context + 1) * sizeof *numbers);
     free(numbers);
     const int32_t none = 0;
-    const float one = 1;
     device_write(m->device, m->refused, &none, sizeof none);
-    device_write(m->device, m->one, &one, sizeof one);
     return true;
 }
 

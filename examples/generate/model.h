@@ -38,8 +38,6 @@ typedef struct Model {
     spark_devptr weights, caches, scratch; /* one allocation each; what is above points into them */
     /* Of one call, for at most MOST_TOKENS: */
     spark_devptr ids, x, h, qkv, attended, gate_up, logits;
-    spark_devptr codes;    /* keys and values, one beside the other, where the cache is E4M3 */
-    spark_devptr one;      /* F32: 1, the scale of those */
     spark_devptr counting; /* I64: 0, 1, 2 and so on to the context */
     spark_devptr table;    /* I32: the pages of the one sequence, in order */
     spark_devptr owners;   /* I32: 0 for each token of a call, the sequence that it belongs to */

@@ -19,21 +19,15 @@ static spark_tensor rows_of(spark_devptr data, int64_t rows, int64_t columns, in
     return t;
 }
 
-/* Heads from one on out of rows of `all` heads. */
-static spark_tensor heads_from(spark_devptr data, spark_dtype dtype, const Shape *s, int64_t rows, int64_t all,
-                               int64_t first, int64_t heads) {
-    const uint64_t before = (uint64_t)(first * s->head_width) * spark_dtype_bits(dtype) / 8;
-    spark_tensor t = tensor(data + before, dtype, rows, heads, s->head_width, 0);
-    t.stride[0] = all * s->head_width;
-    t.stride[1] = s->head_width;
-    t.stride[2] = 1;
-    return t;
-}
-
 /* Some heads out of the rows of the projection of Q, K and V. */
 static spark_tensor heads_of(const Model *m, int64_t rows, int64_t first, int64_t heads) {
     const Shape *s = &m->shape;
-    return heads_from(m->qkv, SPARK_DTYPE_BF16, s, rows, s->heads + 2 * s->groups, first, heads);
+    const uint64_t before = (uint64_t)(first * s->head_width) * spark_dtype_bits(SPARK_DTYPE_BF16) / 8;
+    spark_tensor t = tensor(m->qkv + before, SPARK_DTYPE_BF16, rows, heads, s->head_width, 0);
+    t.stride[0] = (s->heads + 2 * s->groups) * s->head_width;
+    t.stride[1] = s->head_width;
+    t.stride[2] = 1;
+    return t;
 }
 
 /* The same with a leading dimension of one sequence, as attention has it. */
@@ -90,17 +84,6 @@ static void append(Model *m, const Layer *l, const Place *at) {
     spark_kv_append_args args = ARGS(spark_kv_append_args, SPARK_OP_KV_APPEND);
     args.k = heads_of(m, at->n, s->heads, s->groups);
     args.v = heads_of(m, at->n, s->heads + s->groups, s->groups);
-    if (m->cache.dtype != SPARK_DTYPE_BF16) {
-        spark_quantize_args codes = ARGS(spark_quantize_args, SPARK_OP_QUANTIZE);
-        codes.x = heads_of(m, at->n, s->heads, 2 * s->groups); /* K and V in one call */
-        codes.y = heads_from(m->codes, m->cache.dtype, s, at->n, 2 * s->groups, 0, 2 * s->groups);
-        codes.y.quant.scheme = SPARK_QUANT_PER_TENSOR;
-        codes.y.quant.scale_dtype = SPARK_DTYPE_F32;
-        codes.y.quant.scale = m->one;
-        launch(m->device, "quantize", &codes.hdr);
-        args.k = heads_from(m->codes, m->cache.dtype, s, at->n, 2 * s->groups, 0, s->groups);
-        args.v = heads_from(m->codes, m->cache.dtype, s, at->n, 2 * s->groups, s->groups, s->groups);
-    }
     args.positions = tensor(at->positions, SPARK_DTYPE_I64, at->n, 0, 0, 0);
     args.batch = tensor(m->owners, SPARK_DTYPE_I32, at->n, 0, 0, 0);
     args.block_table = tensor(m->table, SPARK_DTYPE_I32, 1, model_pages(&m->cache), 0, 0);

@@ -292,6 +292,31 @@ void moved_pairs(const spark_op_desc& d) {
     });
 }
 
+// Caches of codes for tokens that are numbers, and what goes with neither of the two ways.
+void coded_caches(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_KV_APPEND && d.op != SPARK_OP_KV_GATHER) return;
+    const auto put = [](api::Example& e, spark_dtype tokens, spark_dtype cache) -> spark_kv_append_args& {
+        auto& a = *reinterpret_cast<spark_kv_append_args*>(e.head()); // the fields of both
+        for (spark_tensor* t : {&a.k, &a.v}) t->dtype = tokens;
+        for (spark_tensor* t : {&a.k_cache, &a.v_cache}) t->dtype = cache;
+        return a;
+    };
+    api::Arena arena(g_ctx);
+    api::Example right(d, arena);
+    put(right, SPARK_DTYPE_F32, SPARK_DTYPE_E4M3);
+    expect(right, 4, "caches of E4M3 with the scale 1", {SPARK_OK}, false);
+    damaged(d, 0, "codes of other codes", {SPARK_ERR_UNSUPPORTED_DTYPE},
+            [=](auto& e) { put(e, SPARK_DTYPE_E5M2, SPARK_DTYPE_E4M3); });
+    damaged(d, 4, "pairs without scales", {SPARK_ERR_INVALID_VALUE, SPARK_ERR_UNSUPPORTED_LAYOUT},
+            [=](auto& e) { put(e, SPARK_DTYPE_F32, SPARK_DTYPE_E2M1); });
+    damaged(d, 5, "keys and values of two types", {SPARK_ERR_INVALID_DTYPE, SPARK_ERR_UNSUPPORTED_DTYPE},
+            [=](auto& e) { put(e, SPARK_DTYPE_F32, SPARK_DTYPE_E4M3).v_cache.dtype = SPARK_DTYPE_E5M2; });
+    damaged(d, 4, "a scale of codes that are moved", {SPARK_ERR_INVALID_RESERVED}, [=](auto& e) {
+        spark_quant& quant = put(e, SPARK_DTYPE_E4M3, SPARK_DTYPE_E4M3).k_cache.quant;
+        quant.scheme = SPARK_QUANT_PER_TENSOR, quant.scale_dtype = SPARK_DTYPE_F32, quant.scale = 0x100000000;
+    });
+}
+
 // Codes in the place of y, with a scale for each row behind them: of norms and glu.
 void coded_results(const spark_op_desc& d) {
     if (d.op != SPARK_OP_RMSNORM && d.op != SPARK_OP_LAYERNORM && d.op != SPARK_OP_GLU) return;
@@ -329,7 +354,7 @@ void coded_results(const spark_op_desc& d) {
 void every_quantised_field(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
-        quantize(d), codes_across(d), caches(d), moved_pairs(d), coded_results(d);
+        quantize(d), codes_across(d), caches(d), moved_pairs(d), coded_caches(d), coded_results(d);
         for (uint32_t f = 0; f < d.num_fields; ++f)
             if (api::field(d, f).kind == SPARK_KIND_TENSOR) records(d, f), scales(d, f), codes(d, f);
     }

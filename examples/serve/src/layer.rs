@@ -2,8 +2,8 @@
 //! The operators of one layer, and what they read and write.
 use crate::load::Layer;
 use crate::shape::Shape;
-use libspark::ops::{ActivationKind, Attention, Gemm, Glu, KvAppend, Quantize, Rmsnorm, Rope};
-use libspark::{DeviceBuffer, Element, Quant, Result, Stream, Workspace, BF16, E4M3};
+use libspark::ops::{ActivationKind, Attention, Gemm, Glu, KvAppend, Rmsnorm, Rope};
+use libspark::{DeviceBuffer, Element, Result, Stream, Workspace, BF16, E4M3};
 
 /// The most tokens of a prompt in one call.
 pub const CHUNK: usize = 256;
@@ -57,8 +57,6 @@ pub struct Scratch {
     pub x: DeviceBuffer<BF16>,
     pub h: DeviceBuffer<BF16>,
     pub qkv: DeviceBuffer<BF16>,
-    pub codes: DeviceBuffer<E4M3>, // keys and values, on their way to a cache of codes
-    pub one: DeviceBuffer<f32>,    // the scale of those
     pub attended: DeviceBuffer<BF16>,
     pub gate_up: DeviceBuffer<BF16>,
     pub inner: DeviceBuffer<BF16>,
@@ -125,8 +123,6 @@ impl Scratch {
             x: zeros(stream, rows * shape.width)?,
             h: zeros(stream, rows * shape.width)?,
             qkv: zeros(stream, rows * (shape.heads + 2 * shape.groups) * shape.head_width)?,
-            codes: zeros(stream, rows * 2 * shape.groups * shape.head_width)?,
-            one: DeviceBuffer::from_slice(stream, &[1.0])?,
             attended: zeros(stream, rows * shape.heads * shape.head_width)?,
             gate_up: zeros(stream, rows * 2 * shape.inner)?,
             inner: zeros(stream, rows * shape.inner)?,
@@ -212,26 +208,13 @@ fn append(
 ) -> Result<()> {
     let (rows, heads, groups, head) = (batch.rows(), shape.heads, shape.groups, shape.head_width);
     let (pages, some) = ([room.pages, room.page, groups, head], [rows, groups, head]);
-    let (row, pair) = ((heads + 2 * groups) * head, 2 * groups * head);
+    let row = (heads + 2 * groups) * head;
+    let append = KvAppend::new()
+        .k(s.qkv.strided(heads * head, &some, &[row, head, 1])?)
+        .v(s.qkv.strided((heads + groups) * head, &some, &[row, head, 1])?);
     let append = match cache {
-        Cache::Numbers { keys, values } => KvAppend::new()
-            .k(s.qkv.strided(heads * head, &some, &[row, head, 1])?)
-            .v(s.qkv.strided((heads + groups) * head, &some, &[row, head, 1])?)
-            .k_cache(keys.view_mut(&pages)?)
-            .v_cache(values.view_mut(&pages)?),
-        Cache::Codes { keys, values } => {
-            enqueue!(
-                launcher,
-                Quantize::new()
-                    .x(s.qkv.strided(heads * head, &[rows, pair], &[row, 1])?)
-                    .y(s.codes.view_mut(&[rows, pair])?.quantized(Quant::per_tensor().scale(s.one.view(&[1])?))?)
-            );
-            KvAppend::new()
-                .k(s.codes.strided(0, &some, &[pair, head, 1])?)
-                .v(s.codes.strided(groups * head, &some, &[pair, head, 1])?)
-                .k_cache(keys.view_mut(&pages)?)
-                .v_cache(values.view_mut(&pages)?)
-        }
+        Cache::Numbers { keys, values } => append.k_cache(keys.view_mut(&pages)?).v_cache(values.view_mut(&pages)?),
+        Cache::Codes { keys, values } => append.k_cache(keys.view_mut(&pages)?).v_cache(values.view_mut(&pages)?),
     };
     // In s.sequences the slots' numbers come first, then zeros for a prompt, which is sequence 0 of its call.
     let owners = if batch.tokens == 1 && batch.sequences == s.lengths.len() { 0 } else { s.lengths.len() };

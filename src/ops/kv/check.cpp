@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // spark_kv_append_args and spark_kv_gather_args -> KvRows, spark_kv_copy_args -> KvPages. What can be refused is in
 // the description; here heads that lie side by side in all four tensors are folded into one wide head, and
-// so are rows of pages. The contract is which way and the size of an element, since rows are copied bit by bit.
+// so are rows of pages. The contract is which way and the size of an element, where rows are copied bit by bit, or
+// else which codes the caches have.
 #include <algorithm>
 
-#include "ops/common/scale_places.h"
+#include "ops/common/coded.h"
 #include "ops/kv/problem.h"
 
 namespace spark {
@@ -47,7 +48,7 @@ int64_t alignment(const View& v, std::initializer_list<int64_t> strides) {
 
 KvRows::Side side_of(const View& tokens, const View& cache) {
     return {tokens.data,         cache.data,          stride_of(tokens, 0), stride_of(tokens, 1),
-            stride_of(cache, 0), stride_of(cache, 1), stride_of(cache, 2)};
+            stride_of(cache, 0), stride_of(cache, 1), stride_of(cache, 2),  {}};
 }
 
 // Heads that follow one another without a gap, everywhere, are one head of all their elements.
@@ -89,7 +90,30 @@ void add_pages(const ValidatedArgs& bound, KvRows& p) {
     }
 }
 
-spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySize& contracts, Report& report) {
+// Bytes of a token's numbers and codes, or of its bits twice, and of its scales.
+uint64_t bytes_of_token(const KvRows& p, const View& k, const View& cache) {
+    const auto elements = static_cast<uint64_t>(k.shape[1] * k.shape[2]);
+    uint64_t bytes = 2 * elements * (k.elem_bits + cache.elem_bits) / 8;
+    for (const KvRows::Side* side : {&p.k, &p.v}) {
+        if (p.codes == SPARK_DTYPE_E2M1) {
+            bytes += elements / 16;
+        } else if (side->scales.row != 0 || side->scales.made) {
+            bytes += static_cast<uint64_t>(k.shape[1]) * sizeof(float);
+        }
+    }
+    return bytes;
+}
+
+struct Contracts {
+    BySize bits;
+    Contract fp8, nvfp4;
+    bool gathers;
+    Contract of(const KvRows& p) const {
+        return p.codes == 0 ? bits.of(p.elem_bytes) : p.codes == SPARK_DTYPE_E2M1 ? nvfp4 : fp8;
+    }
+};
+
+spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const Contracts& contracts, Report& report) {
     if (spark_status s = check_bytes(bound, {K, V, K_CACHE, V_CACHE}, report)) return s;
     const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE],
                &positions = bound.view[POSITIONS], &batch = bound.view[BATCH];
@@ -104,7 +128,8 @@ spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySiz
     p.batches = k_cache.shape[0], p.rows = k_cache.shape[1];
     p.elem_bytes = unit_bytes(k);
     work.empty = k.count == 0;
-    if (!work.empty) fold_heads(p);
+    if (spark_status s = check_kv_codes(bound, contracts.gathers, p, report)) return s;
+    if (!work.empty && p.codes == 0) fold_heads(p);
 
     int64_t facts[KV_FACTS] = {p.tokens,
                                p.heads,
@@ -115,9 +140,9 @@ spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const BySiz
                                alignment(k_cache, {p.k.cache_batch, p.k.cache_row, p.k.cache_head}),
                                alignment(v_cache, {p.v.cache_batch, p.v.cache_row, p.v.cache_head})};
     memcpy(work.facts, facts, sizeof facts);
-    const uint64_t moved = static_cast<uint64_t>(k.count / per_unit(k)) * p.elem_bytes;
-    work.bytes = positions.bytes + (batch.present ? batch.bytes : 0) + 4 * moved;
-    work.contract = contracts.of(p.elem_bytes);
+    const uint64_t moved = static_cast<uint64_t>(p.tokens) * bytes_of_token(p, k, k_cache);
+    work.bytes = positions.bytes + (batch.present ? batch.bytes : 0) + moved;
+    work.contract = contracts.of(p);
     return SPARK_OK;
 }
 
@@ -178,12 +203,14 @@ spark_status check_kv_copy(const ValidatedArgs& bound, CheckedOp& work, Report& 
 }
 
 spark_status check_kv_append(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
-    static constexpr BySize CONTRACTS = {"kv_append_b8", "kv_append_b16", "kv_append_b32"};
+    static constexpr Contracts CONTRACTS = {
+        {"kv_append_b8", "kv_append_b16", "kv_append_b32"}, "kv_append_fp8", "kv_append_nvfp4", false};
     return check_rows(bound, work, CONTRACTS, report);
 }
 
 spark_status check_kv_gather(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
-    static constexpr BySize CONTRACTS = {"kv_gather_b8", "kv_gather_b16", "kv_gather_b32"};
+    static constexpr Contracts CONTRACTS = {
+        {"kv_gather_b8", "kv_gather_b16", "kv_gather_b32"}, "kv_gather_fp8", "kv_gather_nvfp4", true};
     return check_rows(bound, work, CONTRACTS, report);
 }
 

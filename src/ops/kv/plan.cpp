@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/divide.h"
+#include "ops/common/coded.h"
 #include "ops/kv/problem.h"
 #include "spark_kernels.h"
 
@@ -12,45 +13,81 @@ namespace {
 consteval Tile tile_of(const Kernel&) { return {}; }
 
 constexpr int64_t UNITS_PER_STEP = 64;
+constexpr uint32_t NV_BLOCK = 16;
+constexpr int64_t MANY_TOKENS = 4096; // a warp each fills any chip
 
 template <class Problem> int64_t units_of(const Problem& p, const auto& kernel) {
     return p.heads * (kernel.VEC > 1 ? p.width * p.elem_bytes / kernel.VEC : p.width);
 }
 
+// What tells of the tokens and of their rows.
+template <class Params> Params params_of(const KvRows& p) {
+    Params params{};
+    params.k = p.k.tokens;
+    params.v = p.v.tokens;
+    params.positions = p.positions;
+    params.batch = p.batch;
+    params.k_cache = p.k.cache;
+    params.v_cache = p.v.cache;
+    params.invalid_count = p.invalid_count;
+    params.k_token = p.k.token;
+    params.k_head = p.k.head;
+    params.v_token = p.v.token;
+    params.v_head = p.v.head;
+    params.k_cache_batch = p.k.cache_batch;
+    params.k_cache_row = p.k.cache_row;
+    params.k_cache_head = p.k.cache_head;
+    params.v_cache_batch = p.v.cache_batch;
+    params.v_cache_row = p.v.cache_row;
+    params.v_cache_head = p.v.cache_head;
+    params.tokens = p.tokens;
+    params.batches = p.batches;
+    params.rows = p.rows;
+    params.heads = p.heads;
+    params.width = p.width;
+    params.table = p.table;
+    params.table_seq = p.table_seq;
+    params.sequences = p.sequences;
+    params.entries = p.entries;
+    params.table_first = p.table_first;
+    return params;
+}
+
 // A warp to a token, over x; units of VEC bytes or of one element over y.
 void plan(const CheckedOp& work, const Row&, const kernels::kv_kernel& kernel, Plan& calls) {
     const KvRows& p = work.as<KvRows>();
-    const kernels::kv_params params = {
-        .k = p.k.tokens,
-        .v = p.v.tokens,
-        .positions = p.positions,
-        .batch = p.batch,
-        .k_cache = p.k.cache,
-        .v_cache = p.v.cache,
-        .invalid_count = p.invalid_count,
-        .k_token = p.k.token,
-        .k_head = p.k.head,
-        .v_token = p.v.token,
-        .v_head = p.v.head,
-        .k_cache_batch = p.k.cache_batch,
-        .k_cache_row = p.k.cache_row,
-        .k_cache_head = p.k.cache_head,
-        .v_cache_batch = p.v.cache_batch,
-        .v_cache_row = p.v.cache_row,
-        .v_cache_head = p.v.cache_head,
-        .tokens = p.tokens,
-        .batches = p.batches,
-        .rows = p.rows,
-        .heads = p.heads,
-        .width = p.width,
-        .table = p.table,
-        .table_seq = p.table_seq,
-        .sequences = p.sequences,
-        .entries = p.entries,
-        .table_first = p.table_first,
-        .flags = kernels::kv_flags{.positions_i64 = p.positions64, .batch_i64 = p.batch64},
-    };
+    auto params = params_of<kernels::kv_params>(p);
+    params.flags = kernels::kv_flags{.positions_i64 = p.positions64, .batch_i64 = p.batch64};
     calls.add(kernel, params, ceil_div(units_of(p, kernel), UNITS_PER_STEP));
+}
+
+// The same with teams of 2^shift lanes to a head, as many as have something to do, and two heads a team over y
+// where tokens are few.
+void plan(const CheckedOp& work, const Row&, const kernels::kv_codes_kernel& kernel, Plan& calls) {
+    const KvRows& p = work.as<KvRows>();
+    const KvScales &k = p.k.scales, &v = p.v.scales;
+    auto params = params_of<kernels::kv_codes_params>(p);
+    const int64_t number = p.numbers == SPARK_DTYPE_F32 ? 4 : 2, scale = p.codes == SPARK_DTYPE_E2M1 ? 1 : 4;
+    params.k_token *= number, params.k_head *= number, params.v_token *= number, params.v_head *= number;
+    params.k_scale = k.data, params.k_scale_batch = k.batch * scale, params.k_scale_row = k.row * scale;
+    params.k_scale_head = k.head * scale, params.k_scale_step = k.step * scale;
+    params.v_scale = v.data, params.v_scale_batch = v.batch * scale, params.v_scale_row = v.row * scale;
+    params.v_scale_head = v.head * scale, params.v_scale_step = v.step * scale;
+    params.k_whole = k.whole, params.k_whole_batch = 4 * k.whole_batch;
+    params.v_whole = v.whole, params.v_whole_batch = 4 * v.whole_batch;
+    params.largest = largest_code(p.codes);
+    const uint32_t least = p.codes == SPARK_DTYPE_E2M1 ? NV_BLOCK / kernel.RUN : 1;
+    while (params.team_shift < 5 && (1u << params.team_shift) * kernel.RUN < p.width) ++params.team_shift;
+    while (1u << params.team_shift < least) ++params.team_shift;
+    params.flags = kernels::kv_codes_flags{.positions_i64 = p.positions64,
+                                           .batch_i64 = p.batch64,
+                                           .f32 = p.numbers == SPARK_DTYPE_F32,
+                                           .f16 = p.numbers == SPARK_DTYPE_F16,
+                                           .e5m2 = p.codes == SPARK_DTYPE_E5M2,
+                                           .k_made = k.made,
+                                           .v_made = v.made};
+    const int64_t steps = ceil_div(p.heads, int64_t{64} >> params.team_shift);
+    calls.add(kernel, params, p.tokens < MANY_TOKENS ? steps : 1);
 }
 
 // A warp to a step of a pair's pages.

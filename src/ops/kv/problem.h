@@ -7,11 +7,21 @@
 
 namespace spark {
 
+// Of the codes of a cache: strides in scales; whole: the second one of NVFP4. made: of the numbers, and written.
+struct KvScales {
+    spark_devptr data; // 0 = 1
+    int64_t batch, row, head, step;
+    spark_devptr whole; // 0 = 1
+    int64_t whole_batch;
+    bool made;
+};
+
 struct KvRows {
-    struct Side { // keys, or values; strides in elements
+    struct Side { // keys, or values; strides in elements, of codes of half a byte in bytes
         spark_devptr tokens, cache;
         int64_t token, head; // of the tokens
         int64_t cache_batch, cache_row, cache_head;
+        KvScales scales; // where the cache has codes of the tokens' numbers
     };
     Side k, v;
     spark_devptr positions, batch, invalid_count; // batch 0 = absent
@@ -19,8 +29,12 @@ struct KvRows {
     int64_t table_seq, sequences, entries; // one after the other, and the first of each sequence
     int64_t tokens, batches, rows, heads, width;
     uint32_t elem_bytes;
+    uint32_t codes, numbers; // dtypes of caches and of tokens, where these are codes of those; else 0: bits move
     bool positions64, batch64;
 };
+
+// What the caches are to the tokens, and their scales.
+spark_status check_kv_codes(const ValidatedArgs& bound, bool gathers, KvRows& p, Report& report);
 
 struct KvPages {
     struct Cache { // strides in elements

@@ -3,9 +3,7 @@
 // random one) to arguments, memory and right results.
 // Called by spark-check through families.cpp; rows come from tests/ref. Everything is compared as bits, so that a row
 // that no token names must be what it was before.
-#include "ops/kv/caches.h"
-
-#include "ref/kv_append.h"
+#include "ops/kv/rows.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,22 +11,13 @@
 namespace check {
 namespace {
 
-struct Shape {
-    const char* name = "";
-    int64_t t = 1, h = 1, d = 64, b = 1, s = 8;
-    int64_t token_pad = 0, head_pad = 0, row_pad = 0, cache_head_pad = 0; // elements
-    bool heads_outside = false;                                           // caches are [B, H, S, D] in memory
-    int64_t misalign = 0, cache_misalign = 0, v_misalign = 0;             // elements off the 16-byte boundary
-    unsigned types = KINDS;
-    Coded coded = Coded::as_type;
-    bool named = true, wide = true, wide_batch = true; // a batch tensor is given; positions, batch are I64
-    int64_t sequences = 0;                             // caches are pages, which a table gives to so many; 0: none
-    bool listed = false;                               // or a list of all
-    Bad bad = Bad::none;
-    Tier tier = Tier::quick;
-};
+using kv::Codes;
+using kv::Scales;
+using kv::Shape;
+using kv::Whole;
 
 const Shape SHAPES[] = {
+#include "ops/kv/codes.inc"
 #include "ops/kv/shapes.inc"
 };
 
@@ -172,7 +161,8 @@ std::vector<Allowed> expect(const Case& before, const ref::KvPlaces& places, con
 }
 
 View caches_view(const Shape& s, ref::Type type) {
-    return cache_view({type, {s.b, s.s, s.h, s.d}}, s.cache_head_pad, s.row_pad, s.heads_outside);
+    return cache_view(packed(cache_type(s, type), {s.b, s.s, s.h, cache_width(s)}), s.cache_head_pad, s.row_pad,
+                      s.heads_outside);
 }
 
 View tokens_view(const Shape& s, ref::Type type) {
@@ -218,6 +208,13 @@ Case build(const Op& op, const Shape& s, ref::Type type, const std::string& name
     add("k_cache", offsetof(Args, k_cache), caches_view(s, type), s.cache_misalign, !op.gathers);
     add("v_cache", offsetof(Args, v_cache), caches_view(s, type), s.cache_misalign, !op.gathers);
     add_counter(c, offsetof(Args, invalid_count));
+    for (const char* tokens : {"k", "v"}) {
+        if (s.codes != Codes::none && !op.gathers) {
+            fill_numbers(c, operand_of(c, tokens), s.numbers, r);
+        }
+    }
+    add_scales(c, s, "k_cache", offsetof(Args, k_cache), op.gathers, r);
+    add_scales(c, s, "v_cache", offsetof(Args, v_cache), op.gathers, r);
     recode(c, s.coded, {offsetof(Args, k), offsetof(Args, v), offsetof(Args, k_cache), offsetof(Args, v_cache)});
     c.exact = true;
     c.large = s.tier == Tier::card;
@@ -229,8 +226,11 @@ Case build(const Op& op, const Shape& s, ref::Type type, const std::string& name
     }
     // The case is copied without its expectation: it holds the tokens.
     c.kind = any_kernel;
-    c.expect = [before = c, places, gathers = op.gathers](size_t index, const std::string&) {
-        return expect(before, places, before.operands[index].field, gathers);
+    c.expect = [before = c, s, places, gathers = op.gathers](size_t index, const std::string&) {
+        const std::string& field = before.operands[index].field;
+        return s.codes == Codes::none || field == "invalid_count"
+                   ? expect(before, places, field, gathers)
+                   : expect_codes(before, s, places.slot, field, gathers);
     };
     return c;
 }
@@ -241,7 +241,7 @@ Entry entry(const Op& op, const Shape& s, ref::Type type, const std::string& nam
 
 template <const Op& OP> void named(std::vector<Entry>& out) {
     const auto expand = [](const Shape& s, const std::string& name, std::vector<Entry>& entries) {
-        for (ref::Type type : types_of(s.types)) {
+        for (ref::Type type : types_of(s.codes == Codes::none ? s.types : s.types & ALL)) {
             entries.push_back(entry(OP, s, type, name + "." + ref::name_of(type)));
         }
     };
@@ -273,6 +273,11 @@ template <const Op& OP> Entry random(uint64_t seed, int64_t index) {
     const ref::Type type = r.pick(types_of(KINDS | E5M2));
     s.coded = type == ref::Type::e4m3 ? r.pick<Coded>({Coded::as_type, Coded::e2m1, Coded::ue4m3}) : Coded::as_type;
     s.listed = r.chance(0.5);
+    if (r.chance(0.5)) {
+        s.coded = Coded::as_type;
+        draw_codes(s, r);
+        return entry(OP, s, r.pick(types_of(ALL)), name);
+    }
     return entry(OP, s, type, name);
 }
 
@@ -286,11 +291,17 @@ template <const Op& OP> void sized(const std::vector<int64_t>& dims, std::vector
 }
 
 template <const Op& OP> Entry worded(Words& words) {
-    const Shape s{.t = words.number("tokens"),
-                  .h = words.number("heads"),
-                  .d = words.number("d"),
-                  .b = words.number("b"),
-                  .s = words.number("capacity")};
+    Shape s{.t = words.number("tokens"),
+            .h = words.number("heads"),
+            .d = words.number("d"),
+            .b = words.number("b"),
+            .s = words.number("capacity"),
+            .numbers = kv::Numbers::usual};
+    if (words.take("to")) {
+        const std::string codes = words.one_of({"E4M3", "E4M3_ROW", "E5M2", "NVFP4"});
+        s.codes = codes == "NVFP4" ? Codes::nvfp4 : codes == "E5M2" ? Codes::e5m2 : Codes::e4m3;
+        s.k_scales = s.v_scales = codes == "E4M3_ROW" ? Scales::row : Scales::none;
+    }
     return entry(OP, s, words.type(KINDS), words.name());
 }
 

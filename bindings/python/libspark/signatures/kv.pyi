@@ -9,7 +9,7 @@ from ..memory import DtypeLike
 from ..operators import Call, Operator
 
 class _KvAppend(Operator):
-    """Copies the keys and values of new tokens to their rows of a cache; a row outside the cache is never written."""
+    """Writes the keys and values of new tokens, or codes of them, to their rows of a cache, and never outside it."""
 
     def __call__(self, k: Tensor, v: Tensor, positions: Tensor, k_cache: Tensor, v_cache: Tensor,
                  invalid_count: Tensor, batch: Optional[Tensor] = None, block_table: Optional[Tensor] = None,
