@@ -113,7 +113,8 @@ Args place(Buffers& buffers, const check::Case& c) {
     return args;
 }
 
-// The loop that multiplies what a case multiplies: codes beside halves are multiplied as halves.
+// The loop that multiplies what a case multiplies: codes beside halves are multiplied as halves; of F32 as TF32 at most
+// half, and in two of BF16 a third, of what that does.
 const char* loop_of(const check::Case& c) {
     bool halves = false, integers = false, floats_alone = true;
     for (const check::Operand& o : c.operands) {
@@ -122,7 +123,9 @@ const char* loop_of(const check::Case& c) {
         integers |= o.view.type == ref::Type::i8;
         floats_alone &= o.view.type == ref::Type::f32;
     }
-    return floats_alone ? "fma_f32" : integers && !halves ? "mma_s8" : "mma_bf16";
+    const auto& header = *reinterpret_cast<const spark_args*>(c.args.data());
+    const bool split = c.op == "gemm" && (header.flags & (SPARK_GEMM_TF32 | SPARK_GEMM_BF16X3)) != 0;
+    return floats_alone && !split ? "fma_f32" : integers && !halves ? "mma_s8" : "mma_bf16";
 }
 
 // What a run has to do, beside which ceiling.

@@ -687,6 +687,8 @@ typedef enum spark_gemm_flag {
     SPARK_GEMM_GPT_OSS = 2048,     /* with GATED and SILU: gate * sigmoid(1.702 * gate) * (up + 1) */
     SPARK_GEMM_OWN_AMAX = 4096,    /* with d as codes: their scale of all is made of the amax of the results */
     SPARK_GEMM_TWO_OF_FOUR = 8192, /* b has two of each four numbers along K, and kept says which */
+    SPARK_GEMM_TF32 = 16384,       /* numbers of F32 are multiplied as TF32 */
+    SPARK_GEMM_BF16X3 = 32768,     /* numbers of F32 are multiplied as two of BF16, by three products */
     SPARK_GEMM_FLAG_FORCE32 = 0x7fffffff
 } spark_gemm_flag;
 
@@ -708,8 +710,14 @@ typedef enum spark_gemm_given {
  * d of E4M3, E5M2, I8, E2M1 or I4: what the operator quantize makes of what round() is of else
  *
  * Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of F32 each product is added
- * by one fused multiply-add, in order of k, in every kernel. Of I8 both are integers: the
- * sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
+ * by one fused multiply-add, in order of k, in every kernel, but for two flags. With TF32 each number of a and of b is
+ * rounded to TF32's ten fraction bits, to nearest even, infinity beyond its largest, and multiplied as that. With
+ * BF16X3 each x is split into hi = BF16(x) and lo = BF16(x - hi), rounded to nearest even, and sum_k is that of lo *
+ * hi, hi * lo and hi * hi; what is dropped, lo * lo and what the two leave of x, is at most 3 * 2^-16 of a product of
+ * numbers above 2^-110. Where such a sum, of each part of k by itself, is NaN, as where x is infinite or beyond BF16's
+ * largest, it is the sum of F32 without flags instead. Tensor cores do both in tn, where rows of a and b begin on 16
+ * bytes; elsewhere one product is added after the other, which is slower than without a flag. Of I8 both are integers:
+ * the sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
  * sa and sb are what codes of FP8 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
  * the tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied
  * by sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb, of I8

@@ -413,13 +413,29 @@ void two_of_four(const spark_op_desc& d) {
        [](auto& a) { a.b.stride[a.b.ndim - 2] = 1, a.b.stride[a.b.ndim - 1] = a.b.shape[a.b.ndim - 2]; });
 }
 
+// How F32 is multiplied: one way, and F32 alone.
+void products(const spark_op_desc& d) {
+    const auto of = [&](const char* name, spark_dtype dtype, uint32_t flags, spark_status status) {
+        damaged_product(d, name, "products of F32", status, [=](auto& a) {
+            a.kept = {};
+            a.hdr.flags = flags;
+            a.a.dtype = a.b.dtype = dtype, a.d.dtype = SPARK_DTYPE_F32;
+            for (spark_tensor* t : {&a.a, &a.b, &a.d}) t->quant = {}, t->size_bytes = 0;
+        });
+    };
+    for (uint32_t flag : {SPARK_GEMM_TF32, SPARK_GEMM_BF16X3}) {
+        of("a", SPARK_DTYPE_BF16, flag, SPARK_ERR_UNSUPPORTED_DTYPE);
+    }
+    of("hdr", SPARK_DTYPE_F32, SPARK_GEMM_TF32 | SPARK_GEMM_BF16X3, SPARK_ERR_INVALID_VALUE);
+}
+
 void every_kind(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
         caps(d);
         if (d.op != SPARK_OP_GEMM) continue;
         integers(d), blocks_in_gemm(d), promoted_in_gemm(d), weights(d), weights_of_codes(d), weights_of_int4(d);
-        weights_of_blocks(d), gates(d), results(d), two_of_four(d);
+        weights_of_blocks(d), gates(d), results(d), two_of_four(d), products(d);
     }
     print_message("%d damaged calls, each refused with a sentence\n", g_cases);
 }

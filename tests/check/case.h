@@ -187,7 +187,7 @@ struct Entry {
     std::function<Case(const Seed& seed)> build;
 };
 // Which elements a value generator should make strange.
-enum class Special { none, nan_row, inf_row, denormal_row, zero_row, huge_row };
+enum class Special { none, nan_row, inf_row, denormal_row, zero_row, huge_row, largest };
 
 class Words;
 

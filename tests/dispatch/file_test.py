@@ -87,7 +87,7 @@ class File(unittest.TestCase):
         for place, change, word in ((1, "library 9.9.9 0", "library"), (2, "chip 12.0, 1 SMs, Another", "chip")):
             lines = self.head()
             lines[place] = change
-            self.write(lines + ["0123456789abcdef gemm_bf16_tn__generic"])
+            self.write(lines + ["0123456789abcdef gemm_bf16_any__generic"])
             texts, said = self.explained(self.file)
             self.assertIn("no tuning file", texts[0])
             self.assertIn(f"is for another {word} and is left out", said)

@@ -62,10 +62,11 @@ void make_special(Case& c, const Operand& operand, Special special, int64_t row,
     if (special == Special::none || length == 0 || first + length > c.to_fill(operand)) {
         return;
     }
-    if (special == Special::nan_row || special == Special::inf_row) {
+    if (special == Special::nan_row || special == Special::inf_row || special == Special::largest) {
         // One element is enough to decide a row; the last one is what a tail may forget.
-        const double strange = special == Special::nan_row ? std::numeric_limits<double>::quiet_NaN()
-                                                           : std::numeric_limits<double>::infinity();
+        const double strange = special == Special::nan_row   ? std::numeric_limits<double>::quiet_NaN()
+                               : special == Special::inf_row ? std::numeric_limits<double>::infinity()
+                                                             : std::numeric_limits<float>::max();
         const int64_t at = random.chance(0.5) ? length - 1 : random.below(length);
         ref::store(type, random.chance(0.5) ? strange : -strange, c.element(operand, first + at));
         return;

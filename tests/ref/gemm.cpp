@@ -27,6 +27,29 @@ GemmElement gemm_element(const Gemm& op, std::span<const double> a, std::span<co
     return {activate(op.activation, before, op.cap), before, std::fabs(op.scale) * magnitude};
 }
 
+// x with so many fraction bits and the exponents of FP32, to nearest even; infinite beyond the largest such number.
+static double with_fraction(double x, int bits) {
+    if (x == 0 || !std::isfinite(x)) {
+        return x;
+    }
+    const double unit = std::ldexp(1, std::max(std::ilogb(x), -126) - bits);
+    const double rounded = std::nearbyint(x / unit) * unit;
+    return std::fabs(rounded) < 0x1p128 ? rounded : std::copysign(INFINITY, x);
+}
+
+std::vector<double> factors(Products products, std::span<const double> numbers, bool of_b) {
+    std::vector<double> all;
+    for (const double x : numbers) {
+        if (products != Products::bf16x3) {
+            all.push_back(products == Products::tf32 ? with_fraction(x, 10) : x);
+            continue;
+        }
+        const double high = with_fraction(x, 7), low = with_fraction(x - high, 7);
+        all.insert(all.end(), {of_b ? high : low, of_b ? low : high, high});
+    }
+    return all;
+}
+
 GatedRows gated_rows(const Gate& gate, size_t n, size_t j) {
     const GatedRows rows = gate.interleaved ? GatedRows{2 * j, 2 * j + 1} : GatedRows{j, n / 2 + j};
     return gate.up_first ? GatedRows{rows.up, rows.gate} : rows;
@@ -145,6 +168,11 @@ static Gate gate_of(const Call& call) {
     return {true, call.is("interleaved"), call.is("up_first"), call.is("gpt_oss"), call.number("limit")};
 }
 
+static Products products_of(const Call& call) {
+    const auto named = call.words.find("products");
+    return named == call.words.end() ? Products::whole : named->second == "tf32" ? Products::tf32 : Products::bf16x3;
+}
+
 // d from x, rows of n, where there is a gate.
 static Result gated(const Gate& gate, Activation activation, const Result& x, size_t n) {
     Result d;
@@ -181,6 +209,7 @@ static Results compute(const Call& call) {
     const std::vector<double> unpacked =
         b.type == Type::u8 ? dequantize_records(static_cast<Record>(call.number("b_format")), b.bits) : b.values;
     const Gate gate = gate_of(call);
+    const Products products = products_of(call);
     Gemm op{.alpha = call.number("alpha"), .beta = call.number("beta")};
     op.activation = gate.on ? Activation::none : activation_named(call);
     std::vector<double> a_row(k), b_row(k);
@@ -192,9 +221,12 @@ static Results compute(const Call& call) {
             b_row[l] = unpacked[b_t ? l * n + j : j * k + l];
         }
         op.scale = scale("a_scale", i) * scale("b_scale", j);
-        d.values.push_back(gemm_element(op, a_row, b_row, c.values.empty() ? 0 : c.values[at],
-                                        bias.values.empty() ? 0 : bias.values[j])
-                               .value);
+        const double addend = c.values.empty() ? 0 : c.values[at], shift = bias.values.empty() ? 0 : bias.values[j];
+        const auto value = [&](Products as) {
+            return gemm_element(op, factors(as, a_row, false), factors(as, b_row, true), addend, shift).value;
+        };
+        const double split = value(products);
+        d.values.push_back(std::isnan(split) ? value(Products::whole) : split);
     }
     const Result result = gate.on ? gated(gate, activation_named(call), d, n) : d;
     return wants_codes(call) ? codes_of_result(call, result, m) : Results{{"d", result}};

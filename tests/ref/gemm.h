@@ -9,6 +9,7 @@
 #include "ref/pointwise.h"
 
 #include <span>
+#include <vector>
 
 namespace ref {
 
@@ -47,5 +48,12 @@ GatedFactors gated_factors(const Gate& gate, Activation activation, double g, do
 // `a` is row m of A and `b` row n of B, both of length K; c and bias are the elements that belong to (m, n), 0 if
 // absent.
 GemmElement gemm_element(const Gemm& op, std::span<const double> a, std::span<const double> b, double c, double bias);
+
+// How F32 is multiplied: as it is, rounded to TF32, or as the sum of two of BF16, high and low, without low * low.
+enum class Products { whole, tf32, bf16x3 };
+
+// Numbers of a, or of b, as factors whose products are summed: of bf16x3 three of each, low high high of a and high low
+// high of b.
+std::vector<double> factors(Products products, std::span<const double> numbers, bool of_b);
 
 } // namespace ref

@@ -133,7 +133,7 @@ def parser(name):
     sub.add_argument("--results", type=Path, help="folder with the NAME.json files: adds registers used, instructions")
     sub.add_argument("--json", action="store_true", help="everything the headers say, as JSON")
     sub = command("expand", cmd_expand, "print the PTX of one kernel as the assembler sees it")
-    sub.add_argument("kernel", help="a full name, such as gemm_bf16_tn__generic")
+    sub.add_argument("kernel", help="a full name, such as gemm_bf16_any__generic")
     sub.add_argument("--sm", type=int, choices=ARCHS, default=120, help="chip (default 120)")
     sub.add_argument("--pretty", action="store_true", help="one statement a line, for reading")
     sub = command("generate", cmd_generate, "write spark_kernels.h and kernels.cmake")

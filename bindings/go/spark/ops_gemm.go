@@ -24,8 +24,14 @@ import (
 //	d of E4M3, E5M2, I8, E2M1 or I4: what the operator quantize makes of what round() is of else
 //
 //	Products and sums are FP32; there is one rounding, to nearest even, to the dtype of d. Of F32 each product is added
-//	by one fused multiply-add, in order of k, in every kernel. Of I8 both are integers: the
-//	sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
+//	by one fused multiply-add, in order of k, in every kernel, but for two flags. With TF32 each number of a and of b is
+//	rounded to TF32's ten fraction bits, to nearest even, infinity beyond its largest, and multiplied as that. With
+//	BF16X3 each x is split into hi = BF16(x) and lo = BF16(x - hi), rounded to nearest even, and sum_k is that of lo *
+//	hi, hi * lo and hi * hi; what is dropped, lo * lo and what the two leave of x, is at most 3 * 2^-16 of a product of
+//	numbers above 2^-110. Where such a sum, of each part of k by itself, is NaN, as where x is infinite or beyond BF16's
+//	largest, it is the sum of F32 without flags instead. Tensor cores do both in tn, where rows of a and b begin on 16
+//	bytes; elsewhere one product is added after the other, which is slower than without a flag. Of I8 both are integers:
+//	the sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
 //	sa and sb are what codes of FP8 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
 //	the tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied
 //	by sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb, of I8
@@ -153,6 +159,12 @@ type Gemm struct {
 	// Flag: b has two of each four numbers along K, and kept says which.
 	TwoOfFour bool
 
+	// Flag: numbers of F32 are multiplied as TF32.
+	Tf32 bool
+
+	// Flag: numbers of F32 are multiplied as two of BF16, by three products.
+	Bf16x3 bool
+
 	// Same inputs, same device: same bits, every time.
 	Deterministic bool
 
@@ -187,6 +199,8 @@ func (o *Gemm) call() *call {
 	c.flag(2048, o.GptOss)
 	c.flag(4096, o.OwnAmax)
 	c.flag(8192, o.TwoOfFour)
+	c.flag(16384, o.Tf32)
+	c.flag(32768, o.Bf16x3)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c
 }

@@ -177,8 +177,11 @@ Contract contract_of_numbers(const Gemm& p) {
     constexpr Contract CONTRACTS[3][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
                                           {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"},
                                           {"gemm_f32_tn", "gemm_f32_nn", "gemm_f32_nt", "gemm_f32_tt"}};
+    constexpr Contract TF32[] = {"gemm_f32_any", "gemm_tf32_tn"}, BF16X3[] = {"gemm_f32_any", "gemm_bf16x3_tn"};
     const int layout = p.a_along ? (p.b_along ? 0 : 1) : (p.b_along ? 3 : 2);
     constexpr Contract E4M3 = "gemm_e4m3_tn", FP8 = "gemm_fp8_tn", I8 = "gemm_s8_tn";
+    if (p.tf32) return TF32[layout == 0];
+    if (p.bf16x3) return BF16X3[layout == 0];
     const Contract& of_codes = p.integers ? I8 : p.a_e5m2 || p.b_e5m2 ? FP8 : E4M3;
     if (p.elem_bits == 8) return of_codes;
     constexpr Contract SPARSE[] = {"gemm_bf16_sparse", "gemm_f16_sparse"};
@@ -186,6 +189,21 @@ Contract contract_of_numbers(const Gemm& p) {
     constexpr Contract GATED[] = {"gemm_bf16_gated", "gemm_f16_gated"};
     if (p.gate.on && p.elem_bits == 16 && layout == 0) return GATED[p.dtype == SPARK_DTYPE_F16];
     return CONTRACTS[p.elem_bits == 32 ? 2 : p.dtype == SPARK_DTYPE_F16][layout];
+}
+
+// How F32 is multiplied: one of two ways, or as it is.
+spark_status check_products(const ValidatedArgs& bound, Report& report) {
+    constexpr uint32_t BOTH = SPARK_GEMM_TF32 | SPARK_GEMM_BF16X3;
+    const uint32_t flags = bound.flags & BOTH;
+    if (flags == 0) return SPARK_OK;
+    if (flags == BOTH) {
+        return report.fail(SPARK_ERR_INVALID_VALUE,
+                           "hdr.flags has SPARK_GEMM_TF32 and SPARK_GEMM_BF16X3; one of them wanted");
+    }
+    const View& a = bound.view[A];
+    if (a.dtype == SPARK_DTYPE_F32) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, A, "a.dtype is %s with SPARK_GEMM_%s; F32 wanted",
+                             dtype_info(a.dtype).name, flags == SPARK_GEMM_TF32 ? "TF32" : "BF16X3");
 }
 
 } // namespace
@@ -197,6 +215,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     if (spark_status s = check_gemm_gate(bound, report)) return s;
     if (spark_status s = check_gemm_weights(bound, report)) return s;
     if (spark_status s = check_types(bound, report)) return s;
+    if (spark_status s = check_products(bound, report)) return s;
     Operand a, b;
     if (spark_status s = operand(bound, A, a, report)) return s;
     if (spark_status s = operand(bound, B, b, report)) return s;
@@ -226,6 +245,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.dtype = bound.view[A].dtype, p.b_dtype = bound.view[B].dtype;
     if (has_weights(bound)) put_gemm_weights(bound, p);
     p.gate = gemm_gate(bound), p.kept = gemm_kept(bound);
+    p.tf32 = (bound.flags & SPARK_GEMM_TF32) != 0, p.bf16x3 = (bound.flags & SPARK_GEMM_BF16X3) != 0;
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {

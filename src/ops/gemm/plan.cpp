@@ -37,7 +37,11 @@ kernels::gemm_flags flags_of(const Gemm& p) {
             .gpt_oss = p.gate.gpt_oss,
             .bias_bf16 = p.bias_dtype == SPARK_DTYPE_BF16,
             .d_fp8 = p.codes.direct,
-            .d_e5m2 = p.codes.e5m2};
+            .d_e5m2 = p.codes.e5m2,
+            .a_across = !p.a_along,
+            .b_across = !p.b_along,
+            .tf32 = p.tf32,
+            .bf16x3 = p.bf16x3};
 }
 
 // Of b with two of each four numbers.
@@ -126,6 +130,7 @@ Gemm sums_of(const Gemm& p, spark_devptr workspace) {
 }
 
 void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls);
+void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_ordered_kernel& kernel, Plan& calls);
 template <class Of> void add_product(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls);
 
 // The sums by a kernel that knows no gates, then d.
@@ -185,6 +190,27 @@ void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_bulk
     params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM}));
     params.b_map = calls.map(halves ? halves_of(p, {kernel.TK, kernel.TN})
                                     : tensor_of(p, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK, kernel.TN}));
+    calls.add(kernel, params);
+}
+
+// b by rows of 32 of k, or, where it is contiguous along n, by rows of the tile's columns.
+TensorTile columns_of(const Gemm& p, const kernels::gemm_ordered_kernel& kernel, bool one) {
+    if (p.b_along) return tensor_of(p, p.b, p.n, p.ldb, p.stride_b, one, {kernel.TK, kernel.TN});
+    TensorTile tile = tensor_of(p, p.b, p.k, p.ldb, p.stride_b, one, {kernel.TN, kernel.TK});
+    tile.shape[0] = static_cast<uint64_t>(p.n);
+    tile.swizzle = 0;
+    return tile;
+}
+
+void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_ordered_kernel& kernel, Plan& calls) {
+    const Gemm& p = work.as<Gemm>();
+    const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
+    if (gates_by_sums(p, row.tile)) return plan_gated(work, row, kernel, calls);
+    auto params = mapped_params<kernels::gemm_bulk_params>(params_of(p, gemm_group(work, row)), a_one, b_one);
+    TensorTile a = tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM});
+    a.swizzle = 0;
+    params.a_map = calls.map(a);
+    params.b_map = calls.map(columns_of(p, kernel, b_one));
     calls.add(kernel, params);
 }
 

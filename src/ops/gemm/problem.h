@@ -75,6 +75,7 @@ struct Gemm {
     GemmGate gate;
     GemmCodes codes;
     GemmKept kept;
+    bool tf32, bf16x3; // how F32 is multiplied; neither: as it is
 };
 
 // weights.cpp: whether b is quantised in a form that is multiplied with numbers; whether such a b goes with a, and lies

@@ -18,6 +18,8 @@ constexpr uint32_t WARP = 32, PRODUCT = 16 * 8 * 32, COPY = 16, A_COPY = 7;
 
 consteval uint32_t copies(uint32_t fetched) { return fetched / COPY / WARP * A_COPY; }
 
+consteval bool splits_halves(const Kernel& k) { return place_of(k.name, "_bf16x3_") != std::string_view::npos; }
+
 consteval bool is_gated(const Kernel& k) { return place_of(k.name, "_gated__") != std::string_view::npos; }
 
 // rows, columns: of d, a block; depth: of k, a step. stages: as the ring waits for them, which is filled before the
@@ -25,8 +27,11 @@ consteval bool is_gated(const Kernel& k) { return place_of(k.name, "_gated__") !
 template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bool splits) {
     constexpr uint32_t FRAGMENT_LOAD = 512;
     uint32_t products = k.TM * k.TN * k.TK * k.ELEM / PRODUCT, fetched = (k.TM + k.TN) * k.TK * k.ELEM;
-    // Each warp reads the fragments of its own rows and columns.
-    uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * k.TK * k.ELEM;
+    // Each warp reads the fragments of its own rows and columns, and rounds or splits them where they are F32.
+    uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * k.TK * k.ELEM, floats = read / sizeof(float) / WARP;
+    const bool thrice = splits_halves(k);
+    const uint32_t made = thrice ? 3 * floats : k.ELEM == sizeof(float) ? floats : 0;
+    if (thrice) products += products / 2; // three of halves, for two that would bring as many bytes
     return {.rows = k.TM,
             .columns = k.TN,
             .depth = k.TK,
@@ -35,7 +40,7 @@ template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bo
             .rounds = 1,
             .splits = splits,
             .gates = is_gated(k),
-            .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD}};
+            .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD + made}};
 }
 consteval Tile tile_of(const kernels::gemm_kernel& k) {
     Tile tile = tile_of_ring(k, k.ST - 2, !is_gated(k));
@@ -165,6 +170,21 @@ consteval Tile tile_of(const kernels::gemm_f32_kernel& k) {
             .depth = k.TK,
             .stages = 1,
             .step = {.shared = read + fetched, .fetched = fetched, .issued = products + loads + copies(fetched)}};
+}
+// A lane a column, of TM / WARPS rows: for each four of k a warp loads its columns of b, 512 bytes, and of each row of
+// a 16 that all lanes get, which takes half as long.
+consteval Tile tile_of(const kernels::gemm_ordered_kernel& k) {
+    constexpr uint32_t FLOAT = sizeof(float), FOUR = 4, CHUNKS = WARP * FOUR * FLOAT;
+    const uint32_t fours = k.TK / FOUR, fetched = (k.TM + k.TN) * k.TK * FLOAT;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = k.TK,
+            .stages = k.ST - 1,
+            .filled = k.ST,
+            .rounds = 1,
+            .step = {.shared = fours * (k.WARPS * CHUNKS + k.TM * CHUNKS / 2) + fetched,
+                     .fetched = fetched,
+                     .issued = fours * (FOUR * k.TM + k.TM + 2 * k.WARPS)}};
 }
 
 // As of gemm_kernel; depth counts elements, and words of scales are copied and loaded too.

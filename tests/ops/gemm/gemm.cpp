@@ -88,6 +88,8 @@ struct Problem {
     ref::Type out;
     size_t batch, m, n, k;
     std::vector<double> a, b, c, bias, a_scales, b_scales;
+    ref::Products products;
+    std::vector<double> a_factors, b_factors; // where F32 is not multiplied as it is
     bool b_has_batch;
     bool integers;                   // sums are
     bool exact;                      // there is one right result
@@ -106,14 +108,18 @@ struct Problem {
 //   tensor cores: each step of 16 products is summed with 25 fraction bits and truncated: with partial sums bounded by
 //     sum|ab|, (K/16 + 1) * 2^-23 * sum|ab| (ptx.md, "mma numerics"; simulated worst cases reach 0.4 of it);
 //   fused multiply-add, one product after the other: K u sum|ab|;
+//     TF32: 8 products a step; BF16X3: three steps for 16 of k, or three products of each;
 //     a sum may be made of up to 8 parts, each of 32 products or more: one rounding more a part;
 //   either may lose a subnormal bit (2^-149) per step;
 //   E4M3: 32 products a step on 12.x, which rounds less often; scales are two more operations.
 //   I8: the sum is exact, and rounded once, to F32.
 double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, bool tensor_cores) {
     constexpr double u = 0x1p-24;
-    const double k = static_cast<double>(p.k);
-    const double steps = p.integers ? 1 : tensor_cores ? std::ceil(k / 16) + 1 + std::min(std::floor(k / 32), 8.0) : k;
+    const double k = static_cast<double>(p.k), thrice = p.products == ref::Products::bf16x3 ? 3 : 1;
+    const double a_step = p.products == ref::Products::tf32 ? 8 : 16;
+    const double steps = p.integers     ? 1
+                         : tensor_cores ? thrice * std::ceil(k / a_step) + 1 + std::min(std::floor(k / 32), 8.0)
+                                        : thrice * k;
     double error = steps * ((tensor_cores ? 2 * u : u) * e.magnitude + 0x1p-148) * std::fabs(p.op.alpha);
     return gemm_error(p.op, e, error, c, bias, p.is_scaled() ? 2 : 0);
 }
@@ -133,15 +139,28 @@ Allowed as_integer(double value) {
     return {Allowed::bits, 0, 0, static_cast<uint32_t>(ref::encode(ref::Type::i32, value))};
 }
 
+// Its sum of products, of numbers as they are where that of their parts is NaN.
+ref::GemmElement element(const Problem& p, const ref::Gemm& op, size_t a_row, size_t b_row, double c, double bias) {
+    if (p.products != ref::Products::whole) {
+        const size_t depth = p.products == ref::Products::bf16x3 ? 3 * p.k : p.k;
+        const auto e = ref::gemm_element(op, std::span(p.a_factors).subspan(a_row * depth, depth),
+                                         std::span(p.b_factors).subspan(b_row * depth, depth), c, bias);
+        if (!std::isnan(e.before)) {
+            return e;
+        }
+    }
+    return ref::gemm_element(op, std::span(p.a).subspan(a_row * p.k, p.k), std::span(p.b).subspan(b_row * p.k, p.k), c,
+                             bias);
+}
+
 // Element (m, n) of a product, before a gate.
 GemmNumber number(const Problem& p, size_t batch, size_t m, size_t n, bool tensor_cores) {
-    const std::span<const double> a = std::span(p.a).subspan((batch * p.m + m) * p.k, p.k);
     const size_t b_row = (p.b_has_batch ? batch : 0) * p.n + n;
     const double c = p.c.empty() || p.op.beta == 0 ? 0 : p.c[(batch * p.m + m) * p.n + n];
     const double bias = p.bias.empty() ? 0 : p.bias[n];
     ref::Gemm op = p.op;
     op.scale = scale_of(p.a_scales, batch * p.m + m) * scale_of(p.b_scales, b_row);
-    const auto e = ref::gemm_element(op, a, std::span(p.b).subspan(b_row * p.k, p.k), c, bias);
+    const auto e = element(p, op, batch * p.m + m, b_row, c, bias);
     return {e.value, error_of(p, e, c, bias, tensor_cores)};
 }
 
@@ -303,6 +322,16 @@ void add_operands(Case& c, const Shape& s, const Kinds& kinds, unsigned layout, 
     }
 }
 
+void set_products(unsigned flags, Problem& p) {
+    p.products = flags & SPARK_GEMM_TF32     ? ref::Products::tf32
+                 : flags & SPARK_GEMM_BF16X3 ? ref::Products::bf16x3
+                                             : ref::Products::whole;
+    if (p.products != ref::Products::whole) {
+        p.a_factors = ref::factors(p.products, p.a, false);
+        p.b_factors = ref::factors(p.products, p.b, true);
+    }
+}
+
 Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::string& name, const Seed& seed) {
     const ref::Type out = s.codes.quant.form ? ref::Type::f32 : kinds.out;
     Case c = make_case<spark_gemm_args>("gemm", name, SPARK_OP_GEMM, seed);
@@ -346,6 +375,7 @@ Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::strin
                                           : p->bias) = c.values(operand);
         }
     }
+    set_products(s.flags, *p);
     c.kind = [](const std::string& kernel) {
         return has_tensor_cores(kernel) ? "tensor cores" : "products one by one";
     };
@@ -481,11 +511,13 @@ Entry random(uint64_t seed, int64_t index) {
     }
     draw_result(s, r);
     const auto out = r.pick(types_of(ALL));
+    s.flags |= floats && !codes ? r.pick<unsigned>({0, 0, SPARK_GEMM_TF32, SPARK_GEMM_BF16X3}) : 0;
     return entry(s, {type, codes && type != ref::Type::i8 ? other : type, out}, layout, name);
 }
 
 // Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights, or 2:4; behind the
-// layout a gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word; and last the form of d,
+// layout how F32 is multiplied, "m=1 n=64 k=64 F32 tn TF32", or a gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of
+// halves without the last word; and last the form of d,
 // "to E4M3_TENSOR".
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
@@ -509,6 +541,7 @@ Entry worded(Words& words) {
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
     const bool codes = ref::size_of(type) == 1;
     s.a_scales = s.b_scales = codes ? Scaling::row : Scaling::none;
+    s.flags = words.take("TF32") ? SPARK_GEMM_TF32 : words.take("BF16X3") ? SPARK_GEMM_BF16X3 : 0;
     s.gate.on = words.take("SwiGLU");
     s.gate.interleaved = words.take("interleaved");
     s.activation = s.gate.on ? SPARK_ACTIVATION_SILU : SPARK_ACTIVATION_NONE;
