@@ -209,9 +209,11 @@ fn append(
     let (rows, heads, groups, head) = (batch.rows(), shape.heads, shape.groups, shape.head_width);
     let (pages, some) = ([room.pages, room.page, groups, head], [rows, groups, head]);
     let row = (heads + 2 * groups) * head;
-    let append = KvAppend::new()
-        .k(s.qkv.strided(heads * head, &some, &[row, head, 1])?)
-        .v(s.qkv.strided((heads + groups) * head, &some, &[row, head, 1])?);
+    let append = KvAppend::new().k(s.qkv.strided(heads * head, &some, &[row, head, 1])?).v(s.qkv.strided(
+        (heads + groups) * head,
+        &some,
+        &[row, head, 1],
+    )?);
     let append = match cache {
         Cache::Numbers { keys, values } => append.k_cache(keys.view_mut(&pages)?).v_cache(values.view_mut(&pages)?),
         Cache::Codes { keys, values } => append.k_cache(keys.view_mut(&pages)?).v_cache(values.view_mut(&pages)?),

@@ -99,7 +99,8 @@ fn forms_are_told() {
     }
     assert!(scaled.iter().all(|form| form.has_global_scale() == (form.name() == "NVFP4")));
     let of_int4 = |name: &str| name.starts_with("INT4_");
-    assert!(scaled.iter().all(|form| form.scale_dtypes().count() == if of_int4(form.name()) { 3 } else { 1 }));
+    let scales_of_three = |name: &str| of_int4(name) || name.starts_with("NF4_");
+    assert!(scaled.iter().all(|form| form.scale_dtypes().count() == if scales_of_three(form.name()) { 3 } else { 1 }));
     assert!(scaled.iter().all(|form| form.zero_dtypes().eq(of_int4(form.name()).then_some(Dtype::U4))));
     assert!(scaled.iter().all(|form| form.record().is_none()));
     let found: Vec<_> = forms.iter().map(|form| (form.name(), form.record().unwrap())).collect();
