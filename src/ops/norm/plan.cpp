@@ -11,12 +11,12 @@ template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(k
 
 // columns: what a block's teams take in one turn.
 consteval Tile tile_of(const kernels::norm_codes_kernel& kernel) {
-    constexpr uint32_t AN_ELEMENT = 28, A_WARP = 300;
-    const uint32_t warps = kernel.block / 32;
+    constexpr uint32_t AN_ELEMENT = 28;
+    const uint32_t warps = kernel.block / 32, a_warp = kernel.STEP == 1 ? 600 : 300;
     return {.rows = warps,
             .columns = 32 * kernel.RUN * kernel.CHUNKS,
             .syncs = 1,
-            .step = {.issued = warps * (A_WARP + AN_ELEMENT * kernel.RUN * kernel.CHUNKS)}};
+            .step = {.issued = warps * (a_warp + AN_ELEMENT * kernel.RUN * kernel.CHUNKS)}};
 }
 
 // What kernels of both contracts are told: where rows are, and how they are normalised.
