@@ -58,8 +58,8 @@ void put_facts(const ValidatedArgs& bound, uint32_t x, uint32_t y, const Scaled&
     work.facts[QUANT_N] = p.n;
     work.facts[QUANT_ROWS] = p.rows_scaled * p.rows1;
     work.facts[QUANT_X_ALIGN] = row_alignment(from, p.x);
-    // Of those that write codes of four bits only the kernel that asks for no alignment knows NF4.
-    work.facts[QUANT_Y_ALIGN] = to.dtype == SPARK_DTYPE_NF4 ? 1 : row_alignment(to, p.y);
+    work.facts[QUANT_Y_ALIGN] = row_alignment(to, p.y);
+    work.facts[QUANT_NF4] = to.dtype == SPARK_DTYPE_NF4;
     const QuantView& quant = from.quant.form != nullptr ? from.quant : to.quant;
     work.flops = static_cast<uint64_t>(to.count);
     work.bytes =
