@@ -30,7 +30,6 @@ SKIPPED = 77
 QEMU = ["qemu-aarch64", "-cpu", "max,pauth-impdef=on", "-L", "/usr/aarch64-linux-gnu"]
 API = ["api-contract", "api-launch", "cross-ratio"]
 TARGETS = ["spark", "spark_static", "spark-emu", "ptx-run", "spark-check", *API]
-JOBS = len(os.sched_getaffinity(0))
 CASES = ["--shard", "0/40", "--random", "10", "--timeout", "300"]  # what qemu does in a minute or two
 
 
@@ -70,7 +69,7 @@ def build(options):
     toolchain = ROOT / "cmake" / "aarch64-linux-gnu.cmake"
     subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", folder, "--toolchain", toolchain, *settings], check=True,
                    stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", folder, "--parallel", str(JOBS), "--target", *TARGETS], check=True)
+    subprocess.run(["cmake", "--build", folder, "--parallel", str(options.jobs), "--target", *TARGETS], check=True)
     return folder
 
 
@@ -95,12 +94,12 @@ class Host:
             return {(r["case"], r["kernel"]): r for r in json.load(out)["results"]}
 
 
-def compare_instructions(here, arm, scratch):
+def compare_instructions(here, arm, scratch, jobs):
     starter = scratch / "ptx-run"
     starter.write_text("#!/bin/sh\nexec " + " ".join([*QEMU, str(arm.folder / "bin" / "ptx-run")]) + ' "$@"\n')
     starter.chmod(0o755)
     files = instructions.collect(["insn", "maps", "mma"])
-    ran = [instructions.run_files(tool, str(host.emulator), files, 0, JOBS, dump=True)[0]
+    ran = [instructions.run_files(tool, str(host.emulator), files, 0, jobs, dump=True)[0]
            for host, tool in ((here, str(here.folder / "bin" / "ptx-run")), (arm, str(starter)))]
     wrong = [f"{file.name}: {there['verdict']} {there['detail']}" for file in files
              for ours, there in [(ran[0][file], ran[1][file])]
@@ -108,10 +107,10 @@ def compare_instructions(here, arm, scratch):
     return len(files), wrong
 
 
-def compare_operators(here, arm):
+def compare_operators(here, arm, jobs):
     ops = [line.split()[0] for line in (ROOT / "src" / "ops" / "first_sizes.txt").read_text().splitlines()
            if line and line[0] != "#"]
-    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         results = list(pool.map(lambda op: (here.cases(op), arm.cases(op)), ops))
     count, wrong = 0, []
     for op, (ours, there) in zip(ops, results):
@@ -124,8 +123,8 @@ def compare_operators(here, arm):
     return count, wrong
 
 
-def run_api(arm):
-    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+def run_api(arm, jobs):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         done = list(pool.map(arm.run, API))
     return len(API), [f"{name}: {d.returncode} {d.stdout[-500:]}{d.stderr[-2000:]}" for name, d in zip(API, done)
                       if d.returncode != 0]
@@ -142,6 +141,7 @@ def main():
     parser.add_argument("--host", type=Path, required=True, help="a build for this host, to compare with")
     parser.add_argument("--into", type=Path, required=True, help="the folder for the build for Arm")
     parser.add_argument("--ptxas", type=Path, required=True)
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="as many at a time (the cores)")
     parser.add_argument("--kernels", default="", help="the folder of assembled kernels that builds share")
     options = parser.parse_args()
     options.into, options.host = options.into.resolve(), options.host.resolve()
@@ -151,9 +151,9 @@ def main():
     options.into.mkdir(parents=True, exist_ok=True)
     here, arm = Host(options.host, []), Host(build(options), QEMU)
     failed = 0
-    for what, (count, wrong) in (("instruction tests", compare_instructions(here, arm, options.into)),
-                                 ("results of operators", compare_operators(here, arm)),
-                                 ("programs of the API", run_api(arm)),
+    for what, (count, wrong) in (("instruction tests", compare_instructions(here, arm, options.into, options.jobs)),
+                                 ("results of operators", compare_operators(here, arm, options.jobs)),
+                                 ("programs of the API", run_api(arm, options.jobs)),
                                  ("looks for hardening", look_for_hardening(arm, options.into))):
         print(f"{count} {what}, {len(wrong)} wrong", *wrong[:12], sep="\n    ", flush=True)
         failed += len(wrong)
