@@ -17,6 +17,7 @@ from kept import keep
 TESTING = (90,)  # chips whose images are not in the library
 FILE = "libspark-sm90.bin"
 LARGEST = {"cubin": 1 << 20, "ptx": 2 << 20}  # bytes of a bundle, unpacked: what each first load pays, text half
+BEGINNINGS = 32  # of ways to fill bundles that are tried
 
 
 def fnv1a(data):
@@ -46,24 +47,38 @@ def marks(content, kind):
     """What two images that are alike have in common: halves of instructions, or lines of PTX; a sample of them, drawn
     by their checksums."""
     parts = content.split(b"\n") if kind == "ptx" else (content[i:i + 8] for i in range(0, len(content), 8))
-    return {part for part in set(parts) if zlib.crc32(part) % 64 == 0}
+    return {part for part in set(parts) if zlib.crc32(part) % 8 == 0}
 
 
-def alike(images):
-    """[[image]] of {image: (bytes, marks)}, as they are stored together: a bundle begins with the first that is left,
-    and goes on with the one whose marks it has the greatest share of, as long as it has room for one."""
-    left = dict(images)
+def filled(images, first):
+    """(marks of all bundles, [[image]]) of {image: (bytes, marks as bits)}: the first bundle begins with `first`,
+    others with the first that is left, and each goes on with the one whose marks it has the greatest share of, as long
+    as it has room for one."""
+    left, groups, marked = dict(images), [], 0
     while left:
-        group, held, taken = [], set(), 0
-        fit = left
-        while fit:
-            best = max(fit, key=lambda image: len(fit[image][1] & held) / (len(fit[image][1]) + 1))
+        group, held, taken, best = [], 0, 0, first if not groups else next(iter(left))
+        while best is not None:
             size, found = left.pop(best)
             group.append(best)
             held |= found
             taken += size
-            fit = {image: each for image, each in left.items() if taken + each[0] <= LARGEST[best[1]]}
-        yield group
+            fit = {image: found for image, (size, found) in left.items() if taken + size <= LARGEST[best[1]]}
+            best = max(fit, key=lambda image: (fit[image] & held).bit_count() / (fit[image].bit_count() + 1),
+                       default=None)
+        groups.append(group)
+        marked += held.bit_count()
+    return marked, groups
+
+
+def alike(images):
+    """[[image]] of {image: (bytes, marks)}, as they are stored together: of a few ways to fill bundles the one that has
+    the fewest marks twice."""
+    bits = {}
+    for _, found in images.values():
+        bits |= {mark: 1 << place for place, mark in enumerate(found - bits.keys(), len(bits))}
+    known = {image: (size, sum(bits[mark] for mark in found)) for image, (size, found) in images.items()}
+    firsts = list(known)[::-(-len(known) // BEGINNINGS)]
+    return min((filled(known, first) for first in firsts), key=lambda way: way[0])[1]
 
 
 def groups(records, results):
