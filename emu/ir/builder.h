@@ -29,6 +29,7 @@ public:
     explicit Subroutines(const text::Ast& ast);
     const text::Function* find(std::string_view name) const; // the one with a body, if there is one; nullptr: no such
     uint64_t address(std::string_view name) const;           // what a register holds to call it; 0: no such
+    std::string unknown(std::string_view name) const;        // why it is nothing that has an address or can be called
     bool table(std::string_view variable, std::vector<std::string_view>& names) const; // functions that it begins with
     const std::vector<std::string_view>& taken() const { return taken_; } // functions whose address is anywhere
     static bool is_known(const text::Function& function); // of the emulator: its places are not of the text

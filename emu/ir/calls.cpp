@@ -55,7 +55,7 @@ bool Builder::read_call(const text::Instruction& in, Call& to) {
     }
     if (next != end) return refuse("a call of " + text::quoted(name) + " has nothing behind its arguments");
     to.function = calls_.find(name);
-    return to.function || refuse("the function " + text::quoted(name) + " is not declared");
+    return to.function || refuse(calls_.unknown(name));
 }
 
 // Can the function be put here?

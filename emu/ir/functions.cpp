@@ -60,6 +60,12 @@ uint64_t Subroutines::address(std::string_view name) const {
     return it == addresses_.end() ? 0 : it->second;
 }
 
+std::string Subroutines::unknown(std::string_view name) const {
+    for (const text::Function& kernel : ast_.functions)
+        if (kernel.name == name) return text::quoted(name) + " is a kernel, which the host starts: it has no address here";
+    return text::quoted(name) + " is not declared";
+}
+
 bool Subroutines::is_known(const text::Function& function) {
     const auto& all = known().subroutines;
     return &function >= all.data() && &function < all.data() + all.size();

@@ -38,7 +38,7 @@ bool Builder::find_candidates(const Call& call, std::vector<const text::Function
         return refuse(text::quoted(call.candidates) + " is no prototype, list of targets or table of functions");
     for (std::string_view name : names) {
         const text::Function* f = calls_.find(name);
-        if (!f) return refuse("the function " + text::quoted(name) + " is not declared");
+        if (!f) return refuse(calls_.unknown(name));
         if (typed && !(f->has_body && same_sizes(f->params, table->second.params) &&
                        same_sizes(f->results, table->second.results)))
             continue;

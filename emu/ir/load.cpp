@@ -79,7 +79,7 @@ public:
             return {};
         }
         const auto to = module_.globals_by_name.find(link.name);
-        if (to == module_.globals_by_name.end()) return text::quoted(link.name) + " is not declared";
+        if (to == module_.globals_by_name.end()) return calls.unknown(link.name);
         if (to->second->space == Space::shared)
             return text::quoted(link.name) + " is in .shared: each block has its own, and no address before it runs";
         const uint64_t address = to->second->address + v.init[link.element];

@@ -139,7 +139,7 @@ bool Builder::scalar(const text::Operand& from, Type need, const OperandSpec& sp
             to.slot = constant(function, 2);
             return true;
         }
-        return refuse(text::quoted(name) + " is not declared");
+        return refuse(calls_.unknown(name));
     }
     const VirtualReg& r = regs_[size_t(reg)];
     if (from.value) return refuse("a constant cannot be added to a register here");

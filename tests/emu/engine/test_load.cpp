@@ -85,6 +85,7 @@ void initial_addresses(void**) {
                    "an address has 64 bits, the elements of 'p' have the type u32");
     refused_module(".shared .u32 q; .global .u64 p[2] = {0, generic(q)};", "<ptx>:4:41: 'q' is in .shared");
     refused_module(".global .u64 q; .global .u64 p = generic(q;", "')' is missing before ';'");
+    refused_module(".global .u64 p = k;\n.entry k() { ret; }", "<ptx>:4:18: 'k' is a kernel, which the host starts");
     refused(".reg .u64 x = smem;", "a constant is expected, not 'smem'");
 }
 void mbarriers(void**) {
@@ -103,15 +104,17 @@ void calls(void**) {
         refused_module(calling(functions, body), sentence);
     };
     const char* const one = ".func (.reg .b32 n) f(.reg .b32 m) { mov.u32 n, m; }";
-    wrong(one, "call (r1), g, (r2);", "<ptx>:6:1: 'call': the function 'g' is not declared");
+    wrong(one, "call (r1), g, (r2);", "<ptx>:6:1: 'call': 'g' is not declared");
     wrong(one, "call (r1), f;", "'f' has 1 parameters and 1 results, not 0 and 1");
     wrong(one, "call (d1), f, (r1);", "'d1' has the type b64");
     wrong(one, "call (r1), f, (q);", "'q' is not declared");
+    wrong(one, "mov.u64 d1, k;", "'k' is a kernel, which the host starts: it has no address here");
+    wrong(one, "call k;", "'k' is a kernel");
     wrong(one, "call.sideways (r1), f, (r2);", "a call has no modifier but .uni");
     wrong(one, "call.assertfail d1, d1, r1, d1;", "a call has no modifier but .uni");
     wrong(one, "call (r1), d1, (r2), f;", "<ptx>:6:1: 'call': 'f' is no prototype, list of targets or table");
     wrong(one, "call d1;", "a call through a register needs its prototype or its targets");
-    wrong(one, "t: .calltargets f, g; call (r1), d1, (r2), t;", "the function 'g' is not declared");
+    wrong(one, "t: .calltargets f, g; call (r1), d1, (r2), t;", "'g' is not declared");
     wrong(one, "t: .calltargets f; call d1, (r2), t;", "'f' has 1 parameters and 1 results, not 1 and 0");
     wrong(one, "t: .branchtargets L; call d1, (r2), t;", "'t' is no prototype, list of targets or table");
     wrong(one, "t: .branchtargets L; brx.idx r1, t;", "the label 'L' is not defined in this scope");
