@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import cpp
+import elements
 import go
 import header
 import layout
@@ -79,7 +80,7 @@ def generate(root):
     out |= {f"docs/ops/{fam.name}.md": pages.page(fam, enums) for fam in families}
     for language in (rust, go, python):
         out |= language.files(text, families, enums)
-    return out | zig.files(families)
+    return out | zig.files(families) | elements.files(root)
 
 
 def bindgen(root, *options):

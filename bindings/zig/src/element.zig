@@ -45,7 +45,7 @@ pub const BF16 = extern struct {
 };
 
 /// Bits that Zig has no arithmetic for: `many` numbers in one `Storage`.
-fn Bits(comptime Storage: type, comptime number: c.spark_dtype, comptime many: usize) type {
+pub fn Bits(comptime Storage: type, comptime number: c.spark_dtype, comptime many: usize) type {
     return extern struct {
         bits: Storage,
 
@@ -53,15 +53,3 @@ fn Bits(comptime Storage: type, comptime number: c.spark_dtype, comptime many: u
         pub const count = many;
     };
 }
-
-pub const TF32 = Bits(f32, c.SPARK_DTYPE_TF32, 1);
-pub const E4M3 = Bits(u8, c.SPARK_DTYPE_E4M3, 1);
-pub const E5M2 = Bits(u8, c.SPARK_DTYPE_E5M2, 1);
-pub const UE8M0 = Bits(u8, c.SPARK_DTYPE_UE8M0, 1);
-pub const UE4M3 = Bits(u8, c.SPARK_DTYPE_UE4M3, 1);
-pub const I4x2 = Bits(u8, c.SPARK_DTYPE_I4, 2);
-pub const U4x2 = Bits(u8, c.SPARK_DTYPE_U4, 2);
-pub const NF4x2 = Bits(u8, c.SPARK_DTYPE_NF4, 2);
-pub const E2M1x2 = Bits(u8, c.SPARK_DTYPE_E2M1, 2);
-pub const E2M3x4 = Bits([3]u8, c.SPARK_DTYPE_E2M3, 4);
-pub const E3M2x4 = Bits([3]u8, c.SPARK_DTYPE_E3M2, 4);

@@ -29,19 +29,21 @@ pub const Tensor = @import("tensor.zig").Tensor;
 pub const Exec = @import("call.zig").Exec;
 pub const OpInfo = c.spark_op_info;
 
-const element = @import("element.zig");
-pub const BF16 = element.BF16;
-pub const TF32 = element.TF32;
-pub const E4M3 = element.E4M3;
-pub const E5M2 = element.E5M2;
-pub const UE8M0 = element.UE8M0;
-pub const UE4M3 = element.UE4M3;
-pub const I4x2 = element.I4x2;
-pub const U4x2 = element.U4x2;
-pub const NF4x2 = element.NF4x2;
-pub const E2M1x2 = element.E2M1x2;
-pub const E2M3x4 = element.E2M3x4;
-pub const E3M2x4 = element.E3M2x4;
+pub const BF16 = @import("element.zig").BF16;
+const elements = @import("elements.zig");
+// specgen elements begin: from src/core/formats.toml
+pub const TF32 = elements.TF32;
+pub const I4x2 = elements.I4x2;
+pub const U4x2 = elements.U4x2;
+pub const NF4x2 = elements.NF4x2;
+pub const E4M3 = elements.E4M3;
+pub const E5M2 = elements.E5M2;
+pub const E2M1x2 = elements.E2M1x2;
+pub const E2M3x4 = elements.E2M3x4;
+pub const E3M2x4 = elements.E3M2x4;
+pub const UE8M0 = elements.UE8M0;
+pub const UE4M3 = elements.UE4M3;
+// specgen elements end
 
 /// The version of the library that runs: major * 10000 + minor * 100 + patch.
 pub fn version() u32 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a buffer may hold: plain numbers whose every bit pattern is a value.
+use crate::elements::{BF16, F16};
 use crate::Dtype;
 
 /// A type of numbers in device memory. Device addresses are none of them: whoever could write those from the host could
@@ -19,16 +20,14 @@ macro_rules! elements {
     ($($kind:ty = $dtype:ident;)*) => {
         $(
             // SAFETY: a number of Rust, of the width that the header gives this dtype.
-            unsafe impl Element for $kind {
-                const DTYPE: Dtype = Dtype::$dtype;
+            unsafe impl $crate::Element for $kind {
+                const DTYPE: $crate::Dtype = $crate::Dtype::$dtype;
             }
         )*
     };
 }
 
-elements! {
-    f32 = F32; f64 = F64; i8 = I8; u8 = U8; i32 = I32; u32 = U32; i64 = I64; u64 = U64;
-}
+pub(crate) use elements;
 
 macro_rules! wrapped {
     ($($(#[$about:meta])* $name:ident($bits:ty) = $dtype:ident, $per:expr;)*) => {
@@ -42,43 +41,19 @@ macro_rules! wrapped {
             );
 
             // SAFETY: transparent over unsigned bytes or words.
-            unsafe impl Element for $name {
-                const DTYPE: Dtype = Dtype::$dtype;
+            unsafe impl $crate::Element for $name {
+                const DTYPE: $crate::Dtype = $crate::Dtype::$dtype;
                 const PER: usize = $per;
             }
         )*
     };
 }
 
-wrapped! {
-    /// IEEE half precision, as bits.
-    F16(u16) = F16, 1;
-    /// The upper half of an `f32`, as bits.
-    BF16(u16) = BF16, 1;
-    /// FP8 with four exponent bits: largest 448, no infinity.
-    E4M3(u8) = E4M3, 1;
-    /// FP8 with five exponent bits: largest 57344.
-    E5M2(u8) = E5M2, 1;
-    /// A power of two, as a scale.
-    UE8M0(u8) = UE8M0, 1;
-    /// E4M3 used as a scale, never negative.
-    UE4M3(u8) = UE4M3, 1;
-    /// One byte, 0 or 1.
-    Bool8(u8) = BOOL8, 1;
-    /// Four bytes of an `f32`, rounded to TF32 when read.
-    Tf32(u32) = TF32, 1;
-    /// Two FP4 numbers, low nibble first.
-    E2M1x2(u8) = E2M1, 2;
-    /// Two signed integers of four bits, low nibble first.
-    I4x2(u8) = I4, 2;
-    /// Two unsigned integers of four bits, low nibble first.
-    U4x2(u8) = U4, 2;
-    /// Two places in NF4's table, high nibble first.
-    NF4x2(u8) = NF4, 2;
-    /// Four FP6 numbers with two exponent bits in three bytes, low bits first.
-    E2M3x4([u8; 3]) = E2M3, 4;
-    /// Four FP6 numbers with three exponent bits in three bytes, low bits first.
-    E3M2x4([u8; 3]) = E3M2, 4;
+pub(crate) use wrapped;
+
+/// A row of the list of all.
+pub(crate) const fn of<T: Element>() -> (Dtype, usize, usize) {
+    (T::DTYPE, T::PER, std::mem::size_of::<T>())
 }
 
 impl BF16 {

@@ -58,6 +58,8 @@ mod call;
 mod codes;
 mod context;
 mod element;
+#[rustfmt::skip]
+mod elements;
 mod error;
 mod event;
 #[rustfmt::skip]
@@ -77,9 +79,8 @@ mod tensor;
 
 pub use call::OpInfo;
 pub use context::{device_count, device_info, Arch, Context, ContextOptions, DeviceInfo};
-pub use element::{
-    Bool8, E2M1x2, E2M3x4, E3M2x4, Element, I4x2, NF4x2, Tf32, U4x2, BF16, E4M3, E5M2, F16, UE4M3, UE8M0,
-};
+pub use element::Element;
+pub use elements::*;
 pub use error::{Error, Result};
 pub use event::{Event, EventOptions};
 pub use generated::{Dtype, Record, ScaleLayout, Scheme, Status};
