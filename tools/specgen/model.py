@@ -19,6 +19,7 @@ ROLES = {"in": 1, "out": 2, "inout": 3}
 LAYOUTS = {"any": 0, "unit": 8, "packed": 16}
 SCHEMES = {"PER_TENSOR": 1, "PER_ROW": 2, "BLOCK": 3, "RECORD": 16}
 RECORD_FORMS = [form for form in FORMATS["quant"] if form["scheme"] == "RECORD"]
+SCALED_FORMS = [form for form in FORMATS["quant"] if "kernel" in form and form not in RECORD_FORMS]
 LAYOUT_BITS = {"LINEAR": 1, "TILED_128X4": 2}
 GLOBAL_SCALE = 1  # of spark_quant_form_flag
 HEAD_BYTES = 24  # sizeof(spark_args)
@@ -163,6 +164,12 @@ def parse_shape(text, where):
     return dims
 
 
+def brought(f, forms):
+    """The dtypes of a field, with those of the forms of a group."""
+    found = [dtype for form in forms for dtype in form["dtypes"] if f.role == "in" or dtype not in form.get("read", [])]
+    return list(dict.fromkeys(f.dtypes + found))
+
+
 def load_field(raw, where, enums):
     allowed = {"name", "kind", "role", "optional", "shape", "dtypes", "same", "layout", "quant",
                "in_place", "needs", "align", "enum", "default", "required", "doc"}
@@ -181,9 +188,11 @@ def load_field(raw, where, enums):
         raise SpecError(f"{where}: unknown enum '{f.enum}'")
     if f.kind in ("tensor", "reserved") and (f.default is not None or f.required):
         raise SpecError(f"{where}: only a scalar has a default or is required")
-    forms = {form["name"]: [form] for form in FORMATS["quant"]} | {"RECORD": RECORD_FORMS}
+    groups = {"RECORD": RECORD_FORMS, "SCALED": SCALED_FORMS}
+    forms = {form["name"]: [form] for form in FORMATS["quant"]} | groups
     if set(f.quant) - set(forms):
         raise SpecError(f"{where}: quant names {sorted(set(f.quant) - set(forms))}, which src/core/formats.toml lacks")
+    f.dtypes = brought(f, [form for name in f.quant if name in groups for form in groups[name]])
     f.quant = [form for name in f.quant for form in forms[name]]
     return f
 

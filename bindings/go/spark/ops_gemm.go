@@ -68,15 +68,15 @@ import (
 //	a scale for 32, 64 or 128 along K (INT4_32 to INT4_128), at any strides, in F16, BF16 or F32, and if b.quant has a
 //	zero_point a zero for each, in U4, two in a byte, at the same strides: b[n, k] = scale * (q - zero), with the zero
 //	as it is stored; I4 is -8 to 7. K is free, the strides of b are even. NF4 has a scale for 64 (NF4_64), likewise,
-//	and no zero: b[n, k] = scale * table[q], as dequantize says. MXFP4, NVFP4, MXFP6, and E4M3 of MXFP8, have scales of
+//	and no zero: b[n, k] = scale * table[q], as dequantize says. Other forms that dequantize reads have scales of
 //	blocks, with what is said of these above, for b alone, and one global_scale. Codes, less their zeros, are exact in
 //	the dtype of a; their products with a are summed in FP32, of a record, of 16 of Q6_K, of 32 of INT4 and MXFP4 and of
 //	64 or 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its
 //	scale is exact too, so that products of these are one sum, which global_scale multiplies. Where M is large, or the
 //	alignment does not allow that, b is unpacked into a workspace instead, each number rounded once, to nearest even, to
-//	the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and Q2_K, Q3_K, IQ4_XS,
-//	GGUF_MXFP4, MXFP8, MXFP6 and NF4. What an infinity in a or in a scale takes part in is infinite or NaN, and what a
-//	NaN scale does is NaN.
+//	the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and always but for I8, E4M3
+//	with scales in F32, INT4, MXFP4, NVFP4 and records other than Q2_K, Q3_K, IQ4_XS and GGUF_MXFP4. What an infinity in
+//	a or in a scale takes part in is infinite or NaN, and what a NaN scale does is NaN.
 //	Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,
 //	two for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate
 //	first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.
@@ -104,7 +104,7 @@ type Gemm struct {
 	// [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M3 E3M2 E2M1. The left matrix.
 	A Tensor
 
-	// [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 I4 U4 NF4 E2M3 E3M2 E2M1. The right matrix, transposed; with
+	// [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I4 U4 NF4. The right matrix, transposed; with
 	// FP8 of either type; of records the last dimension counts bytes.
 	B Tensor
 

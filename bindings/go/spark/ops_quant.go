@@ -304,7 +304,7 @@ type Quantize struct {
 	// [..., N], F32 F16 BF16. The numbers.
 	X Tensor
 
-	// Output, [..., N], E4M3 E5M2 I8 E2M3 E3M2 E2M1 U8 I4 NF4. The same, quantised; its scales are an output too. Of
+	// Output, [..., N], E4M3 E5M2 I8 U8 E2M3 E3M2 E2M1 I4 NF4. The same, quantised; its scales are an output too. Of
 	// records the last dimension counts bytes.
 	Y Tensor
 

@@ -195,7 +195,7 @@ impl<'a> Quantize<'a> {
         self
     }
 
-    /// Output, `[..., N]`, E4M3 E5M2 I8 E2M3 E3M2 E2M1 U8 I4 NF4. The same, quantised; its scales are an output too. Of
+    /// Output, `[..., N]`, E4M3 E5M2 I8 U8 E2M3 E3M2 E2M1 I4 NF4. The same, quantised; its scales are an output too. Of
     /// records the last dimension counts bytes.
     pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
         self.call.args.y = self.call.hold(y.parts());
