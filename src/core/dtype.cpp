@@ -8,12 +8,23 @@ namespace spark {
 
 DtypeInfo dtype_info(uint32_t dtype) {
     switch (dtype) {
-#define DTYPE(name, value, bits) \
-    case value:                  \
+#define DTYPE(name, value, bits, largest, fraction) \
+    case value:                                     \
         return {#name, bits};
 #include "core/dtypes.inc"
 #undef DTYPE
     default: return {nullptr, 0};
+    }
+}
+
+CodeInfo code_info(uint32_t dtype) {
+    switch (dtype) {
+#define DTYPE(name, value, bits, largest, fraction) \
+    case value:                                     \
+        return {largest, fraction};
+#include "core/dtypes.inc"
+#undef DTYPE
+    default: return {0, 0};
     }
 }
 

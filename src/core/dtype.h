@@ -13,6 +13,14 @@ struct DtypeInfo {
 
 DtypeInfo dtype_info(uint32_t dtype);
 
+// Of codes, the largest number that quantize makes, and bits of the fraction; of other dtypes 0.
+struct CodeInfo {
+    float largest;
+    uint32_t fraction;
+};
+
+CodeInfo code_info(uint32_t dtype);
+
 // "F32, F16 or BF16" for a mask of dtypes, into text; returns text.
 const char* dtype_list(uint64_t mask, char* text, size_t capacity);
 

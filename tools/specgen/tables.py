@@ -129,8 +129,9 @@ def reflection(family, enums, first_sizes):
 
 
 def dtypes():
-    rows = "".join(f"DTYPE({d['name']}, {d['value']}, {d['bits']})\n" for d in FORMATS["dtype"])
-    return HEAD + "// DTYPE(name, value, bits)\n" + rows
+    rows = "".join(f"DTYPE({d['name']}, {d['value']}, {d['bits']}, {float(d.get('largest', 0))}f, "
+                   f"{d.get('fraction', 0)})\n" for d in FORMATS["dtype"])
+    return HEAD + "// DTYPE(name, value, bits, largest of codes, bits of their fraction)\n" + rows
 
 
 def records():
@@ -140,9 +141,12 @@ def records():
 
 def scaled():
     """Codes with scales beside them that kernels are made for: each once, whatever its blocks."""
-    rows = [f"SCALED({dtype}, {scale}, {word})\n" for form in SCALED_FORMS
-            for dtype, word in zip(form["dtypes"], form["kernel"], strict=True) for scale in form["scales"]]
-    what = "// SCALED(dtype, dtype of its scales, word for both in names of kernels)\n"
+    rows = []
+    for form in SCALED_FORMS:
+        words = zip(form["dtypes"], form["kernel"], form.get("written", form["kernel"]), strict=True)
+        rows += [f"SCALED({dtype}, {scale}, {word}, {written})\n" for dtype, word, written in words
+                 for scale in form["scales"]]
+    what = "// SCALED(dtype, dtype of its scales, word for both in names of kernels, word where they are written)\n"
     return HEAD + what + "".join(dict.fromkeys(rows))
 
 

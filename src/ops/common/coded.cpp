@@ -93,14 +93,7 @@ CodedKind coded_kind(const QuantView& quant) {
 }
 
 float largest_code(uint32_t codes) {
-    switch (codes) {
-    case SPARK_DTYPE_I8: return 127;
-    case SPARK_DTYPE_I4: return 7;
-    case SPARK_DTYPE_NF4: return 1;
-    case SPARK_DTYPE_E5M2: return 57344;
-    case SPARK_DTYPE_E2M1: return 448 * 6;
-    default: return 448;
-    }
+    return code_info(codes).largest * (codes == SPARK_DTYPE_E2M1 ? code_info(SPARK_DTYPE_E4M3).largest : 1);
 }
 
 } // namespace spark

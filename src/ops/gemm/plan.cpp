@@ -397,7 +397,7 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_kernel& unpack, int64
 const kernels::dequantize_scaled_kernel& any_unpack(const kernels::dequantize_scaled_kernel& aligned) {
     using namespace kernels;
     constexpr const dequantize_scaled_kernel* KERNELS[][2] = {
-#define SCALED(CODES, SCALES, F) {&dequantize_##F##__x8, &dequantize_##F##__generic},
+#define SCALED(CODES, SCALES, F, W) {&dequantize_##F##__x8, &dequantize_##F##__generic},
 #include "core/scaled.inc"
 #undef SCALED
     };

@@ -33,7 +33,7 @@ constexpr Weights WEIGHTS[] = {
     {SPARK_QUANT_PER_TENSOR, 0, BYTES, ANY, "gemm_bf16_byte", "gemm_f16_byte"},
     {SPARK_QUANT_PER_ROW, 0, BYTES, ANY, "gemm_bf16_byte", "gemm_f16_byte"},
     {SPARK_QUANT_BLOCK, 0, NF4, ANY, "gemm_bf16_nf4", "gemm_f16_nf4"}, // which no kernel of int4 reads as stored
-#define SCALED(CODES, SCALES, F) \
+#define SCALED(CODES, SCALES, F, W) \
     {SPARK_QUANT_BLOCK, 0, bit(SPARK_DTYPE_##CODES), bit(SPARK_DTYPE_##SCALES), "gemm_bf16_" #F, "gemm_f16_" #F},
 #include "core/scaled.inc"
 #undef SCALED

@@ -6,6 +6,7 @@
 // in docs/layouts.md. Rows without gaps are folded into one. A form of scales is an entry there and a Contract here.
 // Scales are folded with the rows, as a third tensor; those of an output are checked as one, for overlap among
 // themselves and with others (ops/common). ScalePlaces says where each stands, in rows and in tiles alike.
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -70,7 +71,7 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     using namespace dequantize_field;
     constexpr Contract BYTE = {"dequantize_byte"};
     static constexpr ScaledContract BLOCKS[] = {
-#define SCALED(CODES, SCALES, F) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "dequantize_" #F},
+#define SCALED(CODES, SCALES, F, W) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "dequantize_" #F},
 #include "core/scaled.inc"
 #undef SCALED
     };
@@ -91,28 +92,15 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     return SPARK_OK;
 }
 
-// Bits of a fraction, and that of the largest number, in eighths: 6 is 1.5 * 4.
-struct ElementBits {
-    uint32_t fraction, eighths;
-};
-ElementBits bits_of(uint32_t dtype) {
-    switch (dtype) {
-    case SPARK_DTYPE_E2M1: return {1, 4};
-    case SPARK_DTYPE_E3M2: return {2, 6};
-    case SPARK_DTYPE_E2M3: return {3, 7};
-    default: return {3, 6}; // E4M3
-    }
-}
-
 // What is added to the bits of a number so that the exponent of the sum is that of the power of two which the rule
 // makes of it: RCEIL carries from a fraction on that is beyond the largest number's, EVEN from one that rounds up to 2.
 // With F32 scales the number is amax / largest, and RCEIL all there is.
 uint32_t bump_of(uint32_t rule, const View& y) {
     constexpr uint32_t ONE = 1u << 23;
-    const ElementBits bits = bits_of(y.dtype);
+    const CodeInfo codes = code_info(y.dtype);
     switch (rule) {
-    case SPARK_SCALE_RULE_RCEIL: return ONE - 1 - (is_mx(y.quant) ? ONE / 8 * bits.eighths : 0);
-    case SPARK_SCALE_RULE_EVEN: return ONE >> (bits.fraction + 1);
+    case SPARK_SCALE_RULE_RCEIL: return ONE - 1 - (is_mx(y.quant) ? std::bit_cast<uint32_t>(codes.largest) % ONE : 0);
+    case SPARK_SCALE_RULE_EVEN: return ONE >> (codes.fraction + 1);
     default: return 0;
     }
 }
@@ -184,7 +172,7 @@ Contract contract_of(const View& y, const spark_quantize_args& args) {
     constexpr Contract TENSOR = {"quantize_stochastic_tensor"}, ROW = {"quantize_stochastic_row"};
     constexpr Contract BLOCK = {"quantize_stochastic_b128"}, FOUR_OVER_SIX = {"quantize_four6"};
     static constexpr ScaledContract BLOCKS[] = {
-#define SCALED(CODES, SCALES, F) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "quantize_stochastic_" #F},
+#define SCALED(CODES, SCALES, F, W) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "quantize_stochastic_" #F},
 #include "core/scaled.inc"
 #undef SCALED
     };

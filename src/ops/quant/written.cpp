@@ -13,11 +13,11 @@ extern const Operator QUANTIZE;
 Contract contract_of_codes(const View& y) {
     constexpr Contract BYTE = {"quantize_byte"};
     static constexpr ScaledContract BLOCKS[] = {
-#define SCALED(CODES, SCALES, F) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "quantize_" #F},
+#define SCALED(CODES, SCALES, F, W) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "quantize_" #W},
 #include "core/scaled.inc"
 #undef SCALED
     };
-    return y.elem_bits == 8 ? BYTE : contract_of_blocks(BLOCKS, y, BYTE);
+    return contract_of_blocks(BLOCKS, y, BYTE);
 }
 
 void put_form(const View& y, Scaled& p) {
