@@ -5,6 +5,7 @@
 #include "ops/gemm/scaled_codes.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -187,12 +188,12 @@ const std::vector<WeightFormat>& weight_formats() {
                                          {"I4_64_BF16_U4", nullptr, Type::bf16, false, 64, true, true}}) {
             made.push_back(int4);
         }
-        made.push_back({.name = "MXFP4", .type = Type::e4m3, .form = MXFP4});
-        made.push_back({.name = "NVFP4", .type = Type::e4m3, .form = NVFP4});
-        made.push_back({.name = "MXFP8", .type = Type::e4m3, .form = MXFP8});
-        made.push_back({.name = "E2M3_MXFP6", .type = Type::e4m3, .form = MXFP6});
-        made.push_back({.name = "E3M2_MXFP6", .type = Type::e5m2, .form = MXFP6});
         made.push_back({.name = "NF4_F32", .type = Type::f32, .group = 64, .nf4 = true});
+        for (const Form& form : forms_of(MX | NVFP4, 0)) {
+            made.push_back({.name = name_of(form), .type = form.codes, .form = form.scales});
+            std::string& name = made.back().name;
+            std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+        }
         return made;
     }();
     return all;

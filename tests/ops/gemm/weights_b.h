@@ -10,7 +10,7 @@ namespace check {
 // How b is quantised: in records, in codes with a scale for each row or for all, in INT4: I4 or U4 with scales in
 // `type` for so many of k each, and zeros, or in a form with scales of blocks in bytes.
 struct WeightFormat {
-    const char* name;
+    std::string name;
     const ref::RecordFormat* record = nullptr;
     ref::Type type = ref::Type::u8;
     bool one_scale = false;
@@ -38,13 +38,13 @@ enum WeightFormats : unsigned {
     U4_32 = 1 << 17,
     U4_128 = 1 << 19,
     NIBBLES = 31 << 17,
-    MX4 = 1 << 22,
-    NV4 = 1 << 23,
-    MX8 = 1 << 24,
+    NORMAL = 1 << 22, // NF4
+    MX8 = 1 << 23,
+    MX4 = 1 << 26,
+    NV4 = 1 << 27,
     FP4 = MX4 | NV4,
-    MX6 = 3 << 25,
-    NORMAL = 1 << 27, // NF4
-    BLOCKS = FP4 | MX8
+    STORED = FP4 | MX8,
+    BLOCKS = ~0u << 23 // all with scales of blocks in bytes
 };
 
 struct WeightsShape {

@@ -28,7 +28,7 @@ double quantize_one(const Quantising& how, double whole, std::span<const double>
         ref::quantize_nv_block(block, scale, whole, codes, words);
         return scale;
     }
-    if ((form & MX) != 0 && code_bits(form) < 8) {
+    if ((form & MX) != 0 && form != MXFP8) {
         const uint8_t scale = ref::mx_scale_of(amax, element_of(form), how.rule);
         ref::quantize_mx_block(element_of(form), block, ref::of_ue8m0(scale), codes, words);
         return scale;

@@ -8,94 +8,103 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 namespace check {
 
-std::vector<Forms> forms_of(unsigned mask) {
-    std::vector<Forms> forms;
-    for (Forms form : {TENSOR, ROW, B128, B128X128, MXFP8, MXFP6, MXFP4, NVFP4, INT4_32, INT4_64, INT4_128, NF4}) {
-        if (mask & form) {
-            forms.push_back(form);
-        }
-    }
-    return forms;
+namespace {
+
+// A form with codes of its own. codes, scales: dtypes, NONE where a case says them.
+struct Own {
+    Form form;
+    const char* name;
+    spark_dtype codes, scales;
+    int bits;
+    int64_t block;
+    ref::MxElement element = {};
+};
+// What stands for others.
+constexpr ref::Type E4 = ref::Type::e4m3, E5 = ref::Type::e5m2, I4 = ref::Type::i8, U4 = ref::Type::u8;
+constexpr spark_dtype NONE = SPARK_DTYPE_NONE;
+constexpr Own OWN[] = {
+    {{MXFP8, E4}, "mxfp8", NONE, SPARK_DTYPE_UE8M0, 8, 32, ref::MX_E4M3},
+    {{MXFP6, E4}, "e2m3_mxfp6", SPARK_DTYPE_E2M3, SPARK_DTYPE_UE8M0, 6, 32, ref::MX_E2M3},
+    {{MXFP6, E5}, "e3m2_mxfp6", SPARK_DTYPE_E3M2, SPARK_DTYPE_UE8M0, 6, 32, ref::MX_E3M2},
+    {{MXFP4, E4}, "mxfp4", SPARK_DTYPE_E2M1, SPARK_DTYPE_UE8M0, 4, 32, ref::MX_E2M1},
+    {{NVFP4, E4}, "nvfp4", SPARK_DTYPE_E2M1, SPARK_DTYPE_UE4M3, 4, 16, ref::MX_E2M1},
+    {{INT4_32, I4}, "i4_int4_32", SPARK_DTYPE_I4, NONE, 4, 32},
+    {{INT4_32, U4}, "u4_int4_32", SPARK_DTYPE_U4, NONE, 4, 32},
+    {{INT4_64, I4}, "i4_int4_64", SPARK_DTYPE_I4, NONE, 4, 64},
+    {{INT4_64, U4}, "u4_int4_64", SPARK_DTYPE_U4, NONE, 4, 64},
+    {{INT4_128, I4}, "i4_int4_128", SPARK_DTYPE_I4, NONE, 4, 128},
+    {{INT4_128, U4}, "u4_int4_128", SPARK_DTYPE_U4, NONE, 4, 128},
+    {{NF4, I4}, "nf4_64", SPARK_DTYPE_NF4, NONE, 4, 64},
+};
+constexpr std::pair<Forms, const char*> OF_ANY[] = {
+    {TENSOR, "tensor"}, {ROW, "row"}, {B128, "1x128"}, {B128X128, "128x128"}};
+
+// The first of those with such scales; nullptr where they are F32.
+const Own* own_of(Forms form) {
+    const Own* found = std::ranges::find(OWN, form, [](const Own& own) { return own.form.scales; });
+    return found == std::end(OWN) ? nullptr : found;
+}
+const Own* own_of(const Form& form) {
+    const auto is = [&](const Own& own) { return own.form.scales == form.scales && own.form.codes == form.codes; };
+    const Own* found = std::ranges::find_if(OWN, is);
+    return found == std::end(OWN) ? own_of(form.scales) : found;
 }
 
-static bool in_bytes(Forms form) { return (form & (MX | NVFP4)) != 0; }
-static bool is_int4(Forms form) { return (form & INT4) != 0; }
-bool in_halves(Forms form) { return (form & (MXFP4 | NVFP4 | FOURS)) != 0; }
-int code_bits(Forms form) { return in_halves(form) ? 4 : form == MXFP6 ? 6 : 8; }
+bool in_bytes(Forms form) { return own_of(form) != nullptr && own_of(form)->scales != NONE; }
+bool is_int4(Forms form) { return (form & INT4) != 0; }
+
+} // namespace
+
+int code_bits(Forms form) { return own_of(form) == nullptr ? 8 : own_of(form)->bits; }
+bool in_halves(Forms form) { return code_bits(form) == 4; }
 
 std::vector<Form> forms_of(unsigned mask, unsigned codes) {
     std::vector<Form> forms;
-    for (Forms form : forms_of(mask)) {
-        if (is_int4(form)) {
-            forms.push_back({form, ref::Type::i8});
-            forms.push_back({form, ref::Type::u8});
-            continue;
-        }
-        if (form == NF4) {
-            forms.push_back({form, ref::Type::i8});
-            continue;
-        }
-        for (ref::Type type : types_of(form == MXFP6                        ? E4M3 | E5M2
-                                       : in_bytes(form) || form == B128X128 ? E4M3
-                                                                            : codes)) {
+    for (const auto& [form, name] : OF_ANY) {
+        for (ref::Type type : types_of((mask & form) == 0 ? 0 : form == B128X128 ? E4M3 : codes)) {
             forms.push_back({form, type});
+        }
+    }
+    for (const Own& own : OWN) {
+        if (mask & own.form) {
+            forms.push_back(own.form);
         }
     }
     return forms;
 }
 
-ref::MxElement element_of(const Form& form) {
-    return form == MXFP8                   ? ref::MX_E4M3
-           : form != MXFP6                 ? ref::MX_E2M1
-           : form.codes == ref::Type::e4m3 ? ref::MX_E2M3
-                                           : ref::MX_E3M2;
-}
+ref::MxElement element_of(const Form& form) { return own_of(form)->element; }
 
 double of_code(const Form& form, uint8_t code) {
     if (form == NF4) {
         return ref::of_nf4(code);
     }
-    return code_bits(form) < 8 ? ref::of_mx(element_of(form), code) : ref::of_code(form.codes, code);
+    return own_of(form) == nullptr || form == MXFP8 ? ref::of_code(form.codes, code)
+                                                    : ref::of_mx(element_of(form), code);
 }
 
-static const char* name_of_scales(Forms form) {
-    switch (form) {
-    case TENSOR: return "tensor";
-    case ROW: return "row";
-    case B128: return "1x128";
-    case B128X128: return "128x128";
-    case MXFP8: return "mxfp8";
-    case MXFP6: return "mxfp6";
-    case MXFP4: return "mxfp4";
-    case INT4_32: return "int4_32";
-    case INT4_64: return "int4_64";
-    case INT4_128: return "int4_128";
-    case NF4: return "nf4_64";
-    default: return "nvfp4";
-    }
+static std::string name_of_scales(Forms form) {
+    return std::ranges::find(OF_ANY, form, &std::pair<Forms, const char*>::first)->second;
 }
 
 std::string name_of(const Form& form) {
-    if (is_int4(form)) {
-        return std::string(form.codes == ref::Type::i8 ? "i4_" : "u4_") + name_of_scales(form);
-    }
-    if (form == MXFP6) {
-        return form.codes == ref::Type::e4m3 ? "e2m3_mxfp6" : "e3m2_mxfp6";
-    }
-    return (form.codes == ref::Type::e4m3 || form == NF4 ? "" : std::string(ref::name_of(form.codes)) + "_") +
-           name_of_scales(form.scales);
+    const Own* own = own_of(form);
+    const std::string name = own != nullptr ? own->name : name_of_scales(form.scales);
+    const bool said = form.codes == ref::Type::e4m3 || (own != nullptr && own->codes != NONE);
+    return said ? name : std::string(ref::name_of(form.codes)) + "_" + name;
 }
 
 Form worded_form(Words& words) {
     const std::vector<Form> forms = forms_of(ALL_FORMS | FOURS, E4M3 | E5M2 | I8);
     std::vector<std::string> names;
     for (const Form& form : forms) {
-        names.push_back((form & (FOURS | MXFP6)) != 0 ? name_of(form)
-                        : in_bytes(form)              ? name_of_scales(form)
-                                         : std::string(ref::name_of(form.codes)) + "_" + name_of_scales(form));
+        names.push_back(own_of(form) != nullptr
+                            ? name_of(form)
+                            : std::string(ref::name_of(form.codes)) + "_" + name_of_scales(form.scales));
         std::ranges::transform(names.back(), names.back().begin(), [](unsigned char c) { return std::toupper(c); });
     }
     const std::string name = words.one_of(names);
@@ -103,30 +112,20 @@ Form worded_form(Words& words) {
 }
 
 static ref::Type scale_type(const Scales& s, Forms form) {
-    return (form & FOURS) != 0 ? s.type : in_bytes(form) ? ref::Type::u8 : ref::Type::f32;
+    return in_bytes(form) ? ref::Type::u8 : own_of(form) != nullptr ? s.type : ref::Type::f32;
 }
 bool in_tiles(const Scales& s, Forms form) { return s.tiled && in_bytes(form); }
 
 double number_of(Forms form, double stored) {
-    return form & MX       ? ref::of_ue8m0(static_cast<uint8_t>(stored))
-           : form == NVFP4 ? ref::of_ue4m3(static_cast<uint8_t>(stored))
-                           : stored;
+    const spark_dtype scales = own_of(form) == nullptr ? NONE : own_of(form)->scales;
+    return scales == SPARK_DTYPE_UE8M0   ? ref::of_ue8m0(static_cast<uint8_t>(stored))
+           : scales == SPARK_DTYPE_UE4M3 ? ref::of_ue4m3(static_cast<uint8_t>(stored))
+                                         : stored;
 }
 
 int64_t block_of(Forms form, int64_t n) {
-    switch (form) {
-    case B128:
-    case B128X128:
-    case INT4_128: return 128;
-    case NF4:
-    case INT4_64: return 64;
-    case MXFP8:
-    case MXFP6:
-    case MXFP4:
-    case INT4_32: return 32;
-    case NVFP4: return 16;
-    default: return std::max<int64_t>(n, 1);
-    }
+    const bool by_128 = form == B128 || form == B128X128;
+    return own_of(form) != nullptr ? own_of(form)->block : by_128 ? 128 : std::max<int64_t>(n, 1);
 }
 
 int64_t block_rows(Forms form) { return form == B128X128 ? 128 : 1; }
@@ -168,7 +167,7 @@ int64_t scale_number(const Scales& s, Forms form, int64_t index) {
 }
 
 int64_t pad_of(Forms form, int64_t n, int64_t pad) {
-    const int64_t whole = form == MXFP6 ? 3 : 1, bytes = code_bytes(form, n);
+    const int64_t whole = code_bits(form) == 6 ? 3 : 1, bytes = code_bytes(form, n);
     return up(bytes + pad, whole) * whole - bytes;
 }
 
@@ -194,11 +193,8 @@ void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code) {
 void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
     const View scales = view_of(s, form);
     const uint32_t last = tensor.ndim - 1;
-    tensor.dtype = form == NF4       ? SPARK_DTYPE_NF4
-                   : is_int4(form)   ? (form.codes == ref::Type::i8 ? SPARK_DTYPE_I4 : SPARK_DTYPE_U4)
-                   : form == MXFP6   ? (form.codes == ref::Type::e4m3 ? SPARK_DTYPE_E2M3 : SPARK_DTYPE_E3M2)
-                   : in_halves(form) ? SPARK_DTYPE_E2M1
-                                     : dtype_of(form.codes);
+    const Own* own = own_of(form);
+    tensor.dtype = own != nullptr && own->codes != NONE ? own->codes : dtype_of(form.codes);
     tensor.shape[last] = s.n;
     for (uint32_t d = 0; d < last; ++d) {
         tensor.stride[d] = tensor.stride[d] * 8 / code_bits(form);
@@ -206,9 +202,7 @@ void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
     tensor.quant.scheme = form == TENSOR ? SPARK_QUANT_PER_TENSOR
                           : form == ROW  ? SPARK_QUANT_PER_ROW
                                          : SPARK_QUANT_BLOCK;
-    tensor.quant.scale_dtype = form == NVFP4    ? SPARK_DTYPE_UE4M3
-                               : in_bytes(form) ? SPARK_DTYPE_UE8M0
-                                                : dtype_of(scales.type);
+    tensor.quant.scale_dtype = in_bytes(form) ? own->scales : dtype_of(scales.type);
     tensor.quant.scale_bytes = static_cast<uint64_t>(scales.span()) * ref::size_of(scales.type);
     for (uint32_t d = 0; d < tensor.ndim && form != TENSOR; ++d) {
         tensor.quant.block[d] = form == ROW            ? 0

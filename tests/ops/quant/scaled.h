@@ -30,17 +30,16 @@ enum Forms : unsigned {
 bool in_halves(Forms form); // two codes a byte
 int code_bits(Forms form);
 
-std::vector<Forms> forms_of(unsigned mask);
-// The same, with what its codes are: those of `codes` where the form has F32 scales, else its own; of INT4 I8 stands
-// for I4 and U8 for U4, of NF4 I8, of MXFP6 E4M3 for E2M3 and E5M2 for E3M2.
+// Scales and what their codes are; of INT4 I8 stands for I4 and U8 for U4, of NF4 I8, of MXFP6 E4M3 for E2M3 and E5M2
+// for E3M2.
 struct Form {
     Forms scales;
     ref::Type codes;
     operator Forms() const { return scales; }
 };
-std::vector<Form> forms_of(unsigned mask, unsigned codes);
-ref::MxElement element_of(const Form& form);    // of MXFP8 to NVFP4
-double of_code(const Form& form, uint8_t code); // but INT4's
+std::vector<Form> forms_of(unsigned mask, unsigned codes); // those of `codes` where scales are F32
+ref::MxElement element_of(const Form& form);               // of MXFP8 to NVFP4
+double of_code(const Form& form, uint8_t code);            // but INT4's
 std::string name_of(const Form& form);
 Form worded_form(Words& words); // "I8_1X128", "NVFP4"
 
