@@ -101,17 +101,14 @@ static Tensor nf4_numbers_of(const Tensor& bytes, const Tensor& scales) {
 
 // OCP's formats by the name of their codes, which lie in bytes of U8, the first in the lowest bits; a scale for 32.
 static Tensor mx_numbers_of(const Tensor& bytes, const Tensor& scales, const std::string& codes) {
-    constexpr std::pair<const char*, MxElement> ELEMENTS[] = {
-        {"E4M3", MX_E4M3}, {"E2M3", MX_E2M3}, {"E3M2", MX_E3M2}, {"E2M1", MX_E2M1}};
-    const auto* found = std::ranges::find(ELEMENTS, codes, [](const auto& of) { return std::string(of.first); });
-    const bool e5m2 = found == std::end(ELEMENTS); // whose exponent alone has infinities
-    const size_t bits = e5m2 ? 8 : 1 + static_cast<size_t>(found->second.exponent + found->second.fraction);
+    const MxElement* found = mx_element(codes); // of E5M2, whose exponent alone has infinities, none
+    const size_t bits = found == nullptr ? 8 : bits_of(*found);
     Tensor out{Type::f32, {bytes.shape[0], bytes.shape[1] * 8 / static_cast<int64_t>(bits)}, {}, {}};
     for (size_t i = 0; i < bytes.bits.size() * 8 / bits; ++i) {
         const size_t at = i * bits;
         const uint64_t next = at / 8 + 1 < bytes.bits.size() ? bytes.bits[at / 8 + 1] : 0;
         const auto code = static_cast<uint8_t>((bytes.bits[at / 8] | next << 8) >> at % 8 & ((1u << bits) - 1));
-        const double number = e5m2 ? of_code(Type::e5m2, code) : of_mx(found->second, code);
+        const double number = found == nullptr ? of_code(Type::e5m2, code) : of_mx(*found, code);
         out.values.push_back(number * of_ue8m0(static_cast<uint8_t>(scales.bits[i / 32])));
     }
     return out;

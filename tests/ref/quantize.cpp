@@ -70,6 +70,13 @@ double of_code(Type codes, uint8_t bits) {
                                  : of_e4m3(bits);
 }
 
+const MxElement* mx_element(std::string_view name) {
+    static constexpr std::pair<std::string_view, MxElement> ELEMENTS[] = {
+        {"E4M3", MX_E4M3}, {"E2M3", MX_E2M3}, {"E3M2", MX_E3M2}, {"E2M1", MX_E2M1}};
+    const auto* found = std::ranges::find(ELEMENTS, name, &std::pair<std::string_view, MxElement>::first);
+    return found == std::end(ELEMENTS) ? nullptr : &found->second;
+}
+
 double of_mx(MxElement element, uint8_t bits) {
     const int steps = 1 << element.fraction, bias = (1 << (element.exponent - 1)) - 1;
     const int magnitude = bits % (steps << element.exponent), field = magnitude / steps, fraction = magnitude % steps;
@@ -355,11 +362,9 @@ static Results compute(const Call& call) {
         return compute_int4(call);
     }
     const auto is_named = [&](const char* codes) { return named && call.words.at("codes") == codes; };
-    const MxElement element = is_named("E2M1")   ? MX_E2M1
-                              : is_named("E2M3") ? MX_E2M3
-                              : is_named("E3M2") ? MX_E3M2
-                                                 : MX_E4M3;
-    const size_t bits = 1 + static_cast<size_t>(element.exponent + element.fraction);
+    const MxElement* found = named ? mx_element(call.words.at("codes")) : nullptr;
+    const MxElement element = found == nullptr ? MX_E4M3 : *found;
+    const size_t bits = bits_of(element);
     const Type type = is_named("I8") ? Type::i8 : is_named("E5M2") ? Type::e5m2 : Type::e4m3;
     const size_t n = x.size(1), block = static_cast<size_t>(call.number("block"));
     const std::vector<uint16_t> words = words_of(call);

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace ref {
@@ -45,6 +46,9 @@ struct MxElement {
     bool operator==(const MxElement&) const = default;
 };
 constexpr MxElement MX_E4M3{4, 3}, MX_E2M3{2, 3}, MX_E3M2{3, 2}, MX_E2M1{2, 1};
+// By its name, "E2M1"; nullptr: it is none.
+const MxElement* mx_element(std::string_view name);
+constexpr size_t bits_of(MxElement element) { return 1 + static_cast<size_t>(element.exponent + element.fraction); }
 
 // The nearest of its numbers, ties to even; beyond the largest one, and infinity, and NaN, that. And the reverse.
 uint8_t to_mx(MxElement element, double x, Words word = {});
