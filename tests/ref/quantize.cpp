@@ -72,12 +72,15 @@ double of_code(Type codes, uint8_t bits) {
 
 const MxElement* mx_element(std::string_view name) {
     static constexpr std::pair<std::string_view, MxElement> ELEMENTS[] = {
-        {"E4M3", MX_E4M3}, {"E2M3", MX_E2M3}, {"E3M2", MX_E3M2}, {"E2M1", MX_E2M1}};
+        {"E4M3", MX_E4M3}, {"E2M3", MX_E2M3}, {"E3M2", MX_E3M2}, {"E2M1", MX_E2M1}, {"I2F6", MX_I2F6}};
     const auto* found = std::ranges::find(ELEMENTS, name, &std::pair<std::string_view, MxElement>::first);
     return found == std::end(ELEMENTS) ? nullptr : &found->second;
 }
 
 double of_mx(MxElement element, uint8_t bits) {
+    if (element.fixed) {
+        return std::ldexp(static_cast<int8_t>(bits), -element.fraction);
+    }
     const int steps = 1 << element.fraction, bias = (1 << (element.exponent - 1)) - 1;
     const int magnitude = bits % (steps << element.exponent), field = magnitude / steps, fraction = magnitude % steps;
     const int power = std::max(field, 1) - bias - element.fraction;
@@ -148,10 +151,11 @@ static int largest_code(MxElement element) {
 uint8_t to_mx(MxElement element, double x, Words word) {
     const int largest = largest_code(element), sign = 1 << (element.exponent + element.fraction);
     if (std::isnan(x)) {
-        return static_cast<uint8_t>(largest);
+        return static_cast<uint8_t>(element.fixed ? 0 : largest);
     }
     const auto of = [&](uint8_t bits) { return of_mx(element, bits); };
-    return static_cast<uint8_t>(nearest(std::fabs(x), largest, of, word) | (std::signbit(x) ? sign : 0));
+    const int code = nearest(std::fabs(x), largest, of, word);
+    return static_cast<uint8_t>(!std::signbit(x) ? code : element.fixed ? -code : code | sign);
 }
 
 // The least exponent, from `least` on, whose power of two is no less than x.
@@ -180,14 +184,14 @@ uint8_t mx_scale_of(double amax, MxElement element, Rule rule) {
     const double finite = std::isinf(amax) ? 0x1p128 : amax;
     const double largest = of_mx(element, static_cast<uint8_t>(largest_code(element)));
     if (rule == Rule::rceil) {
-        return static_cast<uint8_t>(exponent_above(finite / largest, -127) + 127);
+        return static_cast<uint8_t>(std::min(exponent_above(finite / largest, -127), 127) + 127);
     }
     int exponent = finite == 0 ? -127 : std::ilogb(finite);
     if (rule == Rule::even && finite != 0) { // to the format's bits, ties to even
         const int unit = exponent - element.fraction;
         exponent = std::ilogb(std::ldexp(std::nearbyint(std::ldexp(finite, -unit)), unit));
     }
-    return static_cast<uint8_t>(std::max(exponent - std::ilogb(largest), -127) + 127);
+    return static_cast<uint8_t>(std::clamp(exponent - std::ilogb(largest), -127, 127) + 127);
 }
 
 double of_ue8m0(uint8_t bits) { return bits == 0xff ? std::nan("") : std::ldexp(1.0, bits - 127); }
@@ -378,7 +382,7 @@ static Results compute(const Call& call) {
         scales.values.push_back(scale);
         std::vector<uint8_t> codes(count);
         const double number = mx ? of_ue8m0(static_cast<uint8_t>(scale)) : scale;
-        if (bits < 8) {
+        if (bits < 8 || element.fixed) {
             quantize_mx_block(element, part, number, codes, words_of(words, first, count));
             for (size_t i = 0; i < count * bits; ++i) {
                 if (i % 8 == 0) {
@@ -396,7 +400,7 @@ static Results compute(const Call& call) {
     }
     Results results{{"y", y}, {"scales", scales}};
     for (const char* name : {"back_f32", "back_f16", "back_bf16"}) {
-        if (named && bits == 8) {
+        if (named && !back.values.empty()) {
             results.emplace(name, back);
         }
     }

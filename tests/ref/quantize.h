@@ -40,24 +40,27 @@ enum class Rule { floor, rceil, even, four_over_six };
 double scale_of(Type codes, double amax, double amax_floor, Rule rule = Rule::floor);
 
 // An element of OCP's MX formats, by the bits of its exponent and of its fraction, behind a sign. Of these E4M3 alone
-// has a NaN, in the place of its largest number.
+// has a NaN, in the place of its largest number. I2F6 is a whole number of 1 / 64, in two's complement: bits that stand
+// before and behind the point.
 struct MxElement {
     int exponent, fraction;
+    bool fixed = false;
     bool operator==(const MxElement&) const = default;
 };
-constexpr MxElement MX_E4M3{4, 3}, MX_E2M3{2, 3}, MX_E3M2{3, 2}, MX_E2M1{2, 1};
+constexpr MxElement MX_E4M3{4, 3}, MX_E2M3{2, 3}, MX_E3M2{3, 2}, MX_E2M1{2, 1}, MX_I2F6{1, 6, true};
 // By its name, "E2M1"; nullptr: it is none.
 const MxElement* mx_element(std::string_view name);
 constexpr size_t bits_of(MxElement element) { return 1 + static_cast<size_t>(element.exponent + element.fraction); }
 
-// The nearest of its numbers, ties to even; beyond the largest one, and infinity, and NaN, that. And the reverse.
+// The nearest of its numbers, ties to even; beyond the largest one, and infinity, and NaN, that, in I2F6 0 for NaN. And
+// the reverse.
 uint8_t to_mx(MxElement element, double x, Words word = {});
 double of_mx(MxElement element, uint8_t bits);
 void quantize_mx_block(MxElement element, std::span<const double> x, double scale, std::span<uint8_t> y,
                        Words words = {});
 
-// 2^(floor(log2(amax)) - emax), from 2^-127 on, emax that of the largest number; infinity counts as 2^128; 0xff for
-// NaN. And the reverse.
+// 2^(floor(log2(amax)) - emax), from 2^-127 to 2^127, emax that of the largest number; infinity counts as 2^128; 0xff
+// for NaN. And the reverse.
 uint8_t mx_scale_of(double amax, MxElement element = MX_E4M3, Rule rule = Rule::floor);
 double of_ue8m0(uint8_t bits);
 void quantize_block(Type codes, std::span<const double> x, double scale, std::span<uint8_t> y, Words words = {});

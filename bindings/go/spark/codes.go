@@ -164,6 +164,9 @@ const (
 	// E4M3 used as a scale, never negative
 	DtypeUE4M3 Dtype = 38
 
+	// two's complement with six bits behind the point: q / 64
+	DtypeI2F6 Dtype = 39
+
 	// a device address: lists of tensors, peer buffers
 	DtypeDEVPTR Dtype = 48
 )

@@ -7,7 +7,7 @@ package spark
 // make a kernel follow them anywhere.
 type Element interface {
 	float32 | float64 | int8 | uint8 | int32 | uint32 | int64 | uint64 | F16 | BF16 | TF32 | Bool8 | I4x2 |
-		U4x2 | NF4x2 | E4M3 | E5M2 | E2M1x2 | E2M3x4 | E3M2x4 | UE8M0 | UE4M3
+		U4x2 | NF4x2 | E4M3 | E5M2 | E2M1x2 | E2M3x4 | E3M2x4 | UE8M0 | UE4M3 | I2F6
 }
 
 // F16 is IEEE half precision, as bits.
@@ -51,6 +51,9 @@ type UE8M0 uint8
 
 // UE4M3 is E4M3 used as a scale, never negative.
 type UE4M3 uint8
+
+// I2F6 is two's complement with six bits behind the point: q / 64.
+type I2F6 uint8
 
 // dtypeOf gives a type's dtype, and how many elements of a tensor a value holds.
 func dtypeOf(one any) (Dtype, int) {
@@ -99,6 +102,8 @@ func dtypeOf(one any) (Dtype, int) {
 		return DtypeUE8M0, 1
 	case UE4M3:
 		return DtypeUE4M3, 1
+	case I2F6:
+		return DtypeI2F6, 1
 	}
 	return DtypeNONE, 1
 }

@@ -29,4 +29,5 @@ var everyElement = []struct {
 	{DtypeE3M2, describedAs[E3M2x4]()},
 	{DtypeUE8M0, describedAs[UE8M0]()},
 	{DtypeUE4M3, describedAs[UE4M3]()},
+	{DtypeI2F6, describedAs[I2F6]()},
 }

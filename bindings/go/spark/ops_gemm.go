@@ -104,8 +104,8 @@ type Gemm struct {
 	// [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M3 E3M2 E2M1. The left matrix.
 	A Tensor
 
-	// [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I4 U4 NF4. The right matrix, transposed; with
-	// FP8 of either type; of records the last dimension counts bytes.
+	// [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 U4 NF4. The right matrix, transposed;
+	// with FP8 of either type; of records the last dimension counts bytes.
 	B Tensor
 
 	// Optional, [B?, M, N/2 if GATED], as d. The addend, times beta.

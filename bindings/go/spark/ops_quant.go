@@ -18,7 +18,7 @@ const (
 	// amax / largest with F32 scales, FLOOR for MX, amax / 6 for NVFP4
 	ScaleRuleUsual ScaleRule = 0
 
-	// 2^(floor(log2(amax)) - 8), of E2M1, E2M3 - 2, E3M2 - 4, as OCP says it
+	// 2^(floor(log2(amax)) - 8), E2M1, E2M3 - 2, E3M2 - 4, I2F6 - 0, as OCP says
 	ScaleRuleFloor ScaleRule = 1
 
 	// the power of two that is no less than amax / largest
@@ -76,6 +76,7 @@ func (k WordOrder) String() string {
 //	scales beside     scale (F32, UE8M0), q (E4M3; of F32 scales E5M2, I8 too)   y[i] = round(scale * q[i])
 //	MXFP6             scale (UE8M0), q (E2M3, E3M2)  y[i] = round(scale * q[i])
 //	MXFP4             scale (UE8M0), q (E2M1)        y[i] = round(scale * q[i])
+//	MXINT8            scale (UE8M0), q (I2F6)        y[i] = round(scale * q[i])
 //	NVFP4             scale (UE4M3), q (E2M1)        y[i] = round(global_scale * scale * q[i])
 //	INT4_32 .. _128   scale (F16, BF16, F32), q (I4, U4), zero (U4)
 //	                                                 y[i] = round(scale * (q[i] - zero))
@@ -85,8 +86,8 @@ func (k WordOrder) String() string {
 //	                  q[i] = b[i] % 16, q[i + 16] = b[i] / 16     for i < 16
 //	other records     d, m, q as docs/layouts.md has them            y[i] = round(d * q[i]) or round(d * q[i] + m)
 //
-//	x is E4M3, E5M2, I8, E2M3, E3M2, E2M1, I4, U4 or NF4 with x.quant one of the forms below and N = R, or U8 and
-//	records.
+//	x is codes with x.quant one of the forms below and N = R, or U8 and records. I2F6 is a byte in two's complement, as
+//	q / 64.
 //	Either way: round() is one rounding of the exact value to the dtype of y, to nearest even; beyond the largest
 //	finite number it is infinity. What has a NaN scale is NaN. NVFP4: global_scale is one number, without it 1; the
 //	highest bit of a scale is not looked at; rows begin on whole bytes, so that strides of E2M1, I4 and U4 are even and
@@ -107,7 +108,7 @@ func (k WordOrder) String() string {
 //	SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing.
 //	A problem with a zero dimension succeeds and launches nothing.
 type Dequantize struct {
-	// [..., R], U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I4 U4 NF4. Rows of records, in bytes, or of codes with scales.
+	// [..., R], U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 U4 NF4. Rows of records, in bytes, or of codes with scales.
 	X Tensor
 
 	// Output, [..., N], F32 F16 BF16. The numbers.
@@ -242,7 +243,7 @@ func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 //
 //	scale = max(max |x[i]|, amax_floor) / largest  over the i that share the scale; of E4M3 448, E5M2 57344, I8 127
 //	      = the same, rounded to F16 or BF16       INT4 with such scales; of I4 7, of NF4 1
-//	      = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on; MXFP4, E2M3 - 2, E3M2 - 4
+//	      = 2^(floor(log2(max |x[i]|)) - 8)        MXFP8, from 2^-127 on; MXFP4, E2M3 - 2, E3M2 - 4, MXINT8 - 0
 //	      = |sat(max |x[i]| / (6 * global_scale))| NVFP4, global_scale = amax of all / 2688, given, or 1
 //	y[i]  = sat(x[i] / scale)                      x[i] / infinity where the scale is 0
 //	      = how many middles are less than that    NF4: (table[j] + table[j + 1]) / 2, rounded to F32, j from 0 to 14
@@ -261,15 +262,15 @@ func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 //	Each step is one operation of FP32, to nearest even: a quotient is rounded to F32, then to the format, to nearest
 //	even; so are the products 6 * global_scale, in whose place infinity stands if it is 0, and scale * global_scale.
 //	sat() takes what is beyond the format's largest number (that of a scale, 448 of UE4M3, 6 of E2M1), and infinity, to
-//	that, in E2M3 to 7.5, in E3M2 to 28, in I8 of either sign to 127, in I4 to 7. NaN is 0x7F; where there is none it
-//	is that number in E2M1, E2M3 and E3M2, and 0 in I8, I4 and NF4, of which 0 is -1. The scale of a block with a NaN
-//	is NaN, and so is all that it belongs to.
+//	that, in E2M3 to 7.5, in E3M2 to 28, in I8 and I2F6 of either sign to 127 and 127 / 64, in I4 to 7. NaN is 0x7F;
+//	where there is none it is that number in E2M1, E2M3 and E3M2, and 0 in I8, I2F6, I4 and NF4, of which 0 is -1. The
+//	scale of a block with a NaN is NaN, and so is all that it belongs to.
 //	INT4, and NF4 in all that is said of it: there are no zeros; a scale beyond F16 is infinity, and one that F16 or
 //	BF16 has no number for is 0.
 //	F32 scales, and those of INT4: that of a block with an infinity is infinity: finite numbers become 0 and the
 //	infinite ones NaN. A block of zeros has the scale amax_floor / largest, and zeros. amax_floor is 0 or more;
 //	DeepSeek's act_quant takes 1e-4.
-//	rule: FLOOR, RCEIL and EVEN are for MXFP8, MXFP6 and MXFP4; RCEIL with F32 scales, but for INT4, takes max(amax,
+//	rule: FLOOR, RCEIL and EVEN are for OCP's formats (MX..); RCEIL with F32 scales, but for INT4, takes max(amax,
 //	amax_floor) / largest, as it is rounded to F32, up to a power of two from 2^-126 on; 0, infinity and NaN stay.
 //	FOUR_OVER_SIX is for NVFP4: a block takes 4 in the place of 6 where the sum of (x[i] - y[i] * (scale *
 //	global_scale))^2 is less so; differences are rounded to F32 once, and so are squares and their sums: of neighbours,
@@ -283,11 +284,11 @@ func (o Amax) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 //	word, offset high word, i / 8 low word, i / 8 high word): as sample does with i / 8 for the row. So what an element
 //	takes depends on its number alone, not on layout, strides or kernel. Offsets are not advanced: give each call of a
 //	seed its own. Not with records, INT4 and FOUR_OVER_SIX. Without it seeds, offsets, seed and offset count for nothing.
-//	MXFP8, MXFP6, MXFP4: amax_floor is 0; infinity counts as 2^128, so that it becomes the largest number; a block with
-//	a NaN has the scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is 0; a block with an infinity
-//	has the scale 448 if global_scale is finite; a block of zeros has the scale 0. Rows begin on whole bytes, so that
-//	the strides of y are even, of E2M1, I4 and NF4, or multiples of 4, of E2M3 and E3M2; bits of a row's last byte
-//	behind its codes are 0. A last block may be shorter.
+//	OCP's formats: amax_floor is 0; infinity counts as 2^128, so that it becomes the largest number, and the largest
+//	scale is 2^127; a block with a NaN has the scale 0xFF; a block of zeros has the scale 2^-127. NVFP4: amax_floor is
+//	0; a block with an infinity has the scale 448 if global_scale is finite; a block of zeros has the scale 0. Rows begin
+//	on whole bytes, so that the strides of y are even, of E2M1, I4 and NF4, or multiples of 4, of E2M3 and E3M2; bits of
+//	a row's last byte behind its codes are 0. A last block may be shorter.
 //	TILED_128X4: tiles along the last two dimensions; those before them collapse to one. What fills up the last tiles,
 //	in rows and in columns, is written as bytes of 0.
 //	Records: N is a multiple of 32; y is U8, rows of whole records as dequantize reads them, y.quant.scheme is
@@ -304,8 +305,8 @@ type Quantize struct {
 	// [..., N], F32 F16 BF16. The numbers.
 	X Tensor
 
-	// Output, [..., N], E4M3 E5M2 I8 U8 E2M3 E3M2 E2M1 I4 NF4. The same, quantised; its scales are an output too. Of
-	// records the last dimension counts bytes.
+	// Output, [..., N], E4M3 E5M2 I8 U8 E2M3 E3M2 E2M1 I2F6 I4 NF4. The same, quantised; its scales are an output too.
+	// Of records the last dimension counts bytes.
 	Y Tensor
 
 	// Optional, [1], F32. The amax that the scale of all is made of; absent: that scale is read, or made with

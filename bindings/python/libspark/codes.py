@@ -67,6 +67,7 @@ class Dtype(IntEnum):
     E3M2 = 36
     UE8M0 = 37
     UE4M3 = 38
+    I2F6 = 39
     DEVPTR = 48
 
 

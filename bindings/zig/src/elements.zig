@@ -36,3 +36,6 @@ pub const UE8M0 = Bits(u8, c.SPARK_DTYPE_UE8M0, 1);
 
 /// E4M3 used as a scale, never negative.
 pub const UE4M3 = Bits(u8, c.SPARK_DTYPE_UE4M3, 1);
+
+/// Two's complement with six bits behind the point: q / 64.
+pub const I2F6 = Bits(u8, c.SPARK_DTYPE_I2F6, 1);

@@ -43,6 +43,7 @@ pub const E2M3x4 = elements.E2M3x4;
 pub const E3M2x4 = elements.E3M2x4;
 pub const UE8M0 = elements.UE8M0;
 pub const UE4M3 = elements.UE4M3;
+pub const I2F6 = elements.I2F6;
 // specgen elements end
 
 /// The version of the library that runs: major * 10000 + minor * 100 + patch.

@@ -32,6 +32,7 @@ constexpr Own OWN[] = {
     {{MXFP6, E5}, "e3m2_mxfp6", SPARK_DTYPE_E3M2, SPARK_DTYPE_UE8M0, 6, 32, ref::MX_E3M2},
     {{MXFP4, E4}, "mxfp4", SPARK_DTYPE_E2M1, SPARK_DTYPE_UE8M0, 4, 32, ref::MX_E2M1},
     {{NVFP4, E4}, "nvfp4", SPARK_DTYPE_E2M1, SPARK_DTYPE_UE4M3, 4, 16, ref::MX_E2M1},
+    {{MXINT8, E4}, "mxint8", SPARK_DTYPE_I2F6, SPARK_DTYPE_UE8M0, 8, 32, ref::MX_I2F6},
     {{INT4_32, I4}, "i4_int4_32", SPARK_DTYPE_I4, NONE, 4, 32},
     {{INT4_32, U4}, "u4_int4_32", SPARK_DTYPE_U4, NONE, 4, 32},
     {{INT4_64, I4}, "i4_int4_64", SPARK_DTYPE_I4, NONE, 4, 64},

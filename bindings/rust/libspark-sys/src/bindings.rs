@@ -73,6 +73,7 @@ pub const SPARK_DTYPE_E2M3: spark_dtype = 35;
 pub const SPARK_DTYPE_E3M2: spark_dtype = 36;
 pub const SPARK_DTYPE_UE8M0: spark_dtype = 37;
 pub const SPARK_DTYPE_UE4M3: spark_dtype = 38;
+pub const SPARK_DTYPE_I2F6: spark_dtype = 39;
 pub const SPARK_DTYPE_DEVPTR: spark_dtype = 48;
 pub const SPARK_DTYPE_FORCE32: spark_dtype = 2147483647;
 pub type spark_dtype = ::std::os::raw::c_uint;

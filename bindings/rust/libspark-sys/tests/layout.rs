@@ -633,6 +633,7 @@ fn values() {
     assert_eq!(SPARK_DTYPE_E3M2, 36);
     assert_eq!(SPARK_DTYPE_UE8M0, 37);
     assert_eq!(SPARK_DTYPE_UE4M3, 38);
+    assert_eq!(SPARK_DTYPE_I2F6, 39);
     assert_eq!(SPARK_DTYPE_DEVPTR, 48);
     assert_eq!(SPARK_DTYPE_FORCE32, 2147483647);
     assert_eq!(SPARK_QUANT_NONE, 0);

@@ -44,6 +44,8 @@ wrapped! {
     UE8M0(u8) = UE8M0, 1;
     /// E4M3 used as a scale, never negative.
     UE4M3(u8) = UE4M3, 1;
+    /// Two's complement with six bits behind the point: q / 64.
+    I2F6(u8) = I2F6, 1;
 }
 
 /// Every type that a buffer may hold: its dtype, how many elements one value holds, and in how many bytes.
@@ -70,4 +72,5 @@ pub const ELEMENTS: &[(Dtype, usize, usize)] = &[
     of::<E3M2x4>(),
     of::<UE8M0>(),
     of::<UE4M3>(),
+    of::<I2F6>(),
 ];

@@ -107,6 +107,8 @@ codes! {
     UE8M0 = 37,
     /// E4M3 used as a scale, never negative
     UE4M3 = 38,
+    /// two's complement with six bits behind the point: q / 64
+    I2F6 = 39,
     /// a device address: lists of tensors, peer buffers
     DEVPTR = 48,
 }

@@ -106,8 +106,8 @@ impl<'a> Gemm<'a> {
         self
     }
 
-    /// `[B?, N, K/2 if TWO_OF_FOUR]`, as a U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I4 U4 NF4. The right matrix, transposed; with
-    /// FP8 of either type; of records the last dimension counts bytes.
+    /// `[B?, N, K/2 if TWO_OF_FOUR]`, as a U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 U4 NF4. The right matrix, transposed;
+    /// with FP8 of either type; of records the last dimension counts bytes.
     pub fn b<T: Element>(mut self, b: TensorView<'a, T>) -> Self {
         self.call.args.b = self.call.hold(b.parts());
         self
