@@ -58,10 +58,11 @@ double between(const Form& form, int64_t place, Random& random) {
 }
 
 // A number where rules of powers of two change their mind, or an ulp beside it: a power, the largest of a format, the
-// one half a unit before the next power.
-void put_edge(Case& c, const Operand& x, int64_t i, Random& random) {
-    const double at = random.pick<double>({1, 1.5, 1.75, 1.875, 1.9375});
-    ref::store(x.view.type, at * std::ldexp(1.0, static_cast<int>(random.between(-10, 10))), c.element(x, i));
+// one half a unit before the next power; or such a one that is subnormal in FP32.
+void put_edge(Case& c, const Operand& x, int64_t i, bool subnormal, Random& random) {
+    const double at = random.pick<double>({1, 1.5, 1.75, 1.875, 1.9375, 1.984375, 1.9921875});
+    const auto power = static_cast<int>(subnormal ? random.between(-128, -126) : random.between(-10, 10));
+    ref::store(x.view.type, at * std::ldexp(1.0, power), c.element(x, i));
     ref::store_bits(x.view.type, ref::load_bits(x.view.type, c.element(x, i)) + random.below(3) - 1, c.element(x, i));
 }
 
@@ -72,9 +73,9 @@ void fill_x(Case& c, const Shape& s, const Form& form, Random& random) {
         if (s.every) {
             ref::store_bits(x.view.type, static_cast<uint64_t>(i), c.element(x, i));
         } else if (s.edges && i % s.n % 32 == 0) {
-            put_edge(c, x, i, random);
+            put_edge(c, x, i, i / s.n % 4 == 3, random);
         } else if (s.edges) {
-            ref::store(x.view.type, std::ldexp(random.unit() - 0.5, -10), c.element(x, i));
+            ref::store(x.view.type, std::ldexp(random.unit() - 0.5, i / s.n % 4 == 3 ? -128 : -10), c.element(x, i));
         } else if (s.any_bits) {
             ref::store_bits(x.view.type, random.next() & (ref::size_of(x.view.type) == 2 ? 0xffffu : 0xffffffffu),
                             c.element(x, i));
