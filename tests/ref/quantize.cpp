@@ -72,7 +72,7 @@ double of_code(Type codes, uint8_t bits) {
 
 const MxElement* mx_element(std::string_view name) {
     static constexpr std::pair<std::string_view, MxElement> ELEMENTS[] = {
-        {"E4M3", MX_E4M3}, {"E2M3", MX_E2M3}, {"E3M2", MX_E3M2}, {"E2M1", MX_E2M1}, {"I2F6", MX_I2F6}};
+        {"E4M3", MX_E4M3}, {"E2M3", {2, 3}}, {"E3M2", {3, 2}}, {"E2M1", MX_E2M1}, {"I2F6", {1, 6, true}}};
     const auto* found = std::ranges::find(ELEMENTS, name, &std::pair<std::string_view, MxElement>::first);
     return found == std::end(ELEMENTS) ? nullptr : &found->second;
 }

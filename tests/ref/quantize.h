@@ -47,7 +47,7 @@ struct MxElement {
     bool fixed = false;
     bool operator==(const MxElement&) const = default;
 };
-constexpr MxElement MX_E4M3{4, 3}, MX_E2M3{2, 3}, MX_E3M2{3, 2}, MX_E2M1{2, 1}, MX_I2F6{1, 6, true};
+constexpr MxElement MX_E4M3{4, 3}, MX_E2M1{2, 1};
 // By its name, "E2M1"; nullptr: it is none.
 const MxElement* mx_element(std::string_view name);
 constexpr size_t bits_of(MxElement element) { return 1 + static_cast<size_t>(element.exponent + element.fraction); }

@@ -21,18 +21,19 @@ struct Own {
     spark_dtype codes, scales;
     int bits;
     int64_t block;
-    ref::MxElement element = {};
+    const char* element = "";
 };
 // What stands for others.
 constexpr ref::Type E4 = ref::Type::e4m3, E5 = ref::Type::e5m2, I4 = ref::Type::i8, U4 = ref::Type::u8;
 constexpr spark_dtype NONE = SPARK_DTYPE_NONE;
+constexpr Forms other(unsigned number) { return static_cast<Forms>(4096u << number); }
 constexpr Own OWN[] = {
-    {{MXFP8, E4}, "mxfp8", NONE, SPARK_DTYPE_UE8M0, 8, 32, ref::MX_E4M3},
-    {{MXFP6, E4}, "e2m3_mxfp6", SPARK_DTYPE_E2M3, SPARK_DTYPE_UE8M0, 6, 32, ref::MX_E2M3},
-    {{MXFP6, E5}, "e3m2_mxfp6", SPARK_DTYPE_E3M2, SPARK_DTYPE_UE8M0, 6, 32, ref::MX_E3M2},
-    {{MXFP4, E4}, "mxfp4", SPARK_DTYPE_E2M1, SPARK_DTYPE_UE8M0, 4, 32, ref::MX_E2M1},
-    {{NVFP4, E4}, "nvfp4", SPARK_DTYPE_E2M1, SPARK_DTYPE_UE4M3, 4, 16, ref::MX_E2M1},
-    {{MXINT8, E4}, "mxint8", SPARK_DTYPE_I2F6, SPARK_DTYPE_UE8M0, 8, 32, ref::MX_I2F6},
+    {{MXFP8, E4}, "mxfp8", NONE, SPARK_DTYPE_UE8M0, 8, 32, "E4M3"},
+    {{MXFP6, E4}, "e2m3_mxfp6", SPARK_DTYPE_E2M3, SPARK_DTYPE_UE8M0, 6, 32, "E2M3"},
+    {{MXFP6, E5}, "e3m2_mxfp6", SPARK_DTYPE_E3M2, SPARK_DTYPE_UE8M0, 6, 32, "E3M2"},
+    {{MXFP4, E4}, "mxfp4", SPARK_DTYPE_E2M1, SPARK_DTYPE_UE8M0, 4, 32, "E2M1"},
+    {{NVFP4, E4}, "nvfp4", SPARK_DTYPE_E2M1, SPARK_DTYPE_UE4M3, 4, 16, "E2M1"},
+    {{other(0), E4}, "mxint8", SPARK_DTYPE_I2F6, SPARK_DTYPE_UE8M0, 8, 32, "I2F6"},
     {{INT4_32, I4}, "i4_int4_32", SPARK_DTYPE_I4, NONE, 4, 32},
     {{INT4_32, U4}, "u4_int4_32", SPARK_DTYPE_U4, NONE, 4, 32},
     {{INT4_64, I4}, "i4_int4_64", SPARK_DTYPE_I4, NONE, 4, 64},
@@ -78,7 +79,7 @@ std::vector<Form> forms_of(unsigned mask, unsigned codes) {
     return forms;
 }
 
-ref::MxElement element_of(const Form& form) { return own_of(form)->element; }
+ref::MxElement element_of(const Form& form) { return *ref::mx_element(own_of(form)->element); }
 
 double of_code(const Form& form, uint8_t code) {
     if (form == NF4) {
