@@ -107,8 +107,8 @@ template <class Params> void put_scales(const Coded& p, Params& params) {
     params.bump = p.bump;
 }
 
-// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; or, where a scale is not that of a
-// row, to turns of one warp; of single elements, of which a turn has few, only if rows are few. Gives its flags.
+// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; or, where a scale is not that of a row
+// and rows are few, or no team takes them whole, to turns of one warp. Gives its flags.
 template <class Flags, class Of, class Params>
 Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& params) {
     const int64_t turns = ceil_div(p.n_scaled, turn_of(kernel));
@@ -120,7 +120,8 @@ Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& 
     if constexpr (requires { params.parts; }) {
         constexpr int64_t MOST = int64_t{1} << 31, MANY = 4096;
         const int64_t rows = p.rows_scaled * p.rows1;
-        const bool of_rows = !kind.blocks && kind.whole == 0, worth = kernel.STEP > 1 || rows < MANY;
+        const bool of_rows = !kind.blocks && kind.whole == 0;
+        const bool worth = rows < MANY || (kernel.STEP > 1 && turns != params.team);
         const bool cut = !of_rows && worth && rows < MOST / turns;
         const Pieces pieces = pieces_of(turn_of(kernel), cut ? turns : 1);
         if (cut) params.team = 1;
