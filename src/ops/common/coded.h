@@ -107,13 +107,13 @@ template <class Params> void put_scales(const Coded& p, Params& params) {
     params.bump = p.bump;
 }
 
-// Elements that a warp of such a kernel takes at once: half as many where rows have no more, and, where results do not
-// depend on it, where there are too few for all warps of a device.
-template <class Of> int64_t turn_taken(const Coded& p, const CodedKind& kind, const Of& kernel, bool any_order) {
+// Elements that a warp of such a kernel takes at once: half as many where rows have no more, or are too few for all warps
+// of a device. Results do not depend on it.
+template <class Of> int64_t turn_taken(const Coded& p, const CodedKind& kind, const Of& kernel) {
     constexpr int64_t FEW = 1024;
     const int64_t whole = turn_of(kernel), half = kernel.CHUNKS > 1 ? whole / 2 : whole;
     const int64_t rows = p.rows_scaled * p.rows1, halves = ceil_div(p.n_scaled, half);
-    const bool few = any_order && !kind.blocks && halves <= kernel.block / 32 && rows * halves <= FEW;
+    const bool few = !kind.blocks && halves <= kernel.block / 32 && rows * halves <= FEW;
     return halves == 1 || few ? half : whole;
 }
 
@@ -121,7 +121,7 @@ template <class Of> int64_t turn_taken(const Coded& p, const CodedKind& kind, co
 // and rows are few, or no team takes them whole, to turns of one warp. Gives its flags.
 template <class Flags, class Of, class Params>
 Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& params) {
-    const int64_t turn = turn_taken(p, kind, kernel, requires { params.parts; }), turns = ceil_div(p.n_scaled, turn);
+    const int64_t turn = turn_taken(p, kind, kernel), turns = ceil_div(p.n_scaled, turn);
     put_scales(p, params);
     put_rows(p, team_of(turns, kernel), params);
     params.turn = static_cast<uint32_t>(turn);
