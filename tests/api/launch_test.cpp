@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <memory>
+#include <random>
 #include <string>
 
 #include "outcome.h"
@@ -240,6 +241,32 @@ void kernels_of_one_order_give_the_same_bits(void**) {
     }
 }
 
+// Scales of the first `rows` of given rows, which rmsnorm writes with their codes: each is made of its row's sum of squares.
+std::vector<float> scales_of(uint32_t rows) {
+    constexpr uint32_t N = 520; // more than half a turn of a warp
+    std::vector<float> numbers(uint64_t{rows} * N), scales(rows);
+    std::minstd_rand random;
+    for (float& number : numbers) number = static_cast<float>(random()) * 0x1p-30f - 1.0f;
+    api::Arena arena(g_ctx);
+    spark_rmsnorm_args norm{};
+    norm.hdr.struct_size = sizeof norm, norm.eps = 1e-5f;
+    for (spark_tensor* tensor : {&norm.x, &norm.y}) tensor->ndim = 2, tensor->shape[0] = rows, tensor->shape[1] = N;
+    norm.x.dtype = SPARK_DTYPE_F32, norm.y.dtype = SPARK_DTYPE_E4M3;
+    norm.x.data = arena.take(numbers.size() * sizeof(float)), norm.y.data = arena.take(numbers.size());
+    norm.y.quant.scheme = SPARK_QUANT_PER_ROW, norm.y.quant.scale_dtype = SPARK_DTYPE_F32;
+    norm.y.quant.scale = arena.take(rows * sizeof(float));
+    OK(spark_mem_copy_to_device(g_ctx, norm.x.data, numbers.data(), numbers.size() * sizeof(float), 0, &err));
+    OK(spark_rmsnorm(g_ctx, &norm, nullptr, &err));
+    OK(spark_mem_copy_to_host(g_ctx, scales.data(), norm.y.quant.scale, rows * sizeof(float), 0, &err));
+    return scales;
+}
+
+// A few rows, and more than a device has warps for, take two ways of one kernel, and the same sums.
+void codes_of_a_norm_do_not_follow_other_rows(void**) {
+    const std::vector<float> few = scales_of(16), many = scales_of(513);
+    assert_memory_equal(few.data(), many.data(), few.size() * sizeof(float));
+}
+
 } // namespace
 
 int main() {
@@ -248,6 +275,7 @@ int main() {
         cmocka_unit_test(launch_only_enqueues),      cmocka_unit_test(captured_and_replayed),
         cmocka_unit_test(zero_sizes_launch_nothing), cmocka_unit_test(kernels_of_one_order_give_the_same_bits),
         cmocka_unit_test(faults_name_the_tensor),    cmocka_unit_test(kernels_within_a_workspace),
+        cmocka_unit_test(codes_of_a_norm_do_not_follow_other_rows),
     };
     return cmocka_run_group_tests_name("api.launch", tests, set_up, tear_down);
 }

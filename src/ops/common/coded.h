@@ -107,22 +107,34 @@ template <class Params> void put_scales(const Coded& p, Params& params) {
     params.bump = p.bump;
 }
 
-// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; or, where a scale is not that of a
-// row, to turns of one warp; of single elements, of which a turn has few, only if rows are few. Gives its flags.
+// Elements that a warp of such a kernel takes at once: half as many where rows have no more, or are too few for all warps
+// of a device. Results do not depend on it.
+template <class Of> int64_t turn_taken(const Coded& p, const CodedKind& kind, const Of& kernel) {
+    constexpr int64_t FEW = 1024;
+    const int64_t whole = turn_of(kernel), half = kernel.CHUNKS > 1 ? whole / 2 : whole;
+    const int64_t rows = p.rows_scaled * p.rows1, halves = ceil_div(p.n_scaled, half);
+    const bool few = !kind.blocks && halves <= kernel.block / 32 && rows * halves <= FEW;
+    return halves == 1 || few ? half : whole;
+}
+
+// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; or, where a scale is not that of a row
+// and rows are few, or no team takes them whole, to turns of one warp. Gives its flags.
 template <class Flags, class Of, class Params>
 Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& params) {
-    const int64_t turns = ceil_div(p.n_scaled, turn_of(kernel));
+    const int64_t turn = turn_taken(p, kind, kernel), turns = ceil_div(p.n_scaled, turn);
     put_scales(p, params);
     put_rows(p, team_of(turns, kernel), params);
+    params.turn = static_cast<uint32_t>(turn);
     params.whole = kind.whole;
     auto flags = formats_of<Flags>(p);
     if constexpr (requires { flags.blocks; }) flags.blocks = kind.blocks, flags.powers = kind.powers;
     if constexpr (requires { params.parts; }) {
         constexpr int64_t MOST = int64_t{1} << 31, MANY = 4096;
         const int64_t rows = p.rows_scaled * p.rows1;
-        const bool of_rows = !kind.blocks && kind.whole == 0, worth = kernel.STEP > 1 || rows < MANY;
+        const bool of_rows = !kind.blocks && kind.whole == 0;
+        const bool worth = rows < MANY || (kernel.STEP > 1 && turns != params.team);
         const bool cut = !of_rows && worth && rows < MOST / turns;
-        const Pieces pieces = pieces_of(turn_of(kernel), cut ? turns : 1);
+        const Pieces pieces = pieces_of(turn, cut ? turns : 1);
         if (cut) params.team = 1;
         params.parts = pieces.parts, params.parts_by = pieces.by, params.parts_shift = pieces.shift;
     }
