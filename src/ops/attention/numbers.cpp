@@ -73,9 +73,7 @@ AttentionBias bias_of(const View& v) {
 }
 
 // One scale for each sequence and head at most, beside those of blocks.
-bool is_of_heads(const AttentionScales& scales, bool paged) {
-    return scales.token == 0 && (!paged || scales.seq == 0);
-}
+bool is_of_heads(const AttentionScales& scales, bool paged) { return scales.token == 0 && (!paged || scales.seq == 0); }
 
 // Codes of queries that a launch may make rows of 16 bits of, in a workspace that has a size.
 bool can_widen(const View& q, const AttentionScales& scales) {
@@ -113,8 +111,7 @@ spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packe
     numbers.q_type = type_of(q.dtype), numbers.kv_type = type_of(k.dtype), numbers.o_type = type_of(o.dtype);
     numbers.bias_type = v[BIAS].present ? type_of(v[BIAS].dtype) : 0;
     const bool plain = (is_half(q.dtype) ? o.dtype == q.dtype : is_half(o.dtype) && can_widen(q, numbers.q_scale)) &&
-                       is_of_heads(numbers.k_scale, paged) &&
-                       is_of_heads(numbers.v_scale, paged);
+                       is_of_heads(numbers.k_scale, paged) && is_of_heads(numbers.v_scale, paged);
     numbers.wanted = !plain || (v[BIAS].present && v[BIAS].count != 0);
     return SPARK_OK;
 }

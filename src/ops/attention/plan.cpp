@@ -325,7 +325,7 @@ kernels::attention_widen_params widening(const kernels::attention_generic_params
 void put_queries(const Attention& p, kernels::attention_generic_params& params, Plan& calls) {
     if (p.q_coded == 0) return;
     const bool e5m2 = p.numbers.q_type == 3;
-    const auto& widen = p.f16 ? e5m2 ? kernels::attention_widen_f16e5m2__d128 : kernels::attention_widen_f16e4m3__d128
+    const auto& widen = p.f16  ? e5m2 ? kernels::attention_widen_f16e5m2__d128 : kernels::attention_widen_f16e4m3__d128
                         : e5m2 ? kernels::attention_widen_bf16e5m2__d128
                                : kernels::attention_widen_bf16e4m3__d128;
     kernels::attention_generic_params codes = {.k = p.q.data, .v = p.q.data};
@@ -469,7 +469,8 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel
     params.bias = n.bias.data, params.bias_tokens = n.bias.tokens, params.bias_keys = n.bias.keys;
     params.bias_seq = n.bias.seq, params.bias_head = n.bias.head;
     params.bias_query = n.bias.query, params.bias_key = n.bias.key;
-    params.q_scale_token = n.q_scale.token, params.k_scale_token = n.k_scale.token, params.v_scale_token = n.v_scale.token;
+    params.q_scale_token = n.q_scale.token;
+    params.k_scale_token = n.k_scale.token, params.v_scale_token = n.v_scale.token;
     params.k_blocks_step = n.k_blocks.step, params.v_blocks_step = n.v_blocks.step;
     params.o_scale = n.o_scale;
     calls.add(kernel, params);

@@ -28,7 +28,8 @@ struct AttentionBias {
     int64_t seq, head, query, key, tokens, keys; // tokens: of a row of them
 };
 
-// What the kernel for numbers of any type is told beside, and of scales others too; types as in ptx/lib/tile/attention/numbers.ptxh.
+// What the kernel for numbers of any type is told beside, and of scales others too; types as in
+// ptx/lib/tile/attention/numbers.ptxh.
 struct AttentionNumbers {
     bool wanted; // no other kernel takes them
     uint8_t q_type, kv_type, o_type, bias_type;
