@@ -105,9 +105,10 @@ import (
 //	Lists, tables and lengths are read on the device, so that a captured graph follows them; entries are taken into the
 //	range of the tensors, so that a wrong one gives wrong rows of this call and reads nothing else. Lists must ascend.
 //
-//	Workspace: parts of a long cache have one for their sums. Prompts over codes, and over pages, of D up to 128 may be
-//	computed by two launches, of which the first writes the keys and values that there is room for (t tokens of each
-//	sequence), in 16 bits, to the workspace: at most 256 MiB. spark_op_kernels lists the kernels that take less.
+//	Workspace: parts of a long cache have one for their sums, queries that are codes for their rows of 16 bits. Prompts
+//	over codes, and over pages, of D up to 128 may be computed by two launches, of which the first writes the keys and
+//	values that there is room for (t tokens of each sequence), in 16 bits, to the workspace: at most 256 MiB.
+//	spark_op_kernels lists the kernels that take less.
 //
 //	max_seqlen_q and max_seqlen_k bound the lengths: the launch, the choice of a kernel and the workspace depend on
 //	them, never on a list. Queries from max_seqlen_q on are not computed; a longer key sequence than max_seqlen_k is
@@ -122,8 +123,8 @@ import (
 //	either all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D and E are of 8,
 //	or the generic kernel is taken, whose bits are others. It is taken too in pages where E is not D, and with ranges,
 //	key_mask or alibi_slopes where E is not D or D is above 256. With FP8 caches D is one of 16, and where it is up to
-//	128, and of 16 bits where it is above 256, H is one of G and there are at most 2^24 rows, or another kernel is taken
-//	likewise. The exception said above stays: a NaN or an infinity in v of a key that is hidden may reach a row.
+//	128, and of 16 bits where it is above 256, H is one of G and there are at most 2^24 rows, and scales of q's codes are
+//	the same for all heads that share one of k, or another kernel is taken likewise. The exception said above stays: a NaN or an infinity in v of a key that is hidden may reach a row.
 //	exec.kernel_id may ask for a kernel that adds in another order: then it must be the same in all calls. The flag
 //	costs workspace once there is room for more than 1024 keys: sums in FP32 of each element of o, or while decoding, of
 //	each for every 1024 keys.
@@ -143,12 +144,13 @@ import (
 //
 //	    q, o              k, v                                kernels, D up to
 //	    BF16 or F16       as q                                tensor cores, 512; else the kernel for any problem, 576
-//	    BF16 or F16       E4M3, without scales or TENSOR      tensor cores, 256; else the kernel for any problem
-//	    BF16 or F16       E5M2, without scales or TENSOR      tensor cores, 256; else the kernel for any numbers
-//	    BF16 or F16       FP8 by HEAD, BATCH_HEAD, ROW        the kernel for any numbers, 256
-//	    BF16 or F16       NVFP4                               tensor cores, 256; else the kernel for any numbers
-//	    E4M3 or E5M2      E4M3, E5M2, any scales; NVFP4       the kernel for any numbers, 256
-//	    o of another type than q, or codes, or a bias         the kernel for any numbers, 256
+//	    BF16 or F16       E4M3, but for the next line         tensor cores, 256; else the kernel for any problem
+//	    BF16 or F16       FP8 by ROW, in pages BATCH_HEAD     the kernel for any numbers, 256
+//	    BF16 or F16       E5M2, NVFP4                         tensor cores, 256; else the kernel for any numbers
+//	    E4M3 or E5M2      as above, o of BF16 or F16          as above; scales of q by ROW, D no multiple of 16: the
+//	                                                          kernel for any numbers, 256
+//	    o of another type than q of 16 bits, or codes, or a   the kernel for any numbers, 256
+//	    bias
 //
 //	Each line goes with lists, lengths, pages, CAUSAL, windows, ranges, key_mask, alibi_slopes, softcap, sinks, lse and
 //	grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types, D above
@@ -156,11 +158,13 @@ import (
 //	of blocks of 1X128, and where cu_seqlens numbers the tokens of two dimensions together, scales that do not go on in
 //	the same steps.
 //
-//	On tensor cores codes of FP8 are multiplied as they are; the scale of k is a factor of the scores before all
-//	others, in FP32, that of v one of the result. They are taken where D is a multiple of 16 up to 256 and
+//	On tensor cores codes of FP8 are multiplied as they are; the scale of k, of its head and sequence, is a factor of the
+//	scores before all others, in FP32, that of v one of the result. Codes of q become rows of o's type in the workspace
+//	first, exactly; their scale is a factor of that of k. Where it differs between heads that share one of k, no kernel
+//	lets these share their keys: decoding is slower then. They are taken where D is a multiple of 16 up to 256 and
 //	addresses and strides are multiples of 16 bytes, with every mask that they take of 16-bit caches. Weights are
 //	rounded to FP16 for the product with v. NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
-//	256, one global_scale is for all, below 2^113, scales of a row follow each other byte by byte, and their addresses
+//	256, global_scale is below 2^113 and in pages one for all, scales of a row follow each other byte by byte, and their addresses
 //	and strides are multiples of 4; numbers are codes times the scales of their blocks, exactly. Blocks share the keys
 //	of up to 64 queries a sequence where H is one of G and there are neither key_starts, key_ends nor key_mask, of NVFP4
 //	where also D is 64, 128 or 256 and addresses and strides of scales are multiples of D / 16.

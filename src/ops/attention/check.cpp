@@ -34,14 +34,6 @@ spark_status tensor(const ValidatedArgs& bound, uint32_t field, bool packed, Att
                              bound.spec->fields[field].name, ll(v.stride[0]));
 }
 
-int64_t alignment(const View& v) {
-    int64_t bytes = v.alignment();
-    for (uint32_t d = 0; d < 3; ++d) {
-        if (v.shape[d] > 1) bytes = std::min(bytes, low_bit(v.stride[d], v.elem_bits));
-    }
-    return bytes;
-}
-
 // The fact blocks_align: of rows of scales, whose bytes follow each other.
 int64_t blocks_alignment(const AttentionNumbers& numbers) {
     int64_t all = 0;
@@ -214,6 +206,14 @@ int64_t biased(const Attention& p) {
     return masks(p) == 0 && scale >= 0x1p-20f && scale <= 0x1p20f ? 1 : 2;
 }
 
+// The fact q_coded.
+uint8_t coding(const Attention& p) {
+    if (p.numbers.wanted || p.numbers.q_type < 2) return 0;
+    return p.numbers.q_scale.head != 0 && p.group != 1 ? 2 : 1;
+}
+
+constexpr int64_t WIDENED_ALIGN = 32; // of rows of 16 bits, of a multiple of 16 columns
+
 void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work) {
     const View* v = bound.view;
     int64_t facts[ATTENTION_FACTS] = {p.sq,
@@ -228,10 +228,10 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       p.seqs * p.h * p.sq,
                                       p.s,
                                       p.t,
-                                      alignment(v[Q]),
-                                      alignment(v[K]),
-                                      alignment(v[V]),
-                                      alignment(v[O]),
+                                      p.q_coded != 0 ? WIDENED_ALIGN : alignment_of(v[Q]),
+                                      alignment_of(v[K]),
+                                      alignment_of(v[V]),
+                                      alignment_of(v[O]),
                                       span(p),
                                       p.paged,
                                       masks(p),
@@ -239,7 +239,8 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       blocks_alignment(p.numbers),
                                       p.left,
                                       p.right,
-                                      widened(p)};
+                                      widened(p),
+                                      p.q_coded};
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
     const auto d = static_cast<uint64_t>(p.d), dv = static_cast<uint64_t>(p.dv);
@@ -303,9 +304,10 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.sk = bound.is_default(MAX_SEQLEN_K) ? p.t : std::min(args.max_seqlen_k, p.t);
     p.scale = bound.is_default(SCALE) ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : args.scale;
     p.cap = args.softcap;
-    p.f16 = q.dtype == SPARK_DTYPE_F16;
+    p.f16 = q.dtype == SPARK_DTYPE_F16 || (q.elem_bits == 8 && v[O].dtype == SPARK_DTYPE_F16);
     p.kv_bits = k.elem_bits;
-    if (spark_status s = check_numbers(bound, packed_q, packed_k, p.numbers, report)) return s;
+    if (spark_status s = check_numbers(bound, packed_q, packed_k, p.paged, p.numbers, report)) return s;
+    p.q_coded = coding(p);
     if (spark_status s = check_widths(bound, p, report)) return s;
     p.left = reach(args.window_left);
     p.right = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0 ? 0 : reach(args.window_right);

@@ -146,7 +146,9 @@ AttentionCut cut_attention(const CheckedOp& work, const Row& row) {
     return {units, tiles, count_parts(work, row, units)};
 }
 
-void load_attention(const CheckedOp& work, const Row& row, Load& load) {
+namespace {
+
+void load_kernel(const CheckedOp& work, const Row& row, Load& load) {
     const Attention& p = work.as<Attention>();
     const Tile& tile = row.tile;
     AttentionCut cut = cut_attention(work, row);
@@ -163,6 +165,13 @@ void load_attention(const CheckedOp& work, const Row& row, Load& load) {
     if (row.then[0] != nullptr) return load_widened(work, load);
     constexpr uint32_t PAGED = 16; // what looking rows up takes: so many times less than products
     if (p.paged && tile.columns > 64) load.step.products += load.step.products / PAGED;
+}
+
+} // namespace
+
+void load_attention(const CheckedOp& work, const Row& row, Load& load) {
+    load_kernel(work, row, load);
+    if (work.as<Attention>().q_coded != 0) ++load.launches; // the same for all of them, but for that
 }
 
 } // namespace spark

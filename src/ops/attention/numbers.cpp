@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types of attention's tensors, the scales of their codes, and the bias: what the kernel for numbers of any type is
 // told, and whether others take them too.
+#include <algorithm>
+
 #include "ops/attention/problem.h"
 #include "ops/common/coded.h"
 
@@ -70,17 +72,30 @@ AttentionBias bias_of(const View& v) {
     return {v.data, v.stride[0], v.stride[1], v.stride[2], v.stride[3], v.shape[2], v.shape[3]};
 }
 
-// One scale for all, beside those of blocks.
-bool is_whole(const QuantView& quant, const AttentionScales& scales) {
-    return quant.form == nullptr || quant.form->scheme == SPARK_QUANT_PER_TENSOR || (is_nv(quant) && scales.seq == 0);
+// One scale for each sequence and head at most, beside those of blocks.
+bool is_of_heads(const AttentionScales& scales, bool paged) { return scales.token == 0 && (!paged || scales.seq == 0); }
+
+// Codes of queries that a launch may make rows of 16 bits of, in a workspace that has a size.
+bool can_widen(const View& q, const AttentionScales& scales) {
+    constexpr int64_t CHUNK = 8, COLUMNS = 16, MOST = int64_t{1} << 40;
+    return q.elem_bits == 8 && q.shape[3] % COLUMNS == 0 && alignment_of(q) >= CHUNK && q.count <= MOST &&
+           is_of_heads(scales, false);
 }
 
 bool is_half(uint32_t dtype) { return dtype == SPARK_DTYPE_BF16 || dtype == SPARK_DTYPE_F16; }
 
 } // namespace
 
-spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, AttentionNumbers& numbers,
-                           Report& report) {
+int64_t alignment_of(const View& v) {
+    int64_t bytes = v.alignment();
+    for (uint32_t d = 0; d < 3; ++d) {
+        if (v.shape[d] > 1) bytes = std::min(bytes, low_bit(v.stride[d], v.elem_bits));
+    }
+    return bytes;
+}
+
+spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, bool paged,
+                           AttentionNumbers& numbers, Report& report) {
     const View *v = bound.view, &q = v[Q], &k = v[K], &o = v[O];
     AttentionBlocks none;
     for (uint32_t field : {K, V}) {
@@ -95,8 +110,8 @@ spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packe
     numbers.o_scale = o.quant.form != nullptr ? o.quant.scale : 0;
     numbers.q_type = type_of(q.dtype), numbers.kv_type = type_of(k.dtype), numbers.o_type = type_of(o.dtype);
     numbers.bias_type = v[BIAS].present ? type_of(v[BIAS].dtype) : 0;
-    const bool plain = is_half(q.dtype) && o.dtype == q.dtype && is_whole(k.quant, numbers.k_scale) &&
-                       is_whole(v[V].quant, numbers.v_scale);
+    const bool plain = (is_half(q.dtype) ? o.dtype == q.dtype : is_half(o.dtype) && can_widen(q, numbers.q_scale)) &&
+                       is_of_heads(numbers.k_scale, paged) && is_of_heads(numbers.v_scale, paged);
     numbers.wanted = !plain || (v[BIAS].present && v[BIAS].count != 0);
     return SPARK_OK;
 }

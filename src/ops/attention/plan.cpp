@@ -167,7 +167,10 @@ void add_masks(const Attention& p, kernels::attention_generic_params& params) {
 
 // Of codes.
 void add_scales(const AttentionNumbers& n, kernels::attention_generic_params& params) {
-    params.k_scale = n.k_scale.data, params.v_scale = n.v_scale.data;
+    params.q_scale = n.q_scale.data, params.k_scale = n.k_scale.data, params.v_scale = n.v_scale.data;
+    params.q_scale_seq = n.q_scale.seq, params.q_scale_head = n.q_scale.head;
+    params.k_scale_seq = n.k_scale.seq, params.k_scale_head = n.k_scale.head;
+    params.v_scale_seq = n.v_scale.seq, params.v_scale_head = n.v_scale.head;
     params.k_blocks = n.k_blocks.data, params.v_blocks = n.v_blocks.data;
     params.k_blocks_seq = n.k_blocks.seq, params.v_blocks_seq = n.v_blocks.seq;
     params.k_blocks_token = n.k_blocks.token, params.v_blocks_token = n.v_blocks.token;
@@ -288,6 +291,8 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .starts = parts.starts,
         .ends = parts.ends,
         .v_scale = parts.v_scale,
+        .v_scale_seq = parts.v_scale_seq,
+        .v_scale_head = parts.v_scale_head,
         .table_first = parts.table_first,
         .table_rest = parts.table_rest,
         .table_last = parts.table_last,
@@ -296,11 +301,56 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
     calls.add(merge, params, merges_of(p, merge));
 }
 
+// The next bytes of the workspace.
+spark_devptr take(Plan& calls, uint64_t bytes) {
+    calls.workspace_size += bytes;
+    return calls.workspace + calls.workspace_size - bytes;
+}
+
+// What a launch before the kernel makes rows of 16 bits of: all tokens of `seqs` sequences, the rows of a head one after
+// the other. lengths: how many each sequence has.
+kernels::attention_widen_params widening(const kernels::attention_generic_params& params, int64_t seqs, int64_t tokens,
+                                         Plan& calls) {
+    constexpr int64_t TOKENS = 64, LINES = 256; // tokens of a block; bytes, so that what stands behind begins a line
+    kernels::attention_widen_params rows = {};
+    static_assert(offsetof(kernels::attention_widen_params, rows_k) == sizeof params);
+    memcpy(&rows, &params, sizeof params);
+    const int64_t most = INT32_MAX / std::max<int64_t>(seqs * rows.hkv, 1);
+    rows.blocks = static_cast<uint32_t>(std::clamp<int64_t>(ceil_div(tokens, TOKENS), 1, most));
+    rows.lengths = take(calls, static_cast<uint64_t>(ceil_div(seqs * 4, LINES) * LINES));
+    return rows;
+}
+
+// Queries that are codes: their rows, which params then names.
+void put_queries(const Attention& p, kernels::attention_generic_params& params, Plan& calls) {
+    if (p.q_coded == 0) return;
+    const bool e5m2 = p.numbers.q_type == 3;
+    const auto& widen = p.f16  ? e5m2 ? kernels::attention_widen_f16e5m2__d128 : kernels::attention_widen_f16e4m3__d128
+                        : e5m2 ? kernels::attention_widen_bf16e5m2__d128
+                               : kernels::attention_widen_bf16e4m3__d128;
+    kernels::attention_generic_params codes = {.k = p.q.data, .v = p.q.data};
+    const int64_t seqs = p.cu_q != 0 ? 1 : p.seqs;
+    codes.k_seq = codes.v_seq = p.q.seq, codes.k_token = codes.v_token = p.q.token;
+    codes.k_head = codes.v_head = p.q.head;
+    codes.t = p.s, codes.d = params.d, codes.hkv = params.h;
+    kernels::attention_widen_params rows = widening(codes, seqs, p.s, calls);
+    rows.rows_k = take(calls, static_cast<uint64_t>(seqs * p.s * p.h * p.d) * ELEM);
+    calls.add(widen, rows, seqs * p.h * rows.blocks);
+    params.q = rows.rows_k, params.q_token = p.d, params.q_head = p.s * p.d, params.q_seq = p.h * p.s * p.d;
+}
+
+// Of kernels that know one type: what comes before them is under way.
+kernels::attention_generic_params start(const Attention& p, Plan& calls) {
+    kernels::attention_generic_params params = params_of(p);
+    if (p.kv_bits == 4) count_pairs(params);
+    put_queries(p, params, calls);
+    return params;
+}
+
 // The workspace holds two tables: `rows` rows of `width` sums, then their states.
 void put_tables(int64_t rows, int64_t width, kernels::attention_generic_params& params, Plan& calls) {
-    params.sums = calls.workspace;
-    params.states = calls.workspace + static_cast<uint64_t>(rows * width) * sizeof(float);
-    calls.workspace_size = static_cast<uint64_t>(rows * (width + 2)) * sizeof(float);
+    params.sums = take(calls, static_cast<uint64_t>(rows * width) * sizeof(float));
+    params.states = take(calls, static_cast<uint64_t>(rows) * 2 * sizeof(float));
 }
 
 // What each of `blocks` blocks that make several parts, of `columns` a warp, keeps between them: RUNNING_BYTES of
@@ -309,8 +359,7 @@ template <class Of>
 void put_running(int64_t blocks, const Of& kernel, int64_t columns, kernels::attention_generic_params& params,
                  Plan& calls) {
     int64_t pairs = kernel.MF * (columns / 4 + 2);
-    params.sums = calls.workspace + calls.workspace_size;
-    calls.workspace_size += static_cast<uint64_t>(blocks * pairs * kernel.block) * 2 * sizeof(float);
+    params.sums = take(calls, static_cast<uint64_t>(blocks * pairs * kernel.block) * 2 * sizeof(float));
 }
 
 // Parts as long as the device wants them.
@@ -341,8 +390,7 @@ template <class Of, class Merge>
 void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Merge& merge, Plan& calls) {
     const Attention& p = work.as<Attention>();
     AttentionCut cut = cut_attention(work, row);
-    kernels::attention_generic_params params = params_of(p);
-    if (p.kv_bits == 4) count_pairs(params);
+    kernels::attention_generic_params params = start(p, calls);
     params.parts = static_cast<uint32_t>(cut.parts);
     params.blocks = static_cast<uint32_t>(cut.tiles);
     put_parts(p, kernel, cut, params, calls);
@@ -360,27 +408,20 @@ void add_prompt(const CheckedOp& work, const Row& row, const kernels::attention_
     calls.add(kernel, params);
 }
 void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel, Plan& calls) {
-    const Attention& p = work.as<Attention>();
-    kernels::attention_generic_params params = params_of(p);
-    if (p.kv_bits == 4) count_pairs(params);
+    kernels::attention_generic_params params = start(work.as<Attention>(), calls);
     add_prompt(work, row, kernel, params, calls);
 }
 
 // What it starts from is another launch's: rows of 16 bits in the workspace, and behind them how many keys each
 // sequence has. A list of first tokens of keys numbers the rows too, without it they are those of a sequence.
-//     | keys of all heads | values | lengths | what the kernel itself keeps |
+//     | lengths | keys of all heads | values | what the kernel itself keeps |
 void put_widened(const Attention& p, const kernels::attention_widen_kernel& widen,
                  kernels::attention_generic_params& params, Plan& calls) {
-    constexpr int64_t KEYS = 64; // a block
-    kernels::attention_widen_params rows = {};
-    static_assert(offsetof(kernels::attention_widen_params, rows_k) == sizeof params);
-    memcpy(&rows, &params, sizeof params);
     const uint64_t bytes = static_cast<uint64_t>(widened_rows(p) * p.hkv * p.d) * ELEM;
     const int64_t seqs = p.packed_k ? 1 : p.seqs;
+    kernels::attention_widen_params rows = widening(params, seqs, p.packed_k ? p.t : p.sk, calls);
     if (p.packed_k) rows.cu_k = 0, rows.lens = 0;
-    rows.rows_k = calls.workspace, rows.rows_v = rows.rows_k + bytes, rows.lengths = rows.rows_v + bytes;
-    calls.workspace_size = 2 * bytes + static_cast<uint64_t>(ceil_div(seqs, 4)) * CHUNK;
-    rows.blocks = static_cast<uint32_t>(std::max<int64_t>(ceil_div(p.packed_k ? p.t : p.sk, KEYS), 1));
+    rows.rows_k = take(calls, bytes), rows.rows_v = take(calls, bytes);
     calls.add(widen, rows, seqs * p.hkv * rows.blocks);
     params.k = rows.rows_k, params.v = rows.rows_v, params.table = 0;
     params.k_token = params.v_token = p.d;
@@ -391,13 +432,12 @@ void put_widened(const Attention& p, const kernels::attention_widen_kernel& wide
 void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel,
           const kernels::attention_widen_kernel& widen, Plan& calls) {
     const Attention& p = work.as<Attention>();
-    kernels::attention_generic_params params = params_of(p);
-    if (p.kv_bits == 4) count_pairs(params);
+    kernels::attention_generic_params params = start(p, calls);
     put_widened(p, widen, params, calls);
     add_prompt(work, row, kernel, params, calls);
 }
 void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_kernel& kernel, Plan& calls) {
-    calls.add(kernel, params_of(work.as<Attention>()));
+    calls.add(kernel, start(work.as<Attention>(), calls));
 }
 
 // Kernels that are also told how wide values are.
@@ -429,10 +469,8 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel
     params.bias = n.bias.data, params.bias_tokens = n.bias.tokens, params.bias_keys = n.bias.keys;
     params.bias_seq = n.bias.seq, params.bias_head = n.bias.head;
     params.bias_query = n.bias.query, params.bias_key = n.bias.key;
-    params.q_scale = n.q_scale.data;
-    params.q_scale_seq = n.q_scale.seq, params.q_scale_token = n.q_scale.token, params.q_scale_head = n.q_scale.head;
-    params.k_scale_seq = n.k_scale.seq, params.k_scale_token = n.k_scale.token, params.k_scale_head = n.k_scale.head;
-    params.v_scale_seq = n.v_scale.seq, params.v_scale_token = n.v_scale.token, params.v_scale_head = n.v_scale.head;
+    params.q_scale_token = n.q_scale.token;
+    params.k_scale_token = n.k_scale.token, params.v_scale_token = n.v_scale.token;
     params.k_blocks_step = n.k_blocks.step, params.v_blocks_step = n.v_blocks.step;
     params.o_scale = n.o_scale;
     calls.add(kernel, params);

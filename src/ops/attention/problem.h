@@ -28,7 +28,8 @@ struct AttentionBias {
     int64_t seq, head, query, key, tokens, keys; // tokens: of a row of them
 };
 
-// What the kernel for numbers of any type is told beside; types as in ptx/lib/tile/attention/numbers.ptxh.
+// What the kernel for numbers of any type is told beside, and of scales others too; types as in
+// ptx/lib/tile/attention/numbers.ptxh.
 struct AttentionNumbers {
     bool wanted; // no other kernel takes them
     uint8_t q_type, kv_type, o_type, bias_type;
@@ -54,14 +55,19 @@ struct Attention {
     float scale, cap;                        // cap: 0 = none
     AttentionNumbers numbers;
     uint32_t kv_bits; // of an element of k and v
-    bool f16, batch_invariant;
+    uint8_t q_coded;  // the fact
+    bool f16;         // the queries, or what their codes become
+    bool batch_invariant;
     bool packed_k; // a list says where the keys of a sequence begin
     bool paged;    // k and v are [page, token, head], seq from page to page
 };
 
 // Types, scales and the bias; `packed`: a list of first tokens numbers the tokens of both dimensions.
-spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, AttentionNumbers& numbers,
-                           Report& report);
+spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, bool paged,
+                           AttentionNumbers& numbers, Report& report);
+
+// The largest power of two, at most 256, that divides address and strides in bytes.
+int64_t alignment_of(const View& v);
 
 // Keys that the queries of a sequence see between them, `rows` of them that stand side by side.
 int64_t keys_seen(const Attention& p, int64_t rows);

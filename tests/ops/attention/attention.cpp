@@ -36,7 +36,7 @@ std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random
 
 Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
-    p.codes = s.caches != Caches::as_q;
+    p.codes = s.caches != Caches::as_q || s.queries != Codes::none;
     p.type = type, p.out = type_of_results(s, type);
     p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.dv = s.width_of_values(), p.causal = s.causal, p.left = s.left,
     p.right = s.right;
@@ -531,6 +531,9 @@ Entry worded(Words& words) {
                : words.take("NVFP4-cache") ? Caches::nvfp4
                                            : Caches::as_q;
     s.scales = s.caches == Caches::e5m2 ? Scales::whole : Scales::none;
+    if (words.take("FP8-queries")) {
+        s.queries = Codes::e4m3, s.query_scales = Scales::whole;
+    }
     s.flags = words.take("batch-invariant") ? SPARK_FLAG_BATCH_INVARIANT : 0;
     return entry(s, words.type(BF16 | F16 | F32), words.name());
 }
