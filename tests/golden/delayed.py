@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of delayed_scale: NumPy's roll and nanmax over whole arrays, quotients in float32. Needs what
-make_formats.py needs; nothing of libspark is used."""
+"""Makes the golden vectors of delayed_scale: NumPy's roll and nanmax over whole arrays, quotients in float32. Needs
+what make_formats.py needs; nothing of libspark is used."""
 import numpy as np
 
 from make_formats import save

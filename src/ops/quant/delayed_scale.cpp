@@ -62,8 +62,9 @@ void plan(const CheckedOp& work, const Row&, const kernels::delayed_scale_kernel
                       });
 }
 
-//   kernel, because
-constexpr Draft DRAFTS[] = {ROW(delayed_scale__generic, "a block for eight scales; legal for every shape")};
+constexpr Draft DRAFTS[] = {
+    // kernel, because
+    ROW(delayed_scale__generic, "a block for eight scales; legal for every shape")};
 constexpr auto TABLE = make_table<DRAFTS, QUANT_FACT_NAMES>();
 
 } // namespace
