@@ -648,6 +648,7 @@ typedef enum spark_op {
     SPARK_OP_REPACK = 24,
     SPARK_OP_LORA = 25,
     SPARK_OP_COMPRESS = 26,
+    SPARK_OP_DELAYED_SCALE = 27,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -2082,6 +2083,52 @@ typedef struct spark_compress_args {
 /* Launches compress: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_compress(spark_context *ctx, const spark_compress_args *args, const spark_exec *exec,
                                       spark_error *err);
+
+/* Flags of delayed_scale, beside spark_flag. */
+typedef enum spark_delayed_scale_flag {
+    SPARK_DELAYED_SCALE_MOST_RECENT = 256, /* a scale is made of the last amax alone */
+    SPARK_DELAYED_SCALE_FLAG_FORCE32 = 0x7fffffff
+} spark_delayed_scale_flag;
+
+/* Scales of the amaxes of earlier calls, and their history moved on by one: delayed scaling.
+ *
+ * last           = amax, or history[0] where that is 0 or absent
+ * a              = max(0, last, history[1 .. H - 1]), NaNs left out; last with MOST_RECENT
+ * scale          = a / largest        if a is above 0 and finite, else as it was
+ * inverse        = largest / a        likewise; at most the largest number of F32
+ * history[i]     = history[i + 1]     i = 0 .. H - 2
+ * history[H - 1] = last
+ * history[0]     = 0
+ *
+ * Each of the S columns is a tensor's. During a step its codes are made with the scale of the steps before (quantize
+ * to TENSOR without amax), and its amax is put where this call finds it: to history[0], by the field all of the
+ * operator amax for one, or to amax, as several devices have it after a reduction. One call for all tensors then ends
+ * the step. With H 1 the last amax alone counts.
+ * largest is that of the codes, 448 of E4M3, 57344 of E5M2, 127 of I8; 2^-m times that leaves a margin of m bits. scale
+ * is what codes are multiplied by, as in all operators here; inverse is what numbers are multiplied by elsewhere.
+ * Quotients are rounded to F32, to nearest even. All kernels give the same bits, and a column's follow from itself
+ * alone: SPARK_FLAG_BATCH_INVARIANT, over any strides, changes nothing. A problem with a zero dimension succeeds and
+ * launches nothing.
+ */
+typedef struct spark_delayed_scale_args {
+    spark_args hdr;
+    /* updated, [H, S], F32. The amaxes of the last H steps: in row 0 the last, where amax does not say it, behind it
+       the others, oldest first. */
+    spark_tensor history;
+    /* updated, [S], F32. The scales of codes. */
+    spark_tensor scale;
+    /* updated, optional, [S], F32. Their inverses. */
+    spark_tensor inverse;
+    /* optional, [S], F32. The last amaxes, in place of history[0] where they are not 0. */
+    spark_tensor amax;
+    /* The largest number of the codes; finite and above 0. */
+    float largest;
+    /* 0. */
+    uint32_t reserved;
+} spark_delayed_scale_args;
+/* Launches delayed_scale: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_delayed_scale(spark_context *ctx, const spark_delayed_scale_args *args,
+                                           const spark_exec *exec, spark_error *err);
 
 /* specgen end */
 

@@ -150,6 +150,9 @@ private: // set_...() marks them as given
 /// Two of each four neighbours of a row, and which two: the weights of a product with 2:4 sparsity.
 using compress = operation<spark_compress_args, SPARK_OP_COMPRESS>;
 
+/// Scales of the amaxes of earlier calls, and their history moved on by one: delayed scaling.
+using delayed_scale = operation<spark_delayed_scale_args, SPARK_OP_DELAYED_SCALE>;
+
 } // namespace spark::ops
 
 #endif // SPARK_OPS_HPP_

@@ -32,4 +32,5 @@ var everyOp = []struct {
 	{"repack", 24, Repack{}},
 	{"lora", 25, Lora{}},
 	{"compress", 26, Compress{}},
+	{"delayed_scale", 27, DelayedScale{}},
 }

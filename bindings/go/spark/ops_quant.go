@@ -558,3 +558,99 @@ func (o Compress) Kernels(ctx *Context) ([]OpInfo, error) {
 func (o Compress) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 	return o.call().kernels(ctx, workspace)
 }
+
+// DelayedScale calls the operator delayed_scale. Scales of the amaxes of earlier calls, and their history moved on
+// by one: delayed scaling.
+//
+//	last           = amax, or history[0] where that is 0 or absent
+//	a              = max(0, last, history[1 .. H - 1]), NaNs left out; last with MOST_RECENT
+//	scale          = a / largest        if a is above 0 and finite, else as it was
+//	inverse        = largest / a        likewise; at most the largest number of F32
+//	history[i]     = history[i + 1]     i = 0 .. H - 2
+//	history[H - 1] = last
+//	history[0]     = 0
+//
+//	Each of the S columns is a tensor's. During a step its codes are made with the scale of the steps before (quantize
+//	to TENSOR without amax), and its amax is put where this call finds it: to history[0], by the field all of the
+//	operator amax for one, or to amax, as several devices have it after a reduction. One call for all tensors then ends
+//	the step. With H 1 the last amax alone counts.
+//	largest is that of the codes, 448 of E4M3, 57344 of E5M2, 127 of I8; 2^-m times that leaves a margin of m bits. scale
+//	is what codes are multiplied by, as in all operators here; inverse is what numbers are multiplied by elsewhere.
+//	Quotients are rounded to F32, to nearest even. All kernels give the same bits, and a column's follow from itself
+//	alone: SPARK_FLAG_BATCH_INVARIANT, over any strides, changes nothing. A problem with a zero dimension succeeds and
+//	launches nothing.
+type DelayedScale struct {
+	// Updated, [H, S], F32. The amaxes of the last H steps: in row 0 the last, where amax does not say it, behind it
+	// the others, oldest first.
+	History Tensor
+
+	// Updated, [S], F32. The scales of codes.
+	Scale Tensor
+
+	// Updated, optional, [S], F32. Their inverses.
+	Inverse Tensor
+
+	// Optional, [S], F32. The last amaxes, in place of history[0] where they are not 0.
+	Amax Tensor
+
+	// The largest number of the codes; finite and above 0.
+	Largest float32
+
+	// Flag: a scale is made of the last amax alone.
+	MostRecent bool
+
+	// Same inputs, same device: same bits, every time.
+	Deterministic bool
+
+	// A token's bits follow from its own inputs alone: see the operator's page.
+	BatchInvariant bool
+
+	// Memory for intermediate results; Query says how much.
+	Workspace *Workspace
+
+	// One of Kernels, instead of the library's choice (0).
+	KernelID uint64
+}
+
+func (o *DelayedScale) call() *call {
+	c := newCall(C.SPARK_OP_DELAYED_SCALE, unsafe.Sizeof(C.spark_delayed_scale_args{}))
+	args := (*C.spark_delayed_scale_args)(c.args())
+	c.tensor(&args.history, "history", &o.History)
+	c.tensor(&args.scale, "scale", &o.Scale)
+	c.tensor(&args.inverse, "inverse", &o.Inverse)
+	c.tensor(&args.amax, "amax", &o.Amax)
+	args.largest = C.float(o.Largest)
+	c.flag(256, o.MostRecent)
+	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
+	return c
+}
+
+// Query checks the arguments and says what a launch would do.
+func (o DelayedScale) Query(ctx *Context) (OpInfo, error) {
+	return o.call().query(ctx)
+}
+
+// Prepare does what Query does, and loads the code that the launch will need.
+func (o DelayedScale) Prepare(ctx *Context) (OpInfo, error) {
+	return o.call().prepare(ctx)
+}
+
+// Launch enqueues the work. It never allocates device memory or waits, but for code that is not loaded yet.
+func (o DelayedScale) Launch(stream *Stream) error {
+	return o.call().launch(stream)
+}
+
+// Explain gives one line for each kernel: the first limit that it fails, or why it is chosen.
+func (o DelayedScale) Explain(ctx *Context) (string, error) {
+	return o.call().explain(ctx)
+}
+
+// Kernels lists every kernel that is legal for these arguments, the preferred one first.
+func (o DelayedScale) Kernels(ctx *Context) ([]OpInfo, error) {
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o DelayedScale) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
+}

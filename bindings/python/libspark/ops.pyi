@@ -18,6 +18,7 @@ from .signatures.pointwise import add as add
 from .signatures.pointwise import glu as glu
 from .signatures.quant import amax as amax
 from .signatures.quant import compress as compress
+from .signatures.quant import delayed_scale as delayed_scale
 from .signatures.quant import dequantize as dequantize
 from .signatures.quant import quantize as quantize
 from .signatures.quant import repack as repack

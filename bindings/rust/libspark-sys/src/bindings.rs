@@ -824,6 +824,7 @@ pub const SPARK_OP_KV_COPY: spark_op = 23;
 pub const SPARK_OP_REPACK: spark_op = 24;
 pub const SPARK_OP_LORA: spark_op = 25;
 pub const SPARK_OP_COMPRESS: spark_op = 26;
+pub const SPARK_OP_DELAYED_SCALE: spark_op = 27;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -1608,6 +1609,37 @@ extern "C" {
     pub fn spark_compress(
         ctx: *mut spark_context,
         args: *const spark_compress_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+pub const SPARK_DELAYED_SCALE_MOST_RECENT: spark_delayed_scale_flag = 256;
+pub const SPARK_DELAYED_SCALE_FLAG_FORCE32: spark_delayed_scale_flag = 2147483647;
+pub type spark_delayed_scale_flag = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_delayed_scale_args {
+    pub hdr: spark_args,
+    pub history: spark_tensor,
+    pub scale: spark_tensor,
+    pub inverse: spark_tensor,
+    pub amax: spark_tensor,
+    pub largest: f32,
+    pub reserved: u32,
+}
+impl Default for spark_delayed_scale_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_delayed_scale(
+        ctx: *mut spark_context,
+        args: *const spark_delayed_scale_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

@@ -576,6 +576,19 @@ fn spark_compress_args_layout() {
 }
 
 #[test]
+fn spark_delayed_scale_args_layout() {
+    layout!(spark_delayed_scale_args, 1056,
+        hdr 0, 24;
+        history 24, 256;
+        scale 280, 256;
+        inverse 536, 256;
+        amax 792, 256;
+        largest 1048, 4;
+        reserved 1052, 4;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -733,6 +746,7 @@ fn values() {
     assert_eq!(SPARK_OP_REPACK, 24);
     assert_eq!(SPARK_OP_LORA, 25);
     assert_eq!(SPARK_OP_COMPRESS, 26);
+    assert_eq!(SPARK_OP_DELAYED_SCALE, 27);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);
@@ -800,4 +814,6 @@ fn values() {
     assert_eq!(SPARK_HADAMARD_GIVEN_FORCE32, 2147483647);
     assert_eq!(SPARK_LORA_GIVEN_SCALE, 1);
     assert_eq!(SPARK_LORA_GIVEN_FORCE32, 2147483647);
+    assert_eq!(SPARK_DELAYED_SCALE_MOST_RECENT, 256);
+    assert_eq!(SPARK_DELAYED_SCALE_FLAG_FORCE32, 2147483647);
 }

@@ -25,7 +25,7 @@ pub use kv::{KvAppend, KvCopy, KvGather};
 pub use merge::MergeStates;
 pub use norm::{L2norm, Layernorm, Rmsnorm};
 pub use pointwise::{Activation, ActivationKind, Add, Glu};
-pub use quant::{Amax, Compress, Dequantize, Quantize, Repack, ScaleRule, WordOrder};
+pub use quant::{Amax, Compress, DelayedScale, Dequantize, Quantize, Repack, ScaleRule, WordOrder};
 pub use rope::Rope;
 pub use sampling::Sample;
 pub use softmax::Softmax;
@@ -56,4 +56,5 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("repack", 24),
     ("lora", 25),
     ("compress", 26),
+    ("delayed_scale", 27),
 ];

@@ -345,3 +345,67 @@ impl<'a> Compress<'a> {
         self
     }
 }
+
+operator! {
+    /// Scales of the amaxes of earlier calls, and their history moved on by one: delayed scaling.
+    ///
+    /// ```text
+    /// last           = amax, or history[0] where that is 0 or absent
+    /// a              = max(0, last, history[1 .. H - 1]), NaNs left out; last with MOST_RECENT
+    /// scale          = a / largest        if a is above 0 and finite, else as it was
+    /// inverse        = largest / a        likewise; at most the largest number of F32
+    /// history[i]     = history[i + 1]     i = 0 .. H - 2
+    /// history[H - 1] = last
+    /// history[0]     = 0
+    ///
+    /// Each of the S columns is a tensor's. During a step its codes are made with the scale of the steps before (quantize
+    /// to TENSOR without amax), and its amax is put where this call finds it: to history[0], by the field all of the
+    /// operator amax for one, or to amax, as several devices have it after a reduction. One call for all tensors then ends
+    /// the step. With H 1 the last amax alone counts.
+    /// largest is that of the codes, 448 of E4M3, 57344 of E5M2, 127 of I8; 2^-m times that leaves a margin of m bits. scale
+    /// is what codes are multiplied by, as in all operators here; inverse is what numbers are multiplied by elsewhere.
+    /// Quotients are rounded to F32, to nearest even. All kernels give the same bits, and a column's follow from itself
+    /// alone: SPARK_FLAG_BATCH_INVARIANT, over any strides, changes nothing. A problem with a zero dimension succeeds and
+    /// launches nothing.
+    /// ```
+    DelayedScale, spark_delayed_scale_args, SPARK_OP_DELAYED_SCALE, []
+}
+
+impl<'a> DelayedScale<'a> {
+    /// Updated, `[H, S]`, F32. The amaxes of the last H steps: in row 0 the last, where amax does not say it, behind it
+    /// the others, oldest first.
+    pub fn history<T: Element>(mut self, history: TensorViewMut<'a, T>) -> Self {
+        self.call.args.history = self.call.hold(history.parts());
+        self
+    }
+
+    /// Updated, `[S]`, F32. The scales of codes.
+    pub fn scale<T: Element>(mut self, scale: TensorViewMut<'a, T>) -> Self {
+        self.call.args.scale = self.call.hold(scale.parts());
+        self
+    }
+
+    /// Updated, optional, `[S]`, F32. Their inverses.
+    pub fn inverse<T: Element>(mut self, inverse: TensorViewMut<'a, T>) -> Self {
+        self.call.args.inverse = self.call.hold(inverse.parts());
+        self
+    }
+
+    /// Optional, `[S]`, F32. The last amaxes, in place of history`[0]` where they are not 0.
+    pub fn amax<T: Element>(mut self, amax: TensorView<'a, T>) -> Self {
+        self.call.args.amax = self.call.hold(amax.parts());
+        self
+    }
+
+    /// The largest number of the codes; finite and above 0.
+    pub fn largest(mut self, largest: f32) -> Self {
+        self.call.args.largest = largest;
+        self
+    }
+
+    /// Flag: a scale is made of the last amax alone.
+    pub fn most_recent(mut self, on: bool) -> Self {
+        self.call.flag(256, on);
+        self
+    }
+}
