@@ -241,7 +241,7 @@ void kernels_of_one_order_give_the_same_bits(void**) {
     }
 }
 
-// Scales of the first `rows` of given rows, which rmsnorm writes with their codes: each is made of its row's sum of squares.
+// Scales of the first `rows` of given rows, which rmsnorm writes with codes: each is made of its row's sum of squares.
 std::vector<float> scales_of(uint32_t rows) {
     constexpr uint32_t N = 520; // more than half a turn of a warp
     std::vector<float> numbers(uint64_t{rows} * N), scales(rows);
@@ -272,9 +272,12 @@ void codes_of_a_norm_do_not_follow_other_rows(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(unprepared_in_capture), // first: nothing is loaded yet
-        cmocka_unit_test(launch_only_enqueues),      cmocka_unit_test(captured_and_replayed),
-        cmocka_unit_test(zero_sizes_launch_nothing), cmocka_unit_test(kernels_of_one_order_give_the_same_bits),
-        cmocka_unit_test(faults_name_the_tensor),    cmocka_unit_test(kernels_within_a_workspace),
+        cmocka_unit_test(launch_only_enqueues),
+        cmocka_unit_test(captured_and_replayed),
+        cmocka_unit_test(zero_sizes_launch_nothing),
+        cmocka_unit_test(kernels_of_one_order_give_the_same_bits),
+        cmocka_unit_test(faults_name_the_tensor),
+        cmocka_unit_test(kernels_within_a_workspace),
         cmocka_unit_test(codes_of_a_norm_do_not_follow_other_rows),
     };
     return cmocka_run_group_tests_name("api.launch", tests, set_up, tear_down);

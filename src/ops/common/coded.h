@@ -107,8 +107,8 @@ template <class Params> void put_scales(const Coded& p, Params& params) {
     params.bump = p.bump;
 }
 
-// Elements that a warp of such a kernel takes at once: half as many where rows have no more, or are too few for all warps
-// of a device. Results do not depend on it.
+// Elements that a warp of such a kernel takes at once: half as many where rows have no more, or are too few for all
+// warps of a device. Results do not depend on it.
 template <class Of> int64_t turn_taken(const Coded& p, const CodedKind& kind, const Of& kernel) {
     constexpr int64_t FEW = 1024;
     const int64_t whole = turn_of(kernel), half = kernel.CHUNKS > 1 ? whole / 2 : whole;
@@ -117,8 +117,8 @@ template <class Of> int64_t turn_taken(const Coded& p, const CodedKind& kind, co
     return halves == 1 || few ? half : whole;
 }
 
-// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; or, where a scale is not that of a row
-// and rows are few, or no team takes them whole, to turns of one warp. Gives its flags.
+// What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; or, where a scale is not that of a
+// row and rows are few, or no team takes them whole, to turns of one warp. Gives its flags.
 template <class Flags, class Of, class Params>
 Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& params) {
     const int64_t turn = turn_taken(p, kind, kernel), turns = ceil_div(p.n_scaled, turn);
