@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What spares the compiler most of the headers, half of its time. Files include what they use all the same, and each is
-# compiled by itself where there is a compiler launcher (ccache wants to be told of precompiled headers, and makes up for
-# both) and in the build for fuzzing, of the long tier.
+# What spares the compiler most of the headers, half of its time. Files include what they use all the same, and each
+# is compiled by itself where there is a compiler launcher (ccache wants to be told of precompiled headers, and makes
+# up for both) and in the build for fuzzing, of the long tier.
 #
 # spark_precompile(TARGET...): the standard headers that most files of these targets read are compiled once for each. A
 # file that is compiled with another -O than its target needs SKIP_PRECOMPILE_HEADERS.
-# spark_unite(TARGET... [APART file...]): eight files of these targets are compiled as one in the builds for a sanitizer and
-# for another host, which are made to run their tests once. Not in the others: the emulator is 4 % slower so, with GCC.
+# spark_unite(TARGET... [APART file...]): eight files of these targets are compiled as one in the builds for a sanitizer
+# and for another host, which are made to run their tests once. Not in the others: the emulator is 4 % slower so (GCC).
 # Files APART have private names that others have too.
 set(SPARK_PRECOMPILED <algorithm> <array> <atomic> <bit> <cmath> <cstdint> <cstdio> <cstdlib> <cstring> <functional>
     <map> <memory> <mutex> <optional> <span> <string> <string_view> <unordered_map> <utility> <vector>)

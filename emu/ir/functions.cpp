@@ -62,7 +62,7 @@ uint64_t Subroutines::address(std::string_view name) const {
 
 std::string Subroutines::unknown(std::string_view name) const {
     for (const text::Function& kernel : ast_.functions)
-        if (kernel.name == name) return text::quoted(name) + " is a kernel, which the host starts: it has no address here";
+        if (kernel.name == name) return text::quoted(name) + " is a kernel: the host starts it, and it has no address";
     return text::quoted(name) + " is not declared";
 }
 

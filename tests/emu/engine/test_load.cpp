@@ -85,7 +85,7 @@ void initial_addresses(void**) {
                    "an address has 64 bits, the elements of 'p' have the type u32");
     refused_module(".shared .u32 q; .global .u64 p[2] = {0, generic(q)};", "<ptx>:4:41: 'q' is in .shared");
     refused_module(".global .u64 q; .global .u64 p = generic(q;", "')' is missing before ';'");
-    refused_module(".global .u64 p = k;\n.entry k() { ret; }", "<ptx>:4:18: 'k' is a kernel, which the host starts");
+    refused_module(".global .u64 p = k;\n.entry k() { ret; }", "<ptx>:4:18: 'k' is a kernel: the host starts it");
     refused(".reg .u64 x = smem;", "a constant is expected, not 'smem'");
 }
 void mbarriers(void**) {
@@ -108,7 +108,7 @@ void calls(void**) {
     wrong(one, "call (r1), f;", "'f' has 1 parameters and 1 results, not 0 and 1");
     wrong(one, "call (d1), f, (r1);", "'d1' has the type b64");
     wrong(one, "call (r1), f, (q);", "'q' is not declared");
-    wrong(one, "mov.u64 d1, k;", "'k' is a kernel, which the host starts: it has no address here");
+    wrong(one, "mov.u64 d1, k;", "'k' is a kernel: the host starts it");
     wrong(one, "call k;", "'k' is a kernel");
     wrong(one, "call.sideways (r1), f, (r2);", "a call has no modifier but .uni");
     wrong(one, "call.assertfail d1, d1, r1, d1;", "a call has no modifier but .uni");
