@@ -38,11 +38,11 @@ spark_status load_unless_capturing(Context& ctx, const Stream& stream, const Ker
 }
 
 // What the header asks of the launch beyond its shape; how many attributes these are.
-uint32_t put_attributes(const Kernel& kernel, LaunchAttribute* to) {
+uint32_t put_attributes(const Launch& work, LaunchAttribute* to) {
     uint32_t count = 0;
-    const Grid& cluster = kernel.cluster;
+    const Grid& cluster = work.cluster;
     if (cluster.x != 0) to[count++] = {DRIVER_ATTRIBUTE_CLUSTER, 0, {cluster.x, cluster.y, cluster.z}};
-    if (kernel.dependent) to[count++] = {DRIVER_ATTRIBUTE_DEPENDENT, 0, {1}};
+    if (work.kernel->dependent) to[count++] = {DRIVER_ATTRIBUTE_DEPENDENT, 0, {1}};
     return count;
 }
 
@@ -51,7 +51,7 @@ spark_status enqueue(const Context& ctx, const Stream& stream, const Launch& wor
     LaunchAttribute attributes[2];
     const LaunchConfig config = {
         {work.grid.x, work.grid.y, work.grid.z}, {work.kernel->block, 1, 1}, work.smem, stream.native(), attributes,
-        put_attributes(*work.kernel, attributes)};
+        put_attributes(work, attributes)};
     auto* params = const_cast<std::byte*>(work.params);
     size_t bytes = work.kernel->param_bytes;
     void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), params, // buffer

@@ -14,6 +14,7 @@ namespace spark {
 struct Launch {
     const Kernel* kernel;
     Grid grid;
+    Grid cluster; // the kernel's, or as the plan says
     uint32_t smem;
     alignas(64) std::byte params[1024]; // the kernel reads Kernel::param_bytes of it
 };
@@ -36,6 +37,7 @@ struct Plan {
         Launch& launch = launches[count++];
         launch.kernel = &kernel;
         launch.grid = kernel.grid(params, chosen...);
+        launch.cluster = kernel.cluster;
         launch.smem = kernel.smem;
         memcpy(launch.params, &params, sizeof params);
     }
