@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t PRODUCT_FLOPS = 2 * 16 * 8 * 16, SHARED_BYTES_A_TICK = 128 / 16, ISSUE_TICKS = 16 / 4;
 constexpr int64_t TICKS_A_CLOCK = 16;
-constexpr unsigned MIB_BITS = 20;
+constexpr unsigned MIB_BITS = 20, PRODUCT_BITS = 6;
 constexpr uint64_t MIB = uint64_t{1} << MIB_BITS;
 
 // Saturating arithmetic on what is never negative.
@@ -41,7 +41,7 @@ struct Issue {
     uint64_t products, others;
 };
 Issue issue(const Target& target, const Fit& fit, const Step& step) {
-    return {part_of_step(uint64_t{step.products} * target.product, fit.products),
+    return {part_of_step(uint64_t{step.products} * target.product, fit.products) >> PRODUCT_BITS,
             part_of_step(uint64_t{step.issued} * ISSUE_TICKS, fit.issued)};
 }
 
@@ -80,7 +80,7 @@ Target find_target(uint32_t capability, std::string_view device, uint32_t sms) {
     target.resident_limit[2] = hopper ? 64 : 48;
     target.resident_limit[3] = hopper ? 32 : 24;
     target.tick = 1024 * 62500 / chip->mhz;
-    target.product = 16 * PRODUCT_FLOPS / chip->flops;
+    target.product = (16 * PRODUCT_FLOPS << PRODUCT_BITS) / chip->flops;
     const uint64_t ticks_a_ms = uint64_t{chip->mhz} * 16000;
     target.memory = static_cast<uint32_t>(ticks_a_ms * MIB / (uint64_t{chip->memory_gbps} * 1'000'000));
     // Of L2 each SM has a share of what the chip as listed has.

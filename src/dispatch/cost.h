@@ -33,6 +33,7 @@ struct Tile {
     uint32_t copied = 0;            // rows that a round copies before the first step; 0: all there are
     uint32_t stored = 0;            // rows that a round stores after the last; 0: likewise
     bool splits = false;            // the sum can be cut into parts
+    bool joins = false;             // two parts are the blocks of a cluster, which add them
     bool gates = false;             // two columns of the sum can become one of the output
     uint32_t part = 0;              // how long each of them is; 0: as the device wants it
     Step step;
@@ -62,7 +63,7 @@ struct Target {
     uint32_t sms;
     uint32_t resident_limit[4]; // of an SM: bytes of shared memory, registers, warps, blocks
     uint32_t tick;              // 1/16 clock, in 1/1024 ps
-    uint32_t product;           // ticks of an SM
+    uint32_t product;           // 1/64 ticks of an SM
     uint32_t fetched, memory;   // ticks a MiB: of L2, of one SM's share; of memory, of the whole chip
     uint32_t launch;            // ps
     uint64_t l2_bytes;
