@@ -31,7 +31,7 @@ uint64_t memory_bytes(const CheckedOp& work, const Gemm& p, const Row& row) {
 }
 
 void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
-    const bool sums = cut.parts > 1 || gates_by_sums(p, row.tile); // go to the workspace
+    const bool sums = (cut.parts > 1 && !joins(row.tile, cut)) || gates_by_sums(p, row.tile); // go to the workspace
     load.blocks = cut.tiles * p.batch * cut.parts;
     load.steps = load.longest = ceil_shift(cut.part, row.tile.depth);
     load.launches = sums ? 2 : 1;

@@ -129,7 +129,6 @@ Gemm sums_of(const Gemm& p, spark_devptr workspace) {
     return sums;
 }
 
-void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls);
 void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_ordered_kernel& kernel, Plan& calls);
 template <class Of> void add_product(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls);
 
@@ -181,13 +180,26 @@ template <class Params> Params mapped_params(const kernels::gemm_params& all, bo
     return params;
 }
 
-void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, Plan& calls) {
-    const Gemm& p = work.as<Gemm>();
+template <class Of> void add_kernel(const Gemm&, const Of& kernel, const kernels::gemm_params& params, Plan& calls) {
+    calls.add(kernel, params);
+}
+// By maps: parts of k lie in the same tensors.
+template <class Params> Params parts_params(const Gemm& p, const kernels::gemm_params& all, bool a_one, bool b_one) {
+    Params params = mapped_params<Params>(all, a_one, b_one);
+    params.k_step = p.batch == 1 ? all.k : 0, params.k_short = all.k_short;
+    return params;
+}
+// As many tiles as those of the kernel's height are, all of one.
+uint32_t rows_of_tiles(int64_t m, int64_t tall) {
+    constexpr int64_t EIGHT = 8; // which swizzles go by
+    return static_cast<uint32_t>(ceil_div(ceil_div(m, ceil_div(m, tall)), EIGHT) * EIGHT);
+}
+void add_kernel(const Gemm& p, const kernels::gemm_bulk_kernel& kernel, const kernels::gemm_params& all, Plan& calls) {
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
     const bool halves = p.gate.on && !p.gate.interleaved;
-    if (gates_by_sums(p, row.tile)) return plan_gated(work, row, kernel, calls);
-    auto params = mapped_params<kernels::gemm_bulk_params>(params_of(p, gemm_group(work, row)), a_one, b_one);
-    params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, kernel.TM}));
+    auto params = parts_params<kernels::gemm_bulk_params>(p, all, a_one, b_one);
+    params.a_rows = rows_of_tiles(p.m, kernel.TM);
+    params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, params.a_rows}));
     params.b_map = calls.map(halves ? halves_of(p, {kernel.TK, kernel.TN})
                                     : tensor_of(p, p.b, p.n, p.ldb, p.stride_b, b_one, {kernel.TK, kernel.TN}));
     calls.add(kernel, params);
@@ -214,10 +226,7 @@ void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_orde
     calls.add(kernel, params);
 }
 
-template <class Of> void add_kernel(const Gemm&, const Of& kernel, const kernels::gemm_params& params, Plan& calls) {
-    calls.add(kernel, params);
-}
-// By maps, of which that of b counts two bytes of it as it is stored: parts of k lie in the same tensors.
+// That of b counts two bytes of it as it is stored.
 void add_kernel(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, const kernels::gemm_params& all,
                 Plan& calls) {
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
@@ -226,14 +235,22 @@ void add_kernel(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, 
     Gemm codes = p;
     codes.elem_bits = 8 * HALF, codes.k = p.k / STORED_K * kernel.STORED / HALF;
     codes.ldb /= HALF, codes.stride_b /= HALF;
-    auto params = mapped_params<kernels::gemm_grouped_bulk_params>(all, a_one, b_one);
+    auto params = parts_params<kernels::gemm_grouped_bulk_params>(p, all, a_one, b_one);
     params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {bytes ? 64u : 32u, kernel.TM}));
     TensorTile of_b = tensor_of(codes, p.b, p.n, codes.ldb, codes.stride_b, b_one, {kernel.PITCH / HALF, kernel.TN});
     of_b.swizzle = std::has_single_bit(kernel.PITCH) ? kernel.PITCH : 0;
     params.b_map = calls.map(of_b);
-    params.k_step = p.batch == 1 ? all.k : 0, params.k_short = all.k_short;
     params.b_scale_group = all.b_scale_group, params.b_zero = all.b_zero;
     calls.add(kernel, params);
+}
+
+// Two parts are the blocks of clusters, which add them.
+void plan_joined(const Gemm& p, const kernels::gemm_bulk_kernel& kernel, const GemmCut& cut, uint32_t group,
+                 Plan& calls) {
+    kernels::gemm_params params = params_of(p, group);
+    params.k = cut.part, params.batch = cut.parts, params.k_short = cut.parts * cut.part - p.k;
+    add_kernel(p, kernel, params, calls);
+    calls.launches[calls.count - 1].cluster = {1, 2, 1};
 }
 
 // The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32 or I32. A second launch
@@ -366,6 +383,9 @@ void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const 
                  Plan& calls) {
     GemmCut cut = cut_gemm(work, row);
     if (cut.parts == 1) return add_product(work, row, kernel, calls);
+    if constexpr (std::is_same_v<Of, kernels::gemm_bulk_kernel>) {
+        if (joins(row.tile, cut)) return plan_joined(work.as<Gemm>(), kernel, cut, gemm_group(work, row), calls);
+    }
     plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);
 }
 

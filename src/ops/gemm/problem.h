@@ -114,6 +114,8 @@ struct GemmCut {
     int64_t parts; // of k
 };
 GemmCut cut_gemm(const CheckedOp& work, const Row& row);
+// Whether the parts are the blocks of clusters, and meet in shared memory.
+inline bool joins(const Tile& tile, const GemmCut& cut) { return tile.joins && cut.parts == 2; }
 // Rows of tiles walked together, so that they share columns of b in L2.
 uint32_t gemm_group(const CheckedOp& work, const Row& row);
 // Whether a or b is made of codes that have no meaning without scales of their blocks, and what follows from these: K,

@@ -24,11 +24,13 @@ consteval bool is_gated(const Kernel& k) { return place_of(k.name, "_gated__") !
 
 // rows, columns: of d, a block; depth: of k, a step. stages: as the ring waits for them, which is filled before the
 // first step.
-template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bool splits) {
+template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bool splits, uint32_t groups = 1) {
     constexpr uint32_t FRAGMENT_LOAD = 512;
     uint32_t products = k.TM * k.TN * k.TK * k.ELEM / PRODUCT, fetched = (k.TM + k.TN) * k.TK * k.ELEM;
-    // Each warp reads the fragments of its own rows and columns, and rounds or splits them where they are F32.
-    uint32_t read = k.block / WARP * (16 * k.MF + 8 * k.NF) * k.TK * k.ELEM, floats = read / sizeof(float) / WARP;
+    // Each warp reads the fragments of its own rows and columns, and rounds or splits them where they are F32; of so
+    // many groups of warps each has its own k.
+    const uint32_t read = k.block / WARP / groups * (16 * k.MF + 8 * k.NF) * k.TK * k.ELEM;
+    const uint32_t floats = read / sizeof(float) / WARP;
     const bool thrice = splits_halves(k);
     const uint32_t made = thrice ? 3 * floats : k.ELEM == sizeof(float) ? floats : 0;
     if (thrice) products += products / 2; // three of halves, for two that would bring as many bytes
@@ -71,8 +73,9 @@ consteval Tile tile_of(const kernels::gemm_promoted_kernel& k) {
 }
 // A stage is copied by two instructions of one thread, when all warps have left it; they do not wait for each other.
 consteval Tile tile_of(const kernels::gemm_bulk_kernel& k) {
-    Tile tile = tile_of_ring(k, k.ST - 2, false);
+    Tile tile = tile_of_ring(k, k.ST - 2, k.JOIN != 0, k.WK);
     tile.step.turns = 0;
+    tile.joins = k.JOIN != 0;
     return tile;
 }
 // The warps share k; fragments come straight into registers: b, a, and the products of both wait for each other.
