@@ -124,8 +124,8 @@ import (
 //	or the generic kernel is taken, whose bits are others. It is taken too in pages where E is not D, and with ranges,
 //	key_mask or alibi_slopes where E is not D or D is above 256. With FP8 caches D is one of 16, and where it is up to
 //	128, and of 16 bits where it is above 256, H is one of G and there are at most 2^24 rows, and scales of q's codes are
-//	the same for all heads that share one of k, or another kernel is taken likewise. The exception said above stays: a NaN
-//	or an infinity in v of a key that is hidden may reach a row.
+//	the same for all heads that share one of k, or another kernel is taken likewise. The exception said above stays: a
+//	NaN or an infinity in v of a key that is hidden may reach a row.
 //	exec.kernel_id may ask for a kernel that adds in another order: then it must be the same in all calls. The flag
 //	costs workspace once there is room for more than 1024 keys: sums in FP32 of each element of o, or while decoding, of
 //	each for every 1024 keys.
@@ -166,8 +166,8 @@ import (
 //	addresses and strides are multiples of 16 bytes, with every mask that they take of 16-bit caches. Weights are
 //	rounded to FP16 for the product with v. NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
 //	256, global_scale is below 2^113 and in pages one for all, scales of a row follow each other byte by byte, and their
-//	addresses and strides are multiples of 4; numbers are codes times the scales of their blocks, exactly. Blocks share the keys
-//	of up to 64 queries a sequence where H is one of G and there are neither key_starts, key_ends nor key_mask, of NVFP4
+//	addresses and strides are multiples of 4; numbers are codes times the scales of their blocks, exactly. Blocks share
+//	the keys of up to 64 queries a sequence where H is one of G and there are neither key_starts, key_ends nor key_mask, of NVFP4
 //	where also D is 64, 128 or 256 and addresses and strides of scales are multiples of D / 16.
 //
 //	Slow are the kernel for any problem and that for any numbers, which have a warp for a row and a key at a time. Beside

@@ -307,8 +307,8 @@ spark_devptr take(Plan& calls, uint64_t bytes) {
     return calls.workspace + calls.workspace_size - bytes;
 }
 
-// What a launch before the kernel makes rows of 16 bits of: all tokens of `seqs` sequences, the rows of a head one after
-// the other. lengths: how many each sequence has.
+// What a launch before the kernel makes rows of 16 bits of: all tokens of `seqs` sequences, the rows of a head one
+// after the other. lengths: how many each sequence has.
 kernels::attention_widen_params widening(const kernels::attention_generic_params& params, int64_t seqs, int64_t tokens,
                                          Plan& calls) {
     constexpr int64_t TOKENS = 64, LINES = 256; // tokens of a block; bytes, so that what stands behind begins a line
