@@ -1003,8 +1003,8 @@ typedef enum spark_attention_given {
  * rounded to FP16 for the product with v. NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
  * 256, global_scale is below 2^113 and in pages one for all, scales of a row follow each other byte by byte, and their
  * addresses and strides are multiples of 4; numbers are codes times the scales of their blocks, exactly. Blocks share
- * the keys of up to 64 queries a sequence where H is one of G and there are neither key_starts, key_ends nor key_mask, of NVFP4
- * where also D is 64, 128 or 256 and addresses and strides of scales are multiples of D / 16.
+ * the keys of up to 64 queries a sequence where H is one of G and there are neither key_starts, key_ends nor key_mask,
+ * of NVFP4 where also D is 64, 128 or 256 and addresses and strides of scales are multiples of D / 16.
  *
  * Slow are the kernel for any problem and that for any numbers, which have a warp for a row and a key at a time. Beside
  * what the lines above leave to them, calls with any of these take them:
