@@ -2091,6 +2091,12 @@ typedef enum spark_delayed_scale_flag {
     SPARK_DELAYED_SCALE_FLAG_FORCE32 = 0x7fffffff
 } spark_delayed_scale_flag;
 
+/* Bits of hdr.given in delayed_scale: the field counts even where it is 0. */
+typedef enum spark_delayed_scale_given {
+    SPARK_DELAYED_SCALE_GIVEN_LARGEST = 1, /* else 0 is 448 */
+    SPARK_DELAYED_SCALE_GIVEN_FORCE32 = 0x7fffffff
+} spark_delayed_scale_given;
+
 /* Scales of the amaxes of earlier calls, and their history moved on by one: delayed scaling.
  *
  * last           = amax, or history[0] where that is 0 or absent
@@ -2122,7 +2128,7 @@ typedef struct spark_delayed_scale_args {
     spark_tensor inverse;
     /* optional, [S], F32. The last amaxes, in place of history[0] where they are not 0. */
     spark_tensor amax;
-    /* The largest number of the codes; finite and above 0. */
+    /* 0 that is not marked as given is 448. The largest number of the codes; finite and above 0. */
     float largest;
     /* 0. */
     uint32_t reserved;

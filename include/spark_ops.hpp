@@ -151,7 +151,13 @@ private: // set_...() marks them as given
 using compress = operation<spark_compress_args, SPARK_OP_COMPRESS>;
 
 /// Scales of the amaxes of earlier calls, and their history moved on by one: delayed scaling.
-using delayed_scale = operation<spark_delayed_scale_args, SPARK_OP_DELAYED_SCALE>;
+struct delayed_scale : operation<spark_delayed_scale_args, SPARK_OP_DELAYED_SCALE> {
+    /// The largest number of the codes; finite and above 0. Until it is set: 448.
+    void set_largest(float value) { give(this->largest, value, SPARK_DELAYED_SCALE_GIVEN_LARGEST); }
+
+private: // set_...() marks them as given
+    using spark_delayed_scale_args::largest;
+};
 
 } // namespace spark::ops
 

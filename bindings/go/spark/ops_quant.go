@@ -593,8 +593,8 @@ type DelayedScale struct {
 	// Optional, [S], F32. The last amaxes, in place of history[0] where they are not 0.
 	Amax Tensor
 
-	// The largest number of the codes; finite and above 0.
-	Largest float32
+	// The largest number of the codes; finite and above 0. Absent: 448.
+	Largest Opt[float32]
 
 	// Flag: a scale is made of the last amax alone.
 	MostRecent bool
@@ -619,7 +619,7 @@ func (o *DelayedScale) call() *call {
 	c.tensor(&args.scale, "scale", &o.Scale)
 	c.tensor(&args.inverse, "inverse", &o.Inverse)
 	c.tensor(&args.amax, "amax", &o.Amax)
-	args.largest = C.float(o.Largest)
+	args.largest = C.float(given(c, C.SPARK_DELAYED_SCALE_GIVEN_LARGEST, o.Largest))
 	c.flag(256, o.MostRecent)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c

@@ -123,17 +123,17 @@ class _DelayedScale(Operator):
     """Scales of the amaxes of earlier calls, and their history moved on by one: delayed scaling."""
 
     def __call__(self, history: Tensor, scale: Tensor, inverse: Optional[Tensor] = None,
-                 amax: Optional[Tensor] = None, *, largest: float = 0, most_recent: bool = False,
+                 amax: Optional[Tensor] = None, *, largest: float = 448.0, most_recent: bool = False,
                  deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
                  ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> None: ...
     def prepare(self, history: Tensor, scale: Tensor, inverse: Optional[Tensor] = None, amax: Optional[Tensor] = None,
-                *, largest: float = 0, most_recent: bool = False, deterministic: bool = False,
+                *, largest: float = 448.0, most_recent: bool = False, deterministic: bool = False,
                 batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                 dtype: Optional[DtypeLike] = None) -> Call: ...
     def plan(self, history: Tensor, scale: Tensor, inverse: Optional[Tensor] = None, amax: Optional[Tensor] = None, *,
-             largest: float = 0, most_recent: bool = False, deterministic: bool = False,
+             largest: float = 448.0, most_recent: bool = False, deterministic: bool = False,
              batch_invariant: bool = False, stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
              workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...

@@ -1616,6 +1616,9 @@ extern "C" {
 pub const SPARK_DELAYED_SCALE_MOST_RECENT: spark_delayed_scale_flag = 256;
 pub const SPARK_DELAYED_SCALE_FLAG_FORCE32: spark_delayed_scale_flag = 2147483647;
 pub type spark_delayed_scale_flag = ::std::os::raw::c_uint;
+pub const SPARK_DELAYED_SCALE_GIVEN_LARGEST: spark_delayed_scale_given = 1;
+pub const SPARK_DELAYED_SCALE_GIVEN_FORCE32: spark_delayed_scale_given = 2147483647;
+pub type spark_delayed_scale_given = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct spark_delayed_scale_args {

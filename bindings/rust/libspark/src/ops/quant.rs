@@ -397,9 +397,10 @@ impl<'a> DelayedScale<'a> {
         self
     }
 
-    /// The largest number of the codes; finite and above 0.
+    /// The largest number of the codes; finite and above 0. Not set: 448.
     pub fn largest(mut self, largest: f32) -> Self {
         self.call.args.largest = largest;
+        self.call.give(libspark_sys::SPARK_DELAYED_SCALE_GIVEN_LARGEST);
         self
     }
 
