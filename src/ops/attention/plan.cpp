@@ -412,7 +412,7 @@ void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel
     add_prompt(work, row, kernel, params, calls);
 }
 
-// What it starts from is another launch's: rows of 16 bits in the workspace, and behind them how many keys each
+// What it starts from is another launch's: rows of 16 bits in the workspace, and before them how many keys each
 // sequence has. A list of first tokens of keys numbers the rows too, without it they are those of a sequence.
 //     | lengths | keys of all heads | values | what the kernel itself keeps |
 void put_widened(const Attention& p, const kernels::attention_widen_kernel& widen,
