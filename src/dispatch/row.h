@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <tuple>
 
 #include "dispatch/cost.h"
 
@@ -161,28 +162,36 @@ consteval Draft made_for(const char* contract, Draft draft) {
     return draft;
 }
 
-// In a family's plan.cpp, with its tile_of(kernel) and plan(work, row, kernel, [then,] plan): what ROW and ROW_THEN of
+// The plan of a row whose kernels are of these types, by a family's PlanOf: rows with the same types share it.
+template <class PlanOf, class First, class... Then> void plan_as(const CheckedOp& work, const Row& row, Plan& calls) {
+    const Kernel* const* then = row.then;
+    const std::tuple<const First&, const Then&...> kernels{static_cast<const First&>(*row.kernel),
+                                                           static_cast<const Then&>(**then++)...};
+    std::apply([&](const auto&... of) { PlanOf::call(work, row, of..., calls); }, kernels);
+}
+
+template <class PlanOf, class First, class... Then>
+consteval Draft make_row_as(const First& kernel, std::span<const Limit> limits, const char* because, const Tile& tile,
+                            const Then&... then) {
+    return make_row(kernel, limits, because, tile, plan_as<PlanOf, First, Then...>, then...);
+}
+
+// In a family's plan.cpp, behind its tile_of(kernel) and plan(work, row, kernel, [then,] plan): what ROW and ROW_THEN of
 // its table.inc are. Both functions see the type of the kernel, so a table that names one they do not know, or another
 // family's, does not compile.
-#define ROW_OF_ONE(name, because)                                                   \
-    make_row(kernels::name, kernels::limits::name, because, tile_of(kernels::name), \
-             [](const CheckedOp& work, const Row& row, Plan& calls) { plan(work, row, kernels::name, calls); })
+#define PLAN_OF_ROWS                                     \
+    struct PlanOf {                                      \
+        static void call(auto&... all) { plan(all...); } \
+    };
+#define ROW_OF_ONE(name, because) \
+    make_row_as<PlanOf>(kernels::name, kernels::limits::name, because, tile_of(kernels::name))
 #define ROW(...) ROW_OF_ONE(__VA_ARGS__),
 #define ROW_AS(contract, ...) made_for(contract, ROW_OF_ONE(__VA_ARGS__)),
-#define ROW_THEN(name, next, because)                                          \
-    make_row(                                                                  \
-        kernels::name, kernels::limits::name, because, tile_of(kernels::name), \
-        [](const CheckedOp& work, const Row& row, Plan& calls) {               \
-            plan(work, row, kernels::name, kernels::next, calls);              \
-        },                                                                     \
-        kernels::next),
-#define ROW_OF_THREE(name, next, last, because)                                  \
-    make_row(                                                                    \
-        kernels::name, kernels::limits::name, because, tile_of(kernels::name),   \
-        [](const CheckedOp& work, const Row& row, Plan& calls) {                 \
-            plan(work, row, kernels::name, kernels::next, kernels::last, calls); \
-        },                                                                       \
-        kernels::next, kernels::last)
+#define ROW_THEN(name, next, because) \
+    make_row_as<PlanOf>(kernels::name, kernels::limits::name, because, tile_of(kernels::name), kernels::next),
+#define ROW_OF_THREE(name, next, last, because)                                                               \
+    make_row_as<PlanOf>(kernels::name, kernels::limits::name, because, tile_of(kernels::name), kernels::next, \
+                        kernels::last)
 #define ROW_THEN_TWO(...) ROW_OF_THREE(__VA_ARGS__),
 #define ROW_FOR(contract, ...) made_for(contract, ROW_OF_THREE(__VA_ARGS__)),
 

@@ -477,14 +477,11 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel
 }
 
 // A row of another contract, whose plan launches `before` first. That has the limits of both.
-#define ROW_BEHIND(contract, name, before, because)                                                 \
-    made_for(contract, make_row(                                                                    \
-                           kernels::name, kernels::limits::before, because, tile_of(kernels::name), \
-                           [](const CheckedOp& work, const Row& row, Plan& calls) {                 \
-                               plan(work, row, kernels::name, kernels::before, calls);              \
-                           },                                                                       \
-                           kernels::before)),
+#define ROW_BEHIND(contract, name, before, because)                                                                 \
+    made_for(contract, make_row_as<PlanOf>(kernels::name, kernels::limits::before, because, tile_of(kernels::name), \
+                                           kernels::before)),
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/attention/table.inc"
 };

@@ -62,6 +62,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::cast_turned8_kernel&
     plan_tiles(work, kernel, calls);
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/convert/table.inc"
 };

@@ -32,6 +32,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::embedding_kernel& ke
     calls.add(kernel, params, ceil_div(units, UNITS_PER_STEP));
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/embedding/table.inc"
 };

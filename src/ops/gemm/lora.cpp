@@ -167,6 +167,8 @@ void load_lora(const CheckedOp& work, const Row& row, Load& load) {
     if (rows > 1) load.step.turns = static_cast<uint32_t>(std::min<int64_t>((k + n) * (32 + rank) / 160, UINT32_MAX));
 }
 
+PLAN_OF_ROWS
+
 //   kernel, because
 #define LORA_ROWS_OF(T)                                                                          \
     ROW(lora_##T##__8x4, "few rows, or a high rank: most is on its way of a block")              \

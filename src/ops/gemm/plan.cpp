@@ -546,6 +546,7 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Then& t
     add_any(work, row, calls, kernel, then, last);
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/gemm/table.inc"
 };

@@ -35,6 +35,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::hadamard_kernel& ker
     calls.add(kernel, params, std::min(blocks, MOST_AN_SM * work.target->sms));
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/hadamard/table.inc"
 };

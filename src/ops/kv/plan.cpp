@@ -125,6 +125,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::kv_copy_kernel& kern
     calls.add(kernel, params, ceil_div(steps, kernel.block / 32));
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/kv/table.inc"
 };

@@ -52,6 +52,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::merge_states_kernel&
     calls.add(kernel, params, std::min(blocks, MOST_AN_SM * work.target->sms));
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/merge/table.inc"
 };

@@ -55,6 +55,7 @@ void plan(const CheckedOp& work, const Row& row, const kernels::pointwise_codes_
     calls.add(kernel, params, team_blocks(params, kernel, held_blocks(*work.target, row)));
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/pointwise/table.inc"
 };

@@ -92,6 +92,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::compress_kernel& ker
 }
 
 //   kernel, because
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {ROW(compress__x8, "16 bytes of x an access")
                                 ROW(compress__generic, "one element an access; legal for every shape")};
 constexpr auto TABLE = make_table<DRAFTS, QUANT_FACT_NAMES>();

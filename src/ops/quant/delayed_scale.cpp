@@ -62,6 +62,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::delayed_scale_kernel
                       });
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
     // kernel, because
     ROW(delayed_scale__generic, "a block for eight scales; legal for every shape")};

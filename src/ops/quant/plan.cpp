@@ -291,6 +291,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::repack_kernel& kerne
                       });
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/quant/table.inc"
 };

@@ -78,6 +78,7 @@ void load(const CheckedOp& work, const Row& row, Load& load) {
         UINT32_MAX));
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/rope/table.inc"
 };

@@ -95,6 +95,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::argmax_kernel& kerne
                      });
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/sampling/table.inc"
 };

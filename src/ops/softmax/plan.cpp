@@ -51,6 +51,7 @@ void load(const CheckedOp& work, const Row& row, Load& load) {
     load_rows(work, row, p.rows0 * p.rows1, p.n, load);
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/softmax/table.inc"
 };
