@@ -9,8 +9,8 @@
 //   ROW_THEN(gemm_bf16_tn__8x32x512, gemm_merge__8x256, "few rows")
 //            kernel                  then               because
 //
-// The second is launched too where the plan says so; ROW_THEN_TWO names two of them. ROW_FOR and, of one kernel, ROW_AS
-// are the same with the name of a contract before it, where that is not the kernel's own.
+// The second is launched too where the plan says so; ROW_THEN_TWO names two of them. ROW_FOR, of two kernels ROW_THEN_AS
+// and of one ROW_AS are the same with the name of a contract before it, where that is not the kernel's own.
 #pragma once
 
 #include <algorithm>
@@ -187,8 +187,10 @@ consteval Draft make_row_as(const First& kernel, std::span<const Limit> limits, 
     make_row_as<PlanOf>(kernels::name, kernels::limits::name, because, tile_of(kernels::name))
 #define ROW(...) ROW_OF_ONE(__VA_ARGS__),
 #define ROW_AS(contract, ...) made_for(contract, ROW_OF_ONE(__VA_ARGS__)),
-#define ROW_THEN(name, next, because) \
-    make_row_as<PlanOf>(kernels::name, kernels::limits::name, because, tile_of(kernels::name), kernels::next),
+#define ROW_OF_TWO(name, next, because) \
+    make_row_as<PlanOf>(kernels::name, kernels::limits::name, because, tile_of(kernels::name), kernels::next)
+#define ROW_THEN(...) ROW_OF_TWO(__VA_ARGS__),
+#define ROW_THEN_AS(contract, ...) made_for(contract, ROW_OF_TWO(__VA_ARGS__)),
 #define ROW_OF_THREE(name, next, last, because)                                                               \
     make_row_as<PlanOf>(kernels::name, kernels::limits::name, because, tile_of(kernels::name), kernels::next, \
                         kernels::last)

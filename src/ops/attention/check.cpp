@@ -209,7 +209,8 @@ int64_t biased(const Attention& p) {
 // The fact q_coded.
 uint8_t coding(const Attention& p) {
     if (p.numbers.wanted || p.numbers.q_type < 2) return 0;
-    return p.numbers.q_scale.head != 0 && p.group != 1 ? 2 : 1;
+    const AttentionScales& scale = p.numbers.q_scale;
+    return scale.token != 0 || (scale.head != 0 && p.group != 1) ? 2 : 1;
 }
 
 constexpr int64_t WIDENED_ALIGN = 32; // of rows of 16 bits, of a multiple of 16 columns
@@ -257,7 +258,10 @@ Contract contract_for(const Attention& p, uint32_t of_keys) {
     constexpr Contract BF16[] = {"attention_bf16", "attention_bf16e4m3", "attention_bf16e5m2", "attention_bf16nvfp4"},
                        F16[] = {"attention_f16", "attention_f16e4m3", "attention_f16e5m2", "attention_f16nvfp4"},
                        ANY = "attention_any";
+    constexpr Contract TOKENS[] = {"attention_bf16e4m3_tokens", "attention_bf16e5m2_tokens",
+                                   "attention_f16e4m3_tokens", "attention_f16e5m2_tokens"};
     if (p.numbers.wanted) return ANY;
+    if (p.by_token) return TOKENS[(p.f16 ? 2 : 0) + (of_keys == SPARK_DTYPE_E5M2 ? 1 : 0)];
     const auto& of = p.f16 ? F16 : BF16;
     switch (of_keys) {
     case SPARK_DTYPE_E4M3: return of[1];
@@ -306,13 +310,13 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.cap = args.softcap;
     p.f16 = q.dtype == SPARK_DTYPE_F16 || (q.elem_bits == 8 && v[O].dtype == SPARK_DTYPE_F16);
     p.kv_bits = k.elem_bits;
-    if (spark_status s = check_numbers(bound, packed_q, packed_k, p.paged, p.numbers, report)) return s;
+    p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
+    if (spark_status s = check_numbers(bound, packed_q, packed_k, p, report)) return s;
     p.q_coded = coding(p);
     if (spark_status s = check_widths(bound, p, report)) return s;
     p.left = reach(args.window_left);
     p.right = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0 ? 0 : reach(args.window_right);
     p.packed_k = packed_k;
-    p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = q.shape[0] == 0 || q.shape[1] == 0 || p.h == 0 || p.seqs == 0 || p.sq == 0;
     int64_t rows; // every other product of sizes is smaller than one that the validator has bounded, or has no sign
     if (__builtin_mul_overflow(p.seqs, p.h, &rows) || __builtin_mul_overflow(rows, p.sq, &rows)) {

@@ -72,17 +72,24 @@ AttentionBias bias_of(const View& v) {
     return {v.data, v.stride[0], v.stride[1], v.stride[2], v.stride[3], v.shape[2], v.shape[3]};
 }
 
-// One scale for each sequence and head at most, beside those of blocks.
-bool is_of_heads(const AttentionScales& scales, bool paged) { return scales.token == 0 && (!paged || scales.seq == 0); }
-
 // Codes of queries that a launch may make rows of 16 bits of, in a workspace that has a size.
-bool can_widen(const View& q, const AttentionScales& scales) {
+bool can_widen(const View& q) {
     constexpr int64_t CHUNK = 8, COLUMNS = 16, MOST = int64_t{1} << 40;
-    return q.elem_bits == 8 && q.shape[3] % COLUMNS == 0 && alignment_of(q) >= CHUNK && q.count <= MOST &&
-           is_of_heads(scales, false);
+    return q.elem_bits == 8 && q.shape[3] % COLUMNS == 0 && alignment_of(q) >= CHUNK && q.count <= MOST;
 }
 
 bool is_half(uint32_t dtype) { return dtype == SPARK_DTYPE_BF16 || dtype == SPARK_DTYPE_F16; }
+
+// Whether kernels of one type take these numbers, and of what scales. Sums that do not follow the batch have kernels
+// for one scale a sequence and head at most.
+void set_kind(const ValidatedArgs& bound, Attention& p) {
+    const View *v = bound.view, &q = v[Q], &o = v[O];
+    AttentionNumbers& n = p.numbers;
+    const bool plain = is_half(q.dtype) ? o.dtype == q.dtype : is_half(o.dtype) && can_widen(q);
+    p.by_token = n.q_scale.token != 0 || of_tokens(p, n.k_scale) || of_tokens(p, n.v_scale);
+    const bool scaled = !p.by_token || (v[K].elem_bits == 8 && !p.batch_invariant);
+    n.wanted = !plain || !scaled || (v[BIAS].present && v[BIAS].count != 0);
+}
 
 } // namespace
 
@@ -94,8 +101,8 @@ int64_t alignment_of(const View& v) {
     return bytes;
 }
 
-spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, bool paged,
-                           AttentionNumbers& numbers, Report& report) {
+spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, Attention& p, Report& report) {
+    AttentionNumbers& numbers = p.numbers;
     const View *v = bound.view, &q = v[Q], &k = v[K], &o = v[O];
     AttentionBlocks none;
     for (uint32_t field : {K, V}) {
@@ -110,9 +117,7 @@ spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packe
     numbers.o_scale = o.quant.form != nullptr ? o.quant.scale : 0;
     numbers.q_type = type_of(q.dtype), numbers.kv_type = type_of(k.dtype), numbers.o_type = type_of(o.dtype);
     numbers.bias_type = v[BIAS].present ? type_of(v[BIAS].dtype) : 0;
-    const bool plain = (is_half(q.dtype) ? o.dtype == q.dtype : is_half(o.dtype) && can_widen(q, numbers.q_scale)) &&
-                       is_of_heads(numbers.k_scale, paged) && is_of_heads(numbers.v_scale, paged);
-    numbers.wanted = !plain || (v[BIAS].present && v[BIAS].count != 0);
+    set_kind(bound, p);
     return SPARK_OK;
 }
 

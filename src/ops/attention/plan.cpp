@@ -177,6 +177,16 @@ void add_scales(const AttentionNumbers& n, kernels::attention_generic_params& pa
     params.k_blocks_head = n.k_blocks.head, params.v_blocks_head = n.v_blocks.head;
 }
 
+// Scales of keys, or of values, as what stands beside each row.
+void put_keys_scales(const AttentionScales& k, kernels::attention_generic_params& params) {
+    params.k_blocks = k.data, params.k_scale = 0;
+    params.k_blocks_seq = k.seq, params.k_blocks_token = k.token, params.k_blocks_head = k.head;
+}
+void put_values_scales(const AttentionScales& v, kernels::attention_generic_params& params) {
+    params.v_blocks = v.data, params.v_scale = 0;
+    params.v_blocks_seq = v.seq, params.v_blocks_token = v.token, params.v_blocks_head = v.head;
+}
+
 // The last of some entries; of none the first, which nobody reads.
 uint32_t last_of(int64_t count) { return static_cast<uint32_t>(std::clamp<int64_t>(count - 1, 0, UINT32_MAX)); }
 
@@ -321,14 +331,25 @@ kernels::attention_widen_params widening(const kernels::attention_generic_params
     return rows;
 }
 
-// Queries that are codes: their rows, which params then names.
-void put_queries(const Attention& p, kernels::attention_generic_params& params, Plan& calls) {
-    if (p.q_coded == 0) return;
+// Of queries that are codes; scaled: numbers, not codes.
+const kernels::attention_widen_kernel& widen_of_queries(const Attention& p, bool scaled) {
     const bool e5m2 = p.numbers.q_type == 3;
-    const auto& widen = p.f16  ? e5m2 ? kernels::attention_widen_f16e5m2__d128 : kernels::attention_widen_f16e4m3__d128
-                        : e5m2 ? kernels::attention_widen_bf16e5m2__d128
-                               : kernels::attention_widen_bf16e4m3__d128;
+    if (scaled && p.f16) {
+        return e5m2 ? kernels::attention_widen_f16e5m2__d128_tokens : kernels::attention_widen_f16e4m3__d128_tokens;
+    }
+    if (scaled) {
+        return e5m2 ? kernels::attention_widen_bf16e5m2__d128_tokens : kernels::attention_widen_bf16e4m3__d128_tokens;
+    }
+    if (p.f16) return e5m2 ? kernels::attention_widen_f16e5m2__d128 : kernels::attention_widen_f16e4m3__d128;
+    return e5m2 ? kernels::attention_widen_bf16e5m2__d128 : kernels::attention_widen_bf16e4m3__d128;
+}
+
+// Queries that are codes: their rows, which params then names.
+void put_queries(const Attention& p, bool scaled, kernels::attention_generic_params& params, Plan& calls) {
+    if (p.q_coded == 0) return;
+    const kernels::attention_widen_kernel& widen = widen_of_queries(p, scaled);
     kernels::attention_generic_params codes = {.k = p.q.data, .v = p.q.data};
+    if (scaled) put_keys_scales(p.numbers.q_scale, codes);
     const int64_t seqs = p.cu_q != 0 ? 1 : p.seqs;
     codes.k_seq = codes.v_seq = p.q.seq, codes.k_token = codes.v_token = p.q.token;
     codes.k_head = codes.v_head = p.q.head;
@@ -339,11 +360,13 @@ void put_queries(const Attention& p, kernels::attention_generic_params& params, 
     params.q = rows.rows_k, params.q_token = p.d, params.q_head = p.s * p.d, params.q_seq = p.h * p.s * p.d;
 }
 
-// Of kernels that know one type: what comes before them is under way.
-kernels::attention_generic_params start(const Attention& p, Plan& calls) {
+// Of kernels that know one type: what comes before them is under way. scaled: they know no scales.
+kernels::attention_generic_params start(const Attention& p, Plan& calls, bool scaled = false) {
     kernels::attention_generic_params params = params_of(p);
     if (p.kv_bits == 4) count_pairs(params);
-    put_queries(p, params, calls);
+    put_queries(p, scaled, params, calls);
+    if (p.by_token && (scaled || of_tokens(p, p.numbers.k_scale))) put_keys_scales(p.numbers.k_scale, params);
+    if (p.by_token && (scaled || of_tokens(p, p.numbers.v_scale))) put_values_scales(p.numbers.v_scale, params);
     return params;
 }
 
@@ -425,6 +448,7 @@ void put_widened(const Attention& p, const kernels::attention_widen_kernel& wide
     calls.add(widen, rows, seqs * p.hkv * rows.blocks);
     params.k = rows.rows_k, params.v = rows.rows_v, params.table = 0;
     params.k_token = params.v_token = p.d;
+    params.k_step = params.v_step = static_cast<uint32_t>(p.d) * ELEM / CHUNK;
     params.k_head = params.v_head = p.t * p.d;
     params.k_seq = params.v_seq = p.hkv * p.t * p.d;
     if (!p.packed_k) params.cu_k = 0, params.lens = rows.lengths;
@@ -432,7 +456,7 @@ void put_widened(const Attention& p, const kernels::attention_widen_kernel& wide
 void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel,
           const kernels::attention_widen_kernel& widen, Plan& calls) {
     const Attention& p = work.as<Attention>();
-    kernels::attention_generic_params params = start(p, calls);
+    kernels::attention_generic_params params = start(p, calls, widen.TOKENS != 0);
     put_widened(p, widen, params, calls);
     add_prompt(work, row, kernel, params, calls);
 }
@@ -476,10 +500,23 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel
     calls.add(kernel, params);
 }
 
-// A row of another contract, whose plan launches `before` first. That has the limits of both.
+// Limits of a kernel for which another makes rows of keys and values first: that one's, and its own but for pages, of
+// which there are none then.
+template <const auto& OF, const auto& BEFORE> consteval auto limits_behind() {
+    constexpr auto other = [](const Limit& limit) { return std::string_view(limit.fact) != "paged"; };
+    constexpr size_t own = static_cast<size_t>(std::ranges::count_if(OF, other));
+    std::array<Limit, own + BEFORE.size()> both{};
+    std::ranges::copy_if(OF, both.begin(), other);
+    std::ranges::copy(BEFORE, both.begin() + own);
+    return both;
+}
+template <const auto& OF, const auto& BEFORE> constexpr auto LIMITS_BEHIND = limits_behind<OF, BEFORE>();
+
+// A row of another contract, whose plan launches `before` first.
+#define LIMITS_OF_BOTH(name, before) LIMITS_BEHIND<kernels::limits::name, kernels::limits::before>
 #define ROW_BEHIND(contract, name, before, because)                                                                 \
-    made_for(contract, make_row_as<PlanOf>(kernels::name, kernels::limits::before, because, tile_of(kernels::name), \
-                                           kernels::before)),
+    made_for(contract, make_row_as<PlanOf>(kernels::name, LIMITS_OF_BOTH(name, before), because,                    \
+                                           tile_of(kernels::name), kernels::before)),
 
 PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {

@@ -57,14 +57,18 @@ struct Attention {
     uint32_t kv_bits; // of an element of k and v
     uint8_t q_coded;  // the fact
     bool f16;         // the queries, or what their codes become
+    bool by_token;    // scales of tokens, or of pages, are among those of FP8
     bool batch_invariant;
     bool packed_k; // a list says where the keys of a sequence begin
     bool paged;    // k and v are [page, token, head], seq from page to page
 };
 
-// Types, scales and the bias; `packed`: a list of first tokens numbers the tokens of both dimensions.
-spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, bool paged,
-                           AttentionNumbers& numbers, Report& report);
+// Types, scales and the bias; `packed`: a list of first tokens numbers the tokens of both dimensions. Sets by_token;
+// reads paged, batch_invariant.
+spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, Attention& p, Report& report);
+
+// Whether tokens or pages of k or v have scales of their own.
+inline bool of_tokens(const Attention& p, const AttentionScales& x) { return x.token != 0 || (p.paged && x.seq != 0); }
 
 // The largest power of two, at most 256, that divides address and strides in bytes.
 int64_t alignment_of(const View& v);

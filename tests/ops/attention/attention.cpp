@@ -37,6 +37,8 @@ std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random
 Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
     p.codes = s.caches != Caches::as_q || s.queries != Codes::none;
+    p.by_token = s.query_scales == Scales::rows || s.scales == Scales::rows ||
+                 (s.scales == Scales::batch_heads && s.page != 0);
     p.type = type, p.out = type_of_results(s, type);
     p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.dv = s.width_of_values(), p.causal = s.causal, p.left = s.left,
     p.right = s.right;
@@ -233,28 +235,37 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
 //             shows where all heavier keys have values of 0
 //   sums      one rounding a key in the total, (keys/16 + 8) 2u or keys u in the weighted sum
 //   rounding  kernels on tensor cores round the weight to the element type, or to FP16 where v is of codes: 2^-8 or
-//             2^-11; FP16 weights below 2^-14 lose up to 2^-25 of the largest
+//             2^-11; FP16 weights below 2^-14 lose up to 2^-25 of the largest, of which a token's scale of v is a factor
+//   tokens    codes with such scales, of keys, values and queries, become numbers of the element type first, but where
+//             heads share keys: 2^-9 or 2^-12 of each
 // and 2^-20 for the division, and for merging parts.
 struct Errors {
     double relative, lse;
 };
 
-bool has_half_weights(const Problem& p) { return p.codes || p.type == ref::Type::f16; }
+// What multiplies: warps with a key at a time; tensor cores codes as they are, or numbers of 16 bits made of them.
+enum class Way { generic, products, widened };
 
-Errors errors_of(const Problem& p, const ref::AttentionRow& row, double keys, bool tensor_cores) {
+bool has_half_weights(const Problem& p, Way way) {
+    return p.type == ref::Type::f16 || (p.codes && way != Way::widened);
+}
+
+Errors errors_of(const Problem& p, const ref::AttentionRow& row, double keys, Way way) {
     constexpr double u = 0x1p-24;
-    const double score =
-        (static_cast<double>(p.d) / 16 + 8) * 2 * u * row.score_terms + (p.cap == 0 ? 8 : 24) * u * row.largest_score;
+    const bool tensor_cores = way != Way::generic;
+    const double made = way != Way::widened ? 0 : p.type == ref::Type::f16 ? 0x1p-12 : 0x1p-9;
+    const double score = ((static_cast<double>(p.d) / 16 + 8) * 2 * u + 2 * made + made * made) * row.score_terms +
+                         (p.cap == 0 ? 8 : 24) * u * row.largest_score;
     const double maxima = (tensor_cores ? keys / 16 : keys) * (0x1p-22 + 2 * u * row.largest_score);
     const double weight = std::expm1(2 * score) + 0x1p-21 + maxima;
-    const double rounding = !tensor_cores ? 0 : has_half_weights(p) ? 0x1p-11 : 0x1p-8;
+    const double rounding = !tensor_cores ? 0 : made + (has_half_weights(p, way) ? 0x1p-11 : 0x1p-8);
     return {2 * weight + keys * 4 * u + 0x1p-20 + rounding,
             score + weight + keys * 2 * u + 0x1p-20 + 4 * u * (std::fabs(row.lse) + row.largest_score)};
 }
 
 class Expected {
 public:
-    Expected(const Problem& p, bool tensor_cores) : p_(p), tensor_(tensor_cores) {
+    Expected(const Problem& p, Way way) : p_(p), way_(way) {
         o.resize(static_cast<size_t>(p.tokens * p.h * p.dv), {Allowed::unchanged});
         lse.resize(static_cast<size_t>(p.tokens * p.h), {Allowed::unchanged});
         for (size_t b = 0; b < p.q_len.size(); ++b) {
@@ -302,11 +313,13 @@ private:
             [&](int64_t j) { return kv(p_.v, p_.dv, b, start + j, g); }, visible, p_.scale,
             p_.sinks[static_cast<size_t>(head)], p_.cap, p_.slopes[static_cast<size_t>(head)],
             i + keys - p_.q_len[b] - first, hidden, [&](int64_t j) { return bias(token, head, start + j); });
-        const Errors errors = errors_of(p_, row, static_cast<double>(visible), tensor_);
+        const Errors errors = errors_of(p_, row, static_cast<double>(visible), way_);
         lse[static_cast<size_t>(place)] = allow(ref::Type::f32, row.lse, errors.lse);
         for (int64_t e = 0; e < p_.dv; ++e) {
             const auto at = static_cast<size_t>(e);
-            const double least = (tensor_ && has_half_weights(p_) ? 0x1p-25 : 0x1p-125) * row.flat[at];
+            const double of_scales = p_.by_token ? MOST_SCALE / LEAST_SCALE : 1;
+            const bool halves = way_ != Way::generic && has_half_weights(p_, way_);
+            const double least = (halves ? 0x1p-25 * of_scales : 0x1p-125) * row.flat[at];
             const double error = errors.relative * row.magnitude[at] + least + 0x1p-140;
             Allowed allowed = allow_result(p_.out, row.o[at] / p_.out_scale, error / std::fabs(p_.out_scale));
             if (p_.strange_v && !(reaches_all(b, g, 0, first, e) && reaches_all(b, g, end, keys, e) &&
@@ -342,10 +355,15 @@ private:
     }
 
     const Problem& p_;
-    const bool tensor_;
+    const Way way_;
 };
 
-bool has_tensor_cores(const std::string& kernel) { return kernel.find("__generic") == std::string::npos; }
+Way way_of(const Problem& p, const std::string& kernel) {
+    if (kernel.find("__generic") != std::string::npos) {
+        return Way::generic;
+    }
+    return p.by_token && kernel.find("__split") == std::string::npos ? Way::widened : Way::products;
+}
 
 } // namespace
 
@@ -389,12 +407,15 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
         fields.push_back(operand.field);
     }
     // Both outputs come from the same rows: what is asked for second is there already.
-    const auto last = std::make_shared<std::pair<bool, std::unique_ptr<Expected>>>();
-    c.kind = [](const std::string& kernel) { return has_tensor_cores(kernel) ? "tensor cores" : "generic"; };
+    const auto last = std::make_shared<std::pair<Way, std::unique_ptr<Expected>>>();
+    c.kind = [p](const std::string& kernel) {
+        const Way way = way_of(*p, kernel);
+        return way == Way::generic ? "generic" : way == Way::widened ? "numbers of 16 bits" : "tensor cores";
+    };
     c.expect = [p, fields, last](size_t index, const std::string& kernel) {
-        const bool tensor_cores = has_tensor_cores(kernel);
-        if (!last->second || last->first != tensor_cores) {
-            *last = {tensor_cores, std::make_unique<Expected>(*p, tensor_cores)};
+        const Way way = way_of(*p, kernel);
+        if (!last->second || last->first != way) {
+            *last = {way, std::make_unique<Expected>(*p, way)};
         }
         return fields[index] == "lse" ? last->second->lse : last->second->o;
     };

@@ -27,7 +27,9 @@ Scales kind_of(const Shape& s, size_t index) {
 }
 
 double some_scale(Random& random) {
-    return (random.chance(0.3) ? -1 : 1) * static_cast<double>(random.between(20, 300)) / 128;
+    constexpr double PARTS = 128;
+    const auto least = static_cast<int64_t>(LEAST_SCALE * PARTS), most = static_cast<int64_t>(MOST_SCALE * PARTS);
+    return (random.chance(0.3) ? -1 : 1) * static_cast<double>(random.between(least, most)) / PARTS;
 }
 
 // One F32 for each of the rows, tokens and heads, or for all of some of these; in half of the cases heads outermost.

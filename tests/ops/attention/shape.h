@@ -73,6 +73,7 @@ struct Problem {
     int64_t h, hkv, d, dv, s, t, computed; // s, t: tokens of a row; computed: the bound of queries
     double scale, cap, out_scale;
     bool causal, strange_v, codes; // codes: of k and v
+    bool by_token;                 // scales of tokens, or of pages, are among theirs or those of queries
     int64_t left, right;
     std::vector<int64_t> q_first, q_len, k_first, k_len;
     std::vector<double> q, k, v, sinks, slopes; // sinks, slopes: one a head
@@ -101,6 +102,8 @@ ref::Type type_of_caches(const Shape& s, ref::Type type); // of NVFP4 bytes, of 
 ref::Type type_of_results(const Shape& s, ref::Type type);
 // After the tensors have been added: bytes become pairs of E2M1 in what describes k and v.
 void describe_pairs(Case& c, const Shape& s);
+// Of FP8's scales, in magnitude.
+constexpr double LEAST_SCALE = 20.0 / 128, MOST_SCALE = 300.0 / 128;
 // Scales of q, k or v (operand 0, 1, 2), NaN for tokens that are not `used`, and the numbers of the operand times them.
 std::vector<double> add_scales(Case& c, const Shape& s, size_t index, const std::vector<bool>& used, Random& random);
 double add_result_scale(Case& c, const Shape& s, Random& random);
