@@ -123,9 +123,9 @@ import (
 //	either all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D and E are of 8,
 //	or the generic kernel is taken, whose bits are others. It is taken too in pages where E is not D, and with ranges,
 //	key_mask or alibi_slopes where E is not D or D is above 256. With FP8 caches D is one of 16, and where it is up to
-//	128, and of 16 bits where it is above 256, H is one of G and there are at most 2^24 rows, and scales of q's codes are
-//	the same for all heads that share one of k, or another kernel is taken likewise. The exception said above stays: a
-//	NaN or an infinity in v of a key that is hidden may reach a row.
+//	128, and of 16 bits where it is above 256, H is one of G and there are at most 2^24 rows, scales of q's codes are
+//	the same for all heads that share one of k, and neither tokens nor pages have scales of their own, or another kernel
+//	is taken likewise. The exception said above stays: a NaN or an infinity in v of a key that is hidden may reach a row.
 //	exec.kernel_id may ask for a kernel that adds in another order: then it must be the same in all calls. The flag
 //	costs workspace once there is room for more than 1024 keys: sums in FP32 of each element of o, or while decoding, of
 //	each for every 1024 keys.
@@ -146,10 +146,10 @@ import (
 //	    q, o              k, v                                kernels, D up to
 //	    BF16 or F16       as q                                tensor cores, 512; else the kernel for any problem, 576
 //	    BF16 or F16       E4M3, but for the next line         tensor cores, 256; else the kernel for any problem
-//	    BF16 or F16       FP8 by ROW, in pages BATCH_HEAD     the kernel for any numbers, 256
-//	    BF16 or F16       E5M2, NVFP4                         tensor cores, 256; else the kernel for any numbers
-//	    E4M3 or E5M2      as above, o of BF16 or F16          as above; scales of q by ROW, D no multiple of 16: the
-//	                                                          kernel for any numbers, 256
+//	    BF16 or F16       E5M2, NVFP4, FP8 by ROW, in pages   tensor cores, 256; else the kernel for any numbers
+//	                      BATCH_HEAD
+//	    E4M3 or E5M2      as above, o of BF16 or F16          as above; over NVFP4 with scales of q by ROW, D no
+//	                                                          multiple of 16: the kernel for any numbers, 256
 //	    o of another type than q of 16 bits, or codes, or a   the kernel for any numbers, 256
 //	    bias
 //
@@ -164,7 +164,18 @@ import (
 //	first, exactly; their scale is a factor of that of k. Where it differs between heads that share one of k, no kernel
 //	lets these share their keys: decoding is slower then. They are taken where D is a multiple of 16 up to 256 and
 //	addresses and strides are multiples of 16 bytes, with every mask that they take of 16-bit caches. Weights are
-//	rounded to FP16 for the product with v. NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
+//	rounded to FP16 for the product with v.
+//
+//	Where tokens or pages have scales of their own, blocks that share the keys of up to 64 queries a sequence multiply
+//	each score by its key's scale, and each weight by its value's before it is rounded to FP16, over a power of two that
+//	the largest of these so far is at most 2^6 times as large as: weights of values that are less than 2^-14 of it lose
+//	bits. Scales of v are 0 or 2^-80 to 2^80 in magnitude there. H is one of G and there are neither key_starts, key_ends
+//	nor key_mask. Other calls, and those with scales of q by ROW, have two launches: keys, values, and queries that are
+//	codes, become numbers of o's type first, rounded to nearest even, as a cache of 16 bits would hold them (of F16
+//	infinite beyond 65504), where they take 256 MiB at most; else, and with SPARK_FLAG_BATCH_INVARIANT, the kernel for any
+//	numbers is taken.
+//
+//	NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
 //	256, global_scale is below 2^113 and in pages one for all, scales of a row follow each other byte by byte, and their
 //	addresses and strides are multiples of 4; numbers are codes times the scales of their blocks, exactly. Blocks share
 //	the keys of up to 64 queries a sequence where H is one of G and there are neither key_starts, key_ends nor key_mask,

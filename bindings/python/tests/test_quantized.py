@@ -5,7 +5,7 @@ import types
 import unittest
 
 import numpy as np
-from support import CudaArray, OnDevice, Producer
+from support import CudaArray, OnDevice, Producer, random
 
 from libspark import DeviceArray, Dtype, InvalidArgument, Quantized, Record, Records, TensorSpec, operators, ops, sparkc
 from libspark.fields import Form
@@ -243,6 +243,26 @@ class OfTheLibrary(OnDevice):
         ops.gemm(quantized, quantized, d=d, stream=self.stream)
         sums = (want @ want.T).astype("f4")
         np.testing.assert_array_equal(d.numpy(), sums * scales.numpy()[:, None] * scales.numpy())
+
+    def test_a_cache_whose_tokens_have_scales(self):
+        tokens, heads, d = 40, 2, 64
+        at = self.array(np.arange(tokens, dtype="i4"))
+        caches = [Quantized(self.zeros((3, 16, heads, d), "e4m3"), self.zeros((3, 16, heads), "f32"), form="row")
+                  for _ in "kv"]
+        rows = [self.array(random(tokens, heads, d, seed=seed), "bf16") for seed in (1, 2)]
+        back = [self.zeros((tokens, heads, d), "f32") for _ in "kv"]
+        lists = {"positions": at, "invalid_count": self.zeros(1, "i32"), "stream": self.stream}
+        ops.kv_append(*rows, k_cache=caches[0], v_cache=caches[1], **lists)
+        ops.kv_gather(k=back[0], v=back[1], k_cache=caches[0], v_cache=caches[1], **lists)
+        k, v = (x.numpy().astype("f8") for x in back)
+        for queries in (1, tokens):
+            q = self.array(random(1, queries, heads, d, seed=3), "bf16")
+            o = ops.attention(q, *caches, block_table=self.array(np.arange(3, dtype="i4")[None]), causal=True,
+                              seq_lens=self.array(np.array([tokens], "i4")), stream=self.stream)
+            scores = np.einsum("ihd,jhd->hij", q.numpy()[0].astype("f8"), k) / np.sqrt(d)
+            weights = np.exp(scores) * np.tri(queries, tokens, tokens - queries)
+            wanted = np.einsum("hij,jhd->ihd", weights / weights.sum(-1, keepdims=True), v)
+            np.testing.assert_allclose(o.numpy()[0], wanted, rtol=0, atol=0.03)
 
     def test_forms_are_those_of_the_library(self):
         forms = operators.operators()["dequantize"].fields["x"].forms

@@ -552,6 +552,11 @@ Entry worded(Words& words) {
                : words.take("NVFP4-cache") ? Caches::nvfp4
                                            : Caches::as_q;
     s.scales = s.caches == Caches::e5m2 ? Scales::whole : Scales::none;
+    if (words.take("token-scales")) {
+        s.caches = Caches::e4m3, s.scales = Scales::rows;
+    } else if (words.take("page-scales")) {
+        s.caches = Caches::e4m3, s.scales = Scales::batch_heads;
+    }
     if (words.take("FP8-queries")) {
         s.queries = Codes::e4m3, s.query_scales = Scales::whole;
     }
