@@ -9,8 +9,9 @@
 //   ROW_THEN(gemm_bf16_tn__8x32x512, gemm_merge__8x256, "few rows")
 //            kernel                  then               because
 //
-// The second is launched too where the plan says so; ROW_THEN_TWO names two of them. ROW_FOR, of two kernels ROW_THEN_AS
-// and of one ROW_AS are the same with the name of a contract before it, where that is not the kernel's own.
+// The second is launched too where the plan says so; ROW_THEN_TWO names two of them. ROW_FOR, of two
+// kernels ROW_THEN_AS and of one ROW_AS are the same with the name of a contract before it, where that is not the
+// kernel's own.
 #pragma once
 
 #include <algorithm>

@@ -260,8 +260,8 @@ Contract contract_for(const Attention& p, uint32_t of_keys) {
     constexpr Contract BF16[] = {"attention_bf16", "attention_bf16e4m3", "attention_bf16e5m2", "attention_bf16nvfp4"},
                        F16[] = {"attention_f16", "attention_f16e4m3", "attention_f16e5m2", "attention_f16nvfp4"},
                        ANY = "attention_any";
-    constexpr Contract TOKENS[] = {"attention_bf16e4m3_tokens", "attention_bf16e5m2_tokens",
-                                   "attention_f16e4m3_tokens", "attention_f16e5m2_tokens"};
+    constexpr Contract TOKENS[] = {"attention_bf16e4m3_tokens", "attention_bf16e5m2_tokens", "attention_f16e4m3_tokens",
+                                   "attention_f16e5m2_tokens"};
     if (p.numbers.wanted) return ANY;
     if (p.by_token) return TOKENS[(p.f16 ? 2 : 0) + (of_keys == SPARK_DTYPE_E5M2 ? 1 : 0)];
     const auto& of = p.f16 ? F16 : BF16;

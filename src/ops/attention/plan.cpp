@@ -514,8 +514,8 @@ template <const auto& OF, const auto& BEFORE> constexpr auto LIMITS_BEHIND = lim
 
 // A row of another contract, whose plan launches `before` first.
 #define LIMITS_OF_BOTH(name, before) LIMITS_BEHIND<kernels::limits::name, kernels::limits::before>
-#define ROW_BEHIND(contract, name, before, because)                                                                 \
-    made_for(contract, make_row_as<PlanOf>(kernels::name, LIMITS_OF_BOTH(name, before), because,                    \
+#define ROW_BEHIND(contract, name, before, because)                                              \
+    made_for(contract, make_row_as<PlanOf>(kernels::name, LIMITS_OF_BOTH(name, before), because, \
                                            tile_of(kernels::name), kernels::before)),
 
 PLAN_OF_ROWS

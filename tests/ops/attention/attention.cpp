@@ -37,8 +37,8 @@ std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random
 Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
     p.codes = s.caches != Caches::as_q || s.queries != Codes::none;
-    p.by_token = s.query_scales == Scales::rows || s.scales == Scales::rows ||
-                 (s.scales == Scales::batch_heads && s.page != 0);
+    p.by_token =
+        s.query_scales == Scales::rows || s.scales == Scales::rows || (s.scales == Scales::batch_heads && s.page != 0);
     p.type = type, p.out = type_of_results(s, type);
     p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.dv = s.width_of_values(), p.causal = s.causal, p.left = s.left,
     p.right = s.right;
@@ -235,7 +235,7 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
 //             shows where all heavier keys have values of 0
 //   sums      one rounding a key in the total, (keys/16 + 8) 2u or keys u in the weighted sum
 //   rounding  kernels on tensor cores round the weight to the element type, or to FP16 where v is of codes: 2^-8 or
-//             2^-11; FP16 weights below 2^-14 lose up to 2^-25 of the largest, of which a token's scale of v is a factor
+//             2^-11; FP16 weights below 2^-14 lose up to 2^-25 of the largest, with a token's scale of v in them
 //   tokens    codes with such scales, of keys, values and queries, become numbers of the element type first, but where
 //             heads share keys: 2^-9 or 2^-12 of each
 // and 2^-20 for the division, and for merging parts.

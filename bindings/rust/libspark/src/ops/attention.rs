@@ -166,8 +166,8 @@ operator! {
     /// bits. Scales of v are 0 or 2^-80 to 2^80 in magnitude there. H is one of G and there are neither key_starts, key_ends
     /// nor key_mask. Other calls, and those with scales of q by ROW, have two launches: keys, values, and queries that are
     /// codes, become numbers of o's type first, rounded to nearest even, as a cache of 16 bits would hold them (of F16
-    /// infinite beyond 65504), where they take 256 MiB at most; else, and with SPARK_FLAG_BATCH_INVARIANT, the kernel for any
-    /// numbers is taken.
+    /// infinite beyond 65504), where they take 256 MiB at most; else, and with SPARK_FLAG_BATCH_INVARIANT, the kernel for
+    /// any numbers is taken.
     ///
     /// NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
     /// 256, global_scale is below 2^113 and in pages one for all, scales of a row follow each other byte by byte, and their
