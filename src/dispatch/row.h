@@ -177,7 +177,7 @@ consteval Draft make_row_as(const First& kernel, std::span<const Limit> limits, 
     return make_row(kernel, limits, because, tile, plan_as<PlanOf, First, Then...>, then...);
 }
 
-// In a family's plan.cpp, behind its tile_of(kernel) and plan(work, row, kernel, [then,] plan): what ROW and ROW_THEN of
+// In a family's plan.cpp, behind its tile_of(kernel) and plan(work, row, kernel, [then,] plan): what ROW, ROW_THEN of
 // its table.inc are. Both functions see the type of the kernel, so a table that names one they do not know, or another
 // family's, does not compile.
 #define PLAN_OF_ROWS                                     \
