@@ -133,7 +133,7 @@ spark_status check_heads(const ValidatedArgs& bound, Report& report) {
 
 // Codes, a bias and results of another type go with values as wide as keys.
 spark_status check_widths(const ValidatedArgs& bound, const Attention& p, Report& report) {
-    if (p.dv == p.d || (p.kv_bits == 16 && !p.numbers.wanted)) return SPARK_OK;
+    if (p.dv == p.d || (p.kv_bits == 16 && !p.numbers.wanted && !p.o_coded)) return SPARK_OK;
     return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, V,
                              "v.shape[3] is %lld, k.shape[3] %lld; the same wanted, unless q, k, v and o are all BF16 "
                              "or all F16, without a bias",
@@ -263,6 +263,7 @@ Contract contract_for(const Attention& p, uint32_t of_keys) {
     constexpr Contract TOKENS[] = {"attention_bf16e4m3_tokens", "attention_bf16e5m2_tokens", "attention_f16e4m3_tokens",
                                    "attention_f16e5m2_tokens"};
     if (p.numbers.wanted) return ANY;
+    if (p.o_coded) return p.kv_bits == 8 ? Contract("attention_bf16e4m3_codes") : Contract("attention_bf16_codes");
     if (p.by_token) return TOKENS[(p.f16 ? 2 : 0) + (of_keys == SPARK_DTYPE_E5M2 ? 1 : 0)];
     const auto& of = p.f16 ? F16 : BF16;
     switch (of_keys) {

@@ -80,15 +80,24 @@ bool can_widen(const View& q) {
 
 bool is_half(uint32_t dtype) { return dtype == SPARK_DTYPE_BF16 || dtype == SPARK_DTYPE_F16; }
 
+// Results that are codes of E4M3, over a scale, of queries of BF16 or such codes.
+bool has_codes(const View& q, const View& k, const View& o) {
+    const uint32_t type = k.dtype;
+    return o.dtype == SPARK_DTYPE_E4M3 && o.quant.form != nullptr && q.dtype != SPARK_DTYPE_F16 &&
+           (type == SPARK_DTYPE_BF16 || type == SPARK_DTYPE_E4M3);
+}
+
 // Whether kernels of one type take these numbers, and of what scales. Sums that do not follow the batch have kernels
-// for one scale a sequence and head at most.
+// for one scale a sequence and head at most, and for results of 16 bits.
 void set_kind(const ValidatedArgs& bound, Attention& p) {
     const View *v = bound.view, &q = v[Q], &o = v[O];
     AttentionNumbers& n = p.numbers;
-    const bool plain = is_half(q.dtype) ? o.dtype == q.dtype : is_half(o.dtype) && can_widen(q);
+    const bool coded = has_codes(q, v[K], o) && !p.batch_invariant;
+    const bool plain = is_half(q.dtype) ? coded || o.dtype == q.dtype : (coded || is_half(o.dtype)) && can_widen(q);
     p.by_token = n.q_scale.token != 0 || of_tokens(p, n.k_scale) || of_tokens(p, n.v_scale);
     const bool scaled = !p.by_token || (v[K].elem_bits == 8 && !p.batch_invariant);
     n.wanted = !plain || !scaled || (v[BIAS].present && v[BIAS].count != 0);
+    p.o_coded = coded && !n.wanted;
 }
 
 } // namespace

@@ -247,6 +247,7 @@ kernels::attention_generic_params params_of(const Attention& p) {
     params.table_rest = p.table_rest;
     add_masks(p, params);
     add_scales(p.numbers, params);
+    params.o_scale = p.numbers.o_scale;
     return params;
 }
 
@@ -307,6 +308,7 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .table_rest = parts.table_rest,
         .table_last = parts.table_last,
         .page = parts.page,
+        .o_scale = parts.o_scale,
     };
     calls.add(merge, params, merges_of(p, merge));
 }
@@ -365,8 +367,8 @@ kernels::attention_generic_params start(const Attention& p, Plan& calls, bool sc
     kernels::attention_generic_params params = params_of(p);
     if (p.kv_bits == 4) count_pairs(params);
     put_queries(p, scaled, params, calls);
-    if (p.by_token && (scaled || of_tokens(p, p.numbers.k_scale))) put_keys_scales(p.numbers.k_scale, params);
-    if (p.by_token && (scaled || of_tokens(p, p.numbers.v_scale))) put_values_scales(p.numbers.v_scale, params);
+    if (scaled || of_tokens(p, p.numbers.k_scale)) put_keys_scales(p.numbers.k_scale, params);
+    if (scaled || of_tokens(p, p.numbers.v_scale)) put_values_scales(p.numbers.v_scale, params);
     return params;
 }
 
@@ -387,9 +389,9 @@ void put_running(int64_t blocks, const Of& kernel, int64_t columns, kernels::att
 
 // Parts as long as the device wants them.
 template <class Of>
-void put_parts(const Attention&, const Of& kernel, const AttentionCut& cut, kernels::attention_generic_params& params,
+void put_parts(const Attention& p, const Of& kernel, const AttentionCut& cut, kernels::attention_generic_params& params,
                Plan& calls) {
-    if (cut.parts > 1) put_tables(cut.units * cut.parts * kernel.ROWS, kernel.D, params, calls);
+    if (is_merged(p, cut)) put_tables(cut.units * cut.parts * kernel.ROWS, kernel.D, params, calls);
 }
 
 // Parts at fixed keys, each with a slot of its own, whatever block makes it.
@@ -418,7 +420,7 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Merge& 
     params.blocks = static_cast<uint32_t>(cut.tiles);
     put_parts(p, kernel, cut, params, calls);
     calls.add(kernel, params);
-    if (cut.parts > 1) add_merge(p, merge, params, kernel.D, calls);
+    if (is_merged(p, cut)) add_merge(p, merge, params, kernel.D, calls);
 }
 
 // A block makes some queries of one head.
@@ -496,7 +498,6 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel
     params.q_scale_token = n.q_scale.token;
     params.k_scale_token = n.k_scale.token, params.v_scale_token = n.v_scale.token;
     params.k_blocks_step = n.k_blocks.step, params.v_blocks_step = n.v_blocks.step;
-    params.o_scale = n.o_scale;
     calls.add(kernel, params);
 }
 

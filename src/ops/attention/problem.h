@@ -58,13 +58,14 @@ struct Attention {
     uint8_t q_coded;  // the fact
     bool f16;         // the queries, or what their codes become
     bool by_token;    // scales of tokens, or of pages, are among those of FP8
+    bool o_coded;     // results are codes, and of kernels that know one type
     bool batch_invariant;
     bool packed_k; // a list says where the keys of a sequence begin
     bool paged;    // k and v are [page, token, head], seq from page to page
 };
 
-// Types, scales and the bias; `packed`: a list of first tokens numbers the tokens of both dimensions. Sets by_token;
-// reads paged, batch_invariant.
+// Types, scales and the bias; `packed`: a list of first tokens numbers the tokens of both dimensions. Sets by_token and
+// o_coded; reads paged, batch_invariant.
 spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, Attention& p, Report& report);
 
 // Whether tokens or pages of k or v have scales of their own.
@@ -94,6 +95,8 @@ constexpr uint32_t attention_copies(uint32_t bytes) {
     return bytes / CHUNK / WARP * A_COPY;
 }
 AttentionCut cut_attention(const CheckedOp& work, const Row& row);
+// Merges alone make codes of the sums of parts.
+inline bool is_merged(const Attention& p, const AttentionCut& cut) { return cut.parts > 1 || p.o_coded; }
 void load_attention(const CheckedOp& work, const Row& row, Load& load);
 
 } // namespace spark

@@ -19,6 +19,8 @@ namespace {
 
 const Shape SHAPES[] = {
 #include "ops/attention/shapes.inc"
+
+#include "ops/attention/numbers.inc"
 };
 
 // Lengths of the sequences: one has the most; a later one may be empty.
@@ -362,7 +364,8 @@ Way way_of(const Problem& p, const std::string& kernel) {
     if (kernel.find("__generic") != std::string::npos) {
         return Way::generic;
     }
-    return p.by_token && kernel.find("__split") == std::string::npos ? Way::widened : Way::products;
+    const bool scaled = p.by_token || (p.codes && p.out == ref::Type::e4m3);
+    return scaled && kernel.find("__split") == std::string::npos ? Way::widened : Way::products;
 }
 
 } // namespace
