@@ -563,6 +563,9 @@ Entry worded(Words& words) {
     if (words.take("FP8-queries")) {
         s.queries = Codes::e4m3, s.query_scales = Scales::whole;
     }
+    if (words.take("FP8-results")) {
+        s.out = Out::e4m3, s.out_scale = true;
+    }
     s.flags = words.take("batch-invariant") ? SPARK_FLAG_BATCH_INVARIANT : 0;
     return entry(s, words.type(BF16 | F16 | F32), words.name());
 }
