@@ -150,8 +150,10 @@ import (
 //	                      BATCH_HEAD
 //	    E4M3 or E5M2      as above, o of BF16 or F16          as above; over NVFP4 with scales of q by ROW, D no
 //	                                                          multiple of 16: the kernel for any numbers, 256
-//	    o of another type than q of 16 bits, or codes, or a   the kernel for any numbers, 256
-//	    bias
+//	    o of E4M3 with a scale, q of BF16 or FP8, k and v     tensor cores, 256; else the kernel for any numbers
+//	    of BF16 or E4M3
+//	    o of another type than q of 16 bits, or other codes,  the kernel for any numbers, 256
+//	    or a bias
 //
 //	Each line goes with lists, lengths, pages, CAUSAL, windows, ranges, key_mask, alibi_slopes, softcap, sinks, lse and
 //	grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types, D above
@@ -174,6 +176,11 @@ import (
 //	codes, become numbers of o's type first, rounded to nearest even, as a cache of 16 bits would hold them (of F16
 //	infinite beyond 65504), where they take 256 MiB at most; else, and with SPARK_FLAG_BATCH_INVARIANT, the kernel for
 //	any numbers is taken.
+//
+//	Results that are codes of E4M3 are stored by prompts' kernels, and while decoding by the launch that puts parts
+//	together, which is there then for one part too. Over caches of E4M3 prompts have numbers of BF16 first, as above; over
+//	pages of BF16 of D up to 128 and more than 64 queries a sequence rows too, 256 MiB at most. With
+//	SPARK_FLAG_BATCH_INVARIANT the kernel for any numbers is taken.
 //
 //	NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
 //	256, global_scale is below 2^113 and in pages one for all, scales of a row follow each other byte by byte, and their
