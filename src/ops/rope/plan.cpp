@@ -24,11 +24,12 @@ consteval Tile tile_of(const kernels::rope_generic_kernel& kernel) {
 constexpr int64_t CHUNK = 8; // pairs that a thread turns at a time, or one in the generic kernel
 
 int64_t tokens_of(const Rope& p) { return p.tokens0 * p.tokens1; }
-int64_t rest_of(const Rope& p) { return p.in_place ? 0 : p.width - 2 * p.pairs; } // elements that are only copied
+// Elements of a head that are only copied.
+int64_t rest_of(const Rope& p) { return p.in_place ? 0 : p.width - 2 * p.angles.pairs; }
 
 // A block does block / HALF tokens at a time; the generic kernel, without HALF, a pair or a copied element a thread.
 int64_t blocks_of(const Rope& p, const Row& row) {
-    int64_t units = row.tile.rows != 0 ? tokens_of(p) : tokens_of(p) * (p.pairs + rest_of(p));
+    int64_t units = row.tile.rows != 0 ? tokens_of(p) : tokens_of(p) * (p.angles.pairs + rest_of(p));
     int64_t blocks = ceil_div(units, row.tile.rows != 0 ? row.tile.rows : row.kernel->block);
     return std::clamp<int64_t>(blocks, 1, INT32_MAX);
 }
@@ -37,7 +38,7 @@ template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kerne
     const Rope& p = work.as<Rope>();
     calls.add(kernel, {
                           .positions = p.positions,
-                          .table = p.table,
+                          .table = p.angles.table,
                           .x = p.x.data,
                           .y = p.y.data,
                           .invalid_count = p.invalid_count,
@@ -47,16 +48,16 @@ template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kerne
                           .y_head = p.y.head,
                           .y_stride0 = p.y.inner,
                           .y_stride1 = p.y.outer,
-                          .table_rows = p.table_rows,
-                          .table_stride = p.table_stride,
+                          .table_rows = p.angles.table_rows,
+                          .table_stride = p.angles.table_stride,
                           .tokens0 = p.tokens0,
                           .tokens1 = p.tokens1,
                           .heads = p.heads,
-                          .pairs = p.pairs,
+                          .pairs = p.angles.pairs,
                           .rest = rest_of(p),
-                          .ratio = p.ratio,
+                          .ratio = p.angles.ratio,
                           .flags = kernels::rope_flags{.positions_i64 = p.positions64,
-                                                       .table_f32 = p.table_f32,
+                                                       .table_f32 = p.angles.table_f32,
                                                        .interleaved = (p.flags & SPARK_ROPE_INTERLEAVED) != 0},
                       });
 }
@@ -64,7 +65,7 @@ template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kerne
 // Threads go round the heads of a block's tokens, a unit of eight pairs or of one at a time; each angle is made once.
 void load(const CheckedOp& work, const Row& row, Load& load) {
     const Rope& p = work.as<Rope>();
-    int64_t units = row.tile.rows != 0 ? row.tile.rows * p.heads * ceil_div(p.pairs + rest_of(p) / 2, CHUNK) : 0;
+    int64_t units = row.tile.rows != 0 ? row.tile.rows * p.heads * ceil_div(p.angles.pairs + rest_of(p) / 2, CHUNK) : 0;
     load.blocks = blocks_of(p, row);
     load.steps = 1 + (units != 0 ? ceil_div(units, row.kernel->block) : p.heads);
     load.longest = load.steps;

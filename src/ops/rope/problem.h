@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/operator.h"
+#include "ops/rope/angles.h"
 #include "ops/rope/fields.h"
 
 namespace spark {
@@ -15,13 +16,12 @@ struct HeadTensor {
 
 struct Rope {
     HeadTensor x, y;
-    spark_devptr positions, table, invalid_count; // the last two: 0 = absent
-    int64_t tokens1, tokens0;                     // outer, inner
-    int64_t heads, width, pairs;                  // H, D, R / 2
-    int64_t table_rows, table_stride;
-    uint64_t ratio; // of the rates of neighbouring pairs, theta^(-2/R), times 2^64
+    Angles angles;
+    spark_devptr positions, invalid_count; // the latter: 0 = absent
+    int64_t tokens1, tokens0;              // outer, inner
+    int64_t heads, width;                  // H, D
     uint32_t flags;
-    bool positions64, table_f32, in_place;
+    bool positions64, in_place;
 };
 
 } // namespace spark
