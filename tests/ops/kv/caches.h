@@ -77,18 +77,18 @@ inline Allowed as_in(const Case& c, const Operand& from, int64_t i) {
 }
 
 // What elements of one byte are said to be: numbers of their type, pairs of E2M1, scales.
-enum class Coded { as_type, e2m1, ue4m3 };
+enum class Said { as_type, e2m1, ue4m3 };
 
-inline void recode(Case& c, Coded coded, std::initializer_list<size_t> tensors) {
+inline void recode(Case& c, Said coded, std::initializer_list<size_t> tensors) {
     for (size_t at : tensors) {
         auto& tensor = *reinterpret_cast<spark_tensor*>(&c.args[at]);
-        if (tensor.ndim == 0 || coded == Coded::as_type) {
+        if (tensor.ndim == 0 || coded == Said::as_type) {
             continue;
         }
-        tensor.dtype = coded == Coded::e2m1 ? SPARK_DTYPE_E2M1 : SPARK_DTYPE_UE4M3;
-        tensor.shape[tensor.ndim - 1] *= coded == Coded::e2m1 ? 2 : 1;
+        tensor.dtype = coded == Said::e2m1 ? SPARK_DTYPE_E2M1 : SPARK_DTYPE_UE4M3;
+        tensor.shape[tensor.ndim - 1] *= coded == Said::e2m1 ? 2 : 1;
         for (uint32_t d = 0; d + 1 < tensor.ndim; ++d) {
-            tensor.stride[d] *= coded == Coded::e2m1 ? 2 : 1;
+            tensor.stride[d] *= coded == Said::e2m1 ? 2 : 1;
         }
     }
 }

@@ -118,21 +118,73 @@ struct Head {
     }
 };
 
-// The codes of a head, or its scales, at their places in what is allowed.
-void put_codes(std::vector<Allowed>& out, const Head& head, const Head::Made& made, int64_t slot, int64_t h) {
-    const int64_t width = cache_width(head.s);
-    for (int64_t i = 0; i < width; ++i) {
-        const auto at = static_cast<size_t>(is_nv(head.s) ? 2 * i : i);
-        const uint32_t bits = is_nv(head.s) ? made.codes[at] | made.codes[at + 1] << 4 : made.codes[at];
-        out[static_cast<size_t>((slot * head.s.h + h) * width + i)] = {Allowed::bits, 0, 0, bits};
-    }
+// What is right of a head: each byte of codes, and each scale.
+struct AllowedHead {
+    std::vector<Allowed> codes, scales;
+};
+
+Allowed stored_scale(const Shape& s, double scale) {
+    return is_nv(s) ? Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(scale)} : exactly(ref::Type::f32, scale);
 }
-void put_scales(std::vector<Allowed>& out, const Head& head, const Head::Made& made, int64_t slot, int64_t h) {
+
+AllowedHead allow_head(const Shape& s, const Head::Made& made) {
+    AllowedHead out;
+    for (size_t i = 0; i < made.codes.size(); i += is_nv(s) ? 2 : 1) {
+        const uint32_t bits = is_nv(s) ? made.codes[i] | made.codes[i + 1] << 4 : made.codes[i];
+        out.codes.push_back({Allowed::bits, 0, 0, bits});
+    }
+    for (const double scale : made.scales) {
+        out.scales.push_back(stored_scale(s, scale));
+    }
+    return out;
+}
+
+// Whether one of such numbers may be anything, NaN too.
+bool has_any(std::span<const double> low, std::span<const double> high) {
+    return std::ranges::count(low, -INFINITY) > 0 && std::ranges::count(high, INFINITY) > 0;
+}
+
+// The same of numbers that are known to an interval. Of NVFP4 a block is right whose ends agree; where they do not,
+// which is rare, nothing is said of it.
+AllowedHead allow_head(const Head& head, const check::Numbers& x, double whole, int64_t slot, int64_t h) {
+    const Shape& s = head.s;
+    if (!is_nv(s)) {
+        const auto scale = static_cast<float>(head.made ? 1 : head.given(slot, h, 0));
+        if (head.made && has_any(x.low, x.high)) {
+            return {std::vector<Allowed>(x.low.size(), Allowed{Allowed::any}), {{Allowed::any}}};
+        }
+        const auto made = allow_coded({{head.made ? ROW : TENSOR, codes_of(s)}, {1, 1, s.d}, scale}, x);
+        return {made.codes, made.scales};
+    }
+    const Head::Made low = head.quantized(x.low, whole, slot, h), high = head.quantized(x.high, whole, slot, h);
+    AllowedHead out = allow_head(s, low);
+    for (size_t block = 0; block < low.scales.size(); ++block) {
+        const size_t first = block * BLOCK, end = std::min(first + BLOCK, x.low.size());
+        const auto lows = std::span(x.low).subspan(first, end - first),
+                   highs = std::span(x.high).subspan(first, end - first);
+        const Interval most = amax_of(lows, highs);
+        const bool sure =
+            !has_any(lows, highs) && ref::nv_scale_of(most.low, whole) == ref::nv_scale_of(most.high, whole);
+        if (!sure) {
+            out.scales[block] = {Allowed::any};
+        }
+        for (size_t i = first; i < end; ++i) {
+            if (!sure || low.codes[i] != high.codes[i]) {
+                out.codes[i / 2] = {Allowed::any};
+            }
+        }
+    }
+    return out;
+}
+
+// The codes of a head, or its scales, at their places in what is allowed.
+void put_codes(std::vector<Allowed>& out, const Head& head, const AllowedHead& made, int64_t slot, int64_t h) {
+    std::ranges::copy(made.codes, out.begin() + (slot * head.s.h + h) * cache_width(head.s));
+}
+void put_scales(std::vector<Allowed>& out, const Head& head, const AllowedHead& made, int64_t slot, int64_t h) {
     for (size_t block = 0; block < made.scales.size(); ++block) {
         const auto d = static_cast<int64_t>(block) * BLOCK;
-        const double scale = made.scales[block];
-        out[static_cast<size_t>(scale_number(head.scale_view, slot, head.s.s, h, d))] =
-            is_nv(head.s) ? Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(scale)} : exactly(ref::Type::f32, scale);
+        out[static_cast<size_t>(scale_number(head.scale_view, slot, head.s.s, h, d))] = made.scales[block];
     }
 }
 
@@ -180,7 +232,7 @@ void add_scales(Case& c, const Shape& s, const char* cache, size_t at, bool gath
         }
     }
     if (is_nv(s)) {
-        recode(c, Coded::e2m1, {at});
+        recode(c, Said::e2m1, {at});
     }
     if (is_nv(s) && s.whole != Whole::none) {
         const int64_t count = s.whole == Whole::each ? s.b : 1;
@@ -212,7 +264,8 @@ std::vector<Allowed> expect_codes(const Case& before, const Shape& s, std::span<
         const double whole = whole_of(before, cache, at / s.s);
         if (!gathers) {
             const auto first = static_cast<size_t>(static_cast<int64_t>(n) * s.d);
-            const auto made = head.quantized(std::span(numbers).subspan(first, static_cast<size_t>(s.d)), whole, at, h);
+            const auto x = std::span(numbers).subspan(first, static_cast<size_t>(s.d));
+            const AllowedHead made = allow_head(s, head.quantized(x, whole, at, h));
             (field == cache ? put_codes : put_scales)(out, head, made, at, h);
             continue;
         }
@@ -223,6 +276,22 @@ std::vector<Allowed> expect_codes(const Case& before, const Shape& s, std::span<
         for (int64_t d = 0; d < s.d; ++d) {
             out[n * static_cast<size_t>(s.d) + static_cast<size_t>(d)] =
                 exactly(tokens.view.type, head.number(row.data(), whole, at, h, d));
+        }
+    }
+    return out;
+}
+
+std::vector<Allowed> expect_codes(const Case& before, const Shape& s, std::span<const int64_t> slot,
+                                  const std::string& field, const HeadNumbers& numbers) {
+    const std::string cache = field.substr(0, 1) + "_cache";
+    std::vector<Allowed> out(static_cast<size_t>(operand_of(before, field).view.count()), Allowed{Allowed::unchanged});
+    const Head head(before, s, cache, false);
+    for (size_t n = 0; n < slot.size() * static_cast<size_t>(s.h); ++n) {
+        const auto t = static_cast<int64_t>(n) / s.h, h = static_cast<int64_t>(n) % s.h;
+        const int64_t at = slot[static_cast<size_t>(t)];
+        if (at >= 0) {
+            const AllowedHead made = allow_head(head, numbers(t, h), whole_of(before, cache, at / s.s), at, h);
+            (field == cache ? put_codes : put_scales)(out, head, made, at, h);
         }
     }
     return out;

@@ -21,7 +21,7 @@ struct CopyShape {
     bool heads_outside = false, from_heads_outside = false;  // [B, H, S, D] in memory
     int64_t misalign = 0, from_misalign = 0, v_misalign = 0; // elements off the 16-byte boundary
     unsigned types = KINDS;
-    Coded coded = Coded::as_type;
+    Said coded = Said::as_type;
     bool wide = true; // pairs are I64
     Bad bad = Bad::none;
     Tier tier = Tier::quick;
@@ -138,7 +138,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.wide = r.chance(0.5);
     s.bad = r.pick<Bad>({Bad::none, Bad::negative, Bad::beyond, Bad::smallest, Bad::largest, Bad::wraps, Bad::mixed});
     const ref::Type type = r.pick(types_of(KINDS | E5M2));
-    s.coded = type == ref::Type::e4m3 ? r.pick<Coded>({Coded::as_type, Coded::e2m1, Coded::ue4m3}) : Coded::as_type;
+    s.coded = type == ref::Type::e4m3 ? r.pick<Said>({Said::as_type, Said::e2m1, Said::ue4m3}) : Said::as_type;
     return entry(s, type, name);
 }
 

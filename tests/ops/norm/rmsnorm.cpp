@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of rmsnorm: from a row of rmsnorm.inc (or a random one) to arguments, memory and right results.
 // Called by spark-check through families.cpp; results come from tests/ref.
-#include "ref/rmsnorm.h"
-#include "ops/norm/rows.h"
+#include "ops/norm/between.h"
 
 #include <cmath>
 #include <cstddef>
@@ -40,33 +39,14 @@ struct Inputs {
     std::vector<double> x, weight, residual;
 };
 
-// The ends of the right results of one row: the oracle itself, erring down and up; and how far FP32 may be off beyond
-// them, as numbers become subnormal.
-struct Row {
-    std::vector<double> low, high, slack, sums;
-};
-Row row_between(ref::Rmsnorm op, const Inputs& in, size_t row, size_t n) {
-    const std::span<const double> x = row_of(in.x, row, n), residual = row_of(in.residual, row, n);
-    Row out{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n), std::vector<double>(n)};
-    const double ms = rmsnorm_mean_square(op, x, residual);
-    const double r_error = error_of_r(ms, op.eps, static_cast<int64_t>(n), 2);
-    for (double sign : {-1.0, 1.0}) {
-        op.error_of_r = sign * r_error;
-        op.error_of_product = sign * 3 * 0x1p-24; // 1 + w, t times w, and one for another order of the two products
-        rmsnorm_row(op, x, in.weight, residual, sign < 0 ? out.low : out.high, out.sums);
-    }
-    for (size_t i = 0; i < n; ++i) {
-        const double w = in.weight.empty() ? 1 : std::fabs(in.weight[i]) + 1;
-        // t and the product are FP32 numbers, perhaps subnormal; so may be v in a row that is lowered, once or twice
-        out.slack[i] = 0x1p-149 * (1 + 2 * w);
-    }
-    return out;
+NormedRow row_between(const ref::Rmsnorm& op, const Inputs& in, size_t row, size_t n) {
+    return normed_between(op, row_of(in.x, row, n), in.weight, row_of(in.residual, row, n));
 }
 
 // Allowed results of one row, appended to `out`.
 void allow_row(const ref::Rmsnorm& op, const Inputs& in, size_t row, size_t n, bool residual_out,
                std::vector<Allowed>& out) {
-    const Row ends = row_between(op, in, row, n);
+    const NormedRow ends = row_between(op, in, row, n);
     for (size_t i = 0; i < n; ++i) {
         out.push_back(residual_out ? allow(op.type, ends.sums[i], 0) // exact: one FP32 addition, one rounding
                                    : allow_between(op.type, ends.low[i], ends.high[i], ends.slack[i]));
@@ -78,7 +58,7 @@ CodedAllowed allow_codes(ref::Rmsnorm op, const Inputs& in, size_t n, const Code
     Numbers numbers;
     op.coded = true;
     for (size_t row = 0; n > 0 && row < in.x.size() / n; ++row) {
-        const Row ends = row_between(op, in, row, n);
+        const NormedRow ends = row_between(op, in, row, n);
         for (size_t i = 0; i < n; ++i) {
             numbers.add(ends.low[i], ends.high[i], ends.slack[i]);
         }

@@ -2,9 +2,7 @@
 // Cases of rope: from a row of shapes.inc (or a random one) to arguments, memory and right results.
 // Called by spark-check through families.cpp; results come from tests/ref. All instructions are exact, so that every
 // driver must give the same bits.
-#include "ref/rope.h"
-
-#include "ops/families.h"
+#include "ops/rope/turned.h"
 
 #include <algorithm>
 #include <cmath>
@@ -92,44 +90,6 @@ struct Inputs {
     }
 };
 
-// What c and s may err by. Computed (ptx/lib/tile/rotary.ptxh derives it): 2^-22 for the last steps, the angle as a
-// 64-bit fraction times the position, and the oracle's own.
-double turn_error(const Inputs& in, int64_t position) {
-    const double far = std::fabs(static_cast<double>(position));
-    return in.theta == 0 ? 0 : 0x1p-22 + far * (static_cast<double>(in.pairs) + 16) * 0x1p-62 + far * 0x1p-60;
-}
-
-// One head of one token, appended. An element of a pair: each factor errs, the product with s is rounded (a table's s
-// may be larger than 1), then the fused sum.
-void allow_head(const Inputs& in, std::span<const double> x, const std::vector<ref::Turn>& turns, double turn_off,
-                std::vector<Allowed>& out) {
-    constexpr double u = 0x1p-24;
-    std::vector<double> y(x.size()), off(x.size());
-    ref::rope_head(x, turns, in.interleaved, y);
-    std::vector<Allowed> head(x.size());
-    for (size_t i = 0; i < x.size(); ++i) {
-        head[i] = allow(in.type, y[i], 0);
-    }
-    for (int64_t i = 0; i < in.pairs; ++i) {
-        const ref::Pair at = ref::rope_pair(i, in.pairs, in.interleaved);
-        const double a = x[static_cast<size_t>(at.first)], b = x[static_cast<size_t>(at.second)];
-        const ref::Turn turn = turns[static_cast<size_t>(i)];
-        const bool sign_known = std::min(std::fabs(turn.c), std::fabs(turn.s)) > turn_off || turn.s == 0;
-        for (int64_t element : {at.first, at.second}) {
-            const auto e = static_cast<size_t>(element);
-            const double rounded =
-                std::fabs(e == static_cast<size_t>(at.first) ? b : a) * (std::fabs(turn.s) + turn_off);
-            const double before = (std::fabs(a) + std::fabs(b)) * turn_off + rounded * u;
-            const double bound = before + (std::fabs(y[e]) + before) * u + 0x1p-149;
-            head[e] = allow(in.type, y[e], std::isfinite(y[e]) ? bound : 0);
-            if (!(std::isfinite(a) && std::isfinite(b)) && !sign_known) {
-                head[e] = {Allowed::any}; // infinity times a factor whose sign is within its error
-            }
-        }
-    }
-    out.insert(out.end(), head.begin(), head.end());
-}
-
 std::vector<Allowed> expect(const Inputs& in, const std::string& field) {
     int64_t refused = 0;
     std::vector<Allowed> out;
@@ -143,7 +103,10 @@ std::vector<Allowed> expect(const Inputs& in, const std::string& field) {
             const size_t first = (token * static_cast<size_t>(in.heads) + static_cast<size_t>(h)) * d;
             const auto x = std::span(in.x).subspan(first, d);
             if (valid) {
-                allow_head(in, x, turns, turn_error(in, p), out);
+                Numbers head;
+                const double off = in.theta == 0 ? 0 : turn_error(p, in.pairs);
+                turned_between(x, x, turns, in.interleaved, off, head);
+                std::ranges::copy(rounded_between(in.type, head), std::back_inserter(out));
                 continue;
             }
             for (size_t i = 0; i < d; ++i) {
