@@ -649,6 +649,7 @@ typedef enum spark_op {
     SPARK_OP_LORA = 25,
     SPARK_OP_COMPRESS = 26,
     SPARK_OP_DELAYED_SCALE = 27,
+    SPARK_OP_ROPE_APPEND = 28,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -2154,6 +2155,107 @@ typedef struct spark_delayed_scale_args {
 /* Launches delayed_scale: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_delayed_scale(spark_context *ctx, const spark_delayed_scale_args *args,
                                            const spark_exec *exec, spark_error *err);
+
+/* Flags of rope_append, beside spark_flag. */
+typedef enum spark_rope_append_flag {
+    SPARK_ROPE_APPEND_INTERLEAVED = 256,     /* pairs are neighbours (2i, 2i + 1), not halves (i, i + R/2) */
+    SPARK_ROPE_APPEND_WEIGHT_PLUS_ONE = 512, /* the factors are 1 + weight */
+    SPARK_ROPE_APPEND_FLAG_FORCE32 = 0x7fffffff
+} spark_rope_append_flag;
+
+/* Bits of hdr.given in rope_append: the field counts even where it is 0. */
+typedef enum spark_rope_append_given {
+    SPARK_ROPE_APPEND_GIVEN_THETA = 1,      /* else 0 is 10000 */
+    SPARK_ROPE_APPEND_GIVEN_EPS = 2,        /* else 0 is 1e-06 */
+    SPARK_ROPE_APPEND_GIVEN_ROTARY_DIM = 4, /* else 0 is D, or the width of the table */
+    SPARK_ROPE_APPEND_GIVEN_FORCE32 = 0x7fffffff
+} spark_rope_append_given;
+
+/* From a projection to attention: norms queries and keys, rotates both, appends keys and values to a cache.
+ *
+ * p  = positions[t]
+ * n(x, w) = x * rsqrt(mean(x * x) + eps) * (WEIGHT_PLUS_ONE ? 1 + w : w)     over a head; without a weight x
+ * r(x)    = rope of a head at p, without its round()                         with table or theta, as rope has it
+ * q_out[t] = round(r(n(q[t], q_weight)))                                     with q
+ * kv_append of r(n(k[t], k_weight)) and v[t] at slots[t]                     without slots: at positions[t]
+ *
+ * The first fields are those of kv_append and mean what they mean there: which row of which sequence or page a token
+ * has, what caches of codes hold, and what invalid_count counts. The norm is rmsnorm's, the rotation rope's. Everything
+ * is FP32, and nothing is rounded before it is written: what is cached are the rounded numbers, or the codes that
+ * kv_append makes of FP32. So the bits are those of rope with k of F32, then kv_append, where there is no norm; rope of
+ * 16 bits, then kv_append, gives them too where caches are of 16 bits. With a norm they are not promised to be those of
+ * rmsnorm, which adds squares in an order of its own; and where it writes 16 bits, there is one rounding less here.
+ * v is neither normed nor rotated: its bits are moved where the cache has its type.
+ *
+ * positions are what angles are made of, and, without slots, the rows of tokens too: in their sequences with batch,
+ * else in the cache. With slots tokens stand elsewhere: these are kv_append's positions, a row with batch, else
+ * b * S + s.
+ *
+ * q_out is written for every token, also one that is skipped or refused. It may be q, in place. Its codes are E4M3 or
+ * E5M2, by one scale that is given, as attention reads them, or without quant by 1. Without q, queries have no part in
+ * this.
+ * A position outside the table is never followed: the R elements of each head in q_out become NaN, and the token is
+ * refused, unless it is skipped: counted once, and not written.
+ * D is at most 512, and 496 where R is no multiple of 16. All strides but the innermost are free: slices of a packed
+ * projection do as they are.
+ * All kernels give the same bits, and a row follows from its token alone, over any strides and alignment:
+ * SPARK_FLAG_BATCH_INVARIANT changes nothing.
+ * Where k and q have no elements the call succeeds, launches nothing and counts nothing.
+ */
+typedef struct spark_rope_append_args {
+    spark_args hdr;
+    /* [T, H, D], F16 BF16. Keys of the new tokens. */
+    spark_tensor k;
+    /* [T, H, D], as k. Values of the new tokens. */
+    spark_tensor v;
+    /* [T], I32 I64. The position of each token; without slots its row or slot too, and negative: skip the token. */
+    spark_tensor positions;
+    /* optional, [T], I32 I64. The sequence of each token. Negative: skip the token. Absent: rows are slots. */
+    spark_tensor batch;
+    /* updated, [B, S, H, D], as k E4M3 E5M2 E2M1, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. The rotated keys, of k's
+       type or codes; rows that no token names stay as they are. */
+    spark_tensor k_cache;
+    /* updated, [B, S, H, D], as k_cache, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. The values of all sequences, of the
+       keys' type. */
+    spark_tensor v_cache;
+    /* updated, [1], I32. Counts the tokens whose row is outside the cache, or whose position outside the table. */
+    spark_tensor invalid_count;
+    /* optional, [N, M], I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S
+       rows. */
+    spark_tensor block_table;
+    /* optional, [I], I32, needs batch and kv_indices. First entry of each sequence in kv_indices, and the end of the
+       last. */
+    spark_tensor kv_indptr;
+    /* optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+       not looked at. */
+    spark_tensor kv_indices;
+    /* optional, [T], as positions. kv_append's positions: rows with batch, else b * S + s. Negative: skip the token.
+       Absent: positions. */
+    spark_tensor slots;
+    /* optional, [P, R], as k F32. cos and sin of each position, as for rope. Absent: computed from theta. */
+    spark_tensor table;
+    /* optional, [T, G, D], as k, needs q_out. Queries of the new tokens. */
+    spark_tensor q;
+    /* output, optional, [T, G, D], as k E4M3 E5M2, quant TENSOR, may be q, in place, needs q. The rotated queries, or
+       codes of them by a scale that is given. */
+    spark_tensor q_out;
+    /* optional, [D], as k F32, needs q. Factors of the norm of queries. Absent: they are not normed. */
+    spark_tensor q_weight;
+    /* optional, [D], as k F32. Factors of the norm of keys. Absent: they are not normed. */
+    spark_tensor k_weight;
+    /* 0 that is not marked as given is 10000. The base of the angles, finite and above 1. Not with a table. */
+    float theta;
+    /* 0 that is not marked as given is 1e-06. Added to the mean square; finite, not negative. */
+    float eps;
+    /* 0 that is not marked as given is D, or the width of the table. R: how many elements of a head are rotated,
+       even, at most D. */
+    uint32_t rotary_dim;
+    /* 0. */
+    uint32_t reserved;
+} spark_rope_append_args;
+/* Launches rope_append: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_rope_append(spark_context *ctx, const spark_rope_append_args *args, const spark_exec *exec,
+                                         spark_error *err);
 
 /* specgen end */
 

@@ -159,6 +159,21 @@ private: // set_...() marks them as given
     using spark_delayed_scale_args::largest;
 };
 
+/// From a projection to attention: norms queries and keys, rotates both, appends keys and values to a cache.
+struct rope_append : operation<spark_rope_append_args, SPARK_OP_ROPE_APPEND> {
+    /// The base of the angles, finite and above 1. Not with a table. Until it is set: 10000.
+    void set_theta(float value) { give(this->theta, value, SPARK_ROPE_APPEND_GIVEN_THETA); }
+    /// Added to the mean square; finite, not negative. Until it is set: 1e-06.
+    void set_eps(float value) { give(this->eps, value, SPARK_ROPE_APPEND_GIVEN_EPS); }
+    /// R: how many elements of a head are rotated, even, at most D. Until it is set: D, or the width of the table.
+    void set_rotary_dim(uint32_t value) { give(this->rotary_dim, value, SPARK_ROPE_APPEND_GIVEN_ROTARY_DIM); }
+
+private: // set_...() marks them as given
+    using spark_rope_append_args::theta;
+    using spark_rope_append_args::eps;
+    using spark_rope_append_args::rotary_dim;
+};
+
 } // namespace spark::ops
 
 #endif // SPARK_OPS_HPP_

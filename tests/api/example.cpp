@@ -80,7 +80,8 @@ Example::Example(const spark_op_desc& desc, Arena& arena, const Options& options
     head()->struct_size = desc.args_size;
     head()->op = desc.op;
     if (desc.op == SPARK_OP_COMPRESS) sizes_ = {{"K", 24}, {"H", 12}, {"J", 3}}; // two of these follow from the first
-    if (desc.op == SPARK_OP_ATTENTION) sizes_ = {{"D", 48}, {"E", 48}}; // with all that is optional they are alike
+    if (desc.op == SPARK_OP_ATTENTION) sizes_ = {{"D", 48}, {"E", 48}};   // with all that is optional they are alike
+    if (desc.op == SPARK_OP_ROPE_APPEND) sizes_ = {{"D", 48}, {"R", 48}}; // no more of a head is turned than there is
     for (uint32_t i = 0; i < desc.num_fields; ++i) fill(i, arena, options);
 }
 

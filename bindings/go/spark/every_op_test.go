@@ -33,4 +33,5 @@ var everyOp = []struct {
 	{"lora", 25, Lora{}},
 	{"compress", 26, Compress{}},
 	{"delayed_scale", 27, DelayedScale{}},
+	{"rope_append", 28, RopeAppend{}},
 }

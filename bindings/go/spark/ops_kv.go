@@ -354,3 +354,174 @@ func (o KVCopy) Kernels(ctx *Context) ([]OpInfo, error) {
 func (o KVCopy) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 	return o.call().kernels(ctx, workspace)
 }
+
+// RopeAppend calls the operator rope_append. From a projection to attention: norms queries and keys, rotates both,
+// appends keys and values to a cache.
+//
+//	p  = positions[t]
+//	n(x, w) = x * rsqrt(mean(x * x) + eps) * (WEIGHT_PLUS_ONE ? 1 + w : w)     over a head; without a weight x
+//	r(x)    = rope of a head at p, without its round()                         with table or theta, as rope has it
+//	q_out[t] = round(r(n(q[t], q_weight)))                                     with q
+//	kv_append of r(n(k[t], k_weight)) and v[t] at slots[t]                     without slots: at positions[t]
+//
+//	The first fields are those of kv_append and mean what they mean there: which row of which sequence or page a token
+//	has, what caches of codes hold, and what invalid_count counts. The norm is rmsnorm's, the rotation rope's. Everything
+//	is FP32, and nothing is rounded before it is written: what is cached are the rounded numbers, or the codes that
+//	kv_append makes of FP32. So the bits are those of rope with k of F32, then kv_append, where there is no norm; rope of
+//	16 bits, then kv_append, gives them too where caches are of 16 bits. With a norm they are not promised to be those of
+//	rmsnorm, which adds squares in an order of its own; and where it writes 16 bits, there is one rounding less here.
+//	v is neither normed nor rotated: its bits are moved where the cache has its type.
+//
+//	positions are what angles are made of, and, without slots, the rows of tokens too: in their sequences with batch,
+//	else in the cache. With slots tokens stand elsewhere: these are kv_append's positions, a row with batch, else
+//	b * S + s.
+//
+//	q_out is written for every token, also one that is skipped or refused. It may be q, in place. Its codes are E4M3 or
+//	E5M2, by one scale that is given, as attention reads them, or without quant by 1. Without q, queries have no part in
+//	this.
+//	A position outside the table is never followed: the R elements of each head in q_out become NaN, and the token is
+//	refused, unless it is skipped: counted once, and not written.
+//	D is at most 512, and 496 where R is no multiple of 16. All strides but the innermost are free: slices of a packed
+//	projection do as they are.
+//	All kernels give the same bits, and a row follows from its token alone, over any strides and alignment:
+//	SPARK_FLAG_BATCH_INVARIANT changes nothing.
+//	Where k and q have no elements the call succeeds, launches nothing and counts nothing.
+type RopeAppend struct {
+	// [T, H, D], F16 BF16. Keys of the new tokens.
+	K Tensor
+
+	// [T, H, D], as k. Values of the new tokens.
+	V Tensor
+
+	// [T], I32 I64. The position of each token; without slots its row or slot too, and negative: skip the token.
+	Positions Tensor
+
+	// Optional, [T], I32 I64. The sequence of each token. Negative: skip the token. Absent: rows are slots.
+	Batch Tensor
+
+	// Updated, [B, S, H, D], as k E4M3 E5M2 E2M1. The rotated keys, of k's type or codes; rows that no token names
+	// stay as they are.
+	KCache Tensor
+
+	// Updated, [B, S, H, D], as k_cache. The values of all sequences, of the keys' type.
+	VCache Tensor
+
+	// Updated, [1], I32. Counts the tokens whose row is outside the cache, or whose position outside the table.
+	InvalidCount Tensor
+
+	// Optional, [N, M], I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S rows.
+	BlockTable Tensor
+
+	// Optional, [I], I32, needs batch and kv_indices. First entry of each sequence in kv_indices, and the end of the
+	// last.
+	KVIndptr Tensor
+
+	// Optional, [E], I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+	// not looked at.
+	KVIndices Tensor
+
+	// Optional, [T], as positions. kv_append's positions: rows with batch, else b * S + s. Negative: skip the token.
+	// Absent: positions.
+	Slots Tensor
+
+	// Optional, [P, R], as k F32. cos and sin of each position, as for rope. Absent: computed from theta.
+	Table Tensor
+
+	// Optional, [T, G, D], as k, needs q_out. Queries of the new tokens.
+	Q Tensor
+
+	// Output, optional, [T, G, D], as k E4M3 E5M2, needs q. The rotated queries, or codes of them by a scale that is
+	// given. May be q, in place.
+	QOut Tensor
+
+	// Optional, [D], as k F32, needs q. Factors of the norm of queries. Absent: they are not normed.
+	QWeight Tensor
+
+	// Optional, [D], as k F32. Factors of the norm of keys. Absent: they are not normed.
+	KWeight Tensor
+
+	// The base of the angles, finite and above 1. Not with a table. Absent: 10000.
+	Theta Opt[float32]
+
+	// Added to the mean square; finite, not negative. Absent: 1e-06.
+	Eps Opt[float32]
+
+	// R: how many elements of a head are rotated, even, at most D. Absent: D, or the width of the table.
+	RotaryDim Opt[uint32]
+
+	// Flag: pairs are neighbours (2i, 2i + 1), not halves (i, i + R/2).
+	Interleaved bool
+
+	// Flag: the factors are 1 + weight.
+	WeightPlusOne bool
+
+	// Same inputs, same device: same bits, every time.
+	Deterministic bool
+
+	// A token's bits follow from its own inputs alone: see the operator's page.
+	BatchInvariant bool
+
+	// Memory for intermediate results; Query says how much.
+	Workspace *Workspace
+
+	// One of Kernels, instead of the library's choice (0).
+	KernelID uint64
+}
+
+func (o *RopeAppend) call() *call {
+	c := newCall(C.SPARK_OP_ROPE_APPEND, unsafe.Sizeof(C.spark_rope_append_args{}))
+	args := (*C.spark_rope_append_args)(c.args())
+	c.tensor(&args.k, "k", &o.K)
+	c.tensor(&args.v, "v", &o.V)
+	c.tensor(&args.positions, "positions", &o.Positions)
+	c.tensor(&args.batch, "batch", &o.Batch)
+	c.tensor(&args.k_cache, "k_cache", &o.KCache)
+	c.tensor(&args.v_cache, "v_cache", &o.VCache)
+	c.tensor(&args.invalid_count, "invalid_count", &o.InvalidCount)
+	c.tensor(&args.block_table, "block_table", &o.BlockTable)
+	c.tensor(&args.kv_indptr, "kv_indptr", &o.KVIndptr)
+	c.tensor(&args.kv_indices, "kv_indices", &o.KVIndices)
+	c.tensor(&args.slots, "slots", &o.Slots)
+	c.tensor(&args.table, "table", &o.Table)
+	c.tensor(&args.q, "q", &o.Q)
+	c.tensor(&args.q_out, "q_out", &o.QOut)
+	c.tensor(&args.q_weight, "q_weight", &o.QWeight)
+	c.tensor(&args.k_weight, "k_weight", &o.KWeight)
+	args.theta = C.float(given(c, C.SPARK_ROPE_APPEND_GIVEN_THETA, o.Theta))
+	args.eps = C.float(given(c, C.SPARK_ROPE_APPEND_GIVEN_EPS, o.Eps))
+	args.rotary_dim = C.uint32_t(given(c, C.SPARK_ROPE_APPEND_GIVEN_ROTARY_DIM, o.RotaryDim))
+	c.flag(256, o.Interleaved)
+	c.flag(512, o.WeightPlusOne)
+	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
+	return c
+}
+
+// Query checks the arguments and says what a launch would do.
+func (o RopeAppend) Query(ctx *Context) (OpInfo, error) {
+	return o.call().query(ctx)
+}
+
+// Prepare does what Query does, and loads the code that the launch will need.
+func (o RopeAppend) Prepare(ctx *Context) (OpInfo, error) {
+	return o.call().prepare(ctx)
+}
+
+// Launch enqueues the work. It never allocates device memory or waits, but for code that is not loaded yet.
+func (o RopeAppend) Launch(stream *Stream) error {
+	return o.call().launch(stream)
+}
+
+// Explain gives one line for each kernel: the first limit that it fails, or why it is chosen.
+func (o RopeAppend) Explain(ctx *Context) (string, error) {
+	return o.call().explain(ctx)
+}
+
+// Kernels lists every kernel that is legal for these arguments, the preferred one first.
+func (o RopeAppend) Kernels(ctx *Context) ([]OpInfo, error) {
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o RopeAppend) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
+}

@@ -9,6 +9,7 @@ from .signatures.hadamard import hadamard as hadamard
 from .signatures.kv import kv_append as kv_append
 from .signatures.kv import kv_copy as kv_copy
 from .signatures.kv import kv_gather as kv_gather
+from .signatures.kv import rope_append as rope_append
 from .signatures.merge import merge_states as merge_states
 from .signatures.norm import l2norm as l2norm
 from .signatures.norm import layernorm as layernorm

@@ -114,21 +114,11 @@ struct Contracts {
 };
 
 spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const Contracts& contracts, Report& report) {
-    if (spark_status s = check_bytes(bound, {K, V, K_CACHE, V_CACHE}, report)) return s;
-    const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE],
-               &positions = bound.view[POSITIONS], &batch = bound.view[BATCH];
+    const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE];
     KvRows& p = work.as<KvRows>();
-    p = {};
-    p.k = side_of(k, k_cache), p.v = side_of(v, v_cache);
-    p.positions = positions.data, p.positions64 = positions.dtype == SPARK_DTYPE_I64;
-    if (batch.present) p.batch = batch.data, p.batch64 = batch.dtype == SPARK_DTYPE_I64;
-    add_pages(bound, p);
-    p.invalid_count = bound.view[INVALID_COUNT].data;
-    p.tokens = k.shape[0], p.heads = k.shape[1], p.width = k.shape[2] / per_unit(k);
-    p.batches = k_cache.shape[0], p.rows = k_cache.shape[1];
-    p.elem_bytes = unit_bytes(k);
+    if (spark_status s = fill_kv_rows(bound, contracts.gathers, p, report)) return s;
     work.empty = k.count == 0;
-    if (spark_status s = check_kv_codes(bound, contracts.gathers, p, report)) return s;
+    work.bytes = bytes_of_kv_rows(bound, p);
     if (!work.empty && p.codes == 0) fold_heads(p);
 
     int64_t facts[KV_FACTS] = {p.tokens,
@@ -140,8 +130,6 @@ spark_status check_rows(const ValidatedArgs& bound, CheckedOp& work, const Contr
                                alignment(k_cache, {p.k.cache_batch, p.k.cache_row, p.k.cache_head}),
                                alignment(v_cache, {p.v.cache_batch, p.v.cache_row, p.v.cache_head})};
     memcpy(work.facts, facts, sizeof facts);
-    const uint64_t moved = static_cast<uint64_t>(p.tokens) * bytes_of_token(p, k, k_cache);
-    work.bytes = positions.bytes + (batch.present ? batch.bytes : 0) + moved;
     work.contract = contracts.of(p);
     return SPARK_OK;
 }
@@ -159,6 +147,28 @@ void fold(KvPages& p, int64_t KvPages::*size, int64_t KvPages::Cache::*stride) {
 }
 
 } // namespace
+
+spark_status fill_kv_rows(const ValidatedArgs& bound, bool gathers, KvRows& p, Report& report) {
+    if (spark_status s = check_bytes(bound, {K, V, K_CACHE, V_CACHE}, report)) return s;
+    const View &k = bound.view[K], &v = bound.view[V], &k_cache = bound.view[K_CACHE], &v_cache = bound.view[V_CACHE],
+               &positions = bound.view[POSITIONS], &batch = bound.view[BATCH];
+    p = {};
+    p.k = side_of(k, k_cache), p.v = side_of(v, v_cache);
+    p.positions = positions.data, p.positions64 = positions.dtype == SPARK_DTYPE_I64;
+    if (batch.present) p.batch = batch.data, p.batch64 = batch.dtype == SPARK_DTYPE_I64;
+    add_pages(bound, p);
+    p.invalid_count = bound.view[INVALID_COUNT].data;
+    p.tokens = k.shape[0], p.heads = k.shape[1], p.width = k.shape[2] / per_unit(k);
+    p.batches = k_cache.shape[0], p.rows = k_cache.shape[1];
+    p.elem_bytes = unit_bytes(k);
+    return check_kv_codes(bound, gathers, p, report);
+}
+
+uint64_t bytes_of_kv_rows(const ValidatedArgs& bound, const KvRows& p) {
+    const View& batch = bound.view[BATCH];
+    const uint64_t moved = static_cast<uint64_t>(p.tokens) * bytes_of_token(p, bound.view[K], bound.view[K_CACHE]);
+    return bound.view[POSITIONS].bytes + (batch.present ? batch.bytes : 0) + moved;
+}
 
 spark_status check_kv_copy(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     namespace copy = kv_copy_field;

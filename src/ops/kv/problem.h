@@ -36,6 +36,11 @@ struct KvRows {
 // What the caches are to the tokens, and their scales.
 spark_status check_kv_codes(const ValidatedArgs& bound, bool gathers, KvRows& p, Report& report);
 
+// The arguments of kv_append, kv_gather (gathers) or rope_append, whose first fields are the same; heads not folded.
+spark_status fill_kv_rows(const ValidatedArgs& bound, bool gathers, KvRows& p, Report& report);
+// Bytes that these name: of positions, tokens, rows and their scales.
+uint64_t bytes_of_kv_rows(const ValidatedArgs& bound, const KvRows& p);
+
 struct KvPages {
     struct Cache { // strides in elements
         spark_devptr data;

@@ -825,6 +825,7 @@ pub const SPARK_OP_REPACK: spark_op = 24;
 pub const SPARK_OP_LORA: spark_op = 25;
 pub const SPARK_OP_COMPRESS: spark_op = 26;
 pub const SPARK_OP_DELAYED_SCALE: spark_op = 27;
+pub const SPARK_OP_ROPE_APPEND: spark_op = 28;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -1643,6 +1644,57 @@ extern "C" {
     pub fn spark_delayed_scale(
         ctx: *mut spark_context,
         args: *const spark_delayed_scale_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+pub const SPARK_ROPE_APPEND_INTERLEAVED: spark_rope_append_flag = 256;
+pub const SPARK_ROPE_APPEND_WEIGHT_PLUS_ONE: spark_rope_append_flag = 512;
+pub const SPARK_ROPE_APPEND_FLAG_FORCE32: spark_rope_append_flag = 2147483647;
+pub type spark_rope_append_flag = ::std::os::raw::c_uint;
+pub const SPARK_ROPE_APPEND_GIVEN_THETA: spark_rope_append_given = 1;
+pub const SPARK_ROPE_APPEND_GIVEN_EPS: spark_rope_append_given = 2;
+pub const SPARK_ROPE_APPEND_GIVEN_ROTARY_DIM: spark_rope_append_given = 4;
+pub const SPARK_ROPE_APPEND_GIVEN_FORCE32: spark_rope_append_given = 2147483647;
+pub type spark_rope_append_given = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_rope_append_args {
+    pub hdr: spark_args,
+    pub k: spark_tensor,
+    pub v: spark_tensor,
+    pub positions: spark_tensor,
+    pub batch: spark_tensor,
+    pub k_cache: spark_tensor,
+    pub v_cache: spark_tensor,
+    pub invalid_count: spark_tensor,
+    pub block_table: spark_tensor,
+    pub kv_indptr: spark_tensor,
+    pub kv_indices: spark_tensor,
+    pub slots: spark_tensor,
+    pub table: spark_tensor,
+    pub q: spark_tensor,
+    pub q_out: spark_tensor,
+    pub q_weight: spark_tensor,
+    pub k_weight: spark_tensor,
+    pub theta: f32,
+    pub eps: f32,
+    pub rotary_dim: u32,
+    pub reserved: u32,
+}
+impl Default for spark_rope_append_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_rope_append(
+        ctx: *mut spark_context,
+        args: *const spark_rope_append_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

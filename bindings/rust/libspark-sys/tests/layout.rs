@@ -589,6 +589,33 @@ fn spark_delayed_scale_args_layout() {
 }
 
 #[test]
+fn spark_rope_append_args_layout() {
+    layout!(spark_rope_append_args, 4136,
+        hdr 0, 24;
+        k 24, 256;
+        v 280, 256;
+        positions 536, 256;
+        batch 792, 256;
+        k_cache 1048, 256;
+        v_cache 1304, 256;
+        invalid_count 1560, 256;
+        block_table 1816, 256;
+        kv_indptr 2072, 256;
+        kv_indices 2328, 256;
+        slots 2584, 256;
+        table 2840, 256;
+        q 3096, 256;
+        q_out 3352, 256;
+        q_weight 3608, 256;
+        k_weight 3864, 256;
+        theta 4120, 4;
+        eps 4124, 4;
+        rotary_dim 4128, 4;
+        reserved 4132, 4;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -747,6 +774,7 @@ fn values() {
     assert_eq!(SPARK_OP_LORA, 25);
     assert_eq!(SPARK_OP_COMPRESS, 26);
     assert_eq!(SPARK_OP_DELAYED_SCALE, 27);
+    assert_eq!(SPARK_OP_ROPE_APPEND, 28);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);
@@ -818,4 +846,11 @@ fn values() {
     assert_eq!(SPARK_DELAYED_SCALE_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_DELAYED_SCALE_GIVEN_LARGEST, 1);
     assert_eq!(SPARK_DELAYED_SCALE_GIVEN_FORCE32, 2147483647);
+    assert_eq!(SPARK_ROPE_APPEND_INTERLEAVED, 256);
+    assert_eq!(SPARK_ROPE_APPEND_WEIGHT_PLUS_ONE, 512);
+    assert_eq!(SPARK_ROPE_APPEND_FLAG_FORCE32, 2147483647);
+    assert_eq!(SPARK_ROPE_APPEND_GIVEN_THETA, 1);
+    assert_eq!(SPARK_ROPE_APPEND_GIVEN_EPS, 2);
+    assert_eq!(SPARK_ROPE_APPEND_GIVEN_ROTARY_DIM, 4);
+    assert_eq!(SPARK_ROPE_APPEND_GIVEN_FORCE32, 2147483647);
 }

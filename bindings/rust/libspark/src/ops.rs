@@ -21,7 +21,7 @@ pub use convert::Cast;
 pub use embedding::Embedding;
 pub use gemm::{Gemm, Lora};
 pub use hadamard::Hadamard;
-pub use kv::{KvAppend, KvCopy, KvGather};
+pub use kv::{KvAppend, KvCopy, KvGather, RopeAppend};
 pub use merge::MergeStates;
 pub use norm::{L2norm, Layernorm, Rmsnorm};
 pub use pointwise::{Activation, ActivationKind, Add, Glu};
@@ -57,4 +57,5 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("lora", 25),
     ("compress", 26),
     ("delayed_scale", 27),
+    ("rope_append", 28),
 ];

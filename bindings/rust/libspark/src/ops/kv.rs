@@ -269,3 +269,183 @@ impl<'a> KvCopy<'a> {
         self
     }
 }
+
+operator! {
+    /// From a projection to attention: norms queries and keys, rotates both, appends keys and values to a cache.
+    ///
+    /// ```text
+    /// p  = positions[t]
+    /// n(x, w) = x * rsqrt(mean(x * x) + eps) * (WEIGHT_PLUS_ONE ? 1 + w : w)     over a head; without a weight x
+    /// r(x)    = rope of a head at p, without its round()                         with table or theta, as rope has it
+    /// q_out[t] = round(r(n(q[t], q_weight)))                                     with q
+    /// kv_append of r(n(k[t], k_weight)) and v[t] at slots[t]                     without slots: at positions[t]
+    ///
+    /// The first fields are those of kv_append and mean what they mean there: which row of which sequence or page a token
+    /// has, what caches of codes hold, and what invalid_count counts. The norm is rmsnorm's, the rotation rope's. Everything
+    /// is FP32, and nothing is rounded before it is written: what is cached are the rounded numbers, or the codes that
+    /// kv_append makes of FP32. So the bits are those of rope with k of F32, then kv_append, where there is no norm; rope of
+    /// 16 bits, then kv_append, gives them too where caches are of 16 bits. With a norm they are not promised to be those of
+    /// rmsnorm, which adds squares in an order of its own; and where it writes 16 bits, there is one rounding less here.
+    /// v is neither normed nor rotated: its bits are moved where the cache has its type.
+    ///
+    /// positions are what angles are made of, and, without slots, the rows of tokens too: in their sequences with batch,
+    /// else in the cache. With slots tokens stand elsewhere: these are kv_append's positions, a row with batch, else
+    /// b * S + s.
+    ///
+    /// q_out is written for every token, also one that is skipped or refused. It may be q, in place. Its codes are E4M3 or
+    /// E5M2, by one scale that is given, as attention reads them, or without quant by 1. Without q, queries have no part in
+    /// this.
+    /// A position outside the table is never followed: the R elements of each head in q_out become NaN, and the token is
+    /// refused, unless it is skipped: counted once, and not written.
+    /// D is at most 512, and 496 where R is no multiple of 16. All strides but the innermost are free: slices of a packed
+    /// projection do as they are.
+    /// All kernels give the same bits, and a row follows from its token alone, over any strides and alignment:
+    /// SPARK_FLAG_BATCH_INVARIANT changes nothing.
+    /// Where k and q have no elements the call succeeds, launches nothing and counts nothing.
+    /// ```
+    RopeAppend, spark_rope_append_args, SPARK_OP_ROPE_APPEND, []
+}
+
+impl<'a> RopeAppend<'a> {
+    /// `[T, H, D]`, F16 BF16. Keys of the new tokens.
+    pub fn k<T: Element>(mut self, k: TensorView<'a, T>) -> Self {
+        self.call.args.k = self.call.hold(k.parts());
+        self
+    }
+
+    /// `[T, H, D]`, as k. Values of the new tokens.
+    pub fn v<T: Element>(mut self, v: TensorView<'a, T>) -> Self {
+        self.call.args.v = self.call.hold(v.parts());
+        self
+    }
+
+    /// `[T]`, I32 I64. The position of each token; without slots its row or slot too, and negative: skip the token.
+    pub fn positions<T: Element>(mut self, positions: TensorView<'a, T>) -> Self {
+        self.call.args.positions = self.call.hold(positions.parts());
+        self
+    }
+
+    /// Optional, `[T]`, I32 I64. The sequence of each token. Negative: skip the token. Absent: rows are slots.
+    pub fn batch<T: Element>(mut self, batch: TensorView<'a, T>) -> Self {
+        self.call.args.batch = self.call.hold(batch.parts());
+        self
+    }
+
+    /// Updated, `[B, S, H, D]`, as k E4M3 E5M2 E2M1. The rotated keys, of k's type or codes; rows that no token names
+    /// stay as they are.
+    pub fn k_cache<T: Element>(mut self, k_cache: TensorViewMut<'a, T>) -> Self {
+        self.call.args.k_cache = self.call.hold(k_cache.parts());
+        self
+    }
+
+    /// Updated, `[B, S, H, D]`, as k_cache. The values of all sequences, of the keys' type.
+    pub fn v_cache<T: Element>(mut self, v_cache: TensorViewMut<'a, T>) -> Self {
+        self.call.args.v_cache = self.call.hold(v_cache.parts());
+        self
+    }
+
+    /// Updated, `[1]`, I32. Counts the tokens whose row is outside the cache, or whose position outside the table.
+    pub fn invalid_count<T: Element>(mut self, invalid_count: TensorViewMut<'a, T>) -> Self {
+        self.call.args.invalid_count = self.call.hold(invalid_count.parts());
+        self
+    }
+
+    /// Optional, `[N, M]`, I32, needs batch. Pages of each sequence, in order; k_cache and v_cache are B pages of S
+    /// rows.
+    pub fn block_table<T: Element>(mut self, block_table: TensorView<'a, T>) -> Self {
+        self.call.args.block_table = self.call.hold(block_table.parts());
+        self
+    }
+
+    /// Optional, `[I]`, I32, needs batch and kv_indices. First entry of each sequence in kv_indices, and the end of the
+    /// last.
+    pub fn kv_indptr<T: Element>(mut self, kv_indptr: TensorView<'a, T>) -> Self {
+        self.call.args.kv_indptr = self.call.hold(kv_indptr.parts());
+        self
+    }
+
+    /// Optional, `[E]`, I32, needs kv_indptr. Pages of all sequences, one sequence after the other. Then block_table is
+    /// not looked at.
+    pub fn kv_indices<T: Element>(mut self, kv_indices: TensorView<'a, T>) -> Self {
+        self.call.args.kv_indices = self.call.hold(kv_indices.parts());
+        self
+    }
+
+    /// Optional, `[T]`, as positions. kv_append's positions: rows with batch, else b * S + s. Negative: skip the token.
+    /// Absent: positions.
+    pub fn slots<T: Element>(mut self, slots: TensorView<'a, T>) -> Self {
+        self.call.args.slots = self.call.hold(slots.parts());
+        self
+    }
+
+    /// Optional, `[P, R]`, as k F32. cos and sin of each position, as for rope. Absent: computed from theta.
+    pub fn table<T: Element>(mut self, table: TensorView<'a, T>) -> Self {
+        self.call.args.table = self.call.hold(table.parts());
+        self
+    }
+
+    /// Optional, `[T, G, D]`, as k, needs q_out. Queries of the new tokens.
+    pub fn q<T: Element>(mut self, q: TensorView<'a, T>) -> Self {
+        self.call.args.q = self.call.hold(q.parts());
+        self
+    }
+
+    /// Output, optional, `[T, G, D]`, as k E4M3 E5M2, needs q. The rotated queries, or codes of them by a scale that is
+    /// given.
+    pub fn q_out<T: Element>(mut self, q_out: TensorViewMut<'a, T>) -> Self {
+        self.call.args.q_out = self.call.hold(q_out.parts());
+        self
+    }
+
+    /// In place: one tensor is q, and q_out takes its place.
+    pub fn q_out_over_q<T: Element>(mut self, both: TensorViewMut<'a, T>) -> Self {
+        self.call.args.q_out = self.call.hold(both.parts());
+        self.call.args.q = self.call.args.q_out;
+        self
+    }
+
+    /// Optional, `[D]`, as k F32, needs q. Factors of the norm of queries. Absent: they are not normed.
+    pub fn q_weight<T: Element>(mut self, q_weight: TensorView<'a, T>) -> Self {
+        self.call.args.q_weight = self.call.hold(q_weight.parts());
+        self
+    }
+
+    /// Optional, `[D]`, as k F32. Factors of the norm of keys. Absent: they are not normed.
+    pub fn k_weight<T: Element>(mut self, k_weight: TensorView<'a, T>) -> Self {
+        self.call.args.k_weight = self.call.hold(k_weight.parts());
+        self
+    }
+
+    /// The base of the angles, finite and above 1. Not with a table. Not set: 10000.
+    pub fn theta(mut self, theta: f32) -> Self {
+        self.call.args.theta = theta;
+        self.call.give(libspark_sys::SPARK_ROPE_APPEND_GIVEN_THETA);
+        self
+    }
+
+    /// Added to the mean square; finite, not negative. Not set: 1e-06.
+    pub fn eps(mut self, eps: f32) -> Self {
+        self.call.args.eps = eps;
+        self.call.give(libspark_sys::SPARK_ROPE_APPEND_GIVEN_EPS);
+        self
+    }
+
+    /// R: how many elements of a head are rotated, even, at most D. Not set: D, or the width of the table.
+    pub fn rotary_dim(mut self, rotary_dim: u32) -> Self {
+        self.call.args.rotary_dim = rotary_dim;
+        self.call.give(libspark_sys::SPARK_ROPE_APPEND_GIVEN_ROTARY_DIM);
+        self
+    }
+
+    /// Flag: pairs are neighbours (2i, 2i + 1), not halves (i, i + R/2).
+    pub fn interleaved(mut self, on: bool) -> Self {
+        self.call.flag(256, on);
+        self
+    }
+
+    /// Flag: the factors are 1 + weight.
+    pub fn weight_plus_one(mut self, on: bool) -> Self {
+        self.call.flag(512, on);
+        self
+    }
+}

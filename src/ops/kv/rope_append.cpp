@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// All of rope_append: spark_rope_append_args -> RopeAppend, RopeAppend and a kernel -> Launch, its rows, and the
+// operator's entry in the list. Which rows tokens have is kv_append's, of angles it is rope's.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "core/divide.h"
+#include "ops/common/coded.h"
+#include "ops/common/rows.h"
+#include "ops/kv/problem.h"
+#include "ops/rope/angles.h"
+#include "spark_kernels.h"
+
+namespace spark {
+namespace {
+
+using namespace rope_append_field;
+
+// What fill_kv_rows reads stands at the same places.
+namespace append = kv_append_field;
+#define SAME(field) static_assert(int{append::field} == int{rope_append_field::field})
+SAME(K);
+SAME(V);
+SAME(POSITIONS);
+SAME(BATCH);
+SAME(K_CACHE);
+SAME(V_CACHE);
+SAME(INVALID_COUNT);
+SAME(BLOCK_TABLE);
+SAME(KV_INDPTR);
+SAME(KV_INDICES);
+#undef SAME
+
+constexpr int64_t LANES = 32, UNIT = 16, RUN = 8; // of a team at most; elements of a lane, and of one access
+
+// Of heads that follow each other in a token; strides in elements.
+struct Heads {
+    spark_devptr data;
+    int64_t token, head;
+};
+
+struct RopeAppend {
+    KvRows rows;
+    Angles angles;
+    Heads q, q_out;
+    spark_devptr turned, q_scale, q_weight, k_weight; // 0 = absent, but for the first
+    int64_t queries;
+    float eps;
+    uint32_t q_bytes, q_codes; // of an element of q_out; dtype, 0: numbers
+    bool turned64, q_weight_f32, k_weight_f32, is_f16, interleaved, plus_one;
+};
+
+Heads heads_of(const View& v) {
+    if (!v.present) return {};
+    return {v.data, v.shape[0] > 1 ? v.stride[0] : 0, v.shape[1] > 1 ? v.stride[1] : 0};
+}
+
+// Lanes that a head takes: eight pairs each, or sixteen elements that are copied.
+int64_t units_of(const RopeAppend& p) {
+    return ceil_div(p.angles.pairs, RUN) + ceil_div(p.rows.width - 2 * p.angles.pairs, UNIT);
+}
+
+spark_status check_sizes(const ValidatedArgs& bound, const RopeAppend& p, Report& report) {
+    if (units_of(p) > LANES) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, K,
+                                 "k.shape[2] is %lld, of which %lld are rotated; at most 512 wanted, 496 where "
+                                 "those are no multiple of 16",
+                                 static_cast<long long>(p.rows.width), static_cast<long long>(2 * p.angles.pairs));
+    }
+    for (uint32_t field : {uint32_t{K}, uint32_t{Q}}) { // counted in 32 bits, those of eight tokens
+        const View& v = bound.view[field];
+        if (!v.present || v.shape[1] < int64_t{1} << 26) continue;
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, field, "%s.shape[1] is %lld; less than 2^26 wanted",
+                                 bound.spec->fields[field].name, static_cast<long long>(v.shape[1]));
+    }
+    return SPARK_OK;
+}
+
+spark_status fill_queries(const ValidatedArgs& bound, RopeAppend& p, Report& report) {
+    const View &q = bound.view[Q], &q_out = bound.view[Q_OUT];
+    p.q = heads_of(q), p.q_out = heads_of(q_out);
+    p.queries = q.present ? q.shape[1] : 0;
+    p.q_bytes = q_out.present ? q_out.elem_bits / 8 : 0;
+    if (!q_out.present || q_out.dtype == q.dtype) {
+        if (q_out.quant.form == nullptr) return SPARK_OK;
+        return report.fail_field(SPARK_ERR_INVALID_RESERVED, Q_OUT,
+                                 "q_out.quant is set; all of it must be 0 where q_out is of q's own type");
+    }
+    p.q_codes = q_out.dtype;
+    if (q_out.quant.form != nullptr) p.q_scale = q_out.quant.scale;
+    return SPARK_OK;
+}
+
+spark_status fill_norms(const ValidatedArgs& bound, RopeAppend& p, Report& report) {
+    const View &q = bound.view[Q_WEIGHT], &k = bound.view[K_WEIGHT];
+    p.eps = bound.arguments<spark_rope_append_args>().eps;
+    p.q_weight = q.data, p.q_weight_f32 = q.dtype == SPARK_DTYPE_F32;
+    p.k_weight = k.data, p.k_weight_f32 = k.dtype == SPARK_DTYPE_F32;
+    if (std::isfinite(p.eps) && p.eps >= 0) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_INVALID_VALUE, EPS, "eps is %g; finite and not negative wanted",
+                             static_cast<double>(p.eps));
+}
+
+// Whether each run of eight elements of a present tensor is one access; blocks of codes are bytes apart already.
+bool has_runs(const View& v) {
+    if (!v.present || v.count == 0) return true;
+    int64_t align = v.alignment();
+    for (uint32_t d = 0; d + 1 < v.ndim; ++d) {
+        if (v.shape[d] > 1) align = std::min(align, low_bit(v.stride[d], v.elem_bits));
+    }
+    return align >= std::min<int64_t>(RUN * v.elem_bits / 8, 16);
+}
+
+bool has_runs(const ValidatedArgs& bound, const RopeAppend& p) {
+    constexpr uint32_t FIELDS[] = {K, V, K_CACHE, V_CACHE, Q, Q_OUT, Q_WEIGHT, K_WEIGHT};
+    return p.angles.pairs % RUN == 0 && p.rows.width % RUN == 0 &&
+           std::ranges::all_of(FIELDS, [&](uint32_t field) { return has_runs(bound.view[field]); });
+}
+
+} // namespace
+
+spark_status check_rope_append(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
+    const auto& args = bound.arguments<spark_rope_append_args>();
+    RopeAppend& p = work.as<RopeAppend>();
+    p = {};
+    if (spark_status s = fill_kv_rows(bound, false, p.rows, report)) return s;
+    constexpr AngleFields FIELDS = {TABLE, K, THETA, ROTARY_DIM};
+    if (spark_status s = check_angles(bound, FIELDS, args.theta, args.rotary_dim, p.angles, report)) return s;
+    if (spark_status s = fill_queries(bound, p, report)) return s;
+    if (spark_status s = fill_norms(bound, p, report)) return s;
+    if (spark_status s = check_sizes(bound, p, report)) return s;
+    p.turned = p.rows.positions, p.turned64 = p.rows.positions64;
+    if (bound.view[SLOTS].present) p.rows.positions = bound.view[SLOTS].data;
+    p.is_f16 = bound.view[K].dtype == SPARK_DTYPE_F16;
+    p.interleaved = (bound.flags & SPARK_ROPE_APPEND_INTERLEAVED) != 0;
+    p.plus_one = (bound.flags & SPARK_ROPE_APPEND_WEIGHT_PLUS_ONE) != 0;
+
+    const View& q = bound.view[Q];
+    work.empty = bound.view[K].count == 0 && q.count == 0;
+    work.facts[KV_TOKENS] = p.rows.tokens, work.facts[KV_HEADS] = p.rows.heads, work.facts[KV_WIDTH] = p.rows.width;
+    work.facts[KV_RUNS] = has_runs(bound, p);
+    const uint64_t queries = q.count;
+    work.bytes = bytes_of_kv_rows(bound, p.rows) + bound.view[SLOTS].bytes + queries * (2 + p.q_bytes);
+    work.flops = 3 * (queries + static_cast<uint64_t>(bound.view[K].count));
+    constexpr Contract ROWS = "rope_append_rows", NVFP4 = "rope_append_nvfp4";
+    work.contract = p.rows.codes == SPARK_DTYPE_E2M1 ? NVFP4 : ROWS;
+    return SPARK_OK;
+}
+
+namespace {
+
+consteval Tile tile_of(const Kernel&) { return {}; }
+
+// As many tokens at once as have threads for their pairs, where there are many; else blocks share a token's heads.
+constexpr int64_t MOST_AT_ONCE = 8, MANY_TOKENS = 2048, FEW_TOKENS = 256;
+
+template <class Params> void fill_tokens(const KvRows& p, Params& params) {
+    const int64_t wide = p.codes == 0 ? p.elem_bytes : 1, scale = p.codes == SPARK_DTYPE_E2M1 ? 1 : 4;
+    params.k = p.k.tokens, params.k_token = 2 * p.k.token, params.k_head = 2 * p.k.head;
+    params.v = p.v.tokens, params.v_token = 2 * p.v.token, params.v_head = 2 * p.v.head;
+    params.k_cache = p.k.cache, params.k_cache_batch = wide * p.k.cache_batch;
+    params.k_cache_row = wide * p.k.cache_row, params.k_cache_head = wide * p.k.cache_head;
+    params.v_cache = p.v.cache, params.v_cache_batch = wide * p.v.cache_batch;
+    params.v_cache_row = wide * p.v.cache_row, params.v_cache_head = wide * p.v.cache_head;
+    const KvScales &k = p.k.scales, &v = p.v.scales;
+    params.k_scale = k.data, params.k_scale_batch = k.batch * scale, params.k_scale_row = k.row * scale;
+    params.k_scale_head = k.head * scale, params.k_scale_step = k.step * scale;
+    params.v_scale = v.data, params.v_scale_batch = v.batch * scale, params.v_scale_row = v.row * scale;
+    params.v_scale_head = v.head * scale, params.v_scale_step = v.step * scale;
+    params.k_whole = k.whole, params.k_whole_batch = 4 * k.whole_batch;
+    params.v_whole = v.whole, params.v_whole_batch = 4 * v.whole_batch;
+    params.positions = p.positions, params.batch = p.batch, params.invalid_count = p.invalid_count;
+    params.tokens = p.tokens, params.batches = p.batches, params.rows = p.rows;
+    params.table = p.table, params.table_seq = p.table_seq, params.table_first = p.table_first;
+    params.sequences = p.sequences, params.entries = p.entries;
+}
+
+template <class Params> void fill_heads(const RopeAppend& p, Params& params) {
+    const int64_t q_bytes = p.q_bytes;
+    params.q = p.q.data, params.q_token = 2 * p.q.token, params.q_head = 2 * p.q.head;
+    params.q_out = p.q_out.data, params.q_scale = p.q_scale;
+    params.q_out_token = q_bytes * p.q_out.token, params.q_out_head = q_bytes * p.q_out.head;
+    params.q_weight = p.q_weight, params.k_weight = p.k_weight;
+    params.turned = p.turned, params.angles = p.angles.table;
+    params.angle_rows = p.angles.table_rows, params.angle_stride = p.angles.table_stride;
+    params.ratio = p.angles.ratio;
+    params.queries = static_cast<uint32_t>(p.queries), params.heads = static_cast<uint32_t>(p.rows.heads);
+    params.width = static_cast<uint32_t>(p.rows.width), params.pairs = static_cast<uint32_t>(p.angles.pairs);
+    params.eps = p.eps, params.share = 1 / static_cast<float>(p.rows.width);
+    params.largest = largest_code(p.rows.codes);
+}
+
+kernels::rope_append_flags flags_of(const RopeAppend& p) {
+    const KvRows& rows = p.rows;
+    return {.positions_i64 = rows.positions64,
+            .batch_i64 = rows.batch64,
+            .turned_i64 = p.turned64,
+            .f16 = p.is_f16,
+            .angles_f32 = p.angles.table_f32,
+            .q_weight_f32 = p.q_weight_f32,
+            .k_weight_f32 = p.k_weight_f32,
+            .interleaved = p.interleaved,
+            .plus_one = p.plus_one,
+            .codes = rows.codes != 0,
+            .e5m2 = rows.codes == SPARK_DTYPE_E5M2,
+            .k_made = rows.k.scales.made,
+            .v_made = rows.v.scales.made,
+            .q_codes = p.q_codes != 0,
+            .q_e5m2 = p.q_codes == SPARK_DTYPE_E5M2};
+}
+
+uint32_t shift_of(int64_t count) { return static_cast<uint32_t>(std::countr_zero(std::bit_ceil<uint64_t>(count))); }
+
+void plan(const CheckedOp& work, const Row&, const kernels::rope_append_kernel& kernel, Plan& calls) {
+    const RopeAppend& p = work.as<RopeAppend>();
+    kernels::rope_append_params params{};
+    fill_tokens(p.rows, params);
+    fill_heads(p, params);
+    params.pair_shift = shift_of(std::max<int64_t>(p.angles.pairs, RUN));
+    params.team_shift = shift_of(std::max<int64_t>(units_of(p), 1));
+    const int64_t at_once = std::min<int64_t>(MOST_AT_ONCE, kernel.block >> params.pair_shift);
+    params.at_once = p.rows.tokens < MANY_TOKENS ? 1 : static_cast<uint32_t>(at_once);
+    params.flags = flags_of(p);
+    const int64_t teams = kernel.block >> params.team_shift, heads = p.queries + 2 * p.rows.heads;
+    const int64_t parts = p.rows.tokens < FEW_TOKENS ? ceil_div(heads, teams) : 1;
+    calls.add(kernel, params, parts);
+}
+
+PLAN_OF_ROWS
+
+constexpr Draft DRAFTS[] = {
+    //   kernel, because
+    ROW(rope_append_rows__x8, "runs of eight elements, each one access")
+        ROW(rope_append_rows__generic, "one element at a time; legal for every shape")
+            ROW(rope_append_nvfp4__x8, "runs of eight elements, each one access")
+                ROW(rope_append_nvfp4__generic, "one element at a time; legal for every shape")};
+constexpr auto TABLE_OF_ROWS = make_table<DRAFTS, KV_FACT_NAMES>();
+
+} // namespace
+
+extern const Operator ROPE_APPEND = {SPARK_OP_ROPE_APPEND, TABLE_OF_ROWS, KV_FACT_NAMES, check_rope_append, nullptr};
+
+} // namespace spark
