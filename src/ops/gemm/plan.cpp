@@ -132,14 +132,17 @@ Gemm sums_of(const Gemm& p, spark_devptr workspace) {
 void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_ordered_kernel& kernel, Plan& calls);
 template <class Of> void add_product(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls);
 
-// The sums by a kernel that knows no gates, then d.
-template <class Of> void plan_gated(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
+// The sums by a kernel that knows no gates, as add_sums(sums) plans them, then d.
+template <class Sums> void plan_gated_by(const CheckedOp& work, Plan& calls, const Sums& add_sums) {
     const Gemm& p = work.as<Gemm>();
     CheckedOp sums = work;
     sums.as<Gemm>() = sums_of(p, calls.workspace);
-    add_product(sums, row, kernel, calls);
+    add_sums(sums);
     calls.workspace_size += static_cast<uint64_t>(p.batch * p.m * pitch_of_sums(p)) * sizeof(float);
     add_gate(p, 1, calls);
+}
+template <class Of> void plan_gated(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
+    plan_gated_by(work, calls, [&](const CheckedOp& sums) { add_product(sums, row, kernel, calls); });
 }
 
 // An operand whose k is contiguous: [products, rows, k] of it, or one for all products.
@@ -245,8 +248,13 @@ void add_kernel(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, 
 }
 
 // Two parts are the blocks of clusters, which add them.
-void plan_joined(const Gemm& p, const kernels::gemm_bulk_kernel& kernel, const GemmCut& cut, uint32_t group,
-                 Plan& calls) {
+void plan_joined(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, const GemmCut& cut,
+                 uint32_t group, Plan& calls) {
+    const Gemm& p = work.as<Gemm>();
+    if (gates_by_sums(p, row.tile)) {
+        return plan_gated_by(work, calls,
+                             [&](const CheckedOp& sums) { plan_joined(sums, row, kernel, cut, group, calls); });
+    }
     kernels::gemm_params params = params_of(p, group);
     params.k = cut.part, params.batch = cut.parts, params.k_short = cut.parts * cut.part - p.k;
     add_kernel(p, kernel, params, calls);
@@ -384,7 +392,7 @@ void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const 
     GemmCut cut = cut_gemm(work, row);
     if (cut.parts == 1) return add_product(work, row, kernel, calls);
     if constexpr (std::is_same_v<Of, kernels::gemm_bulk_kernel>) {
-        if (joins(row.tile, cut)) return plan_joined(work.as<Gemm>(), kernel, cut, gemm_group(work, row), calls);
+        if (joins(row.tile, cut)) return plan_joined(work, row, kernel, cut, gemm_group(work, row), calls);
     }
     plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);
 }
