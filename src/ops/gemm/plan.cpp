@@ -132,17 +132,19 @@ Gemm sums_of(const Gemm& p, spark_devptr workspace) {
 void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_ordered_kernel& kernel, Plan& calls);
 template <class Of> void add_product(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls);
 
-// The sums by a kernel that knows no gates, as add_sums(sums) plans them, then d.
-template <class Sums> void plan_gated_by(const CheckedOp& work, Plan& calls, const Sums& add_sums) {
-    const Gemm& p = work.as<Gemm>();
+// A gated product as its sums, which the caller plans between these two, by a kernel that knows no gates.
+CheckedOp gated_sums(const CheckedOp& work, const Plan& calls) {
     CheckedOp sums = work;
-    sums.as<Gemm>() = sums_of(p, calls.workspace);
-    add_sums(sums);
+    sums.as<Gemm>() = sums_of(work.as<Gemm>(), calls.workspace);
+    return sums;
+}
+void end_gated(const Gemm& p, Plan& calls) {
     calls.workspace_size += static_cast<uint64_t>(p.batch * p.m * pitch_of_sums(p)) * sizeof(float);
     add_gate(p, 1, calls);
 }
 template <class Of> void plan_gated(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
-    plan_gated_by(work, calls, [&](const CheckedOp& sums) { add_product(sums, row, kernel, calls); });
+    add_product(gated_sums(work, calls), row, kernel, calls);
+    end_gated(work.as<Gemm>(), calls);
 }
 
 // An operand whose k is contiguous: [products, rows, k] of it, or one for all products.
@@ -249,16 +251,14 @@ void add_kernel(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, 
 
 // Two parts are the blocks of clusters, which add them.
 void plan_joined(const CheckedOp& work, const Row& row, const kernels::gemm_bulk_kernel& kernel, const GemmCut& cut,
-                 uint32_t group, Plan& calls) {
-    const Gemm& p = work.as<Gemm>();
-    if (gates_by_sums(p, row.tile)) {
-        return plan_gated_by(work, calls,
-                             [&](const CheckedOp& sums) { plan_joined(sums, row, kernel, cut, group, calls); });
-    }
-    kernels::gemm_params params = params_of(p, group);
+                 Plan& calls) {
+    const bool gated = gates_by_sums(work.as<Gemm>(), row.tile);
+    const Gemm p = gated ? sums_of(work.as<Gemm>(), calls.workspace) : work.as<Gemm>();
+    kernels::gemm_params params = params_of(p, gemm_group(work, row));
     params.k = cut.part, params.batch = cut.parts, params.k_short = cut.parts * cut.part - p.k;
     add_kernel(p, kernel, params, calls);
     calls.launches[calls.count - 1].cluster = {1, 2, 1};
+    if (gated) end_gated(work.as<Gemm>(), calls);
 }
 
 // The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32 or I32. A second launch
@@ -392,7 +392,7 @@ void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const 
     GemmCut cut = cut_gemm(work, row);
     if (cut.parts == 1) return add_product(work, row, kernel, calls);
     if constexpr (std::is_same_v<Of, kernels::gemm_bulk_kernel>) {
-        if (joins(row.tile, cut)) return plan_joined(work, row, kernel, cut, gemm_group(work, row), calls);
+        if (joins(row.tile, cut)) return plan_joined(work, row, kernel, cut, calls);
     }
     plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);
 }
