@@ -34,6 +34,7 @@ struct Tile {
     uint32_t stored = 0;            // rows that a round stores after the last; 0: likewise
     bool splits = false;            // the sum can be cut into parts
     bool joins = false;             // two parts are the blocks of a cluster, which add them
+    uint32_t inside = 50;           // percent that comes through L2 besides of rows that begin inside sectors
     bool gates = false;             // two columns of the sum can become one of the output
     uint32_t part = 0;              // how long each of them is; 0: as the device wants it
     Step step;

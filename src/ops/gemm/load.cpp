@@ -49,14 +49,15 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     load.later = std::min(rows * ceil_shift(p.k, ELEMENTS_A_BLOCK), INT64_MAX / AN_UNPACK) * AN_UNPACK;
 }
 
-// What comes through L2 for a step: half as much again of an operand whose rows begin inside sectors.
+// What comes through L2 for a step: more of an operand whose rows begin inside sectors.
 uint32_t fetched(const Gemm& p, const Tile& tile) {
     constexpr int64_t SECTOR_BITS = 256;
     const auto inside = [&](int64_t ld) { return ld % SECTOR_BITS * p.elem_bits % SECTOR_BITS != 0; };
     const bool a = inside(p.lda), b = !p.weights && inside(p.ldb);
     if (!a && !b) return tile.step.fetched;
     const uint32_t rows = (a ? tile.rows : 0) + (b ? tile.columns : 0);
-    return tile.step.fetched + tile.step.fetched / (2 * (tile.rows + tile.columns)) * rows;
+    constexpr uint32_t PERCENT = 100;
+    return tile.step.fetched + tile.step.fetched / (tile.rows + tile.columns) * rows * tile.inside / PERCENT;
 }
 
 // Tiles that reach beyond the columns of d take twice as long to store it: lanes without columns look at each of them.
