@@ -13,7 +13,7 @@ namespace spark {
 
 // rows: of a block at a time; columns: of a row in a step, 0 where all of it is read at once.
 template <class Of> consteval Tile row_tile(const Of& kernel) {
-    constexpr uint32_t A_CHUNK = 60, A_CUT_CHUNK = 100, AN_ELEMENT = 16, AT_A_TIME = 4, WARP = 32;
+    constexpr uint32_t A_CHUNK = 60, A_CUT_CHUNK = 100, AN_ELEMENT = 40, AT_A_TIME = 4, WARP = 32;
     const uint32_t warps = kernel.block / WARP;
     if constexpr (requires { kernel.LANES; }) {
         uint32_t of_a_chunk = A_CHUNK;
