@@ -13,11 +13,13 @@ namespace spark {
 
 // rows: of a block at a time; columns: of a row in a step, 0 where all of it is read at once.
 template <class Of> consteval Tile row_tile(const Of& kernel) {
-    constexpr uint32_t A_CHUNK = 60, A_CUT_CHUNK = 100, AN_ELEMENT = 40, AT_A_TIME = 4, WARP = 32;
+    constexpr uint32_t CHUNK = 8, A_CHUNK = 60, A_CUT_CHUNK = 100, A_KEPT_ELEMENT = 16, AN_ELEMENT = 40;
+    constexpr uint32_t AT_A_TIME = 4, WARP = 32;
     const uint32_t warps = kernel.block / WARP;
     if constexpr (requires { kernel.LANES; }) {
         uint32_t of_a_chunk = A_CHUNK;
-        if constexpr (requires { kernel.CUT; }) of_a_chunk = kernel.CUT != 0 ? A_CUT_CHUNK : A_CHUNK;
+        if constexpr (requires { kernel.STEP; }) of_a_chunk = kernel.STEP == 1 ? CHUNK * A_KEPT_ELEMENT : A_CHUNK;
+        if constexpr (requires { kernel.CUT; }) of_a_chunk = kernel.CUT == 1 ? A_CUT_CHUNK : of_a_chunk;
         return {.rows = kernel.block / kernel.LANES,
                 .syncs = kernel.LANES > WARP,
                 .step = {.issued = warps * kernel.VECS * of_a_chunk}};
