@@ -177,9 +177,8 @@ import (
 //	infinite beyond 65504), where they take 256 MiB at most; else, and with SPARK_FLAG_BATCH_INVARIANT, the kernel for
 //	any numbers is taken.
 //
-//	Results that are codes of E4M3 are stored by prompts' kernels, and while decoding by the launch that puts parts
-//	together, which is there then for one part too. Over caches of E4M3 prompts have numbers of BF16 first, as above; over
-//	pages of BF16 of D up to 128 and more than 64 queries a sequence rows too, 256 MiB at most. With
+//	Results that are codes of E4M3 are stored by the kernels that share keys, and by those of prompts. Over caches of E4M3
+//	prompts have numbers of BF16 first, as above, and over pages of BF16 of D from 65 to 128 rows, 256 MiB at most. With
 //	SPARK_FLAG_BATCH_INVARIANT the kernel for any numbers is taken.
 //
 //	NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to

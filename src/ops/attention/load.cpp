@@ -83,7 +83,7 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
     const int64_t seen = is_wide(tile) ? mean_keys(p, std::min(ceil_div(int64_t{tile.rows}, p.group), p.sq)) : keys;
     load.steps = ceil_shift(ceil_div(seen, cut.parts), tile.depth);
     load.longest = std::max(load.steps, ceil_shift(longest_part(tile, keys, cut.parts), tile.depth));
-    if (is_merged(p, cut)) {
+    if (cut.parts > 1) {
         const int64_t merges = is_wide(tile) ? p.seqs * p.sq * ceil_shift(p.h, 8)
                                              : p.seqs * p.h * p.sq * (tile.part == 0 ? ceil_shift(p.dv, 128) : 1);
         load.launches = 2;

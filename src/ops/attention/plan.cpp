@@ -389,9 +389,9 @@ void put_running(int64_t blocks, const Of& kernel, int64_t columns, kernels::att
 
 // Parts as long as the device wants them.
 template <class Of>
-void put_parts(const Attention& p, const Of& kernel, const AttentionCut& cut, kernels::attention_generic_params& params,
+void put_parts(const Attention&, const Of& kernel, const AttentionCut& cut, kernels::attention_generic_params& params,
                Plan& calls) {
-    if (is_merged(p, cut)) put_tables(cut.units * cut.parts * kernel.ROWS, kernel.D, params, calls);
+    if (cut.parts > 1) put_tables(cut.units * cut.parts * kernel.ROWS, kernel.D, params, calls);
 }
 
 // Parts at fixed keys, each with a slot of its own, whatever block makes it.
@@ -420,7 +420,7 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Merge& 
     params.blocks = static_cast<uint32_t>(cut.tiles);
     put_parts(p, kernel, cut, params, calls);
     calls.add(kernel, params);
-    if (is_merged(p, cut)) add_merge(p, merge, params, kernel.D, calls);
+    if (cut.parts > 1) add_merge(p, merge, params, kernel.D, calls);
 }
 
 // A block makes some queries of one head.

@@ -95,8 +95,6 @@ constexpr uint32_t attention_copies(uint32_t bytes) {
     return bytes / CHUNK / WARP * A_COPY;
 }
 AttentionCut cut_attention(const CheckedOp& work, const Row& row);
-// Merges alone make codes of the sums of parts.
-inline bool is_merged(const Attention& p, const AttentionCut& cut) { return cut.parts > 1 || p.o_coded; }
 void load_attention(const CheckedOp& work, const Row& row, Load& load);
 
 } // namespace spark
