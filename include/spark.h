@@ -1014,9 +1014,9 @@ typedef enum spark_attention_given {
  * infinite beyond 65504), where they take 256 MiB at most; else, and with SPARK_FLAG_BATCH_INVARIANT, the kernel for
  * any numbers is taken.
  *
- * Results that are codes of E4M3 are stored by the kernels that share keys, and by those of prompts. Over caches of E4M3
- * prompts have numbers of BF16 first, as above, and over pages of BF16 of D from 65 to 128 rows, 256 MiB at most. With
- * SPARK_FLAG_BATCH_INVARIANT the kernel for any numbers is taken.
+ * Results that are codes of E4M3 are stored by the kernels that share keys, and by those of prompts. Over caches of
+ * E4M3 prompts have numbers of BF16 first, as above, and over pages of BF16 of D from 65 to 128 rows, 256 MiB at most.
+ * With SPARK_FLAG_BATCH_INVARIANT the kernel for any numbers is taken.
  *
  * NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
  * 256, global_scale is below 2^113 and in pages one for all, scales of a row follow each other byte by byte, and their
