@@ -229,8 +229,7 @@ void kernels_within_a_workspace(void**) {
 void kernels_of_one_order_give_the_same_bits(void**) {
     std::vector<unsigned char> first;
     const char* const kernels[] = {"gemm_bf16_tn__64x64x64_s3", "gemm_bf16_tn__128x128x32_s6",
-                                   "gemm_bf16_tn__128x256x32_b4", "gemm_bf16_tn__128x128x64_b3",
-                                   nullptr};
+                                   "gemm_bf16_tn__128x256x32_b4", "gemm_bf16_tn__128x128x64_b3", nullptr};
     for (const char* kernel : kernels) {
         for (int64_t rows : {1, 40}) {
             api::Arena arena(g_ctx);
