@@ -301,7 +301,9 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     kernels::gemm_params merged = params_of(p.integers ? p : unscaled, group);
     merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = p.m * pitch;
     merged.k = cut.parts;
-    add_kernel(p, kernel, sums, calls);
+    Gemm ungated = p; // b as it lies: what adds the parts knows where gates are
+    ungated.gate = {};
+    add_kernel(ungated, kernel, sums, calls);
     p.gate.on ? add_gate(p, cut.parts, calls) : calls.add(merge, merged);
 }
 
