@@ -143,8 +143,8 @@ spark_status check_rope_append(const ValidatedArgs& bound, CheckedOp& work, Repo
     const uint64_t queries = q.count;
     work.bytes = bytes_of_kv_rows(bound, p.rows) + bound.view[SLOTS].bytes + queries * (2 + p.q_bytes);
     work.flops = 3 * (queries + static_cast<uint64_t>(bound.view[K].count));
-    constexpr Contract ROWS = "rope_append_rows", NVFP4 = "rope_append_nvfp4";
-    work.contract = p.rows.codes == SPARK_DTYPE_E2M1 ? NVFP4 : ROWS;
+    constexpr Contract ALL = "rope_append";
+    work.contract = ALL;
     return SPARK_OK;
 }
 
@@ -207,7 +207,8 @@ kernels::rope_append_flags flags_of(const RopeAppend& p) {
             .k_made = rows.k.scales.made,
             .v_made = rows.v.scales.made,
             .q_codes = p.q_codes != 0,
-            .q_e5m2 = p.q_codes == SPARK_DTYPE_E5M2};
+            .q_e5m2 = p.q_codes == SPARK_DTYPE_E5M2,
+            .nvfp4 = rows.codes == SPARK_DTYPE_E2M1};
 }
 
 uint32_t shift_of(int64_t count) { return static_cast<uint32_t>(std::countr_zero(std::bit_ceil<uint64_t>(count))); }
@@ -231,10 +232,8 @@ PLAN_OF_ROWS
 
 constexpr Draft DRAFTS[] = {
     //   kernel, because
-    ROW(rope_append_rows__x8, "runs of eight elements, each one access")
-        ROW(rope_append_rows__generic, "one element at a time; legal for every shape")
-            ROW(rope_append_nvfp4__x8, "runs of eight elements, each one access")
-                ROW(rope_append_nvfp4__generic, "one element at a time; legal for every shape")};
+    ROW(rope_append__x8, "runs of eight elements, each one access")
+        ROW(rope_append__generic, "one element at a time; legal for every shape")};
 constexpr auto TABLE_OF_ROWS = make_table<DRAFTS, KV_FACT_NAMES>();
 
 } // namespace
