@@ -654,3 +654,103 @@ func (o DelayedScale) Kernels(ctx *Context) ([]OpInfo, error) {
 func (o DelayedScale) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
 	return o.call().kernels(ctx, workspace)
 }
+
+// Requantize calls the operator requantize. A matrix in a quantised format, in another one or as numbers before,
+// as it is and transposed, read once.
+//
+//	y   = quantize(x)
+//	y_t = quantize(transpose(x))     the same form, blocks along R in the place of N
+//	x   = dequantize(x), as F32      where it has a form of scales
+//
+//	What dequantize to F32 and quantize give, bit for bit, for each output by itself: its codes and its scales, whose
+//	blocks run along its own last dimension. So a product that wants its operands along K takes either orientation of a
+//	matrix: y for one, y_t for the other. Either of them may be absent; both have the same dtype, form and blocks, and
+//	scales where each says.
+//	amax, amax_floor, rule and OWN_AMAX are those of quantize, without FOUR_OVER_SIX. The scale of all, that of TENSOR and
+//	NVFP4's global_scale, is the same for both where it is made of an amax, and written for both; else each has its own,
+//	given. OWN_AMAX wants numbers for x, and another launch or two with a workspace. Scales of a whole row, records and
+//	random rounding are for quantize.
+//	All kernels give the same bits, and each number's follow from its block and the scale of all alone:
+//	SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing. Strides but the innermost are free. A
+//	problem with a zero dimension succeeds and launches nothing.
+type Requantize struct {
+	// [B?, R, N], F32 F16 BF16 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 U4 NF4. Numbers, or codes with scales.
+	X Tensor
+
+	// Output, optional, [B?, R, N], E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 NF4. The same, quantised; its scales are an
+	// output too.
+	Y Tensor
+
+	// Output, optional, [B?, N, R], E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 NF4. The transposed matrix, quantised by its
+	// own rows.
+	YT Tensor
+
+	// Optional, [1], F32. The amax that the scale of all is made of; absent: that scale is read, or made with
+	// OWN_AMAX.
+	Amax Tensor
+
+	// The least amax that a scale is made of.
+	AmaxFloor float32
+
+	// How scales are made.
+	Rule ScaleRule
+
+	// Flag: the scale of all is made of the amax of x.
+	OwnAmax bool
+
+	// Same inputs, same device: same bits, every time.
+	Deterministic bool
+
+	// A token's bits follow from its own inputs alone: see the operator's page.
+	BatchInvariant bool
+
+	// Memory for intermediate results; Query says how much.
+	Workspace *Workspace
+
+	// One of Kernels, instead of the library's choice (0).
+	KernelID uint64
+}
+
+func (o *Requantize) call() *call {
+	c := newCall(C.SPARK_OP_REQUANTIZE, unsafe.Sizeof(C.spark_requantize_args{}))
+	args := (*C.spark_requantize_args)(c.args())
+	c.tensor(&args.x, "x", &o.X)
+	c.tensor(&args.y, "y", &o.Y)
+	c.tensor(&args.y_t, "y_t", &o.YT)
+	c.tensor(&args.amax, "amax", &o.Amax)
+	args.amax_floor = C.float(o.AmaxFloor)
+	args.rule = C.uint32_t(o.Rule)
+	c.flag(256, o.OwnAmax)
+	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
+	return c
+}
+
+// Query checks the arguments and says what a launch would do.
+func (o Requantize) Query(ctx *Context) (OpInfo, error) {
+	return o.call().query(ctx)
+}
+
+// Prepare does what Query does, and loads the code that the launch will need.
+func (o Requantize) Prepare(ctx *Context) (OpInfo, error) {
+	return o.call().prepare(ctx)
+}
+
+// Launch enqueues the work. It never allocates device memory or waits, but for code that is not loaded yet.
+func (o Requantize) Launch(stream *Stream) error {
+	return o.call().launch(stream)
+}
+
+// Explain gives one line for each kernel: the first limit that it fails, or why it is chosen.
+func (o Requantize) Explain(ctx *Context) (string, error) {
+	return o.call().explain(ctx)
+}
+
+// Kernels lists every kernel that is legal for these arguments, the preferred one first.
+func (o Requantize) Kernels(ctx *Context) ([]OpInfo, error) {
+	return o.call().kernels(ctx, math.MaxUint64)
+}
+
+// KernelsWithin lists those of Kernels that need at most so many bytes of workspace.
+func (o Requantize) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, error) {
+	return o.call().kernels(ctx, workspace)
+}

@@ -23,6 +23,7 @@ from .signatures.quant import delayed_scale as delayed_scale
 from .signatures.quant import dequantize as dequantize
 from .signatures.quant import quantize as quantize
 from .signatures.quant import repack as repack
+from .signatures.quant import requantize as requantize
 from .signatures.rope import rope as rope
 from .signatures.sampling import sample as sample
 from .signatures.softmax import softmax as softmax

@@ -6,10 +6,6 @@
 // in docs/layouts.md. Rows without gaps are folded into one. A form of scales is an entry there and a Contract here.
 // Scales are folded with the rows, as a third tensor; those of an output are checked as one, for overlap among
 // themselves and with others (ops/common). ScalePlaces says where each stands, in rows and in tiles alike.
-#include <bit>
-#include <cmath>
-#include <cstring>
-
 #include "core/dtype.h"
 #include "ops/common/coded.h"
 #include "ops/quant/fields.h"
@@ -37,11 +33,6 @@ const Format& format_of(uint32_t record) {
     }
     __builtin_unreachable(); // the forms of op.toml are these
 }
-
-bool is_int4(const View& v) {
-    return v.dtype == SPARK_DTYPE_I4 || v.dtype == SPARK_DTYPE_U4 || v.dtype == SPARK_DTYPE_NF4;
-}
-bool is_record(const QuantView& quant) { return quant.form->scheme == SPARK_QUANT_RECORD; }
 
 // Rows of x and y, and of the scales beside one of them.
 spark_status fold_scaled(const ValidatedArgs& bound, uint32_t x, uint32_t y, uint32_t quantised, Scaled& p,
@@ -90,59 +81,6 @@ spark_status check_scaled_dequantize(const ValidatedArgs& bound, CheckedOp& work
     p.zeros = x.quant.zero_point;
     put_facts(bound, X, Y, p, work);
     return SPARK_OK;
-}
-
-// What is added to the bits of a number so that the exponent of the sum is that of the power of two which the rule
-// makes of it: RCEIL carries from a fraction on that is beyond the largest number's, EVEN from one that rounds up to 2.
-// With F32 scales the number is amax / largest, and RCEIL all there is.
-uint32_t bump_of(uint32_t rule, const View& y) {
-    constexpr uint32_t ONE = 1u << 23;
-    const CodeInfo codes = code_info(y.dtype);
-    switch (rule) {
-    case SPARK_SCALE_RULE_RCEIL: return ONE - 1 - (is_mx(y.quant) ? std::bit_cast<uint32_t>(codes.largest) % ONE : 0);
-    case SPARK_SCALE_RULE_EVEN: return ONE >> (codes.fraction + 1);
-    default: return 0;
-    }
-}
-
-// How the scales of y are made of an amax.
-spark_status check_scale_rule(const ValidatedArgs& bound, const spark_quantize_args& args, Report& report) {
-    using namespace quantize_field;
-    constexpr const char* RULES[] = {"USUAL", "FLOOR", "RCEIL", "EVEN", "FOUR_OVER_SIX"};
-    const QuantView& quant = bound.view[Y].quant;
-    const bool of_mx = args.rule == SPARK_SCALE_RULE_FLOOR || args.rule == SPARK_SCALE_RULE_EVEN;
-    const bool known =
-        args.rule == SPARK_SCALE_RULE_USUAL || (of_mx && is_mx(quant)) ||
-        (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX && is_nv(quant)) ||
-        (args.rule == SPARK_SCALE_RULE_RCEIL && !is_nv(quant) && !is_record(quant) && !is_int4(bound.view[Y]));
-    if (!known) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE, "rule is %s, which %s does not do; USUAL wanted",
-                                 RULES[args.rule], quant.form->name);
-    }
-    const bool floor = !is_mx(quant) && !is_nv(quant) && !is_record(quant);
-    if (!(args.amax_floor >= 0) || std::isinf(args.amax_floor) || (!floor && args.amax_floor != 0)) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX_FLOOR, "amax_floor is %g; %s wanted",
-                                 static_cast<double>(args.amax_floor), floor ? "a finite number from 0" : "0");
-    }
-    return SPARK_OK;
-}
-
-// Where the amax comes from that the scale of all is made of, if there is such a scale, and where it goes.
-spark_status check_scale_of_all(const ValidatedArgs& bound, Report& report) {
-    using namespace quantize_field;
-    const QuantView& quant = bound.view[Y].quant;
-    const bool given = bound.view[AMAX].present, own = (bound.flags & SPARK_QUANTIZE_OWN_AMAX) != 0;
-    if (!given && !own) return SPARK_OK;
-    const bool of_all = quant.form->scheme == SPARK_QUANT_PER_TENSOR || is_nv(quant);
-    if (given && !of_all) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX,
-                                 "amax is given, but scales of %s follow from its own blocks; absent wanted",
-                                 quant.form->name);
-    }
-    if (given && own) {
-        return report.fail_field(SPARK_ERR_INVALID_VALUE, AMAX, "amax is given and OWN_AMAX set; one of them wanted");
-    }
-    return check_own_amax(bound, Y, report);
 }
 
 // Nothing is rounded at random by a rule that makes, or compares, nearest codes.
@@ -246,8 +184,9 @@ spark_status check_quantize(const ValidatedArgs& bound, CheckedOp& work, Report&
         return report.fail_field(SPARK_ERR_INVALID_VALUE, Y,
                                  "y.quant.scheme is 0; that of a form that spark_op_form lists wanted");
     }
-    if (spark_status s = check_scale_rule(bound, args, report)) return s;
-    if (spark_status s = check_scale_of_all(bound, report)) return s;
+    const ScaleRule rule = {args.rule, args.amax_floor, RULE, AMAX_FLOOR};
+    if (spark_status s = check_scale_rule(y, rule, report)) return s;
+    if (spark_status s = check_scale_of_all(bound, Y, AMAX, report)) return s;
     if (spark_status s = check_random(bound, args, report)) return s;
     if (spark_status s = check_no_zeros(bound, Y, report)) return s;
     if (form->scheme == SPARK_QUANT_RECORD) {

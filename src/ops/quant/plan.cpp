@@ -302,6 +302,9 @@ constexpr auto TABLE = make_table<DRAFTS, QUANT_FACT_NAMES>();
 spark_devptr plan_amax(const CheckedOp& rows, spark_devptr to, Plan& calls) {
     return find_amax(rows, &to, kernels::amax__x16, kernels::amax__generic, calls);
 }
+spark_devptr plan_own_amax(const CheckedOp& rows, Plan& calls) {
+    return find_amax(rows, nullptr, kernels::amax__x16, kernels::amax__generic, calls);
+}
 
 extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, TABLE, QUANT_FACT_NAMES, check_dequantize, nullptr};
 extern const Operator QUANTIZE = {SPARK_OP_QUANTIZE, TABLE, QUANT_FACT_NAMES, check_quantize, nullptr};

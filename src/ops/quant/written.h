@@ -24,8 +24,9 @@ spark_status check_written(const ValidatedArgs& bound, uint32_t y, bool own_amax
 // need of the workspace is theirs alone.
 void plan_written(const Written& written, const Target* target, spark_devptr x, int64_t pitch, Plan& calls);
 
-// In plan.cpp: adds the launches that find the largest magnitude of the rows; where it is.
+// In plan.cpp: adds the launches that find the largest magnitude of the rows; where it is: at `to`, or in the workspace.
 spark_devptr plan_amax(const CheckedOp& rows, spark_devptr to, Plan& calls);
+spark_devptr plan_own_amax(const CheckedOp& rows, Plan& calls);
 
 // What the contract is for codes of a type with scales of one: rows of core/scaled.inc.
 struct ScaledContract {
@@ -48,5 +49,21 @@ void put_form(const View& y, Scaled& p);
 // Whether there is a scale of all that an amax of the tensor's own can become.
 spark_status check_own_amax(const ValidatedArgs& bound, uint32_t y, Report& report);
 spark_status check_no_zeros(const ValidatedArgs& bound, uint32_t y, Report& report);
+
+inline bool is_int4(const View& v) {
+    return v.dtype == SPARK_DTYPE_I4 || v.dtype == SPARK_DTYPE_U4 || v.dtype == SPARK_DTYPE_NF4;
+}
+inline bool is_record(const QuantView& quant) { return quant.form->scheme == SPARK_QUANT_RECORD; }
+
+// In scale_rule.cpp. How the scales of y are made of an amax, and the fields that say it.
+struct ScaleRule {
+    uint32_t rule;
+    float amax_floor;
+    uint32_t rule_field, floor_field;
+};
+spark_status check_scale_rule(const View& y, const ScaleRule& args, Report& report);
+uint32_t bump_of(uint32_t rule, const View& y);
+// Where the amax comes from that the scale of all is made of, if there is such a scale, and where it goes.
+spark_status check_scale_of_all(const ValidatedArgs& bound, uint32_t y, uint32_t amax, Report& report);
 
 } // namespace spark

@@ -138,9 +138,32 @@ class _DelayedScale(Operator):
              workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
+class _Requantize(Operator):
+    """A matrix in a quantised format, in another one or as numbers before, as it is and transposed, read once."""
+
+    def __call__(self, x: Tensor, amax: Optional[Tensor] = None, *, y: Union[Tensor, bool, None] = None,
+                 y_t: Union[Tensor, bool, None] = None, amax_floor: float = 0, rule: ScaleRule = 0,
+                 own_amax: bool = False, deterministic: bool = False, batch_invariant: bool = False,
+                 stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                 dtype: Optional[DtypeLike] = None) -> Any: ...
+    def prepare(self, x: Tensor, amax: Optional[Tensor] = None, *, y: Union[Tensor, bool, None] = None,
+                y_t: Union[Tensor, bool, None] = None, amax_floor: float = 0, rule: ScaleRule = 0,
+                own_amax: bool = False, deterministic: bool = False, batch_invariant: bool = False,
+                stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                dtype: Optional[DtypeLike] = None) -> Call: ...
+    def plan(self, x: Tensor, amax: Optional[Tensor] = None, *, y: Union[Tensor, bool, None] = None,
+             y_t: Union[Tensor, bool, None] = None, amax_floor: float = 0, rule: ScaleRule = 0,
+             own_amax: bool = False, deterministic: bool = False, batch_invariant: bool = False,
+             stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+             workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+             dtype: Optional[DtypeLike] = None) -> Call: ...
+
 dequantize: _Dequantize
 amax: _Amax
 quantize: _Quantize
 repack: _Repack
 compress: _Compress
 delayed_scale: _DelayedScale
+requantize: _Requantize

@@ -410,3 +410,73 @@ impl<'a> DelayedScale<'a> {
         self
     }
 }
+
+operator! {
+    /// A matrix in a quantised format, in another one or as numbers before, as it is and transposed, read once.
+    ///
+    /// ```text
+    /// y   = quantize(x)
+    /// y_t = quantize(transpose(x))     the same form, blocks along R in the place of N
+    /// x   = dequantize(x), as F32      where it has a form of scales
+    ///
+    /// What dequantize to F32 and quantize give, bit for bit, for each output by itself: its codes and its scales, whose
+    /// blocks run along its own last dimension. So a product that wants its operands along K takes either orientation of a
+    /// matrix: y for one, y_t for the other. Either of them may be absent; both have the same dtype, form and blocks, and
+    /// scales where each says.
+    /// amax, amax_floor, rule and OWN_AMAX are those of quantize, without FOUR_OVER_SIX. The scale of all, that of TENSOR and
+    /// NVFP4's global_scale, is the same for both where it is made of an amax, and written for both; else each has its own,
+    /// given. OWN_AMAX wants numbers for x, and another launch or two with a workspace. Scales of a whole row, records and
+    /// random rounding are for quantize.
+    /// All kernels give the same bits, and each number's follow from its block and the scale of all alone:
+    /// SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing. Strides but the innermost are free. A
+    /// problem with a zero dimension succeeds and launches nothing.
+    /// ```
+    Requantize, spark_requantize_args, SPARK_OP_REQUANTIZE, []
+}
+
+impl<'a> Requantize<'a> {
+    /// `[B?, R, N]`, F32 F16 BF16 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 U4 NF4. Numbers, or codes with scales.
+    pub fn x<T: Element>(mut self, x: TensorView<'a, T>) -> Self {
+        self.call.args.x = self.call.hold(x.parts());
+        self
+    }
+
+    /// Output, optional, `[B?, R, N]`, E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 NF4. The same, quantised; its scales are an
+    /// output too.
+    pub fn y<T: Element>(mut self, y: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y = self.call.hold(y.parts());
+        self
+    }
+
+    /// Output, optional, `[B?, N, R]`, E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 NF4. The transposed matrix, quantised by its
+    /// own rows.
+    pub fn y_t<T: Element>(mut self, y_t: TensorViewMut<'a, T>) -> Self {
+        self.call.args.y_t = self.call.hold(y_t.parts());
+        self
+    }
+
+    /// Optional, `[1]`, F32. The amax that the scale of all is made of; absent: that scale is read, or made with
+    /// OWN_AMAX.
+    pub fn amax<T: Element>(mut self, amax: TensorView<'a, T>) -> Self {
+        self.call.args.amax = self.call.hold(amax.parts());
+        self
+    }
+
+    /// The least amax that a scale is made of.
+    pub fn amax_floor(mut self, amax_floor: f32) -> Self {
+        self.call.args.amax_floor = amax_floor;
+        self
+    }
+
+    /// How scales are made.
+    pub fn rule(mut self, rule: ScaleRule) -> Self {
+        self.call.args.rule = rule.0;
+        self
+    }
+
+    /// Flag: the scale of all is made of the amax of x.
+    pub fn own_amax(mut self, on: bool) -> Self {
+        self.call.flag(256, on);
+        self
+    }
+}
