@@ -17,7 +17,7 @@ KINDS = ["off-by-one", "one-unit", "skip-last-row", "skip-last-column", "swap-ro
          "wrong-padding", "guard-before", "guard-after", "input-changed", "flaky", "crash", "hang"]
 COPIES = ["compress", "embedding", "kv_append", "kv_copy", "kv_gather", "quantize", "repack"]  # bits, not numbers
 # One right result: a second run that differs is wrong.
-EXACT = [*COPIES, "dequantize", "amax", "cast", "sample", "add", "delayed_scale"]
+EXACT = [*COPIES, "dequantize", "amax", "cast", "sample", "add", "delayed_scale", "requantize"]
 NUMBERLESS = [*COPIES, "sample"]  # sample: one packed row of tokens
 NO_PLACE = {"nan-hidden": NUMBERLESS, "inf-hidden": NUMBERLESS, "flaky": EXACT, "swap-rows": ["sample"],
             "off-by-one": ["amax"], "wrong-padding": ["attention", "sample", "amax"]}  # rows of one element, packed
