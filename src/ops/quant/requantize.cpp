@@ -120,8 +120,9 @@ spark_status check_outputs(const ValidatedArgs& bound, uint32_t like, Report& re
     if (spark_status s = check_scale_rule(bound.view[like], {args.rule, args.amax_floor, RULE, AMAX_FLOOR}, report))
         return s;
     if (args.rule != SPARK_SCALE_RULE_FOUR_OVER_SIX) return SPARK_OK;
-    return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE, "rule is FOUR_OVER_SIX, which quantize alone does; USUAL "
-                                                          "wanted");
+    return report.fail_field(SPARK_ERR_UNSUPPORTED, RULE,
+                             "rule is FOUR_OVER_SIX, which quantize alone does; USUAL "
+                             "wanted");
 }
 
 spark_status check_count(const Requantize& p, Report& report) {
@@ -203,12 +204,16 @@ struct FromCodes {
     float unit; // of integers
 };
 constexpr uint32_t NO_CODE = UINT32_MAX;
-constexpr FromCodes FROM[] = {
-    {SPARK_DTYPE_E4M3, 3, 7, 0x7f, NO_CODE, 0, 0},    {SPARK_DTYPE_E5M2, 2, 15, 0x7d, 0x7c, 0, 0},
-    {SPARK_DTYPE_E2M3, 3, 1, NO_CODE, NO_CODE, 0, 0}, {SPARK_DTYPE_E3M2, 2, 3, NO_CODE, NO_CODE, 0, 0},
-    {SPARK_DTYPE_E2M1, 1, 1, NO_CODE, NO_CODE, 0, 0}, {SPARK_DTYPE_I8, 0, 0, 0, 0, 0x80, 1},
-    {SPARK_DTYPE_I2F6, 0, 0, 0, 0, 0x80, 1.0f / 64},  {SPARK_DTYPE_I4, 0, 0, 0, 0, 8, 1},
-    {SPARK_DTYPE_U4, 0, 0, 0, 0, 0, 1},               {SPARK_DTYPE_NF4, 0, 0, 0, 0, 0, 0}};
+constexpr FromCodes FROM[] = {{SPARK_DTYPE_E4M3, 3, 7, 0x7f, NO_CODE, 0, 0},
+                              {SPARK_DTYPE_E5M2, 2, 15, 0x7d, 0x7c, 0, 0},
+                              {SPARK_DTYPE_E2M3, 3, 1, NO_CODE, NO_CODE, 0, 0},
+                              {SPARK_DTYPE_E3M2, 2, 3, NO_CODE, NO_CODE, 0, 0},
+                              {SPARK_DTYPE_E2M1, 1, 1, NO_CODE, NO_CODE, 0, 0},
+                              {SPARK_DTYPE_I8, 0, 0, 0, 0, 0x80, 1},
+                              {SPARK_DTYPE_I2F6, 0, 0, 0, 0, 0x80, 1.0f / 64},
+                              {SPARK_DTYPE_I4, 0, 0, 0, 0, 8, 1},
+                              {SPARK_DTYPE_U4, 0, 0, 0, 0, 0, 1},
+                              {SPARK_DTYPE_NF4, 0, 0, 0, 0, 0, 0}};
 
 void put_from(const Requantize& p, kernels::requantize_params& params) {
     constexpr uint32_t FRACTION = 23, BIAS = 127;
@@ -248,21 +253,21 @@ kernels::requantize_flags flags_of(const Requantize& p) {
 
 // The numbers of codes in ptx/lib/tile/form_made.ptxh.
 uint32_t codes_made(uint32_t dtype) {
-    constexpr uint32_t CODES[] = {SPARK_DTYPE_E4M3, SPARK_DTYPE_E5M2, SPARK_DTYPE_I8,   SPARK_DTYPE_I2F6,
-                                  SPARK_DTYPE_E2M1, SPARK_DTYPE_E2M3, SPARK_DTYPE_E3M2, SPARK_DTYPE_I4,
-                                  SPARK_DTYPE_NF4};
+    constexpr uint32_t CODES[] = {SPARK_DTYPE_E4M3, SPARK_DTYPE_E5M2, SPARK_DTYPE_I8,
+                                  SPARK_DTYPE_I2F6, SPARK_DTYPE_E2M1, SPARK_DTYPE_E2M3,
+                                  SPARK_DTYPE_E3M2, SPARK_DTYPE_I4,   SPARK_DTYPE_NF4};
     uint32_t number = 0;
     while (CODES[number] != dtype) ++number;
     return number;
 }
 
-#define PUT_SIDE(NAME, m)                                                                         \
-    params.NAME = (m).codes.data, params.NAME##_outer = (m).codes.outer;                          \
-    params.NAME##_row = (m).codes.inner, params.NAME##_whole = (m).whole;                         \
-    params.NAME##_scale = (m).scale.data, params.NAME##_scale_outer = (m).scale.outer;            \
-    params.NAME##_scale_tile = (m).scale.tile, params.NAME##_scale_quarter = (m).scale.quarter;   \
-    params.NAME##_scale_row = (m).scale.row, params.NAME##_scale_four = (m).scale.four;           \
-    params.NAME##_scale_step = (m).scale.step, params.NAME##_scaled = (m).scaled;                 \
+#define PUT_SIDE(NAME, m)                                                                       \
+    params.NAME = (m).codes.data, params.NAME##_outer = (m).codes.outer;                        \
+    params.NAME##_row = (m).codes.inner, params.NAME##_whole = (m).whole;                       \
+    params.NAME##_scale = (m).scale.data, params.NAME##_scale_outer = (m).scale.outer;          \
+    params.NAME##_scale_tile = (m).scale.tile, params.NAME##_scale_quarter = (m).scale.quarter; \
+    params.NAME##_scale_row = (m).scale.row, params.NAME##_scale_four = (m).scale.four;         \
+    params.NAME##_scale_step = (m).scale.step, params.NAME##_scaled = (m).scaled;               \
     params.NAME##_n_scaled = (m).n_scaled
 
 void put_made(const Requantize& p, kernels::requantize_params& params) {

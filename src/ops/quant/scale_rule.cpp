@@ -26,13 +26,12 @@ spark_status check_scale_rule(const View& y, const ScaleRule& args, Report& repo
     constexpr const char* RULES[] = {"USUAL", "FLOOR", "RCEIL", "EVEN", "FOUR_OVER_SIX"};
     const QuantView& quant = y.quant;
     const bool of_mx = args.rule == SPARK_SCALE_RULE_FLOOR || args.rule == SPARK_SCALE_RULE_EVEN;
-    const bool known =
-        args.rule == SPARK_SCALE_RULE_USUAL || (of_mx && is_mx(quant)) ||
-        (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX && is_nv(quant)) ||
-        (args.rule == SPARK_SCALE_RULE_RCEIL && !is_nv(quant) && !is_record(quant) && !is_int4(y));
+    const bool known = args.rule == SPARK_SCALE_RULE_USUAL || (of_mx && is_mx(quant)) ||
+                       (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX && is_nv(quant)) ||
+                       (args.rule == SPARK_SCALE_RULE_RCEIL && !is_nv(quant) && !is_record(quant) && !is_int4(y));
     if (!known) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED, args.rule_field, "rule is %s, which %s does not do; USUAL wanted",
-                                 RULES[args.rule], quant.form->name);
+        return report.fail_field(SPARK_ERR_UNSUPPORTED, args.rule_field,
+                                 "rule is %s, which %s does not do; USUAL wanted", RULES[args.rule], quant.form->name);
     }
     const bool floor = !is_mx(quant) && !is_nv(quant) && !is_record(quant);
     if (!(args.amax_floor >= 0) || std::isinf(args.amax_floor) || (!floor && args.amax_floor != 0)) {

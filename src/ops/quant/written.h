@@ -24,7 +24,7 @@ spark_status check_written(const ValidatedArgs& bound, uint32_t y, bool own_amax
 // need of the workspace is theirs alone.
 void plan_written(const Written& written, const Target* target, spark_devptr x, int64_t pitch, Plan& calls);
 
-// In plan.cpp: adds the launches that find the largest magnitude of the rows; where it is: at `to`, or in the workspace.
+// In plan.cpp: add the launches that find the largest magnitude of the rows; where it is, at `to` or in the workspace.
 spark_devptr plan_amax(const CheckedOp& rows, spark_devptr to, Plan& calls);
 spark_devptr plan_own_amax(const CheckedOp& rows, Plan& calls);
 

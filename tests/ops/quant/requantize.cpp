@@ -124,8 +124,7 @@ std::vector<double> add_codes(Case& c, const Shape& s, const Form& form, Random&
         const auto block = static_cast<size_t>(scale_number(place, form, i));
         const double number =
             is_int4(form) ? ref::of_int4(code, form.codes == ref::Type::i8) - zeros[block] : of_code(form, code);
-        numbers[static_cast<size_t>(i)] =
-            ref::rounded(ref::Type::f32, number * whole * number_of(form, scales[block]));
+        numbers[static_cast<size_t>(i)] = ref::rounded(ref::Type::f32, number * whole * number_of(form, scales[block]));
     }
     return numbers;
 }
@@ -162,8 +161,7 @@ void add_output(Case& c, const Shape& s, const Form& form, const char* field, si
           static_cast<size_t>(16 + s.y_misalign), true);
     describe(*reinterpret_cast<spark_tensor*>(&c.args[at]), form, how.place);
     right[c.operands.size()] = allowed_scales(codes.scales, scales.type, x.empty());
-    c.add_array(name + ".quant.scale", at + offsetof(spark_tensor, quant.scale), scales, 4,
-                form != TENSOR || !s.given);
+    c.add_array(name + ".quant.scale", at + offsetof(spark_tensor, quant.scale), scales, 4, form != TENSOR || !s.given);
     if (form == NVFP4 && !s.no_whole) {
         right[c.operands.size()] = allowed_scales(std::vector<double>{codes.whole}, ref::Type::f32, x.empty());
         c.add_array(name + ".quant.global_scale", at + offsetof(spark_tensor, quant.global_scale), one, 4, !s.given);
@@ -174,16 +172,17 @@ void add_output(Case& c, const Shape& s, const Form& form, const char* field, si
 }
 
 uint32_t rule_of(const Shape& s, const Form& form) {
-    return s.rule == ref::Rule::rceil                        ? SPARK_SCALE_RULE_RCEIL
-           : s.rule == ref::Rule::even                       ? SPARK_SCALE_RULE_EVEN
-           : (form & MX) != 0 && s.columns % 8 == 0          ? SPARK_SCALE_RULE_FLOOR
-                                                             : SPARK_SCALE_RULE_USUAL;
+    return s.rule == ref::Rule::rceil               ? SPARK_SCALE_RULE_RCEIL
+           : s.rule == ref::Rule::even              ? SPARK_SCALE_RULE_EVEN
+           : (form & MX) != 0 && s.columns % 8 == 0 ? SPARK_SCALE_RULE_FLOOR
+                                                    : SPARK_SCALE_RULE_USUAL;
 }
 
 Case build(const Shape& s, const Source& from, const Form& form, const std::string& name, const Seed& seed) {
     Case c = make_case<Args>("requantize", name, SPARK_OP_REQUANTIZE, seed);
     Random random(seed, name);
-    const std::vector<double> x = from.form ? add_codes(c, s, *from.form, random) : add_numbers(c, s, from.type, random);
+    const std::vector<double> x =
+        from.form ? add_codes(c, s, *from.form, random) : add_numbers(c, s, from.type, random);
     Right right;
     if (s.straight) add_output(c, s, form, "y", offsetof(Args, y), s.rows, s.columns, x, right);
     if (s.turned) add_output(c, s, form, "y_t", offsetof(Args, y_t), s.columns, s.rows, transposed(s, x), right);
@@ -201,8 +200,8 @@ Case build(const Shape& s, const Source& from, const Form& form, const std::stri
     c.large = s.tier == Tier::card;
     c.kind = any_kernel;
     c.note = "a scale for each " + name_of(form) + ", from " +
-             (from.form ? name_of(*from.form) : std::string(ref::name_of(from.type))) + ", " +
-             std::to_string(s.batch) + " of " + std::to_string(s.rows) + " x " + std::to_string(s.columns);
+             (from.form ? name_of(*from.form) : std::string(ref::name_of(from.type))) + ", " + std::to_string(s.batch) +
+             " of " + std::to_string(s.rows) + " x " + std::to_string(s.columns);
     c.expect = [right = std::move(right)](size_t operand, const std::string&) { return right.at(operand); };
     return c;
 }
