@@ -666,10 +666,10 @@ func (o DelayedScale) KernelsWithin(ctx *Context, workspace uint64) ([]OpInfo, e
 //	blocks run along its own last dimension. So a product that wants its operands along K takes either orientation of a
 //	matrix: y for one, y_t for the other. Either of them may be absent; both have the same dtype, form and blocks, and
 //	scales where each says.
-//	amax, amax_floor, rule and OWN_AMAX are those of quantize, without FOUR_OVER_SIX. The scale of all, that of TENSOR and
-//	NVFP4's global_scale, is the same for both where it is made of an amax, and written for both; else each has its own,
-//	given. OWN_AMAX wants numbers for x, and another launch or two with a workspace. Scales of a whole row, records and
-//	random rounding are for quantize.
+//	amax, amax_floor, rule and OWN_AMAX are those of quantize, without FOUR_OVER_SIX. The scale of all, that of TENSOR
+//	and NVFP4's global_scale, is the same for both where it is made of an amax, and written for both; else each has its
+//	own, given. OWN_AMAX wants numbers for x, and has a workspace. Scales of a whole row, records and random rounding
+//	are for quantize.
 //	All kernels give the same bits, and each number's follow from its block and the scale of all alone:
 //	SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing. Strides but the innermost are free. A
 //	problem with a zero dimension succeeds and launches nothing.
