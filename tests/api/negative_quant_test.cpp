@@ -7,6 +7,13 @@
 
 namespace {
 
+bool has_row_form(const spark_op_desc& d, uint32_t f) {
+    for (uint32_t i = 0; i < api::field(d, f).num_forms; ++i) {
+        if (spark_op_form(d.op, f, i)->scheme == SPARK_QUANT_PER_ROW) return true;
+    }
+    return false;
+}
+
 // Scales beside a tensor: their form, their memory, and that no two of an output share a place.
 void scales(const spark_op_desc& d, uint32_t f) {
     if (!has_scales(d, f)) return;
@@ -26,10 +33,12 @@ void scales(const spark_op_desc& d, uint32_t f) {
     quant("scale_bytes one short", {SPARK_ERR_INVALID_BOUNDS}, [](auto& q) { q.scale_bytes -= 1; });
     quant("a negative stride", {SPARK_ERR_INVALID_STRIDE}, [](auto& q) { q.scale_stride[0] = -1; });
     if (!(api::field(d, f).flags & SPARK_FIELD_OUT)) return;
-    quant("rows of scales on top of each other", {SPARK_ERR_INVALID_STRIDE}, [](auto& q) {
-        q.scheme = SPARK_QUANT_PER_ROW;
-        q.scale_stride[1] = 1;
-    });
+    if (has_row_form(d, f)) {
+        quant("rows of scales on top of each other", {SPARK_ERR_INVALID_STRIDE}, [](auto& q) {
+            q.scheme = SPARK_QUANT_PER_ROW;
+            q.scale_stride[1] = 1;
+        });
+    }
     for (uint32_t g = 0; g < d.num_fields; ++g) {
         if (api::field(d, g).kind != SPARK_KIND_TENSOR) continue;
         damaged(d, f, "data of the scales on another tensor", {SPARK_ERR_INVALID_OVERLAP},

@@ -2,6 +2,7 @@
 // All of requantize: spark_requantize_args -> Requantize, that and its kernel -> Plan, its rows, and the operator's
 // entry in the list. What it asks of scales it shares with quantize (written.h); an amax of its own is found by the
 // launches of the operator amax.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <tuple>
@@ -198,42 +199,24 @@ namespace {
 
 consteval Tile tile_of(const Kernel&) { return {}; }
 
-// How numbers are made of codes of a dtype: ptx/lib/tile/number_of.ptxh.
-struct FromCodes {
-    uint32_t dtype, fraction, bias, nan, inf, sign;
-    float unit; // of integers
-};
-constexpr uint32_t NO_CODE = UINT32_MAX;
-constexpr FromCodes FROM[] = {{SPARK_DTYPE_E4M3, 3, 7, 0x7f, NO_CODE, 0, 0},
-                              {SPARK_DTYPE_E5M2, 2, 15, 0x7d, 0x7c, 0, 0},
-                              {SPARK_DTYPE_E2M3, 3, 1, NO_CODE, NO_CODE, 0, 0},
-                              {SPARK_DTYPE_E3M2, 2, 3, NO_CODE, NO_CODE, 0, 0},
-                              {SPARK_DTYPE_E2M1, 1, 1, NO_CODE, NO_CODE, 0, 0},
-                              {SPARK_DTYPE_I8, 0, 0, 0, 0, 0x80, 1},
-                              {SPARK_DTYPE_I2F6, 0, 0, 0, 0, 0x80, 1.0f / 64},
-                              {SPARK_DTYPE_I4, 0, 0, 0, 0, 8, 1},
-                              {SPARK_DTYPE_U4, 0, 0, 0, 0, 0, 1},
-                              {SPARK_DTYPE_NF4, 0, 0, 0, 0, 0, 0}};
+// The numbers of codes in ptx/lib/tile/form_made.ptxh and numbers_of.ptxh, which alone has the last.
+uint32_t number_of(uint32_t dtype) {
+    constexpr uint32_t CODES[] = {SPARK_DTYPE_E4M3, SPARK_DTYPE_E5M2, SPARK_DTYPE_I8,   SPARK_DTYPE_I2F6,
+                                  SPARK_DTYPE_E2M1, SPARK_DTYPE_E2M3, SPARK_DTYPE_E3M2, SPARK_DTYPE_I4,
+                                  SPARK_DTYPE_NF4,  SPARK_DTYPE_U4};
+    return static_cast<uint32_t>(std::ranges::find(CODES, dtype) - CODES);
+}
 
 void put_from(const Requantize& p, kernels::requantize_params& params) {
-    constexpr uint32_t FRACTION = 23, BIAS = 127;
     params.from_scale = p.from.scale.data, params.from_whole = p.from.whole, params.from_zero = p.zeros;
     params.from_outer = p.from.scale.outer, params.from_tile = p.from.scale.tile;
     params.from_quarter = p.from.scale.quarter, params.from_row = p.from.scale.row;
     params.from_four = p.from.scale.four, params.from_step = p.from.scale.step;
     params.from_bits = p.bits, params.from_shift = p.from_shift;
-    for (const FromCodes& of : FROM) {
-        if (of.dtype != p.dtype) continue;
-        params.from_lift = FRACTION - of.fraction;
-        params.from_times = of.unit != 0 ? of.unit : std::bit_cast<float>((2 * BIAS - of.bias) << FRACTION);
-        params.from_nan = of.nan, params.from_inf = of.inf, params.from_sign = of.sign;
-    }
+    params.codes_read = number_of(p.dtype);
 }
 
 kernels::requantize_flags flags_of(const Requantize& p) {
-    const bool nf4 = p.dtype == SPARK_DTYPE_NF4;
-    const bool integer = p.dtype == SPARK_DTYPE_I8 || p.dtype == SPARK_DTYPE_I2F6 || p.dtype == SPARK_DTYPE_I4 ||
-                         p.dtype == SPARK_DTYPE_U4;
     return {.f32 = p.dtype == SPARK_DTYPE_F32,
             .f16 = p.dtype == SPARK_DTYPE_F16,
             .scale_f32 = p.scales == SPARK_DTYPE_F32,
@@ -243,22 +226,10 @@ kernels::requantize_flags flags_of(const Requantize& p) {
             .powers = p.scales == SPARK_DTYPE_UE8M0,
             .nvfp4 = p.scales == SPARK_DTYPE_UE4M3,
             .from_coded = p.coded,
-            .from_integer = integer,
-            .from_nf4 = nf4,
             .from_f32 = p.from_scales == SPARK_DTYPE_F32,
             .from_f16 = p.from_scales == SPARK_DTYPE_F16,
             .from_powers = p.from_scales == SPARK_DTYPE_UE8M0,
             .from_bytes = p.from_scales == SPARK_DTYPE_UE8M0 || p.from_scales == SPARK_DTYPE_UE4M3};
-}
-
-// The numbers of codes in ptx/lib/tile/form_made.ptxh.
-uint32_t codes_made(uint32_t dtype) {
-    constexpr uint32_t CODES[] = {SPARK_DTYPE_E4M3, SPARK_DTYPE_E5M2, SPARK_DTYPE_I8,
-                                  SPARK_DTYPE_I2F6, SPARK_DTYPE_E2M1, SPARK_DTYPE_E2M3,
-                                  SPARK_DTYPE_E3M2, SPARK_DTYPE_I4,   SPARK_DTYPE_NF4};
-    uint32_t number = 0;
-    while (CODES[number] != dtype) ++number;
-    return number;
 }
 
 #define PUT_SIDE(NAME, m)                                                                       \
@@ -277,7 +248,7 @@ void put_made(const Requantize& p, kernels::requantize_params& params) {
     params.amax_floor = p.amax_floor, params.largest = largest_code(p.codes);
     params.bump = p.bump, params.emax = static_cast<uint32_t>(std::ilogb(largest));
     params.block_shift = p.block_shift;
-    params.codes_made = codes_made(p.codes), params.bits_made = dtype_info(p.codes).bits;
+    params.codes_made = number_of(p.codes), params.bits_made = dtype_info(p.codes).bits;
 }
 #undef PUT_SIDE
 
