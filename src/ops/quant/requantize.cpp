@@ -280,6 +280,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::requantize_kernel& k
     calls.add(kernel, params, tiles);
 }
 
+PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
     // kernel, then, because
     ROW_THEN_TWO(requantize__x8, amax__x16, amax__generic, "numbers of 16 bits, eight at a time")

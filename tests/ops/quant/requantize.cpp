@@ -259,7 +259,7 @@ Entry random(uint64_t seed, int64_t index) {
     Random r(seed, "requantize." + name);
     Shape s;
     s.batch = r.chance(0.2) ? r.between(2, 3) : 1;
-    s.rows = r.chance(0.3) ? r.between(1, 270) : r.between(1, 40);
+    s.rows = r.chance(0.1) ? r.between(1, 270) : r.between(1, 40);
     s.columns = r.chance(0.5) ? 8 * r.between(1, 20) : r.between(1, 150);
     draw_places(r, s);
     s.amax_floor = r.chance(0.3) ? 1e-4f : 0;
