@@ -650,6 +650,7 @@ typedef enum spark_op {
     SPARK_OP_COMPRESS = 26,
     SPARK_OP_DELAYED_SCALE = 27,
     SPARK_OP_ROPE_APPEND = 28,
+    SPARK_OP_REQUANTIZE = 29,
     SPARK_OP_FORCE32 = 0x7fffffff
 } spark_op;
 
@@ -2255,6 +2256,53 @@ typedef struct spark_rope_append_args {
 /* Launches rope_append: spark_op_launch with typed arguments. hdr.op may be 0 here. */
 SPARK_API spark_status spark_rope_append(spark_context *ctx, const spark_rope_append_args *args, const spark_exec *exec,
                                          spark_error *err);
+
+/* Flags of requantize, beside spark_flag. */
+typedef enum spark_requantize_flag {
+    SPARK_REQUANTIZE_OWN_AMAX = 256, /* the scale of all is made of the amax of x */
+    SPARK_REQUANTIZE_FLAG_FORCE32 = 0x7fffffff
+} spark_requantize_flag;
+
+/* A matrix in a quantised format, in another one or as numbers before, as it is and transposed, read once.
+ *
+ * y   = quantize(x)
+ * y_t = quantize(transpose(x))     the same form, blocks along R in the place of N
+ * x   = dequantize(x), as F32      where it has a form of scales
+ *
+ * What dequantize to F32 and quantize give, bit for bit, for each output by itself: its codes and its scales, whose
+ * blocks run along its own last dimension. So a product that wants its operands along K takes either orientation of a
+ * matrix: y for one, y_t for the other. Either of them may be absent; both have the same dtype, form and blocks, and
+ * scales where each says.
+ * amax, amax_floor, rule and OWN_AMAX are those of quantize, without FOUR_OVER_SIX. The scale of all, that of TENSOR
+ * and NVFP4's global_scale, is the same for both where it is made of an amax, and written for both; else each has its
+ * own, given. OWN_AMAX wants numbers for x, and has a workspace. Scales of a whole row, records and random rounding
+ * are for quantize.
+ * All kernels give the same bits, and each number's follow from its block and the scale of all alone:
+ * SPARK_FLAG_BATCH_INVARIANT, over any strides and alignment, changes nothing. Strides but the innermost are free. A
+ * problem with a zero dimension succeeds and launches nothing.
+ */
+typedef struct spark_requantize_args {
+    spark_args hdr;
+    /* [B?, R, N], F32 F16 BF16 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 U4 NF4, quant TENSOR ROW 1X128 128X128 MXFP8 MXFP6
+       MXFP4 MXINT8 NVFP4 INT4_32 INT4_64 INT4_128 NF4_64. Numbers, or codes with scales. */
+    spark_tensor x;
+    /* output, optional, [B?, R, N], E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 NF4, quant TENSOR 1X128 MXFP8 MXFP6 MXFP4
+       MXINT8 NVFP4 INT4_32 INT4_64 INT4_128 NF4_64. The same, quantised; its scales are an output too. */
+    spark_tensor y;
+    /* output, optional, [B?, N, R], E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 NF4, quant TENSOR 1X128 MXFP8 MXFP6 MXFP4
+       MXINT8 NVFP4 INT4_32 INT4_64 INT4_128 NF4_64. The transposed matrix, quantised by its own rows. */
+    spark_tensor y_t;
+    /* optional, [1], F32. The amax that the scale of all is made of; absent: that scale is read, or made with
+       OWN_AMAX. */
+    spark_tensor amax;
+    /* The least amax that a scale is made of. */
+    float amax_floor;
+    /* spark_scale_rule. How scales are made. */
+    uint32_t rule;
+} spark_requantize_args;
+/* Launches requantize: spark_op_launch with typed arguments. hdr.op may be 0 here. */
+SPARK_API spark_status spark_requantize(spark_context *ctx, const spark_requantize_args *args, const spark_exec *exec,
+                                        spark_error *err);
 
 /* specgen end */
 

@@ -174,6 +174,9 @@ private: // set_...() marks them as given
     using spark_rope_append_args::rotary_dim;
 };
 
+/// A matrix in a quantised format, in another one or as numbers before, as it is and transposed, read once.
+using requantize = operation<spark_requantize_args, SPARK_OP_REQUANTIZE>;
+
 } // namespace spark::ops
 
 #endif // SPARK_OPS_HPP_

@@ -34,4 +34,5 @@ var everyOp = []struct {
 	{"compress", 26, Compress{}},
 	{"delayed_scale", 27, DelayedScale{}},
 	{"rope_append", 28, RopeAppend{}},
+	{"requantize", 29, Requantize{}},
 }

@@ -826,6 +826,7 @@ pub const SPARK_OP_LORA: spark_op = 25;
 pub const SPARK_OP_COMPRESS: spark_op = 26;
 pub const SPARK_OP_DELAYED_SCALE: spark_op = 27;
 pub const SPARK_OP_ROPE_APPEND: spark_op = 28;
+pub const SPARK_OP_REQUANTIZE: spark_op = 29;
 pub const SPARK_OP_FORCE32: spark_op = 2147483647;
 pub type spark_op = ::std::os::raw::c_uint;
 pub const SPARK_ACTIVATION_NONE: spark_activation_kind = 0;
@@ -1695,6 +1696,37 @@ extern "C" {
     pub fn spark_rope_append(
         ctx: *mut spark_context,
         args: *const spark_rope_append_args,
+        exec: *const spark_exec,
+        err: *mut spark_error,
+    ) -> spark_status;
+}
+pub const SPARK_REQUANTIZE_OWN_AMAX: spark_requantize_flag = 256;
+pub const SPARK_REQUANTIZE_FLAG_FORCE32: spark_requantize_flag = 2147483647;
+pub type spark_requantize_flag = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct spark_requantize_args {
+    pub hdr: spark_args,
+    pub x: spark_tensor,
+    pub y: spark_tensor,
+    pub y_t: spark_tensor,
+    pub amax: spark_tensor,
+    pub amax_floor: f32,
+    pub rule: u32,
+}
+impl Default for spark_requantize_args {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn spark_requantize(
+        ctx: *mut spark_context,
+        args: *const spark_requantize_args,
         exec: *const spark_exec,
         err: *mut spark_error,
     ) -> spark_status;

@@ -616,6 +616,19 @@ fn spark_rope_append_args_layout() {
 }
 
 #[test]
+fn spark_requantize_args_layout() {
+    layout!(spark_requantize_args, 1056,
+        hdr 0, 24;
+        x 24, 256;
+        y 280, 256;
+        y_t 536, 256;
+        amax 792, 256;
+        amax_floor 1048, 4;
+        rule 1052, 4;
+    );
+}
+
+#[test]
 fn values() {
     assert_eq!(SPARK_OK, 0);
     assert_eq!(SPARK_ERR_INVALID, 1000);
@@ -775,6 +788,7 @@ fn values() {
     assert_eq!(SPARK_OP_COMPRESS, 26);
     assert_eq!(SPARK_OP_DELAYED_SCALE, 27);
     assert_eq!(SPARK_OP_ROPE_APPEND, 28);
+    assert_eq!(SPARK_OP_REQUANTIZE, 29);
     assert_eq!(SPARK_OP_FORCE32, 2147483647);
     assert_eq!(SPARK_ACTIVATION_NONE, 0);
     assert_eq!(SPARK_ACTIVATION_SILU, 1);
@@ -853,4 +867,6 @@ fn values() {
     assert_eq!(SPARK_ROPE_APPEND_GIVEN_EPS, 2);
     assert_eq!(SPARK_ROPE_APPEND_GIVEN_ROTARY_DIM, 4);
     assert_eq!(SPARK_ROPE_APPEND_GIVEN_FORCE32, 2147483647);
+    assert_eq!(SPARK_REQUANTIZE_OWN_AMAX, 256);
+    assert_eq!(SPARK_REQUANTIZE_FLAG_FORCE32, 2147483647);
 }

@@ -25,7 +25,7 @@ pub use kv::{KvAppend, KvCopy, KvGather, RopeAppend};
 pub use merge::MergeStates;
 pub use norm::{L2norm, Layernorm, Rmsnorm};
 pub use pointwise::{Activation, ActivationKind, Add, Glu};
-pub use quant::{Amax, Compress, DelayedScale, Dequantize, Quantize, Repack, ScaleRule, WordOrder};
+pub use quant::{Amax, Compress, DelayedScale, Dequantize, Quantize, Repack, Requantize, ScaleRule, WordOrder};
 pub use rope::Rope;
 pub use sampling::Sample;
 pub use softmax::Softmax;
@@ -58,4 +58,5 @@ pub const OPERATORS: &[(&str, u32)] = &[
     ("compress", 26),
     ("delayed_scale", 27),
     ("rope_append", 28),
+    ("requantize", 29),
 ];
