@@ -32,9 +32,9 @@ class Width(unittest.TestCase):
         shutil.copytree(TOP / "ptx", self.root, dirs_exist_ok=True)
         path = self.root / "attention" / "attention.ptx"
         smem, block, tile = (16 * warps * mf + 32 * nk * pl) * width * 2, 32 * warps, 16 * warps * mf
-        line = (f"//! variant  other D={width} W={warps} MF={mf} NK={nk} PL={pl} KEPT=0 PAGES=0 PART=0 KV=16 KR=0 "
+        line = (f"//! variant  other D={width} W={warps} MF={mf} NK={nk} PL={pl} KEPT=0 PAGES=0 PART=0 KV=16 KR=0 OC=0 "
                 f"smem={smem} regs={regs}\n")
-        text = re.sub(r"(?m)^(//! variant .*\n)+", line, path.read_text(encoding="utf-8"))
+        text = re.sub(r"(?m)^(//! variant .*\n(//!   .*\n)*)+", line, path.read_text(encoding="utf-8"))
         path.write_text(text, encoding="utf-8")
         variant = find_variant("attention_bf16__other", self.root, path)
         assemble(variant, self.root, self.top / "out", PTXAS, (120,), CACHE)
