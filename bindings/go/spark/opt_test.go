@@ -80,7 +80,8 @@ func TestDefaultsAreDescribed(t *testing.T) {
 			if text, asked := want[what]; asked && field.Default != text {
 				t.Errorf("%s is %q", what, field.Default)
 			}
-			if field.Required != (field.Name == "eps" || what == "hadamard.size") {
+			required := map[string]bool{"rmsnorm.eps": true, "layernorm.eps": true, "l2norm.eps": true, "hadamard.size": true}
+			if field.Required != required[what] {
 				t.Errorf("%s: Required is %v", what, field.Required)
 			}
 		}
