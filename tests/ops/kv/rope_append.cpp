@@ -70,13 +70,14 @@ struct Inputs {
     ref::KvPlaces places = {}; // of tokens whose position is one
 
     bool valid(int64_t p) const { return s.table == Table::none || (p >= 0 && p < s.table_rows); }
+    ref::Turn turn(int64_t p, int64_t i) const {
+        if (s.table == Table::none) return ref::rope_turn(p, theta, i, pairs);
+        const auto at = static_cast<size_t>(p * 2 * pairs + i);
+        return {table[at], table[at + static_cast<size_t>(pairs)]};
+    }
     std::vector<ref::Turn> turns(int64_t p) const {
         std::vector<ref::Turn> out;
-        for (int64_t i = 0; i < pairs; ++i) {
-            const auto at = static_cast<size_t>(p * 2 * pairs + i);
-            out.push_back(s.table == Table::none ? ref::rope_turn(p, theta, i, pairs)
-                                                 : ref::Turn{table[at], table[at + static_cast<size_t>(pairs)]});
-        }
+        for (int64_t i = 0; i < pairs; ++i) out.push_back(turn(p, i));
         return out;
     }
 };
