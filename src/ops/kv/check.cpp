@@ -61,11 +61,13 @@ void fold_heads(KvRows& p) {
     p.k.head = p.v.head = p.k.cache_head = p.v.cache_head = 0;
 }
 
-// The fields of both operators, in the order that they share.
+// The fields of all three operators, in the order that they share.
 namespace append = kv_append_field;
 namespace gather = kv_gather_field;
 using namespace kv_append_field;
-#define SAME(field) static_assert(int{gather::field} == int{append::field})
+#define SAME(field)                                          \
+    static_assert(int{gather::field} == int{append::field}); \
+    static_assert(int{rope_append_field::field} == int{append::field})
 SAME(K);
 SAME(V);
 SAME(POSITIONS);

@@ -4,6 +4,7 @@
 
 #include "core/divide.h"
 #include "ops/common/coded.h"
+#include "ops/kv/params.h"
 #include "ops/kv/problem.h"
 #include "spark_kernels.h"
 
@@ -20,36 +21,11 @@ template <class Problem> int64_t units_of(const Problem& p, const auto& kernel) 
     return p.heads * (kernel.VEC > 1 ? p.width * p.elem_bytes / kernel.VEC : p.width);
 }
 
-// What tells of the tokens and of their rows.
 template <class Params> Params params_of(const KvRows& p) {
     Params params{};
-    params.k = p.k.tokens;
-    params.v = p.v.tokens;
-    params.positions = p.positions;
-    params.batch = p.batch;
-    params.k_cache = p.k.cache;
-    params.v_cache = p.v.cache;
-    params.invalid_count = p.invalid_count;
-    params.k_token = p.k.token;
-    params.k_head = p.k.head;
-    params.v_token = p.v.token;
-    params.v_head = p.v.head;
-    params.k_cache_batch = p.k.cache_batch;
-    params.k_cache_row = p.k.cache_row;
-    params.k_cache_head = p.k.cache_head;
-    params.v_cache_batch = p.v.cache_batch;
-    params.v_cache_row = p.v.cache_row;
-    params.v_cache_head = p.v.cache_head;
-    params.tokens = p.tokens;
-    params.batches = p.batches;
-    params.rows = p.rows;
+    set_kv_rows(p, params);
     params.heads = p.heads;
     params.width = p.width;
-    params.table = p.table;
-    params.table_seq = p.table_seq;
-    params.sequences = p.sequences;
-    params.entries = p.entries;
-    params.table_first = p.table_first;
     return params;
 }
 
@@ -67,14 +43,9 @@ void plan(const CheckedOp& work, const Row&, const kernels::kv_codes_kernel& ker
     const KvRows& p = work.as<KvRows>();
     const KvScales &k = p.k.scales, &v = p.v.scales;
     auto params = params_of<kernels::kv_codes_params>(p);
-    const int64_t number = p.numbers == SPARK_DTYPE_F32 ? 4 : 2, scale = p.codes == SPARK_DTYPE_E2M1 ? 1 : 4;
+    const int64_t number = p.numbers == SPARK_DTYPE_F32 ? 4 : 2;
     params.k_token *= number, params.k_head *= number, params.v_token *= number, params.v_head *= number;
-    params.k_scale = k.data, params.k_scale_batch = k.batch * scale, params.k_scale_row = k.row * scale;
-    params.k_scale_head = k.head * scale, params.k_scale_step = k.step * scale;
-    params.v_scale = v.data, params.v_scale_batch = v.batch * scale, params.v_scale_row = v.row * scale;
-    params.v_scale_head = v.head * scale, params.v_scale_step = v.step * scale;
-    params.k_whole = k.whole, params.k_whole_batch = 4 * k.whole_batch;
-    params.v_whole = v.whole, params.v_whole_batch = 4 * v.whole_batch;
+    set_kv_scales(p, params);
     params.largest = largest_code(p.codes);
     const uint32_t least = p.codes == SPARK_DTYPE_E2M1 ? NV_BLOCK / kernel.RUN : 1;
     while (params.team_shift < 5 && (1u << params.team_shift) * kernel.RUN < p.width) ++params.team_shift;

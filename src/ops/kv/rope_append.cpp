@@ -8,7 +8,7 @@
 #include "core/divide.h"
 #include "ops/common/coded.h"
 #include "ops/common/rows.h"
-#include "ops/kv/problem.h"
+#include "ops/kv/params.h"
 #include "ops/rope/angles.h"
 #include "spark_kernels.h"
 
@@ -16,21 +16,6 @@ namespace spark {
 namespace {
 
 using namespace rope_append_field;
-
-// What fill_kv_rows reads stands at the same places.
-namespace append = kv_append_field;
-#define SAME(field) static_assert(int{append::field} == int{rope_append_field::field})
-SAME(K);
-SAME(V);
-SAME(POSITIONS);
-SAME(BATCH);
-SAME(K_CACHE);
-SAME(V_CACHE);
-SAME(INVALID_COUNT);
-SAME(BLOCK_TABLE);
-SAME(KV_INDPTR);
-SAME(KV_INDICES);
-#undef SAME
 
 constexpr int64_t LANES = 32, UNIT = 16, RUN = 8; // of a team at most; elements of a lane, and of one access
 
@@ -156,24 +141,12 @@ consteval Tile tile_of(const Kernel&) { return {}; }
 constexpr int64_t MOST_AT_ONCE = 8, MANY_TOKENS = 2048, FEW_TOKENS = 256;
 
 template <class Params> void fill_tokens(const KvRows& p, Params& params) {
-    const int64_t wide = p.codes == 0 ? p.elem_bytes : 1, scale = p.codes == SPARK_DTYPE_E2M1 ? 1 : 4;
-    params.k = p.k.tokens, params.k_token = 2 * p.k.token, params.k_head = 2 * p.k.head;
-    params.v = p.v.tokens, params.v_token = 2 * p.v.token, params.v_head = 2 * p.v.head;
-    params.k_cache = p.k.cache, params.k_cache_batch = wide * p.k.cache_batch;
-    params.k_cache_row = wide * p.k.cache_row, params.k_cache_head = wide * p.k.cache_head;
-    params.v_cache = p.v.cache, params.v_cache_batch = wide * p.v.cache_batch;
-    params.v_cache_row = wide * p.v.cache_row, params.v_cache_head = wide * p.v.cache_head;
-    const KvScales &k = p.k.scales, &v = p.v.scales;
-    params.k_scale = k.data, params.k_scale_batch = k.batch * scale, params.k_scale_row = k.row * scale;
-    params.k_scale_head = k.head * scale, params.k_scale_step = k.step * scale;
-    params.v_scale = v.data, params.v_scale_batch = v.batch * scale, params.v_scale_row = v.row * scale;
-    params.v_scale_head = v.head * scale, params.v_scale_step = v.step * scale;
-    params.k_whole = k.whole, params.k_whole_batch = 4 * k.whole_batch;
-    params.v_whole = v.whole, params.v_whole_batch = 4 * v.whole_batch;
-    params.positions = p.positions, params.batch = p.batch, params.invalid_count = p.invalid_count;
-    params.tokens = p.tokens, params.batches = p.batches, params.rows = p.rows;
-    params.table = p.table, params.table_seq = p.table_seq, params.table_first = p.table_first;
-    params.sequences = p.sequences, params.entries = p.entries;
+    set_kv_rows(p, params);
+    set_kv_scales(p, params);
+    const int64_t wide = p.codes == 0 ? p.elem_bytes : 1;
+    params.k_token *= 2, params.k_head *= 2, params.v_token *= 2, params.v_head *= 2;
+    params.k_cache_batch *= wide, params.k_cache_row *= wide, params.k_cache_head *= wide;
+    params.v_cache_batch *= wide, params.v_cache_row *= wide, params.v_cache_head *= wide;
 }
 
 template <class Params> void fill_heads(const RopeAppend& p, Params& params) {

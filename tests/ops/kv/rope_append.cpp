@@ -41,19 +41,6 @@ const Shape SHAPES[] = {
 #include "ops/kv/rope_append.inc"
 };
 
-#define SAME(field) static_assert(offsetof(Args, field) == offsetof(spark_kv_append_args, field))
-SAME(k);
-SAME(v);
-SAME(positions);
-SAME(batch);
-SAME(k_cache);
-SAME(v_cache);
-SAME(invalid_count);
-SAME(block_table);
-SAME(kv_indptr);
-SAME(kv_indices);
-#undef SAME
-
 struct Heads {
     std::vector<double> x, weight;
 };

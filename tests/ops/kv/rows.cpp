@@ -21,7 +21,7 @@ const Shape SHAPES[] = {
 #include "ops/kv/shapes.inc"
 };
 
-// The two operators: their arguments are the same fields at the same places.
+// The two operators: their arguments are the same fields at the same places, rope_append's first ones too.
 struct Op {
     const char* name;
     spark_op number;
@@ -30,7 +30,9 @@ struct Op {
 constexpr Op APPENDS{"kv_append", SPARK_OP_KV_APPEND, false}, GATHERS{"kv_gather", SPARK_OP_KV_GATHER, true};
 using Args = spark_kv_append_args;
 static_assert(sizeof(Args) == sizeof(spark_kv_gather_args));
-#define SAME(field) static_assert(offsetof(Args, field) == offsetof(spark_kv_gather_args, field))
+#define SAME(field)                                                                \
+    static_assert(offsetof(Args, field) == offsetof(spark_kv_gather_args, field)); \
+    static_assert(offsetof(Args, field) == offsetof(spark_rope_append_args, field))
 SAME(k);
 SAME(v);
 SAME(positions);
