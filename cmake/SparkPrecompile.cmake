@@ -4,13 +4,14 @@
 # is compiled by itself where there is a compiler launcher (ccache wants to be told of precompiled headers, and makes
 # up for both) and in the build for fuzzing, of the long tier.
 #
-# spark_precompile(TARGET...): the standard headers that most files of these targets read are compiled once for each. A
-# file that is compiled with another -O than its target needs SKIP_PRECOMPILE_HEADERS.
-# spark_unite(TARGET... [APART file...]): eight files of these targets are compiled as one in the builds for a sanitizer
-# and for another host, which are made to run their tests once. Not in the others: the emulator is 4 % slower so (GCC).
-# Files APART have private names that others have too.
-set(SPARK_PRECOMPILED <algorithm> <array> <atomic> <bit> <cmath> <cstdint> <cstdio> <cstdlib> <cstring> <functional>
-    <map> <memory> <mutex> <optional> <span> <string> <string_view> <unordered_map> <utility> <vector>)
+# spark_precompile(TARGET... [HEADERS header...]): the standard headers that most files of these targets read, and these
+# of the project, are compiled once for each. A file that is compiled with another -O than its target needs
+# SKIP_PRECOMPILE_HEADERS.
+# spark_unite(TARGET... [APART file...] [HOT file...]): eight files of these targets are compiled as one. Files APART have
+# private names that others have too. HOT are those that the emulator is up to 4 % slower with so (GCC): they are united
+# in the builds for a sanitizer and for another host alone, which are made to run their tests once.
+set(SPARK_PRECOMPILED algorithm array atomic bit cmath cstdint cstdio cstdlib cstring functional map memory mutex optional
+    span string string_view unordered_map utility vector)
 
 if(CMAKE_CXX_COMPILER_LAUNCHER OR SPARK_SANITIZE STREQUAL "fuzz")
     set(SPARK_ONE_BY_ONE ON)
@@ -22,17 +23,22 @@ function(spark_precompile)
     if(SPARK_ONE_BY_ONE)
         return()
     endif()
-    foreach(target IN LISTS ARGN)
-        list(TRANSFORM SPARK_PRECOMPILED REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:\\1$<ANGLE-R>>"
-             OUTPUT_VARIABLE headers)
-        target_precompile_headers(${target} PRIVATE ${headers})
+    cmake_parse_arguments(PARSE_ARGV 0 P "" "" "HEADERS")
+    list(TRANSFORM SPARK_PRECOMPILED REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>" OUTPUT_VARIABLE standard)
+    list(TRANSFORM P_HEADERS REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/\\1>" OUTPUT_VARIABLE own)
+    foreach(target IN LISTS P_UNPARSED_ARGUMENTS)
+        target_precompile_headers(${target} PRIVATE ${standard} ${own})
     endforeach()
 endfunction()
 
 function(spark_unite)
-    cmake_parse_arguments(PARSE_ARGV 0 U "" "" "APART")
-    if(NOT SPARK_ONE_BY_ONE AND (SPARK_SANITIZE OR CMAKE_CROSSCOMPILING))
-        set_target_properties(${U_UNPARSED_ARGUMENTS} PROPERTIES UNITY_BUILD ON)
-        set_source_files_properties(${U_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    cmake_parse_arguments(PARSE_ARGV 0 U "" "" "APART;HOT")
+    if(SPARK_ONE_BY_ONE)
+        return()
     endif()
+    set_target_properties(${U_UNPARSED_ARGUMENTS} PROPERTIES UNITY_BUILD ON)
+    if(NOT SPARK_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+        list(APPEND U_APART ${U_HOT})
+    endif()
+    set_source_files_properties(${U_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

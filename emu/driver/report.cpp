@@ -96,7 +96,7 @@ std::string json_of(const Tally& t) {
     out += ",\"by_opcode\":{";
     const char* separator = "";
     for (const auto& [name, count] : c.by_opcode) {
-        out += separator + json_string(name) + ':' + std::to_string(count);
+        out.append(separator).append(json_string(name)).append(":").append(std::to_string(count));
         separator = ",";
     }
     return out + "}}";
@@ -177,7 +177,7 @@ extern "C" size_t spark_emu_counters(char* buffer, size_t bytes) {
     std::string kernels;
     for (const auto& [name, tally] : log().kernels) {
         launches += tally.launches;
-        kernels += (kernels.empty() ? "" : ",") + json_string(name) + ':' + json_of(tally);
+        kernels.append(kernels.empty() ? "" : ",").append(json_string(name)).append(":").append(json_of(tally));
     }
     return copy_out("{\"launches\":" + std::to_string(launches) + ",\"kernels\":{" + kernels + "}}", buffer, bytes);
 }
