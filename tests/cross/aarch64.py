@@ -62,7 +62,7 @@ def build(options):
     usr = cmocka(options.into / "cmocka")
     libraries = usr / "lib" / "aarch64-linux-gnu"
     settings = [f"-DSPARK_PTXAS={options.ptxas}", f"-DPython3_EXECUTABLE={sys.executable}",
-                f"-DSPARK_KERNEL_CACHE={options.kernels}", f"-DCMAKE_LIBRARY_PATH={libraries}",
+                f"-DSPARK_KERNEL_CACHE={options.kernels}", "-DSPARK_ARCHS=120", f"-DCMAKE_LIBRARY_PATH={libraries}",
                 f"-DCMAKE_CXX_FLAGS=-isystem {usr}/include",
                 f"-DCMAKE_EXE_LINKER_FLAGS=-L{libraries} -Wl,-rpath,{libraries}"]
     folder = options.into / "build"
