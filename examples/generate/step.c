@@ -78,33 +78,30 @@ static spark_tensor pages_of(const Model *m, spark_devptr data) {
     return tensor(data, c->dtype, model_pages(c), c->page, m->shape.groups, m->shape.head_width);
 }
 
-/* The keys and values of these tokens into the pages that the table names; as codes, where the cache holds those. */
-static void append(Model *m, const Layer *l, const Place *at) {
+/* Turns the queries of these tokens where they are, and brings their keys, turned, and their values into the pages that
+ * the table names; as codes, where the cache holds those. */
+static void rotate_and_append(Model *m, const Layer *l, const Place *at) {
     const Shape *s = &m->shape;
-    spark_kv_append_args args = ARGS(spark_kv_append_args, SPARK_OP_KV_APPEND);
+    spark_rope_append_args args = ARGS(spark_rope_append_args, SPARK_OP_ROPE_APPEND);
+    /* GGUF keeps the rows of Q and K of a Llama in the order in which the two elements of a pair are neighbours. */
+    args.hdr.flags = SPARK_ROPE_APPEND_INTERLEAVED;
+    args.q = args.q_out = heads_of(m, at->n, 0, s->heads);
     args.k = heads_of(m, at->n, s->heads, s->groups);
     args.v = heads_of(m, at->n, s->heads + s->groups, s->groups);
     args.positions = tensor(at->positions, SPARK_DTYPE_I64, at->n, 0, 0, 0);
+    args.theta = s->theta;
+    args.rotary_dim = (uint32_t)s->rotary;
     args.batch = tensor(m->owners, SPARK_DTYPE_I32, at->n, 0, 0, 0);
     args.block_table = tensor(m->table, SPARK_DTYPE_I32, 1, model_pages(&m->cache), 0, 0);
     args.k_cache = pages_of(m, l->keys);
     args.v_cache = pages_of(m, l->values);
     args.invalid_count = tensor(m->refused, SPARK_DTYPE_I32, 1, 0, 0, 0);
-    launch(m->device, "kv_append", &args.hdr);
+    launch(m->device, "rope_append", &args.hdr);
 }
 
 static void attend(Model *m, const Layer *l, const Place *at) {
     const Shape *s = &m->shape;
-    /* GGUF keeps the rows of Q and K of a Llama in the order in which the two elements of a pair are neighbours. */
-    spark_rope_args rope = ARGS(spark_rope_args, SPARK_OP_ROPE);
-    rope.hdr.flags = SPARK_ROPE_INTERLEAVED;
-    rope.positions = tensor(at->positions, SPARK_DTYPE_I64, at->n, 0, 0, 0);
-    rope.x = rope.y = heads_of(m, at->n, 0, s->heads + s->groups); /* Q and K in one call */
-    rope.theta = s->theta;
-    rope.rotary_dim = (uint32_t)s->rotary;
-    launch(m->device, "rope", &rope.hdr);
-
-    append(m, l, at);
+    rotate_and_append(m, l, at);
 
     spark_attention_args args = ARGS(spark_attention_args, SPARK_OP_ATTENTION);
     args.hdr.flags = SPARK_ATTENTION_CAUSAL;

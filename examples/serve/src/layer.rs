@@ -2,7 +2,7 @@
 //! The operators of one layer, and what they read and write.
 use crate::load::Layer;
 use crate::shape::Shape;
-use libspark::ops::{ActivationKind, Attention, Gemm, Glu, KvAppend, Rmsnorm, Rope};
+use libspark::ops::{ActivationKind, Attention, Gemm, Glu, Rmsnorm, RopeAppend};
 use libspark::{DeviceBuffer, Element, Result, Stream, Workspace, BF16, E4M3};
 
 /// The most tokens of a prompt in one call.
@@ -57,6 +57,7 @@ pub struct Scratch {
     pub x: DeviceBuffer<BF16>,
     pub h: DeviceBuffer<BF16>,
     pub qkv: DeviceBuffer<BF16>,
+    pub queries: DeviceBuffer<BF16>,
     pub attended: DeviceBuffer<BF16>,
     pub gate_up: DeviceBuffer<BF16>,
     pub inner: DeviceBuffer<BF16>,
@@ -123,6 +124,7 @@ impl Scratch {
             x: zeros(stream, rows * shape.width)?,
             h: zeros(stream, rows * shape.width)?,
             qkv: zeros(stream, rows * (shape.heads + 2 * shape.groups) * shape.head_width)?,
+            queries: zeros(stream, rows * shape.heads * shape.head_width)?,
             attended: zeros(stream, rows * shape.heads * shape.head_width)?,
             gate_up: zeros(stream, rows * 2 * shape.inner)?,
             inner: zeros(stream, rows * shape.inner)?,
@@ -160,17 +162,7 @@ pub fn attend(
         launcher,
         Gemm::new().a(s.h.view(&[rows, width])?).b(layer.qkv.view(&[row, width])?).d(s.qkv.view_mut(&[rows, row])?)
     );
-    // GGUF keeps the rows of Q and K of a Llama in the order in which the two elements of a pair are neighbours.
-    enqueue!(
-        launcher,
-        Rope::new()
-            .positions(s.positions.view(&[rows])?)
-            .y_over_x(s.qkv.strided_mut(0, &[rows, heads + groups, head], &[row, head, 1])?)
-            .theta(shape.theta)
-            .rotary_dim(shape.rotary as u32)
-            .interleaved(true)
-    );
-    append(shape, room, cache, s, launcher, batch)?;
+    rotate_and_append(shape, room, cache, s, launcher, batch)?;
     let (b, n, pages) = (batch.sequences, batch.tokens, [room.pages, room.page, groups, head]);
     let attention = match cache {
         Cache::Numbers { keys, values } => Attention::new().k(keys.view(&pages)?).v(values.view(&pages)?),
@@ -179,7 +171,7 @@ pub fn attend(
     enqueue!(
         launcher,
         attention
-            .q(s.qkv.strided(0, &[b, n, heads, head], &[n * row, row, head, 1])?)
+            .q(s.queries.view(&[b, n, heads, head])?)
             .o(s.attended.view_mut(&[b, n, heads, head])?)
             .seq_lens(s.lengths.view(&[b])?)
             .block_table(s.tables.strided(batch.first * room.most(), &[b, room.most()], &[room.most(), 1])?)
@@ -197,8 +189,9 @@ pub fn attend(
     Ok(())
 }
 
-/// The keys and values of these tokens into the pages that the tables name; as codes where the cache holds those.
-fn append(
+/// The queries of these tokens, turned, and their keys, turned, and values into the pages that the tables name; as codes
+/// where the cache holds those.
+fn rotate_and_append(
     shape: &Shape,
     room: &Room,
     cache: &mut Cache,
@@ -207,29 +200,32 @@ fn append(
     batch: Batch,
 ) -> Result<()> {
     let (rows, heads, groups, head) = (batch.rows(), shape.heads, shape.groups, shape.head_width);
-    let (pages, some) = ([room.pages, room.page, groups, head], [rows, groups, head]);
-    let row = (heads + 2 * groups) * head;
-    let append = KvAppend::new().k(s.qkv.strided(heads * head, &some, &[row, head, 1])?).v(s.qkv.strided(
-        (heads + groups) * head,
-        &some,
-        &[row, head, 1],
-    )?);
-    let append = match cache {
-        Cache::Numbers { keys, values } => append.k_cache(keys.view_mut(&pages)?).v_cache(values.view_mut(&pages)?),
-        Cache::Codes { keys, values } => append.k_cache(keys.view_mut(&pages)?).v_cache(values.view_mut(&pages)?),
+    let pages = [room.pages, room.page, groups, head];
+    let strides = [(heads + 2 * groups) * head, head, 1];
+    let call = match cache {
+        Cache::Numbers { keys, values } => {
+            RopeAppend::new().k_cache(keys.view_mut(&pages)?).v_cache(values.view_mut(&pages)?)
+        }
+        Cache::Codes { keys, values } => {
+            RopeAppend::new().k_cache(keys.view_mut(&pages)?).v_cache(values.view_mut(&pages)?)
+        }
     };
     // In s.sequences the slots' numbers come first, then zeros for a prompt, which is sequence 0 of its call.
     let owners = if batch.tokens == 1 && batch.sequences == s.lengths.len() { 0 } else { s.lengths.len() };
+    let tables = [batch.sequences, room.most()];
     enqueue!(
         launcher,
-        append
+        call.q(s.qkv.strided(0, &[rows, heads, head], &strides)?)
+            .k(s.qkv.strided(heads * head, &[rows, groups, head], &strides)?)
+            .v(s.qkv.strided((heads + groups) * head, &[rows, groups, head], &strides)?)
+            .q_out(s.queries.view_mut(&[rows, heads, head])?)
             .positions(s.positions.view(&[rows])?)
+            .theta(shape.theta)
+            .rotary_dim(shape.rotary as u32)
+            // GGUF keeps the rows of Q and K of a Llama in the order in which the two elements of a pair are neighbours.
+            .interleaved(true)
             .batch(s.sequences.strided(owners, &[rows], &[1])?)
-            .block_table(s.tables.strided(
-                batch.first * room.most(),
-                &[batch.sequences, room.most()],
-                &[room.most(), 1]
-            )?)
+            .block_table(s.tables.strided(batch.first * room.most(), &tables, &[room.most(), 1])?)
             .invalid_count(s.refused.view_mut(&[1])?)
     );
     Ok(())
