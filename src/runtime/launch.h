@@ -21,7 +21,7 @@ struct Launch {
 
 // Everything that one call enqueues: launches in order, each of which sees what those before it have written.
 struct Plan {
-    static constexpr uint32_t MAX_LAUNCHES = 6;
+    static constexpr uint32_t MAX_LAUNCHES = 7;
 
     const Context* encoder;  // told to the operator's plan; nullptr where only sizes and kernels are asked for
     int encoding;            // its first refusal of a tensor map

@@ -144,12 +144,12 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
                                  p.n,
                                  p.k,
                                  p.batch,
-                                 p.lda,
-                                 p.weights && p.ldb != 0 ? gemm_pitch(p) : p.ldb,
+                                 p.moved.a ? gemm_pitch(p) : p.lda,
+                                 p.moved.b || (p.weights && p.ldb != 0) ? gemm_pitch(p) : p.ldb,
                                  p.ldc,
                                  p.ldd,
-                                 alignment(v[A]),
-                                 p.weights ? 256 : b_align,
+                                 p.moved.a ? 256 : alignment(v[A]),
+                                 p.moved.b || p.weights ? 256 : b_align,
                                  alignment(v[C]),
                                  alignment(v[D]),
                                  std::min(scales_alignment(p), kept_alignment(p.kept)),
@@ -157,7 +157,8 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
                                  p.weights         ? gemm_unpacked(p)
                                  : p.stride_b == 0 ? 1
                                                    : p.batch,
-                                 p.b_groups.shift == 0 ? 0 : int64_t{1} << p.b_groups.shift};
+                                 p.b_groups.shift == 0 ? 0 : int64_t{1} << p.b_groups.shift,
+                                 p.moved.a + 2 * p.moved.b};
     memcpy(work.facts, facts, sizeof facts);
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);
@@ -177,11 +178,11 @@ Contract contract_of_numbers(const Gemm& p) {
     constexpr Contract CONTRACTS[3][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
                                           {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"},
                                           {"gemm_f32_tn", "gemm_f32_nn", "gemm_f32_nt", "gemm_f32_tt"}};
-    constexpr Contract TF32[] = {"gemm_f32_any", "gemm_tf32_tn"}, BF16X3[] = {"gemm_f32_any", "gemm_bf16x3_tn"};
+    constexpr Contract TF32[] = {"gemm_tf32_tn", "gemm_tf32_any"}, BF16X3[] = {"gemm_bf16x3_tn", "gemm_bf16x3_any"};
     const int layout = p.a_along ? (p.b_along ? 0 : 1) : (p.b_along ? 3 : 2);
     constexpr Contract E4M3 = "gemm_e4m3_tn", FP8 = "gemm_fp8_tn", I8 = "gemm_s8_tn";
-    if (p.tf32) return TF32[layout == 0];
-    if (p.bf16x3) return BF16X3[layout == 0];
+    if (p.tf32) return TF32[p.moved.any()];
+    if (p.bf16x3) return BF16X3[p.moved.any()];
     const Contract& of_codes = p.integers ? I8 : p.a_e5m2 || p.b_e5m2 ? FP8 : E4M3;
     if (p.elem_bits == 8) return of_codes;
     constexpr Contract SPARSE[] = {"gemm_bf16_sparse", "gemm_f16_sparse"};
@@ -246,6 +247,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     if (has_weights(bound)) put_gemm_weights(bound, p);
     p.gate = gemm_gate(bound), p.kept = gemm_kept(bound);
     p.tf32 = (bound.flags & SPARK_GEMM_TF32) != 0, p.bf16x3 = (bound.flags & SPARK_GEMM_BF16X3) != 0;
+    p.moved = gemm_moved(bound, p);
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {

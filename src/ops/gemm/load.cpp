@@ -30,6 +30,15 @@ uint64_t memory_bytes(const CheckedOp& work, const Gemm& p, const Row& row) {
                : again;
 }
 
+// Elements are read and written once more. A block turns 64 x 64 of them, for which an SM needs so many clocks.
+void load_moved(const Gemm& p, Load& load) {
+    constexpr int64_t ELEMENTS_A_BLOCK = 64 * 64, A_BLOCK = 800;
+    const int64_t elements = moved_elements(p);
+    load.launches += p.moved.a + p.moved.b;
+    load.merged += static_cast<uint64_t>(elements) * 2 * sizeof(float);
+    load.later = elements / ELEMENTS_A_BLOCK * A_BLOCK;
+}
+
 void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     const bool sums = (cut.parts > 1 && !joins(row.tile, cut)) || gates_by_sums(p, row.tile); // go to the workspace
     load.blocks = cut.tiles * p.batch * cut.parts;
@@ -37,8 +46,10 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     load.launches = sums ? 2 : 1;
     load.later = 0;
     load.merged = sums ? static_cast<uint64_t>(cut.parts * p.batch * p.m * p.n) * 2 * sizeof(float) : 0;
-    const Kernel* unpack = row.then[1]; // behind the merge, in table.inc
-    if (!p.weights || unpack == nullptr) return;
+    const Kernel* first = row.then[1]; // behind the merge, in table.inc
+    if (first == nullptr) return;
+    if (p.moved.any()) return load_moved(p, load);
+    if (!p.weights) return;
     // b is unpacked: written and read once more than as it is stored, at four sevenths of the speed of memory. A
     // block unpacks elements of one row, for which an SM needs so many clocks.
     constexpr uint32_t ELEMENTS_A_BLOCK = 2048;
@@ -53,7 +64,7 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
 uint32_t fetched(const Gemm& p, const Tile& tile) {
     constexpr int64_t SECTOR_BITS = 256;
     const auto inside = [&](int64_t ld) { return ld % SECTOR_BITS * p.elem_bits % SECTOR_BITS != 0; };
-    const bool a = inside(p.lda), b = !p.weights && inside(p.ldb);
+    const bool a = !p.moved.a && inside(p.lda), b = !p.moved.b && !p.weights && inside(p.ldb);
     if (!a && !b) return tile.step.fetched;
     const uint32_t rows = (a ? tile.rows : 0) + (b ? tile.columns : 0);
     constexpr uint32_t PERCENT = 100;

@@ -500,6 +500,18 @@ void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const 
     calls.workspace_size += size;
 }
 
+// Of F32 that tensor cores do not take as it lies: the product of its copies, likewise.
+template <class Of>
+void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_merge_kernel& merge,
+                 const kernels::cast_turned_kernel&, Plan& calls) {
+    CheckedOp along = work;
+    const uint64_t size = move_operands(along.as<Gemm>(), calls);
+    calls.workspace += calls.workspace != 0 ? size : 0;
+    add_product(along, row, kernel, merge, calls);
+    calls.workspace -= calls.workspace != 0 ? size : 0;
+    calls.workspace_size += size;
+}
+
 // The product with d in F32, in front of what follows of the workspace, and codes of it.
 template <class... Of> void add_coded(const CheckedOp& work, const Row& row, Plan& calls, const Of&... kernels) {
     const Gemm& p = work.as<Gemm>();

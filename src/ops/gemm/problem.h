@@ -47,6 +47,13 @@ struct GemmKept {
     int64_t row, batch;
 };
 
+// Of F32 by tensor cores: what is first copied into the workspace, along k and with rows that begin on 16 bytes.
+struct GemmMoved {
+    bool a, b;
+
+    bool any() const { return a || b; }
+};
+
 // Strides are in elements, of weights, and of a and b with scales of blocks, in bytes. lda and ldb are the strides of
 // the dimension that is not contiguous.
 struct Gemm {
@@ -76,6 +83,7 @@ struct Gemm {
     GemmCodes codes;
     GemmKept kept;
     bool tf32, bf16x3; // how F32 is multiplied; neither: as it is
+    GemmMoved moved;
 };
 
 // weights.cpp: whether b is quantised in a form that is multiplied with numbers; whether such a b goes with a, and lies
@@ -93,6 +101,12 @@ inline int64_t gemm_pitch(const Gemm& p) { return (p.k + 7) / 8 * 8; }
 inline int64_t gemm_unpacked(const Gemm& p) {
     return p.stride_b == 0 && p.b_scales.batch == 0 && p.b_blocks.outer == 0 ? 1 : p.batch;
 }
+
+// moved.cpp: what of F32 tensor cores do not take as it lies; adds the copies of it to the front of the workspace, of
+// which p then is the product, and says their bytes; how many elements they have.
+GemmMoved gemm_moved(const ValidatedArgs& bound, const Gemm& p);
+uint64_t move_operands(Gemm& p, Plan& calls);
+int64_t moved_elements(const Gemm& p);
 
 // gate.cpp: whether flags and limit go with each other and with the rest; what they say.
 spark_status check_gemm_gate(const ValidatedArgs& bound, Report& report);

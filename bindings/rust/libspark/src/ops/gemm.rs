@@ -24,9 +24,10 @@ operator! {
     /// BF16X3 each x is split into hi = BF16(x) and lo = BF16(x - hi), rounded to nearest even, and sum_k is that of lo *
     /// hi, hi * lo and hi * hi; what is dropped, lo * lo and what the two leave of x, is at most 3 * 2^-16 of a product of
     /// numbers above 2^-110. Where such a sum, of each part of k by itself, is NaN, as where x is infinite or beyond BF16's
-    /// largest, it is the sum of F32 without flags instead. Tensor cores do both in tn, where rows of a and b begin on 16
-    /// bytes; elsewhere one product is added after the other, which is slower than without a flag. Of I8 both are integers:
-    /// the sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
+    /// largest, it is the sum of F32 without flags instead. Tensor cores do both. What of a and b does not lie along
+    /// K, or has rows that do not begin on 16 bytes, is copied into the workspace for them first.
+    /// Of I8 both are integers: the sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else
+    /// is done with.
     /// sa and sb are what codes of FP8 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
     /// the tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied
     /// by sa, by sb and by alpha, in this order and in FP32; where k is split, each part is multiplied by sa and sb, of I8
