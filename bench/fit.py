@@ -44,7 +44,7 @@ LINE = re.compile(r"(.) (\w+) +yes  ([\d.]+) us: (\d+) blocks, (\d+) an SM, step
 def chip_of(name):
     """The rates of a CHIP line."""
     numbers = re.search(rf'^CHIP\("{name}", \d+, ([\d, ]+)\)', CHIPS, re.M)[1].split(",")
-    sms, mhz, flops, memory, l2, _, launch = map(int, numbers)
+    sms, mhz, flops, _, memory, l2, _, launch = map(int, numbers)
     return {"mhz": mhz, "flops": flops, "memory": memory, "l2": l2, "sms": sms, "launch": launch}
 
 

@@ -14,7 +14,7 @@ namespace spark {
 
 struct Chip {
     const char* name;
-    uint32_t capability, sms, mhz, flops, memory_gbps, l2_gbps, l2_mib, launch_ns;
+    uint32_t capability, sms, mhz, flops, f16_flops, memory_gbps, l2_gbps, l2_mib, launch_ns;
 };
 
 // How a kernel does on a chip beside what is counted. Factors and parts in 1/64, clocks in ticks of 1/16.

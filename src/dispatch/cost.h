@@ -20,6 +20,7 @@ struct Step {
     uint32_t issued = 0;   // instructions of warps
     uint32_t turns = 1;    // times that a warp waits for its own results
     uint32_t behind = 0;   // of these, how many come before the loads of a later step begin
+    bool f16_sums = false; // products have sums of F16, not of FP32
 };
 
 // Of a kernel, from its constants. Families fill it while compiling (Family's tile_of).
@@ -65,6 +66,7 @@ struct Target {
     uint32_t resident_limit[4]; // of an SM: bytes of shared memory, registers, warps, blocks
     uint32_t tick;              // 1/16 clock, in 1/1024 ps
     uint32_t product;           // 1/64 ticks of an SM
+    uint32_t f16_product;       // the same with sums of F16
     uint32_t fetched, memory;   // ticks a MiB: of L2, of one SM's share; of memory, of the whole chip
     uint32_t launch;            // ps
     uint64_t l2_bytes;

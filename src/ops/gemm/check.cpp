@@ -158,7 +158,8 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
                                  : p.stride_b == 0 ? 1
                                                    : p.batch,
                                  p.b_groups.shift == 0 ? 0 : int64_t{1} << p.b_groups.shift,
-                                 p.moved.a + 2 * p.moved.b};
+                                 p.moved.a + 2 * p.moved.b,
+                                 p.f16_sums ? 16 : 32};
     memcpy(work.facts, facts, sizeof facts);
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);
@@ -192,8 +193,18 @@ Contract contract_of_numbers(const Gemm& p) {
     return CONTRACTS[p.elem_bits == 32 ? 2 : p.dtype == SPARK_DTYPE_F16][layout];
 }
 
-// How F32 is multiplied: one of two ways, or as it is.
+spark_status wrong_products(const ValidatedArgs& bound, uint32_t field, const char* flag, const char* wanted,
+                            Report& report) {
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, field, "%s.dtype is %s with SPARK_GEMM_%s; %s wanted",
+                             bound.spec->fields[field].name, dtype_info(bound.view[field].dtype).name, flag, wanted);
+}
+
+// Sums of F16 are those of F16; how F32 is multiplied: one of two ways, or as it is.
 spark_status check_products(const ValidatedArgs& bound, Report& report) {
+    for (uint32_t field : {A, B}) {
+        if ((bound.flags & SPARK_GEMM_F16_SUMS) != 0 && bound.view[field].dtype != SPARK_DTYPE_F16)
+            return wrong_products(bound, field, "F16_SUMS", "F16", report);
+    }
     constexpr uint32_t BOTH = SPARK_GEMM_TF32 | SPARK_GEMM_BF16X3;
     const uint32_t flags = bound.flags & BOTH;
     if (flags == 0) return SPARK_OK;
@@ -201,10 +212,8 @@ spark_status check_products(const ValidatedArgs& bound, Report& report) {
         return report.fail(SPARK_ERR_INVALID_VALUE,
                            "hdr.flags has SPARK_GEMM_TF32 and SPARK_GEMM_BF16X3; one of them wanted");
     }
-    const View& a = bound.view[A];
-    if (a.dtype == SPARK_DTYPE_F32) return SPARK_OK;
-    return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, A, "a.dtype is %s with SPARK_GEMM_%s; F32 wanted",
-                             dtype_info(a.dtype).name, flags == SPARK_GEMM_TF32 ? "TF32" : "BF16X3");
+    if (bound.view[A].dtype == SPARK_DTYPE_F32) return SPARK_OK;
+    return wrong_products(bound, A, flags == SPARK_GEMM_TF32 ? "TF32" : "BF16X3", "F32", report);
 }
 
 } // namespace
@@ -247,7 +256,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     if (has_weights(bound)) put_gemm_weights(bound, p);
     p.gate = gemm_gate(bound), p.kept = gemm_kept(bound);
     p.tf32 = (bound.flags & SPARK_GEMM_TF32) != 0, p.bf16x3 = (bound.flags & SPARK_GEMM_BF16X3) != 0;
-    p.moved = gemm_moved(bound, p);
+    p.moved = gemm_moved(bound, p), p.f16_sums = (bound.flags & SPARK_GEMM_F16_SUMS) != 0;
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {

@@ -44,14 +44,6 @@ void add_copy(const Operand& x, int64_t k, spark_devptr to, Plan& calls) {
     calls.add(kernels::cast_f32_f32__turned, params, params.units);
 }
 
-// Into the workspace behind `used` bytes, which grow.
-spark_devptr move(const Operand& x, int64_t k, uint64_t& used, Plan& calls) {
-    const spark_devptr to = calls.workspace != 0 ? calls.workspace + used : 0;
-    add_copy(x, k, to, calls);
-    used += static_cast<uint64_t>(ceil_div(x.elements() * int64_t{sizeof(float)}, 256) * 256);
-    return to;
-}
-
 } // namespace
 
 GemmMoved gemm_moved(const ValidatedArgs& bound, const Gemm& p) {
@@ -61,15 +53,14 @@ GemmMoved gemm_moved(const ValidatedArgs& bound, const Gemm& p) {
 
 uint64_t move_operands(Gemm& p, Plan& calls) {
     uint64_t used = 0;
-    if (p.moved.a) {
-        const Operand a = a_of(p);
-        p.a = move(a, p.k, used, calls);
-        p.lda = a.pitch, p.stride_a = a.copies == 1 ? 0 : a.rows * a.pitch, p.a_along = true;
-    }
-    if (p.moved.b) {
-        const Operand b = b_of(p);
-        p.b = move(b, p.k, used, calls);
-        p.ldb = b.pitch, p.stride_b = b.copies == 1 ? 0 : b.rows * b.pitch, p.b_along = true;
+    for (const bool of_b : {false, true}) {
+        if (!(of_b ? p.moved.b : p.moved.a)) continue;
+        const Operand x = of_b ? b_of(p) : a_of(p);
+        const spark_devptr to = calls.workspace != 0 ? calls.workspace + used : 0;
+        add_copy(x, p.k, to, calls);
+        used += static_cast<uint64_t>(ceil_div(x.elements() * int64_t{sizeof(float)}, 256) * 256);
+        (of_b ? p.b : p.a) = to, (of_b ? p.ldb : p.lda) = x.pitch, (of_b ? p.b_along : p.a_along) = true;
+        (of_b ? p.stride_b : p.stride_a) = x.copies == 1 ? 0 : x.rows * x.pitch;
     }
     p.moved = {};
     return used;

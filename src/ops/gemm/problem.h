@@ -84,6 +84,7 @@ struct Gemm {
     GemmKept kept;
     bool tf32, bf16x3; // how F32 is multiplied; neither: as it is
     GemmMoved moved;
+    bool f16_sums; // of 16 products are allowed
 };
 
 // weights.cpp: whether b is quantised in a form that is multiplied with numbers; whether such a b goes with a, and lies

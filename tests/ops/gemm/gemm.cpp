@@ -112,15 +112,21 @@ struct Problem {
 //     a sum may be made of up to 8 parts, each of 32 products or more: one rounding more a part;
 //   either may lose a subnormal bit (2^-149) per step;
 //   E4M3: 32 products a step on 12.x, which rounds less often; scales are two more operations.
-//   I8: the sum is exact, and rounded once, to F32.
-double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, bool tensor_cores) {
-    constexpr double u = 0x1p-24;
+//   I8: the sum is exact, and rounded once, to F32;
+//   F16 sums: that of each 16 products loses 2^-11 of it, or of F16's least normal number.
+enum class Sums { one_by_one, tensor_cores, halves };
+double error_of(const Problem& p, const ref::GemmElement& e, double c, double bias, Sums sums) {
+    constexpr double u = 0x1p-24, half = 0x1p-11, least = 0x1p-14;
+    const bool tensor_cores = sums != Sums::one_by_one;
     const double k = static_cast<double>(p.k), thrice = p.products == ref::Products::bf16x3 ? 3 : 1;
     const double a_step = p.products == ref::Products::tf32 ? 8 : 16;
     const double steps = p.integers     ? 1
                          : tensor_cores ? thrice * std::ceil(k / a_step) + 1 + std::min(std::floor(k / 32), 8.0)
                                         : thrice * k;
     double error = steps * ((tensor_cores ? 2 * u : u) * e.magnitude + 0x1p-148) * std::fabs(p.op.alpha);
+    if (sums == Sums::halves) {
+        error += half * (e.magnitude + std::ceil(k / 16) * least) * std::fabs(p.op.alpha);
+    }
     return gemm_error(p.op, e, error, c, bias, p.is_scaled() ? 2 : 0);
 }
 
@@ -129,10 +135,14 @@ double scale_of(const std::vector<double>& scales, size_t row) {
     return scales.empty() ? 1 : scales.size() == 1 ? scales[0] : scales[row];
 }
 
-// A name that ends in a tile of three numbers (128x128x32) is a tensor-core kernel; others multiply and add.
-bool has_tensor_cores(const std::string& kernel) {
+// A name that ends in a tile of three numbers (128x128x32) is a tensor-core kernel, with F16 sums where an h follows
+// (128x256x32_h4); others multiply and add.
+Sums sums_of(const std::string& kernel) {
     const size_t way = kernel.find("__");
-    return way != std::string::npos && std::count(kernel.begin() + static_cast<long>(way), kernel.end(), 'x') >= 2;
+    if (way == std::string::npos || std::count(kernel.begin() + static_cast<long>(way), kernel.end(), 'x') < 2) {
+        return Sums::one_by_one;
+    }
+    return kernel.find("_h", way + 2) == std::string::npos ? Sums::tensor_cores : Sums::halves;
 }
 
 Allowed as_integer(double value) {
@@ -154,38 +164,38 @@ ref::GemmElement element(const Problem& p, const ref::Gemm& op, size_t a_row, si
 }
 
 // Element (m, n) of a product, before a gate.
-GemmNumber number(const Problem& p, size_t batch, size_t m, size_t n, bool tensor_cores) {
+GemmNumber number(const Problem& p, size_t batch, size_t m, size_t n, Sums sums) {
     const size_t b_row = (p.b_has_batch ? batch : 0) * p.n + n;
     const double c = p.c.empty() || p.op.beta == 0 ? 0 : p.c[(batch * p.m + m) * p.n + n];
     const double bias = p.bias.empty() ? 0 : p.bias[n];
     ref::Gemm op = p.op;
     op.scale = scale_of(p.a_scales, batch * p.m + m) * scale_of(p.b_scales, b_row);
     const auto e = element(p, op, batch * p.m + m, b_row, c, bias);
-    return {e.value, error_of(p, e, c, bias, tensor_cores)};
+    return {e.value, error_of(p, e, c, bias, sums)};
 }
 
-Allowed expect_one(const Problem& p, size_t batch, size_t m, size_t n, bool tensor_cores) {
+Allowed expect_one(const Problem& p, size_t batch, size_t m, size_t n, Sums sums) {
     if (!p.row_is_checked(m)) {
         return {Allowed::any};
     }
     if (p.gate.on) {
         const auto [g, u] = ref::gated_rows(p.gate, p.n, n);
-        return gated(p.gate, p.activation, p.out, number(p, batch, m, g, tensor_cores),
-                     number(p, batch, m, u, tensor_cores));
+        return gated(p.gate, p.activation, p.out, number(p, batch, m, g, sums),
+                     number(p, batch, m, u, sums));
     }
-    const GemmNumber d = number(p, batch, m, n, tensor_cores);
+    const GemmNumber d = number(p, batch, m, n, sums);
     return p.out == ref::Type::i32 ? as_integer(d.value)
            : p.exact               ? exactly(p.out, d.value)
                                    : allow(p.out, d.value, d.error);
 }
 
-std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
+std::vector<Allowed> expect(const Problem& p, Sums sums) {
     std::vector<Allowed> out;
     out.reserve(p.batch * p.m * p.columns());
     for (size_t batch = 0; batch < p.batch; ++batch) {
         for (size_t m = 0; m < p.m; ++m) {
             for (size_t n = 0; n < p.columns(); ++n) {
-                out.push_back(expect_one(p, batch, m, n, tensor_cores));
+                out.push_back(expect_one(p, batch, m, n, sums));
             }
         }
     }
@@ -196,18 +206,18 @@ std::vector<Allowed> expect(const Problem& p, bool tensor_cores) {
 std::vector<double> numbers_of(const Problem& p) {
     std::vector<double> out;
     for (size_t i = 0; i < p.batch * p.m * p.n; ++i) {
-        out.push_back(number(p, i / p.n / p.m, i / p.n % p.m, i % p.n, false).value);
+        out.push_back(number(p, i / p.n / p.m, i / p.n % p.m, i % p.n, Sums::one_by_one).value);
     }
     return out;
 }
 
 std::vector<Allowed> expect(const Problem& p, size_t index, const std::string& kernel) {
     if (!p.codes) {
-        const std::vector<Allowed> d = expect(p, has_tensor_cores(kernel));
+        const std::vector<Allowed> d = expect(p, sums_of(kernel));
         return p.amax != 0 && index == p.amax ? allowed_amax(d) : d;
     }
     return p.codes->exactly ? p.codes->allowed(index, numbers_of(p))
-                            : p.codes->allowed(index, expect(p, has_tensor_cores(kernel)));
+                            : p.codes->allowed(index, expect(p, sums_of(kernel)));
 }
 
 // +-2^-3 .. 2^3 and zeros: sums of up to 2^17 products are exact.
@@ -377,7 +387,8 @@ Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::strin
     }
     set_products(s.flags, *p);
     c.kind = [](const std::string& kernel) {
-        return has_tensor_cores(kernel) ? "tensor cores" : "products one by one";
+        constexpr const char* NAMES[] = {"products one by one", "tensor cores", "F16 sums"};
+        return NAMES[static_cast<int>(sums_of(kernel))];
     };
     if (s.codes.quant.form) {
         add_codes(c, s, *p);
@@ -512,11 +523,12 @@ Entry random(uint64_t seed, int64_t index) {
     draw_result(s, r);
     const auto out = r.pick(types_of(ALL));
     s.flags |= floats && !codes ? r.pick<unsigned>({0, 0, SPARK_GEMM_TF32, SPARK_GEMM_BF16X3}) : 0;
+    s.flags |= type == ref::Type::f16 && r.chance(0.3) ? SPARK_GEMM_F16_SUMS : 0;
     return entry(s, {type, codes && type != ref::Type::i8 ? other : type, out}, layout, name);
 }
 
 // Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights, or 2:4; behind the
-// layout how F32 is multiplied, "m=1 n=64 k=64 F32 tn TF32", or a gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of
+// layout how numbers are multiplied, "m=1 n=64 k=64 F32 tn TF32", or a gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of
 // halves without the last word; and last the form of d,
 // "to E4M3_TENSOR".
 Entry worded(Words& words) {
@@ -541,7 +553,10 @@ Entry worded(Words& words) {
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
     const bool codes = ref::size_of(type) == 1;
     s.a_scales = s.b_scales = codes ? Scaling::row : Scaling::none;
-    s.flags = words.take("TF32") ? SPARK_GEMM_TF32 : words.take("BF16X3") ? SPARK_GEMM_BF16X3 : 0;
+    s.flags = words.take("TF32")       ? SPARK_GEMM_TF32
+              : words.take("BF16X3")   ? SPARK_GEMM_BF16X3
+              : words.take("F16_SUMS") ? SPARK_GEMM_F16_SUMS
+                                       : 0;
     s.gate.on = words.take("SwiGLU");
     s.gate.interleaved = words.take("interleaved");
     s.activation = s.gate.on ? SPARK_ACTIVATION_SILU : SPARK_ACTIVATION_NONE;

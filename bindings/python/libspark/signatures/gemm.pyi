@@ -19,24 +19,27 @@ class _Gemm(Operator):
                  alpha: float = 1.0, beta: float = 0, activation: Activation = 0, limit: float = 0, cap: float = 0,
                  gated: bool = False, interleaved: bool = False, up_first: bool = False, gpt_oss: bool = False,
                  own_amax: bool = False, two_of_four: bool = False, tf32: bool = False, bf16x3: bool = False,
-                 deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
-                 ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                 f16_sums: bool = False, deterministic: bool = False, batch_invariant: bool = False,
+                 stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                 workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                  dtype: Optional[DtypeLike] = None) -> Any: ...
     def prepare(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None,
                 kept: Optional[Tensor] = None, *, d: Optional[Tensor] = None, amax: Union[Tensor, bool, None] = None,
                 alpha: float = 1.0, beta: float = 0, activation: Activation = 0, limit: float = 0, cap: float = 0,
                 gated: bool = False, interleaved: bool = False, up_first: bool = False, gpt_oss: bool = False,
                 own_amax: bool = False, two_of_four: bool = False, tf32: bool = False, bf16x3: bool = False,
-                deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
-                ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+                f16_sums: bool = False, deterministic: bool = False, batch_invariant: bool = False,
+                stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+                workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
                 dtype: Optional[DtypeLike] = None) -> Call: ...
     def plan(self, a: Tensor, b: Tensor, c: Optional[Tensor] = None, bias: Optional[Tensor] = None,
              kept: Optional[Tensor] = None, *, d: Optional[Tensor] = None, amax: Union[Tensor, bool, None] = None,
              alpha: float = 1.0, beta: float = 0, activation: Activation = 0, limit: float = 0, cap: float = 0,
              gated: bool = False, interleaved: bool = False, up_first: bool = False, gpt_oss: bool = False,
              own_amax: bool = False, two_of_four: bool = False, tf32: bool = False, bf16x3: bool = False,
-             deterministic: bool = False, batch_invariant: bool = False, stream: Optional[StreamLike] = None,
-             ctx: Optional[Context] = None, workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
+             f16_sums: bool = False, deterministic: bool = False, batch_invariant: bool = False,
+             stream: Optional[StreamLike] = None, ctx: Optional[Context] = None,
+             workspace: Optional[DeviceArray] = None, kernel_id: int = 0,
              dtype: Optional[DtypeLike] = None) -> Call: ...
 
 class _Lora(Operator):

@@ -857,6 +857,7 @@ pub const SPARK_GEMM_OWN_AMAX: spark_gemm_flag = 4096;
 pub const SPARK_GEMM_TWO_OF_FOUR: spark_gemm_flag = 8192;
 pub const SPARK_GEMM_TF32: spark_gemm_flag = 16384;
 pub const SPARK_GEMM_BF16X3: spark_gemm_flag = 32768;
+pub const SPARK_GEMM_F16_SUMS: spark_gemm_flag = 65536;
 pub const SPARK_GEMM_FLAG_FORCE32: spark_gemm_flag = 2147483647;
 pub type spark_gemm_flag = ::std::os::raw::c_uint;
 pub const SPARK_GEMM_GIVEN_ALPHA: spark_gemm_given = 1;

@@ -815,6 +815,7 @@ fn values() {
     assert_eq!(SPARK_GEMM_TWO_OF_FOUR, 8192);
     assert_eq!(SPARK_GEMM_TF32, 16384);
     assert_eq!(SPARK_GEMM_BF16X3, 32768);
+    assert_eq!(SPARK_GEMM_F16_SUMS, 65536);
     assert_eq!(SPARK_GEMM_FLAG_FORCE32, 2147483647);
     assert_eq!(SPARK_GEMM_GIVEN_ALPHA, 1);
     assert_eq!(SPARK_GEMM_GIVEN_FORCE32, 2147483647);
