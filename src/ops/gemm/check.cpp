@@ -179,11 +179,14 @@ Contract contract_of_numbers(const Gemm& p) {
     constexpr Contract CONTRACTS[3][4] = {{"gemm_bf16_tn", "gemm_bf16_nn", "gemm_bf16_nt", "gemm_bf16_tt"},
                                           {"gemm_f16_tn", "gemm_f16_nn", "gemm_f16_nt", "gemm_f16_tt"},
                                           {"gemm_f32_tn", "gemm_f32_nn", "gemm_f32_nt", "gemm_f32_tt"}};
-    constexpr Contract TF32[] = {"gemm_tf32_tn", "gemm_tf32_any"}, BF16X3[] = {"gemm_bf16x3_tn", "gemm_bf16x3_any"};
+    // Of F32 by tensor cores: as it lies, moved, too much to be moved.
+    constexpr Contract TF32[] = {"gemm_tf32_tn", "gemm_tf32_any", "gemm_f32_any"};
+    constexpr Contract BF16X3[] = {"gemm_bf16x3_tn", "gemm_bf16x3_any", "gemm_f32_any"};
     const int layout = p.a_along ? (p.b_along ? 0 : 1) : (p.b_along ? 3 : 2);
     constexpr Contract E4M3 = "gemm_e4m3_tn", FP8 = "gemm_fp8_tn", I8 = "gemm_s8_tn";
-    if (p.tf32) return TF32[p.moved.any()];
-    if (p.bf16x3) return BF16X3[p.moved.any()];
+    const int place = p.moved.any() ? 1 : layout == 0 ? 0 : 2;
+    if (p.tf32) return TF32[place];
+    if (p.bf16x3) return BF16X3[place];
     const Contract& of_codes = p.integers ? I8 : p.a_e5m2 || p.b_e5m2 ? FP8 : E4M3;
     if (p.elem_bits == 8) return of_codes;
     constexpr Contract SPARSE[] = {"gemm_bf16_sparse", "gemm_f16_sparse"};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands of F32 that tensor cores do not take as they lie: 4-byte elements have no transposing load from shared
 // memory, and copies to it ask for rows that begin on 16 bytes. So they are copied into the workspace, along k.
+#include <algorithm>
+
 #include "core/divide.h"
 #include "ops/gemm/fields.h"
 #include "ops/gemm/problem.h"
@@ -31,15 +33,30 @@ bool moves(const Operand& x, const View& v, int64_t k) {
     return !fits && x.copies <= MOST / x.rows / (k + CHUNK);
 }
 
-// Tiles of 64 x 64 where rows are turned, else element by element.
-void add_copy(const Operand& x, int64_t k, spark_devptr to, Plan& calls) {
+// Rows along k that begin anywhere: what an activation that does nothing makes of them.
+void add_shifted(const Operand& x, int64_t k, spark_devptr to, Plan& calls) {
+    constexpr int64_t A_UNIT = 4, MOST_BLOCKS = 8192;
+    const auto& kernel = kernels::pointwise_f32_act__generic;
+    kernels::pointwise_params params{};
+    params.x = x.data, params.x_stride0 = x.ld, params.x_stride1 = x.stride;
+    params.y = to, params.y_stride0 = x.pitch, params.y_stride1 = x.rows * x.pitch;
+    params.n = k, params.rows0 = x.rows, params.rows1 = x.copies, params.across = ceil_div(k, A_UNIT);
+    params.across_inverse = UINT64_MAX / static_cast<uint64_t>(params.across);
+    params.rows0_inverse = UINT64_MAX / static_cast<uint64_t>(x.rows);
+    params.activation = SPARK_ACTIVATION_NONE;
+    const int64_t units = params.across * x.rows * x.copies;
+    calls.add(kernel, params, std::min(ceil_div(units, int64_t{kernel.block}), MOST_BLOCKS));
+}
+
+// Rows across: tiles of 64 x 64 are turned.
+void add_turned(const Operand& x, int64_t k, spark_devptr to, Plan& calls) {
     constexpr int64_t EDGE = 64;
     kernels::cast_params params{};
     params.x = x.data, params.y = to, params.dims = 3, params.units = x.copies * x.rows * k;
     params.size0 = k, params.size1 = x.rows, params.size2 = x.copies, params.size3 = params.size4 = 1;
-    params.x0 = x.along ? 1 : x.ld, params.x1 = x.along ? x.ld : 1, params.x2 = x.stride;
+    params.x0 = x.ld, params.x1 = 1, params.x2 = x.stride;
     params.y0 = 1, params.y1 = x.pitch, params.y2 = x.rows * x.pitch;
-    if (x.along || params.units > UINT32_MAX) return calls.add(kernels::cast_f32_f32__generic, params);
+    if (params.units > UINT32_MAX) return calls.add(kernels::cast_f32_f32__generic, params);
     params.units = ceil_shift(k, EDGE) * ceil_shift(x.rows, EDGE) * x.copies;
     calls.add(kernels::cast_f32_f32__turned, params, params.units);
 }
@@ -57,7 +74,7 @@ uint64_t move_operands(Gemm& p, Plan& calls) {
         if (!(of_b ? p.moved.b : p.moved.a)) continue;
         const Operand x = of_b ? b_of(p) : a_of(p);
         const spark_devptr to = calls.workspace != 0 ? calls.workspace + used : 0;
-        add_copy(x, p.k, to, calls);
+        x.along ? add_shifted(x, p.k, to, calls) : add_turned(x, p.k, to, calls);
         used += static_cast<uint64_t>(ceil_div(x.elements() * int64_t{sizeof(float)}, 256) * 256);
         (of_b ? p.b : p.a) = to, (of_b ? p.ldb : p.lda) = x.pitch, (of_b ? p.b_along : p.a_along) = true;
         (of_b ? p.stride_b : p.stride_a) = x.copies == 1 ? 0 : x.rows * x.pitch;

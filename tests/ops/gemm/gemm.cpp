@@ -180,8 +180,7 @@ Allowed expect_one(const Problem& p, size_t batch, size_t m, size_t n, Sums sums
     }
     if (p.gate.on) {
         const auto [g, u] = ref::gated_rows(p.gate, p.n, n);
-        return gated(p.gate, p.activation, p.out, number(p, batch, m, g, sums),
-                     number(p, batch, m, u, sums));
+        return gated(p.gate, p.activation, p.out, number(p, batch, m, g, sums), number(p, batch, m, u, sums));
     }
     const GemmNumber d = number(p, batch, m, n, sums);
     return p.out == ref::Type::i32 ? as_integer(d.value)
@@ -528,9 +527,8 @@ Entry random(uint64_t seed, int64_t index) {
 }
 
 // Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights, or 2:4; behind the
-// layout how numbers are multiplied, "m=1 n=64 k=64 F32 tn TF32", or a gate, "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of
-// halves without the last word; and last the form of d,
-// "to E4M3_TENSOR".
+// layout how numbers are multiplied, "m=1 n=64 k=64 F32 tn TF32", or a gate, "m=1 n=64 k=64 BF16 tn SwiGLU
+// interleaved", of halves without the last word; and last the form of d, "to E4M3_TENSOR".
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
     if (words.take("to")) {
