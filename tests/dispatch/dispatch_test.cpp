@@ -57,6 +57,17 @@ void an_unmeasured_chip_works_at_its_published_rates(void**) {
     }
 }
 
+// Twice that of FP32 sums on GeForce cards, elsewhere the same.
+void sums_of_f16_have_a_rate_of_their_own(void**) {
+    const Target geforce = find_target(120, "NVIDIA GeForce RTX 5090", 170);
+    Load load = A_LOAD;
+    load.blocks = 2 * 170 * 20, load.bytes = 0, load.step.products *= 8;
+    Load halves = load;
+    halves.step.f16_sums = true;
+    assert_in_range(price_of(geforce, halves) * 100 / price_of(geforce, load), 45, 55);
+    for (const Target& target : {GB10, H200}) assert_int_equal(price_of(target, halves), price_of(target, load));
+}
+
 void a_line_of_a_chip_counts_there_alone(void**) {
     const Target h100 = find_target(90, "NVIDIA H100 80GB HBM3", 132);
     assert_string_equal(h100.chip->name, "H100");
@@ -437,6 +448,7 @@ int main() {
         cmocka_unit_test(chips_are_found_by_capability_and_name),
         cmocka_unit_test(an_unknown_chip_has_its_own_sms_and_the_rates_of_its_class),
         cmocka_unit_test(an_unmeasured_chip_works_at_its_published_rates),
+        cmocka_unit_test(sums_of_f16_have_a_rate_of_their_own),
         cmocka_unit_test(a_line_of_a_chip_counts_there_alone),
         cmocka_unit_test(cost_never_falls_where_a_count_rises),
         cmocka_unit_test(each_term_shows),
