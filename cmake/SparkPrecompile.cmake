@@ -7,11 +7,11 @@
 # spark_precompile(TARGET... [HEADERS header...]): the standard headers that most files of these targets read, and these
 # of the project, are compiled once for each. A file that is compiled with another -O than its target needs
 # SKIP_PRECOMPILE_HEADERS.
-# spark_unite(TARGET... [APART file...] [HOT file...]): eight files of these targets are compiled as one. Files APART have
-# private names that others have too. HOT are those that the emulator is up to 4 % slower with so (GCC): they are united
-# in the builds for a sanitizer and for another host alone, which are made to run their tests once.
-set(SPARK_PRECOMPILED algorithm array atomic bit cmath cstdint cstdio cstdlib cstring functional map memory mutex optional
-    span string string_view unordered_map utility vector)
+# spark_unite(TARGET... [APART file...] [HOT file...]): eight files of these targets are compiled as one. Files APART
+# have private names that others have too. HOT are those that the emulator is up to 4 % slower with so (GCC): they are
+# united in the builds for a sanitizer and for another host alone, which are made to run their tests once.
+set(SPARK_PRECOMPILED algorithm array atomic bit cmath cstdint cstdio cstdlib cstring functional map memory mutex
+    optional span string string_view unordered_map utility vector)
 
 if(CMAKE_CXX_COMPILER_LAUNCHER OR SPARK_SANITIZE STREQUAL "fuzz")
     set(SPARK_ONE_BY_ONE ON)
@@ -24,8 +24,10 @@ function(spark_precompile)
         return()
     endif()
     cmake_parse_arguments(PARSE_ARGV 0 P "" "" "HEADERS")
-    list(TRANSFORM SPARK_PRECOMPILED REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>" OUTPUT_VARIABLE standard)
-    list(TRANSFORM P_HEADERS REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/\\1>" OUTPUT_VARIABLE own)
+    list(TRANSFORM SPARK_PRECOMPILED REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>"
+         OUTPUT_VARIABLE standard)
+    list(TRANSFORM P_HEADERS REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/\\1>"
+         OUTPUT_VARIABLE own)
     foreach(target IN LISTS P_UNPARSED_ARGUMENTS)
         target_precompile_headers(${target} PRIVATE ${standard} ${own})
     endforeach()

@@ -189,8 +189,8 @@ pub fn attend(
     Ok(())
 }
 
-/// The queries of these tokens, turned, and their keys, turned, and values into the pages that the tables name; as codes
-/// where the cache holds those.
+/// The queries of these tokens, turned; their keys, turned too, and values into the pages that the tables name, as
+/// codes where the cache holds those.
 fn rotate_and_append(
     shape: &Shape,
     room: &Room,
@@ -222,7 +222,7 @@ fn rotate_and_append(
             .positions(s.positions.view(&[rows])?)
             .theta(shape.theta)
             .rotary_dim(shape.rotary as u32)
-            // GGUF keeps the rows of Q and K of a Llama in the order in which the two elements of a pair are neighbours.
+            // GGUF keeps the rows of Q and K of a Llama in an order in which the elements of a pair are neighbours.
             .interleaved(true)
             .batch(s.sequences.strided(owners, &[rows], &[1])?)
             .block_table(s.tables.strided(batch.first * room.most(), &tables, &[room.most(), 1])?)
