@@ -148,6 +148,14 @@ struct Value {
     bool special;
 };
 Value value_of(uint64_t bits, const Format& format) {
+    const uint64_t fields = (1ull << format.exponent_bits) - 1, field = bits >> format.mantissa_bits & fields;
+    if (field != 0 && field != fields) { // no zero, no subnormal, and of no format a special value: as a double's bits
+        const int exponent = int(field) - format.bias();
+        const uint64_t fraction = bits & ((1ull << format.mantissa_bits) - 1);
+        const uint64_t magnitude = uint64_t(exponent + 1023) << 52 | fraction << (52 - format.mantissa_bits);
+        const uint64_t sign = bits & format.sign_bit() ? 1ull << 63 : 0;
+        return {std::bit_cast<double>(sign | magnitude), int16_t(exponent), false};
+    }
     const Term term = term_of(bits, format);
     if (term.kind != Parts::Kind::finite) return {0, NO_EXPONENT, true};
     const double magnitude = double(term.significand) * power_of_two(term.exponent - term.point);
@@ -175,13 +183,6 @@ private:
     const Format& format_;
     const Value* table_ = nullptr;
 };
-Value value_of_c(uint32_t bits, MmaOutput output) {
-    if (output == MmaOutput::f16) return value_of(bits, F16);
-    const uint32_t field = bits >> 23 & 0xff;
-    if (field == 0 || field == 0xff) return value_of(bits, F32);
-    return {double(std::bit_cast<float>(bits)), int16_t(int(field) - 127), false};
-}
-
 // A scale as a term.
 Term scale_term(uint32_t bits, MmaScale scale) {
     if (scale == MmaScale::ue4m3) return term_of(bits & 0x7f, E4M3);
@@ -242,7 +243,7 @@ private:
                 note(of_b(dense_.b[column][k]), m_.b[k][column], m_.b_exp[k][column]);
         for (unsigned row = 0; row < kind_.rows; ++row)
             for (unsigned column = 0; column < 8; ++column)
-                note(value_of_c(c_bits(row, column), kind_.output), m_.c[row][column], m_.c_exp[row][column]);
+                note(value_of(c_bits(row, column), output_format()), m_.c[row][column], m_.c_exp[row][column]);
         const unsigned count = groups() ? groups() : 1;
         for (unsigned i = 0; i < count; ++i) {
             for (unsigned row = 0; row < kind_.rows; ++row)
