@@ -248,6 +248,7 @@ kernels::attention_generic_params params_of(const Attention& p) {
     add_masks(p, params);
     add_scales(p.numbers, params);
     params.o_scale = p.numbers.o_scale;
+    params.o_e5m2 = p.numbers.o_type == 3;
     return params;
 }
 
@@ -309,6 +310,7 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .table_last = parts.table_last,
         .page = parts.page,
         .o_scale = parts.o_scale,
+        .o_e5m2 = parts.o_e5m2,
     };
     calls.add(merge, params, merges_of(p, merge));
 }
@@ -418,6 +420,7 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Merge& 
     kernels::attention_generic_params params = start(p, calls);
     params.parts = static_cast<uint32_t>(cut.parts);
     params.blocks = static_cast<uint32_t>(cut.tiles);
+    params.sms = static_cast<uint32_t>(work.target->sms);
     put_parts(p, kernel, cut, params, calls);
     calls.add(kernel, params);
     if (cut.parts > 1) add_merge(p, merge, params, kernel.D, calls);
