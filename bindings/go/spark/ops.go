@@ -4,4 +4,4 @@
 package spark
 
 // The size of the largest structure of arguments, in bytes.
-const largestArgs = 4688
+const largestArgs = 4944

@@ -123,9 +123,8 @@ import (
 //	either all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D and E are of 8,
 //	or the generic kernel is taken, whose bits are others. It is taken too in pages where E is not D, and with ranges,
 //	key_mask or alibi_slopes where E is not D or D is above 256. With FP8 caches D is one of 16, and where it is up to
-//	128, and of 16 bits where it is above 256, H is one of G and there are at most 2^24 rows, scales of q's codes are
-//	the same for all heads that share one of k, and neither tokens nor pages have scales of their own, or another kernel
-//	is taken likewise. The exception said above stays: a NaN or an infinity in v of a key that is hidden may reach a row.
+//	128, and of 16 bits where it is above 256, H is one of G and there are at most 2^24 rows, and neither tokens nor pages
+//	have scales of their own, or another kernel is taken likewise. The exception said above stays: a NaN or an infinity in v of a key that is hidden may reach a row.
 //	exec.kernel_id may ask for a kernel that adds in another order: then it must be the same in all calls. The flag
 //	costs workspace once there is room for more than 1024 keys: sums in FP32 of each element of o, or while decoding, of
 //	each for every 1024 keys.
@@ -140,8 +139,9 @@ import (
 //	is a page: scales of HEAD belong to the heads, of BATCH_HEAD to those of each page, of ROW to those of each of its
 //	tokens. NVFP4 has scales in rows (LINEAR), and its global_scale may be one for all or one for each index of the
 //	first dimension. o may be of any type that the field lists, rounded once; of E4M3 and E5M2 it is o / o.quant.scale,
-//	beyond the largest number that, NaN 0x7f. No amax of o is written: SPARK_QUANT_PER_TENSOR's scale is given. A cache
-//	that q's type and o's go with, by what takes it:
+//	beyond the largest number that, NaN 0x7f. SPARK_QUANT_PER_TENSOR's scale is given; amax takes the largest magnitude
+//	that o had before, NaN if there is one, by which the scale of a later call may be made. A cache that q's type and o's
+//	go with, by what takes it:
 //
 //	    q, o              k, v                                kernels, D up to
 //	    BF16 or F16       as q                                tensor cores, 512; else the kernel for any problem, 576
@@ -150,8 +150,8 @@ import (
 //	                      BATCH_HEAD
 //	    E4M3 or E5M2      as above, o of BF16 or F16          as above; over NVFP4 with scales of q by ROW, D no
 //	                                                          multiple of 16: the kernel for any numbers, 256
-//	    o of E4M3 with a scale, q of BF16 or FP8, k and v     tensor cores, 256; else the kernel for any numbers
-//	    of BF16 or E4M3
+//	    o of E4M3 or E5M2 with a scale, k and v of 16 bits    tensor cores, 256; else the kernel for any numbers
+//	    or FP8, q that goes with them
 //	    o of another type than q of 16 bits, or other codes,  the kernel for any numbers, 256
 //	    or a bias
 //
@@ -163,8 +163,8 @@ import (
 //
 //	On tensor cores codes of FP8 are multiplied as they are; the scale of k, of its head and sequence, is a factor of the
 //	scores before all others, in FP32, that of v one of the result. Codes of q become rows of o's type in the workspace
-//	first, exactly; their scale is a factor of that of k. Where it differs between heads that share one of k, no kernel
-//	lets these share their keys: decoding is slower then. They are taken where D is a multiple of 16 up to 256 and
+//	first, exactly; their scale is a factor of that of k. Where it differs between heads that share one of k, these share
+//	their keys over FP8 and up to 64 queries a sequence. They are taken where D is a multiple of 16 up to 256 and
 //	addresses and strides are multiples of 16 bytes, with every mask that they take of 16-bit caches. Weights are
 //	rounded to FP16 for the product with v.
 //
@@ -177,9 +177,12 @@ import (
 //	infinite beyond 65504), where they take 256 MiB at most; else, and with SPARK_FLAG_BATCH_INVARIANT, the kernel for
 //	any numbers is taken.
 //
-//	Results that are codes of E4M3 are stored by the kernels that share keys, and by those of prompts. Over caches of
-//	E4M3 prompts have numbers of BF16 first, as above, and over pages of BF16 of D from 65 to 128 rows, 256 MiB at most.
-//	With SPARK_FLAG_BATCH_INVARIANT the kernel for any numbers is taken.
+//	Results that are codes over a scale are stored by the kernels that share keys, and by those of prompts. Over caches of
+//	FP8 prompts have numbers of 16 bits first, as above, 256 MiB at most, but with SPARK_FLAG_BATCH_INVARIANT, where D up
+//	to 128 takes kernels on tensor cores and D above the kernel for any numbers. amax costs a launch before these.
+//
+//	Prompts over FP8 of D above 128, of queries and results of BF16, may have such numbers first too, unless calls are
+//	batch-invariant.
 //
 //	NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
 //	256, global_scale is below 2^113 and in pages one for all, scales of a row follow each other byte by byte, and their
@@ -281,6 +284,9 @@ type Attention struct {
 	// Optional, [L], I32, needs kv_indptr. Tokens in use of the last page of each sequence, 1 up to T. Absent: T.
 	KVLastPageLen Tensor
 
+	// Output, optional, [1], F32. The largest magnitude of o before it becomes codes; for o of codes alone.
+	Amax Tensor
+
 	// Flag: query i of a sequence sees the keys j <= i + keys - queries.
 	Causal bool
 
@@ -325,6 +331,7 @@ func (o *Attention) call() *call {
 	c.tensor(&args.kv_indptr, "kv_indptr", &o.KVIndptr)
 	c.tensor(&args.kv_indices, "kv_indices", &o.KVIndices)
 	c.tensor(&args.kv_last_page_len, "kv_last_page_len", &o.KVLastPageLen)
+	c.tensor(&args.amax, "amax", &o.Amax)
 	c.flag(256, o.Causal)
 	c.options(o.Deterministic, o.BatchInvariant, o.Workspace, o.KernelID)
 	return c

@@ -210,7 +210,7 @@ int64_t biased(const Attention& p) {
 uint8_t coding(const Attention& p) {
     if (p.numbers.wanted || p.numbers.q_type < 2) return 0;
     const AttentionScales& scale = p.numbers.q_scale;
-    return scale.token != 0 || (scale.head != 0 && p.group != 1) ? 2 : 1;
+    return scale.token != 0 ? 3 : scale.head != 0 && p.group != 1 ? 2 : 1;
 }
 
 constexpr int64_t WIDENED_ALIGN = 32; // of rows of 16 bits, of a multiple of 16 columns
@@ -240,7 +240,7 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       blocks_alignment(p.numbers),
                                       p.left,
                                       p.right,
-                                      widened(p),
+                                      p.batch_invariant && p.kv_bits < 16 ? INT32_MAX : widened(p),
                                       p.q_coded};
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
@@ -263,8 +263,9 @@ Contract contract_for(const Attention& p, uint32_t of_keys) {
     constexpr Contract TOKENS[] = {"attention_bf16e4m3_tokens", "attention_bf16e5m2_tokens", "attention_f16e4m3_tokens",
                                    "attention_f16e5m2_tokens"};
     if (p.numbers.wanted) return ANY;
-    if (p.o_coded) return p.kv_bits == 8 ? Contract("attention_bf16e4m3_codes") : Contract("attention_bf16_codes");
-    if (p.by_token) return TOKENS[(p.f16 ? 2 : 0) + (of_keys == SPARK_DTYPE_E5M2 ? 1 : 0)];
+    if (p.o_coded && p.kv_bits == 16) return "attention_bf16_codes";
+    if (p.o_coded && p.batch_invariant) return "attention_bf16e4m3_codes";
+    if (p.by_token || p.o_coded) return TOKENS[(p.f16 ? 2 : 0) + (of_keys == SPARK_DTYPE_E5M2 ? 1 : 0)];
     const auto& of = p.f16 ? F16 : BF16;
     switch (of_keys) {
     case SPARK_DTYPE_E4M3: return of[1];

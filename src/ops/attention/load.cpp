@@ -55,7 +55,8 @@ int64_t count_parts(const CheckedOp& work, const Row& row, int64_t units) {
                     : units >= filled || keys <= row.tile.part
                         ? 1
                         : ceil_div(std::min(p.sk, keys + row.tile.part - 1), row.tile.part);
-    return std::max<int64_t>(parts, 1);
+    // Tiles of 16 bits leave results that are codes to the merge.
+    return std::max<int64_t>(parts, p.o_coded && p.kv_bits == 16 && row.tile.part != 0 ? 2 : 1);
 }
 
 // Keys that a query sees, on average, and those that a tile looks at beside them.

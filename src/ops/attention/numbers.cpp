@@ -80,19 +80,19 @@ bool can_widen(const View& q) {
 
 bool is_half(uint32_t dtype) { return dtype == SPARK_DTYPE_BF16 || dtype == SPARK_DTYPE_F16; }
 
-// Results that are codes of E4M3, over a scale, of queries of BF16 or such codes.
-bool has_codes(const View& q, const View& k, const View& o) {
-    const uint32_t type = k.dtype;
-    return o.dtype == SPARK_DTYPE_E4M3 && o.quant.form != nullptr && q.dtype != SPARK_DTYPE_F16 &&
-           (type == SPARK_DTYPE_BF16 || type == SPARK_DTYPE_E4M3);
+// Results that are codes over a scale, of caches of BF16 or of FP8; of batch-invariant calls of BF16 or E4M3.
+bool has_codes(const View& q, const View& k, const View& o, bool batch_invariant) {
+    if (o.elem_bits != 8 || o.quant.form == nullptr || k.elem_bits < 8) return false;
+    if (k.elem_bits == 16) return k.dtype == SPARK_DTYPE_BF16;
+    return !batch_invariant || (k.dtype == SPARK_DTYPE_E4M3 && q.dtype != SPARK_DTYPE_F16);
 }
 
 // Whether kernels of one type take these numbers, and of what scales. Sums that do not follow the batch have kernels
-// for one scale a sequence and head at most, and for results of 16 bits.
+// for one scale a sequence and head at most.
 void set_kind(const ValidatedArgs& bound, Attention& p) {
     const View *v = bound.view, &q = v[Q], &o = v[O];
     AttentionNumbers& n = p.numbers;
-    const bool coded = has_codes(q, v[K], o) && !p.batch_invariant;
+    const bool coded = has_codes(q, v[K], o, p.batch_invariant);
     const bool plain = is_half(q.dtype) ? coded || o.dtype == q.dtype : (coded || is_half(o.dtype)) && can_widen(q);
     p.by_token = n.q_scale.token != 0 || of_tokens(p, n.k_scale) || of_tokens(p, n.v_scale);
     const bool scaled = !p.by_token || (v[K].elem_bits == 8 && !p.batch_invariant);
@@ -124,6 +124,11 @@ spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packe
     if (spark_status s = scales(bound, V, packed_k, numbers.v_scale, numbers.v_blocks, report)) return s;
     numbers.bias = bias_of(v[BIAS]);
     numbers.o_scale = o.quant.form != nullptr ? o.quant.scale : 0;
+    numbers.amax = v[AMAX].present ? v[AMAX].data : 0;
+    if (v[AMAX].present && o.elem_bits != 8) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, AMAX,
+                                 "amax is given but o is no codes; an absent one wanted, the operator amax for numbers");
+    }
     numbers.q_type = type_of(q.dtype), numbers.kv_type = type_of(k.dtype), numbers.o_type = type_of(o.dtype);
     numbers.bias_type = v[BIAS].present ? type_of(v[BIAS].dtype) : 0;
     set_kind(bound, p);

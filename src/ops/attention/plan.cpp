@@ -9,6 +9,7 @@
 
 #include "core/divide.h"
 #include "ops/attention/problem.h"
+#include "ops/quant/written.h"
 #include "spark_kernels.h"
 
 namespace spark {
@@ -248,7 +249,7 @@ kernels::attention_generic_params params_of(const Attention& p) {
     add_masks(p, params);
     add_scales(p.numbers, params);
     params.o_scale = p.numbers.o_scale;
-    params.o_e5m2 = p.numbers.o_type == 3;
+    params.o_e5m2 = p.numbers.o_type == 3, params.o_amax = p.numbers.amax;
     return params;
 }
 
@@ -310,6 +311,7 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .table_last = parts.table_last,
         .page = parts.page,
         .o_scale = parts.o_scale,
+        .o_amax = parts.o_amax,
         .o_e5m2 = parts.o_e5m2,
     };
     calls.add(merge, params, merges_of(p, merge));
@@ -364,9 +366,23 @@ void put_queries(const Attention& p, bool scaled, kernels::attention_generic_par
     params.q = rows.rows_k, params.q_token = p.d, params.q_head = p.s * p.d, params.q_seq = p.h * p.s * p.d;
 }
 
+// What blocks find the largest magnitude of o from: that of nothing, by a launch.
+void clear_amax(const CheckedOp& work, Plan& calls) {
+    const spark_devptr amax = work.as<Attention>().numbers.amax;
+    if (amax == 0) return;
+    CheckedOp nothing{};
+    nothing.target = work.target;
+    Scaled& none = nothing.as<Scaled>();
+    none.rows1 = none.rows0 = 1, none.dtype = SPARK_DTYPE_F32;
+    nothing.facts[QUANT_X_ALIGN] = 1;
+    plan_amax(nothing, amax, calls);
+}
+
 // Of kernels that know one type: what comes before them is under way. scaled: they know no scales.
-kernels::attention_generic_params start(const Attention& p, Plan& calls, bool scaled = false) {
+kernels::attention_generic_params start(const CheckedOp& work, Plan& calls, bool scaled = false) {
+    const Attention& p = work.as<Attention>();
     kernels::attention_generic_params params = params_of(p);
+    clear_amax(work, calls);
     if (p.kv_bits == 4) count_pairs(params);
     put_queries(p, scaled, params, calls);
     if (scaled || of_tokens(p, p.numbers.k_scale)) put_keys_scales(p.numbers.k_scale, params);
@@ -417,7 +433,7 @@ template <class Of, class Merge>
 void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Merge& merge, Plan& calls) {
     const Attention& p = work.as<Attention>();
     AttentionCut cut = cut_attention(work, row);
-    kernels::attention_generic_params params = start(p, calls);
+    kernels::attention_generic_params params = start(work, calls);
     params.parts = static_cast<uint32_t>(cut.parts);
     params.blocks = static_cast<uint32_t>(cut.tiles);
     params.sms = static_cast<uint32_t>(work.target->sms);
@@ -436,7 +452,7 @@ void add_prompt(const CheckedOp& work, const Row& row, const kernels::attention_
     calls.add(kernel, params);
 }
 void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel, Plan& calls) {
-    kernels::attention_generic_params params = start(work.as<Attention>(), calls);
+    kernels::attention_generic_params params = start(work, calls);
     add_prompt(work, row, kernel, params, calls);
 }
 
@@ -461,12 +477,12 @@ void put_widened(const Attention& p, const kernels::attention_widen_kernel& wide
 void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel,
           const kernels::attention_widen_kernel& widen, Plan& calls) {
     const Attention& p = work.as<Attention>();
-    kernels::attention_generic_params params = start(p, calls, widen.TOKENS != 0);
+    kernels::attention_generic_params params = start(work, calls, widen.TOKENS != 0);
     put_widened(p, widen, params, calls);
     add_prompt(work, row, kernel, params, calls);
 }
 void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_kernel& kernel, Plan& calls) {
-    calls.add(kernel, start(work.as<Attention>(), calls));
+    calls.add(kernel, start(work, calls));
 }
 
 // Kernels that are also told how wide values are.
@@ -489,6 +505,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_widths_ker
 void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
     const AttentionNumbers& n = p.numbers;
+    clear_amax(work, calls);
     const kernels::attention_generic_params common = params_of(p);
     kernels::attention_any_params params = {};
     static_assert(offsetof(kernels::attention_any_params, flags) == sizeof common); // the header names them first

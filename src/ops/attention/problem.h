@@ -37,6 +37,7 @@ struct AttentionNumbers {
     AttentionBlocks k_blocks, v_blocks;
     AttentionBias bias;
     spark_devptr o_scale; // 0 = 1
+    spark_devptr amax;    // 0 = absent
 };
 
 constexpr int64_t ALL_KEYS = int64_t{1} << 62;

@@ -145,6 +145,9 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
         const View lse{ref::Type::f32, {q_rows, p.s, s.h}, {s.h * p.s, 1, std::max<int64_t>(p.s, 1)}};
         c.add("lse", offsetof(Args, lse), lse, 20, true);
     }
+    if (s.amax) {
+        c.add("amax", offsetof(Args, amax), packed(ref::Type::f32, {1}), 4, true);
+    }
 }
 
 // A sink of each head.
@@ -280,6 +283,14 @@ public:
     }
     std::vector<Allowed> o, lse;
 
+    // The largest magnitude of all results before they became codes.
+    std::vector<Allowed> amax() const {
+        if (unknown_) {
+            return {Allowed{Allowed::any}};
+        }
+        return {nan_ ? allow(ref::Type::f32, NAN, 0) : Allowed{Allowed::range, low_, high_}};
+    }
+
 private:
     const double* kv(const std::vector<double>& x, int64_t d, size_t b, int64_t j, int64_t head) const {
         return &x[static_cast<size_t>((p_.key(b, j) * p_.hkv + head) * d)];
@@ -328,6 +339,7 @@ private:
                                   (p_.mask.empty() || reaches_all(b, g, first, end, e)))) {
                 allowed.kind = Allowed::any;
             }
+            count(allowed, row.o[at], error);
             o[static_cast<size_t>(place * p_.dv + e)] = allowed;
         }
     }
@@ -356,16 +368,28 @@ private:
         return true;
     }
 
+    void count(const Allowed& allowed, double value, double error) {
+        unknown_ = unknown_ || allowed.kind == Allowed::any;
+        nan_ = nan_ || std::isnan(value);
+        const double by = std::isinf(value) ? 0 : error;
+        low_ = std::max(low_, static_cast<float>(std::fabs(value) - by));
+        high_ = std::max(high_, static_cast<float>(std::fabs(value) + by));
+    }
+
     const Problem& p_;
     const Way way_;
+    bool unknown_ = false, nan_ = false; // a result may be anything, is NaN
+    float low_ = 0, high_ = 0;           // what the largest of the others may be
 };
 
 Way way_of(const Problem& p, const std::string& kernel) {
     if (kernel.find("__generic") != std::string::npos) {
         return Way::generic;
     }
-    const bool scaled = p.by_token || (p.codes && p.out == ref::Type::e4m3);
-    return scaled && kernel.find("__split") == std::string::npos ? Way::widened : Way::products;
+    const bool rounded = kernel.find("__d256_64x32") != std::string::npos;
+    const bool scaled = p.by_token || (p.codes && (rounded || ref::size_of(p.out) == 1));
+    const bool shared = kernel.find("__split") != std::string::npos || kernel.find("__parts") != std::string::npos;
+    return scaled && !shared ? Way::widened : Way::products;
 }
 
 } // namespace
@@ -420,7 +444,9 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
         if (!last->second || last->first != way) {
             *last = {way, std::make_unique<Expected>(*p, way)};
         }
-        return fields[index] == "lse" ? last->second->lse : last->second->o;
+        return fields[index] == "lse"    ? last->second->lse
+               : fields[index] == "amax" ? last->second->amax()
+                                         : last->second->o;
     };
     return c;
 }
@@ -561,10 +587,10 @@ Entry worded(Words& words) {
         s.caches = Caches::e4m3, s.scales = Scales::batch_heads;
     }
     if (words.take("FP8-queries")) {
-        s.queries = Codes::e4m3, s.query_scales = Scales::whole;
+        s.queries = Codes::e4m3, s.query_scales = words.take("head-scales") ? Scales::heads : Scales::whole;
     }
     if (words.take("FP8-results")) {
-        s.out = Out::e4m3, s.out_scale = true;
+        s.out = Out::e4m3, s.out_scale = true, s.amax = words.take("amax");
     }
     s.flags = words.take("batch-invariant") ? SPARK_FLAG_BATCH_INVARIANT : 0;
     return entry(s, words.type(BF16 | F16 | F32), words.name());

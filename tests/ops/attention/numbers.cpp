@@ -237,6 +237,7 @@ void attention::draw_numbers(Shape& s, Random& r) {
                                                                                                    : r.pick(kinds);
     s.out = r.pick(outs);
     s.out_scale = (s.out == Out::e4m3 || s.out == Out::e5m2) && r.chance(0.7);
+    s.amax = s.out_scale && r.chance(0.5);
     s.bias = r.chance(0.4) ? r.pick<Bias>({Bias::each, Bias::sequences, Bias::keys, Bias::few}) : Bias::none;
     s.bias_type = r.pick<unsigned>({F32, BF16, F16});
 }

@@ -63,6 +63,7 @@ struct Shape {
     Tier tier = Tier::quick;
     int64_t longest = 0; // the sequence that has sq queries and sk keys
     bool twins = false;  // batch-invariant: add_twins
+    bool amax = false;   // of codes
 
     int64_t width_of_values() const { return dv == 0 ? d : dv; }
 };

@@ -941,6 +941,7 @@ pub struct spark_attention_args {
     pub kv_indptr: spark_tensor,
     pub kv_indices: spark_tensor,
     pub kv_last_page_len: spark_tensor,
+    pub amax: spark_tensor,
 }
 impl Default for spark_attention_args {
     fn default() -> Self {

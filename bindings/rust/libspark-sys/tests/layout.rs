@@ -256,7 +256,7 @@ fn spark_gemm_args_layout() {
 
 #[test]
 fn spark_attention_args_layout() {
-    layout!(spark_attention_args, 4688,
+    layout!(spark_attention_args, 4944,
         hdr 0, 24;
         q 24, 256;
         k 280, 256;
@@ -285,6 +285,7 @@ fn spark_attention_args_layout() {
         kv_indptr 3920, 256;
         kv_indices 4176, 256;
         kv_last_page_len 4432, 256;
+        amax 4688, 256;
     );
 }
 
