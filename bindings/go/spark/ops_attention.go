@@ -123,8 +123,9 @@ import (
 //	either all addresses and strides (of dimensions above 1) are multiples of 16 bytes, of o of 4, and D and E are of 8,
 //	or the generic kernel is taken, whose bits are others. It is taken too in pages where E is not D, and with ranges,
 //	key_mask or alibi_slopes where E is not D or D is above 256. With FP8 caches D is one of 16, and where it is up to
-//	128, and of 16 bits where it is above 256, H is one of G and there are at most 2^24 rows, and neither tokens nor pages
-//	have scales of their own, or another kernel is taken likewise. The exception said above stays: a NaN or an infinity in v of a key that is hidden may reach a row.
+//	128, and of 16 bits where it is above 256, H is one of G and there are at most 2^24 rows, and neither tokens nor
+//	pages have scales of their own, or another kernel is taken likewise. The exception said above stays: a NaN or an
+//	infinity in v of a key that is hidden may reach a row.
 //	exec.kernel_id may ask for a kernel that adds in another order: then it must be the same in all calls. The flag
 //	costs workspace once there is room for more than 1024 keys: sums in FP32 of each element of o, or while decoding, of
 //	each for every 1024 keys.
@@ -150,8 +151,8 @@ import (
 //	                      BATCH_HEAD
 //	    E4M3 or E5M2      as above, o of BF16 or F16          as above; over NVFP4 with scales of q by ROW, D no
 //	                                                          multiple of 16: the kernel for any numbers, 256
-//	    o of E4M3 or E5M2 with a scale, k and v of 16 bits    tensor cores, 256; else the kernel for any numbers
-//	    or FP8, q that goes with them
+//	    o of E4M3 or E5M2 with a scale, k and v of BF16 or    tensor cores, 256; else the kernel for any numbers
+//	    FP8
 //	    o of another type than q of 16 bits, or other codes,  the kernel for any numbers, 256
 //	    or a bias
 //
@@ -177,12 +178,13 @@ import (
 //	infinite beyond 65504), where they take 256 MiB at most; else, and with SPARK_FLAG_BATCH_INVARIANT, the kernel for
 //	any numbers is taken.
 //
-//	Results that are codes over a scale are stored by the kernels that share keys, and by those of prompts. Over caches of
-//	FP8 prompts have numbers of 16 bits first, as above, 256 MiB at most, but with SPARK_FLAG_BATCH_INVARIANT, where D up
-//	to 128 takes kernels on tensor cores and D above the kernel for any numbers. amax costs a launch before these.
+//	Results that are codes over a scale are stored by the kernels that share keys, and by those of prompts. Over caches
+//	of FP8 prompts have numbers of 16 bits first, as above, 256 MiB at most. With SPARK_FLAG_BATCH_INVARIANT caches of
+//	BF16 have such kernels, and those of E4M3 with D up to 128 and no queries of F16; others take the kernel for any
+//	numbers. amax costs a launch before the others; with a scale of 0 it is 0.
 //
-//	Prompts over FP8 of D above 128, of queries and results of BF16, may have such numbers first too, unless calls are
-//	batch-invariant.
+//	Prompts over FP8 of D above 128, of BF16 or codes with results of BF16, may have such numbers first too, unless calls
+//	are batch-invariant.
 //
 //	NVFP4 is taken there, with every such mask, where D is a multiple of 32 up to
 //	256, global_scale is below 2^113 and in pages one for all, scales of a row follow each other byte by byte, and their

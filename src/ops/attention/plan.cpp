@@ -176,6 +176,7 @@ void add_scales(const AttentionNumbers& n, kernels::attention_generic_params& pa
     params.k_blocks_seq = n.k_blocks.seq, params.v_blocks_seq = n.v_blocks.seq;
     params.k_blocks_token = n.k_blocks.token, params.v_blocks_token = n.v_blocks.token;
     params.k_blocks_head = n.k_blocks.head, params.v_blocks_head = n.v_blocks.head;
+    params.o_scale = n.o_scale, params.o_e5m2 = n.o_type == 3, params.o_amax = n.amax;
 }
 
 // Scales of keys, or of values, as what stands beside each row.
@@ -248,8 +249,6 @@ kernels::attention_generic_params params_of(const Attention& p) {
     params.table_rest = p.table_rest;
     add_masks(p, params);
     add_scales(p.numbers, params);
-    params.o_scale = p.numbers.o_scale;
-    params.o_e5m2 = p.numbers.o_type == 3, params.o_amax = p.numbers.amax;
     return params;
 }
 

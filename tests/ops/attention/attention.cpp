@@ -283,12 +283,10 @@ public:
     }
     std::vector<Allowed> o, lse;
 
-    // The largest magnitude of all results before they became codes.
     std::vector<Allowed> amax() const {
-        if (unknown_) {
-            return {Allowed{Allowed::any}};
-        }
-        return {nan_ ? allow(ref::Type::f32, NAN, 0) : Allowed{Allowed::range, low_, high_}};
+        return {unknown_ ? Allowed{Allowed::any}
+                : nan_   ? allow(ref::Type::f32, NAN, 0)
+                         : Allowed{Allowed::range, low_, high_}};
     }
 
 private:
@@ -386,10 +384,9 @@ Way way_of(const Problem& p, const std::string& kernel) {
     if (kernel.find("__generic") != std::string::npos) {
         return Way::generic;
     }
-    const bool rounded = kernel.find("__d256_64x32") != std::string::npos;
-    const bool scaled = p.by_token || (p.codes && (rounded || ref::size_of(p.out) == 1));
-    const bool shared = kernel.find("__split") != std::string::npos || kernel.find("__parts") != std::string::npos;
-    return scaled && !shared ? Way::widened : Way::products;
+    const auto is = [&](const char* what) { return kernel.find(what) != std::string::npos; };
+    const bool scaled = p.by_token || (p.codes && (is("__d256_64x32") || ref::size_of(p.out) == 1));
+    return scaled && !is("__split") && !is("__parts") ? Way::widened : Way::products;
 }
 
 } // namespace
