@@ -126,9 +126,8 @@ spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packe
     numbers.o_scale = o.quant.form != nullptr ? o.quant.scale : 0;
     numbers.amax = v[AMAX].present ? v[AMAX].data : 0;
     if (v[AMAX].present && o.elem_bits != 8) {
-        return report.fail_field(
-            SPARK_ERR_UNSUPPORTED_DTYPE, AMAX,
-            "amax is given but o is no codes; an absent one wanted, the operator amax for others");
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, AMAX,
+                                 "amax is given but o is no codes; an absent one wanted, the operator amax for others");
     }
     numbers.q_type = type_of(q.dtype), numbers.kv_type = type_of(k.dtype), numbers.o_type = type_of(o.dtype);
     numbers.bias_type = v[BIAS].present ? type_of(v[BIAS].dtype) : 0;
