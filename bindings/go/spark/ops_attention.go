@@ -181,7 +181,8 @@ import (
 //	Results that are codes over a scale are stored by the kernels that share keys, and by those of prompts. Over caches
 //	of FP8 prompts have numbers of 16 bits first, as above, 256 MiB at most. With SPARK_FLAG_BATCH_INVARIANT caches of
 //	BF16 have such kernels, and those of E4M3 with D up to 128 and no queries of F16; others take the kernel for any
-//	numbers. amax costs a launch before the others; with a scale of 0 it is 0.
+//	numbers, and so does amax of o that is no codes over a scale. It costs a launch before the others; with a scale of 0
+//	it is 0.
 //
 //	Prompts over FP8 of D above 128, of BF16 or codes with results of BF16, may have such numbers first too, unless calls
 //	are batch-invariant.
@@ -286,7 +287,7 @@ type Attention struct {
 	// Optional, [L], I32, needs kv_indptr. Tokens in use of the last page of each sequence, 1 up to T. Absent: T.
 	KVLastPageLen Tensor
 
-	// Output, optional, [1], F32. The largest magnitude of o before it becomes codes; for o of codes alone.
+	// Output, optional, [1], F32. The largest magnitude of o before it is rounded.
 	Amax Tensor
 
 	// Flag: query i of a sequence sees the keys j <= i + keys - queries.

@@ -96,7 +96,7 @@ void set_kind(const ValidatedArgs& bound, Attention& p) {
     const bool plain = is_half(q.dtype) ? coded || o.dtype == q.dtype : (coded || is_half(o.dtype)) && can_widen(q);
     p.by_token = n.q_scale.token != 0 || of_tokens(p, n.k_scale) || of_tokens(p, n.v_scale);
     const bool scaled = !p.by_token || (v[K].elem_bits == 8 && !p.batch_invariant);
-    n.wanted = !plain || !scaled || (v[BIAS].present && v[BIAS].count != 0);
+    n.wanted = !plain || !scaled || (v[BIAS].present && v[BIAS].count != 0) || (v[AMAX].present && !coded);
     p.o_coded = coded && !n.wanted;
 }
 
@@ -125,10 +125,6 @@ spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packe
     numbers.bias = bias_of(v[BIAS]);
     numbers.o_scale = o.quant.form != nullptr ? o.quant.scale : 0;
     numbers.amax = v[AMAX].present ? v[AMAX].data : 0;
-    if (v[AMAX].present && o.elem_bits != 8) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, AMAX,
-                                 "amax is given but o is no codes; an absent one wanted, the operator amax for others");
-    }
     numbers.q_type = type_of(q.dtype), numbers.kv_type = type_of(k.dtype), numbers.o_type = type_of(o.dtype);
     numbers.bias_type = v[BIAS].present ? type_of(v[BIAS].dtype) : 0;
     set_kind(bound, p);
