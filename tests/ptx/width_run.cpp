@@ -138,7 +138,7 @@ int main(int count, char** words) {
     p.lse = driver.memory(lse.size() * 4);
     const auto blocks = static_cast<unsigned>(HEADS * ((QUERIES + tile - 1) / tile));
     // The last parameter: the struct is padded.
-    size_t bytes = offsetof(decltype(p), o_scale) + sizeof p.o_scale;
+    size_t bytes = offsetof(decltype(p), sms) + sizeof p.sms;
     void* buffer[] = {reinterpret_cast<void*>(1), &p, reinterpret_cast<void*>(2), &bytes, nullptr};
     driver.call("cuLaunchKernel", function, blocks, 1u, 1u, block, 1u, 1u, smem, static_cast<void*>(nullptr),
                 static_cast<void**>(nullptr), static_cast<void**>(buffer));
