@@ -9,6 +9,12 @@ namespace {
 
 template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(kernel); }
 
+// Rows in shared memory, of warps that go on alone, as many as have room.
+consteval Tile tile_of(const kernels::norm_cut_kernel& kernel) {
+    constexpr uint32_t A_CHUNK = 70;
+    return {.rows = 1, .stages = 1, .step = {.issued = kernel.VECS * A_CHUNK}};
+}
+
 // columns: what a block's teams take in one turn. Kernels that take single elements cost more than any other, whatever
 // the rows are: which one a row gets, and so the order of its sums, follows from N and places alone.
 consteval Tile tile_of(const kernels::norm_codes_kernel& kernel) {
@@ -60,6 +66,11 @@ void plan(const CheckedOp& work, const Row& row, const kernels::norm_kernel& ker
 
 void plan(const CheckedOp& work, const Row&, const kernels::norm_loop_kernel& kernel, Plan& calls) {
     calls.add(kernel, params_of(work.as<RowNorm>()));
+}
+
+void plan(const CheckedOp& work, const Row& row, const kernels::norm_cut_kernel& kernel, Plan& calls) {
+    const RowNorm& p = work.as<RowNorm>();
+    calls.add(kernel, params_of(p), std::min(row_blocks(row, p.rows0 * p.rows1), held_blocks(*work.target, row)));
 }
 
 void plan(const CheckedOp& work, const Row& row, const kernels::norm_codes_kernel& kernel, Plan& calls) {
