@@ -49,11 +49,11 @@ template <class Flags> Flags asked(const RowNorm& p, Flags flags = {}) {
     return flags;
 }
 
-kernels::norm_params params_of(const RowNorm& p) {
-    auto params = tensors_of<kernels::norm_params>(p);
+template <class Params = kernels::norm_params, class Flags = kernels::norm_flags> Params params_of(const RowNorm& p) {
+    auto params = tensors_of<Params>(p);
     params.n = p.n, params.rows0 = p.rows0, params.rows1 = p.rows1;
     params.scale = p.scale;
-    params.flags = asked<kernels::norm_flags>(p);
+    params.flags = asked<Flags>(p);
     return params;
 }
 
@@ -68,9 +68,27 @@ void plan(const CheckedOp& work, const Row&, const kernels::norm_loop_kernel& ke
     calls.add(kernel, params_of(work.as<RowNorm>()));
 }
 
+// Bytes of shared memory that a team of norm.cut's has: sums, and two places for each input; and that vectors take.
+constexpr int64_t cut_room(const RowNorm& p) {
+    constexpr int64_t SUMS = 2304, CHUNK = 16;
+    return SUMS + (p.residual.data ? 4 : 2) * CHUNK * (ceil_div(p.n, int64_t{8}) + 4);
+}
+constexpr int64_t cut_planes(const RowNorm& p) {
+    constexpr int64_t EIGHT_WORDS = 32;
+    const int64_t words = (ceil_div(p.n, int64_t{8}) + 28) / 32 * 32 + 4;
+    return (p.bias ? 2 : 1) * EIGHT_WORDS * words;
+}
+
+// As many rows at a time as a block has room for, or as there are; the warps are shared out among them.
 void plan(const CheckedOp& work, const Row& row, const kernels::norm_cut_kernel& kernel, Plan& calls) {
     const RowNorm& p = work.as<RowNorm>();
-    calls.add(kernel, params_of(p), std::min(row_blocks(row, p.rows0 * p.rows1), held_blocks(*work.target, row)));
+    const int64_t rows = p.rows0 * p.rows1, blocks = std::min(rows, held_blocks(*work.target, row));
+    const int64_t warps = kernel.block / 32, threes = ceil_div(p.n, int64_t{8 * 96});
+    const int64_t room = (kernel.smem - cut_planes(p)) / cut_room(p);
+    auto params = params_of<kernels::norm_cut_params, kernels::norm_cut_flags>(p);
+    params.rows_together = static_cast<uint32_t>(std::min({room, warps, ceil_div(rows, blocks)}));
+    params.warps_together = static_cast<uint32_t>(std::min(warps / params.rows_together, threes));
+    calls.add(kernel, params, blocks);
 }
 
 void plan(const CheckedOp& work, const Row& row, const kernels::norm_codes_kernel& kernel, Plan& calls) {
