@@ -13,7 +13,7 @@ namespace spark {
 
 // rows: of a block at a time; columns: of a row in a step, 0 where all of it is read at once.
 template <class Of> consteval Tile row_tile(const Of& kernel) {
-    constexpr uint32_t CHUNK = 8, A_CHUNK = 60, A_CUT_CHUNK = 100, A_KEPT_ELEMENT = 16, AN_ELEMENT = 40;
+    constexpr uint32_t CHUNK = 8, A_CHUNK = 60, A_CUT_CHUNK = 120, A_KEPT_ELEMENT = 16, AN_ELEMENT = 40;
     constexpr uint32_t AT_A_TIME = 4, WARP = 32;
     const uint32_t warps = kernel.block / WARP;
     if constexpr (requires { kernel.LANES; }) {

@@ -104,6 +104,7 @@ spark_status fill_common(const ValidatedArgs& bound, std::span<const RowField> f
     p.flags = bound.flags;
     work.facts[NORM_N] = p.n;
     work.facts[NORM_ROWS] = p.rows0 * p.rows1;
+    work.facts[NORM_PLAIN] = 0;
     work.contract = contract_of(x, p.coded);
     work.bytes = p.coded ? bound.view[coded].quant.scale_bytes : 0;
     for (uint32_t i = 0; i < bound.spec->desc->num_fields; ++i) {
@@ -130,6 +131,7 @@ spark_status check_rmsnorm(const ValidatedArgs& bound, CheckedOp& work, Report& 
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
     RowNorm& p = work.as<RowNorm>();
     p.scale = one_over(p.n);
+    work.facts[NORM_PLAIN] = p.residual.data == 0;
     fill_vector(bound.view[WEIGHT], p.weight, p.weight_f32, work.facts[NORM_WEIGHT_ALIGN]);
     work.flops = 4 * static_cast<uint64_t>(bound.view[X].count);
     return SPARK_OK;
@@ -153,6 +155,7 @@ spark_status check_l2norm(const ValidatedArgs& bound, CheckedOp& work, Report& r
     const auto& args = bound.arguments<spark_l2norm_args>();
     if (spark_status s = fill_common(bound, ROWS, args.eps, EPS, work, report)) return s;
     work.as<RowNorm>().scale = 1;
+    work.facts[NORM_PLAIN] = 1;
     work.flops = 3 * static_cast<uint64_t>(bound.view[X].count);
     return SPARK_OK;
 }

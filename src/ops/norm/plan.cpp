@@ -9,11 +9,8 @@ namespace {
 
 template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(kernel); }
 
-// Rows in shared memory, of warps that go on alone, as many as have room.
-consteval Tile tile_of(const kernels::norm_cut_kernel& kernel) {
-    constexpr uint32_t A_CHUNK = 70;
-    return {.rows = 1, .stages = 1, .step = {.issued = kernel.VECS * A_CHUNK}};
-}
+// stages: its rows are on their way while those before are made.
+consteval Tile tile_of(const kernels::norm_cut_kernel&) { return {.rows = 1, .stages = 1}; }
 
 // columns: what a block's teams take in one turn. Kernels that take single elements cost more than any other, whatever
 // the rows are: which one a row gets, and so the order of its sums, follows from N and places alone.
@@ -68,26 +65,26 @@ void plan(const CheckedOp& work, const Row&, const kernels::norm_loop_kernel& ke
     calls.add(kernel, params_of(work.as<RowNorm>()));
 }
 
-// Bytes of shared memory that a team of norm.cut's has: sums, and two places for each input; and that vectors take.
-constexpr int64_t cut_room(const RowNorm& p) {
-    constexpr int64_t SUMS = 2304, CHUNK = 16;
-    return SUMS + (p.residual.data ? 4 : 2) * CHUNK * (ceil_div(p.n, int64_t{8}) + 4);
-}
-constexpr int64_t cut_planes(const RowNorm& p) {
-    constexpr int64_t EIGHT_WORDS = 32;
-    const int64_t words = (ceil_div(p.n, int64_t{8}) + 28) / 32 * 32 + 4;
-    return (p.bias ? 2 : 1) * EIGHT_WORDS * words;
+// Rows that a block of norm.cut has at a time: as many as there is room for beside the weight, each with its sums and two
+// places, or as there are. Its warps are shared out among them.
+int64_t rows_together(const RowNorm& p, const Row& row, int64_t blocks) {
+    constexpr int64_t SUMS = 1152, CHUNK = 16, PLANES = 8 * 4;
+    const int64_t units = ceil_div(p.n, int64_t{8}), planes = PLANES * ((units + 28) / 32 * 32 + 4);
+    const int64_t room = (row.kernel->smem - planes) / (SUMS + 2 * CHUNK * (units + 4));
+    return std::min({room, int64_t{row.kernel->block / 32}, ceil_div(p.rows0 * p.rows1, blocks)});
 }
 
-// As many rows at a time as a block has room for, or as there are; the warps are shared out among them.
+int64_t blocks_held(const CheckedOp& work, const Row& row, const RowNorm& p) {
+    return std::min(p.rows0 * p.rows1, held_blocks(*work.target, row));
+}
+
 void plan(const CheckedOp& work, const Row& row, const kernels::norm_cut_kernel& kernel, Plan& calls) {
     const RowNorm& p = work.as<RowNorm>();
-    const int64_t rows = p.rows0 * p.rows1, blocks = std::min(rows, held_blocks(*work.target, row));
-    const int64_t warps = kernel.block / 32, threes = ceil_div(p.n, int64_t{8 * 96});
-    const int64_t room = (kernel.smem - cut_planes(p)) / cut_room(p);
+    const int64_t blocks = blocks_held(work, row, p), together = rows_together(p, row, blocks);
     auto params = params_of<kernels::norm_cut_params, kernels::norm_cut_flags>(p);
-    params.rows_together = static_cast<uint32_t>(std::min({room, warps, ceil_div(rows, blocks)}));
-    params.warps_together = static_cast<uint32_t>(std::min(warps / params.rows_together, threes));
+    params.rows_together = static_cast<uint32_t>(together);
+    params.warps_together =
+        static_cast<uint32_t>(std::min(kernel.block / 32 / together, ceil_div(p.n, int64_t{8 * 96})));
     calls.add(kernel, params, blocks);
 }
 
@@ -112,9 +109,21 @@ void load_codes(const CheckedOp& work, const Row& row, const RowNorm& p, Load& l
     load.longest = load.steps;
 }
 
+// A block of norm.cut goes on from rows to rows; what a row takes of it, from three widths.
+void load_ahead(const CheckedOp& work, const Row& row, const RowNorm& p, Load& load) {
+    constexpr int64_t A_ROW = 450, A_UNIT = 8;
+    const int64_t blocks = blocks_held(work, row, p), together = rows_together(p, row, blocks);
+    load_rows(work, row, p.rows0 * p.rows1, p.n, load);
+    load.blocks = blocks;
+    load.steps = ceil_div(p.rows0 * p.rows1, blocks * together);
+    load.longest = load.steps;
+    load.step.issued = static_cast<uint32_t>(together * (A_ROW + A_UNIT * ceil_div(p.n, int64_t{8})));
+}
+
 void load(const CheckedOp& work, const Row& row, Load& load) {
     const RowNorm& p = work.as<RowNorm>();
     if (p.coded) return load_codes(work, row, p, load);
+    if (row.tile.stages != 0) return load_ahead(work, row, p, load);
     load_rows(work, row, p.rows0 * p.rows1, p.n, load);
 }
 
