@@ -65,8 +65,8 @@ void plan(const CheckedOp& work, const Row&, const kernels::norm_loop_kernel& ke
     calls.add(kernel, params_of(work.as<RowNorm>()));
 }
 
-// Rows that a block of norm.cut has at a time: as many as there is room for beside the weight, each with its sums and two
-// places, or as there are. Its warps are shared out among them.
+// Rows that a block of norm.cut has at a time: as many as there is room for beside the weight, each with its sums and
+// two places, or as there are. Its warps are shared out among them.
 int64_t rows_together(const RowNorm& p, const Row& row, int64_t blocks) {
     constexpr int64_t SUMS = 1152, CHUNK = 16, PLANES = 8 * 4;
     const int64_t units = ceil_div(p.n, int64_t{8}), planes = PLANES * ((units + 28) / 32 * 32 + 4);
