@@ -5,7 +5,9 @@
 """Pack images, embed them, and write the file of those for testing."""
 
 import hashlib
+import functools
 import itertools
+import operator
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ TESTING = (90,)  # chips whose images are not in the library
 FILE = "libspark-sm90.bin"
 LARGEST = {"cubin": 1 << 20, "ptx": 2 << 20}  # bytes of a bundle, unpacked: what each first load pays, text half
 BEGINNINGS = 128  # of ways to fill bundles that are tried
+PASSES = 6  # over all images, at most, to exchange them between bundles
 
 
 def fnv1a(data):
@@ -70,15 +73,56 @@ def filled(images, first):
     return marked, groups
 
 
+def union(images, group, but=None):
+    """The marks of a bundle, one image left out."""
+    return functools.reduce(operator.or_, (images[image][1] for image in group if image != but), 0)
+
+
+def exchanges(images, groups, mine, image):
+    """(marks spared, bundle, what comes back for it or None) of each way to bring an image of the bundle `mine` to
+    another one. Where the image has room, nothing comes back."""
+    rest, room = union(images, mine, image), LARGEST[image[1]]
+    size = {id(group): sum(images[each][0] for each in group) for group in groups}
+    for group in groups:
+        for back in () if group is mine else (None, *group):
+            more = images[image][0] - images[back][0]
+            if size[id(group)] + more <= room and size[id(mine)] - more <= room:
+                there, (_, coming), (_, going) = union(images, group, back), images[image], images[back]
+                yield (((coming & ~rest).bit_count() + (going & ~there).bit_count() - (coming & ~there).bit_count()
+                        - (going & ~rest).bit_count()), group, back)
+                if back is None:
+                    break
+
+
+def settled(images, groups):
+    """The bundles after exchanges, of each image the best one, until none spares a mark that would be there twice."""
+    images, order = {**images, None: (0, 0)}, list(images)
+    for _ in range(PASSES):
+        changed = False
+        for mine, image in [(group, image) for group in groups for image in group]:
+            if image not in mine:  # it has come back for another one
+                continue
+            spared, group, back = max(exchanges(images, groups, mine, image), key=lambda way: way[0],
+                                      default=(0, None, None))
+            if spared > 0:
+                changed = True
+                mine.remove(image), group.append(image)
+                if back is not None:
+                    group.remove(back), mine.append(back)
+        if not changed:
+            break
+    return [sorted(group, key=order.index) for group in groups if group]
+
+
 def alike(images):
     """[[image]] of {image: (bytes, marks)}, as they are stored together: of a few ways to fill bundles the one that has
-    the fewest marks twice."""
+    the fewest marks twice, and fewer after exchanges."""
     bits = {}
     for _, found in images.values():
         bits |= {mark: 1 << place for place, mark in enumerate(found - bits.keys(), len(bits))}
     known = {image: (size, sum(bits[mark] for mark in found)) for image, (size, found) in images.items()}
     firsts = list(known)[::-(-len(known) // BEGINNINGS)]
-    return min((filled(known, first) for first in firsts), key=lambda way: way[0])[1]
+    return settled(known, min((filled(known, first) for first in firsts), key=lambda way: way[0])[1])
 
 
 def groups(records, results):
