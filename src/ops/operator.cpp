@@ -85,7 +85,7 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
                     call.op->load,
                     &work,
                     (call.bound.flags & SPARK_FLAG_DETERMINISTIC) != 0,
-                    (call.bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0,
+                    call.op->one_order || (call.bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0,
                     pattern,
                     kernel_id,
                     call.bound.flags,

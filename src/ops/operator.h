@@ -53,6 +53,9 @@ struct Operator {
     // The fact that counts the rows whose bits SPARK_FLAG_BATCH_INVARIANT keeps, where kernels for few of them add in
     // an order of their own; else -1.
     int32_t rows_fact = -1;
+    // Calls without SPARK_FLAG_BATCH_INVARIANT keep to one order of sums too: a row's bits are no matter of how many
+    // rows there are.
+    bool one_order = false;
 };
 
 const Operator* find_operator(uint32_t op);

@@ -266,6 +266,37 @@ void codes_of_a_norm_do_not_follow_other_rows(void**) {
     assert_memory_equal(few.data(), many.data(), few.size() * sizeof(float));
 }
 
+// The kernel of as many rows of n numbers, all aligned.
+template <class Args> uint64_t kernel_of(uint32_t op, spark_dtype dtype, int64_t rows, int64_t n) {
+    Args args{};
+    args.hdr.struct_size = sizeof args, args.hdr.op = op;
+    if constexpr (requires { args.eps; }) args.eps = 1e-5f;
+    for (spark_tensor* tensor : {&args.x, &args.y}) {
+        tensor->dtype = dtype, tensor->ndim = 2, tensor->data = 4096;
+        tensor->shape[0] = rows, tensor->shape[1] = n;
+    }
+    spark_op_info info{};
+    info.struct_size = sizeof info;
+    OK(spark_op_query(g_ctx, &args.hdr, &info, &err));
+    return info.kernel_id;
+}
+
+// Kernels of other widths add in other orders: what costs least for many rows is not taken where few would have another.
+void a_rows_sums_do_not_follow_other_rows(void**) {
+    for (spark_dtype dtype : {SPARK_DTYPE_F32, SPARK_DTYPE_BF16}) {
+        for (int64_t n = 8; n <= 20000; n += n / 16 * 8 + 8) {
+            for (int64_t rows : {7, 100, 1000, 10000, 1000000}) {
+                const auto same = [&](auto args, uint32_t op) {
+                    using Args = decltype(args);
+                    assert_true(kernel_of<Args>(op, dtype, 1, n) == kernel_of<Args>(op, dtype, rows, n));
+                };
+                same(spark_rmsnorm_args{}, SPARK_OP_RMSNORM), same(spark_l2norm_args{}, SPARK_OP_L2NORM);
+                same(spark_layernorm_args{}, SPARK_OP_LAYERNORM), same(spark_softmax_args{}, SPARK_OP_SOFTMAX);
+            }
+        }
+    }
+}
+
 } // namespace
 
 int main() {
@@ -278,6 +309,7 @@ int main() {
         cmocka_unit_test(faults_name_the_tensor),
         cmocka_unit_test(kernels_within_a_workspace),
         cmocka_unit_test(codes_of_a_norm_do_not_follow_other_rows),
+        cmocka_unit_test(a_rows_sums_do_not_follow_other_rows),
     };
     return cmocka_run_group_tests_name("api.launch", tests, set_up, tear_down);
 }
