@@ -7,6 +7,7 @@
 import hashlib
 import functools
 import itertools
+import json
 import operator
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +20,9 @@ from kept import keep
 TESTING = (90,)  # chips whose images are not in the library
 FILE = "libspark-sm90.bin"
 LARGEST = {"cubin": 1 << 20, "ptx": 2 << 20}  # bytes of a bundle, unpacked: what each first load pays, text half
-BEGINNINGS = 128  # of ways to fill bundles that are tried
-PASSES = 6  # over all images, at most, to exchange them between bundles
+BEGINNINGS = 64  # of ways to fill bundles that are tried
+BEST = 8  # of these, between whose bundles images are exchanged
+PASSES = 6  # over all images, at most, to exchange them
 
 
 def fnv1a(data):
@@ -115,25 +117,41 @@ def settled(images, groups):
 
 
 def alike(images):
-    """[[image]] of {image: (bytes, marks)}, as they are stored together: of a few ways to fill bundles the one that has
-    the fewest marks twice, and fewer after exchanges."""
+    """[[image]] of {image: (bytes, marks)}, as they are stored together: of ways to fill bundles those that have few
+    marks twice, and of these after exchanges the one that has the fewest."""
     bits = {}
     for _, found in images.values():
         bits |= {mark: 1 << place for place, mark in enumerate(found - bits.keys(), len(bits))}
     known = {image: (size, sum(bits[mark] for mark in found)) for image, (size, found) in images.items()}
     firsts = list(known)[::-(-len(known) // BEGINNINGS)]
-    return settled(known, min((filled(known, first) for first in firsts), key=lambda way: way[0])[1])
+    ways = sorted((filled(known, first) for first in firsts), key=lambda way: way[0])[:BEST]
+    return min((settled(known, way) for _, way in ways),
+               key=lambda way: sum(union(known, group).bit_count() for group in way))
 
 
-def groups(records, results):
+def together(found, results, cache):
+    """alike() of images of one kind; with a cache folder, once for all build folders."""
+    contents = {image: (Path(results) / image[2]).read_bytes() for image in found}
+    what = [(image, hashlib.sha256(content).digest()) for image, content in contents.items()]
+    name = hashlib.sha256(Path(__file__).read_bytes() + repr(what).encode()).hexdigest()
+    kept = Path(cache) / "together" / name if cache else None
+    if kept and kept.is_file():
+        return [[found[place] for place in group] for group in json.loads(kept.read_bytes())]
+    way = alike({image: (len(padded(content)), marks(content, image[1])) for image, content in contents.items()})
+    if kept:
+        keep(kept, json.dumps([[found.index(image) for image in group] for group in way]).encode())
+    return way
+
+
+def groups(records, results, cache):
     """[(family, arch, [(kernel, kind, file)])]: the bundles of each family's images of one kind for one chip."""
     kinds = {}
     for record in records:
         for image in record["images"]:
-            content = (Path(results) / image["file"]).read_bytes()
-            kinds.setdefault((Path(record["file"]).parent.name, image["arch"], image["kind"]), {})[
-                record["name"], image["kind"], image["file"]] = len(padded(content)), marks(content, image["kind"])
-    return [(family, arch, group) for (family, arch, _), found in kinds.items() for group in alike(found)]
+            kinds.setdefault((Path(record["file"]).parent.name, image["arch"], image["kind"]), []).append(
+                (record["name"], image["kind"], image["file"]))
+    return [(family, arch, group) for (family, arch, _), found in kinds.items()
+            for group in together(sorted(found), results, cache)]
 
 
 def packed(content, name, cache):
@@ -164,7 +182,7 @@ def bundles(records, results, cache=None):
         return Bundle(members, arch, family, path, places, path.read_bytes())
 
     with ThreadPoolExecutor() as pool:  # the compressor lets other threads run
-        found = list(pool.map(lambda each: bundle(*each), groups(records, results)))
+        found = list(pool.map(lambda each: bundle(*each), groups(records, results, cache)))
     for path in set(folder.iterdir()) - {bundle.path for bundle in found}:
         path.unlink()
     return found
