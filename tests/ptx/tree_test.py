@@ -76,7 +76,7 @@ class Tree(unittest.TestCase):
         budgets = {d["family"]: d["image_kib"] for d in described}
         records = [json.loads((Path(RESULTS) / f"{v.name}.json").read_text(encoding="utf-8")) for v in self.variants]
         taken = collections.Counter()
-        for bundle in bundles(records, RESULTS):
+        for bundle in bundles(records, RESULTS, os.environ.get("SPARK_KERNEL_CACHE") or None):
             taken[bundle.family] += len(bundle.stored) if bundle.arch not in TESTING else 0
         self.assertEqual(sorted(taken), sorted(budgets))
         self.none([f"{family}: {size} bytes, {budgets[family]} KiB are allowed (image_kib in src/ops/{family}/op.toml)"
