@@ -281,7 +281,7 @@ template <class Args> uint64_t kernel_of(uint32_t op, spark_dtype dtype, int64_t
     return info.kernel_id;
 }
 
-// Kernels of other widths add in other orders: what costs least for many rows is not taken where few would have another.
+// Kernels of other widths add in other orders: what costs least for many rows is not taken where few have another.
 void a_rows_sums_do_not_follow_other_rows(void**) {
     for (spark_dtype dtype : {SPARK_DTYPE_F32, SPARK_DTYPE_BF16}) {
         for (int64_t n = 8; n <= 20000; n += n / 16 * 8 + 8) {
