@@ -50,12 +50,12 @@ struct Operator {
     void (*load)(const CheckedOp& work, const Row& row, Load& load);
     // load looks at facts, contract, flags and CheckedOp::bytes alone, so that the choice can be remembered.
     bool by_facts = false;
-    // The fact that counts the rows whose bits SPARK_FLAG_BATCH_INVARIANT keeps, where kernels for few of them add in
-    // an order of their own; else -1.
-    int32_t rows_fact = -1;
     // Calls without SPARK_FLAG_BATCH_INVARIANT keep to one order of sums too: a row's bits are no matter of how many
     // rows there are.
     bool one_order = false;
+    // The fact that counts the rows whose bits SPARK_FLAG_BATCH_INVARIANT keeps, where kernels for few of them add in
+    // an order of their own; else -1.
+    int32_t rows_fact = -1;
 };
 
 const Operator* find_operator(uint32_t op);

@@ -586,6 +586,6 @@ static_assert([] {
 
 } // namespace
 
-extern const Operator GEMM = {SPARK_OP_GEMM, TABLE, GEMM_FACT_NAMES, check_gemm, load_gemm, true, GEMM_M};
+extern const Operator GEMM = {SPARK_OP_GEMM, TABLE, GEMM_FACT_NAMES, check_gemm, load_gemm, true, false, GEMM_M};
 
 } // namespace spark

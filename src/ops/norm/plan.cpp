@@ -135,13 +135,8 @@ constexpr auto TABLE = make_table<DRAFTS, NORM_FACT_NAMES>();
 
 } // namespace
 
-constexpr bool BY_FACTS = true, ONE_ORDER = true;
-constexpr int32_t NO_ROWS_FACT = -1;
-extern const Operator RMSNORM = {SPARK_OP_RMSNORM, TABLE,        NORM_FACT_NAMES, check_rmsnorm, load,
-                                 BY_FACTS,         NO_ROWS_FACT, ONE_ORDER};
-extern const Operator L2NORM = {SPARK_OP_L2NORM, TABLE,        NORM_FACT_NAMES, check_l2norm, load,
-                                BY_FACTS,        NO_ROWS_FACT, ONE_ORDER};
-extern const Operator LAYERNORM = {SPARK_OP_LAYERNORM, TABLE,        NORM_FACT_NAMES, check_layernorm, load,
-                                   BY_FACTS,           NO_ROWS_FACT, ONE_ORDER};
+extern const Operator RMSNORM = {SPARK_OP_RMSNORM, TABLE, NORM_FACT_NAMES, check_rmsnorm, load, true, true};
+extern const Operator L2NORM = {SPARK_OP_L2NORM, TABLE, NORM_FACT_NAMES, check_l2norm, load, true, true};
+extern const Operator LAYERNORM = {SPARK_OP_LAYERNORM, TABLE, NORM_FACT_NAMES, check_layernorm, load, true, true};
 
 } // namespace spark

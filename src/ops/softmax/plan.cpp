@@ -59,9 +59,6 @@ constexpr auto TABLE = make_table<DRAFTS, SOFTMAX_FACT_NAMES>();
 
 } // namespace
 
-constexpr bool BY_FACTS = true, ONE_ORDER = true;
-constexpr int32_t NO_ROWS_FACT = -1;
-extern const Operator SOFTMAX = {SPARK_OP_SOFTMAX, TABLE,        SOFTMAX_FACT_NAMES, check_softmax, load,
-                                 BY_FACTS,         NO_ROWS_FACT, ONE_ORDER};
+extern const Operator SOFTMAX = {SPARK_OP_SOFTMAX, TABLE, SOFTMAX_FACT_NAMES, check_softmax, load, true, true};
 
 } // namespace spark
