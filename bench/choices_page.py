@@ -29,7 +29,8 @@ many of its blocks an SM holds; then the next one of another cost, and how much 
 
 **All times are predictions of the cost model, no measurements.** Its constants were fitted to an H200. On GB10 and RTX
 5090 no kernel of this library was timed: what stands there follows from published rates of these chips
-(`src/dispatch/chips.inc`).
+(`src/dispatch/chips.inc`). Blocks an SM of an H200 are counted with the registers of 12.0's code, unless the build
+assembles for 9.0 (`-DSPARK_ARCHS="120;90"`).
 """
 
 

@@ -100,10 +100,11 @@ bool has_code(const Target& target, std::span<const Image> images) {
 
 uint32_t resident_blocks(const Target& target, const Kernel& kernel, std::span<const Image> images) {
     constexpr uint32_t RESERVED = 1024, WARP_REGS_GRAIN = 256;
+    // Those of the chip's own code; where the library has PTX alone, those of the other chip's.
     uint32_t regs = kernel.regs;
     for (const Image& image : images) {
-        if (image.kind == ImageKind::cubin && image.arch / 10 == target.chip->capability / 10 && image.regs != 0)
-            regs = image.regs;
+        const bool own = image.arch / 10 == target.chip->capability / 10;
+        if (image.kind == ImageKind::cubin && image.regs != 0 && (own || regs == kernel.regs)) regs = image.regs;
     }
     const uint32_t warps = (kernel.block + 31) / 32;
     const uint32_t warp_regs = (regs * 32 + WARP_REGS_GRAIN - 1) / WARP_REGS_GRAIN * WARP_REGS_GRAIN;

@@ -17,7 +17,7 @@ import compressor
 import expand
 import images
 import table
-from assemble import AssembleError, assemble, find_variant, image_list, write_depfile
+from assemble import EVERY, AssembleError, assemble, find_variant, write_depfile
 from cubin import Cubin
 from header import parse_tree
 
@@ -36,7 +36,7 @@ def hungry(count):
 
 @unittest.skipUnless(PTXAS, "SPARK_PTXAS is not set")
 class Build(ScratchTree):
-    def build(self, header=HEADER, body=BODY, out="out", name="fill__plain", archs=(120, 90), cache=None):
+    def build(self, header=HEADER, body=BODY, out="out", name="fill__plain", archs=EVERY, cache=None):
         self.plant("fill/fill.ptx", header + body)
         return assemble(find_variant(name, self.root), self.root, self.top / out, PTXAS, archs, cache)
 
@@ -54,7 +54,8 @@ class Build(ScratchTree):
 class Good(Build):
     def test_images(self):
         record, read = self.build()
-        self.assertEqual([(i["kind"], i["arch"]) for i in record["images"]], image_list((120, 90)))
+        self.assertEqual([(i["kind"], i["arch"]) for i in record["images"]],
+                         [("cubin", 120), ("cubin", 90), ("ptx", 120), ("ptx", 90)])
         self.assertTrue(0 < record["regs"]["120"] <= 32 and 0 < record["regs"]["90"] <= 32)
         self.assertEqual([os.path.relpath(f, self.root) for f in read], ["fill/fill.ptx", "lib/base.ptxh"])
         code = Cubin((self.top / "out" / "fill__plain.90.cubin").read_bytes())
@@ -88,6 +89,17 @@ class Good(Build):
         self.assertEqual(["".join(name for name, *_ in group) for group in found], ["abc", "de"])
         found = images.alike({(name, "cubin", ""): (size + 1, set(marks[name])) for name in marks})
         self.assertEqual(["".join(name for name, *_ in group) for group in found], ["ac", "bd", "e"])
+
+    def test_chips_share_an_order(self):
+        """Images for the second chip lie together as those for the first, where they have room and are the same."""
+        def found(*names, size=100):
+            for name in names:
+                (self.top / name).write_bytes(bytes(size))
+            return [(name, "ptx", name) for name in names]
+        ways = [found("a", "c"), found("b", "d")]
+        self.assertEqual(images.as_before(ways, found("a", "b", "c"), self.top), [found("a", "c"), found("b")])
+        self.assertIsNone(images.as_before(ways, found("a", "e"), self.top))
+        self.assertIsNone(images.as_before(ways, found("a", "c", size=images.LARGEST["ptx"] // 2), self.top))
 
     def test_a_bundle_may_begin_with_any(self):
         """Where that leaves less to be stored twice."""
@@ -145,10 +157,14 @@ class Good(Build):
         self.assertIn(int(found[2]), range(8, 200))
 
     def test_one_chip(self):
-        record, _ = self.build(archs=(90,))
+        record, _ = self.build(archs={90: ("cubin", "ptx")})
         self.assertEqual([(i["kind"], i["arch"]) for i in record["images"]], [("cubin", 90), ("ptx", 90)])
+        record, _ = self.build(archs={120: ("cubin", "ptx"), 90: ("ptx",)}, out="virtual")
+        self.assertEqual([(i["kind"], i["arch"]) for i in record["images"]],
+                         [("cubin", 120), ("ptx", 120), ("ptx", 90)])
+        self.assertEqual(list(record["regs"]), ["120"])
         record, _ = self.build(header=changed(HEADER, ("//! block", "//! archs    120\n//! block")), out="narrow")
-        self.assertEqual(image_list((120,)), [(i["kind"], i["arch"]) for i in record["images"]])
+        self.assertEqual([(i["kind"], i["arch"]) for i in record["images"]], [("cubin", 120), ("ptx", 120)])
 
     def test_same_bytes_anywhere(self):
         """Twice, in another build folder, and from another copy of the tree: the same bytes."""
@@ -195,11 +211,22 @@ class Good(Build):
         self.assertIn(".target sm_90", text)
         self.assertIn(".visible .entry fill_f32_nn__plain (.param .u64 y, .param .f32 value) .maxntid 128,1,1\n", text)
 
+    def test_chips_share_a_text(self):
+        """One that does not ask for the chip is expanded once; what expand() says of each chip is the same."""
+        asking = changed(BODY, ("    st.global", "    #if SPARK_SM == 90\n    add.f32 v, v, v;\n    #endif\n    st.global"))
+        for body, times in ((BODY, 1), (asking, 2)):
+            self.plant("fill/fill.ptx", HEADER + body)
+            variant = find_variant("fill__plain", self.root)
+            wanted = {chip: expand.expand(variant, chip, self.root)[0] for chip in (120, 90)}
+            with mock.patch("expand.expand_file", side_effect=expand.expand_file) as counted:
+                self.assertEqual(expand.expand_for(variant, (120, 90), self.root)[0], wanted)
+            self.assertEqual(counted.call_count, times)
+
     def test_markers_name_the_line(self):
         self.plant("fill/fill.ptx", HEADER + BODY)
         text, _ = expand.expand(find_variant("fill__plain", self.root), 120, self.root)
         lines = text.splitlines()
-        self.assertEqual(lines[:2], [".version 8.8", '# 5 "ptx/lib/base.ptxh"'])  # drivers refuse a marker first
+        self.assertEqual(lines[:2], [".version 8.8", '# 2 "ptx/lib/base.ptxh"'])  # drivers refuse a marker first
         marker = lines.index('# 11 "ptx/fill/fill.ptx"')
         self.assertTrue(lines[marker + 1].startswith(".visible .entry"))
 
@@ -211,9 +238,9 @@ class Good(Build):
         """The generated C++ compiles, links with the images, and finds their first bytes."""
         self.build()
         files = parse_tree(self.root)
-        table.generate(files, self.top / "out", (120, 90))
-        self.write_sources(*table.source_text(files, self.top / "out", (120, 90))[:2])
-        beside = table.source_text(files, self.top / "out", (120, 90))[2]
+        table.generate(files, self.top / "out", EVERY)
+        self.write_sources(*table.source_text(files, self.top / "out", EVERY)[:2])
+        beside = table.source_text(files, self.top / "out", EVERY)[2]
         head, _, content = beside.partition(b"\n")
         self.assertEqual(head.split()[-1].decode(), hashlib.sha256(content).hexdigest())
         text = (self.top / "out" / "fill__plain.90.ptx").read_bytes()

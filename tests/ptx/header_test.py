@@ -10,6 +10,7 @@ from support import BODY, HEADER, ScratchTree, changed
 import rules
 import scaffold
 import table
+from assemble import EVERY
 from header import parse_file, parse_tree
 from kernel_file import HeaderError
 
@@ -101,10 +102,10 @@ class Good(ScratchTree):
                          [("value", 0, 4), ("y", 64, 128), ("n", 192, 4)])
         self.assertEqual((parsed.params.bytes, parsed.params.struct_bytes), (196, 256))
         self.assertIn("return whole_clusters(make_grid(static_cast<int64_t>(p.n), y), cluster);",
-                      table.header_text([parsed], (120,)))
+                      table.header_text([parsed], EVERY))
         parsed = parse_file(self.plant("fill/fill.ptx", HEADER), self.root)
         self.assertEqual((parsed.variants[0].cluster, parsed.dependent), ((), False))
-        self.assertNotIn("whole_clusters", table.header_text([parsed], (120,)))
+        self.assertNotIn("whole_clusters", table.header_text([parsed], EVERY))
 
     def test_each_for_line_has_the_variants_below_it(self):
         path = self.plant("fill/fill.ptx", changed(HEADER, ("kernel   fill ", "kernel   fill_{T} "), (

@@ -14,11 +14,7 @@ PTXAS = os.environ.get("SPARK_PTXAS", "")
 CC = os.environ.get("SPARK_CC", "cc")
 
 BASE = """.version 8.8
-#if SPARK_SM == 90
-.target sm_90
-#else
-.target sm_120f
-#endif
+.target SPARK_TARGET
 .address_size 64
 .extern .shared .align 128 .b8 smem[];
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 from support import PTXAS, TOP
 
 from assemble import AssembleError, assemble, find_variant
-from kernel_file import HeaderError
+from kernel_file import KINDS, HeaderError
 
 RUN, EMU = os.environ.get("SPARK_WIDTH_RUN"), os.environ.get("SPARK_EMU")
 CACHE = os.environ.get("SPARK_KERNEL_CACHE")
@@ -37,7 +37,7 @@ class Width(unittest.TestCase):
         text = re.sub(r"(?m)^(//! variant .*\n(//!   .*\n)*)+", line, path.read_text(encoding="utf-8"))
         path.write_text(text, encoding="utf-8")
         variant = find_variant("attention_bf16__other", self.root, path)
-        assemble(variant, self.root, self.top / "out", PTXAS, (120,), CACHE)
+        assemble(variant, self.root, self.top / "out", PTXAS, {120: KINDS}, CACHE)
         words = [variant.name, width, tile, block, smem]
         done = subprocess.run([RUN, EMU, self.top / "out" / f"{variant.name}.120.ptx", *map(str, words)],
                               capture_output=True, text=True, check=False)

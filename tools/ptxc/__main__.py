@@ -16,21 +16,22 @@ import lint
 import page
 import scaffold
 import table
-from assemble import AssembleError, assemble_all, find_variant, write_depfile
+from assemble import EVERY, AssembleError, assemble_all, find_variant, write_depfile
 from cubin import Cubin
 from header import parse_tree
 from images import fnv1a
-from kernel_file import ARCHS, HeaderError
+from kernel_file import ARCHS, KINDS, HeaderError
 
 ROOT = Path(__file__).resolve().parents[2] / "ptx"
 
 
 def arch_list(text):
-    """"120;90" or "120,90" -> (120, 90)"""
+    """"120;90-virtual" -> {120: both kinds of image, 90: PTX alone}, as CMake's CUDA_ARCHITECTURES names them."""
     words = [w for w in text.replace(",", ";").split(";") if w]
-    if not words or any(not w.isdigit() or int(w) not in ARCHS for w in words):
-        raise argparse.ArgumentTypeError(f"'{text}': chips are {' and '.join(map(str, ARCHS))}, separated by ; or ,")
-    return tuple(a for a in ARCHS if str(a) in words)
+    chips = {str(a): (a, KINDS) for a in ARCHS} | {f"{a}-virtual": (a, KINDS[1:]) for a in ARCHS}
+    if not words or any(word not in chips for word in words):
+        raise argparse.ArgumentTypeError(f"'{text}': chips are {', '.join(chips)}, separated by ; or ,")
+    return dict(chips[word] for word in words)
 
 
 def made(variant, results):
@@ -126,7 +127,8 @@ def parser(name):
         sub.add_argument("--cache", type=Path, help="a folder that build folders share, so that nothing is made twice")
 
     def chips(sub):
-        sub.add_argument("--archs", type=arch_list, default=ARCHS, help="chips to build for, such as '120;90'")
+        sub.add_argument("--archs", type=arch_list, default=EVERY,
+                         help="chips to build for, such as '120;90-virtual' (of the second PTX alone)")
 
     sub = command("list", cmd_list, "print the kernels of the tree")
     sub.add_argument("kernels", nargs="?", default="*", help="a pattern of their names, such as 'softmax*'")

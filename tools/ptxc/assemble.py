@@ -14,14 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cubin import Cubin
-from expand import MARKER, ExpandError, expand
+from expand import MARKER, TARGETS, ExpandError, expand, expand_for
 from header import kernel_paths, parse_file
 from kept import keep
-from kernel_file import HeaderError
+from kernel_file import ARCHS, KINDS, HeaderError
 
-TARGETS = {120: "sm_120f", 90: "sm_90"}
-TWIN = "sm_121f"  # runs 12.0's code: tests/ptx/twin_test.py assembles for it and compares
-IMAGE_ORDER = [("cubin", 120), ("cubin", 90), ("ptx", 120), ("ptx", 90)]
+TWIN = "sm_121f"  # runs 12.0's code: tests/ptx/chips_test.py assembles for it and compares
+IMAGE_ORDER = [(kind, arch) for kind in KINDS for arch in ARCHS]
+EVERY = {arch: KINDS for arch in ARCHS}
 KEY_FORM = 1  # of the cache's keys and files: count it up when either changes its meaning
 
 
@@ -160,9 +160,9 @@ def check_cubin(variant, cubin, target):
     return findings
 
 
-def image_list(archs):
-    """(kind, arch) of every image that a variant built for `archs` has, in table order."""
-    return [(kind, arch) for kind, arch in IMAGE_ORDER if arch in archs]
+def image_list(variant, archs):
+    """(kind, arch) of every image that a variant has, in table order; of those that `archs`, {chip: kinds}, asks for."""
+    return [(kind, arch) for kind, arch in IMAGE_ORDER if arch in variant.archs and kind in archs.get(arch, ())]
 
 
 def machine_code(ptxas, text, target, root, cache):
@@ -203,18 +203,22 @@ def _in_parts(variant, sm, root, ptxas, found):
             for place, fine in zip(places, finer)]
 
 
-def assemble(variant, root, out, ptxas, archs=(120, 90), cache=None):
-    """Build all images of a variant below `out`. Returns the record that goes to NAME.json, and files read."""
+def assemble(variant, root, out, ptxas, archs=EVERY, cache=None):
+    """Build the images of a variant below `out`. Returns the record that goes to NAME.json, and files read."""
     root, out = Path(root).resolve(), Path(out)
     out.mkdir(parents=True, exist_ok=True)
     record = {"name": variant.name, "file": variant.file.relative, "line": variant.line, "images": [], "regs": {},
               "barriers": {}, "text": {}}
-    read, findings = [str(variant.file.path), *map(str, variant.file.depends)], []
-    for sm in (a for a in archs if a in variant.archs):
-        text, files = expand(variant, sm, root)
-        read += files
+    findings, images = [], image_list(variant, archs)
+    texts, files = expand_for(variant, [sm for kind, sm in images if kind == "ptx"], root)
+    read = [str(variant.file.path), *map(str, variant.file.depends), *files]
+    for sm, text in texts.items():
         findings += check_text(variant, text, sm)
         if findings:
+            continue
+        record["images"].append(_keep(out, variant, "ptx", sm, text.encode()))
+        record["text"][str(sm)] = hashlib.sha256(_statements(text).encode()).hexdigest()
+        if ("cubin", sm) not in images:
             continue
         try:
             code, facts, warnings = machine_code(ptxas, text, TARGETS[sm], root, cache)
@@ -223,9 +227,8 @@ def assemble(variant, root, out, ptxas, archs=(120, 90), cache=None):
         findings += warnings + check_facts(variant, facts, TARGETS[sm]) + check_cubin(variant, Cubin(code), TARGETS[sm])
         if findings:
             continue
-        record["images"] += [_keep(out, variant, "cubin", sm, code), _keep(out, variant, "ptx", sm, text.encode())]
+        record["images"].append(_keep(out, variant, "cubin", sm, code))
         record["regs"][str(sm)], record["barriers"][str(sm)] = facts["regs"], facts["barriers"]
-        record["text"][str(sm)] = hashlib.sha256(_statements(text).encode()).hexdigest()
         record["ptxas"] = Cubin(code).maker()
     if findings:
         raise AssembleError("\n".join(dict.fromkeys(findings)))

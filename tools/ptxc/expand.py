@@ -10,6 +10,7 @@ from launch import flag_macros
 from macro import expand_file, squeezed
 from source import Fault, Place
 
+TARGETS = {120: "sm_120f", 90: "sm_90"}
 MARKER = re.compile(r'# (\d+) "([^"]*)"')
 
 
@@ -28,7 +29,7 @@ def entry_line(variant):
 
 def definitions(variant, sm):
     """The macros a kernel file sees, in a fixed order."""
-    result = {"SPARK_SM": sm, "SPARK_BLOCK": variant.block, "SPARK_SMEM": variant.smem,
+    result = {"SPARK_SM": sm, "SPARK_TARGET": TARGETS[sm], "SPARK_BLOCK": variant.block, "SPARK_SMEM": variant.smem,
               "SPARK_ENTRY": entry_line(variant)}
     for axis, value in variant.axes.items():
         result[axis] = value
@@ -41,14 +42,31 @@ def definitions(variant, sm):
 def expand(variant, sm, root, fine=False):
     """(text, files read). Markers name the line of the kernel file that made what follows; with `fine` the line of the
     part. Paths in them are relative to the folder above `root` (the ptx folder)."""
-    root = Path(root).resolve()
+    text, read, _ = _expanded(variant, sm, Path(root).resolve(), fine)
+    return text, read
+
+
+def expand_for(variant, chips, root):
+    """({chip: text}, files read). One that does not ask for the chip is expanded once: texts differ in .target alone."""
+    root, texts, read = Path(root).resolve(), {}, []
+    for chip in chips:
+        text, files, asked = _expanded(variant, chip, root)
+        texts[chip] = text
+        read += files
+        if "SPARK_SM" not in asked:
+            return {each: text.replace(f".target {TARGETS[chip]}", f".target {TARGETS[each]}", 1) for each in chips}, read
+    return texts, read
+
+
+def _expanded(variant, sm, root, fine=False):
+    """expand(), and the names of the definitions that were used."""
     try:
-        lines, read = expand_file(variant.file.path, root, definitions(variant, sm), fine)
+        lines, read, asked = expand_file(variant.file.path, root, definitions(variant, sm), fine)
     except Fault as fault:
         raise ExpandError(str(fault)) from None
     if fine:
         lines = [part for line in lines for part in _by_place(*line)]
-    return marked((place, squeezed(found)) for place, found in lines), [root.parent / f for f in read]
+    return marked((place, squeezed(found)) for place, found in lines), [root.parent / f for f in read], asked
 
 
 def _by_place(place, found):

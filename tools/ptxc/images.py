@@ -43,9 +43,14 @@ class Bundle:
     stored: bytes
 
 
+def room_of(size):
+    """Bytes of an image in a bundle: the next one is aligned as malloc's memory is, and a text of PTX ends with NUL."""
+    return size + 16 - size % 16
+
+
 def padded(image):
-    """An image as it lies in a bundle: the next is aligned as malloc's memory is, and a text of PTX ends with NUL."""
-    return image + bytes(16 - len(image) % 16)
+    """An image as it lies in a bundle."""
+    return image.ljust(room_of(len(image)), b"\0")
 
 
 def marks(content, kind):
@@ -137,21 +142,35 @@ def together(found, results, cache):
     kept = Path(cache) / "together" / name if cache else None
     if kept and kept.is_file():
         return [[found[place] for place in group] for group in json.loads(kept.read_bytes())]
-    way = alike({image: (len(padded(content)), marks(content, image[1])) for image, content in contents.items()})
+    way = alike({image: (room_of(len(content)), marks(content, image[1])) for image, content in contents.items()})
     if kept:
         keep(kept, json.dumps([[found.index(image) for image in group] for group in way]).encode())
     return way
 
 
+def as_before(ways, found, results):
+    """The images of a chip, stored together as those of the same kernels for a chip before; None where that is not
+    possible."""
+    images = {image[0]: image for image in found}
+    way = [[images.pop(kernel) for kernel, *_ in group if kernel in images] for group in ways]
+    fit = all(sum(room_of((Path(results) / file).stat().st_size) for _, _, file in group) <= LARGEST[group[0][1]]
+              for group in way if group)
+    return [group for group in way if group] if fit and not images else None
+
+
 def groups(records, results, cache):
     """[(family, arch, [(kernel, kind, file)])]: the bundles of each family's images of one kind for one chip."""
-    kinds = {}
+    kinds, result = {}, []
     for record in records:
         for image in record["images"]:
-            kinds.setdefault((Path(record["file"]).parent.name, image["arch"], image["kind"]), []).append(
-                (record["name"], image["kind"], image["file"]))
-    return [(family, arch, group) for (family, arch, _), found in kinds.items()
-            for group in together(sorted(found), results, cache)]
+            kinds.setdefault((Path(record["file"]).parent.name, image["kind"]), {}).setdefault(
+                image["arch"], []).append((record["name"], image["kind"], image["file"]))
+    for (family, _), chips in kinds.items():
+        way = []
+        for arch, found in chips.items():
+            way = as_before(way, found, results) or together(sorted(found), results, cache)
+            result += [(family, arch, group) for group in way]
+    return result
 
 
 def packed(content, name, cache):

@@ -11,6 +11,7 @@ PARAM_TYPES = {"ptr": (8, ".u64", "uint64_t", 8), "u64": (8, ".u64", "uint64_t",
                "u32": (4, ".u32", "uint32_t", 4), "i32": (4, ".s32", "int32_t", 4), "f32": (4, ".f32", "float", 4),
                "tensormap": (128, ".align 64 .b8", "TensorMap", 64)}
 ARCHS = (120, 90)
+KINDS = ("cubin", "ptx")  # of an image: code that ptxas made, and the text that a driver can make it of
 
 
 class HeaderError(Exception):

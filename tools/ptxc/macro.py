@@ -44,6 +44,7 @@ class Expander:
         self.find, self.places = find, places
         self.macros = {name: Define(COMMAND, name, None, [Text(COMMAND, tuple(pieces(str(text))))])
                        for name, text in definitions.items()}
+        self.asked = set()  # the names of those definitions that were used
         self.checked = set()  # (macro, arguments) that capture.py has seen
         self.frames = []  # (macro, where it was used) of all that are being expanded
         self.place, self.turns, self.depth = COMMAND, 0, 0
@@ -175,6 +176,8 @@ class Expander:
             chain = " > ".join(m.name for m, _ in self.frames[-4:])
             raise self.fault(f"macros use each other more than {MOST_DEPTH} deep: .. > {chain}")
         here = self.place
+        if macro.place is COMMAND:
+            self.asked.add(macro.name)
         self.frames.append((macro, here))
         env = self.bound(macro, arguments)
         body = []
@@ -248,7 +251,8 @@ def _trimmed(argument):
 
 
 def expand_file(path, root, definitions, places=False):
-    """([(place, pieces)], files read, paths relative to the folder above `root`); with places among the pieces."""
+    """([(place, pieces)], files read, paths relative to the folder above `root`, names of the definitions used); with
+    places among the pieces."""
     files = []
 
     def load(relative):
@@ -270,7 +274,7 @@ def expand_file(path, root, definitions, places=False):
         if places:
             raise
         return expand_file(path, root, definitions, True)  # which says the line of the part
-    return expander.lines, files
+    return expander.lines, files, expander.asked
 
 
 def squeezed(found):

@@ -17,7 +17,7 @@ HEAD = f"""# Kernels
 
 Written by `python3 tools/ptxc page --results BUILD/ptx`, which a build runs as target `kernels_page`. Do not edit.
 
-Registers are declared / used on 12.x / used on 9.0. CTAs per SM are computed for 12.x from shared memory
+Registers are declared / used on 12.x. CTAs per SM are computed for 12.x from shared memory
 ({SM_SMEM // 1024} KB, of which {SM_SMEM_RESERVED // 1024} KB for each CTA), registers ({SM_REGS // 1024}K) and
 warps ({SM_WARPS}), with what stops one more. Rows are those of `src/ops/FAMILY/table.inc`, or of an operator's own
 file there, that name the kernel, counted from the top, each type's copy of a row on its own; `then` is what rows launch
@@ -86,13 +86,12 @@ def _block(variant):
 
 
 def _cells(variant, record, rows):
-    used = record.get("regs", {})
-    actual = max((n for chip, n in used.items() if chip != "90"), default=None)
+    actual = record.get("regs", {}).get("120")
     fit, reason = ctas_per_sm(variant.block, variant.smem, actual or variant.regs)
     by = ", ".join(dict.fromkeys(f"{family} {row}" for family, row, *_ in (rows or {}).get(variant.name, ()))) or "none"
     return (f"`{variant.name}`", variant.file.relative[len("ptx/"):], variant.maths.replace("|", "\\|"),
             _block(variant), str(variant.smem),
-            f"{variant.regs} / {actual if actual else '?'} / {used.get('90', '?' if 90 in variant.archs else '-')}",
+            f"{variant.regs} / {actual if actual else '?'}",
             f"{fit} ({reason})", " ".join(map(str, variant.limits)) or "none", by)
 
 
@@ -112,7 +111,7 @@ def page_text(files, records, rows):
 def _without_measurements(text):
     """The page less what depends on the version of ptxas."""
     text = re.sub(r"as used by ptxas .*", "", text)
-    return re.sub(r"(\| \d+) / \S+ / \S+ \| \d+ \(\w+\) \|", r"\1 |", text)
+    return re.sub(r"(\| \d+) / \S+ \| \d+ \(\w+\) \|", r"\1 |", text)
 
 
 def difference(root, results, cc="cc"):

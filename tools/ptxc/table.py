@@ -100,7 +100,7 @@ def header_text(files, archs):
     variants = [v for f in files for v in f.variants]
     for index, variant in enumerate(variants):
         structs.setdefault(variant.params.struct, variant.params)
-        images = len(image_list([a for a in archs if a in variant.archs]))
+        images = len(image_list(variant, archs))
         _kernel(lines, table, variant, index, (first_image, images))
         first_image += images
     body = [BANNER + "#pragma once", "", "#include <algorithm>", "#include <array>", "#include <cstddef>",
@@ -148,7 +148,7 @@ def _records(files, results, archs):
     records = {}
     for variant in (v for f in files for v in f.variants if any(a in v.archs for a in archs)):
         record = json.loads((Path(results) / f"{variant.name}.json").read_text(encoding="utf-8"))
-        if [(i["kind"], i["arch"]) for i in record["images"]] != image_list([a for a in archs if a in variant.archs]):
+        if [(i["kind"], i["arch"]) for i in record["images"]] != image_list(variant, archs):
             raise HeaderError([f"{variant.file.relative}:{variant.line}: {variant.name} was assembled for other chips; "
                                "build again"])
         records[variant.name] = record
