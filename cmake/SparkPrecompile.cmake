@@ -7,9 +7,8 @@
 # spark_precompile(TARGET... [HEADERS header...]): the standard headers that most files of these targets read, and these
 # of the project, are compiled once for each. A file that is compiled with another -O than its target needs
 # SKIP_PRECOMPILE_HEADERS.
-# spark_unite(TARGET... [APART file...] [HOT file...]): eight files of these targets are compiled as one. Files APART
-# have private names that others have too. HOT are those that the emulator is up to 4 % slower with so (GCC): they are
-# united in the builds for a sanitizer and for another host alone, which are made to run their tests once.
+# spark_unite(TARGET... [APART file...]): eight files of these targets are compiled as one. Files APART have private
+# names that others have too.
 set(SPARK_PRECOMPILED algorithm array atomic bit cmath cstdint cstdio cstdlib cstring functional map memory mutex
     optional span string string_view unordered_map utility vector)
 
@@ -34,13 +33,10 @@ function(spark_precompile)
 endfunction()
 
 function(spark_unite)
-    cmake_parse_arguments(PARSE_ARGV 0 U "" "" "APART;HOT")
+    cmake_parse_arguments(PARSE_ARGV 0 U "" "" "APART")
     if(SPARK_ONE_BY_ONE)
         return()
     endif()
     set_target_properties(${U_UNPARSED_ARGUMENTS} PROPERTIES UNITY_BUILD ON)
-    if(NOT SPARK_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
-        list(APPEND U_APART ${U_HOT})
-    endif()
     set_source_files_properties(${U_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -342,7 +343,7 @@ struct OpRow {
     Taint taint() const { return Taint(traits & trait::taints); }
     bool is(trait::Bits trait) const { return (traits & trait) != 0; }
 };
-const std::vector<OpRow>& op_rows();
+std::span<const OpRow> op_rows();
 inline const OpRow& row_of(const InstInfo& info) { return op_rows()[info.op]; }
 
 } // namespace emu

@@ -25,7 +25,7 @@ namespace {
 #define DIMS "{1d|2d|3d|4d|5d}"
 
 using namespace trait;
-const std::vector<OpRow> ROWS = {
+constexpr OpRow ROWS[] = {
 #define OP(mnemonic, family, grammar, operands, ptx, sm, traits, pipe, meaning) \
     {#mnemonic, #family, grammar, operands, ptx, sm, traits, pipe, meaning},
 #include "opcodes.inc"
@@ -174,7 +174,7 @@ OperandSpec one_spec(std::string_view s) {
 
 } // namespace
 
-const std::vector<OpRow>& op_rows() { return ROWS; }
+std::span<const OpRow> op_rows() { return ROWS; }
 
 std::span<const OpRow* const> op_rows_named(std::string_view mnemonic) {
     static const auto* const by_name = [] {
@@ -205,7 +205,7 @@ const Parsed& parsed(const OpRow& row) {
         for (const OpRow& r : ROWS) rows->push_back({parse_grammar(r.grammar), parse_operands(r.operands)});
         return rows;
     }();
-    return (*all)[size_t(&row - ROWS.data())];
+    return (*all)[size_t(&row - ROWS)];
 }
 } // namespace
 

@@ -213,7 +213,7 @@ class Good(Build):
 
     def test_chips_share_a_text(self):
         """One that does not ask for the chip is expanded once; what expand() says of each chip is the same."""
-        asking = changed(BODY, ("    st.global", "    #if SPARK_SM == 90\n    add.f32 v, v, v;\n    #endif\n    st.global"))
+        asking = changed(BODY, ("    st.global", "#if SPARK_SM == 90\n    neg.f32 v, v;\n#endif\n    st.global"))
         for body, times in ((BODY, 1), (asking, 2)):
             self.plant("fill/fill.ptx", HEADER + body)
             variant = find_variant("fill__plain", self.root)

@@ -161,7 +161,7 @@ def check_cubin(variant, cubin, target):
 
 
 def image_list(variant, archs):
-    """(kind, arch) of every image that a variant has, in table order; of those that `archs`, {chip: kinds}, asks for."""
+    """(kind, arch) of the variant's images that `archs`, {chip: kinds}, asks for, in table order."""
     return [(kind, arch) for kind, arch in IMAGE_ORDER if arch in variant.archs and kind in archs.get(arch, ())]
 
 

@@ -47,14 +47,15 @@ def expand(variant, sm, root, fine=False):
 
 
 def expand_for(variant, chips, root):
-    """({chip: text}, files read). One that does not ask for the chip is expanded once: texts differ in .target alone."""
+    """({chip: text}, files read). What does not ask for the chip is expanded once: texts differ in .target alone."""
     root, texts, read = Path(root).resolve(), {}, []
     for chip in chips:
         text, files, asked = _expanded(variant, chip, root)
-        texts[chip] = text
         read += files
         if "SPARK_SM" not in asked:
-            return {each: text.replace(f".target {TARGETS[chip]}", f".target {TARGETS[each]}", 1) for each in chips}, read
+            said = f".target {TARGETS[chip]}"
+            return {each: text.replace(said, f".target {TARGETS[each]}", 1) for each in chips}, read
+        texts[chip] = text
     return texts, read
 
 

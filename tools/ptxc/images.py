@@ -85,16 +85,16 @@ def union(images, group, but=None):
     return functools.reduce(operator.or_, (images[image][1] for image in group if image != but), 0)
 
 
-def exchanges(images, groups, mine, image):
+def exchanges(images, groups, mine, image, marked):
     """(marks spared, bundle, what comes back for it or None) of each way to bring an image of the bundle `mine` to
-    another one. Where the image has room, nothing comes back."""
-    rest, room = union(images, mine, image), LARGEST[image[1]]
+    another one. Where the image has room, nothing comes back. marked(bundle, image) is union() without the image."""
+    rest, room = marked(mine, image), LARGEST[image[1]]
     size = {id(group): sum(images[each][0] for each in group) for group in groups}
     for group in groups:
         for back in () if group is mine else (None, *group):
             more = images[image][0] - images[back][0]
             if size[id(group)] + more <= room and size[id(mine)] - more <= room:
-                there, (_, coming), (_, going) = union(images, group, back), images[image], images[back]
+                there, (_, coming), (_, going) = marked(group, back), images[image], images[back]
                 yield (((coming & ~rest).bit_count() + (going & ~there).bit_count() - (coming & ~there).bit_count()
                         - (going & ~rest).bit_count()), group, back)
                 if back is None:
@@ -103,19 +103,27 @@ def exchanges(images, groups, mine, image):
 
 def settled(images, groups):
     """The bundles after exchanges, of each image the best one, until none spares a mark that would be there twice."""
-    images, order = {**images, None: (0, 0)}, list(images)
+    images, order, known = {**images, None: (0, 0)}, list(images), {}
+
+    def marked(group, but):
+        found = known.setdefault(id(group), {})
+        if but not in found:
+            found[but] = union(images, group, but)
+        return found[but]
+
     for _ in range(PASSES):
         changed = False
         for mine, image in [(group, image) for group in groups for image in group]:
             if image not in mine:  # it has come back for another one
                 continue
-            spared, group, back = max(exchanges(images, groups, mine, image), key=lambda way: way[0],
+            spared, group, back = max(exchanges(images, groups, mine, image, marked), key=lambda way: way[0],
                                       default=(0, None, None))
             if spared > 0:
                 changed = True
                 mine.remove(image), group.append(image)
                 if back is not None:
                     group.remove(back), mine.append(back)
+                known.pop(id(mine), None), known.pop(id(group), None)
         if not changed:
             break
     return [sorted(group, key=order.index) for group in groups if group]
