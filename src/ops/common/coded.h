@@ -74,19 +74,17 @@ inline uint32_t team_of(int64_t turns, uint32_t warps) {
 }
 template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) { return team_of(turns, kernel.block / 32u); }
 
-// Rows, and how many warps share one.
-template <class Params> void put_rows(const Coded& p, uint32_t team, Params& params) {
+template <class Params> void put_rows(const Coded& p, Params& params) {
     params.n = p.n;
     params.n_scaled = p.n_scaled;
     params.rows0 = p.rows_scaled;
     params.rows1 = p.rows1;
     params.rows_there = p.rows0;
-    params.team = team;
 }
 
-// Rows cut into pieces of `part`, or rows of a team's, whose warps take turns.
-template <class Params> void put_pieces(const Coded& p, const Pieces& cut, uint32_t team, Params& params) {
-    put_rows(p, team, params);
+// Rows cut into pieces of `part`.
+template <class Params> void put_pieces(const Coded& p, const Pieces& cut, Params& params) {
+    put_rows(p, params);
     params.part = cut.part;
     params.parts = cut.parts;
     params.parts_by = cut.by;
@@ -123,7 +121,8 @@ template <class Flags, class Of, class Params>
 Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& params) {
     const int64_t turn = turn_taken(p, kind, kernel), turns = ceil_div(p.n_scaled, turn);
     put_scales(p, params);
-    put_rows(p, team_of(turns, kernel), params);
+    put_rows(p, params);
+    params.team = team_of(turns, kernel);
     params.turn = static_cast<uint32_t>(turn);
     params.whole = kind.whole;
     auto flags = formats_of<Flags>(p);

@@ -107,18 +107,15 @@ spark_status check_random(const ValidatedArgs& bound, const spark_quantize_args&
 
 // The nearest codes and, of the same form, those rounded at random.
 Contract contract_of(const View& y, const spark_quantize_args& args) {
-    constexpr Contract TENSOR = {"quantize_stochastic_tensor"}, ROW = {"quantize_stochastic_row"};
-    constexpr Contract BLOCK = {"quantize_stochastic_b128"}, FOUR_OVER_SIX = {"quantize_four6"};
+    constexpr Contract BYTE = {"quantize_stochastic_byte"}, FOUR_OVER_SIX = {"quantize_four6"};
     static constexpr ScaledContract BLOCKS[] = {
-#define SCALED(CODES, SCALES, F, W) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "quantize_stochastic_" #F},
+#define SCALED(CODES, SCALES, F, W) {SPARK_DTYPE_##CODES, SPARK_DTYPE_##SCALES, "quantize_stochastic_" #W},
 #include "core/scaled.inc"
 #undef SCALED
     };
     if (args.rule == SPARK_SCALE_RULE_FOUR_OVER_SIX) return FOUR_OVER_SIX;
     if ((args.hdr.flags & SPARK_QUANTIZE_STOCHASTIC) == 0) return contract_of_codes(y);
-    return y.quant.form->scheme == SPARK_QUANT_PER_TENSOR ? TENSOR
-           : y.quant.form->scheme == SPARK_QUANT_PER_ROW  ? ROW
-                                                          : contract_of_blocks(BLOCKS, y, BLOCK);
+    return contract_of_blocks(BLOCKS, y, BYTE);
 }
 
 // Rows of records and of their numbers, which are the fields 0 and 1 of the operator in one order or the other.

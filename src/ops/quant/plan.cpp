@@ -112,11 +112,17 @@ template <class Of>
 using FlagsOf = std::conditional_t<std::is_same_v<Of, kernels::quantize_kernel>, kernels::quantize_flags,
                                    kernels::quantize_stochastic_flags>;
 
-// A row whose scale follows from all of it is a team's, whose warps take turns; others are cut.
+template <class Params> void put_random(const Scaled& p, Params& params) {
+    if constexpr (requires { params.seed; }) {
+        params.seeds = p.seeds, params.offsets = p.offsets;
+        params.seed = p.seed, params.offset = p.offset;
+    }
+}
+
+// Rows are cut into pieces, a warp's each.
 template <class Of> void add(const Scaled& p, spark_devptr amax, const Of& kernel, Plan& calls) {
-    const uint32_t team = p.whole_rows ? team_of(ceil_div(p.n, turn_of(kernel)), kernel) : 1;
-    const int64_t part = p.whole_rows ? turn_of(kernel) : part_of(p, kernel);
-    const Pieces cut = pieces_of(part, p.whole_rows ? int64_t{team} : ceil_div(p.n_scaled, part));
+    const int64_t part = part_of(p, kernel);
+    const Pieces cut = pieces_of(part, ceil_div(p.n_scaled, part));
     typename Of::Params params{};
     params.x = p.x.data;
     params.y = p.y.data;
@@ -127,7 +133,7 @@ template <class Of> void add(const Scaled& p, spark_devptr amax, const Of& kerne
     params.y_stride0 = bytes_of(p, p.y.inner);
     params.y_stride1 = bytes_of(p, p.y.outer);
     put_scales(p, params);
-    put_pieces(p, cut, team, params);
+    put_pieces(p, cut, params);
     params.flags = formats_of<FlagsOf<Of>>(p);
     if constexpr (requires { params.block_shift; }) {
         auto flags = formats_of<kernels::quantize_flags>(p);
@@ -135,10 +141,7 @@ template <class Of> void add(const Scaled& p, spark_devptr amax, const Of& kerne
         flags.nf4 = p.codes == SPARK_DTYPE_NF4;
         params.flags = flags, params.block_shift = p.block_shift;
     }
-    if constexpr (requires { params.seed; }) {
-        params.seeds = p.seeds, params.offsets = p.offsets;
-        params.seed = p.seed, params.offset = p.offset;
-    }
+    put_random(p, params);
     calls.add(kernel, params);
 }
 
@@ -147,19 +150,33 @@ template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kerne
 }
 
 // What is asked for ahead; strides of x in bytes. Scales are of all, of rows or of blocks.
-void add(const Scaled& p, const Row& row, const Target& target, spark_devptr amax,
-         const kernels::quantize_ahead_kernel& kernel, Plan& calls) {
-    kernels::quantize_ahead_params params{};
+template <class Of, class Flags>
+void add_ahead(const Scaled& p, const Row& row, const Target& target, spark_devptr amax, const Of& kernel,
+               Plan& calls) {
+    typename Of::Params params{};
     params.x = p.x.data;
     params.x_stride0 = p.x.inner * number_bytes(p), params.x_stride1 = p.x.outer * number_bytes(p);
     params.y = p.y.data;
     params.y_stride0 = bytes_of(p, p.y.inner), params.y_stride1 = bytes_of(p, p.y.outer);
     const bool of_all = p.code_bits == 8 && p.whole != 0;
     const CodedKind kind{.whole = p.whole, .blocks = !p.whole_rows && !of_all, .powers = p.scales == SPARK_DTYPE_UE8M0};
-    auto flags = put_team<kernels::quantize_ahead_flags>(p, kind, kernel, params);
-    flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
-    params.flags = flags, params.block_shift = p.block_shift, params.amax = amax;
+    auto flags = put_team<Flags>(p, kind, kernel, params);
+    if constexpr (requires { params.block_shift; }) {
+        flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
+        params.block_shift = p.block_shift;
+    }
+    put_random(p, params);
+    params.flags = flags, params.amax = amax;
     calls.add(kernel, params, team_blocks(params, kernel, held_blocks(target, row)));
+}
+void add(const Scaled& p, const Row& row, const Target& target, spark_devptr amax,
+         const kernels::quantize_ahead_kernel& kernel, Plan& calls) {
+    add_ahead<kernels::quantize_ahead_kernel, kernels::quantize_ahead_flags>(p, row, target, amax, kernel, calls);
+}
+void add(const Scaled& p, const Row& row, const Target& target, spark_devptr amax,
+         const kernels::quantize_stochastic_ahead_kernel& kernel, Plan& calls) {
+    add_ahead<kernels::quantize_stochastic_ahead_kernel, kernels::quantize_stochastic_ahead_flags>(p, row, target, amax,
+                                                                                                   kernel, calls);
 }
 
 void plan(const CheckedOp& work, const Row& row, const kernels::quantize_ahead_kernel& kernel, Plan& calls) {
@@ -255,8 +272,13 @@ spark_devptr find_amax(const CheckedOp& work, const spark_devptr* to, const kern
     return at;
 }
 
-void plan(const CheckedOp& work, const Row& row, const kernels::quantize_ahead_kernel& kernel,
-          const kernels::amax_kernel& wide, const kernels::amax_kernel& any, Plan& calls) {
+template <class Of>
+concept IsAhead =
+    std::is_same_v<Of, kernels::quantize_ahead_kernel> || std::is_same_v<Of, kernels::quantize_stochastic_ahead_kernel>;
+
+template <IsAhead Of>
+void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::amax_kernel& wide,
+          const kernels::amax_kernel& any, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
     add(p, row, *work.target, p.own_amax ? find_amax(work, nullptr, wide, any, calls) : p.amax, kernel, calls);
 }
