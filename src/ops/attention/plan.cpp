@@ -55,11 +55,13 @@ consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool held, bool by_row, 
             .part = k.PART,
             .step = step_of(rows, keys, k.D, k.KV, k.block / WARP / sides, queries, by_row, widened)};
 }
-// What a block's number says of it is found by divisions of 64 bits, for its keys and again for its results.
+// What a block's number says of it is found for its keys and again for its results, where registers are full by
+// divisions of 64 bits (tiles.ptxh in ptx/lib/tile/attention).
 consteval Tile tile_of(const kernels::attention_kernel& k) {
     constexpr uint32_t DIVISIONS = 8;
-    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0, false, k.KV != 8 * ELEM);
-    tile.rounds = DIVISIONS;
+    const bool widened = k.KV != 8 * ELEM;
+    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0, false, widened);
+    if (widened || k.D > 128) tile.rounds = DIVISIONS;
     return tile;
 }
 // Values of another width: as much work as of what both are on average.
