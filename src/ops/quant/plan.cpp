@@ -149,10 +149,16 @@ template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kerne
     add(work.as<Scaled>(), 0, kernel, calls);
 }
 
+template <class Of>
+concept IsAhead =
+    std::is_same_v<Of, kernels::quantize_ahead_kernel> || std::is_same_v<Of, kernels::quantize_stochastic_ahead_kernel>;
+template <IsAhead Of>
+using AheadFlags = std::conditional_t<std::is_same_v<Of, kernels::quantize_ahead_kernel>, kernels::quantize_ahead_flags,
+                                      kernels::quantize_stochastic_ahead_flags>;
+
 // What is asked for ahead; strides of x in bytes. Scales are of all, of rows or of blocks.
-template <class Of, class Flags>
-void add_ahead(const Scaled& p, const Row& row, const Target& target, spark_devptr amax, const Of& kernel,
-               Plan& calls) {
+template <IsAhead Of>
+void add(const Scaled& p, const Row& row, const Target& target, spark_devptr amax, const Of& kernel, Plan& calls) {
     typename Of::Params params{};
     params.x = p.x.data;
     params.x_stride0 = p.x.inner * number_bytes(p), params.x_stride1 = p.x.outer * number_bytes(p);
@@ -160,7 +166,7 @@ void add_ahead(const Scaled& p, const Row& row, const Target& target, spark_devp
     params.y_stride0 = bytes_of(p, p.y.inner), params.y_stride1 = bytes_of(p, p.y.outer);
     const bool of_all = p.code_bits == 8 && p.whole != 0;
     const CodedKind kind{.whole = p.whole, .blocks = !p.whole_rows && !of_all, .powers = p.scales == SPARK_DTYPE_UE8M0};
-    auto flags = put_team<Flags>(p, kind, kernel, params);
+    auto flags = put_team<AheadFlags<Of>>(p, kind, kernel, params);
     if constexpr (requires { params.block_shift; }) {
         flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
         params.block_shift = p.block_shift;
@@ -169,17 +175,8 @@ void add_ahead(const Scaled& p, const Row& row, const Target& target, spark_devp
     params.flags = flags, params.amax = amax;
     calls.add(kernel, params, team_blocks(params, kernel, held_blocks(target, row)));
 }
-void add(const Scaled& p, const Row& row, const Target& target, spark_devptr amax,
-         const kernels::quantize_ahead_kernel& kernel, Plan& calls) {
-    add_ahead<kernels::quantize_ahead_kernel, kernels::quantize_ahead_flags>(p, row, target, amax, kernel, calls);
-}
-void add(const Scaled& p, const Row& row, const Target& target, spark_devptr amax,
-         const kernels::quantize_stochastic_ahead_kernel& kernel, Plan& calls) {
-    add_ahead<kernels::quantize_stochastic_ahead_kernel, kernels::quantize_stochastic_ahead_flags>(p, row, target, amax,
-                                                                                                   kernel, calls);
-}
 
-void plan(const CheckedOp& work, const Row& row, const kernels::quantize_ahead_kernel& kernel, Plan& calls) {
+template <IsAhead Of> void plan(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
     add(work.as<Scaled>(), row, *work.target, 0, kernel, calls);
 }
 
@@ -271,10 +268,6 @@ spark_devptr find_amax(const CheckedOp& work, const spark_devptr* to, const kern
     if (to == nullptr) calls.workspace_size += sizeof(float);
     return at;
 }
-
-template <class Of>
-concept IsAhead =
-    std::is_same_v<Of, kernels::quantize_ahead_kernel> || std::is_same_v<Of, kernels::quantize_stochastic_ahead_kernel>;
 
 template <IsAhead Of>
 void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::amax_kernel& wide,
