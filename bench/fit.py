@@ -224,9 +224,9 @@ def priced_anew(prices, rows, name, fit, chip):
 
 
 def changed(dice, fit, scale):
-    """A constant or a few, by about so much."""
+    """A constant or a few, by about so much. They are whole: one rounded afterwards turns choices by a hair."""
     names = dice.sample([field.name for field in fields(Fit)], dice.choice((1, 1, 2, 3)))
-    return replace(fit, **{name: clamped(name, max(getattr(fit, name), 1) * math.exp(dice.gauss(0, scale)))
+    return replace(fit, **{name: clamped(name, round(max(getattr(fit, name), 1) * math.exp(dice.gauss(0, scale))))
                            for name in names})
 
 

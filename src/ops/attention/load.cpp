@@ -76,8 +76,14 @@ int64_t longest_part(const Tile& tile, int64_t keys, int64_t parts) {
     return ceil_div(ceil_shift(keys, GRAIN), parts) * GRAIN;
 }
 
+// What `rows` of a tile do of what all of them do.
+uint32_t scaled(uint32_t count, uint32_t rows, const Tile& tile) {
+    return static_cast<uint32_t>(uint64_t{count} * rows >> std::countr_zero(tile.rows));
+}
+
 void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, Load& load) {
     constexpr int64_t A_MERGE = 900; // clocks of an SM for a block of the merge
+    constexpr uint32_t WIDE_WARP = 32; // rows
     const int64_t keys = keys_seen(p, p.sq), rows = p.sq * p.group;
     const auto used = static_cast<uint32_t>(std::min<int64_t>(rows, tile.rows)); // of the largest tile
     // A tile of neighbours shares among its parts what these see.
@@ -96,15 +102,15 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
         load.written = used * tile.columns * static_cast<uint32_t>(sizeof(float));
         return;
     }
-    // Warps without rows only copy, as the others do.
-    const uint32_t copies = attention_copies(load.step.fetched);
-    load.step.issued -= copies;
-    const auto whole = static_cast<uint32_t>(ceil_shift(used, 16) * 16);
+    // Warps without rows only copy, as the others do. With a second warp of a wide tile a step takes as long as with
+    // all four: measured so on an H200, not understood.
+    const uint32_t copies = attention_copies(load.step.fetched), whole = static_cast<uint32_t>(ceil_shift(used, 16) * 16);
+    const uint32_t working = is_wide(tile) && whole > WIDE_WARP ? tile.rows : whole;
     load.rounds += static_cast<uint32_t>(ceil_shift(whole, tile.copied));
-    for (uint32_t* count : {&load.step.products, &load.step.shared, &load.step.issued, &load.written}) {
-        *count = static_cast<uint32_t>(uint64_t{*count} * whole >> std::countr_zero(tile.rows));
-    }
-    load.step.issued += copies;
+    load.step.issued = scaled(load.step.issued - copies, working, tile) + copies;
+    load.step.products = scaled(load.step.products, working, tile);
+    load.step.shared = scaled(load.step.shared, whole, tile);
+    load.written = scaled(load.written, whole, tile);
 }
 
 // A launch that makes rows of 16 bits of keys and values, at four fifths of what memory gives.
