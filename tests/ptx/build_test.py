@@ -38,6 +38,7 @@ def hungry(count):
 class Build(ScratchTree):
     def build(self, header=HEADER, body=BODY, out="out", name="fill__plain", archs=EVERY, cache=None):
         self.plant("fill/fill.ptx", header + body)
+        expand.tree_digest.cache_clear()  # a process sees one state of the tree, but for this one
         return assemble(find_variant(name, self.root), self.root, self.top / out, PTXAS, archs, cache)
 
     def write_sources(self, text, code):
@@ -182,16 +183,32 @@ class Good(Build):
         for image in found:
             self.assertNotIn(str(self.top).encode(), (self.top / "three" / image).read_bytes())
 
+    def code_kept(self, cache):
+        return sorted(p for p in cache.rglob("*") if p.is_file() and p.parent.name != "texts")
+
+    def test_texts_are_expanded_once(self):
+        """While nothing in the tree changes, for as many chips as there were; not, where a part changes."""
+        cache = self.top / "cache"
+        first, read = self.build(cache=cache)
+        with mock.patch.object(expand, "expand_for", side_effect=AssertionError("expanded again")):
+            again, reread = self.build(out="two", cache=cache)
+            one, _ = self.build(out="three", cache=cache, archs={120: EVERY[120]})
+        self.assertEqual((first["text"], read), (again["text"], reread))
+        self.assertEqual(one["text"], {"120": first["text"]["120"]})
+        base = self.root / "lib" / "base.ptxh"
+        base.write_text(base.read_text() + ".global .u32 more;\n")
+        self.assertNotEqual(self.build(out="four", cache=cache)[0]["text"], first["text"])
+
     def test_cache(self):
         """The second build folder takes what the first assembled; a comment changes nothing; a fault is no hit."""
         cache = self.top / "cache"
         self.build(out="one", cache=cache)
-        kept = sorted(p for p in cache.rglob("*") if p.is_file())
+        kept = self.code_kept(cache)
         self.assertEqual(len(kept), 2)
         body = changed(BODY, ("SPARK_ENTRY", "// one line more\nSPARK_ENTRY"))
         self.build(out="two", cache=cache, body=body)
         self.build(out="three", body=body)
-        self.assertEqual(sorted(p for p in cache.rglob("*") if p.is_file()), kept)
+        self.assertEqual(self.code_kept(cache), kept)
         for chip in (120, 90):
             name = f"fill__plain.{chip}.cubin"
             self.assertEqual((self.top / "one" / name).read_bytes(), (self.top / "two" / name).read_bytes())

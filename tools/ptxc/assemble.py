@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cubin import Cubin
-from expand import MARKER, TARGETS, ExpandError, expand, expand_for
+from expand import MARKER, TARGETS, ExpandError, expand, expand_for, expand_once
 from header import kernel_paths, parse_file
 from kept import keep
 from kernel_file import ARCHS, KINDS, HeaderError
@@ -210,7 +210,8 @@ def assemble(variant, root, out, ptxas, archs=EVERY, cache=None):
     record = {"name": variant.name, "file": variant.file.relative, "line": variant.line, "images": [], "regs": {},
               "barriers": {}, "text": {}}
     findings, images = [], image_list(variant, archs)
-    texts, files = expand_for(variant, [sm for kind, sm in images if kind == "ptx"], root)
+    chips = [sm for kind, sm in images if kind == "ptx"]
+    texts, files = expand_once(variant, chips, root, cache) if cache else expand_for(variant, chips, root)
     read = [str(variant.file.path), *map(str, variant.file.depends), *files]
     for sm, text in texts.items():
         findings += check_text(variant, text, sm)

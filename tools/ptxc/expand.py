@@ -3,9 +3,14 @@
 # Called by assemble.py, opcodes.py and `ptxc expand`. Knows nothing of ptxas.
 """Expand one variant."""
 
+import functools
+import hashlib
+import json
 import re
+import zlib
 from pathlib import Path
 
+from kept import keep
 from launch import flag_macros
 from macro import expand_file, squeezed
 from source import Fault, Place
@@ -57,6 +62,31 @@ def expand_for(variant, chips, root):
             return {each: text.replace(said, f".target {TARGETS[each]}", 1) for each in chips}, read
         texts[chip] = text
     return texts, read
+
+
+def expand_once(variant, chips, root, cache):
+    """expand_for(), which one of the build folders that share a cache does for all, while nothing in the tree changes."""
+    root = Path(root).resolve()
+    kept = Path(cache) / "texts" / hashlib.sha256(f"{variant.name} {tree_digest(root)}".encode()).hexdigest()
+    if kept.is_file():
+        texts, read = json.loads(zlib.decompress(kept.read_bytes()))
+        texts = {int(chip): text for chip, text in texts.items()}
+        if set(chips) <= set(texts):
+            return {chip: texts[chip] for chip in chips}, [root.parent / name for name in read]
+    texts, read = expand_for(variant, chips, root)
+    names = [file.relative_to(root.parent).as_posix() for file in read]
+    keep(kept, zlib.compress(json.dumps((texts, names)).encode(), 1))
+    return texts, read
+
+
+@functools.cache
+def tree_digest(root):
+    """Of all that a text can depend on: which files there are, and what stands in them."""
+    digest = hashlib.sha256()
+    for folder, pattern in ((root, "**/*.ptx*"), (Path(__file__).resolve().parent, "*.py")):
+        for path in sorted(folder.glob(pattern)):
+            digest.update(f"{path.relative_to(folder).as_posix()} {path.stat().st_size}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _expanded(variant, sm, root, fine=False):
