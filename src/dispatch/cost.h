@@ -37,6 +37,7 @@ struct Tile {
     bool joins = false;             // two parts are the blocks of a cluster, which add them
     uint32_t inside = 50;           // percent that comes through L2 besides of rows that begin inside sectors
     bool gates = false;             // two columns of the sum can become one of the output
+    bool codes = false;             // it takes codes where others of the contract have them widened by a launch before
     uint32_t part = 0;              // how long each of them is; 0: as the device wants it
     Step step;
 };

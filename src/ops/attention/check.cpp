@@ -213,6 +213,12 @@ uint8_t coding(const Attention& p) {
     return scale.token != 0 ? 3 : scale.head != 0 && p.group != 1 ? 2 : 1;
 }
 
+// The fact q_codes.
+int64_t codes_alignment(const View& q, const View& k, const Attention& p) {
+    const bool alike = q.dtype == SPARK_DTYPE_E4M3 && k.dtype == SPARK_DTYPE_E4M3;
+    return alike && !p.by_token && !p.numbers.wanted ? alignment_of(q) : 0;
+}
+
 constexpr int64_t WIDENED_ALIGN = 32; // of rows of 16 bits, of a multiple of 16 columns
 
 void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work) {
@@ -241,7 +247,8 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
                                       p.left,
                                       p.right,
                                       p.batch_invariant && p.kv_bits < 16 ? INT32_MAX : widened(p),
-                                      p.q_coded};
+                                      p.q_coded,
+                                      codes_alignment(v[Q], v[K], p)};
     memcpy(work.facts, facts, sizeof facts);
     auto heads = static_cast<uint64_t>(p.seqs * p.h);
     const auto d = static_cast<uint64_t>(p.d), dv = static_cast<uint64_t>(p.dv);

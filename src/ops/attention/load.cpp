@@ -178,7 +178,7 @@ void load_kernel(const CheckedOp& work, const Row& row, Load& load) {
 
 void load_attention(const CheckedOp& work, const Row& row, Load& load) {
     load_kernel(work, row, load);
-    if (work.as<Attention>().q_coded != 0) ++load.launches; // the same for all of them, but for that
+    if (work.as<Attention>().q_coded != 0 && !row.tile.codes) ++load.launches; // for queries' rows of 16 bits
 }
 
 } // namespace spark

@@ -64,6 +64,16 @@ consteval Tile tile_of(const kernels::attention_kernel& k) {
     if (widened || k.D > 128) tile.rounds = DIVISIONS;
     return tile;
 }
+// Products of codes are those of half as many columns of 16 bits. Each warp puts values apart, 128 by an instruction.
+consteval Tile tile_of(const kernels::attention_fp8_kernel& k) {
+    constexpr uint32_t APART = 128;
+    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0, false);
+    const uint32_t queries = k.HELD != 0 ? 0 : tile.rows * k.D * (k.PL / 2);
+    tile.step = step_of(tile.rows, tile.depth, k.D / 2, 8 * ELEM, k.W, queries, false);
+    tile.step.issued += tile.depth * k.D * k.W / APART;
+    tile.codes = true;
+    return tile;
+}
 // Values of another width: as much work as of what both are on average.
 consteval Tile tile_of(const kernels::attention_apart_kernel& k) {
     constexpr uint32_t DIVISIONS = 8;
@@ -484,6 +494,11 @@ void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel
 }
 void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_kernel& kernel, Plan& calls) {
     calls.add(kernel, start(work, calls));
+}
+// Codes as they are, queries too.
+void plan(const CheckedOp& work, const Row&, const kernels::attention_fp8_kernel& kernel, Plan& calls) {
+    clear_amax(work, calls);
+    calls.add(kernel, params_of(work.as<Attention>()));
 }
 
 // Kernels that are also told how wide values are.

@@ -240,7 +240,9 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
 //             shows where all heavier keys have values of 0
 //   sums      one rounding a key in the total, (keys/16 + 8) 2u or keys u in the weighted sum
 //   rounding  kernels on tensor cores round the weight to the element type, or to FP16 where v is of codes: 2^-8 or
-//             2^-11; FP16 weights below 2^-14 lose up to 2^-25 of the largest, with a token's scale of v in them
+//             2^-11; FP16 weights below 2^-14 lose up to 2^-25 of the largest, with a token's scale of v in them.
+//             Where codes of queries are multiplied as such, to E4M3: 2^-4, but of a scale of 0 nothing, as all weights
+//             are 2^7 there; the largest is 2^7 or more, so that those whose last bit is 2^-9 lose up to 2^-17 of it
 //   tokens    codes with such scales, of keys, values and queries, become numbers of the element type first, but where
 //             heads share keys: 2^-9 or 2^-12 of each
 // and 2^-20 for the division, and for merging parts.
@@ -248,8 +250,9 @@ struct Errors {
     double relative, lse;
 };
 
-// What multiplies: warps with a key at a time; tensor cores codes as they are, or numbers of 16 bits made of them.
-enum class Way { generic, products, widened };
+// What multiplies: warps with a key at a time; tensor cores codes as they are, or numbers of 16 bits made of them; or
+// codes of queries too, with weights that are codes.
+enum class Way { generic, products, widened, codes };
 
 bool has_half_weights(const Problem& p, Way way) {
     return p.type == ref::Type::f16 || (p.codes && way != Way::widened);
@@ -263,7 +266,9 @@ Errors errors_of(const Problem& p, const ref::AttentionRow& row, double keys, Wa
                          (p.cap == 0 ? 8 : 24) * u * row.largest_score;
     const double maxima = (tensor_cores ? keys / 16 : keys) * (0x1p-22 + 2 * u * row.largest_score);
     const double weight = std::expm1(2 * score) + 0x1p-21 + maxima;
-    const double rounding = !tensor_cores ? 0 : made + (has_half_weights(p, way) ? 0x1p-11 : 0x1p-8);
+    const double rounding = !tensor_cores       ? 0
+                            : way == Way::codes ? (p.scale == 0 ? 0 : 0x1p-4)
+                                                : made + (has_half_weights(p, way) ? 0x1p-11 : 0x1p-8);
     return {2 * weight + keys * 4 * u + 0x1p-20 + rounding,
             score + weight + keys * 2 * u + 0x1p-20 + 4 * u * (std::fabs(row.lse) + row.largest_score)};
 }
@@ -330,7 +335,8 @@ private:
             const auto at = static_cast<size_t>(e);
             const double of_scales = p_.by_token ? MOST_SCALE / LEAST_SCALE : 1;
             const bool halves = way_ != Way::generic && has_half_weights(p_, way_);
-            const double least = (halves ? 0x1p-25 * of_scales : 0x1p-125) * row.flat[at];
+            const double lost = way_ == Way::codes ? 0x1p-17 : halves ? 0x1p-25 * of_scales : 0x1p-125;
+            const double least = lost * row.flat[at];
             const double error = errors.relative * row.magnitude[at] + least + 0x1p-140;
             Allowed allowed = allow_result(p_.out, row.o[at] / p_.out_scale, error / std::fabs(p_.out_scale));
             if (p_.strange_v && !(reaches_all(b, g, 0, first, e) && reaches_all(b, g, end, keys, e) &&
@@ -385,6 +391,9 @@ Way way_of(const Problem& p, const std::string& kernel) {
         return Way::generic;
     }
     const auto is = [&](const char* what) { return kernel.find(what) != std::string::npos; };
+    if (is("_e4m3bf16__") || is("_e4m3f16__")) {
+        return Way::codes;
+    }
     const bool scaled = p.by_token || (p.codes && (is("__d256_64x32") || ref::size_of(p.out) == 1));
     return scaled && !is("__split") && !is("__parts") ? Way::widened : Way::products;
 }
@@ -434,7 +443,10 @@ Case attention::build(const Shape& s, ref::Type type, const std::string& name, c
     const auto last = std::make_shared<std::pair<Way, std::unique_ptr<Expected>>>();
     c.kind = [p](const std::string& kernel) {
         const Way way = way_of(*p, kernel);
-        return way == Way::generic ? "generic" : way == Way::widened ? "numbers of 16 bits" : "tensor cores";
+        return way == Way::generic   ? "generic"
+               : way == Way::widened ? "numbers of 16 bits"
+               : way == Way::codes   ? "products of codes"
+                                     : "tensor cores";
     };
     c.expect = [p, fields, last](size_t index, const std::string& kernel) {
         const Way way = way_of(*p, kernel);
