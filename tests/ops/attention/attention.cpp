@@ -564,6 +564,7 @@ Entry random(uint64_t seed, int64_t index) {
     draw_numbers(s, r);
     s.listed = s.page == 0 ? Listed::none : r.pick<Listed>({Listed::none, Listed::none, Listed::rest, Listed::whole});
     draw_widths(s, r);
+    draw_codes(s, r);
     return entry(s, type, name);
 }
 

@@ -242,4 +242,20 @@ void attention::draw_numbers(Shape& s, Random& r) {
     s.bias_type = r.pick<unsigned>({F32, BF16, F16});
 }
 
+// Few of the others have all that tiles ask for which multiply codes of queries as such.
+void attention::draw_codes(Shape& s, Random& r) {
+    if (s.layout == Layout::qkv || !r.chance(0.03)) {
+        return;
+    }
+    constexpr int64_t CHUNK = 16;
+    const std::vector<Scales> kinds = {Scales::none, Scales::whole, Scales::heads, Scales::batch_heads};
+    s.queries = Codes::e4m3, s.caches = Caches::as_q;
+    s.query_scales = r.pick(kinds), s.scales = s.page != 0 ? Scales::heads : r.pick(kinds);
+    s.d = CHUNK * r.between(1, 8), s.dv = 0;
+    s.pad = s.pad / CHUNK * CHUNK, s.q_misalign = s.k_misalign = s.v_misalign = s.o_misalign = 0;
+    s.out = r.pick<Out>({Out::bf16, Out::f16, Out::e4m3}), s.out_scale = s.out == Out::e4m3;
+    s.amax = s.out_scale && r.chance(0.5);
+    s.bias = Bias::none, s.ranges = Ranges::none, s.bits = Bits::none, s.slopes = Slopes::none;
+}
+
 } // namespace check
