@@ -20,12 +20,19 @@ from pathlib import Path
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "choices.md"
 CHIPS = {"h200": "H200", "gb10": "GB10", "rtx5090": "RTX 5090"}
 SEED, SHAPES = 20, 36
+GIVEN = ("attention b=2 q=4096 k=4096 h=32/8 d=128 BF16 causal",  # what is drawn has no codes
+         "attention b=2 q=4096 k=4096 h=32/8 d=128 BF16 causal FP8-cache",
+         "attention b=2 q=4096 k=4096 h=32/8 d=128 BF16 causal FP8-cache FP8-queries",
+         "attention b=2 q=4096 k=4096 h=32/8 d=128 BF16 causal FP8-cache FP8-queries page=16",
+         "attention b=1 q=512 k=512 h=32/8 d=64 BF16 causal FP8-cache FP8-queries",
+         "attention b=8 q=1 k=32768 h=32/8 d=128 BF16 FP8-cache FP8-queries")
 LINE = re.compile(r"(.) \w+?__(\w+) +yes  ([\d.]+) us: (\d+) blocks, (\d+) an SM, steps (\d+)")
 HEAD = f"""# Choices
 
 Written by `bench/choices_page.py` from what `spark_op_explain` says; do not edit. For the same {SHAPES} shapes (seed
-{SEED} of `spark-bench --choices`), which kernel is taken on which chip, and why: blocks x steps of the choice, and how
-many of its blocks an SM holds; then the next one of another cost, and how much more it would take.
+{SEED} of `spark-bench --choices`) and {len(GIVEN)} given ones, which kernel is taken on which chip, and why: blocks x
+steps of the choice, and how many of its blocks an SM holds; then the next one of another cost, and how much more it
+would take.
 
 **All times are predictions of the cost model, no measurements.** Its constants were fitted to an H200. On GB10 and RTX
 5090 no kernel of this library was timed: what stands there follows from published rates of these chips
@@ -35,13 +42,16 @@ assembles for 9.0 (`-DSPARK_ARCHS="120;90"`).
 
 
 def explained(bench, emu, chip):
-    """[(name, shape, explanation)] of the drawn shapes on a profile of the emulator."""
+    """[(name, shape, explanation)] of the drawn and the given shapes on a profile of the emulator."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "explained.jsonl"
-        subprocess.run([bench, "--choices", str(SEED), str(SHAPES), "--explain", "--json", file], check=True,
-                       env=os.environ | {"LIBSPARK_DRIVER": emu, "LIBSPARK_EMU": f"profile={chip}"})
-        return [(shape["name"], shape["shape"], shape["explain"])
-                for shape in map(json.loads, file.read_text().splitlines()[1:])]
+        file, given, found = Path(folder) / "explained.jsonl", Path(folder) / "given", []
+        given.write_text("\n".join(GIVEN) + "\n")
+        for which in ([str(SEED), str(SHAPES)], ["rows", str(len(GIVEN)), "--shapes", given]):
+            subprocess.run([bench, "--choices", *which, "--explain", "--json", file], check=True,
+                           env=os.environ | {"LIBSPARK_DRIVER": emu, "LIBSPARK_EMU": f"profile={chip}"})
+            found += [(shape["name"], shape["shape"], shape["explain"])
+                      for shape in map(json.loads, file.read_text().splitlines()[1:])]
+        return found
 
 
 def cell(text):

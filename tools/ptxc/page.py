@@ -21,7 +21,7 @@ Registers are declared / used on 12.x. CTAs per SM are computed for 12.x from sh
 ({SM_SMEM // 1024} KB, of which {SM_SMEM_RESERVED // 1024} KB for each CTA), registers ({SM_REGS // 1024}K) and
 warps ({SM_WARPS}), with what stops one more. Rows are those of `src/ops/FAMILY/table.inc`, or of an operator's own
 file there, that name the kernel, counted from the top, each type's copy of a row on its own; `then` is what rows launch
-second.
+second, `as` what rows of other contracts alone name.
 A dependent kernel begins before the launch before it has ended, and waits for it.
 """
 HAS_ROWS = re.compile(r"^ *ROW[A-Z_]*\(", re.M)
@@ -43,12 +43,12 @@ def preprocess(path, cc):
 
 def table_rows(root, cc="cc"):
     """{kernel: [(family, row, path, line)]} of all dispatch tables; None when there is none yet. row is a number, or
-    `then` of a kernel that is launched with those of its rows. Tables are preprocessed, since rows of a family may be
-    written once for all its types."""
+    `then` of a kernel that is launched with those of its rows, `as` of one that only other contracts have. Tables are
+    preprocessed, since rows of a family may be written once for all its types."""
     folder = Path(root).resolve().parent / "src" / "ops"
     of_operators = [f for f in folder.glob("*/*.cpp") if HAS_ROWS.search(f.read_text(encoding="utf-8"))]
     tables = sorted([*folder.glob("*/table.inc"), *of_operators])
-    result = {}
+    result, foreign = {}, {}
     for path in tables:
         number, line = 0, 0
         table = path.parent.name if path.suffix == ".inc" else path.stem
@@ -66,8 +66,10 @@ def table_rows(root, cc="cc"):
             for kind, names in re.findall(r'\bROW_(FOR|BEHIND)\((?:\s*"[^"]*")+\s*,((?:\s*[a-z0-9_]+\s*,)+)', text):
                 for other in names.replace(",", " ").split()[kind == "FOR":]:
                     result.setdefault(other, []).append((table, "then", path, line))
+            for name in re.findall(r'\bROW_AS\((?:\s*"[^"]*")+\s*,\s*([a-z0-9_]+)', text):
+                foreign.setdefault(name, []).append((table, "as", path, line))
             line += 1
-    return result if tables else None
+    return foreign | result if tables else None
 
 
 def _results(folder, variants):

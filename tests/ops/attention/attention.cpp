@@ -492,20 +492,6 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
     }
 }
 
-// Of 16-bit types alone: values of a width of their own, where they are no halves of a page; heads above 256.
-void draw_widths(Shape& s, Random& r) {
-    const bool plain = s.caches == Caches::as_q && s.queries == Codes::none && s.out == Out::as_q;
-    if (!plain || s.bias != Bias::none || s.layout == Layout::qkv) {
-        return;
-    }
-    if (r.chance(0.06)) {
-        s.d = r.chance(0.7) ? 8 * r.between(33, 64) : r.between(257, 512);
-    } else if (s.pages != Pages::torn && r.chance(0.1)) {
-        s.d = r.chance(0.7) ? 8 * r.between(1, 24) : r.between(1, 576);
-        s.dv = r.chance(0.7) ? 8 * r.between(1, 16) : r.between(1, 200);
-    }
-}
-
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
     Random r(seed, "attention." + name);
@@ -563,8 +549,7 @@ Entry random(uint64_t seed, int64_t index) {
     }
     draw_numbers(s, r);
     s.listed = s.page == 0 ? Listed::none : r.pick<Listed>({Listed::none, Listed::none, Listed::rest, Listed::whole});
-    draw_widths(s, r);
-    draw_codes(s, r);
+    draw_kinds(s, r);
     return entry(s, type, name);
 }
 

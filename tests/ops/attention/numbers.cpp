@@ -242,8 +242,10 @@ void attention::draw_numbers(Shape& s, Random& r) {
     s.bias_type = r.pick<unsigned>({F32, BF16, F16});
 }
 
+namespace {
+
 // Few of the others have all that tiles ask for which multiply codes of queries as such.
-void attention::draw_codes(Shape& s, Random& r) {
+void draw_codes(Shape& s, Random& r) {
     if (s.layout == Layout::qkv || !r.chance(0.03)) {
         return;
     }
@@ -256,6 +258,27 @@ void attention::draw_codes(Shape& s, Random& r) {
     s.out = r.pick<Out>({Out::bf16, Out::f16, Out::e4m3}), s.out_scale = s.out == Out::e4m3;
     s.amax = s.out_scale && r.chance(0.5);
     s.bias = Bias::none, s.ranges = Ranges::none, s.bits = Bits::none, s.slopes = Slopes::none;
+}
+
+// Of 16-bit types alone: values of a width of their own, where they are no halves of a page; heads above 256.
+void draw_widths(Shape& s, Random& r) {
+    const bool plain = s.caches == Caches::as_q && s.queries == Codes::none && s.out == Out::as_q;
+    if (!plain || s.bias != Bias::none || s.layout == Layout::qkv) {
+        return;
+    }
+    if (r.chance(0.06)) {
+        s.d = r.chance(0.7) ? 8 * r.between(33, 64) : r.between(257, 512);
+    } else if (s.pages != Pages::torn && r.chance(0.1)) {
+        s.d = r.chance(0.7) ? 8 * r.between(1, 24) : r.between(1, 576);
+        s.dv = r.chance(0.7) ? 8 * r.between(1, 16) : r.between(1, 200);
+    }
+}
+
+} // namespace
+
+void attention::draw_kinds(Shape& s, Random& r) {
+    draw_widths(s, r);
+    draw_codes(s, r);
 }
 
 } // namespace check

@@ -112,7 +112,7 @@ void add_bias(Case& c, const Shape& s, Problem& p, Random& random);
 // What a result may be, which is rounded to a type that may be one of codes.
 Allowed allow_result(ref::Type type, double value, double error);
 void draw_numbers(Shape& s, Random& r);
-void draw_codes(Shape& s, Random& r);
+void draw_kinds(Shape& s, Random& r); // of the numbers drawn: other widths, or codes everywhere
 
 // The sizes of a case that `build` makes with a Random of the same seed and name.
 Problem numbers(const Shape& s, ref::Type type, Random& random);
