@@ -46,8 +46,8 @@ def principal(op):
 
 def chips(family, dtype, listed):
     """The capabilities that all kernels of the family for that type are built for; of all its kernels where none names
-    the type, since a family may have its types in one kernel. A contract without a generic kernel adds to others: what it
-    is built for says nothing of these."""
+    the type, since a family may have its types in one kernel. A contract without a generic kernel adds to others: what
+    it is built for says nothing of these."""
     whole = {k["name"].split("__")[0] for k in listed if "__generic" in k["name"]}
     own = [k for k in listed if k["family"] == family and k["name"].split("__")[0] in whole]
     for_type = [k for k in own if any(dtype in BY_SIZE.get(tag, (tag.upper(),)) for tag in k["axes"].values())]
