@@ -42,12 +42,13 @@ class Errors(unittest.TestCase):
 
 
 class Chips(unittest.TestCase):
-    KERNELS = [{"family": "f", "axes": {"T": "bf16"}, "archs": [120, 90]},
-               {"family": "f", "axes": {"T": "f16"}, "archs": [120]},
-               {"family": "g", "axes": {"T": "b16"}, "archs": [120, 90]},
-               {"family": "h", "axes": {}, "archs": [120]}]
+    KERNELS = [{"name": "f_bf16__generic", "family": "f", "axes": {"T": "bf16"}, "archs": [120, 90]},
+               {"name": "f_f16__generic", "family": "f", "axes": {"T": "f16"}, "archs": [120]},
+               {"name": "g_b16__generic", "family": "g", "axes": {"T": "b16"}, "archs": [120, 90]},
+               {"name": "g_added__8x8", "family": "g", "axes": {}, "archs": [120]},
+               {"name": "h__generic", "family": "h", "axes": {}, "archs": [120]}]
 
     def test_the_kernels_for_a_type_say_where_it_runs(self):
         told = [support.chips(family, dtype, self.KERNELS)
-                for family, dtype in (("f", "BF16"), ("f", "F16"), ("g", "F16"), ("h", "F32"))]
-        self.assertEqual(told, ["12.0, 12.1, 9.0", "12.0, 12.1", "12.0, 12.1, 9.0", "12.0, 12.1"])
+                for family, dtype in (("f", "BF16"), ("f", "F16"), ("g", "F16"), ("g", "F32"), ("h", "F32"))]
+        self.assertEqual(told, ["12.0, 12.1, 9.0", "12.0, 12.1", "12.0, 12.1, 9.0", "12.0, 12.1, 9.0", "12.0, 12.1"])
