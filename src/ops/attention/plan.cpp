@@ -377,23 +377,16 @@ void put_queries(const Attention& p, bool scaled, kernels::attention_generic_par
     params.q = rows.rows_k, params.q_token = p.d, params.q_head = p.s * p.d, params.q_seq = p.h * p.s * p.d;
 }
 
-// What blocks find the largest magnitude of o from: that of nothing, by a launch.
-void clear_amax(const CheckedOp& work, Plan& calls) {
-    const spark_devptr amax = work.as<Attention>().numbers.amax;
-    if (amax == 0) return;
-    CheckedOp nothing{};
-    nothing.target = work.target;
-    Scaled& none = nothing.as<Scaled>();
-    none.rows1 = none.rows0 = 1, none.dtype = SPARK_DTYPE_F32;
-    nothing.facts[QUANT_X_ALIGN] = 1;
-    plan_amax(nothing, amax, calls);
+// What blocks find the largest magnitude of o from, by a launch.
+void clear_amax(const Attention& p, Plan& calls) {
+    if (p.numbers.amax != 0) plan_amax_of_nothing(p.numbers.amax, calls);
 }
 
 // Of kernels that know one type: what comes before them is under way. scaled: they know no scales.
 kernels::attention_generic_params start(const CheckedOp& work, Plan& calls, bool scaled = false) {
     const Attention& p = work.as<Attention>();
     kernels::attention_generic_params params = params_of(p);
-    clear_amax(work, calls);
+    clear_amax(p, calls);
     if (p.kv_bits == 4) count_pairs(params);
     put_queries(p, scaled, params, calls);
     if (scaled || of_tokens(p, p.numbers.k_scale)) put_keys_scales(p.numbers.k_scale, params);
@@ -497,8 +490,9 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_ke
 }
 // Codes as they are, queries too.
 void plan(const CheckedOp& work, const Row&, const kernels::attention_fp8_kernel& kernel, Plan& calls) {
-    clear_amax(work, calls);
-    calls.add(kernel, params_of(work.as<Attention>()));
+    const Attention& p = work.as<Attention>();
+    clear_amax(p, calls);
+    calls.add(kernel, params_of(p));
 }
 
 // Kernels that are also told how wide values are.
@@ -521,7 +515,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_widths_ker
 void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
     const AttentionNumbers& n = p.numbers;
-    clear_amax(work, calls);
+    clear_amax(p, calls);
     const kernels::attention_generic_params common = params_of(p);
     kernels::attention_any_params params = {};
     static_assert(offsetof(kernels::attention_any_params, flags) == sizeof common); // the header names them first

@@ -320,6 +320,9 @@ spark_devptr plan_amax(const CheckedOp& rows, spark_devptr to, Plan& calls) {
 spark_devptr plan_own_amax(const CheckedOp& rows, Plan& calls) {
     return find_amax(rows, nullptr, kernels::amax__x16, kernels::amax__generic, calls);
 }
+void plan_amax_of_nothing(spark_devptr to, Plan& calls) {
+    add(packed_rows(0, 1, 0), to, 1, kernels::amax__generic, calls);
+}
 
 extern const Operator DEQUANTIZE = {SPARK_OP_DEQUANTIZE, TABLE, QUANT_FACT_NAMES, check_dequantize, nullptr};
 extern const Operator QUANTIZE = {SPARK_OP_QUANTIZE, TABLE, QUANT_FACT_NAMES, check_quantize, nullptr};

@@ -27,6 +27,7 @@ void plan_written(const Written& written, const Target* target, spark_devptr x, 
 // In plan.cpp: add the launches that find the largest magnitude of the rows; where it is, at `to` or in the workspace.
 spark_devptr plan_amax(const CheckedOp& rows, spark_devptr to, Plan& calls);
 spark_devptr plan_own_amax(const CheckedOp& rows, Plan& calls);
+void plan_amax_of_nothing(spark_devptr to, Plan& calls); // 0 at `to`, which others raise
 
 // What the contract is for codes of a type with scales of one: rows of core/scaled.inc.
 struct ScaledContract {
