@@ -89,7 +89,8 @@ spark_status fold_coded(const ValidatedArgs& bound, std::span<const uint32_t> fi
 
 CodedKind coded_kind(const QuantView& quant) {
     const uint32_t scheme = quant.form->scheme;
-    return {scheme == SPARK_QUANT_PER_TENSOR ? quant.scale : 0, scheme == SPARK_QUANT_BLOCK, is_mx(quant)};
+    return {scheme == SPARK_QUANT_PER_TENSOR ? quant.scale : 0, scheme == SPARK_QUANT_BLOCK, is_mx(quant),
+            dtype_info(quant.scale_dtype).bits / 8};
 }
 
 float largest_code(uint32_t codes) {

@@ -60,6 +60,7 @@ template <class Flags> Flags formats_of(const Coded& p) {
 struct CodedKind {
     spark_devptr whole; // 0: not given
     bool blocks, powers;
+    int64_t scale_bytes; // of one
 };
 CodedKind coded_kind(const QuantView& quant);
 
@@ -127,6 +128,7 @@ Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& 
     params.whole = kind.whole;
     auto flags = formats_of<Flags>(p);
     if constexpr (requires { flags.blocks; }) flags.blocks = kind.blocks, flags.powers = kind.powers;
+    int64_t parts = 1;
     if constexpr (requires { params.parts; }) {
         constexpr int64_t MOST = int64_t{1} << 31, MANY = 4096;
         const int64_t rows = p.rows_scaled * p.rows1;
@@ -135,17 +137,22 @@ Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& 
         const bool cut = !of_rows && worth && rows < MOST / turns;
         const Pieces pieces = pieces_of(turn, cut ? turns : 1);
         if (cut) params.team = 1;
-        params.parts = pieces.parts, params.parts_by = pieces.by, params.parts_shift = pieces.shift;
+        params.parts = parts = pieces.parts, params.parts_by = pieces.by, params.parts_shift = pieces.shift;
     }
+    params.numbers = p.rows_scaled * p.rows1 * parts;
+    flags.even = p.rows1 == 1 && parts == 1 && turns <= params.team;
+    params.scale_line = p.scale.row * kind.scale_bytes;
+    flags.in_line = p.rows1 == 1 && p.scale.quarter == p.scale.row * 32 && p.scale.tile == p.scale.row * 128;
     return flags;
 }
 
 // Blocks of such a kernel: as many as have a row, or as the device holds, whose teams step from one to the next and ask
 // for that ahead.
-template <class Of, class Params> int64_t team_blocks(const Params& params, const Of& kernel, int64_t held) {
-    int64_t rows = params.rows0 * params.rows1;
-    if constexpr (requires { params.parts; }) rows *= params.parts;
-    return std::min(ceil_div(rows, int64_t{kernel.block / 32 / params.team}), held);
+template <class Of, class Params> int64_t put_blocks(const Of& kernel, int64_t held, Params& params) {
+    const int64_t teams = kernel.block / 32 / params.team;
+    const int64_t blocks = std::min(ceil_div(params.numbers, teams), held);
+    params.number_step = blocks * teams;
+    return blocks;
 }
 
 } // namespace spark

@@ -97,7 +97,8 @@ void plan(const CheckedOp& work, const Row& row, const kernels::norm_codes_kerne
     params.residual_out_stride0 *= size, params.residual_out_stride1 *= size;
     params.sum_scale = p.scale;
     params.flags = asked(p, put_team<kernels::norm_codes_flags>(p.codes, p.kind, kernel, params));
-    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(*work.target, row)));
+    const int64_t blocks = put_blocks(kernel, held_blocks(*work.target, row), params);
+    calls.add(kernel, params, blocks);
 }
 
 // Teams of a block make a row each at a time; a row that is longer than one turn of theirs is walked over again.

@@ -52,7 +52,8 @@ void plan(const CheckedOp& work, const Row& row, const kernels::pointwise_codes_
     params.x_stride0 *= size, params.x_stride1 *= size;
     params.z_stride0 *= size, params.z_stride1 *= size;
     params.flags = flags;
-    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(*work.target, row)));
+    const int64_t blocks = put_blocks(kernel, held_blocks(*work.target, row), params);
+    calls.add(kernel, params, blocks);
 }
 
 PLAN_OF_ROWS

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/dtype.h"
 #include "ops/common/row_load.h"
 #include "ops/quant/written.h"
 #include "spark_kernels.h"
@@ -165,7 +166,10 @@ void add(const Scaled& p, const Row& row, const Target& target, spark_devptr ama
     params.y = p.y.data;
     params.y_stride0 = bytes_of(p, p.y.inner), params.y_stride1 = bytes_of(p, p.y.outer);
     const bool of_all = p.code_bits == 8 && p.whole != 0;
-    const CodedKind kind{.whole = p.whole, .blocks = !p.whole_rows && !of_all, .powers = p.scales == SPARK_DTYPE_UE8M0};
+    const CodedKind kind{.whole = p.whole,
+                         .blocks = !p.whole_rows && !of_all,
+                         .powers = p.scales == SPARK_DTYPE_UE8M0,
+                         .scale_bytes = dtype_info(p.scales).bits / 8};
     auto flags = put_team<AheadFlags<Of>>(p, kind, kernel, params);
     if constexpr (requires { params.block_shift; }) {
         flags.scale_f32 = is_f32(p.scales), flags.scale_f16 = is_f16(p.scales);
@@ -173,7 +177,8 @@ void add(const Scaled& p, const Row& row, const Target& target, spark_devptr ama
     }
     put_random(p, params);
     params.flags = flags, params.amax = amax;
-    calls.add(kernel, params, team_blocks(params, kernel, held_blocks(target, row)));
+    const int64_t blocks = put_blocks(kernel, held_blocks(target, row), params);
+    calls.add(kernel, params, blocks);
 }
 
 template <IsAhead Of> void plan(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
