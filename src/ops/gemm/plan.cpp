@@ -235,13 +235,18 @@ void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_orde
 void add_kernel(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, const kernels::gemm_params& all,
                 Plan& calls) {
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
-    constexpr uint32_t STORED_K = 32, HALF = 2;
-    const bool bytes = kernel.STORED == STORED_K; // of which a lane takes 16 of k at a time
+    constexpr uint32_t HALF = 2;
+    const bool bytes = kernel.STORED == kernel.UNIT; // of which a lane takes 16 of k at a time
     Gemm codes = p;
-    codes.elem_bits = 8 * HALF, codes.k = p.k / STORED_K * kernel.STORED / HALF;
+    codes.elem_bits = 8 * HALF, codes.k = p.k * kernel.STORED / kernel.UNIT / HALF;
     codes.ldb /= HALF, codes.stride_b /= HALF;
     auto params = parts_params<kernels::gemm_grouped_bulk_params>(p, all, a_one, b_one);
-    params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {bytes ? 64u : 32u, kernel.TM}));
+    const bool padded = kernel.BY == 256;
+    params.a_rows = padded ? static_cast<uint32_t>(std::min<int64_t>(p.m, kernel.TM)) : kernel.TM;
+    const uint32_t wide = padded ? 144 : bytes ? 64 : 32;
+    TensorTile of_a = tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {wide, params.a_rows});
+    if (padded) of_a.swizzle = 0;
+    params.a_map = calls.map(of_a);
     TensorTile of_b = tensor_of(codes, p.b, p.n, codes.ldb, codes.stride_b, b_one, {kernel.PITCH / HALF, kernel.TN});
     of_b.swizzle = std::has_single_bit(kernel.PITCH) ? kernel.PITCH : 0;
     params.b_map = calls.map(of_b);

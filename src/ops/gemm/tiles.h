@@ -134,7 +134,7 @@ consteval Tile tile_of(const kernels::gemm_grouped_kernel& k) {
 // The same, filled by bulk copies.
 consteval Tile tile_of(const kernels::gemm_grouped_bulk_kernel& k) {
     constexpr uint32_t BLOCK = 32, RECORDS = 256, OF_CODES = 26, OF_RECORDS = 60, OF_A = 1;
-    const bool records = k.BY == RECORDS, whole = k.STORED == BLOCK;
+    const bool records = k.BY == RECORDS, whole = k.STORED == k.UNIT;
     const uint32_t of_codes = records ? OF_RECORDS : OF_CODES;
     const uint32_t of_sums = 2 + (whole ? 0 : 4 * BLOCK / (records ? BLOCK : k.BY)); // products, and what adds them
     const uint32_t warps = k.block / WARP, of_a = k.TM * k.TK * k.ELEM, of_b = k.TN * k.PITCH, fetched = of_a + of_b;
@@ -143,8 +143,8 @@ consteval Tile tile_of(const kernels::gemm_grouped_bulk_kernel& k) {
             .depth = k.TK,
             .stages = 1,
             .splits = true,
-            .step = {k.TM * k.TN * k.TK / (PRODUCT / 2), warps * of_a + of_b + fetched, fetched,
-                     warps * k.TK / BLOCK * (k.NF * of_codes + k.MF * (OF_A + of_sums * k.NF))}};
+            .step = {k.TM * k.TN * k.TK / (PRODUCT / 2), warps / k.WK * of_a + of_b + fetched, fetched,
+                     warps / k.WK * k.TK / BLOCK * (k.NF * of_codes + k.MF * (OF_A + of_sums * k.NF))}};
 }
 // As gemm.rows, of 64 bytes of codes a step: so many instructions a warp for those of 16 columns, and for 8 rows of a.
 consteval Tile tile_of(const kernels::gemm_codes_kernel& k) {
