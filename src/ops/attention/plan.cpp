@@ -188,7 +188,7 @@ void add_scales(const AttentionNumbers& n, kernels::attention_generic_params& pa
     params.k_blocks_seq = n.k_blocks.seq, params.v_blocks_seq = n.v_blocks.seq;
     params.k_blocks_token = n.k_blocks.token, params.v_blocks_token = n.v_blocks.token;
     params.k_blocks_head = n.k_blocks.head, params.v_blocks_head = n.v_blocks.head;
-    params.o_scale = n.o_scale, params.o_e5m2 = n.o_type == 3, params.o_amax = n.amax;
+    params.o_scale = n.o_scale, params.o_amax = n.amax;
 }
 
 // Scales of keys, or of values, as what stands beside each row.
@@ -261,6 +261,7 @@ kernels::attention_generic_params params_of(const Attention& p) {
     params.table_rest = p.table_rest;
     add_masks(p, params);
     add_scales(p.numbers, params);
+    params.o_second = p.o_coded ? p.numbers.o_type == 3 : p.f16;
     return params;
 }
 
@@ -323,7 +324,7 @@ void add_merge(const Attention& p, const Merge& merge, const kernels::attention_
         .page = parts.page,
         .o_scale = parts.o_scale,
         .o_amax = parts.o_amax,
-        .o_e5m2 = parts.o_e5m2,
+        .o_second = parts.o_second,
     };
     calls.add(merge, params, merges_of(p, merge));
 }

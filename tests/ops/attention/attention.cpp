@@ -391,7 +391,7 @@ Way way_of(const Problem& p, const std::string& kernel) {
         return Way::generic;
     }
     const auto is = [&](const char* what) { return kernel.find(what) != std::string::npos; };
-    if (is("_e4m3bf16__") || is("_e4m3f16__")) {
+    if (is("_e4m3__")) {
         return Way::codes;
     }
     const bool scaled = p.by_token || (p.codes && (is("__d256_64x32") || ref::size_of(p.out) == 1));
