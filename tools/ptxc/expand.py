@@ -65,9 +65,10 @@ def expand_for(variant, chips, root):
 
 
 def expand_once(variant, chips, root, cache):
-    """expand_for(), which one of the build folders that share a cache does for all, while nothing in the tree changes."""
+    """expand_for(), which one of the build folders that share a cache does for all, until something in the tree
+    changes."""
     root = Path(root).resolve()
-    kept = Path(cache) / "texts" / hashlib.sha256(f"{variant.name} {tree_digest(root)}".encode()).hexdigest()
+    kept = Path(cache) / "texts" / hashlib.sha256(f"{variant.name} {_tree_digest(root)}".encode()).hexdigest()
     if kept.is_file():
         texts, read = json.loads(zlib.decompress(kept.read_bytes()))
         texts = {int(chip): text for chip, text in texts.items()}
@@ -79,13 +80,18 @@ def expand_once(variant, chips, root, cache):
     return texts, read
 
 
-@functools.cache
-def tree_digest(root):
+def _tree_digest(root):
     """Of all that a text can depend on: which files there are, and what stands in them."""
+    folders = (root, "**/*.ptx*"), (Path(__file__).resolve().parent, "*.py")
+    files = [(path.relative_to(folder).as_posix(), path) for folder, files in folders for path in folder.glob(files)]
+    return _digest(tuple((name, path, path.stat().st_size, path.stat().st_mtime_ns) for name, path in sorted(files)))
+
+
+@functools.cache
+def _digest(files):
     digest = hashlib.sha256()
-    for folder, pattern in ((root, "**/*.ptx*"), (Path(__file__).resolve().parent, "*.py")):
-        for path in sorted(folder.glob(pattern)):
-            digest.update(f"{path.relative_to(folder).as_posix()} {path.stat().st_size}\n".encode() + path.read_bytes())
+    for name, path, size, _ in files:
+        digest.update(f"{name} {size}\n".encode() + path.read_bytes())
     return digest.hexdigest()
 
 

@@ -82,7 +82,7 @@ uint32_t scaled(uint32_t count, uint32_t rows, const Tile& tile) {
 }
 
 void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, Load& load) {
-    constexpr int64_t A_MERGE = 900; // clocks of an SM for a block of the merge
+    constexpr int64_t A_MERGE = 900;   // clocks of an SM for a block of the merge
     constexpr uint32_t WIDE_WARP = 32; // rows
     const int64_t keys = keys_seen(p, p.sq), rows = p.sq * p.group;
     const auto used = static_cast<uint32_t>(std::min<int64_t>(rows, tile.rows)); // of the largest tile
@@ -104,7 +104,8 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
     }
     // Warps without rows only copy, as the others do. With a second warp of a wide tile a step takes as long as with
     // all four: measured so on an H200, not understood.
-    const uint32_t copies = attention_copies(load.step.fetched), whole = static_cast<uint32_t>(ceil_shift(used, 16) * 16);
+    const uint32_t copies = attention_copies(load.step.fetched),
+                   whole = static_cast<uint32_t>(ceil_shift(used, 16) * 16);
     const uint32_t working = is_wide(tile) && whole > WIDE_WARP ? tile.rows : whole;
     load.rounds += static_cast<uint32_t>(ceil_shift(whole, tile.copied));
     load.step.issued = scaled(load.step.issued - copies, working, tile) + copies;
