@@ -141,7 +141,7 @@ Flags put_team(const Coded& p, const CodedKind& kind, const Of& kernel, Params& 
     }
     params.numbers = p.rows_scaled * p.rows1 * parts;
     flags.flat = p.rows1 == 1 && parts == 1;
-    flags.even = p.rows1 == 1 && parts == 1 && turns <= params.team;
+    flags.even = flags.flat && turns <= params.team;
     params.scale_line = p.scale.row * kind.scale_bytes;
     flags.in_line = p.rows1 == 1 && p.scale.quarter == p.scale.row * 32 && p.scale.tile == p.scale.row * 128;
     return flags;

@@ -163,11 +163,11 @@ operator! {
     /// addresses and strides are multiples of 16 bytes, with every mask that they take of 16-bit caches. Weights are
     /// rounded to FP16 for the product with v.
     ///
-    /// Where q, k and v are all E4M3, chips of 12.x may multiply them as codes, in half the time and without rows of q in a
-    /// workspace; weights are E4M3 then too, within 2^-4 of what they are, those below 2^-14 of the row's largest within
-    /// 2^-17 of that one. So o errs about as much again as by v's own codes; lse does not. D is a multiple of 16 up to 128,
-    /// o BF16 or F16, there are neither key_starts, key_ends, key_mask nor alibi_slopes, and neither tokens nor pages have
-    /// scales of their own. Not with SPARK_FLAG_BATCH_INVARIANT, nor with exec.kernel_id of another kernel.
+    /// Where q, k and v are all E4M3, chips of 12.x may multiply them as codes, without rows of q in a workspace; weights
+    /// are E4M3 then too, within 2^-4 of what they are, those below 2^-14 of the row's largest within 2^-17 of that one.
+    /// So o errs about as much again as by v's own codes; lse does not. D is a multiple of 16 up to 128, o BF16, F16 or
+    /// FP8, there are neither key_starts, key_ends, key_mask nor alibi_slopes, and neither tokens nor pages have scales
+    /// of their own. Not with SPARK_FLAG_BATCH_INVARIANT, nor with exec.kernel_id of another kernel.
     ///
     /// Where tokens or pages have scales of their own, blocks that share the keys of up to 64 queries a sequence multiply
     /// each score by its key's scale, and each weight by its value's before it is rounded to FP16, over a power of two that
