@@ -107,7 +107,7 @@ static Tensor numbers_of(const Call& call, const std::string& name) {
     return tensor;
 }
 
-static Results compute(const Call& call) {
+static Results compute_attention(const Call& call) {
     const Tensor q = numbers_of(call, "q"), k = numbers_of(call, "k"), v = numbers_of(call, "v");
     const Tensor& bias = call["bias"];
     const std::vector<int64_t> lens = call["seq_lens"].integers();
@@ -159,6 +159,6 @@ static Results compute(const Call& call) {
     return {{"o", o}, {"lse", lse}};
 }
 
-extern const Oracle ATTENTION{"attention", compute};
+extern const Oracle ATTENTION{"attention", compute_attention};
 
 } // namespace ref

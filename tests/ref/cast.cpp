@@ -8,7 +8,7 @@ namespace ref {
 
 uint64_t cast(Type from, Type to, uint64_t bits) { return from == to ? bits : encode(to, decode(from, bits)); }
 
-static Results compute(const Call& call) {
+static Results compute_cast(const Call& call) {
     const Tensor& x = call["x"];
     Results out;
     for (const auto& [name, y] : call.tensors) {
@@ -21,6 +21,6 @@ static Results compute(const Call& call) {
     return out;
 }
 
-extern const Oracle CAST{"cast", compute};
+extern const Oracle CAST{"cast", compute_cast};
 
 } // namespace ref

@@ -21,7 +21,7 @@ size_t kept_place(std::span<const uint8_t> kept, size_t i) {
     return i / 2 * 4 + (i % 2 == 0 ? places & 3 : places >> 2);
 }
 
-static Results compute(const Call& call) {
+static Results compute_compress(const Call& call) {
     const Tensor& x = call["x"];
     const size_t k = x.size(1);
     Result y, kept;
@@ -38,6 +38,6 @@ static Results compute(const Call& call) {
     return {{"y", y}, {"kept", kept}};
 }
 
-extern const Oracle COMPRESS{"compress", compute};
+extern const Oracle COMPRESS{"compress", compute_compress};
 
 } // namespace ref

@@ -28,7 +28,7 @@ DelayedScale delayed_scale(std::span<const double> history, double amax, double 
     return out;
 }
 
-static Results compute(const Call& call) {
+static Results compute_delayed_scale(const Call& call) {
     const Tensor &history = call["history"], &amax = call["amax"];
     const size_t rows = history.size(0), columns = history.size(1);
     Result after{.values = history.values}, scale{.values = call["scale"].values},
@@ -49,6 +49,6 @@ static Results compute(const Call& call) {
     return {{"history_after", after}, {"scale_after", scale}, {"inverse_after", inverse}};
 }
 
-extern const Oracle DELAYED_SCALE{"delayed_scale", compute};
+extern const Oracle DELAYED_SCALE{"delayed_scale", compute_delayed_scale};
 
 } // namespace ref

@@ -144,10 +144,10 @@ std::vector<double> dequantize_records(Record format, const std::vector<uint64_t
     return all;
 }
 
-static Results compute(const Call& call) {
+static Results compute_dequantize(const Call& call) {
     return {{"y", {.values = dequantize_records(static_cast<Record>(call.number("format")), call["x"].bits)}}};
 }
 
-extern const Oracle DEQUANTIZE{"dequantize", compute};
+extern const Oracle DEQUANTIZE{"dequantize", compute_dequantize};
 
 } // namespace ref

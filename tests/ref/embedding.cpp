@@ -21,7 +21,7 @@ int64_t embedding(std::span<const Row> table, std::span<const int64_t> ids, bool
     return refused;
 }
 
-static Results compute(const Call& call) {
+static Results compute_embedding(const Call& call) {
     const Tensor& table = call["table"];
     const size_t width = table.size(1);
     std::vector<Row> rows(table.size(0), Row(width));
@@ -38,6 +38,6 @@ static Results compute(const Call& call) {
     return {{"y", y}};
 }
 
-extern const Oracle EMBEDDING{"embedding", compute};
+extern const Oracle EMBEDDING{"embedding", compute_embedding};
 
 } // namespace ref

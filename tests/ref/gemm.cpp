@@ -116,7 +116,7 @@ static Tensor mx_numbers_of(const Tensor& bytes, const Tensor& scales, const std
 
 // Codes with scales of their blocks as numbers: NVFP4 has two codes a byte, and a scale for 16 in a_blocks; MXFP8 a
 // code a byte, and a scale for 32.
-static Tensor numbers_of(const Call& call, const std::string& name) {
+static Tensor numbers_in(const Call& call, const std::string& name) {
     const Tensor &codes = call[name], &scales = call[name + "_blocks"];
     if (scales.bits.empty()) {
         return codes;
@@ -193,9 +193,9 @@ static Results codes_of_result(Call call, const Result& result, size_t m) {
     return codes_of(call, "d", std::move(numbers));
 }
 
-static Results compute(const Call& call) {
+static Results compute_gemm(const Call& call) {
     const Tensor &c = call["c"], &bias = call["bias"], &kept = call["kept"];
-    const Tensor a = numbers_of(call, "a"), stored = numbers_of(call, "b");
+    const Tensor a = numbers_in(call, "a"), stored = numbers_in(call, "b");
     const Tensor b = kept.bits.empty() ? stored : spread_out(stored, kept);
     const bool a_t = call.is("a_transposed"), b_t = call.is("b_transposed");
     const size_t m = a.size(a_t), n = b.size(b_t), k = a.size(!a_t);
@@ -229,6 +229,6 @@ static Results compute(const Call& call) {
     return wants_codes(call) ? codes_of_result(call, result, m) : Results{{"d", result}};
 }
 
-extern const Oracle GEMM{"gemm", compute};
+extern const Oracle GEMM{"gemm", compute_gemm};
 
 } // namespace ref

@@ -20,7 +20,7 @@ static void transform(std::span<const double> x, std::span<const double> signs, 
     }
 }
 
-static Results compute(const Call& call) {
+static Results compute_hadamard(const Call& call) {
     const Tensor &x = call["x"], &signs = call["signs"];
     const auto size = static_cast<size_t>(call.number("size"));
     Result y{.values = x.values};
@@ -33,6 +33,6 @@ static Results compute(const Call& call) {
     return {{"y", y}};
 }
 
-extern const Oracle HADAMARD{"hadamard", compute};
+extern const Oracle HADAMARD{"hadamard", compute_hadamard};
 
 } // namespace ref

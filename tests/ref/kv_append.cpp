@@ -44,7 +44,7 @@ KvPlaces kv_places(std::span<const int64_t> positions, std::span<const int64_t> 
     return out;
 }
 
-static Results compute(const Call& call) {
+static Results compute_kv_append(const Call& call) {
     const Tensor &before = call["before"], &k = call["k"];
     const std::vector<int64_t> positions = call["positions"].integers(), batch = call["batch"].integers();
     const KvPlaces places = kv_places(positions, batch, before.shape[0], before.shape[1]);
@@ -58,6 +58,6 @@ static Results compute(const Call& call) {
     return {{"after", after}};
 }
 
-extern const Oracle KV_APPEND{"kv_append", compute};
+extern const Oracle KV_APPEND{"kv_append", compute_kv_append};
 
 } // namespace ref

@@ -23,7 +23,7 @@ KvMoves kv_moves(std::span<const int64_t> pairs, int64_t sources, int64_t batche
     return out;
 }
 
-static Results compute(const Call& call) {
+static Results compute_kv_copy(const Call& call) {
     const Tensor &cache = call["cache"], &other = call["source"], &source = other.shape.empty() ? cache : other;
     const size_t page = cache.size(1) * cache.size(2) * cache.size(3);
     Result after{.bits = cache.bits};
@@ -35,6 +35,6 @@ static Results compute(const Call& call) {
     return {{"after", after}};
 }
 
-extern const Oracle KV_COPY{"kv_copy", compute};
+extern const Oracle KV_COPY{"kv_copy", compute_kv_copy};
 
 } // namespace ref

@@ -5,7 +5,7 @@
 
 namespace ref {
 
-static Results compute(const Call& call) {
+static Results compute_kv_gather(const Call& call) {
     const Tensor &before = call["before"], &cache = call["cache"];
     const std::vector<int64_t> positions = call["positions"].integers(), batch = call["batch"].integers();
     const KvPlaces places = kv_places(positions, batch, cache.shape[0], cache.shape[1]);
@@ -19,6 +19,6 @@ static Results compute(const Call& call) {
     return {{"after", after}};
 }
 
-extern const Oracle KV_GATHER{"kv_gather", compute};
+extern const Oracle KV_GATHER{"kv_gather", compute_kv_gather};
 
 } // namespace ref

@@ -23,7 +23,7 @@ void l2norm_row(const L2norm& op, std::span<const double> x, std::span<double> y
     }
 }
 
-static Results compute(const Call& call) {
+static Results compute_l2norm(const Call& call) {
     const Tensor& x = call["x"];
     const L2norm op{.type = x.type, .eps = call.number("eps")};
     Result y{.values = x.values, .rounded = true};
@@ -33,6 +33,6 @@ static Results compute(const Call& call) {
     return {{"y", y}};
 }
 
-extern const Oracle L2NORM{"l2norm", compute};
+extern const Oracle L2NORM{"l2norm", compute_l2norm};
 
 } // namespace ref

@@ -40,7 +40,7 @@ LayernormRow layernorm_row(const Layernorm& op, std::span<const double> x, std::
     return row;
 }
 
-static Results compute(const Call& call) {
+static Results compute_layernorm(const Call& call) {
     const Tensor &x = call["x"], &residual = call["residual"];
     const Layernorm op{.type = x.type,
                        .eps = static_cast<float>(call.number("eps")),
@@ -63,6 +63,6 @@ static Results compute(const Call& call) {
     return results;
 }
 
-extern const Oracle LAYERNORM{"layernorm", compute};
+extern const Oracle LAYERNORM{"layernorm", compute_layernorm};
 
 } // namespace ref

@@ -14,7 +14,7 @@ static double product(std::span<const double> left, std::span<const double> righ
     return sum;
 }
 
-static Results compute(const Call& call) {
+static Results compute_lora(const Call& call) {
     const Tensor &x = call["x"], &a = call["a"], &b = call["b"], &c = call["c"];
     const std::vector<int64_t> index = call["index"].integers();
     const size_t k = x.size(1), rank = a.size(1), n = b.size(1);
@@ -34,6 +34,6 @@ static Results compute(const Call& call) {
     return {{"y", y}};
 }
 
-extern const Oracle LORA{"lora", compute};
+extern const Oracle LORA{"lora", compute_lora};
 
 } // namespace ref

@@ -225,7 +225,9 @@ void quantize_nf4_block(std::span<const double> x, double scale, std::span<uint8
         const double quotient = rounded(Type::f32, x[i] / by);
         y[i] = 0;
         for (unsigned code = 0; code < 15; ++code) {
-            y[i] += quotient > rounded(Type::f32, (of_nf4(code) + of_nf4(code + 1)) / 2) ? 1 : 0;
+            if (quotient > rounded(Type::f32, (of_nf4(code) + of_nf4(code + 1)) / 2)) {
+                ++y[i];
+            }
         }
     }
 }
@@ -352,7 +354,7 @@ static Results compute_int4(const Call& call) {
     return {{"y", y}, {"scales", scales}};
 }
 
-static Results compute(const Call& call) {
+static Results compute_quantize(const Call& call) {
     if (call.numbers.contains("format")) {
         return quantize_records(call);
     }
@@ -411,10 +413,10 @@ bool wants_codes(const Call& call) { return call.words.contains("codes"); }
 
 Results codes_of(Call call, const char* like, std::vector<double> numbers) {
     call.tensors["x"] = {.type = Type::f32, .shape = call[like].shape, .values = std::move(numbers), .bits = {}};
-    Results all = compute(call);
+    Results all = compute_quantize(call);
     return {{"y", all.at("y")}, {"scales", all.at("scales")}};
 }
 
-extern const Oracle QUANTIZE{"quantize", compute};
+extern const Oracle QUANTIZE{"quantize", compute_quantize};
 
 } // namespace ref

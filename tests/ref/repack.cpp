@@ -17,7 +17,7 @@ unsigned repacked(uint32_t word, int column, bool interleaved, unsigned plus) {
 }
 
 // x is [R, W]; y two codes a byte, along the columns where y_transposed, R being even then, else along the rows.
-static Results compute(const Call& call) {
+static Results compute_repack(const Call& call) {
     const Tensor& x = call["x"];
     const bool along_rows = call.is("y_transposed"), interleaved = call.words.at("order") == "interleaved";
     const auto plus = static_cast<unsigned>(call.number("plus"));
@@ -36,6 +36,6 @@ static Results compute(const Call& call) {
     return {{"y", y}};
 }
 
-extern const Oracle REPACK{"repack", compute};
+extern const Oracle REPACK{"repack", compute_repack};
 
 } // namespace ref

@@ -34,7 +34,7 @@ std::vector<double> numbers_of(const Call& call, const Tensor& x, size_t n) {
     return out;
 }
 
-Results compute(const Call& call) {
+Results compute_requantize(const Call& call) {
     Call straight = call, turned = call;
     Tensor& x = straight.tensors["x"];
     if (call.words.contains("from")) {
@@ -59,6 +59,6 @@ Results compute(const Call& call) {
 
 } // namespace
 
-extern const Oracle REQUANTIZE{"requantize", compute};
+extern const Oracle REQUANTIZE{"requantize", compute_requantize};
 
 } // namespace ref

@@ -44,7 +44,7 @@ void rmsnorm_row(const Rmsnorm& op, std::span<const double> x, std::span<const d
     }
 }
 
-static Results compute(const Call& call) {
+static Results compute_rmsnorm(const Call& call) {
     const Tensor &x = call["x"], &residual = call["residual"];
     Rmsnorm op{.type = x.type, .eps = call.number("eps")};
     op.weight_plus_one = call.is("weight_plus_one");
@@ -63,6 +63,6 @@ static Results compute(const Call& call) {
     return results;
 }
 
-extern const Oracle RMSNORM{"rmsnorm", compute};
+extern const Oracle RMSNORM{"rmsnorm", compute_rmsnorm};
 
 } // namespace ref

@@ -33,7 +33,7 @@ void rope_head(std::span<const double> x, std::span<const Turn> turns, bool inte
     }
 }
 
-static Results compute(const Call& call) {
+static Results compute_rope(const Call& call) {
     const Tensor &x = call["x"], &table = call["table"];
     const std::vector<int64_t> positions = call["positions"].integers();
     const size_t heads = x.size(1), d = x.size(2);
@@ -53,6 +53,6 @@ static Results compute(const Call& call) {
     return {{"y", y}};
 }
 
-extern const Oracle ROPE{"rope", compute};
+extern const Oracle ROPE{"rope", compute_rope};
 
 } // namespace ref

@@ -47,7 +47,7 @@ static std::vector<double> turned(const Call& call, const Tensor& x, const Tenso
     return out;
 }
 
-static Results compute(const Call& call) {
+static Results compute_rope_append(const Call& call) {
     const Tensor &k = call["k"], &v = call["v"], &q = call["q"], &k_before = call["k_before"],
                  &v_before = call["v_before"];
     const std::vector<int64_t> batch = call["batch"].integers();
@@ -66,6 +66,6 @@ static Results compute(const Call& call) {
     return {{"q_out", {.values = turned(call, q, call["q_weight"])}}, {"k_after", k_after}, {"v_after", v_after}};
 }
 
-extern const Oracle ROPE_APPEND{"rope_append", compute};
+extern const Oracle ROPE_APPEND{"rope_append", compute_rope_append};
 
 } // namespace ref

@@ -130,7 +130,7 @@ std::vector<int64_t> sample_row(const Sample& op, std::span<const double> logits
     return {ids.begin(), ids.end()};
 }
 
-static Results compute(const Call& call) {
+static Results compute_sample(const Call& call) {
     const Sample op{call.number("temperature"), call.number("top_p"), call.number("min_p"),
                     static_cast<int64_t>(call.number("top_k"))};
     const uint64_t seed = std::stoull(call.words.at("seed")), offset = std::stoull(call.words.at("offset"));
@@ -144,6 +144,6 @@ static Results compute(const Call& call) {
     return {{"ids", ids}};
 }
 
-extern const Oracle SAMPLE{"sample", compute};
+extern const Oracle SAMPLE{"sample", compute_sample};
 
 } // namespace ref

@@ -27,7 +27,7 @@ void softmax_row(std::span<const double> x, double scale, bool log, std::span<do
     }
 }
 
-static Results compute(const Call& call) {
+static Results compute_softmax(const Call& call) {
     const Tensor& x = call["x"];
     Result y{.values = x.values};
     for (size_t first = 0, n = x.size(1); first < x.values.size(); first += n) {
@@ -36,6 +36,6 @@ static Results compute(const Call& call) {
     return {{"y", y}};
 }
 
-extern const Oracle SOFTMAX{"softmax", compute};
+extern const Oracle SOFTMAX{"softmax", compute_softmax};
 
 } // namespace ref

@@ -16,7 +16,7 @@ import lint
 import page
 import scaffold
 import table
-from assemble import EVERY, AssembleError, assemble_all, find_variant, write_depfile
+from assemble import EVERY, AssembleError, assemble_all, find_variant, find_variants, write_depfile
 from cubin import Cubin
 from header import parse_tree
 from images import fnv1a
@@ -77,7 +77,7 @@ def cmd_generate(args):
 def cmd_assemble(args):
     if not args.ptxas:
         raise AssembleError("no assembler: give --ptxas FILE or set SPARK_PTXAS (CUDA 13.0 or newer)")
-    variants = [find_variant(kernel, args.root, args.file) for kernel in args.kernels]
+    variants = find_variants(args.kernels, args.root, args.file)
     read = assemble_all(variants, args.root, args.out, args.ptxas, args.archs, args.cache)
     if args.depfile:
         tool = sorted(str(p) for p in Path(__file__).parent.glob("*.py") if p.stem in BUILD_MODULES)

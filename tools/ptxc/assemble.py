@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cubin import Cubin
-from expand import MARKER, TARGETS, ExpandError, expand, expand_for, expand_once
+from expand import MARKER, TARGETS, ExpandError, expand, expand_for, expand_once, tree_digest
 from header import kernel_paths, parse_file
 from kept import keep
 from kernel_file import ARCHS, KINDS, HeaderError
@@ -29,25 +29,26 @@ class AssembleError(Exception):
     """The kernel cannot be built, or is not what its header says; one finding a line."""
 
 
-def find_variant(name, root, path=None):
-    """(variant, its file). Only headers are read, and only of the file when it is known."""
-    paths = [Path(path)] if path else kernel_paths(root)
-    near, broken = [], []
-    for each in paths:
+def find_variants(names, root, path=None):
+    """The variant of each name, with its file. Only headers are read, and only of the file when it is known."""
+    known, broken = {}, []
+    for each in [Path(path)] if path else kernel_paths(root):
         try:
-            variants = parse_file(each, root).variants
+            known |= {variant.name: variant for variant in parse_file(each, root).variants}
         except HeaderError as error:
             broken += error.findings
-            continue
-        for variant in variants:
-            if variant.name == name:
-                return variant
-            if variant.contract == name or variant.name.startswith(name):
-                near.append(variant.name)
+    missing = next((name for name in names if name not in known), None)
+    if missing is None:
+        return [known[name] for name in names]
     if broken:
         raise HeaderError(broken)
+    near = [name for name, variant in known.items() if variant.contract == missing or name.startswith(missing)]
     hint = f"; did you mean {', '.join(near[:8])}?" if near else ""
-    raise AssembleError(f"no kernel is called '{name}'{hint}")
+    raise AssembleError(f"no kernel is called '{missing}'{hint}")
+
+
+def find_variant(name, root, path=None):
+    return find_variants([name], root, path)[0]
 
 
 def _where(variant):
@@ -203,15 +204,17 @@ def _in_parts(variant, sm, root, ptxas, found):
             for place, fine in zip(places, finer)]
 
 
-def assemble(variant, root, out, ptxas, archs=EVERY, cache=None):
-    """Build the images of a variant below `out`. Returns the record that goes to NAME.json, and files read."""
+def assemble(variant, root, out, ptxas, archs=EVERY, cache=None, tree=None):
+    """Build the images of a variant below `out`. `tree`: tree_digest(), where it was just taken. Returns the record
+    that goes to NAME.json, and files read."""
     root, out = Path(root).resolve(), Path(out)
     out.mkdir(parents=True, exist_ok=True)
     record = {"name": variant.name, "file": variant.file.relative, "line": variant.line, "images": [], "regs": {},
               "barriers": {}, "text": {}}
     findings, images = [], image_list(variant, archs)
     chips = [sm for kind, sm in images if kind == "ptx"]
-    texts, files = expand_once(variant, chips, root, cache) if cache else expand_for(variant, chips, root)
+    texts, files = (expand_once(variant, chips, root, cache, tree or tree_digest(root)) if cache else
+                    expand_for(variant, chips, root))
     read = [str(variant.file.path), *map(str, variant.file.depends), *files]
     for sm, text in texts.items():
         findings += check_text(variant, text, sm)
@@ -238,12 +241,14 @@ def assemble(variant, root, out, ptxas, archs=EVERY, cache=None):
     return record, sorted(dict.fromkeys(os.path.normpath(f) for f in read))
 
 
-def assemble_all(variants, *how):
+def assemble_all(variants, root, *how):
     """assemble() of each variant, several at a time: what takes long is ptxas. Returns the files read; raises what is
     wrong with all of them."""
+    tree = tree_digest(root)
+
     def one(variant):
         try:
-            return assemble(variant, *how)[1], None
+            return assemble(variant, root, *how, tree=tree)[1], None
         except (AssembleError, ExpandError) as error:
             return [], str(error)
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # zstd, which Python has since 3.14 and a package of the same interface brings to older ones; cmake/SparkZstd.cmake sees
 # to it that one is there. Asked for when something is packed: most of the kernel compiler needs none.
-"""Frames of zstd, as small as level 19 makes them."""
+"""Frames of zstd."""
+
+SMALL, QUICK = 19, 9  # levels: for what users keep; for what they never have
 
 
 def module():
@@ -12,12 +14,12 @@ def module():
     return zstd
 
 
-def maker():
+def maker(level):
     """What frames depend on besides their content."""
-    return f"zstd-{'.'.join(map(str, module().zstd_version_info))}"
+    return f"zstd-{'.'.join(map(str, module().zstd_version_info))}-{level}"
 
 
-def compress(content):
+def compress(content, level):
     zstd = module()
     number = zstd.CompressionParameter
-    return zstd.compress(content, options={number.compression_level: 19, number.content_size_flag: 0})
+    return zstd.compress(content, options={number.compression_level: level, number.content_size_flag: 0})

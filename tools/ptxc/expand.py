@@ -3,7 +3,6 @@
 # Called by assemble.py, opcodes.py and `ptxc expand`. Knows nothing of ptxas.
 """Expand one variant."""
 
-import functools
 import hashlib
 import json
 import re
@@ -64,11 +63,11 @@ def expand_for(variant, chips, root):
     return texts, read
 
 
-def expand_once(variant, chips, root, cache):
-    """expand_for(), which one of the build folders that share a cache does for all, until something in the tree
+def expand_once(variant, chips, root, cache, tree):
+    """expand_for(), which one of the build folders that share a cache does for all, until the digest of the tree
     changes."""
     root = Path(root).resolve()
-    kept = Path(cache) / "texts" / hashlib.sha256(f"{variant.name} {_tree_digest(root)}".encode()).hexdigest()
+    kept = Path(cache) / "texts" / hashlib.sha256(f"{variant.name} {tree}".encode()).hexdigest()
     if kept.is_file():
         texts, read = json.loads(zlib.decompress(kept.read_bytes()))
         texts = {int(chip): text for chip, text in texts.items()}
@@ -80,18 +79,13 @@ def expand_once(variant, chips, root, cache):
     return texts, read
 
 
-def _tree_digest(root):
+def tree_digest(root):
     """Of all that a text can depend on: which files there are, and what stands in them."""
-    folders = (root, "**/*.ptx*"), (Path(__file__).resolve().parent, "*.py")
-    files = [(path.relative_to(folder).as_posix(), path) for folder, files in folders for path in folder.glob(files)]
-    return _digest(tuple((name, path, path.stat().st_size, path.stat().st_mtime_ns) for name, path in sorted(files)))
-
-
-@functools.cache
-def _digest(files):
-    digest = hashlib.sha256()
-    for name, path, size, _ in files:
-        digest.update(f"{name} {size}\n".encode() + path.read_bytes())
+    folders, digest = ((Path(root), "**/*.ptx*"), (Path(__file__).parent, "*.py")), hashlib.sha256()
+    for folder, files in folders:
+        for path in sorted(folder.glob(files)):
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(folder).as_posix()} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 

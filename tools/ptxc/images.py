@@ -14,14 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from compressor import compress, maker
+from compressor import QUICK, SMALL, compress, maker
 from kept import keep
 
 TESTING = (90,)  # chips whose images are not in the library
 FILE = "libspark-sm90.bin"
 LARGEST = {"cubin": 1 << 20, "ptx": 2 << 20}  # bytes of a bundle, unpacked: what each first load pays, text half
-BEGINNINGS = 64  # of ways to fill bundles that are tried
-BEST = 8  # of these, between whose bundles images are exchanged
+BEGINNINGS = 16  # of ways to fill bundles that are tried
+BEST = 4  # of these, between whose bundles images are exchanged
 PASSES = 6  # over all images, at most, to exchange them
 
 
@@ -181,12 +181,12 @@ def groups(records, results, cache):
     return result
 
 
-def packed(content, name, cache):
+def packed(content, name, level, cache):
     """The content compressed; with a cache folder, once for all build folders."""
-    kept = Path(cache) / "packed" / f"{name}.{maker()}" if cache else None
+    kept = Path(cache) / "packed" / f"{name}.{maker(level)}" if cache else None
     if kept and kept.is_file():
         return kept.read_bytes()
-    stored = compress(content)
+    stored = compress(content, level)
     if kept:
         keep(kept, stored)
     return stored
@@ -203,7 +203,7 @@ def bundles(records, results, cache=None):
         name = f"{hashlib.sha256(content).hexdigest()[:32]}.zst"
         path = folder / name
         if not path.exists():
-            keep(path, packed(content, name, cache))
+            keep(path, packed(content, name, QUICK if arch in TESTING else SMALL, cache))
         members = tuple((kernel, kind) for kernel, kind, _ in group)
         places = tuple(itertools.accumulate(map(len, images), initial=0))
         return Bundle(members, arch, family, path, places, path.read_bytes())

@@ -7,8 +7,6 @@
 namespace spark {
 namespace {
 
-long long ll(int64_t value) { return static_cast<long long>(value); }
-
 constexpr int64_t TILE_ROWS = 128, TILE_COLUMNS = 4; // of SPARK_SCALE_TILED_128X4
 
 // Where the scale of a block stands, as a tensor of rows of scales. One scale for many rows has the stride 0.

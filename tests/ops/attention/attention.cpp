@@ -11,9 +11,7 @@
 #include <memory>
 #include <tuple>
 
-namespace check {
-
-using namespace attention;
+namespace check::attention {
 
 namespace {
 
@@ -36,7 +34,7 @@ std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random
 
 } // namespace
 
-Problem attention::numbers(const Shape& s, ref::Type type, Random& random) {
+Problem numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
     p.codes = s.caches != Caches::as_q || s.queries != Codes::none;
     p.by_token =
@@ -400,7 +398,7 @@ Way way_of(const Problem& p, const std::string& kernel) {
 
 } // namespace
 
-Case attention::build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
+Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     Case c = make_case<spark_attention_args>("attention", name, SPARK_OP_ATTENTION, seed);
     Random random(seed, name);
     auto p = std::make_shared<Problem>(numbers(s, type, random));
@@ -591,8 +589,9 @@ Entry worded(Words& words) {
     return entry(s, words.type(BF16 | F16 | F32), words.name());
 }
 
+constexpr OpCases CASES{"attention", named, random, sized, "sequences,queries,keys,H,G,D", worded};
+
 } // namespace
+} // namespace check::attention
 
-extern const OpCases ATTENTION{"attention", named, random, sized, "sequences,queries,keys,H,G,D", worded};
-
-} // namespace check
+const check::OpCases check::ATTENTION = check::attention::CASES;

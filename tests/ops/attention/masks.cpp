@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace check {
-
-using namespace attention;
+namespace check::attention {
 
 // Ranges of the queries, of keys that the sequences have by now. Queries of no sequence have strange ones.
-void attention::add_ranges(Case& c, const Shape& s, Problem& p, Random& random) {
+void add_ranges(Case& c, const Shape& s, Problem& p, Random& random) {
     if (s.ranges == Ranges::none) {
         return;
     }
@@ -58,7 +56,7 @@ void attention::add_ranges(Case& c, const Shape& s, Problem& p, Random& random) 
 }
 
 // Bits of the queries. A tree: each draft hangs on one before it, or on none.
-void attention::add_bits(Case& c, const Shape& s, Problem& p, Random& random) {
+void add_bits(Case& c, const Shape& s, Problem& p, Random& random) {
     if (s.bits == Bits::none) {
         return;
     }
@@ -93,4 +91,4 @@ void attention::add_bits(Case& c, const Shape& s, Problem& p, Random& random) {
     args.hdr.given |= p.mask_first == 0 ? SPARK_ATTENTION_GIVEN_MASK_FIRST : 0;
 }
 
-} // namespace check
+} // namespace check::attention

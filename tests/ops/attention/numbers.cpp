@@ -9,9 +9,7 @@
 #include <cstddef>
 #include <string>
 
-namespace check {
-
-using namespace attention;
+namespace check::attention {
 
 namespace {
 
@@ -107,11 +105,11 @@ std::vector<double> add_blocks(Case& c, const Shape& s, size_t index, const std:
 
 } // namespace
 
-ref::Type attention::type_of_queries(const Shape& s, ref::Type type) {
+ref::Type type_of_queries(const Shape& s, ref::Type type) {
     return s.queries == Codes::none ? type : s.queries == Codes::e4m3 ? ref::Type::e4m3 : ref::Type::e5m2;
 }
 
-ref::Type attention::type_of_caches(const Shape& s, ref::Type type) {
+ref::Type type_of_caches(const Shape& s, ref::Type type) {
     switch (s.caches) {
     case Caches::as_q: return type_of_queries(s, type);
     case Caches::e5m2: return ref::Type::e5m2;
@@ -120,7 +118,7 @@ ref::Type attention::type_of_caches(const Shape& s, ref::Type type) {
     }
 }
 
-ref::Type attention::type_of_results(const Shape& s, ref::Type type) {
+ref::Type type_of_results(const Shape& s, ref::Type type) {
     switch (s.out) {
     case Out::as_q: return type;
     case Out::bf16: return ref::Type::bf16;
@@ -132,7 +130,7 @@ ref::Type attention::type_of_results(const Shape& s, ref::Type type) {
     return type;
 }
 
-void attention::describe_pairs(Case& c, const Shape& s) {
+void describe_pairs(Case& c, const Shape& s) {
     for (size_t index = 1; index < 3 && s.caches == Caches::nvfp4; ++index) {
         spark_tensor& tensor = tensor_at(c, OFFSETS[index]);
         tensor.dtype = SPARK_DTYPE_E2M1;
@@ -143,8 +141,7 @@ void attention::describe_pairs(Case& c, const Shape& s) {
     }
 }
 
-std::vector<double> attention::add_scales(Case& c, const Shape& s, size_t index, const std::vector<bool>& used,
-                                          Random& random) {
+std::vector<double> add_scales(Case& c, const Shape& s, size_t index, const std::vector<bool>& used, Random& random) {
     if (index != 0 && s.caches == Caches::nvfp4) {
         return add_blocks(c, s, index, used, random);
     }
@@ -171,7 +168,7 @@ std::vector<double> attention::add_scales(Case& c, const Shape& s, size_t index,
     return numbers;
 }
 
-double attention::add_result_scale(Case& c, const Shape& s, Random& random) {
+double add_result_scale(Case& c, const Shape& s, Random& random) {
     if (!s.out_scale) {
         return 1;
     }
@@ -187,7 +184,7 @@ double attention::add_result_scale(Case& c, const Shape& s, Random& random) {
     return scale;
 }
 
-void attention::add_bias(Case& c, const Shape& s, Problem& p, Random& random) {
+void add_bias(Case& c, const Shape& s, Problem& p, Random& random) {
     if (s.bias == Bias::none) {
         return;
     }
@@ -207,7 +204,7 @@ void attention::add_bias(Case& c, const Shape& s, Problem& p, Random& random) {
     p.bias = c.values(added);
 }
 
-Allowed attention::allow_result(ref::Type type, double value, double error) {
+Allowed allow_result(ref::Type type, double value, double error) {
     const double largest = type == ref::Type::e4m3 ? 448 : type == ref::Type::e5m2 ? 57344 : INFINITY;
     if (largest == INFINITY || std::isnan(value) || !std::isfinite(error)) {
         return allow(type, value, error);
@@ -218,7 +215,7 @@ Allowed attention::allow_result(ref::Type type, double value, double error) {
     return allowed;
 }
 
-void attention::draw_numbers(Shape& s, Random& r) {
+void draw_numbers(Shape& s, Random& r) {
     if (s.layout == Layout::qkv || !r.chance(0.25)) {
         return;
     }
@@ -276,9 +273,9 @@ void draw_widths(Shape& s, Random& r) {
 
 } // namespace
 
-void attention::draw_kinds(Shape& s, Random& r) {
+void draw_kinds(Shape& s, Random& r) {
     draw_widths(s, r);
     draw_codes(s, r);
 }
 
-} // namespace check
+} // namespace check::attention

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace check {
-
-using namespace attention;
+namespace check::attention {
 
 using Args = spark_attention_args;
 
-void attention::add_list(Case& c, const char* field, size_t offset, const std::vector<int64_t>& numbers) {
+void add_list(Case& c, const char* field, size_t offset, const std::vector<int64_t>& numbers) {
     const Operand& list =
         c.add(field, offset, packed(ref::Type::i32, {static_cast<int64_t>(numbers.size())}), 4, false);
     for (size_t i = 0; i < numbers.size(); ++i) {
@@ -20,7 +18,7 @@ void attention::add_list(Case& c, const char* field, size_t offset, const std::v
 }
 
 // Pages in any order, some of them nobody's.
-void attention::draw_pages(const Shape& s, Problem& p, Random& random) {
+void draw_pages(const Shape& s, Problem& p, Random& random) {
     p.page = s.page;
     if (s.page == 0) {
         return;
@@ -72,7 +70,7 @@ Some pages_of(int64_t keys, const Problem& p, Random& random) {
 } // namespace
 
 // The table has gaps between its rows.
-void attention::add_table(Case& c, const Shape& s, const Problem& p, Random& random) {
+void add_table(Case& c, const Shape& s, const Problem& p, Random& random) {
     const int64_t rows = s.seqs + s.spare;
     if (s.page == 0) {
         return;
@@ -104,4 +102,4 @@ void attention::add_table(Case& c, const Shape& s, const Problem& p, Random& ran
     }
 }
 
-} // namespace check
+} // namespace check::attention

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <numeric>
 
-namespace check {
+namespace check::cast {
 namespace {
 
 using Dims = std::vector<int64_t>;
@@ -148,8 +148,9 @@ Entry worded(Words& words) {
     return entry(s, from, to, words.name());
 }
 
+constexpr OpCases CASES{"cast", named, random, sized, "sizes, up to six", worded};
+
 } // namespace
+} // namespace check::cast
 
-extern const OpCases CAST{"cast", named, random, sized, "sizes, up to six", worded};
-
-} // namespace check
+const check::OpCases check::CAST = check::cast::CASES;

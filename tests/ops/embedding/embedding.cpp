@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace check {
+namespace check::embedding {
 namespace {
 
 enum IdTypes : unsigned { I32 = 1, I64 = 2, BOTH = 3 };
@@ -198,8 +198,9 @@ Entry worded(Words& words) {
     return entry(s, words.type(ALL), ref::Type::i32, words.name());
 }
 
+constexpr OpCases CASES{"embedding", named, random, sized, "V,D,ids", worded};
+
 } // namespace
+} // namespace check::embedding
 
-extern const OpCases EMBEDDING{"embedding", named, random, sized, "V,D,ids", worded};
-
-} // namespace check
+const check::OpCases check::EMBEDDING = check::embedding::CASES;

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <optional>
 
-namespace check {
+namespace check::gemm {
 namespace {
 
 enum Layouts : unsigned { TN = 1, NN = 2, NT = 4, TT = 8, ALL_LAYOUTS = 15 };
@@ -447,9 +447,9 @@ void expand(const Shape& s, const std::string& name, std::vector<Entry>& all) {
 
 void named(std::vector<Entry>& all) {
     add_table("gemm", SHAPES, expand, all);
-    block_scaled_gemm(all);
-    gemm_weights(all);
-    gemm_sparse(all);
+    block_scaled::named(all);
+    weights::named(all);
+    sparse::named(all);
 }
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& all) {
@@ -474,9 +474,9 @@ void draw_result(Shape& s, Random& r) {
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
     Random r(seed, "gemm." + name);
-    if (index % 16 == 15) return random_block_scaled_gemm(r, name);
-    if (index % 5 == 4) return random_gemm_weights(r, name);
-    if (index % 16 == 7) return random_gemm_sparse(r, name);
+    if (index % 16 == 15) return block_scaled::random(r, name);
+    if (index % 5 == 4) return weights::random(r, name);
+    if (index % 16 == 7) return sparse::random(r, name);
     Shape s;
     const auto dim = [&r] { return r.chance(0.5) ? r.between(1, 150) : 8 * r.between(1, 20); };
     s.batch = r.chance(0.25) ? r.between(2, 4) : 1;
@@ -536,17 +536,17 @@ Entry worded(Words& words) {
     }
     Words codes_of_both = words; // the same forms behind a type are those of weights
     if (!s.codes.quant.form && codes_of_both.take("tn")) {
-        if (const auto block_scaled = worded_block_scaled_gemm(codes_of_both, s.m, s.n, s.k)) {
+        if (const auto block_scaled = block_scaled::worded(codes_of_both, s.m, s.n, s.k)) {
             words = codes_of_both;
             return *block_scaled;
         }
     }
     const ref::Type type = words.type(ALL | E4M3 | E5M2 | I8);
-    if (const std::string format = s.codes.quant.form ? "" : take_weights(words); !format.empty()) {
-        return worded_gemm_weights(words, format, s.m, s.n, s.k, type);
+    if (const std::string format = s.codes.quant.form ? "" : weights::taken(words); !format.empty()) {
+        return weights::worded(words, format, s.m, s.n, s.k, type);
     }
     if (words.take("2:4")) {
-        return worded_gemm_sparse(words, s.m, s.n, s.k, type);
+        return sparse::worded(words, s.m, s.n, s.k, type);
     }
     const std::string layout = words.one_of({"tn", "nn", "nt", "tt"});
     const bool codes = ref::size_of(type) == 1;
@@ -566,8 +566,9 @@ Entry worded(Words& words) {
                  words.name());
 }
 
+constexpr OpCases CASES{"gemm", named, random, sized, "M,N,K", worded};
+
 } // namespace
+} // namespace check::gemm
 
-extern const OpCases GEMM{"gemm", named, random, sized, "M,N,K", worded};
-
-} // namespace check
+const check::OpCases check::GEMM = check::gemm::CASES;

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace check {
+namespace check::lora {
 namespace {
 
 // Which adapters rows have: any, some rows none; all the first; none; any number, many of them no adapter; each the
@@ -208,8 +208,9 @@ Entry worded(Words& words) {
     return entry(s, words.type(BF16 | F16), words.name());
 }
 
+constexpr OpCases CASES{"lora", named, random, sized, "M,N,K,R", worded};
+
 } // namespace
+} // namespace check::lora
 
-extern const OpCases LORA{"lora", named, random, sized, "M,N,K,R", worded};
-
-} // namespace check
+const check::OpCases check::LORA = check::lora::CASES;

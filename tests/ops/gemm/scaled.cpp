@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace check {
+namespace check::block_scaled {
 namespace {
 
 enum class Bias { none, f32, same };
@@ -204,7 +204,7 @@ Entry entry(const Shape& s, const Pair& pair, ref::Type out, const std::string& 
 
 } // namespace
 
-void block_scaled_gemm(std::vector<Entry>& out) {
+void named(std::vector<Entry>& out) {
     for (const Shape& s : SHAPES) {
         for (const Pair& pair : pairs_of(s.forms, s.mixed)) {
             for (ref::Type type : types_of(s.outs)) {
@@ -215,7 +215,7 @@ void block_scaled_gemm(std::vector<Entry>& out) {
     }
 }
 
-Entry random_block_scaled_gemm(Random& r, const std::string& name) {
+Entry random(Random& r, const std::string& name) {
     Shape s;
     const auto dim = [&r] { return r.chance(0.5) ? r.between(1, 150) : 8 * r.between(1, 20); };
     s.batch = r.chance(0.25) ? r.between(2, 3) : 1;
@@ -249,7 +249,7 @@ Entry random_block_scaled_gemm(Random& r, const std::string& name) {
     return entry(s, pair, r.pick(types_of(ALL)), name);
 }
 
-std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k) {
+std::optional<Entry> worded(Words& words, int64_t m, int64_t n, int64_t k) {
     for (const Pair& pair : pairs_of(Shape{}.forms, ALL_MIXED)) {
         std::string word = name_of(pair);
         std::ranges::transform(word, word.begin(), [](unsigned char letter) { return std::toupper(letter); });
@@ -260,4 +260,4 @@ std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n
     return std::nullopt;
 }
 
-} // namespace check
+} // namespace check::block_scaled

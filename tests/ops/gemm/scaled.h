@@ -6,11 +6,11 @@
 
 #include <optional>
 
-namespace check {
+namespace check::block_scaled {
 
-void block_scaled_gemm(std::vector<Entry>& out);
-Entry random_block_scaled_gemm(Random& r, const std::string& name);
+void named(std::vector<Entry>& out);
+Entry random(Random& r, const std::string& name);
 // What stands behind "m=16 n=32 k=64 tn", if it is one of their forms.
-std::optional<Entry> worded_block_scaled_gemm(Words& words, int64_t m, int64_t n, int64_t k);
+std::optional<Entry> worded(Words& words, int64_t m, int64_t n, int64_t k);
 
-} // namespace check
+} // namespace check::block_scaled

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace check {
+namespace check::sparse {
 namespace {
 
 struct Shape {
@@ -169,9 +169,9 @@ void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
 
 } // namespace
 
-void gemm_sparse(std::vector<Entry>& out) { add_table("gemm", SHAPES, expand, out); }
+void named(std::vector<Entry>& out) { add_table("gemm", SHAPES, expand, out); }
 
-Entry random_gemm_sparse(Random& r, const std::string& name) {
+Entry random(Random& r, const std::string& name) {
     Shape s;
     s.batch = r.chance(0.15) ? r.between(2, 3) : 1;
     s.m = r.chance(0.5) ? r.between(1, 20) : r.between(1, 140);
@@ -200,8 +200,8 @@ Entry random_gemm_sparse(Random& r, const std::string& name) {
     return entry(s, type, out, name);
 }
 
-Entry worded_gemm_sparse(Words& words, int64_t m, int64_t n, int64_t k, ref::Type type) {
+Entry worded(Words& words, int64_t m, int64_t n, int64_t k, ref::Type type) {
     return entry({.m = m, .n = n, .k = k}, type, type, words.name());
 }
 
-} // namespace check
+} // namespace check::sparse

@@ -5,11 +5,11 @@
 #include "check/random.h"
 #include "ops/families.h"
 
-namespace check {
+namespace check::sparse {
 
-void gemm_sparse(std::vector<Entry>& out);
-Entry random_gemm_sparse(Random& r, const std::string& name);
+void named(std::vector<Entry>& out);
+Entry random(Random& r, const std::string& name);
 // Of the words "m=1 n=64 k=64 BF16 2:4", when the others are taken.
-Entry worded_gemm_sparse(Words& words, int64_t m, int64_t n, int64_t k, ref::Type type);
+Entry worded(Words& words, int64_t m, int64_t n, int64_t k, ref::Type type);
 
-} // namespace check
+} // namespace check::sparse

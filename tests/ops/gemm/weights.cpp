@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace check {
+namespace check::weights {
 namespace {
 
 using Shape = WeightsShape;
@@ -126,17 +126,7 @@ Entry entry(const Shape& s, const Format& format, ref::Type type, ref::Type out,
 
 } // namespace
 
-double gemm_error(const ref::Gemm& op, const ref::GemmElement& e, double sum, double c, double bias, int scales) {
-    constexpr double u = 0x1p-24;
-    double error = sum + 3 * u * (std::fabs(op.alpha) * e.magnitude + std::fabs(op.beta * c) + std::fabs(bias));
-    error += scales * u * std::fabs(op.alpha) * e.magnitude;
-    if (op.activation == ref::Activation::relu_squared) {
-        return (2 * std::fabs(e.before) + error) * error + u * e.value;
-    }
-    return op.activation == ref::Activation::none ? error : 1.13 * error + 0x1p-20 * std::fabs(e.before);
-}
-
-void gemm_weights(std::vector<Entry>& out) {
+void named(std::vector<Entry>& out) {
     for (const Shape& s : SHAPES) {
         for (size_t i = 0; i < weight_formats().size(); ++i) {
             for (ref::Type type : types_of(s.types)) {
@@ -152,7 +142,7 @@ void gemm_weights(std::vector<Entry>& out) {
     }
 }
 
-Entry random_gemm_weights(Random& r, const std::string& name) {
+Entry random(Random& r, const std::string& name) {
     Shape s;
     s.batch = r.chance(0.15) ? r.between(2, 3) : 1;
     s.m = r.chance(0.7) ? r.between(1, 20) : r.between(1, 90);
@@ -201,12 +191,12 @@ Entry random_gemm_weights(Random& r, const std::string& name) {
 }
 
 // "m=1 n=4096 k=4096 BF16 Q8_0": results of the type of a.
-Entry worded_gemm_weights(Words& words, const std::string& format, int64_t m, int64_t n, int64_t k, ref::Type type) {
+Entry worded(Words& words, const std::string& format, int64_t m, int64_t n, int64_t k, ref::Type type) {
     const Shape s{.m = m, .n = n, .k = k};
     return entry(s, *std::ranges::find(weight_formats(), format, &Format::name), type, type, words.name());
 }
 
-std::string take_weights(Words& words) {
+std::string taken(Words& words) {
     for (const Format& format : weight_formats()) {
         if (words.take(format.name)) {
             return format.name;
@@ -215,4 +205,15 @@ std::string take_weights(Words& words) {
     return {};
 }
 
-} // namespace check
+} // namespace check::weights
+
+double check::gemm_error(const ref::Gemm& op, const ref::GemmElement& e, double sum, double c, double bias,
+                         int scales) {
+    constexpr double u = 0x1p-24;
+    double error = sum + 3 * u * (std::fabs(op.alpha) * e.magnitude + std::fabs(op.beta * c) + std::fabs(bias));
+    error += scales * u * std::fabs(op.alpha) * e.magnitude;
+    if (op.activation == ref::Activation::relu_squared) {
+        return (2 * std::fabs(e.before) + error) * error + u * e.value;
+    }
+    return op.activation == ref::Activation::none ? error : 1.13 * error + 0x1p-20 * std::fabs(e.before);
+}

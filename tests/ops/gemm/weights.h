@@ -14,10 +14,14 @@ namespace check {
 //   approximate; the square of ReLU: (x + e)^2 - x^2, and its rounding.
 double gemm_error(const ref::Gemm& op, const ref::GemmElement& e, double sum, double c, double bias, int scales);
 
-void gemm_weights(std::vector<Entry>& out);
-Entry random_gemm_weights(Random& r, const std::string& name);
-// Of the words "m=1 n=64 k=64 BF16 Q8_0": the format, "" if none is there; and the entry, when the others are taken.
-std::string take_weights(Words& words);
-Entry worded_gemm_weights(Words& words, const std::string& format, int64_t m, int64_t n, int64_t k, ref::Type type);
-
 } // namespace check
+
+namespace check::weights {
+
+void named(std::vector<Entry>& out);
+Entry random(Random& r, const std::string& name);
+// Of the words "m=1 n=64 k=64 BF16 Q8_0": the format, "" if none is there; and the entry, when the others are taken.
+std::string taken(Words& words);
+Entry worded(Words& words, const std::string& format, int64_t m, int64_t n, int64_t k, ref::Type type);
+
+} // namespace check::weights

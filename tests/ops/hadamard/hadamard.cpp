@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace check {
+namespace check::hadamard {
 namespace {
 
 // Where the factors count, and whether they are 1 and -1 or any numbers.
@@ -100,9 +100,9 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     return c;
 }
 
-constexpr RowCases<Shape> CASES{"hadamard", build};
+constexpr RowCases<Shape> ROWS{"hadamard", build};
 
-void named(std::vector<Entry>& out) { CASES.named(SHAPES, out); }
+void named(std::vector<Entry>& out) { ROWS.named(SHAPES, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
@@ -124,12 +124,12 @@ Entry random(uint64_t seed, int64_t index) {
     if (r.chance(0.3)) {
         s.special = r.pick<Special>({Special::nan_row, Special::inf_row, Special::denormal_row});
     }
-    return CASES.entry(s, r.pick(types_of(ALL)), name);
+    return ROWS.entry(s, r.pick(types_of(ALL)), name);
 }
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
     if (dims.size() == 3) {
-        CASES.expand({.rows0 = dims[0], .n = dims[1], .size = static_cast<uint32_t>(dims[2])}, dims_name(dims), out);
+        ROWS.expand({.rows0 = dims[0], .n = dims[1], .size = static_cast<uint32_t>(dims[2])}, dims_name(dims), out);
     }
 }
 
@@ -137,11 +137,12 @@ Entry worded(Words& words) {
     Shape s;
     s.size = static_cast<uint32_t>(words.number("size"));
     s.signs = words.take("signs") ? Signs::before : Signs::none;
-    return CASES.worded(words, s);
+    return ROWS.worded(words, s);
 }
 
+constexpr OpCases CASES{"hadamard", named, random, sized, "rows,N,size", worded};
+
 } // namespace
+} // namespace check::hadamard
 
-extern const OpCases HADAMARD{"hadamard", named, random, sized, "rows,N,size", worded};
-
-} // namespace check
+const check::OpCases check::HADAMARD = check::hadamard::CASES;

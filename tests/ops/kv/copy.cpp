@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace check {
+namespace check::kv_copy {
 namespace {
 
 constexpr int64_t WITHIN = -1; // no cache to copy from but the one that is copied to
@@ -158,8 +158,9 @@ Entry worded(Words& words) {
     return entry(s, words.type(KINDS), words.name());
 }
 
+constexpr OpCases CASES{"kv_copy", named, random, sized, "N,S,H,D", worded};
+
 } // namespace
+} // namespace check::kv_copy
 
-extern const OpCases KV_COPY{"kv_copy", named, random, sized, "N,S,H,D", worded};
-
-} // namespace check
+const check::OpCases check::KV_COPY = check::kv_copy::CASES;

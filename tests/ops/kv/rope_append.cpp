@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace check {
+namespace check::rope_append {
 namespace {
 
 using Args = spark_rope_append_args;
@@ -360,8 +360,9 @@ Entry worded(Words& words) {
     return entry(s, type, words.name());
 }
 
+constexpr OpCases CASES{"rope_append", named, random, sized, "T,G,H,D,S", worded};
+
 } // namespace
+} // namespace check::rope_append
 
-extern const OpCases ROPE_APPEND{"rope_append", named, random, sized, "T,G,H,D,S", worded};
-
-} // namespace check
+const check::OpCases check::ROPE_APPEND = check::rope_append::CASES;

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace check {
+namespace check::kv_rows {
 namespace {
 
 using kv::Codes;
@@ -181,8 +181,7 @@ template <const Op& OP> Entry worded(Words& words) {
 template <const Op& OP> constexpr OpCases CASES{OP.name, named<OP>, random<OP>, sized<OP>, "T,H,D,S", worded<OP>};
 
 } // namespace
+} // namespace check::kv_rows
 
-extern const OpCases KV_APPEND = CASES<APPENDS>;
-extern const OpCases KV_GATHER = CASES<GATHERS>;
-
-} // namespace check
+const check::OpCases check::KV_APPEND = check::kv_rows::CASES<check::kv_rows::APPENDS>;
+const check::OpCases check::KV_GATHER = check::kv_rows::CASES<check::kv_rows::GATHERS>;

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace check {
+namespace check::merge_states {
 namespace {
 
 // What the logarithms are: near each other, the same, 100 apart, up to 3e38; of nothing in some states, in all of a
@@ -232,8 +232,9 @@ Entry worded(Words& words) {
     return entry(s, words.type(ALL), words.name());
 }
 
+constexpr OpCases CASES{"merge_states", named, random, sized, "parts,rows,D", worded};
+
 } // namespace
+} // namespace check::merge_states
 
-extern const OpCases MERGE_STATES{"merge_states", named, random, sized, "parts,rows,D", worded};
-
-} // namespace check
+const check::OpCases check::MERGE_STATES = check::merge_states::CASES;

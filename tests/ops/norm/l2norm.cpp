@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace check {
+namespace check::l2norm {
 namespace {
 
 struct Shape {
@@ -65,9 +65,9 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     return c;
 }
 
-constexpr RowCases<Shape> CASES{"l2norm", build};
-void named(std::vector<Entry>& out) { CASES.named(SHAPES, out); }
-void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) { CASES.sized(dims, out); }
+constexpr RowCases<Shape> ROWS{"l2norm", build};
+void named(std::vector<Entry>& out) { ROWS.named(SHAPES, out); }
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) { ROWS.sized(dims, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
@@ -76,13 +76,14 @@ Entry random(uint64_t seed, int64_t index) {
     draw_rows(r, s);
     s.eps = r.pick<float>({1e-6f, 1e-5f, 1e-12f, 1, 0, 1e-40f});
     s.scale = r.pick<double>({2, 0x1p-6, 0x1p-11});
-    return CASES.entry(s, r.pick(types_of(ALL)), name);
+    return ROWS.entry(s, r.pick(types_of(ALL)), name);
 }
 
-Entry worded(Words& words) { return CASES.worded(words, {}); }
+Entry worded(Words& words) { return ROWS.worded(words, {}); }
+
+constexpr OpCases CASES{"l2norm", named, random, sized, "rows,N", worded};
 
 } // namespace
+} // namespace check::l2norm
 
-extern const OpCases L2NORM{"l2norm", named, random, sized, "rows,N", worded};
-
-} // namespace check
+const check::OpCases check::L2NORM = check::l2norm::CASES;

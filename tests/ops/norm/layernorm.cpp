@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace check {
+namespace check::layernorm {
 namespace {
 
 constexpr unsigned ROUNDED = SPARK_LAYERNORM_NORMALIZE_ROUNDED;
@@ -148,9 +148,9 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     return c;
 }
 
-constexpr RowCases<Shape> CASES{"layernorm", build};
-void named(std::vector<Entry>& out) { CASES.named(SHAPES, out); }
-void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) { CASES.sized(dims, out); }
+constexpr RowCases<Shape> ROWS{"layernorm", build};
+void named(std::vector<Entry>& out) { ROWS.named(SHAPES, out); }
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) { ROWS.sized(dims, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
@@ -171,17 +171,18 @@ Entry random(uint64_t seed, int64_t index) {
     if (r.chance(0.3)) {
         draw_codes(r, s.quant);
     }
-    return CASES.entry(s, r.pick(types_of(ALL)), name);
+    return ROWS.entry(s, r.pick(types_of(ALL)), name);
 }
 
 Entry worded(Words& words) {
     Shape s;
     s.residual = s.residual_out = s.residual_in_place = words.take("+residual");
-    return CASES.worded(words, s);
+    return ROWS.worded(words, s);
 }
 
+constexpr OpCases CASES{"layernorm", named, random, sized, "rows,N", worded};
+
 } // namespace
+} // namespace check::layernorm
 
-extern const OpCases LAYERNORM{"layernorm", named, random, sized, "rows,N", worded};
-
-} // namespace check
+const check::OpCases check::LAYERNORM = check::layernorm::CASES;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace check {
+namespace check::rmsnorm {
 namespace {
 
 constexpr unsigned ROUNDED = SPARK_RMSNORM_NORMALIZE_ROUNDED;
@@ -112,9 +112,9 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     return c;
 }
 
-constexpr RowCases<Shape> CASES{"rmsnorm", build};
-void named(std::vector<Entry>& out) { CASES.named(SHAPES, out); }
-void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) { CASES.sized(dims, out); }
+constexpr RowCases<Shape> ROWS{"rmsnorm", build};
+void named(std::vector<Entry>& out) { ROWS.named(SHAPES, out); }
+void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) { ROWS.sized(dims, out); }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
@@ -131,17 +131,18 @@ Entry random(uint64_t seed, int64_t index) {
     if (r.chance(0.4)) {
         draw_codes(r, s.quant);
     }
-    return CASES.entry(s, r.pick(types_of(ALL)), name);
+    return ROWS.entry(s, r.pick(types_of(ALL)), name);
 }
 
 Entry worded(Words& words) {
     Shape s{.eps = 1e-5f};
     s.residual = s.residual_out = s.residual_in_place = words.take("+residual");
-    return CASES.worded(words, s);
+    return ROWS.worded(words, s);
 }
 
+constexpr OpCases CASES{"rmsnorm", named, random, sized, "rows,N", worded};
+
 } // namespace
+} // namespace check::rmsnorm
 
-extern const OpCases RMSNORM{"rmsnorm", named, random, sized, "rows,N", worded};
-
-} // namespace check
+const check::OpCases check::RMSNORM = check::rmsnorm::CASES;

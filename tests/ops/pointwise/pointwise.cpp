@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <ranges>
 
-namespace check {
+namespace check::pointwise {
 namespace {
 
 enum Ops : unsigned { ACT = 1, SWIGLU = 2, SUM = 4, TWO_INPUTS = SWIGLU | SUM, ALL_OPS = 7 };
@@ -277,10 +277,13 @@ template <unsigned OP> Entry worded(Words& words) {
     return entry(s, OP, type, words.name());
 }
 
+constexpr OpCases ACTIVATION{"activation", named<ACT>, random<ACT>, sized<ACT>, "rows,N", worded<ACT>};
+constexpr OpCases GLU{"glu", named<SWIGLU>, random<SWIGLU>, sized<SWIGLU>, "rows,N", worded<SWIGLU>};
+constexpr OpCases ADD{"add", named<SUM>, random<SUM>, sized<SUM>, "rows,N", worded<SUM>};
+
 } // namespace
+} // namespace check::pointwise
 
-extern const OpCases ACTIVATION{"activation", named<ACT>, random<ACT>, sized<ACT>, "rows,N", worded<ACT>};
-extern const OpCases GLU{"glu", named<SWIGLU>, random<SWIGLU>, sized<SWIGLU>, "rows,N", worded<SWIGLU>};
-extern const OpCases ADD{"add", named<SUM>, random<SUM>, sized<SUM>, "rows,N", worded<SUM>};
-
-} // namespace check
+const check::OpCases check::ACTIVATION = check::pointwise::ACTIVATION;
+const check::OpCases check::GLU = check::pointwise::GLU;
+const check::OpCases check::ADD = check::pointwise::ADD;

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-namespace check {
+namespace check::amax {
 namespace {
 
 struct Shape {
@@ -100,8 +100,9 @@ Entry worded(Words& words) {
     return entry(s, words.type(ALL), words.name());
 }
 
+constexpr OpCases CASES{"amax", named, random, sized, "rows,N", worded};
+
 } // namespace
+} // namespace check::amax
 
-extern const OpCases AMAX{"amax", named, random, sized, "rows,N", worded};
-
-} // namespace check
+const check::OpCases check::AMAX = check::amax::CASES;

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace check {
+namespace check::compress {
 namespace {
 
 // Numbers; few magnitudes, so that there are equals; all bits; two zeros in each four.
@@ -127,8 +127,9 @@ Entry worded(Words& words) {
     return entry(s, words.type(BF16 | F16), words.name());
 }
 
+constexpr OpCases CASES{"compress", named, random, sized, "rows,n", worded};
+
 } // namespace
+} // namespace check::compress
 
-extern const OpCases COMPRESS{"compress", named, random, sized, "rows,n", worded};
-
-} // namespace check
+const check::OpCases check::COMPRESS = check::compress::CASES;

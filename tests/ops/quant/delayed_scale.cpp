@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace check {
+namespace check::delayed_scale {
 namespace {
 
 struct Shape {
@@ -125,8 +125,9 @@ Entry worded(Words& words) {
     return entry(s, words.name());
 }
 
+constexpr OpCases CASES{"delayed_scale", named, random, sized, "H,S", worded};
+
 } // namespace
+} // namespace check::delayed_scale
 
-extern const OpCases DELAYED_SCALE{"delayed_scale", named, random, sized, "H,S", worded};
-
-} // namespace check
+const check::OpCases check::DELAYED_SCALE = check::delayed_scale::CASES;

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace check {
+namespace check::dequantize {
 namespace {
 
 using ref::RecordFormat;
@@ -150,14 +150,14 @@ void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
 
 void named(std::vector<Entry>& out) {
     add_table("dequantize", SHAPES, entries, out);
-    dequantize_scaled(out);
+    dequantize_scaled::named(out);
 }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
     Random r(seed, "dequantize." + name);
     if (index % 2 != 0) {
-        return random_dequantize_scaled(r, name);
+        return dequantize_scaled::random(r, name);
     }
     Shape s;
     s.rows1 = r.chance(0.3) ? r.between(2, 4) : 1;
@@ -186,14 +186,15 @@ Entry worded(Words& words) {
     const Shape s{.rows0 = words.number("rows"), .n = words.number("n")};
     const auto format = std::ranges::find_if(ref::record_formats(), [&](const auto& f) { return words.take(f.name); });
     if (format == ref::record_formats().end()) {
-        return worded_dequantize_scaled(words, s.rows0, s.n);
+        return dequantize_scaled::worded(words, s.rows0, s.n);
     }
     words.one_of({"to"});
     return entry(s, *format, words.type(ALL), words.name());
 }
 
+constexpr OpCases CASES{"dequantize", named, random, sized, "rows,N (a multiple of 32)", worded};
+
 } // namespace
+} // namespace check::dequantize
 
-extern const OpCases DEQUANTIZE{"dequantize", named, random, sized, "rows,N (a multiple of 32)", worded};
-
-} // namespace check
+const check::OpCases check::DEQUANTIZE = check::dequantize::CASES;

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace check {
+namespace check::quantize {
 namespace {
 
 // How codes are rounded: at random with seed and offset as scalars, as tensors, or as tensors of U64.
@@ -213,14 +213,14 @@ void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
 
 void named(std::vector<Entry>& out) {
     add_table("quantize", SHAPES, entries, out);
-    quantize_records(out);
+    records::named(out);
 }
 
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
     Random r(seed, "quantize." + name);
     if (index % 4 == 3) {
-        return random_quantize_records(r, name);
+        return records::random(r, name);
     }
     Shape s;
     s.rows1 = r.chance(0.3) ? r.between(2, 3) : 1;
@@ -261,8 +261,8 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 // A scale for all is given, or made of x's own amax; those of rows and blocks are found.
 Entry worded(Words& words) {
     Shape s{.rows0 = words.number("rows"), .n = words.number("n")};
-    if (const ref::RecordFormat* format = worded_record(words)) {
-        return worded_quantize_records(*format, words.type(ALL), s.rows0, s.n, words.name());
+    if (const ref::RecordFormat* format = records::taken(words)) {
+        return records::worded(*format, words.type(ALL), s.rows0, s.n, words.name());
     }
     const Form form = worded_form(words);
     s.tiled = (form & (MX | NVFP4)) != 0 && words.take("tiled");
@@ -276,8 +276,9 @@ Entry worded(Words& words) {
     return entry(s, form, words.type(ALL), words.name());
 }
 
+constexpr OpCases CASES{"quantize", named, random, sized, "rows,N", worded};
+
 } // namespace
+} // namespace check::quantize
 
-extern const OpCases QUANTIZE{"quantize", named, random, sized, "rows,N", worded};
-
-} // namespace check
+const check::OpCases check::QUANTIZE = check::quantize::CASES;

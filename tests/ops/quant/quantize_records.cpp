@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace check {
+namespace check::records {
 namespace {
 
 using ref::Record, ref::RecordFormat;
@@ -140,9 +140,9 @@ void entries(const Shape& s, const std::string& name, std::vector<Entry>& out) {
 
 } // namespace
 
-void quantize_records(std::vector<Entry>& out) { add_table("quantize", SHAPES, entries, out); }
+void named(std::vector<Entry>& out) { add_table("quantize", SHAPES, entries, out); }
 
-Entry random_quantize_records(Random& r, const std::string& name) {
+Entry random(Random& r, const std::string& name) {
     Shape s;
     s.rows1 = r.chance(0.3) ? r.between(2, 3) : 1;
     s.rows0 = r.between(1, 6);
@@ -159,7 +159,7 @@ Entry random_quantize_records(Random& r, const std::string& name) {
     return entry(s, format, r.pick(types_of(ALL)), name);
 }
 
-const RecordFormat* worded_record(Words& words) {
+const RecordFormat* taken(Words& words) {
     for (const RecordFormat& format : written_formats()) {
         if (words.take(format.name)) {
             return &ref::format_of(format.record);
@@ -168,9 +168,8 @@ const RecordFormat* worded_record(Words& words) {
     return nullptr;
 }
 
-Entry worded_quantize_records(const RecordFormat& format, ref::Type type, int64_t rows, int64_t n,
-                              const std::string& name) {
+Entry worded(const RecordFormat& format, ref::Type type, int64_t rows, int64_t n, const std::string& name) {
     return entry({.rows0 = rows, .n = n}, format, type, name);
 }
 
-} // namespace check
+} // namespace check::records

@@ -6,13 +6,12 @@
 #include "ops/families.h"
 #include "ref/dequantize.h"
 
-namespace check {
+namespace check::records {
 
-void quantize_records(std::vector<Entry>& out);
-Entry random_quantize_records(Random& r, const std::string& name);
+void named(std::vector<Entry>& out);
+Entry random(Random& r, const std::string& name);
 // Behind "rows=3 n=64 BF16", if the next word is such a record; nullptr: it is none.
-const ref::RecordFormat* worded_record(Words& words);
-Entry worded_quantize_records(const ref::RecordFormat& format, ref::Type type, int64_t rows, int64_t n,
-                              const std::string& name);
+const ref::RecordFormat* taken(Words& words);
+Entry worded(const ref::RecordFormat& format, ref::Type type, int64_t rows, int64_t n, const std::string& name);
 
-} // namespace check
+} // namespace check::records

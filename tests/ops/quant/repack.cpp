@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace check {
+namespace check::repack {
 namespace {
 
 struct Shape {
@@ -123,8 +123,9 @@ Entry worded(Words& words) {
     return entry(s, {interleaved, across}, words.name());
 }
 
+constexpr OpCases CASES{"repack", named, random, sized, "rows,words", worded};
+
 } // namespace
+} // namespace check::repack
 
-extern const OpCases REPACK{"repack", named, random, sized, "rows,words", worded};
-
-} // namespace check
+const check::OpCases check::REPACK = check::repack::CASES;

@@ -10,7 +10,7 @@
 #include <map>
 #include <optional>
 
-namespace check {
+namespace check::requantize {
 namespace {
 
 using Args = spark_requantize_args;
@@ -307,8 +307,9 @@ Entry worded(Words& words) {
     return entry(s, from, form, words.name());
 }
 
+constexpr OpCases CASES{"requantize", named, random, sized, "R,N", worded};
+
 } // namespace
+} // namespace check::requantize
 
-extern const OpCases REQUANTIZE{"requantize", named, random, sized, "R,N", worded};
-
-} // namespace check
+const check::OpCases check::REQUANTIZE = check::requantize::CASES;

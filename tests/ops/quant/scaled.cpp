@@ -221,6 +221,9 @@ void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
     }
 }
 
+} // namespace check
+
+namespace check::dequantize_scaled {
 namespace {
 
 enum class Strange { none, nan, inf, zero, subnormal, huge, midpoint };
@@ -351,7 +354,7 @@ Entry entry(const Shape& s, const Form& form, ref::Type type, const std::string&
 
 } // namespace
 
-void dequantize_scaled(std::vector<Entry>& out) {
+void named(std::vector<Entry>& out) {
     for (const Shape& s : SHAPES) {
         for (const Form& form : forms_of(s.forms, s.codes)) {
             for (ref::Type type : types_of(s.types)) {
@@ -362,7 +365,7 @@ void dequantize_scaled(std::vector<Entry>& out) {
     }
 }
 
-Entry worded_dequantize_scaled(Words& words, int64_t rows, int64_t n) {
+Entry worded(Words& words, int64_t rows, int64_t n) {
     Shape s{.rows0 = rows, .n = n};
     const Form form = worded_form(words);
     s.tiled = in_bytes(form) && words.take("tiled");
@@ -370,7 +373,7 @@ Entry worded_dequantize_scaled(Words& words, int64_t rows, int64_t n) {
     return entry(s, form, words.type(ALL), words.name());
 }
 
-Entry random_dequantize_scaled(Random& r, const std::string& name) {
+Entry random(Random& r, const std::string& name) {
     Shape s;
     s.rows1 = r.chance(0.3) ? r.between(2, 3) : 1;
     s.rows0 = r.between(1, 6);
@@ -390,4 +393,4 @@ Entry random_dequantize_scaled(Random& r, const std::string& name) {
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 
-} // namespace check
+} // namespace check::dequantize_scaled

@@ -77,8 +77,13 @@ void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code);
 // What `tensor`, until now of bytes, says of its codes and their scales, but for the scales' address.
 void describe(spark_tensor& tensor, const Form& form, const Scales& s);
 
-void dequantize_scaled(std::vector<Entry>& out);
-Entry random_dequantize_scaled(Random& r, const std::string& name);
-Entry worded_dequantize_scaled(Words& words, int64_t rows, int64_t n); // behind "rows=3 n=64"
-
 } // namespace check
+
+// The cases of dequantize whose numbers have scales.
+namespace check::dequantize_scaled {
+
+void named(std::vector<Entry>& out);
+Entry random(Random& r, const std::string& name);
+Entry worded(Words& words, int64_t rows, int64_t n); // behind "rows=3 n=64"
+
+} // namespace check::dequantize_scaled

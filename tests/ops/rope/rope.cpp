@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace check {
+namespace check::rope {
 namespace {
 
 enum class Table { none, same, f32 };
@@ -239,8 +239,9 @@ Entry worded(Words& words) {
     return entry(s, words.type(ALL), words.name());
 }
 
+constexpr OpCases CASES{"rope", named, random, sized, "tokens,H,D", worded};
+
 } // namespace
+} // namespace check::rope
 
-extern const OpCases ROPE{"rope", named, random, sized, "tokens,H,D", worded};
-
-} // namespace check
+const check::OpCases check::ROPE = check::rope::CASES;

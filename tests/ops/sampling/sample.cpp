@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace check {
+namespace check::sample {
 namespace {
 
 // few_values: five of them, so that most tokens have equals. nan, nothing (all -infinity): every third row, masked:
@@ -257,8 +257,9 @@ Entry worded(Words& words) {
     return entry(s, words.type(ALL), words.name());
 }
 
+constexpr OpCases CASES{"sample", named, random, sized, "rows,V", worded};
+
 } // namespace
+} // namespace check::sample
 
-extern const OpCases SAMPLE{"sample", named, random, sized, "rows,V", worded};
-
-} // namespace check
+const check::OpCases check::SAMPLE = check::sample::CASES;

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace check {
+namespace check::softmax {
 namespace {
 
 // What one row holds instead of ordinary numbers.
@@ -200,8 +200,9 @@ Entry worded(Words& words) {
     return entry(s, words.type(ALL), words.name());
 }
 
+constexpr OpCases CASES{"softmax", named, random, sized, "rows,N", worded};
+
 } // namespace
+} // namespace check::softmax
 
-extern const OpCases SOFTMAX{"softmax", named, random, sized, "rows,N", worded};
-
-} // namespace check
+const check::OpCases check::SOFTMAX = check::softmax::CASES;
