@@ -30,7 +30,8 @@ SKIPPED = 77
 QEMU = ["qemu-aarch64", "-cpu", "max,pauth-impdef=on", "-L", "/usr/aarch64-linux-gnu"]
 API = ["api-contract", "api-launch", "cross-ratio"]
 TARGETS = ["spark", "spark_static", "spark-emu", "ptx-run", "spark-check", *API]
-CASES = ["--shard", "0/40", "--random", "10", "--timeout", "300"]  # what qemu does in a minute or two
+EVERY = {"short": 40, "long": 4}  # one case of so many: what qemu does in a minute or two, in a quarter of an hour
+DEAR = {"attention": 4, "gemm": 4}  # of these one of so many times as many
 
 
 def skip(sentence):
@@ -85,10 +86,12 @@ class Host:
         command = [*self.before, self.folder / "bin" / program, *words]
         return subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True)
 
-    def cases(self, op):
+    def cases(self, op, tier):
         """{case and kernel: its result}"""
+        shard = f"0/{EVERY[tier] * DEAR.get(op, 1)}"
         with tempfile.NamedTemporaryFile() as out:
-            done = self.run("spark-check", "--driver", "emu", "--op", op, *CASES, "--json", out.name)
+            done = self.run("spark-check", "--driver", "emu", "--op", op, "--shard", shard, "--random", "10",
+                            "--timeout", "300", "--json", out.name)
             if done.returncode not in (0, 1):
                 sys.exit(f"aarch64.py: spark-check {op} ended with {done.returncode}: {done.stdout}{done.stderr}")
             return {(r["case"], r["kernel"]): r for r in json.load(out)["results"]}
@@ -107,11 +110,11 @@ def compare_instructions(here, arm, scratch, jobs):
     return len(files), wrong
 
 
-def compare_operators(here, arm, jobs):
+def compare_operators(here, arm, tier, jobs):
     ops = [line.split()[0] for line in (ROOT / "src" / "ops" / "first_sizes.txt").read_text().splitlines()
            if line and line[0] != "#"]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        results = list(pool.map(lambda op: (here.cases(op), arm.cases(op)), ops))
+        results = list(pool.map(lambda op: (here.cases(op, tier), arm.cases(op, tier)), ops))
     count, wrong = 0, []
     for op, (ours, there) in zip(ops, results):
         count += len(there)
@@ -141,6 +144,7 @@ def main():
     parser.add_argument("--host", type=Path, required=True, help="a build for this host, to compare with")
     parser.add_argument("--into", type=Path, required=True, help="the folder for the build for Arm")
     parser.add_argument("--ptxas", type=Path, required=True)
+    parser.add_argument("--tier", choices=EVERY, default="short", help="how many cases of operators (short)")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="as many at a time (the cores)")
     parser.add_argument("--kernels", default="", help="the folder of assembled kernels that builds share")
     options = parser.parse_args()
@@ -152,7 +156,7 @@ def main():
     here, arm = Host(options.host, []), Host(build(options), QEMU)
     failed = 0
     for what, (count, wrong) in (("instruction tests", compare_instructions(here, arm, options.into, options.jobs)),
-                                 ("results of operators", compare_operators(here, arm, options.jobs)),
+                                 ("results of operators", compare_operators(here, arm, options.tier, options.jobs)),
                                  ("programs of the API", run_api(arm, options.jobs)),
                                  ("looks for hardening", look_for_hardening(arm, options.into))):
         print(f"{count} {what}, {len(wrong)} wrong", *wrong[:12], sep="\n    ", flush=True)

@@ -65,7 +65,7 @@ struct Shape {
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
     float cap = 0; // of SOFTCAP
     unsigned flags = 0;
-    ref::Gate gate; // then n is even
+    ref::Gate gate = {}; // then n is even
     Tier tier = Tier::quick;
 };
 

@@ -26,7 +26,7 @@ struct Shape {
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
     Special special = Special::none; // a row of a
     unsigned flags = 0;
-    ref::Gate gate; // then n is even
+    ref::Gate gate = {}; // then n is even
     Tier tier = Tier::quick;
 };
 

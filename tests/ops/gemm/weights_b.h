@@ -62,7 +62,7 @@ struct WeightsShape {
     int64_t scale_step = 1;                                // from a row's to the next; of blocks: scales after each row
     bool tiled = false, columns = false, no_whole = false; // of blocks (ops/gemm/scaled_codes.h)
     unsigned flags = 0;
-    ref::Gate gate; // then n is even
+    ref::Gate gate = {}; // then n is even
     Tier tier = Tier::quick;
 };
 
