@@ -42,8 +42,10 @@ void Histories::reset(uint32_t end, bool on) {
     for (Pool* pool : {&accesses_, &copies_}) {
         pool->start(pool == &copies_ ? FIRST_COPY : 1);
         pool->first_access = pool->next_access;
-        if (on && pool->accesses.empty())
-            pool->accesses.resize(Pool::ACCESSES), pool->histories.resize(Pool::HISTORIES);
+        if (on && !pool->accesses) {
+            pool->accesses = std::make_unique_for_overwrite<Access[]>(Pool::ACCESSES);
+            pool->histories = std::make_unique_for_overwrite<History[]>(Pool::HISTORIES);
+        }
     }
     last_.fill(0);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "past.h"
@@ -20,14 +21,14 @@ public:
 
     // One instruction of a warp. Lane l of `rows` names bytes [addr[l], addr[l] + bytes).
     struct Access {
-        Moment moment = 0;
-        uint32_t lanes = 0, rows = 0; // who made it: `collective`, all `lanes` each of its bytes; else each row its own
-        uint32_t pc = 0;
-        uint32_t in_flight = 0; // lanes of a copy
-        uint8_t warp = 0, bytes = 0;
-        bool write = false, collective = false, copied = false;
-        bool told = false;    // records have some of a copy that was in flight
-        uint8_t strength = 0; // of a write: Record::strong and Record::atomic
+        Moment moment;
+        uint32_t lanes, rows; // who made it: `collective`, all `lanes` each of its bytes; else each row its own
+        uint32_t pc;
+        uint32_t in_flight; // lanes of a copy
+        uint8_t warp, bytes;
+        bool write, collective, copied;
+        bool told;        // records have some of a copy that was in flight
+        uint8_t strength; // of a write: Record::strong and Record::atomic
         alignas(16) uint32_t addr[32];
     };
     // Who does what, and what it knows.
@@ -80,17 +81,17 @@ private:
     static constexpr unsigned DEEPEST = WARPS + 8;
     static constexpr Id FIRST_COPY = 1 << 30; // copies have numbers of their own: they outlast barriers
     struct History {
-        uint32_t access = 0;
-        Id before = NOTHING, write = NOTHING; // write: the last one
-        uint32_t depth = 0;
+        uint32_t access;
+        Id before, write; // write: the last one
+        uint32_t depth;
     };
     // Accesses and what begins with them. Those before `over` everybody knows; they may still be in words.
     struct Pool {
         static constexpr uint32_t ACCESSES = 2048, HISTORIES = 4096;
         Id first = 1, over = 1, next = 1;
         uint32_t first_access = 0, next_access = 0;
-        std::vector<Access> accesses;
-        std::vector<History> histories;
+        std::unique_ptr<Access[]> accesses; // pages that nothing is written to are never there
+        std::unique_ptr<History[]> histories;
         void start(Id at) { first = over = next = at; }
         bool has_room() const {
             return next_access - first_access < ACCESSES && uint32_t(next - first) < HISTORIES - 32;
