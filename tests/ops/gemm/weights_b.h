@@ -30,9 +30,12 @@ enum WeightFormats : unsigned {
     Q4_0 = 64,
     Q5_0 = 128,
     Q5_1 = 256,
+    Q2_K = 1 << 9,
+    Q3_K = 1 << 10,
     WIDE = 3 << 11, // Q4_K and Q5_K
     Q6_K = 1 << 13,
     IQ4_NL = 1 << 14,
+    IQ4_XS = 1 << 15,
     SMALL = Q4_0 | Q5_0 | Q5_1 | IQ4_NL,
     ALL_RECORDS = (1 << 17) - 16,
     U4_32 = 1 << 17,
