@@ -106,14 +106,17 @@ template <class Params> void put_scales(const Coded& p, Params& params) {
     params.bump = p.bump;
 }
 
-// Elements that a warp of such a kernel takes at once: half as many where rows have no more, or are too few for all
-// warps of a device. Results do not depend on it.
-template <class Of> int64_t turn_taken(const Coded& p, const CodedKind& kind, const Of& kernel) {
+// Turns are half of one where rows have no more, or are too few for all warps of a device. Results do not depend on it.
+inline bool are_halved(const Coded& p, const CodedKind& kind, int64_t half, int64_t warps) {
     constexpr int64_t FEW = 1024;
-    const int64_t whole = turn_of(kernel), half = kernel.CHUNKS > 1 ? whole / 2 : whole;
     const int64_t rows = p.rows_scaled * p.rows1, halves = ceil_div(p.n_scaled, half);
-    const bool few = !kind.blocks && halves <= kernel.block / 32 && rows * halves <= FEW;
-    return halves == 1 || few ? half : whole;
+    return halves == 1 || (!kind.blocks && halves <= warps && rows * halves <= FEW);
+}
+
+// Elements that a warp of such a kernel takes at once.
+template <class Of> int64_t turn_taken(const Coded& p, const CodedKind& kind, const Of& kernel) {
+    const int64_t whole = turn_of(kernel), half = kernel.CHUNKS > 1 ? whole / 2 : whole;
+    return are_halved(p, kind, half, kernel.block / 32) ? half : whole;
 }
 
 // What a kernel of ptx/lib/pipe/coded_start.ptxh is told, teams of warps to rows; or, where a scale is not that of a

@@ -104,7 +104,7 @@ spark_status fill_common(const ValidatedArgs& bound, std::span<const RowField> f
     p.flags = bound.flags;
     work.facts[NORM_N] = p.n;
     work.facts[NORM_ROWS] = p.rows0 * p.rows1;
-    work.facts[NORM_PLAIN] = 0;
+    work.facts[NORM_PLAIN] = work.facts[NORM_USUAL] = 0;
     work.contract = contract_of(x, p.coded);
     work.bytes = p.coded ? bound.view[coded].quant.scale_bytes : 0;
     for (uint32_t i = 0; i < bound.spec->desc->num_fields; ++i) {
@@ -121,6 +121,25 @@ void fill_vector(const View& v, spark_devptr& data, bool& is_f32, int64_t& align
     if (v.present) align = v.alignment();
 }
 
+// Rows as norm.codes_kept.ptx has them: with a weight of their type and nothing that is rare, at one distance, scales
+// too, and so many that no kernel would share them among more warps.
+bool is_usual(const RowNorm& p) {
+    constexpr int64_t HALF = 512;
+    constexpr uint32_t RARE = SPARK_RMSNORM_ROUND_BEFORE_WEIGHT | SPARK_RMSNORM_WEIGHT_PLUS_ONE;
+    const ScalePlaces& scale = p.codes.scale;
+    const bool bias = p.centre ? p.bias != 0 && !p.bias_f32 : p.bias == 0;
+    const bool line = p.codes.rows1 == 1 && scale.quarter == scale.row * 32 && scale.tile == scale.row * 128;
+    const auto is_near = [](int64_t stride, int64_t most) { return stride >= 0 && stride <= most; };
+    constexpr int64_t FAR = INT32_MAX / 4, ALONG = 8192;
+    const bool near = is_near(p.x.inner, FAR) && is_near(p.y.inner, FAR) && is_near(scale.row, FAR) &&
+                      is_near(scale.four, FAR) && is_near(scale.step, FAR) && p.n <= ALONG &&
+                      (scale.four + scale.step) * p.n < UINT16_MAX;
+    const bool whole = p.codes.n_scaled == p.n && p.codes.rows_scaled == p.codes.rows0;
+    return p.coded && p.codes.dtype == SPARK_DTYPE_BF16 && p.weight != 0 && !p.weight_f32 && bias &&
+           p.residual.data == 0 && (p.flags & RARE) == 0 && line && near && whole &&
+           !are_halved(p.codes, p.kind, HALF, 8);
+}
+
 float one_over(int64_t n) { return static_cast<float>(1.0 / static_cast<double>(std::max<int64_t>(n, 1))); }
 
 } // namespace
@@ -133,6 +152,7 @@ spark_status check_rmsnorm(const ValidatedArgs& bound, CheckedOp& work, Report& 
     p.scale = one_over(p.n);
     work.facts[NORM_PLAIN] = p.residual.data == 0;
     fill_vector(bound.view[WEIGHT], p.weight, p.weight_f32, work.facts[NORM_WEIGHT_ALIGN]);
+    work.facts[NORM_USUAL] = is_usual(p);
     work.flops = 4 * static_cast<uint64_t>(bound.view[X].count);
     return SPARK_OK;
 }
@@ -146,6 +166,7 @@ spark_status check_layernorm(const ValidatedArgs& bound, CheckedOp& work, Report
     p.centre = true;
     fill_vector(bound.view[WEIGHT], p.weight, p.weight_f32, work.facts[NORM_WEIGHT_ALIGN]);
     fill_vector(bound.view[BIAS], p.bias, p.bias_f32, work.facts[NORM_BIAS_ALIGN]);
+    work.facts[NORM_USUAL] = is_usual(p);
     work.flops = 7 * static_cast<uint64_t>(bound.view[X].count);
     return SPARK_OK;
 }

@@ -23,6 +23,15 @@ consteval Tile tile_of(const kernels::norm_codes_kernel& kernel) {
             .step = {.issued = warps * (a_warp + AN_ELEMENT * kernel.RUN * kernel.CHUNKS)}};
 }
 
+consteval Tile tile_of(const kernels::norm_codes_kept_kernel& kernel) {
+    constexpr uint32_t A_WARP = 100, AN_ELEMENT = 16;
+    const uint32_t warps = kernel.block / 32, turn = 32 * kernel.RUN * kernel.CHUNKS;
+    return {.rows = warps,
+            .columns = turn,
+            .syncs = 1,
+            .step = {.issued = warps * (A_WARP + AN_ELEMENT * kernel.RUN * kernel.CHUNKS)}};
+}
+
 // What kernels of both contracts are told: where rows are, and how they are normalised.
 template <class Params> Params tensors_of(const RowNorm& p) {
     Params params{};
@@ -99,6 +108,43 @@ void plan(const CheckedOp& work, const Row& row, const kernels::norm_codes_kerne
     params.flags = asked(p, put_team<kernels::norm_codes_flags>(p.codes, p.kind, kernel, params));
     const int64_t blocks = put_blocks(kernel, held_blocks(*work.target, row), params);
     calls.add(kernel, params, blocks);
+}
+
+void plan(const CheckedOp& work, const Row& row, const kernels::norm_codes_kept_kernel& kernel, Plan& calls) {
+    const RowNorm& p = work.as<RowNorm>();
+    const int64_t size = number_bytes(p.codes), rows = p.rows0, turns = ceil_div(p.n, turn_of(kernel));
+    const uint32_t team = team_of(turns, kernel), teams = kernel.block / 32 / team;
+    const int64_t blocks = std::min(ceil_div(rows, int64_t{teams}), held_blocks(*work.target, row));
+    const uint32_t codes = p.codes.codes;
+    calls.add(kernel,
+              {.x = p.x.data,
+               .weight = p.weight,
+               .bias = p.bias,
+               .y = p.y.data,
+               .scale = p.codes.scale.data,
+               .whole = p.kind.whole,
+               .x_stride0 = static_cast<uint32_t>(p.x.inner * size),
+               .y_stride0 = static_cast<uint32_t>(p.y.inner),
+               .scale_line = static_cast<uint32_t>(p.codes.scale.row * p.kind.scale_bytes),
+               .n = static_cast<uint32_t>(p.n),
+               .numbers = static_cast<uint32_t>(rows),
+               .number_step = static_cast<uint32_t>(blocks * teams),
+               .team = team,
+               .scale_four = p.codes.scale.four,
+               .scale_step = p.codes.scale.step,
+               .n_scaled = p.n,
+               .amax_floor = p.codes.amax_floor,
+               .largest = largest_code(codes),
+               .bump = p.codes.bump,
+               .eps = p.eps,
+               .sum_scale = p.scale,
+               .columns = static_cast<float>(p.n),
+               .flags = kernels::norm_codes_kept_flags{.i8 = codes == SPARK_DTYPE_I8,
+                                                       .e5m2 = codes == SPARK_DTYPE_E5M2,
+                                                       .centre = p.centre,
+                                                       .blocks = p.kind.blocks,
+                                                       .powers = p.kind.powers}},
+              blocks);
 }
 
 // Teams of a block make a row each at a time; a row that is longer than one turn of theirs is walked over again.
