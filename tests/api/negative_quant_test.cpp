@@ -190,7 +190,8 @@ void put_codes(api::Example& e) {
         uint64_t taken = 0;
         for (uint32_t as = g; as != 0xffffffff; as = api::field(e.desc(), as).dtype_as)
             taken |= api::field(e.desc(), as).dtype_mask;
-        t.dtype = static_cast<spark_dtype>(__builtin_ctzll(form->dtype_mask & taken));
+        const uint64_t both = form->dtype_mask & taken, e4m3 = uint64_t{1} << SPARK_DTYPE_E4M3; // which goes with all
+        t.dtype = static_cast<spark_dtype>(__builtin_ctzll((both & e4m3) != 0 ? e4m3 : both));
         t.quant.scheme = spark_op_form(e.desc().op, g, 1) ? SPARK_QUANT_PER_ROW : SPARK_QUANT_PER_TENSOR;
         t.quant.scale_dtype = SPARK_DTYPE_F32;
         t.quant.scale = t.data;
@@ -271,6 +272,9 @@ void caches(const spark_op_desc& d) {
     wrong(2, "values of E5M2 beside keys of E4M3", [](auto& a) { a.v.dtype = SPARK_DTYPE_E5M2; });
     wrong(2, "values of q's type beside keys of E4M3", [](auto& a) { a.v.dtype = a.q.dtype, a.v.quant = {}; });
     wrong(2, "codes of values beside keys of q's type", [](auto& a) { a.k.dtype = a.q.dtype, a.k.quant = {}; });
+    wrong(1, "codes of keys beside queries of I8", [](auto& a) { a.q.dtype = SPARK_DTYPE_I8; });
+    wrong(2, "values of I8 beside queries and keys of I8",
+          [](auto& a) { a.q.dtype = a.k.dtype = a.v.dtype = SPARK_DTYPE_I8; });
     wrong(1, "a scale of keys that are no codes", [](auto& a) { a.k.dtype = a.v.dtype = a.q.dtype, a.v.quant = {}; });
     wrong(1, "a scale of each token",
           [](auto& a) { a.k.quant.scheme = SPARK_QUANT_BLOCK, a.k.quant.block[0] = a.k.quant.block[1] = 1; });

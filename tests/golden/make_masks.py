@@ -168,21 +168,51 @@ def make_codes():
     write_coded("e5m2_tokens_f16", "F16", 5941, 3, 1, ["F8_E5M2", "F8_E4M3", "F8_E5M2"],
                 [(1,), (2, KEYS, 1, 1), (2, KEYS, 1, 1)])
     make_nvfp4()
+    make_i8()
+
+
+def make_i8():
+    """As in SageAttention: keys of far means become codes of I8 less their mean over the tokens, a scale a token and
+    head, as queries do; values stay as they are. The same softmax as that of the keys themselves, to what codes err by,
+    and an lse that is less by the scores of the means."""
+    dtype, seed, lens = "F16", 5960, [30, 21]
+    q, k, v = numbers(dtype, seed, 4, 2)
+    k = once(k / 2 + np.random.default_rng(seed + 1000).normal(size=(1, 1, 2, D)) * 6, dtype)
+    means = np.stack([k[b, :n].mean(axis=0) for b, n in enumerate(lens)])[:, None]
+    stored, read = {}, []
+    for x, of in (("q", q), ("k", k - means)):
+        scales = (np.abs(of).max(axis=-1, keepdims=True) / 127).astype("<f4")
+        codes = np.clip(np.rint(of / scales), -127, 127).astype("i1")
+        stored |= {x: ("I8", list(of.shape), codes.tobytes()),
+                   f"{x}_scale": ("F32", list(scales.shape), scales.tobytes())}
+        read.append(codes.astype(float) * scales.astype(float))
+    write("i8_less_mean_f16", dtype, seed, (*read, v), lens, as_they_are, lambda b, p, j, n: j <= p, stored, True)
+    for b, n in enumerate(lens):  # what subtracting is for
+        wide = [np.repeat(x[b, :n], 2, axis=1) for x in (k, read[1], means[:, :1].repeat(30, axis=1))]
+        whole, less, mean = (np.einsum("ihd,jhd->hij", of, x) * 0.25 for of, x in zip((q[b], read[0][b], q[b]), wide))
+        shifted = scipy.special.logsumexp(less, axis=-1) + mean[..., 0]
+        assert np.abs(scipy.special.softmax(whole, -1) - scipy.special.softmax(less, -1)).max() < 0.05
+        assert np.abs(scipy.special.logsumexp(whole, axis=-1) - shifted).max() < 0.1
 
 
 def make_nvfp4():
-    """Blocks of 16 codes, which is a row of a head, low half of a byte first; scales in UE4M3, and one for all."""
-    g, (q, k, v) = np.random.default_rng(5950), numbers("BF16", 5950, 4, 2)
-    stored, read = {}, []
-    for x, of, whole in (("k", k, 0.75), ("v", v, 1.25)):
-        codes = g.integers(0, 16, of.shape).astype(np.uint8)
-        blocks = g.integers(0x28, 0x40, (*of.shape[:3], 1)).astype(np.uint8)
-        stored |= {x: ("U8", [*of.shape[:3], D // 2], (codes[..., ::2] | codes[..., 1::2] << 4).tobytes()),
+    """Blocks of 16 codes, which is a row of a head, low half of a byte first; scales in UE4M3, and one for all. First
+    of keys and values alone."""
+    g, of = np.random.default_rng(5950), dict(zip("qkv", numbers("BF16", 5950, 4, 2)))
+    stored, read = {}, dict(of)
+    for x, whole in (("k", 0.75), ("v", 1.25), ("q", 0.5)):
+        shape = of[x].shape
+        codes = g.integers(0, 16, shape).astype(np.uint8)
+        blocks = g.integers(0x28, 0x40, (*shape[:3], 1)).astype(np.uint8)
+        stored |= {x: ("U8", [*shape[:3], D // 2], (codes[..., ::2] | codes[..., 1::2] << 4).tobytes()),
                    f"{x}_blocks": ("U8", list(blocks.shape), blocks.tobytes()),
                    f"{x}_scale": ("F32", [1], np.array([whole], "<f4").tobytes())}
-        read.append(codes.view(ml_dtypes.float4_e2m1fn).astype(float)
-                    * blocks.view(ml_dtypes.float8_e4m3fn).astype(float) * whole)
-    write("nvfp4_bf16", "BF16", 5950, (q, *read), [30, 21], as_they_are, lambda b, p, j, n: j <= p, stored, True)
+        read[x] = (codes.view(ml_dtypes.float4_e2m1fn).astype(float)
+                   * blocks.view(ml_dtypes.float8_e4m3fn).astype(float) * whole)
+        if x != "k":
+            name = "nvfp4_bf16" if x == "v" else "nvfp4_queries_bf16"
+            write(name, "BF16", 5950, [read[y] for y in "qkv"], [30, 21], as_they_are, lambda b, p, j, n: j <= p,
+                  dict(stored), True)
 
 
 if __name__ == "__main__":

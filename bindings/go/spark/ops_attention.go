@@ -135,8 +135,9 @@ import (
 //	of the sequence, in pages too, and keys from C on have a bias of 0. Strides of 0 let sequences, heads, queries or
 //	keys share numbers.
 //
-//	Codes: q may be E4M3 or E5M2, k and v both E4M3 or E5M2 or NVFP4, whatever q is. The numbers are codes times scales,
-//	as q.quant, k.quant and v.quant say, each for itself; FP8 without quant has the scale 1. With block_table a row of k
+//	Codes: q may be E4M3 or E5M2, k and v both E4M3 or E5M2 or NVFP4, whatever q is; q and k may be I8, and v BF16, F16,
+//	E4M3 or E5M2; and q, k and v all NVFP4. The numbers are codes times scales, as q.quant, k.quant and v.quant say, each
+//	for itself; FP8 and I8 without quant have the scale 1. With block_table a row of k
 //	is a page: scales of HEAD belong to the heads, of BATCH_HEAD to those of each page, of ROW to those of each of its
 //	tokens. NVFP4 has scales in rows (LINEAR), and its global_scale may be one for all or one for each index of the
 //	first dimension. o may be of any type that the field lists, rounded once; of E4M3 and E5M2 it is o / o.quant.scale,
@@ -153,14 +154,26 @@ import (
 //	                                                          multiple of 16: the kernel for any numbers, 256
 //	    o of E4M3 or E5M2 with a scale, k and v of BF16 or    tensor cores, 256; else the kernel for any numbers
 //	    FP8
+//	    q and k of I8, v of 16 bits or FP8; all of NVFP4      the kernel for any numbers, 256
 //	    o of another type than q of 16 bits, or other codes,  the kernel for any numbers, 256
 //	    or a bias
 //
 //	Each line goes with lists, lengths, pages, CAUSAL, windows, ranges, key_mask, alibi_slopes, softcap, sinks, lse and
-//	grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types, D above
-//	256 but for 16-bit types, above 576 and E above 512 for all, G = 0 where H is not, scales of NVFP4 in tiles, scales
-//	of blocks of 1X128, and where cu_seqlens numbers the tokens of two dimensions together, scales that do not go on in
-//	the same steps.
+//	grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types but for k
+//	of I8, queries of I8 or NVFP4 over keys of another type, D above 256 but for 16-bit types, above 576 and E above 512
+//	for all, G = 0 where H is not, scales of NVFP4 in tiles, scales of blocks of 1X128, and where cu_seqlens numbers the
+//	tokens of two dimensions together, scales that do not go on in the same steps.
+//
+//	Keys have a mean over the tokens that is far from 0 in most models; I8 wants it subtracted first (SageAttention).
+//	What is the same for all keys of a head adds one number to all scores of a query, which leaves o as it is: so
+//	kernels take codes as they are and know of no mean. lse is that of the keys as they are given; that of k itself is
+//	larger by scale times the product of q with the mean. Neither holds with a softcap or a sink, which look at scores
+//	themselves, nor for pieces that merge_states puts together, unless they share one mean. Of k [T, G, D], packed, of
+//	one sequence:
+//
+//	    gemm        M 1, N G * D, K T: a is ones, b is k (nn), alpha -1 / T; d of F32 is the mean with the other sign
+//	    gemm        M T, N G * D, K 0: c is k, beta 1, bias that d; d is k less its mean, rounded once
+//	    quantize    that as [T, G, D], to I8 with a scale for each row
 //
 //	On tensor cores codes of FP8 are multiplied as they are; the scale of k, of its head and sequence, is a factor of the
 //	scores before all others, in FP32, that of v one of the result. Codes of q become rows of o's type in the workspace
@@ -211,14 +224,15 @@ import (
 //
 //	Where q has no elements, or there is no sequence, the call succeeds and launches nothing.
 type Attention struct {
-	// [B, S, H, D], BF16 F16 E4M3 E5M2. Queries. D is a multiple of 8 up to 512 for the kernels on tensor cores, 1 to
-	// 576 for the generic one.
+	// [B, S, H, D], BF16 F16 E4M3 E5M2 I8 E2M1. Queries. D is a multiple of 8 up to 512 for the kernels on tensor
+	// cores, 1 to 576 for the generic one.
 	Q Tensor
 
 	// [P, T, G, D], as q E4M3 E5M2 E2M1. Keys, of q's type, FP8 or NVFP4.
 	K Tensor
 
-	// [P, T, G, E], as k. Values, of k's type. E may differ from D between 16-bit types, up to 512.
+	// [P, T, G, E], as k BF16 F16 E4M3 E5M2. Values, of k's type, or beside I8 another. E may differ from D between
+	// 16-bit types, up to 512.
 	V Tensor
 
 	// Output, [B, S, H, E], as q BF16 F16 F32 E4M3 E5M2. The result, or codes of it over a scale that is given.

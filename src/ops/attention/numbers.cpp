@@ -3,6 +3,7 @@
 // told, and whether others take them too.
 #include <algorithm>
 
+#include "core/dtype.h"
 #include "ops/attention/problem.h"
 #include "ops/common/coded.h"
 
@@ -21,6 +22,7 @@ uint8_t type_of(uint32_t dtype) {
     case SPARK_DTYPE_E5M2: return 3;
     case SPARK_DTYPE_E2M1: return 4;
     case SPARK_DTYPE_F32: return 5;
+    case SPARK_DTYPE_I8: return 6;
     default: return 0;
     }
 }
@@ -87,16 +89,36 @@ bool has_codes(const View& q, const View& k, const View& o, bool batch_invariant
     return !batch_invariant || (k.dtype == SPARK_DTYPE_E4M3 && q.dtype != SPARK_DTYPE_F16);
 }
 
+// Queries whose keys are of the same type and of no other.
+bool is_alone(uint32_t dtype) { return dtype == SPARK_DTYPE_I8 || dtype == SPARK_DTYPE_E2M1; }
+
+spark_status wrong_type(const ValidatedArgs& bound, uint32_t field, const char* wanted, Report& report) {
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, field, "%s.dtype is %s, that of q %s; %s wanted",
+                             bound.spec->fields[field].name, dtype_info(bound.view[field].dtype).name,
+                             dtype_info(bound.view[Q].dtype).name, wanted);
+}
+
+// What the lists of types do not say: which of them go together.
+spark_status check_types(const ValidatedArgs& bound, Report& report) {
+    const View *v = bound.view, &q = v[Q], &k = v[K];
+    const bool integers = q.dtype == SPARK_DTYPE_I8, alone = is_alone(q.dtype);
+    if (alone && k.dtype != q.dtype) return wrong_type(bound, K, "the same", report);
+    if (alone && v[O].dtype == q.dtype) return wrong_type(bound, O, "BF16, F16, F32, E4M3 or E5M2", report);
+    if (integers ? v[V].dtype != k.dtype : v[V].dtype == k.dtype) return SPARK_OK;
+    return wrong_type(bound, V, integers ? "BF16, F16, E4M3 or E5M2" : "that of k", report);
+}
+
 // Whether kernels of one type take these numbers, and of what scales. Sums that do not follow the batch have kernels
 // for one scale a sequence and head at most.
 void set_kind(const ValidatedArgs& bound, Attention& p) {
     const View *v = bound.view, &q = v[Q], &o = v[O];
     AttentionNumbers& n = p.numbers;
-    const bool coded = has_codes(q, v[K], o, p.batch_invariant);
+    const bool coded = !is_alone(q.dtype) && has_codes(q, v[K], o, p.batch_invariant);
     const bool plain = is_half(q.dtype) ? coded || o.dtype == q.dtype : (coded || is_half(o.dtype)) && can_widen(q);
     p.by_token = n.q_scale.token != 0 || of_tokens(p, n.k_scale) || of_tokens(p, n.v_scale);
     const bool scaled = !p.by_token || (v[K].elem_bits == 8 && !p.batch_invariant);
-    n.wanted = !plain || !scaled || (v[BIAS].present && v[BIAS].count != 0) || (v[AMAX].present && !coded);
+    n.wanted = is_alone(q.dtype) || !plain || !scaled || (v[BIAS].present && v[BIAS].count != 0) ||
+               (v[AMAX].present && !coded);
     p.o_coded = coded && !n.wanted;
 }
 
@@ -113,19 +135,20 @@ int64_t alignment_of(const View& v) {
 spark_status check_numbers(const ValidatedArgs& bound, bool packed_q, bool packed_k, Attention& p, Report& report) {
     AttentionNumbers& numbers = p.numbers;
     const View *v = bound.view, &q = v[Q], &k = v[K], &o = v[O];
-    AttentionBlocks none;
-    for (uint32_t field : {K, V}) {
-        if (k.dtype != SPARK_DTYPE_E2M1) continue;
-        if (spark_status s = check_form(bound, Q, field, report)) return s;
+    if (spark_status s = check_types(bound, report)) return s;
+    for (uint32_t field : {Q, K, V}) {
+        if (v[field].dtype != SPARK_DTYPE_E2M1) continue;
+        if (spark_status s = check_form(bound, O, field, report)) return s;
         if (spark_status s = check_codes(bound, field, report)) return s;
     }
-    if (spark_status s = scales(bound, Q, packed_q, numbers.q_scale, none, report)) return s;
+    if (spark_status s = scales(bound, Q, packed_q, numbers.q_scale, numbers.q_blocks, report)) return s;
     if (spark_status s = scales(bound, K, packed_k, numbers.k_scale, numbers.k_blocks, report)) return s;
     if (spark_status s = scales(bound, V, packed_k, numbers.v_scale, numbers.v_blocks, report)) return s;
     numbers.bias = bias_of(v[BIAS]);
     numbers.o_scale = o.quant.form != nullptr ? o.quant.scale : 0;
     numbers.amax = v[AMAX].present ? v[AMAX].data : 0;
-    numbers.q_type = type_of(q.dtype), numbers.kv_type = type_of(k.dtype), numbers.o_type = type_of(o.dtype);
+    numbers.q_type = type_of(q.dtype), numbers.o_type = type_of(o.dtype);
+    numbers.k_type = type_of(k.dtype), numbers.v_type = type_of(v[V].dtype);
     numbers.bias_type = v[BIAS].present ? type_of(v[BIAS].dtype) : 0;
     set_kind(bound, p);
     return SPARK_OK;

@@ -522,13 +522,16 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel
     static_assert(offsetof(kernels::attention_any_params, flags) == sizeof common); // the header names them first
     memcpy(&params, &common, sizeof common);
     params.flags = kernels::attention_any_flags{
-        .q_type = n.q_type, .kv_type = n.kv_type, .o_type = n.o_type, .bias_type = n.bias_type};
+        .q_type = n.q_type, .k_type = n.k_type, .v_type = n.v_type, .o_type = n.o_type, .bias_type = n.bias_type};
     params.bias = n.bias.data, params.bias_tokens = n.bias.tokens, params.bias_keys = n.bias.keys;
     params.bias_seq = n.bias.seq, params.bias_head = n.bias.head;
     params.bias_query = n.bias.query, params.bias_key = n.bias.key;
     params.q_scale_token = n.q_scale.token;
     params.k_scale_token = n.k_scale.token, params.v_scale_token = n.v_scale.token;
     params.k_blocks_step = n.k_blocks.step, params.v_blocks_step = n.v_blocks.step;
+    params.q_blocks = n.q_blocks.data, params.q_blocks_seq = n.q_blocks.seq;
+    params.q_blocks_token = n.q_blocks.token, params.q_blocks_head = n.q_blocks.head;
+    params.q_blocks_step = n.q_blocks.step;
     calls.add(kernel, params);
 }
 

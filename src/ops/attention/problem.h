@@ -32,9 +32,9 @@ struct AttentionBias {
 // ptx/lib/tile/attention/numbers.ptxh.
 struct AttentionNumbers {
     bool wanted; // no other kernel takes them
-    uint8_t q_type, kv_type, o_type, bias_type;
+    uint8_t q_type, k_type, v_type, o_type, bias_type;
     AttentionScales q_scale, k_scale, v_scale;
-    AttentionBlocks k_blocks, v_blocks;
+    AttentionBlocks q_blocks, k_blocks, v_blocks;
     AttentionBias bias;
     spark_devptr o_scale; // 0 = 1
     spark_devptr amax;    // 0 = absent

@@ -94,12 +94,15 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     const int64_t q_rows = s.list_q ? 1 : s.seqs, k_rows = s.page ? p.pages : s.list_k ? 1 : s.seqs + s.spare;
     const int64_t all = s.layout == Layout::qkv ? s.h + 2 * s.hkv : 0;
     const ref::Type of_q = type_of_queries(s, p.type), stored = type_of_caches(s, p.type);
-    const View q = tokens_view(s, s.d, of_q, q_rows, p.s, s.h, all ? all : s.h);
-    const int64_t in_byte = s.caches == Caches::nvfp4 ? 2 : 1, kv_tokens = s.page ? s.page : p.t;
-    const auto cache = [&](int64_t d) {
-        return tokens_view(s, (d + in_byte - 1) / in_byte, stored, k_rows, kv_tokens, s.hkv, all ? all : s.hkv);
+    const ref::Type of_v = type_of_values(s, p.type);
+    const auto bytes = [&](size_t index, int64_t d) { return is_pairs(s, index) ? (d + 1) / 2 : d; };
+    const View q = tokens_view(s, bytes(0, s.d), of_q, q_rows, p.s, s.h, all ? all : s.h);
+    const int64_t kv_tokens = s.page ? s.page : p.t;
+    const auto cache = [&](size_t index, ref::Type type) {
+        const int64_t d = bytes(index, index == 1 ? s.d : p.dv);
+        return tokens_view(s, d, type, k_rows, kv_tokens, s.hkv, all ? all : s.hkv);
     };
-    View kv = cache(s.d);
+    View kv = cache(1, stored);
     const auto base = [](int64_t misalign, ref::Type type) {
         return 16 + static_cast<size_t>(misalign) * ref::size_of(type);
     };
@@ -116,7 +119,7 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
         c.add_slice("q", offsetof(Args, q), q, 0, 0);
         c.operands[0] = c.operands.back(); // the narrower view of the same bytes
         c.operands.pop_back();
-    } else if (s.pages == Pages::torn) {
+    } else if (s.pages == Pages::torn && of_v == stored) {
         const int64_t half = kv.stride[0];
         kv.stride[0] *= 2;
         c.add("q", offsetof(Args, q), q, base(s.q_misalign, of_q), false);
@@ -125,16 +128,9 @@ void add_tensors(Case& c, const Shape& s, const Problem& p, Random& random) {
     } else {
         c.add("q", offsetof(Args, q), q, base(s.q_misalign, of_q), false);
         c.add("k", offsetof(Args, k), kv, base(s.k_misalign, stored), false);
-        c.add("v", offsetof(Args, v), cache(p.dv), base(s.v_misalign, stored), false);
+        c.add("v", offsetof(Args, v), cache(2, of_v), base(s.v_misalign, of_v), false);
     }
-    fill(c, c.operands[0], random, s.spread);
-    fill(c, c.operands[1], random);
-    fill(c, c.operands[2], random);
-    if (s.strange != Strange::none) {
-        const size_t index = s.strange == Strange::q ? 0 : s.strange == Strange::k ? 1 : 2;
-        const int64_t d = index == 2 ? p.dv : s.d;
-        make_special(c, c.operands[index], s.special, c.operands[index].view.count() / d * 2 / 3, d, random);
-    }
+    fill_tensors(c, s, random);
     Shape whole = s;
     whole.layout = s.layout == Layout::qkv ? Layout::bshd : s.layout;
     const View o = tokens_view(whole, p.dv, p.out, q_rows, p.s, s.h, s.h);
@@ -224,7 +220,9 @@ void add_lengths(Case& c, const Shape& s, Problem& p, Random& random) {
         const int64_t token = s.hkv * (index == 1 ? s.d : p.dv);
         for (int64_t i = 0; i < operand.view.count(); ++i) {
             if (!used[static_cast<size_t>(i / token)]) {
-                ref::store(operand.view.type, NAN, c.element(operand, i));
+                constexpr double NO_NUMBER = 127; // of I8, which has no NaN
+                const bool integer = operand.view.type == ref::Type::i8;
+                ref::store(operand.view.type, integer ? NO_NUMBER : NAN, c.element(operand, i));
             }
         }
     }

@@ -21,13 +21,15 @@ spark_tensor& tensor_at(Case& c, size_t offset) { return *reinterpret_cast<spark
 
 // The scales of q, k or v (index 0, 1, 2).
 Scales kind_of(const Shape& s, size_t index) {
+    if (index == 2 && s.queries == Codes::i8 && s.values == Out::as_q) {
+        return Scales::none;
+    }
     return index == 0 ? s.query_scales : s.caches == Caches::scaled ? Scales::whole : s.scales;
 }
 
-double some_scale(Random& random) {
-    constexpr double PARTS = 128;
-    const auto least = static_cast<int64_t>(LEAST_SCALE * PARTS), most = static_cast<int64_t>(MOST_SCALE * PARTS);
-    return (random.chance(0.3) ? -1 : 1) * static_cast<double>(random.between(least, most)) / PARTS;
+double some_scale(Random& random, double parts = 128) {
+    const auto least = static_cast<int64_t>(LEAST_SCALE * 128), most = static_cast<int64_t>(MOST_SCALE * 128);
+    return (random.chance(0.3) ? -1 : 1) * static_cast<double>(random.between(least, most)) / parts;
 }
 
 // One F32 for each of the rows, tokens and heads, or for all of some of these; in half of the cases heads outermost.
@@ -106,7 +108,14 @@ std::vector<double> add_blocks(Case& c, const Shape& s, size_t index, const std:
 } // namespace
 
 ref::Type type_of_queries(const Shape& s, ref::Type type) {
-    return s.queries == Codes::none ? type : s.queries == Codes::e4m3 ? ref::Type::e4m3 : ref::Type::e5m2;
+    switch (s.queries) {
+    case Codes::none: return type;
+    case Codes::e4m3: return ref::Type::e4m3;
+    case Codes::e5m2: return ref::Type::e5m2;
+    case Codes::i8: return ref::Type::i8;
+    case Codes::nvfp4: return ref::Type::u8;
+    }
+    return type;
 }
 
 ref::Type type_of_caches(const Shape& s, ref::Type type) {
@@ -116,6 +125,16 @@ ref::Type type_of_caches(const Shape& s, ref::Type type) {
     case Caches::nvfp4: return ref::Type::u8;
     default: return ref::Type::e4m3;
     }
+}
+
+ref::Type type_of_values(const Shape& s, ref::Type type) {
+    Shape results = s;
+    results.out = s.values;
+    return s.queries == Codes::i8 ? type_of_results(results, type) : type_of_caches(s, type);
+}
+
+bool is_pairs(const Shape& s, size_t index) {
+    return index == 0 ? s.queries == Codes::nvfp4 : s.caches == Caches::nvfp4;
 }
 
 ref::Type type_of_results(const Shape& s, ref::Type type) {
@@ -130,8 +149,24 @@ ref::Type type_of_results(const Shape& s, ref::Type type) {
     return type;
 }
 
+void fill_tensors(Case& c, const Shape& s, Random& random) {
+    constexpr double INTEGERS = 28, BYTES = 60; // so that codes have most of their values
+    const double integers = s.queries == Codes::i8 ? INTEGERS : 1;
+    fill(c, c.operands[0], random, s.queries == Codes::nvfp4 ? BYTES : integers * s.spread);
+    fill(c, c.operands[1], random, integers);
+    fill(c, c.operands[2], random);
+    if (s.strange != Strange::none) {
+        const size_t index = s.strange == Strange::q ? 0 : s.strange == Strange::k ? 1 : 2;
+        const int64_t d = index == 2 ? s.width_of_values() : s.d;
+        make_special(c, c.operands[index], s.special, c.operands[index].view.count() / d * 2 / 3, d, random);
+    }
+}
+
 void describe_pairs(Case& c, const Shape& s) {
-    for (size_t index = 1; index < 3 && s.caches == Caches::nvfp4; ++index) {
+    for (size_t index = 0; index < 3; ++index) {
+        if (!is_pairs(s, index)) {
+            continue;
+        }
         spark_tensor& tensor = tensor_at(c, OFFSETS[index]);
         tensor.dtype = SPARK_DTYPE_E2M1;
         tensor.shape[3] = s.d;
@@ -141,8 +176,9 @@ void describe_pairs(Case& c, const Shape& s) {
     }
 }
 
-std::vector<double> add_scales(Case& c, const Shape& s, size_t index, const std::vector<bool>& used, Random& random) {
-    if (index != 0 && s.caches == Caches::nvfp4) {
+std::vector<double> add_scales(Case& c, const Shape& s, size_t index, const std::vector<bool>& used,
+                                          Random& random) {
+    if (is_pairs(s, index)) {
         return add_blocks(c, s, index, used, random);
     }
     const Scales kind = kind_of(s, index);
@@ -158,7 +194,8 @@ std::vector<double> add_scales(Case& c, const Shape& s, size_t index, const std:
     const int64_t count = kind == Scales::whole ? 1 : c.to_fill(scales); // the bench's outlines have that one
     for (int64_t i = 0; i < count; ++i) {
         const bool there = kind != Scales::rows || used[static_cast<size_t>(i / view.shape[2])];
-        ref::store(ref::Type::f32, there ? some_scale(random) : NAN, c.element(scales, i));
+        const double parts = tensor.view.type == ref::Type::i8 ? 4096 : 128; // codes of I8 are that much larger
+        ref::store(ref::Type::f32, there ? some_scale(random, parts) : NAN, c.element(scales, i));
     }
     const std::vector<double> factors = c.values(scales);
     for (size_t i = 0; i < numbers.size(); ++i) {
@@ -257,6 +294,23 @@ void draw_codes(Shape& s, Random& r) {
     s.bias = Bias::none, s.ranges = Ranges::none, s.bits = Bits::none, s.slopes = Slopes::none;
 }
 
+// Codes whose keys have the same type.
+void draw_alone(Shape& s, Random& r) {
+    if (s.layout == Layout::qkv || !r.chance(0.05)) {
+        return;
+    }
+    const std::vector<Scales> kinds = {Scales::none, Scales::whole, Scales::rows, Scales::heads, Scales::batch_heads};
+    const bool integers = r.chance(0.6);
+    s.queries = integers ? Codes::i8 : Codes::nvfp4, s.caches = integers ? Caches::as_q : Caches::nvfp4;
+    s.query_scales = integers ? r.pick(kinds) : Scales::none, s.scales = integers ? r.pick(kinds) : Scales::none;
+    s.values = r.pick<Out>({Out::as_q, Out::as_q, Out::as_q, Out::e4m3, Out::e5m2});
+    s.out = r.pick<Out>({Out::bf16, Out::f16, Out::f32, Out::e4m3}), s.out_scale = s.out == Out::e4m3;
+    s.amax = s.out_scale && r.chance(0.5);
+    s.sq = std::min<int64_t>(s.sq, 12), s.max_q = s.max_q == 0 ? 0 : s.sq;
+    s.d = std::min<int64_t>(s.d, 256), s.dv = 0;
+    s.special = Special::none, s.strange = Strange::none;
+}
+
 // Of 16-bit types alone: values of a width of their own, where they are no halves of a page; heads above 256.
 void draw_widths(Shape& s, Random& r) {
     const bool plain = s.caches == Caches::as_q && s.queries == Codes::none && s.out == Out::as_q;
@@ -276,6 +330,7 @@ void draw_widths(Shape& s, Random& r) {
 void draw_kinds(Shape& s, Random& r) {
     draw_widths(s, r);
     draw_codes(s, r);
+    draw_alone(s, r);
 }
 
 } // namespace check::attention

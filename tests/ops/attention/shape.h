@@ -19,7 +19,7 @@ enum class Bits { none, tree, full, some };
 enum class Slopes { none, paper, zero, steep };        // steep: of either sign
 enum class Caches { as_q, e4m3, scaled, e5m2, nvfp4 }; // the type of k and v; scaled: E4M3 with one scale for each
 enum class Scales { none, whole, rows, heads, batch_heads }; // of codes: how many share one
-enum class Codes { none, e4m3, e5m2 };                       // of queries
+enum class Codes { none, e4m3, e5m2, i8, nvfp4 };            // of queries; i8, nvfp4: of k too, and k and v
 enum class Out { as_q, bf16, f16, f32, e4m3, e5m2 };         // the type of o; as_q: of queries that are no codes
 // Of scores: a number for each; the same for all sequences, for all heads and queries; of fewer keys than there are.
 enum class Bias { none, each, sequences, keys, few };
@@ -48,6 +48,7 @@ struct Shape {
     Caches caches = Caches::as_q;
     Scales scales = Scales::none; // of k and v
     Codes queries = Codes::none;
+    Out values = Out::as_q; // beside keys of I8: BF16 or F16, as the case's type is, or codes
     Scales query_scales = Scales::none;
     Out out = Out::as_q;
     bool out_scale = false;
@@ -100,8 +101,12 @@ struct Problem {
 // What is stored where the shape's type is `type`.
 ref::Type type_of_queries(const Shape& s, ref::Type type);
 ref::Type type_of_caches(const Shape& s, ref::Type type); // of NVFP4 bytes, of two numbers each
+ref::Type type_of_values(const Shape& s, ref::Type type);
 ref::Type type_of_results(const Shape& s, ref::Type type);
-// After the tensors have been added: bytes become pairs of E2M1 in what describes k and v.
+// Whether q, k or v (operand 0, 1, 2) is bytes of two numbers each.
+bool is_pairs(const Shape& s, size_t index);
+void fill_tensors(Case& c, const Shape& s, Random& random);
+// After the tensors have been added: bytes become pairs of E2M1 in what describes them.
 void describe_pairs(Case& c, const Shape& s);
 // Of FP8's scales, in magnitude.
 constexpr double LEAST_SCALE = 20.0 / 128, MOST_SCALE = 300.0 / 128;
