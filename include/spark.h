@@ -998,15 +998,23 @@ typedef enum spark_attention_given {
  *                                                           multiple of 16: the kernel for any numbers, 256
  *     o of E4M3 or E5M2 with a scale, k and v of BF16 or    tensor cores, 256; else the kernel for any numbers
  *     FP8
- *     q and k of I8, v of 16 bits or FP8; all of NVFP4      the kernel for any numbers, 256
+ *     q and k of I8, v and o of BF16 or F16                 tensor cores, 128; else the kernel for any numbers, 256
+ *     q and k of I8 with others; q, k and v of NVFP4        the kernel for any numbers, 256
  *     o of another type than q of 16 bits, or other codes,  the kernel for any numbers, 256
  *     or a bias
  *
  * Each line goes with lists, lengths, pages, CAUSAL, windows, ranges, key_mask, alibi_slopes, softcap, sinks, lse and
- * grouped heads, all together. Refused by name: 16-bit caches under FP8 queries, k and v of different types but for k
- * of I8, queries of I8 or NVFP4 over keys of another type, D above 256 but for 16-bit types, above 576 and E above 512
- * for all, G = 0 where H is not, scales of NVFP4 in tiles, scales of blocks of 1X128, and where cu_seqlens numbers the
- * tokens of two dimensions together, scales that do not go on in the same steps.
+ * grouped heads, all together. What is refused, by the field that the message names:
+ *
+ *     k        16 bits beside q of codes, or of the other 16-bit type; I8 beside q that is not; another type than q's,
+ *              where q is I8 or NVFP4
+ *     v        another type than k's; beside k of I8 all but BF16, F16, E4M3 and E5M2
+ *     o        I8 and NVFP4
+ *     q, k, v  D above 256, but of 16-bit types, o as q, without a bias; for these above 576
+ *     v        E that is not D, but of the same; above 512
+ *     k        G = 0 where H is not
+ *     quant    NVFP4 in tiles; blocks of 1X128; where cu_seqlens numbers the tokens of two dimensions together, scales
+ *              that do not go on in the same steps
  *
  * Keys have a mean over the tokens that is far from 0 in most models; I8 wants it subtracted first (SageAttention).
  * What is the same for all keys of a head adds one number to all scores of a query, which leaves o as it is: so
@@ -1018,6 +1026,11 @@ typedef enum spark_attention_given {
  *     gemm        M 1, N G * D, K T: a is ones, b is k (nn), alpha -1 / T; d of F32 is the mean with the other sign
  *     gemm        M T, N G * D, K 0: c is k, beta 1, bias that d; d is k less its mean, rounded once
  *     quantize    that as [T, G, D], to I8 with a scale for each row
+ *
+ * On tensor cores products of I8 are summed exactly, and rounded once with the key's scale, which is cut by 2^-21 at
+ * most and is below 2^100; weights have v's type. D is a multiple of 16 up to 128, addresses and strides are multiples
+ * of 16 bytes, and there are neither pages, key_starts, key_ends, key_mask, alibi_slopes nor a softcap. Not with
+ * SPARK_FLAG_BATCH_INVARIANT, a bias or an amax.
  *
  * On tensor cores codes of FP8 are multiplied as they are; the scale of k, of its head and sequence, is a factor of the
  * scores before all others, in FP32, that of v one of the result. Codes of q become rows of o's type in the workspace

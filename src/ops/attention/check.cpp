@@ -46,11 +46,12 @@ int64_t blocks_alignment(const AttentionNumbers& numbers) {
 
 // The fact span: sizes are 1 and more, and strides count where there are several.
 int64_t span(const Attention& p) {
-    constexpr int64_t A_COPY = 64;        // tokens
-    const int64_t unit = 128 / p.kv_bits; // elements of 16 bytes
+    constexpr int64_t A_COPY = 64;   // tokens
+    constexpr int64_t A_CHUNK = 128; // bits
     int64_t tokens = p.paged ? p.page : std::min(p.t, A_COPY), pages = p.paged ? p.pages : 1, most = 0;
-    for (const AttentionTensor& x : {p.k, p.v}) {
-        int64_t within = tokens > 1 ? (tokens - 1) * x.token : 0, between = pages > 1 ? (pages - 1) * x.seq : 0;
+    for (const AttentionTensor* x : {&p.k, &p.v}) {
+        const int64_t unit = A_CHUNK / (x == &p.k ? p.kv_bits : p.v_bits); // elements of 16 bytes
+        int64_t within = tokens > 1 ? (tokens - 1) * x->token : 0, between = pages > 1 ? (pages - 1) * x->seq : 0;
         most = std::max(most, (within + between) / unit);
     }
     return most;
@@ -206,9 +207,11 @@ int64_t biased(const Attention& p) {
     return masks(p) == 0 && scale >= 0x1p-20f && scale <= 0x1p20f ? 1 : 2;
 }
 
+constexpr bool is_fp8(uint8_t type) { return type == 2 || type == 3; }
+
 // The fact q_coded.
 uint8_t coding(const Attention& p) {
-    if (p.numbers.wanted || p.numbers.q_type < 2) return 0;
+    if (p.numbers.wanted || !is_fp8(p.numbers.q_type)) return 0;
     const AttentionScales& scale = p.numbers.q_scale;
     return scale.token != 0 ? 3 : scale.head != 0 && p.group != 1 ? 2 : 1;
 }
@@ -266,10 +269,11 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
 Contract contract_for(const Attention& p, uint32_t of_keys) {
     constexpr Contract BF16[] = {"attention_bf16", "attention_bf16e4m3", "attention_bf16e5m2", "attention_bf16nvfp4"},
                        F16[] = {"attention_f16", "attention_f16e4m3", "attention_f16e5m2", "attention_f16nvfp4"},
-                       ANY = "attention_any";
+                       I8[] = {"attention_i8bf16", "attention_i8f16"}, ANY = "attention_any";
     constexpr Contract TOKENS[] = {"attention_bf16e4m3_tokens", "attention_bf16e5m2_tokens", "attention_f16e4m3_tokens",
                                    "attention_f16e5m2_tokens"};
     if (p.numbers.wanted) return ANY;
+    if (p.kv_bits != p.v_bits) return I8[p.numbers.v_type];
     if (p.o_coded && p.kv_bits == 16) return "attention_bf16_codes";
     if (p.o_coded && p.batch_invariant) return "attention_bf16e4m3_codes";
     if (p.by_token || p.o_coded) return TOKENS[(p.f16 ? 2 : 0) + (of_keys == SPARK_DTYPE_E5M2 ? 1 : 0)];
@@ -320,7 +324,7 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.scale = bound.is_default(SCALE) ? static_cast<float>(1 / std::sqrt(static_cast<double>(p.d))) : args.scale;
     p.cap = args.softcap;
     p.f16 = q.dtype == SPARK_DTYPE_F16 || (q.elem_bits == 8 && v[O].dtype == SPARK_DTYPE_F16);
-    p.kv_bits = k.elem_bits;
+    p.kv_bits = k.elem_bits, p.v_bits = v[V].elem_bits;
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     if (spark_status s = check_numbers(bound, packed_q, packed_k, p, report)) return s;
     p.q_coded = coding(p);

@@ -117,7 +117,8 @@ void set_kind(const ValidatedArgs& bound, Attention& p) {
     const bool plain = is_half(q.dtype) ? coded || o.dtype == q.dtype : (coded || is_half(o.dtype)) && can_widen(q);
     p.by_token = n.q_scale.token != 0 || of_tokens(p, n.k_scale) || of_tokens(p, n.v_scale);
     const bool scaled = !p.by_token || (v[K].elem_bits == 8 && !p.batch_invariant);
-    n.wanted = is_alone(q.dtype) || !plain || !scaled || (v[BIAS].present && v[BIAS].count != 0) ||
+    const bool integers = q.dtype == SPARK_DTYPE_I8 && is_half(v[V].dtype) && is_half(o.dtype) && p.cap == 0;
+    n.wanted = (is_alone(q.dtype) ? !integers : !plain || !scaled) || (v[BIAS].present && v[BIAS].count != 0) ||
                (v[AMAX].present && !coded);
     p.o_coded = coded && !n.wanted;
 }

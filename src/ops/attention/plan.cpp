@@ -74,6 +74,14 @@ consteval Tile tile_of(const kernels::attention_fp8_kernel& k) {
     tile.codes = true;
     return tile;
 }
+// Of integers the same for scores, beside values of 16 bits.
+consteval Tile tile_of(const kernels::attention_i8_kernel& k) {
+    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0, false);
+    const uint32_t queries = k.HELD != 0 ? 0 : tile.rows * k.D * (k.PL / 2), scores = tile.rows * tile.depth;
+    tile.step = step_of(tile.rows, tile.depth, k.D * 3 / 4, 8 * ELEM, k.W, queries, false);
+    tile.step.issued += scores / WARP;
+    return tile;
+}
 // Values of another width: as much work as of what both are on average.
 consteval Tile tile_of(const kernels::attention_apart_kernel& k) {
     constexpr uint32_t DIVISIONS = 8;
@@ -156,9 +164,7 @@ Division division_by(uint64_t page) {
 }
 
 // A stride of keys or values, where the kernels that use it ask for whole chunks.
-uint32_t in_chunks(const Attention& p, int64_t stride) {
-    return static_cast<uint32_t>(stride * p.kv_bits / (8 * CHUNK));
-}
+uint32_t in_chunks(uint32_t bits, int64_t stride) { return static_cast<uint32_t>(stride * bits / (8 * CHUNK)); }
 
 // What the kernels keep of each row (ranges.ptxh in ptx/lib/tile/attention).
 uint32_t kind_of_rows(const Attention& p) {
@@ -248,10 +254,10 @@ kernels::attention_generic_params params_of(const Attention& p) {
         .page_last = last_of(p.pages),
         .page_magic = by_page.magic,
         .page_shift = by_page.shift,
-        .k_step = in_chunks(p, p.k.token),
-        .v_step = in_chunks(p, p.v.token),
-        .k_page = in_chunks(p, p.k.seq),
-        .v_page = in_chunks(p, p.v.seq),
+        .k_step = in_chunks(p.kv_bits, p.k.token),
+        .v_step = in_chunks(p.v_bits, p.v.token),
+        .k_page = in_chunks(p.kv_bits, p.k.seq),
+        .v_page = in_chunks(p.v_bits, p.v.seq),
         .sinks = p.sinks,
         .table = p.table,
         .table_seq = p.table_seq,
@@ -494,6 +500,17 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_fp8_kernel
     const Attention& p = work.as<Attention>();
     clear_amax(p, calls);
     calls.add(kernel, params_of(p));
+}
+
+// Integers, with scales of tokens of queries and keys.
+void plan(const CheckedOp& work, const Row&, const kernels::attention_i8_kernel& kernel, Plan& calls) {
+    const Attention& p = work.as<Attention>();
+    const kernels::attention_generic_params common = params_of(p);
+    kernels::attention_i8_params params = {};
+    static_assert(offsetof(kernels::attention_i8_params, q_scale_token) == sizeof common);
+    memcpy(&params, &common, sizeof common);
+    params.q_scale_token = p.numbers.q_scale.token, params.k_scale_token = p.numbers.k_scale.token;
+    calls.add(kernel, params);
 }
 
 // Kernels that are also told how wide values are.

@@ -55,11 +55,11 @@ struct Attention {
     int64_t left, right;                     // keys before and behind its own that a query sees; ALL_KEYS: all
     float scale, cap;                        // cap: 0 = none
     AttentionNumbers numbers;
-    uint32_t kv_bits; // of an element of k and v
-    uint8_t q_coded;  // the fact
-    bool f16;         // the queries, or what their codes become
-    bool by_token;    // scales of tokens, or of pages, are among those of FP8
-    bool o_coded;     // results are codes, and of kernels that know one type
+    uint32_t kv_bits, v_bits; // of an element of k, and of v where that has another type
+    uint8_t q_coded;          // the fact
+    bool f16;                 // the queries, or what their codes become
+    bool by_token;            // scales of tokens, or of pages, are among those of FP8
+    bool o_coded;             // results are codes, and of kernels that know one type
     bool batch_invariant;
     bool packed_k; // a list says where the keys of a sequence begin
     bool paged;    // k and v are [page, token, head], seq from page to page

@@ -36,7 +36,7 @@ std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random
 
 Problem numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
-    p.codes = s.caches != Caches::as_q || s.queries != Codes::none;
+    p.codes = s.caches != Caches::as_q || (s.queries != Codes::none && s.queries != Codes::i8);
     p.by_token =
         s.query_scales == Scales::rows || s.scales == Scales::rows || (s.scales == Scales::batch_heads && s.page != 0);
     p.type = type, p.out = type_of_results(s, type);
@@ -387,8 +387,8 @@ Way way_of(const Problem& p, const std::string& kernel) {
         return Way::generic;
     }
     const auto is = [&](const char* what) { return kernel.find(what) != std::string::npos; };
-    if (is("_e4m3__")) {
-        return Way::codes;
+    if (is("_e4m3__") || is("_i8")) {
+        return is("_i8") ? Way::products : Way::codes;
     }
     const bool scaled = p.by_token || (p.codes && (is("__d256_64x32") || ref::size_of(p.out) == 1));
     return scaled && !is("__split") && !is("__parts") ? Way::widened : Way::products;
@@ -579,6 +579,9 @@ Entry worded(Words& words) {
     }
     if (words.take("FP8-queries")) {
         s.queries = Codes::e4m3, s.query_scales = words.take("head-scales") ? Scales::heads : Scales::whole;
+    }
+    if (words.take("I8-queries")) { // and keys, with a scale for each token and head; scores as far apart as of others
+        s.queries = Codes::i8, s.scales = Scales::rows, s.scale = 0x1p-16f;
     }
     if (words.take("FP8-results")) {
         s.out = Out::e4m3, s.out_scale = true, s.amax = words.take("amax");
