@@ -176,8 +176,7 @@ void describe_pairs(Case& c, const Shape& s) {
     }
 }
 
-std::vector<double> add_scales(Case& c, const Shape& s, size_t index, const std::vector<bool>& used,
-                                          Random& random) {
+std::vector<double> add_scales(Case& c, const Shape& s, size_t index, const std::vector<bool>& used, Random& random) {
     if (is_pairs(s, index)) {
         return add_blocks(c, s, index, used, random);
     }
