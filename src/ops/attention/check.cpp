@@ -133,7 +133,7 @@ spark_status check_heads(const ValidatedArgs& bound, Report& report) {
 }
 
 // Codes, a bias and results of another type go with values as wide as keys.
-spark_status check_widths(const ValidatedArgs& bound, const Attention& p, Report& report) {
+spark_status check_widths(const Attention& p, Report& report) {
     if (p.dv == p.d || (p.kv_bits == 16 && !p.numbers.wanted && !p.o_coded)) return SPARK_OK;
     return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, V,
                              "v.shape[3] is %lld, k.shape[3] %lld; the same wanted, unless q, k, v and o are all BF16 "
@@ -328,7 +328,7 @@ spark_status check_attention(const ValidatedArgs& bound, CheckedOp& work, Report
     p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     if (spark_status s = check_numbers(bound, packed_q, packed_k, p, report)) return s;
     p.q_coded = coding(p);
-    if (spark_status s = check_widths(bound, p, report)) return s;
+    if (spark_status s = check_widths(p, report)) return s;
     p.left = reach(args.window_left);
     p.right = (bound.flags & SPARK_ATTENTION_CAUSAL) != 0 ? 0 : reach(args.window_right);
     p.packed_k = packed_k;
