@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import ptxas
@@ -33,16 +34,23 @@ def fresh_log(preset, what):
     return log
 
 
+def assembler(say):
+    """The path of ptxas. The decompressor's source is fetched meanwhile; where that fails, CMake says so."""
+    with ThreadPoolExecutor() as pool:
+        pool.submit(wheels.fetch, "zstd-source", PINNED)
+        return ptxas.locate(PINNED, say)
+
+
 def compile(reporter, step, preset, targets=()):
     """Configures and builds one preset; the step says how it went."""
     log = fresh_log(preset, "build")
     try:
-        assembler = ptxas.locate(PINNED, reporter.say)
+        path = assembler(reporter.say)
     except wheels.FetchError as error:
         log.write_text(str(error))
         step.log = log
         return step.fail("no ptxas")
-    configure = ["cmake", "--preset", preset, f"-DSPARK_PTXAS={assembler}", f"-DPython3_EXECUTABLE={sys.executable}"]
+    configure = ["cmake", "--preset", preset, f"-DSPARK_PTXAS={path}", f"-DPython3_EXECUTABLE={sys.executable}"]
     if steps.run(reporter, step, configure, log, limit=300, cwd=ROOT) != 0:
         return step.fail("configuring failed")
     command = ["cmake", "--build", folder(preset), "--parallel", jobs()]
