@@ -7,8 +7,8 @@
 # spark_precompile(TARGET... [HEADERS header...]): the standard headers that most files of these targets read, and these
 # of the project, are compiled once for each. A file that is compiled with another -O than its target needs
 # SKIP_PRECOMPILE_HEADERS.
-# spark_unite(TARGET... [APART file...]): eight files of these targets are compiled as one. Files APART have private
-# names that others have too.
+# spark_unite(TARGET... [FILES n] [APART file...]): n files of these targets, 8 unless it is said, are compiled as one.
+# Files APART have private names that others have too.
 set(SPARK_PRECOMPILED algorithm array atomic bit cmath cstdint cstdio cstdlib cstring functional map memory mutex
     optional span string string_view unordered_map utility vector)
 
@@ -33,10 +33,13 @@ function(spark_precompile)
 endfunction()
 
 function(spark_unite)
-    cmake_parse_arguments(PARSE_ARGV 0 U "" "" "APART")
+    cmake_parse_arguments(PARSE_ARGV 0 U "" "FILES" "APART")
     if(SPARK_ONE_BY_ONE)
         return()
     endif()
-    set_target_properties(${U_UNPARSED_ARGUMENTS} PROPERTIES UNITY_BUILD ON)
+    if(NOT U_FILES)
+        set(U_FILES 8)
+    endif()
+    set_target_properties(${U_UNPARSED_ARGUMENTS} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${U_FILES})
     set_source_files_properties(${U_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -34,11 +34,12 @@ def imported(path):
 
 
 def properties(path):
-    """{object: processor's checks that it is fit for}, of each object of an archive, or of the file itself."""
+    """{object: processor's checks that it is fit for}, of each object of an archive, or of the file itself. Objects of
+    an archive may have one name: their place is said too."""
     found, member = {}, path.name
     for line in said("readelf", "-hnW", path).splitlines():
         if named := re.match(r"File: (.*)", line):
-            member = named[1]
+            member = f"{named[1]}, object {len(found)}"
         found.setdefault(member, set())
         if marked := re.search(r"feature: (.*)$", line):
             found[member] |= PROPERTIES & set(re.split(r"[,\s]+", marked[1]))
