@@ -35,7 +35,7 @@ float of_bf16(uint16_t bits) {
     return number;
 }
 
-// Normal numbers, near enough, about `mean` of their column.
+// Normal numbers, near enough, about a mean of their column, up to far * D / 2.
 spark_tensor numbers(uint32_t state, std::initializer_list<int64_t> shape, float far, std::vector<float>& all) {
     spark_tensor t = tensor(SPARK_DTYPE_BF16, shape);
     std::vector<uint16_t> bits(static_cast<size_t>(*shape.begin() * *(shape.begin() + 1) * D));

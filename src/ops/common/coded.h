@@ -65,7 +65,7 @@ struct CodedKind {
 CodedKind coded_kind(const QuantView& quant);
 
 // Elements that a warp takes in one turn.
-template <class Of> int64_t turn_of(const Of& kernel) { return 32 * int64_t{kernel.RUN} * kernel.CHUNKS; }
+template <class Of> constexpr int64_t turn_of(const Of& kernel) { return 32 * int64_t{kernel.RUN} * kernel.CHUNKS; }
 
 // Warps of a block of `warps` that share `turns` of one: as many as have something to do, a power of two.
 inline uint32_t team_of(int64_t turns, uint32_t warps) {

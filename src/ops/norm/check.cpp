@@ -124,7 +124,6 @@ void fill_vector(const View& v, spark_devptr& data, bool& is_f32, int64_t& align
 // Rows as norm.codes_kept.ptx has them: with a weight of their type and nothing that is rare, at one distance, scales
 // too, and so many that no kernel would share them among more warps.
 bool is_usual(const RowNorm& p) {
-    constexpr int64_t HALF = 512;
     constexpr uint32_t RARE = SPARK_RMSNORM_ROUND_BEFORE_WEIGHT | SPARK_RMSNORM_WEIGHT_PLUS_ONE;
     const ScalePlaces& scale = p.codes.scale;
     const bool bias = p.centre ? p.bias != 0 && !p.bias_f32 : p.bias == 0;
@@ -137,7 +136,7 @@ bool is_usual(const RowNorm& p) {
     const bool whole = p.codes.n_scaled == p.n && p.codes.rows_scaled == p.codes.rows0;
     return p.coded && p.codes.dtype == SPARK_DTYPE_BF16 && p.weight != 0 && !p.weight_f32 && bias &&
            p.residual.data == 0 && (p.flags & RARE) == 0 && line && near && whole &&
-           !are_halved(p.codes, p.kind, HALF, 8);
+           !are_halved(p.codes, p.kind, HALF_TURN, CODED_WARPS);
 }
 
 float one_over(int64_t n) { return static_cast<float>(1.0 / static_cast<double>(std::max<int64_t>(n, 1))); }

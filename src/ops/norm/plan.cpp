@@ -12,25 +12,24 @@ template <class Of> consteval Tile tile_of(const Of& kernel) { return row_tile(k
 // stages: its rows are on their way while those before are made.
 consteval Tile tile_of(const kernels::norm_cut_kernel&) { return {.rows = 1, .stages = 1}; }
 
-// columns: what a block's teams take in one turn. Kernels that take single elements cost more than any other, whatever
-// the rows are: which one a row gets, and so the order of its sums, follows from N and places alone.
-consteval Tile tile_of(const kernels::norm_codes_kernel& kernel) {
-    constexpr uint32_t AN_ELEMENT = 28;
-    const uint32_t warps = kernel.block / 32, a_warp = kernel.STEP == 1 ? 2400 : 300;
-    return {.rows = warps,
-            .columns = 32 * kernel.RUN * kernel.CHUNKS,
-            .syncs = 1,
-            .step = {.issued = warps * (a_warp + AN_ELEMENT * kernel.RUN * kernel.CHUNKS)}};
-}
-
-consteval Tile tile_of(const kernels::norm_codes_kept_kernel& kernel) {
-    constexpr uint32_t A_WARP = 100, AN_ELEMENT = 16;
+// columns: what a warp of a block's teams takes in one turn.
+template <class Of> consteval Tile coded_tile(const Of& kernel, uint32_t a_warp, uint32_t an_element) {
     const uint32_t warps = kernel.block / 32, turn = 32 * kernel.RUN * kernel.CHUNKS;
     return {.rows = warps,
             .columns = turn,
             .syncs = 1,
-            .step = {.issued = warps * (A_WARP + AN_ELEMENT * kernel.RUN * kernel.CHUNKS)}};
+            .step = {.issued = warps * (a_warp + an_element * kernel.RUN * kernel.CHUNKS)}};
 }
+
+// Kernels that take single elements cost more than any other, whatever the rows are: which one a row gets, and so the
+// order of its sums, follows from N and places alone.
+consteval Tile tile_of(const kernels::norm_codes_kernel& kernel) {
+    return coded_tile(kernel, kernel.STEP == 1 ? 2400 : 300, 28);
+}
+
+consteval Tile tile_of(const kernels::norm_codes_kept_kernel& kernel) { return coded_tile(kernel, 100, 16); }
+
+static_assert(turn_of(kernels::norm_codes__x8) == 2 * HALF_TURN && kernels::norm_codes__x8.block == 32 * CODED_WARPS);
 
 // What kernels of both contracts are told: where rows are, and how they are normalised.
 template <class Params> Params tensors_of(const RowNorm& p) {

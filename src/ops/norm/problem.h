@@ -22,4 +22,7 @@ struct RowNorm {
     CodedKind kind;
 };
 
+// Elements of half a turn, and the warps, of norm.codes.ptx, which is_usual() asks about before a kernel is known.
+constexpr int64_t HALF_TURN = 512, CODED_WARPS = 8;
+
 } // namespace spark
