@@ -19,19 +19,23 @@ struct Chip {
 
 // How a kernel does on a chip beside what is counted. Factors and parts in 1/64, clocks in ticks of 1/16.
 struct Fit {
-    uint32_t products, shared, fetched, issued, written, memory;
-    uint32_t block, step, latency, round;
-    uint32_t exposed; // of the shorter of memory and SMs,
+    uint16_t products, shared, fetched, issued, written, memory;
+    uint32_t block;
+    uint16_t step, latency, round;
+    uint16_t exposed; // of the shorter of memory and SMs,
     uint32_t flight;  // unless an SM's blocks have more bytes than this under way, then less; 0: always
-    uint32_t serial;  // of the shorter of products and other instructions
-    uint32_t beside;  // of the shorter of the work of blocks on an SM and the waits of one
-    uint32_t apart;   // of a block's start: what the blocks on an SM would hide, were there ever so many
-    uint32_t merged;  // factor on bytes of later launches
+    uint16_t serial;  // of the shorter of products and other instructions
+    uint16_t beside;  // of the shorter of the work of blocks on an SM and the waits of one
+    uint16_t apart;   // of a block's start: what the blocks on an SM would hide, were there ever so many
+    uint16_t merged;  // factor on bytes of later launches
 };
 
 namespace detail {
 
-constexpr uint32_t WHOLE = 64; // 100 %
+constexpr uint16_t WHOLE = 64; // 100 %
+
+// Called only while compiling, when a line is wrong: the compiler's message shows the name.
+inline void fit_is_wrong(const char* /*why*/) {}
 
 struct FitLine {
     std::string_view chip, pattern; // any chip where it is empty
@@ -43,12 +47,16 @@ constexpr FitLine fit_line(std::string_view chip, std::string_view pattern, uint
                            uint32_t fetched, uint32_t issued, uint32_t written, uint32_t memory, uint32_t block,
                            uint32_t step, uint32_t latency, uint32_t round, uint32_t exposed, uint32_t flight,
                            uint32_t serial, uint32_t beside, uint32_t apart, uint32_t merged) {
-    const auto part = [](uint32_t percent) { return percent * WHOLE / 100; };
+    const auto part = [](uint32_t percent) { return static_cast<uint16_t>(percent * WHOLE / 100); };
+    const auto ticks = [](uint32_t clocks) {
+        if (clocks > UINT16_MAX / 16) fit_is_wrong("a step, a latency or a round takes more clocks than 4095");
+        return static_cast<uint16_t>(clocks * 16);
+    };
     return {chip,
             pattern,
             {part(products), part(shared), part(fetched), part(issued), part(written), part(memory), block * 16,
-             step * 16, latency * 16, round * 16, part(exposed), flight << 10, part(serial), part(beside), part(apart),
-             part(merged)}};
+             ticks(step), ticks(latency), ticks(round), part(exposed), flight << 10, part(serial), part(beside),
+             part(apart), part(merged)}};
 }
 
 inline constexpr FitLine LINES[] = {

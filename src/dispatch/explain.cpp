@@ -45,7 +45,7 @@ void print_then(const Row& row, Page& page) {
 
 // "12.345 us: 264 blocks, 2 on an SM, 128 steps of ..."
 void print_price(const Request& request, const Row& row, Page& page) {
-    if (request.load == nullptr) return page.print("%s", row.because);
+    if (request.load == nullptr) return page.print("%s", request.table.reasons[row.because]);
     Load load;
     request.load(*request.work, row, load);
     int64_t ns = price(request, row) / 1000;
@@ -58,7 +58,7 @@ void print_price(const Request& request, const Row& row, Page& page) {
         ll(load.longest), load.stages, load.step.products, load.step.shared, load.step.fetched, load.step.issued,
         load.step.turns, load.step.behind, load.filled, load.syncs, load.rounds, load.written, load.late,
         static_cast<unsigned long long>(load.bytes), load.launches, static_cast<unsigned long long>(load.merged),
-        ll(load.later), row.because);
+        ll(load.later), request.table.reasons[row.because]);
 }
 
 } // namespace
@@ -66,7 +66,7 @@ void print_price(const Request& request, const Row& row, Page& page) {
 void describe(const Request& request, const Row& row, const Verdict& verdict, char* text, size_t capacity) {
     const Term* term = verdict.term;
     switch (verdict.kind) {
-    case Verdict::legal: snprintf(text, capacity, "%s", row.because); return;
+    case Verdict::legal: snprintf(text, capacity, "%s", request.table.reasons[row.because]); return;
     case Verdict::no_code:
         snprintf(text, capacity, "compute capability %u.%u lacks its instructions",
                  request.target->chip->capability / 10, request.target->chip->capability % 10);

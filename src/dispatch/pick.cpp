@@ -13,7 +13,7 @@ namespace {
 using Holding = uint64_t;
 
 const Term* first_failing(const Request& request, const Row& row, Holding& holding) {
-    const Term* terms = request.terms.data() + row.first_term;
+    const Term* terms = request.table.terms.data() + row.first_term;
     for (uint64_t open = row.conditions & ~holding; open != 0; open &= open - 1) {
         const int bit = std::countr_zero(open);
         if (!terms[bit].holds(request.facts[terms[bit].fact])) return &terms[bit];
@@ -53,7 +53,7 @@ const Row* tuned_row(const Request& request, uint64_t order) {
 
 // Whether the row is legal for few rows of the problem only.
 bool for_few(const Request& request, const Row& row) {
-    const Term* terms = request.terms.data() + row.first_term;
+    const Term* terms = request.table.terms.data() + row.first_term;
     for (uint64_t open = row.conditions; open != 0; open &= open - 1) {
         const Term& term = terms[std::countr_zero(open)];
         if (term.fact == request.rows_fact && term.rel == Rel::at_most && term.value < INT32_MAX) return true;

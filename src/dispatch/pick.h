@@ -19,8 +19,8 @@
 namespace spark {
 
 struct Request {
-    std::span<const Row> rows;   // of the contract
-    std::span<const Term> terms; // of the table
+    std::span<const Row> rows; // of the contract, in
+    Table table;
     std::span<const char* const> fact_names;
     const int64_t* facts;
     const Target* target;

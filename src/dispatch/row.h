@@ -59,26 +59,31 @@ struct Row {
 
     const Kernel* kernel;
     const Kernel* then[MAX_THEN]; // that the plan may launch too; nullptr: no more
-    PlanFor* plan;
-    uint64_t contract;   // hash of contract_of the name
-    uint16_t count;      // rows of this contract from here on; those of a contract stand together
-    uint16_t first_term; // of Table::terms: that of bit 0 of the conditions of the contract's rows
-    uint8_t fit;         // of the kernel, see fit_index
-    uint64_t conditions; // the kernel's limits: the contract's terms, as bits
+    uint64_t contract;            // hash of contract_of the name
+    uint64_t conditions;          // the kernel's limits: the contract's terms, as bits
+    uint16_t count;               // rows of this contract from here on; those of a contract stand together
+    uint16_t first_term;          // of Table::terms: that of bit 0 of the conditions of the contract's rows
+    uint8_t plan, because;        // places in Table::plans and Table::reasons
+    uint8_t fit;                  // of the kernel, see fit_index
     Tile tile;
-    const char* because;
 };
 
-// The rows of an operator, and their different conditions, contract by contract.
+// The rows of an operator, and what they share: their different conditions, contract by contract, plans and reasons.
 struct Table {
     std::span<const Row> rows;
     std::span<const Term> terms;
+    std::span<PlanFor* const> plans;
+    std::span<const char* const> reasons;
+
+    void plan(const CheckedOp& work, const Row& row, Plan& calls) const { plans[row.plan](work, row, calls); }
 };
 
-// A row as ROW says it, of which make_table makes conditions.
+// A row as ROW says it, of which make_table makes conditions and places.
 struct Draft {
     Row row;
     std::span<const Limit> limits;
+    PlanFor* plan;
+    std::string_view because;
 };
 
 namespace detail {
@@ -137,6 +142,21 @@ consteval size_t count_terms(std::span<const Draft> drafts, std::span<const char
     return sum;
 }
 
+// The place of each draft's value among the different ones of all drafts, in the order in which they appear.
+template <const auto& DRAFTS> consteval auto places_of(auto Draft::*member) {
+    std::array<uint8_t, std::size(DRAFTS)> places{};
+    size_t count = 0;
+    for (size_t i = 0; i < places.size(); ++i) {
+        size_t first = 0;
+        while (DRAFTS[first].*member != DRAFTS[i].*member) ++first;
+        if (first == i && count > UINT8_MAX) dispatch_table_is_wrong("a table has more than 256 plans or reasons");
+        places[i] = first == i ? static_cast<uint8_t>(count++) : places[first];
+    }
+    return places;
+}
+
+consteval size_t count_of(const auto& places) { return *std::ranges::max_element(places) + size_t{1}; }
+
 } // namespace detail
 
 // then: the kernels that the plan may launch too.
@@ -148,12 +168,10 @@ consteval Draft make_row(const Kernel& kernel, std::span<const Limit> limits, co
     row.kernel = &kernel;
     uint32_t place = 0;
     ((row.then[place++] = &then), ...);
-    row.plan = plan;
     row.contract = hash(contract_of(kernel.name));
     row.fit = fit_index(kernel.name);
     row.tile = tile;
-    row.because = because;
-    return {row, limits};
+    return {row, limits, plan, because};
 }
 
 // The row as one of another contract: its plan makes of such a problem, by the kernels after the first, one of the
@@ -198,23 +216,30 @@ consteval Draft make_row_as(const First& kernel, std::span<const Limit> limits, 
 #define ROW_THEN_TWO(...) ROW_OF_THREE(__VA_ARGS__),
 #define ROW_FOR(contract, ...) made_for(contract, ROW_OF_THREE(__VA_ARGS__)),
 
-template <size_t ROWS, size_t TERMS> struct TableOf {
+template <size_t ROWS, size_t TERMS, size_t PLANS, size_t REASONS> struct TableOf {
     std::array<Row, ROWS> rows;
     std::array<Term, TERMS> terms;
+    std::array<PlanFor*, PLANS> plans;
+    std::array<const char*, REASONS> reasons;
 
-    constexpr operator Table() const { return {rows, terms}; }
+    constexpr operator Table() const { return {rows, terms, plans, reasons}; }
 };
 
 // The table of DRAFTS: rows are found by their contract, since each says how many of its own follow.
 template <const auto& DRAFTS, const auto& FACTS> consteval auto make_table() {
     constexpr std::span<const Draft> drafts = DRAFTS;
-    TableOf<drafts.size(), detail::count_terms(drafts, FACTS)> table{};
+    constexpr auto plans = detail::places_of<DRAFTS>(&Draft::plan);
+    constexpr auto reasons = detail::places_of<DRAFTS>(&Draft::because);
+    TableOf<drafts.size(), detail::count_terms(drafts, FACTS), detail::count_of(plans), detail::count_of(reasons)>
+        table{};
     size_t first_term = 0;
     for (size_t i = 0, count = 0; i < drafts.size(); i += count) {
         count = detail::count_together(drafts.subspan(i));
         detail::Terms terms;
         for (size_t j = i; j < i + count; ++j) {
             Row& row = table.rows[j] = drafts[j].row;
+            table.plans[row.plan = plans[j]] = drafts[j].plan;
+            table.reasons[row.because = reasons[j]] = drafts[j].because.data();
             row.count = static_cast<uint16_t>(i + count - j);
             row.first_term = static_cast<uint16_t>(first_term);
             row.conditions = terms.add(drafts[j].limits, FACTS);

@@ -78,7 +78,7 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
     const char* pattern = knobs().kernel;
     if (pattern != nullptr && *pattern == 0) pattern = nullptr;
     call.request = {work.empty ? std::span<const Row>() : rows_of(call.op->table.rows, work.contract.id),
-                    call.op->table.terms,
+                    call.op->table,
                     call.op->fact_names,
                     work.facts,
                     work.target,
@@ -101,7 +101,7 @@ void make_plan(const Call& call, const Row* row, spark_devptr workspace, const C
     plan.workspace = workspace;
     plan.workspace_size = 0;
     plan.count = 0;
-    if (row != nullptr) row->plan(call.work, *row, plan);
+    if (row != nullptr) call.op->table.plan(call.work, *row, plan);
 }
 
 void fill_info(const Call& call, const Plan& plan, const Row* row, bool is_loaded, spark_op_info& info) {

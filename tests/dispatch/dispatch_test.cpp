@@ -251,8 +251,8 @@ struct Question {
 
     Question() {
         target.resident = RESIDENT;
-        request = {ROWS,  TABLE.terms, FACTS,   facts, &target, load_test, reinterpret_cast<const CheckedOp*>(this),
-                   false, false,       nullptr, 0,     0,       nullptr,   -1};
+        request = {ROWS,  TABLE, FACTS,   facts, &target, load_test, reinterpret_cast<const CheckedOp*>(this),
+                   false, false, nullptr, 0,     0,       nullptr,   -1};
     }
     std::string answer() const {
         const Row* row = pick(request);
@@ -333,7 +333,7 @@ void limits_that_rows_share_hold_for_each(void**) {
     static constexpr auto SHARERS = make_table<SHARING, FACTS>();
     static_assert(SHARERS.terms.size() == 7);
     Question q;
-    q.request.rows = SHARERS.rows, q.request.terms = SHARERS.terms, q.request.load = nullptr;
+    q.request.rows = SHARERS.rows, q.request.table = SHARERS, q.request.load = nullptr;
     for (q.facts[0] = 0; q.facts[0] < 40; ++q.facts[0]) {
         for (q.facts[1] = 0; q.facts[1] < 40; ++q.facts[1]) {
             const int64_t m = q.facts[0], k = q.facts[1];
@@ -407,7 +407,7 @@ constexpr auto FEW_TABLE = make_table<FEW_DRAFTS, FACTS>();
 
 void kernels_for_few_rows_do_not_set_the_order(void**) {
     Question q;
-    q.request.rows = FEW_TABLE.rows, q.request.terms = FEW_TABLE.terms;
+    q.request.rows = FEW_TABLE.rows, q.request.table = FEW_TABLE;
     q.request.batch_invariant = true;
     set_steps(40, 0, 0, 30);
     const auto at = [&](int64_t rows) { return q.facts[0] = rows, q.answer(); };

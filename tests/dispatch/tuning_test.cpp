@@ -153,7 +153,7 @@ struct Question {
     Request request{};
 
     explicit Question(const Kernel& wanted) {
-        request.rows = ROWS, request.terms = TABLE.terms, request.fact_names = FACTS, request.facts = &fact,
+        request.rows = ROWS, request.table = TABLE, request.fact_names = FACTS, request.facts = &fact,
         request.target = &CHIP;
         request.tuning = &tuning;
         tuned.kernel_id = wanted.id;

@@ -87,7 +87,7 @@ void plan_written(const Written& written, const Target* target, spark_devptr x, 
     }
     const Table& table = QUANTIZE.table;
     const Request request = {.rows = rows_of(table.rows, work.contract.id),
-                             .terms = table.terms,
+                             .table = table,
                              .fact_names = QUANTIZE.fact_names,
                              .facts = work.facts,
                              .target = target,
@@ -100,7 +100,7 @@ void plan_written(const Written& written, const Target* target, spark_devptr x, 
                              .flags = 0,
                              .tuning = nullptr,
                              .rows_fact = -1};
-    if (const Row* row = pick(request)) row->plan(work, *row, calls);
+    if (const Row* row = pick(request)) table.plan(work, *row, calls);
 }
 
 } // namespace spark
