@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "sparklib"))
 import decode  # noqa: E402
 import generation  # noqa: E402
+import goals  # noqa: E402
 import peers  # noqa: E402
 import record  # noqa: E402
 
@@ -34,9 +35,11 @@ class Record(unittest.TestCase):
         self.folder = Path(scratch.name)
         self.changed = ""
         answers = {"status": lambda: self.changed, "rev-parse": lambda: "0123456789"}
-        for name, value in (("RECORD", self.folder / "performance.json"), ("PAGE", self.folder / "performance.md"),
-                            ("git", lambda word, *rest: answers[word]())):
-            patch = mock.patch.object(record, name, value)
+        for module, name, value in ((record, "RECORD", self.folder / "performance.json"),
+                                    (record, "PAGE", self.folder / "performance.md"),
+                                    (record, "git", lambda word, *rest: answers[word]()),
+                                    (goals, "PAGE", self.folder / "goals.md")):
+            patch = mock.patch.object(module, name, value)
             patch.start()
             self.addCleanup(patch.stop)
 

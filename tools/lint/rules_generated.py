@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import checked
+import goals
 import record
 import tree
 from tree import Finding, rule
@@ -60,6 +61,12 @@ def same_page(kind, page, command):
 @rule("performance", "docs/performance.md is what docs/performance.json says")
 def check_performance():
     yield from same_page(record, "performance", "bench")
+
+
+@rule("goals", "docs/goals.md is what bench/goals.toml and docs/performance.json say")
+def check_goals():
+    if tree.text("docs/goals.md") != goals.page(record.load()):
+        yield Finding("docs/goals.md", 0, "is not what the goals and the record say: tools/spark bench --goals")
 
 
 @rule("checked", "docs/checked.md is what docs/checked.json says")

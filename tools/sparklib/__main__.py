@@ -12,6 +12,7 @@ import decode
 import demo as demonstration
 import docs
 import generation
+import goals
 import peers
 import ptxas
 import record
@@ -61,6 +62,9 @@ def recorded(adopt, measured):
 
 
 def bench(args, rest):
+    if args.goals:
+        goals.PAGE.write_text(goals.page(record.load()))
+        return 0
     if args.record_generation:
         return recorded(generation.adopt, [args.record_generation, *rest])
     if args.record_peers:
@@ -141,12 +145,12 @@ def parser():
     made.add_argument("--preset", choices=build.PRESETS, default="release")
     made = command("check", check, "run spark-check: kernels against their oracles", "spark-check")
     made.add_argument("--record", metavar="FILE",
-                      help="instead: put what tests/card/run.py found on a card, for this commit, into "
-                           "docs/checked.json and its page")
+                      help="instead: put what tests/card/run.py found on a card into docs/checked.json and its page")
     made = command("bench", bench, "run the benchmarks; they need a GPU", "spark-bench")
     made.add_argument("--record", nargs="?", const="", metavar="FILE",
                       help="put the result, rivals and all, into docs/performance.json and its page; FILE: one that "
                            "spark-bench --json has written, for this commit, on another machine")
+    made.add_argument("--goals", action="store_true", help="only write docs/goals.md anew, of bench/goals.toml")
     made.add_argument("--record-generation", metavar="FILE",
                       help="put what spark-generate --json and bench/peers/transformers_generate.py wrote on a card, "
                            "for this commit, into the same record; more files may follow")

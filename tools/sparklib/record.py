@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import decode
+import goals
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "docs" / "performance.json"
@@ -59,6 +60,7 @@ def with_newest(entries, run):
 def write(entries):
     RECORD.write_text(json.dumps(entries, indent=1) + "\n")
     PAGE.write_text(page(entries))
+    goals.PAGE.write_text(goals.page(entries))
 
 
 def load():

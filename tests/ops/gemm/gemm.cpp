@@ -555,6 +555,7 @@ Entry worded(Words& words) {
               : words.take("BF16X3")   ? SPARK_GEMM_BF16X3
               : words.take("F16_SUMS") ? SPARK_GEMM_F16_SUMS
                                        : 0;
+    s.flags |= words.take("batch-invariant") ? SPARK_FLAG_BATCH_INVARIANT : 0;
     s.gate.on = words.take("SwiGLU");
     s.gate.interleaved = words.take("interleaved");
     s.activation = s.gate.on ? SPARK_ACTIVATION_SILU : SPARK_ACTIVATION_NONE;
