@@ -15,12 +15,10 @@ namespace {
 // 8 PiB, more than a process can address: sizes of one tensor may be multiplied with small numbers without a look.
 constexpr int64_t MAX_BITS = int64_t{1} << 56;
 
+// By memcmp, which takes 32 bytes at a time: most tensors of a call are absent, and a loop took a third of its check.
 template <class T> bool all_zero(const T& object) {
-    static_assert(sizeof object % sizeof(uint64_t) == 0);
-    uint64_t words[sizeof object / sizeof(uint64_t)], any = 0;
-    memcpy(words, &object, sizeof object);
-    for (uint64_t word : words) any |= word;
-    return any == 0;
+    static constexpr T ZERO{};
+    return memcmp(&object, &ZERO, sizeof object) == 0;
 }
 
 // "2 to 3", or "1" where there is no other.
