@@ -11,6 +11,7 @@
 # Peers: cuBLAS (torch.mm, _scaled_mm, _int_mm), PyTorch's flash attention and cuDNN's, row operators, eager and as
 # torch.compile makes them; and those of coded.py.
 import argparse
+import importlib.metadata
 import json
 import math
 import re
@@ -182,6 +183,17 @@ def measure(row, rounds):
     return {**{name: statistics.median(taken) for name, taken in samples.items()}, **said}
 
 
+def packages():
+    """{package: version} of those that a row may ask for, where they are."""
+    found = {}
+    for name in ("triton", "humming-kernels", "sageattention"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
 def main():
     words = argparse.ArgumentParser(description="The library beside PyTorch, row by row, in one process.")
     words.add_argument("--ceilings", type=Path, required=True, help="what spark-bench wrote just before")
@@ -204,8 +216,8 @@ def main():
         torch.cuda.empty_cache()
     args.json.write_text(json.dumps({
         "device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
-        "cudnn": torch.backends.cudnn.version(), "rounds": args.rounds, "ceilings": ceilings, "rows": rows},
-        indent=1) + "\n", encoding="utf-8")
+        "cudnn": torch.backends.cudnn.version(), "packages": packages(), "rounds": args.rounds, "ceilings": ceilings,
+        "rows": rows}, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -139,6 +139,7 @@ class Record(unittest.TestCase):
 
     def test_peers_stand_beside_and_outlive_a_new_bench(self):
         run = {"device": "Card A", "torch": "2", "cuda": "13", "cudnn": 9, "rounds": 5,
+               "packages": {"other-kernels": "1.2"},
                "ceilings": {"read": 4e12, "mma_bf16": 6e14, "mma_s8": 12e14},
                "rows": [{"row": "gemm m=1", "bound_us": 5.0,
                          "us": {"libspark": 10.0, "cuBLAS": 8.0, "none": "why not"}}]}
@@ -149,6 +150,7 @@ class Record(unittest.TestCase):
         self.adopt(run_of("Card A"))
         peers.adopt(file)
         page = self.adopt(run_of("Card A"))
+        self.assertIn("cuDNN 9, other-kernels 1.2; 5 rounds", page)
         self.assertIn("| gemm m=1 | 5.0 us | 10.0 us | 50 % | cuBLAS 8.0 us, 0.80; none: why not |", page)
         run["rows"][0]["us"]["libspark"] = "another result"
         file.write_text(json.dumps(run))

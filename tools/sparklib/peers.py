@@ -8,6 +8,7 @@ from pathlib import Path
 import record
 
 OURS = "libspark"
+KEPT = ("torch", "cuda", "cudnn", "packages", "rounds", "ceilings", "rows")
 
 
 def adopt(measured):
@@ -20,6 +21,5 @@ def adopt(measured):
     for row in run["rows"]:
         if not isinstance(row["us"][OURS], float):
             raise record.Refused(f"the library did not compute {row['row']}: {row['us'][OURS]}")
-    entry["peers"] = {**record.named(record.SOURCES), **{word: run[word] for word in
-                                                         ("torch", "cuda", "cudnn", "rounds", "ceilings", "rows")}}
+    entry["peers"] = {**record.named(record.SOURCES), **{word: run[word] for word in KEPT}}
     record.write(entries)

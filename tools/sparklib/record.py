@@ -90,11 +90,14 @@ def beside_others(part):
     loops = {name: f"{rate / 1e12:.{2 if name == 'read' else 0}f}" for name, rate in part["ceilings"].items()}
     out = ["### Beside others", "",
            f"One process, commit {part['commit']}, {part['date']}: `bench/peers/torch_peers.py` with PyTorch "
-           f"{part['torch']}, CUDA {part['cuda']}, cuDNN {part['cudnn']}; {part['rounds']} rounds of graphs of up to "
+           f"{part['torch']}, CUDA {part['cuda']}, cuDNN {part['cudnn']}"
+           f"{''.join(f', {name} {version}' for name, version in part.get('packages', {}).items())}; "
+           f"{part['rounds']} rounds of graphs of up to "
            "20 launches, each with its fixed cost, operands that rotate over 256 MB. The bound is the larger of bytes "
            f"over the read stream ({loops['read']} TB/s) and FLOPs over the `mma` loop of that run (BF16 "
-           f"{loops['mma_bf16']} TFLOPS, I8 {loops['mma_s8']} TOPS): `mma.sync`, which is what 12.x has; on 9.0 cuBLAS "
-           "and cuDNN use `wgmma`, which goes beyond it.", "",
+           f"{loops['mma_bf16']} TFLOPS, I8 {loops['mma_s8']} TOPS): `mma.sync`, which is what 12.x has; on 9.0 "
+           "cuBLAS, cuDNN and humming use `wgmma`, which goes beyond it. tinygemm and FlexAttention are PyTorch's, "
+           "`compiled` is its `torch.compile`.", "",
            "| row | bound | ours | of the bound | others, and their time over ours |", "|---|---|---|---|---|"]
     for row in part["rows"]:
         own = row["us"]["libspark"]
