@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <stdexcept>
 
-extern "C" const char spark_bench_ceilings_ptx[]; // ceilings.S
+extern "C" const char spark_bench_ceilings_ptx[], spark_bench_twin_ptx[]; // ceilings.S
 
 namespace bench {
 namespace {
@@ -32,6 +32,7 @@ struct Driver {
     Result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
                      void**);
     Result (*unload)(void*);
+    Result (*set_attribute)(void*, int, int); // of a function
 };
 Driver driver;
 
@@ -55,7 +56,8 @@ bool open_driver(std::string& error) {
         find(library, driver.set_current, "cuCtxSetCurrent") && find(library, driver.load, "cuModuleLoadData") &&
         find(library, driver.function, "cuModuleGetFunction") && find(library, driver.alloc, "cuMemAlloc_v2") &&
         find(library, driver.free, "cuMemFree_v2") && find(library, driver.set32, "cuMemsetD32_v2") &&
-        find(library, driver.launch, "cuLaunchKernel") && find(library, driver.unload, "cuModuleUnload");
+        find(library, driver.launch, "cuLaunchKernel") && find(library, driver.unload, "cuModuleUnload") &&
+        find(library, driver.set_attribute, "cuFuncSetAttribute");
     if (!complete) error = "the driver lacks a function that the ceilings need";
     return complete;
 }
@@ -84,7 +86,25 @@ Ceilings::Ceilings(int device, bool small, std::string& error)
 Ceilings::~Ceilings() {
     if (source_) driver.free(source_);
     if (target_) driver.free(target_);
+    if (twin_module_) driver.unload(twin_module_);
     if (module_) driver.unload(module_);
+}
+
+void Ceilings::load_twin(const char* kernel, int smem) {
+    constexpr int DYNAMIC_SMEM = 8; // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    if (driver.load(&twin_module_, spark_bench_twin_ptx) || driver.function(&twin_, twin_module_, kernel) ||
+        driver.set_attribute(twin_, DYNAMIC_SMEM, smem))
+        throw std::runtime_error(std::string(kernel) + " could not be loaded");
+    twin_smem_ = static_cast<unsigned>(smem);
+}
+
+void Ceilings::twin(const void* params, size_t bytes, uint32_t grid, uint32_t block, uint64_t stream) const {
+    void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), const_cast<void*>(params), // buffer
+                     reinterpret_cast<void*>(uintptr_t{2}), &bytes,                    // its size
+                     nullptr};
+    const int said = driver.launch(twin_, grid, 1, 1, block, 1, 1, twin_smem_, reinterpret_cast<void*>(stream),
+                                   nullptr, extra);
+    if (said) throw std::runtime_error("the twin could not be launched: CUDA error " + std::to_string(said));
 }
 
 void Ceilings::launch(void* function, uint32_t grid, uint32_t block, void** params, uint64_t stream) const {

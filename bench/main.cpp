@@ -6,6 +6,7 @@
 #include "report.h"
 #include "timer.h"
 #include "tune.h"
+#include "twin.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -20,7 +21,7 @@ constexpr int BEATEN = 3; // exit status
 struct Settings {
     int rounds = 25;
     double sample_ms = 4; // launches are repeated within a sample until it lasts about so long
-    bool small = false, rivals = false, list = false;
+    bool small = false, rivals = false, list = false, twin = false;
     std::string json, only, tune;
     std::vector<std::string> shapes;
     bench::Draw draw;
@@ -28,7 +29,7 @@ struct Settings {
 
 const char* const HELP =
     "spark-bench [--rounds N] [--only TEXT] [--shape TEXT]... [--shapes FILE] [--rivals] [--tune FILE] [--small]\n"
-    "            [--json FILE]\n"
+    "            [--twin] [--json FILE]\n"
     "spark-bench --list [--only TEXT]\n"
     "spark-bench --choices SEED N [--seconds S] [--explain] [--only TEXT] [--small] --json FILE\n"
     "Measures the card's ceilings and every operator in turn and prints a table.\n"
@@ -40,6 +41,7 @@ const char* const HELP =
     "  --rivals     every other legal kernel of each row too, in the same rounds. Exit status 3 where one of\n"
     "               them beats the library's choice by more than 5 % and 0.3 us\n"
     "  --tune FILE  as --rivals, and FILE gets the kernels that beat the choice (docs/tuning.md)\n"
+    "  --twin       attention of FP8 codes in integers as well, which every card has: its speed, in no library\n"
     "  --list       instead: run nothing, and write each row, a tab, and the ceilings of which one bounds it\n"
     "  --choices SEED N\n"
     "               instead: draw N shapes of gemm, attention and row operators that three kernels or more can\n"
@@ -51,7 +53,7 @@ const char* const HELP =
     "  --small      tiny shapes, to try the program on the emulator\n"
     "  --json FILE  write the same figures as JSON\n";
 
-void append(std::vector<std::string>& to, std::vector<std::string> more) {
+template <class Some> void append(Some& to, Some more) {
     std::move(more.begin(), more.end(), std::back_inserter(to));
 }
 
@@ -69,6 +71,7 @@ bool parse(int argc, char** argv, Settings& s) {
         else if (word == "--small") s.small = true, s.rounds = 3, s.sample_ms = 0;
         else if (word == "--rivals") s.rivals = true;
         else if (word == "--list") s.list = true;
+        else if (word == "--twin") s.twin = true;
         else if (word == "--explain") s.draw.explain = true;
         else if (word == "--choices" && i + 2 < argc) {
             s.draw.rows = !std::strcmp(argv[++i], "rows");
@@ -89,15 +92,15 @@ int list_rows(spark_context* ctx, const Settings& s) {
 
 int measure_rows(spark_context* ctx, const spark_device_info& device, const Settings& s) {
     std::string why;
-    const bench::Ceilings ceilings(0, s.small, why);
+    bench::Ceilings ceilings(0, s.small, why);
     if (!ceilings.ready()) {
         std::fprintf(stderr, "spark-bench: %s\n", why.c_str());
         return 2;
     }
     bench::Buffers buffers(ctx);
     std::vector<bench::Item> items = bench::ceiling_items(ceilings, buffers, s.small);
-    for (bench::Item& item : bench::operator_items(buffers, s.small, s.only, s.rivals, s.shapes))
-        items.push_back(std::move(item));
+    if (s.twin) append(items, bench::twin_items(ceilings, buffers, s.small));
+    append(items, bench::operator_items(buffers, s.small, s.only, s.rivals, s.shapes));
     bench::Timer timer(ctx);
     bench::measure(timer, items, {s.rounds, s.sample_ms, 60, 1.3, true});
     bench::print_table(items, device);

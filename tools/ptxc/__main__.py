@@ -63,7 +63,7 @@ def cmd_list(args):
 
 
 def cmd_expand(args):
-    variant = find_variant(args.kernel, args.root)
+    variant = find_variant(args.kernel, args.root, args.file)
     text, _ = expand.expand(variant, args.sm, args.root)
     sys.stdout.write(expand.pretty(text) if args.pretty else text)
     return 0
@@ -136,6 +136,7 @@ def parser(name):
     sub.add_argument("--json", action="store_true", help="everything the headers say, as JSON")
     sub = command("expand", cmd_expand, "print the PTX of one kernel as the assembler sees it")
     sub.add_argument("kernel", help="a full name, such as gemm_bf16_any__generic")
+    sub.add_argument("--file", type=Path, help="its file, which may stand outside of the ptx folder")
     sub.add_argument("--sm", type=int, choices=ARCHS, default=120, help="chip (default 120)")
     sub.add_argument("--pretty", action="store_true", help="one statement a line, for reading")
     sub = command("generate", cmd_generate, "write spark_kernels.h and kernels.cmake")

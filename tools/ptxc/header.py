@@ -30,7 +30,7 @@ class _Parser:
 
     def __init__(self, path, root):
         self.path, self.root = path, root
-        self.relative = f"ptx/{path.relative_to(root).as_posix()}"
+        self.relative = f"ptx/{path.relative_to(root).as_posix()}" if path.is_relative_to(root) else path.name
         self.file = KernelFile(path, self.relative)
         self.findings = []
         self.entries = []  # (line, key, text)

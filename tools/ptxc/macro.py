@@ -269,7 +269,7 @@ def expand_file(path, root, definitions, places=False):
 
     expander = Expander(find, definitions, places)
     try:
-        expander.run(*load(f"{root.name}/{path.relative_to(root).as_posix()}"))
+        expander.run(*load(os.path.relpath(path, root.parent)))
     except Fault:
         if places:
             raise
