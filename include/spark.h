@@ -786,7 +786,8 @@ typedef enum spark_gemm_given {
  * 2^-21 of itself. All others go through a workspace of F32, and further launches. amax takes the largest magnitude,
  * NaN if there is one: of results before they become codes, in any form, and of other d but I32 as it is stored, by
  * further launches.
- * 2:4 sparsity: with TWO_OF_FOUR b is [N, K / 2], BF16 or F16 as a, both along K, K a multiple of 4, and kept
+ * 2:4 sparsity: with TWO_OF_FOUR b is [N, K / 2], BF16 or F16 as a, or FP8 of either type as a, with or without
+ * scales of rows or of all as above, both along K, K a multiple of 4, and kept
  * [N, ceil(K / 8)], as compress makes them of [N, K]. b[n, 2 i] and b[n, 2 i + 1] are multiplied with a[m, 4 i + p0]
  * and a[m, 4 i + p1], where p0 + 4 p1 are four bits of kept[n, i / 2], those of an even i below; p0 < p1, and other
  * bits have no meaning: what they make of d is any number. What is not kept takes no part, be it infinite or NaN in a.
@@ -2132,14 +2133,15 @@ SPARK_API spark_status spark_lora(spark_context *ctx, const spark_lora_args *arg
  *
  * K is a multiple of 4, H = K / 2 and J = ceil(K / 8). y and kept are what gemm takes for b with
  * SPARK_GEMM_TWO_OF_FOUR. What has two zeros in each four, as weights that were pruned before, stays what it is: the
- * others have no magnitude. A NaN counts as larger than infinity. Bits are moved, those of NaN and -0 too.
+ * others have no magnitude. A NaN counts as larger than infinity. Bits are moved, those of NaN and -0 too; of FP8
+ * the scales of rows and of all stay what they were, and are gemm's b.quant.
  * Strides between rows are free as long as the leading dimensions collapse to at most two with one stride each. All
  * kernels give the same bits: SPARK_FLAG_BATCH_INVARIANT changes nothing. A problem with a zero dimension succeeds and
  * launches nothing.
  */
 typedef struct spark_compress_args {
     spark_args hdr;
-    /* [..., K], BF16 F16. The numbers. */
+    /* [..., K], BF16 F16 E4M3 E5M2. The numbers. */
     spark_tensor x;
     /* output, [..., H], as x. Those that are kept. */
     spark_tensor y;

@@ -409,6 +409,8 @@ void two_of_four(const spark_op_desc& d) {
     of("a", "half a four", SPARK_ERR_UNSUPPORTED_SHAPE,
        [](auto& a) { a.a.shape[a.a.ndim - 1] = 14, a.b.shape[a.b.ndim - 1] = 7; });
     of("a", "F32", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& a) { a.a.dtype = a.b.dtype = a.d.dtype = SPARK_DTYPE_F32; });
+    of("a", "I8", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& a) { a.a.dtype = a.b.dtype = SPARK_DTYPE_I8; });
+    of("b", "FP8 beside BF16", SPARK_ERR_UNSUPPORTED_DTYPE, [](auto& a) { a.b.dtype = SPARK_DTYPE_E4M3; });
     of("b", "across", SPARK_ERR_UNSUPPORTED_LAYOUT,
        [](auto& a) { a.b.stride[a.b.ndim - 2] = 1, a.b.stride[a.b.ndim - 1] = a.b.shape[a.b.ndim - 2]; });
 }

@@ -9,10 +9,11 @@
 
 namespace ref {
 
-unsigned places_of_two(std::span<const uint64_t> four) {
+unsigned places_of_two(std::span<const uint64_t> four, size_t bytes) {
     std::array<unsigned, 4> places = {0, 1, 2, 3};
+    const uint64_t below_sign = (uint64_t{1} << (8 * bytes - 1)) - 1;
     std::stable_sort(places.begin(), places.end(),
-                     [&](unsigned a, unsigned b) { return (four[a] & 0x7fff) > (four[b] & 0x7fff); });
+                     [&](unsigned a, unsigned b) { return (four[a] & below_sign) > (four[b] & below_sign); });
     return std::min(places[0], places[1]) + 4 * std::max(places[0], places[1]);
 }
 
@@ -26,7 +27,7 @@ static Results compute_compress(const Call& call) {
     const size_t k = x.size(1);
     Result y, kept;
     for (size_t at = 0; at < x.bits.size(); at += 4) {
-        const unsigned places = places_of_two(std::span(x.bits).subspan(at, 4));
+        const unsigned places = places_of_two(std::span(x.bits).subspan(at, 4), size_of(x.type));
         y.bits.push_back(x.bits[at + (places & 3)]);
         y.bits.push_back(x.bits[at + (places >> 2)]);
         if (at % k % 8 == 0) {

@@ -95,7 +95,8 @@ import (
 //	2^-21 of itself. All others go through a workspace of F32, and further launches. amax takes the largest magnitude,
 //	NaN if there is one: of results before they become codes, in any form, and of other d but I32 as it is stored, by
 //	further launches.
-//	2:4 sparsity: with TWO_OF_FOUR b is [N, K / 2], BF16 or F16 as a, both along K, K a multiple of 4, and kept
+//	2:4 sparsity: with TWO_OF_FOUR b is [N, K / 2], BF16 or F16 as a, or FP8 of either type as a, with or without
+//	scales of rows or of all as above, both along K, K a multiple of 4, and kept
 //	[N, ceil(K / 8)], as compress makes them of [N, K]. b[n, 2 i] and b[n, 2 i + 1] are multiplied with a[m, 4 i + p0]
 //	and a[m, 4 i + p1], where p0 + 4 p1 are four bits of kept[n, i / 2], those of an even i below; p0 < p1, and other
 //	bits have no meaning: what they make of d is any number. What is not kept takes no part, be it infinite or NaN in a.

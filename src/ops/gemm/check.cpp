@@ -188,9 +188,9 @@ Contract contract_of_numbers(const Gemm& p) {
     if (p.tf32) return TF32[place];
     if (p.bf16x3) return BF16X3[place];
     const Contract& of_codes = p.integers ? I8 : p.a_e5m2 || p.b_e5m2 ? FP8 : E4M3;
+    constexpr Contract SPARSE[] = {"gemm_bf16_sparse", "gemm_f16_sparse", "gemm_e4m3_sparse", "gemm_fp8_sparse"};
+    if (p.kept.on) return SPARSE[p.elem_bits == 8 ? 2 + (p.a_e5m2 || p.b_e5m2) : p.dtype == SPARK_DTYPE_F16];
     if (p.elem_bits == 8) return of_codes;
-    constexpr Contract SPARSE[] = {"gemm_bf16_sparse", "gemm_f16_sparse"};
-    if (p.kept.on) return SPARSE[p.dtype == SPARK_DTYPE_F16];
     constexpr Contract GATED[] = {"gemm_bf16_gated", "gemm_f16_gated"};
     if (p.gate.on && p.elem_bits == 16 && layout == 0) return GATED[p.dtype == SPARK_DTYPE_F16];
     return CONTRACTS[p.elem_bits == 32 ? 2 : p.dtype == SPARK_DTYPE_F16][layout];

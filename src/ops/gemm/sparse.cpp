@@ -15,15 +15,29 @@ using namespace gemm_field;
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
 
+bool is_fp8(uint32_t dtype) { return dtype == SPARK_DTYPE_E4M3 || dtype == SPARK_DTYPE_E5M2; }
+
+// Numbers of 16 bits of one type, or FP8 of any two, whose scales multiply whole sums.
 spark_status check_types(const ValidatedArgs& bound, Report& report) {
+    const uint32_t of_a = bound.view[A].dtype;
+    const bool halves = of_a == SPARK_DTYPE_BF16 || of_a == SPARK_DTYPE_F16;
     for (uint32_t field : {A, B}) {
         const View& v = bound.view[field];
         const char* name = bound.spec->fields[field].name;
-        if (v.elem_bits != 16) {
+        if (halves ? v.dtype != of_a : !is_fp8(v.dtype)) {
             return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, field,
-                                     "%s.dtype is %s with SPARK_GEMM_TWO_OF_FOUR; BF16 or F16 wanted", name,
-                                     dtype_info(v.dtype).name);
+                                     "%s.dtype is %s with SPARK_GEMM_TWO_OF_FOUR; %s wanted", name,
+                                     dtype_info(v.dtype).name,
+                                     field == A ? "BF16, F16, E4M3 or E5M2"
+                                     : halves   ? dtype_info(of_a).name
+                                                : "E4M3 or E5M2");
         }
+        const auto* form = v.quant.form;
+        if (form == nullptr || form->scheme == SPARK_QUANT_PER_TENSOR || form->scheme == SPARK_QUANT_PER_ROW) continue;
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, field,
+                                 "%s.quant.scheme is that of %s with SPARK_GEMM_TWO_OF_FOUR; PER_TENSOR, PER_ROW or 0 "
+                                 "wanted",
+                                 name, form->name);
     }
     return SPARK_OK;
 }

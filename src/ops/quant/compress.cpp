@@ -44,13 +44,13 @@ spark_status check_widths(const ValidatedArgs& bound, Report& report) {
 
 spark_status check_compress(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
     constexpr uint32_t ROW_FIELDS[] = {X, Y, KEPT};
-    constexpr Contract HALVES = {"compress"};
+    constexpr Contract HALVES = {"compress_b16"}, BYTES = {"compress_b8"};
     if (spark_status s = check_widths(bound, report)) return s;
     const View &x = bound.view[X], &y = bound.view[Y], &kept = bound.view[KEPT];
     Compress& p = work.as<Compress>();
     p = {};
     work.empty = x.count == 0;
-    work.contract = HALVES;
+    work.contract = x.elem_bits == 8 ? BYTES : HALVES;
     RowSet rows{};
     if (spark_status s = work.empty ? SPARK_OK : fold_to_two(bound, ROW_FIELDS, rows, report)) return s;
     int64_t width[] = {x.last(0), y.last(0), kept.last(0)};
@@ -61,7 +61,7 @@ spark_status check_compress(const ValidatedArgs& bound, CheckedOp& work, Report&
     work.facts[QUANT_X_ALIGN] = row_alignment(x, p.x);
     work.facts[QUANT_Y_ALIGN] = row_alignment(y, p.y);
     work.flops = static_cast<uint64_t>(x.count);
-    work.bytes = 2 * static_cast<uint64_t>(x.count + y.count) + static_cast<uint64_t>(kept.count);
+    work.bytes = x.elem_bits / 8 * static_cast<uint64_t>(x.count + y.count) + static_cast<uint64_t>(kept.count);
     return SPARK_OK;
 }
 
@@ -93,8 +93,10 @@ void plan(const CheckedOp& work, const Row&, const kernels::compress_kernel& ker
 
 //   kernel, because
 PLAN_OF_ROWS
-constexpr Draft DRAFTS[] = {ROW(compress__x8, "16 bytes of x an access")
-                                ROW(compress__generic, "one element an access; legal for every shape")};
+constexpr Draft DRAFTS[] = {ROW(compress_b16__x8, "16 bytes of x an access")
+                                ROW(compress_b16__generic, "one element an access; legal for every shape")
+                                    ROW(compress_b8__x8, "8 bytes of x an access")
+                                        ROW(compress_b8__generic, "one element an access; legal for every shape")};
 constexpr auto TABLE = make_table<DRAFTS, QUANT_FACT_NAMES>();
 
 } // namespace

@@ -3,6 +3,7 @@
 // Called by spark-check through families.cpp; results come from tests/ref.
 #include "ops/gemm/codes.h"
 #include "ops/gemm/gated.h"
+#include "ops/gemm/row_scales.h"
 #include "ops/gemm/scaled.h"
 #include "ops/gemm/sparse.h"
 #include "ops/gemm/weights.h"
@@ -20,7 +21,6 @@ namespace {
 enum Layouts : unsigned { TN = 1, NN = 2, NT = 4, TT = 8, ALL_LAYOUTS = 15 };
 enum Broadcast : unsigned { A_SAME = 1, B_SAME = 2, C_SAME = 4, B_FLAT = 8 }; // stride 0; B_FLAT: no batch dimension
 enum class Bias { none, f32, same };
-enum class Scaling { none, tensor, row }; // of codes
 
 struct Shape {
     const char* name = "";
@@ -128,11 +128,6 @@ double error_of(const Problem& p, const ref::GemmElement& e, double c, double bi
         error += half * (e.magnitude + std::ceil(k / 16) * least) * std::fabs(p.op.alpha);
     }
     return gemm_error(p.op, e, error, c, bias, p.is_scaled() ? 2 : 0);
-}
-
-// Of a row of a or b; scales that are one for all have no others.
-double scale_of(const std::vector<double>& scales, size_t row) {
-    return scales.empty() ? 1 : scales.size() == 1 ? scales[0] : scales[row];
 }
 
 // A name that ends in a tile of three numbers (128x128x32) is a tensor-core kernel, with F16 sums where an h follows
@@ -243,33 +238,6 @@ void make_nans_negative(Case& c, const Operand& operand, Random& random) {
     }
 }
 
-// Scales of the operand that was added last, and what its descriptor says of them.
-void add_scales(Case& c, const Shape& s, Scaling scales, Random& random) {
-    if (scales == Scaling::none) {
-        return;
-    }
-    const Operand codes = c.operands.back();
-    auto& quant = reinterpret_cast<spark_tensor*>(&c.args[codes.args_offset])->quant;
-    View view = packed(ref::Type::f32, {1});
-    if (scales == Scaling::row) {
-        view = packed(ref::Type::f32, {codes.view.shape.begin(), codes.view.shape.end() - 1});
-        for (size_t d = 0; d < view.shape.size(); ++d) {
-            view.stride[d] *= s.scale_step;
-            quant.scale_stride[d] = s.scale_step == 1 ? 0 : view.stride[d];
-        }
-    }
-    quant.scheme = scales == Scaling::row ? SPARK_QUANT_PER_ROW : SPARK_QUANT_PER_TENSOR;
-    quant.scale_dtype = SPARK_DTYPE_F32;
-    quant.scale_bytes = static_cast<uint64_t>(view.span()) * sizeof(float);
-    const size_t address = offsetof(spark_tensor, quant) + offsetof(spark_quant, scale);
-    const Operand added = c.add_array(codes.field + ".scale", codes.args_offset + address, view, 0, false);
-    for (int64_t i = 0; i < view.count(); ++i) {
-        const double power = std::ldexp(1, static_cast<int>(random.between(-5, 2)));
-        const double sign = random.chance(0.1) ? -1 : 1;
-        ref::store(ref::Type::f32, s.powers ? power : sign * power * (1 + random.unit()), c.element(added, i));
-    }
-}
-
 // Element types of a case.
 struct Kinds {
     ref::Type a, b, out;
@@ -305,10 +273,10 @@ void add_operands(Case& c, const Shape& s, const Kinds& kinds, unsigned layout, 
     };
     fill_in(c.add("a", offsetof(Args, a), a, 16 + static_cast<size_t>(s.a_misalign) * in_size, false), !s.special_in_b,
             s.m);
-    add_scales(c, s, s.a_scales, random);
+    add_scales(c, s.a_scales, s.scale_step, s.powers, random);
     fill_in(c.add("b", offsetof(Args, b), b, 16 + static_cast<size_t>(s.b_misalign) * in_size, false), s.special_in_b,
             s.n);
-    add_scales(c, s, s.b_scales, random);
+    add_scales(c, s.b_scales, s.scale_step, s.powers, random);
     if (s.bias != Bias::none) {
         const ref::Type bias_type = s.bias == Bias::f32 ? ref::Type::f32 : out;
         fill(c, c.add("bias", offsetof(Args, bias), packed(bias_type, {s.n}), 16, false), random);

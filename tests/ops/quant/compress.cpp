@@ -33,7 +33,7 @@ void fill_values(Case& c, const Operand& x, Values values, Random& random) {
         const uint64_t any = random.next();
         const bool zero = values == Values::pruned && (i % 4 + i / 4) % 4 < 2;
         if (values == Values::strange) {
-            ref::store_bits(x.view.type, any & 0xffff, c.element(x, i));
+            ref::store_bits(x.view.type, any & (ref::size_of(x.view.type) == 1 ? 0xff : 0xffff), c.element(x, i));
         } else {
             const double few = static_cast<double>(any % 5) - 2;
             ref::store(x.view.type, zero ? 0 : values == Values::few ? few : number, c.element(x, i));
@@ -51,7 +51,7 @@ std::pair<std::vector<Allowed>, std::vector<Allowed>> results(Case& c, const Sha
         if (four.size() < 4) {
             continue;
         }
-        const unsigned places = ref::places_of_two(four);
+        const unsigned places = ref::places_of_two(four, ref::size_of(x.view.type));
         for (const unsigned place : {places & 3, places >> 2}) {
             right.first.push_back({.kind = Allowed::bits, .pattern = static_cast<uint32_t>(four[place])});
         }
@@ -90,7 +90,7 @@ Entry entry(const Shape& s, ref::Type type, const std::string& name) {
 }
 
 void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
-    for (ref::Type type : types_of(BF16 | F16)) {
+    for (ref::Type type : types_of(BF16 | F16 | E4M3 | E5M2)) {
         out.push_back(entry(s, type, name + "." + ref::name_of(type)));
     }
 }
@@ -112,7 +112,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.y_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
     s.kept_misalign = r.chance(0.1) ? r.between(1, 7) : 0;
     s.values = r.pick<Values>({Values::normal, Values::few, Values::strange, Values::pruned});
-    return entry(s, r.pick(types_of(BF16 | F16)), name);
+    return entry(s, r.pick(types_of(BF16 | F16 | E4M3 | E5M2)), name);
 }
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
@@ -124,7 +124,7 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 Entry worded(Words& words) {
     Shape s;
     s.rows0 = words.number("rows"), s.n = words.number("n");
-    return entry(s, words.type(BF16 | F16), words.name());
+    return entry(s, words.type(BF16 | F16 | E4M3 | E5M2), words.name());
 }
 
 constexpr OpCases CASES{"compress", named, random, sized, "rows,n", worded};
