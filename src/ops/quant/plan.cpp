@@ -17,9 +17,11 @@ consteval Tile tile_of(const Kernel&) { return {}; }
 bool is_f32(uint32_t dtype) { return dtype == SPARK_DTYPE_F32; }
 bool is_f16(uint32_t dtype) { return dtype == SPARK_DTYPE_F16; }
 
-// Steps of a row over x, rows over y. A thread takes STEP units of eight numbers a step.
-void plan(const CheckedOp& work, const Row&, const kernels::dequantize_kernel& kernel, Plan& calls) {
+// Steps of a row over x, no more than fill the device, rows over y. A thread takes STEP units of eight numbers a step.
+void plan(const CheckedOp& work, const Row& row, const kernels::dequantize_kernel& kernel, Plan& calls) {
     const Records& p = work.as<Records>();
+    const int64_t steps = ceil_div(p.n / 8, int64_t{kernel.block} * kernel.STEP);
+    const int64_t a_row = ceil_div(held_blocks(*work.target, row), p.rows0 * p.rows1);
     const kernels::dequantize_params params = {
         .x = p.records.data,
         .y = p.numbers.data,
@@ -32,7 +34,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::dequantize_kernel& k
         .rows1 = p.rows1,
         .flags = kernels::dequantize_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
     };
-    calls.add(kernel, params, ceil_div(p.n / 8, int64_t{kernel.block} * kernel.STEP));
+    calls.add(kernel, params, std::min(steps, a_row));
 }
 
 kernels::dequantize_scaled_flags read_formats(const Scaled& p) {
