@@ -36,7 +36,7 @@ spark_status fill(const ValidatedArgs& bound, std::span<const uint32_t> fields, 
     if (count > 2) p.z = rows.tensor[1];
     int64_t facts[POINTWISE_FACTS] = {p.n, p.rows0 * p.rows1, row_alignment(x, p.x),
                                       count > 2 ? row_alignment(bound.view[1], p.z) : 256,
-                                      row_alignment(bound.view[fields.back()], p.y)};
+                                      row_alignment(bound.view[fields.back()], p.y), 0};
     memcpy(work.facts, facts, sizeof facts);
     work.bytes = count * static_cast<uint64_t>(x.count) * (x.elem_bits / 8);
     work.contract = contracts[x.dtype == SPARK_DTYPE_BF16 ? 0 : x.dtype == SPARK_DTYPE_F16 ? 1 : 2];
@@ -49,6 +49,18 @@ constexpr Contract ADD[] = {"pointwise_bf16_add", "pointwise_f16_add", "pointwis
 
 // Operations of an element as SiLU has them: exponential, sum, quotient, product. The others count alike.
 uint64_t flops_of(uint32_t activation) { return activation == SPARK_ACTIVATION_NONE ? 0 : 4; }
+
+// Rows as pointwise.codes_kept.ptx has them: at one distance, with a scale each that is made of their amax.
+bool is_usual(const Pointwise& p) {
+    constexpr int64_t FAR = INT32_MAX / 4;
+    const auto is_near = [](int64_t stride) { return stride >= 0 && stride <= FAR; };
+    const ScalePlaces& scale = p.codes.scale;
+    const bool line = p.codes.rows1 == 1 && scale.quarter == scale.row * 32 && scale.tile == scale.row * 128;
+    const bool near = is_near(p.x.inner) && is_near(p.z.inner) && is_near(p.y.inner) && is_near(scale.row);
+    const bool function = p.activation == SPARK_ACTIVATION_SILU || p.activation == SPARK_ACTIVATION_GELU_TANH;
+    return p.codes.dtype == SPARK_DTYPE_BF16 && p.kind.whole == 0 && !p.kind.blocks && function && line && near &&
+           (p.flags & SPARK_GLU_ROUND_ACTIVATION) == 0 && p.codes.rows0 <= INT32_MAX;
+}
 
 // The same with y as codes: rows stay what they are, since scales belong to them.
 spark_status fill_codes(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
@@ -67,7 +79,7 @@ spark_status fill_codes(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.x = rows[0], p.z = rows[1], p.y = rows[2];
     p.kind = coded_kind(y.quant);
     int64_t facts[POINTWISE_FACTS] = {x.last(0), p.codes.rows_scaled * p.codes.rows1, row_alignment(x, p.x),
-                                      row_alignment(bound.view[1], p.z), row_alignment(y, p.y)};
+                                      row_alignment(bound.view[1], p.z), row_alignment(y, p.y), is_usual(p)};
     memcpy(work.facts, facts, sizeof facts);
     work.bytes = static_cast<uint64_t>(x.count) * (2 * x.elem_bits + y.elem_bits) / 8 + y.quant.scale_bytes;
     return SPARK_OK;

@@ -56,6 +56,29 @@ void plan(const CheckedOp& work, const Row& row, const kernels::pointwise_codes_
     calls.add(kernel, params, blocks);
 }
 
+void plan(const CheckedOp& work, const Row& row, const kernels::pointwise_codes_kept_kernel& kernel, Plan& calls) {
+    const Pointwise& p = work.as<Pointwise>();
+    const int64_t size = number_bytes(p.codes), rows = p.codes.rows0;
+    calls.add(kernel,
+              {.x = p.x.data,
+               .z = p.z.data,
+               .y = p.y.data,
+               .scale = p.codes.scale.data,
+               .x_stride0 = static_cast<uint32_t>(p.x.inner * size),
+               .z_stride0 = static_cast<uint32_t>(p.z.inner * size),
+               .y_stride0 = static_cast<uint32_t>(p.y.inner),
+               .scale_line = static_cast<uint32_t>(p.codes.scale.row * p.kind.scale_bytes),
+               .n = static_cast<uint32_t>(p.codes.n),
+               .numbers = static_cast<uint32_t>(rows),
+               .amax_floor = p.codes.amax_floor,
+               .largest = largest_code(p.codes.codes),
+               .bump = p.codes.bump,
+               .activation = p.activation,
+               .flags = kernels::pointwise_codes_kept_flags{.i8 = p.codes.codes == SPARK_DTYPE_I8,
+                                                            .e5m2 = p.codes.codes == SPARK_DTYPE_E5M2}},
+              std::min(rows, held_blocks(*work.target, row)));
+}
+
 PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
 #include "ops/pointwise/table.inc"
