@@ -39,12 +39,13 @@ enum class ImageKind : uint8_t { cubin, ptx };
 
 // Code for one target.
 struct Image {
-    ImageKind kind;
+    uint32_t place : 31; // of the first byte in what its bundle holds
+    ImageKind kind : 1;
     uint16_t bundle;
-    uint16_t arch;  // 120, or 90
-    uint32_t place; // of the first byte in what its bundle holds
-    uint16_t regs;  // of a thread, as ptxas gave them; 0 in PTX
+    uint8_t arch; // 120, or 90
+    uint8_t regs; // of a thread, as ptxas gave them; 0 in PTX
 };
+static_assert(sizeof(Image) == 8); // there are three of a kernel
 
 // Images that are alike are stored together, one behind the other, compressed (zstd's format). A NUL stands behind
 // each, and each begins at a multiple of 16.

@@ -163,7 +163,7 @@ def _bundles(found, places):
         rows.append(f"    {{{testing}, {places[bundle]}, {len(bundle.stored)}, {bundle.places[-1]}, "
                     f"0x{fnv1a(bundle.stored):016x}}},")
         for at, (kernel, kind) in zip(bundle.places, bundle.members):
-            begins[kernel, kind, bundle.arch] = f"ImageKind::{kind}, {number}, {bundle.arch}, {at}"
+            begins[kernel, kind, bundle.arch] = f"{at}, ImageKind::{kind}, {number}, {bundle.arch}"
     return rows, begins
 
 
