@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <stdexcept>
 
-extern "C" const char spark_bench_ceilings_ptx[], spark_bench_twin_ptx[]; // ceilings.S
+extern "C" const char spark_bench_ceilings_ptx[]; // ceilings.S
 
 namespace bench {
 namespace {
@@ -86,24 +86,29 @@ Ceilings::Ceilings(int device, bool small, std::string& error)
 Ceilings::~Ceilings() {
     if (source_) driver.free(source_);
     if (target_) driver.free(target_);
-    if (twin_module_) driver.unload(twin_module_);
+    for (const Twin& twin : twins_) driver.unload(twin.module);
     if (module_) driver.unload(module_);
 }
 
-void Ceilings::load_twin(const char* kernel, int smem) {
+size_t Ceilings::load_twin(const char* text, const std::string& kernel, int smem) {
     constexpr int DYNAMIC_SMEM = 8; // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    if (driver.load(&twin_module_, spark_bench_twin_ptx) || driver.function(&twin_, twin_module_, kernel) ||
-        driver.set_attribute(twin_, DYNAMIC_SMEM, smem))
-        throw std::runtime_error(std::string(kernel) + " could not be loaded");
-    twin_smem_ = static_cast<unsigned>(smem);
+    Twin twin = {nullptr, nullptr, static_cast<unsigned>(smem)};
+    if (driver.load(&twin.module, text)) throw std::runtime_error(kernel + " could not be loaded");
+    twins_.push_back(twin);
+    void*& function = twins_.back().function;
+    if (driver.function(&function, twin.module, kernel.c_str()) || driver.set_attribute(function, DYNAMIC_SMEM, smem))
+        throw std::runtime_error(kernel + " could not be made ready");
+    return twins_.size() - 1;
 }
 
-void Ceilings::twin(const void* params, size_t bytes, uint32_t grid, uint32_t block, uint64_t stream) const {
+void Ceilings::twin(size_t which, const void* params, size_t bytes, uint32_t grid, uint32_t block,
+                    uint64_t stream) const {
     void* extra[] = {reinterpret_cast<void*>(uintptr_t{1}), const_cast<void*>(params), // buffer
                      reinterpret_cast<void*>(uintptr_t{2}), &bytes,                    // its size
                      nullptr};
-    const int said = driver.launch(twin_, grid, 1, 1, block, 1, 1, twin_smem_, reinterpret_cast<void*>(stream),
-                                   nullptr, extra);
+    const Twin& twin = twins_[which];
+    const int said = driver.launch(twin.function, grid, 1, 1, block, 1, 1, twin.smem,
+                                   reinterpret_cast<void*>(stream), nullptr, extra);
     if (said) throw std::runtime_error("the twin could not be launched: CUDA error " + std::to_string(said));
 }
 

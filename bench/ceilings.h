@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace bench {
 
@@ -26,18 +27,21 @@ public:
     void read(uint64_t stream) const;
     double read_bytes() const;
 
-    // A kernel of ceilings/attention.twin.ptx (twin.h); both throw std::runtime_error.
-    void load_twin(const char* kernel, int smem);
-    void twin(const void* params, size_t bytes, uint32_t grid, uint32_t block, uint64_t stream) const;
+    // A kernel of ceilings/attention.twin.ptx (twin.h), and which one it is; both throw std::runtime_error.
+    size_t load_twin(const char* text, const std::string& kernel, int smem);
+    void twin(size_t which, const void* params, size_t bytes, uint32_t grid, uint32_t block, uint64_t stream) const;
 
 private:
+    struct Twin {
+        void* module;
+        void* function;
+        unsigned smem;
+    };
     void loop(void* function, uint64_t stream) const;
     void launch(void* function, uint32_t grid, uint32_t block, void** params, uint64_t stream) const;
 
+    std::vector<Twin> twins_;
     void* module_ = nullptr;
-    void* twin_module_ = nullptr;
-    void* twin_ = nullptr;
-    unsigned twin_smem_ = 0;
     void* mma_bf16_ = nullptr;
     void* mma_s8_ = nullptr;
     void* fma_f32_ = nullptr;

@@ -13,15 +13,26 @@
 #include <memory>
 #include <random>
 
+extern "C" const char spark_bench_twin_128x64_ptx[], spark_bench_twin_64x64_ptx[]; // ceilings.S
+
 namespace bench {
 namespace {
 
 using Params = spark::kernels::attention_generic_params;
-constexpr int64_t D = 128, TILE = 128, KEY_TILE = 32;
+constexpr int64_t D = 128, KEY_TILE = 32, LONGEST_TILE = 128;
 constexpr uint32_t BLOCK = 128;
-constexpr int SMEM = 49216; // of the header
 // Of random codes, whose products have this deviation, scores then lie as far apart as those of other rows.
 const double SCALE_LOG2 = 0.84 / (std::sqrt(double(D)) * 74 * 74);
+
+// A variant, as its header has it: queries of a block, bytes of shared memory.
+struct Tile {
+    const char* text;
+    const char* kernel;
+    int64_t queries;
+    int smem;
+};
+const Tile TILES[] = {{spark_bench_twin_128x64_ptx, "attention_twin__d128_128x64", 128, 49216},
+                      {spark_bench_twin_64x64_ptx, "attention_twin__d128_64x64", 64, 41024}};
 
 struct Shape {
     int64_t seqs, tokens;
@@ -42,7 +53,9 @@ Params params_of(const Shape& s, uint64_t q, uint64_t k, uint64_t v, uint64_t o)
     return p;
 }
 
-uint32_t grid_of(const Shape& s) { return static_cast<uint32_t>(s.seqs * s.heads * ((s.tokens + TILE - 1) / TILE)); }
+uint32_t grid_of(const Shape& s, const Tile& tile) {
+    return static_cast<uint32_t>(s.seqs * s.heads * ((s.tokens + tile.queries - 1) / tile.queries));
+}
 
 using Codes = std::vector<int8_t>;
 
@@ -83,8 +96,8 @@ std::array<double, D> model(const Shape& s, const Codes& q, const Codes& k, cons
 // A weight may round to a code beside the model's, one of 8 to 15 steps apart; such errors are as often up as down.
 constexpr double TOLERANCE = 1.0 / 64;
 
-void check(const Ceilings& ceilings, Buffers& buffers, bool causal) {
-    const Shape s = {1, 2 * TILE, 2, 1, causal};
+void check(const Ceilings& ceilings, Buffers& buffers, size_t which, bool causal) {
+    const Shape s = {1, 2 * LONGEST_TILE, 2, 1, causal};
     std::mt19937 generator(7);
     Codes q(s.tokens * s.heads * D), k(s.tokens * D), v(s.tokens * D);
     for (Codes* codes : {&q, &k, &v})
@@ -92,7 +105,7 @@ void check(const Ceilings& ceilings, Buffers& buffers, bool causal) {
     const auto placed = [&](const Codes& codes) { return buffers.copied({codes.begin(), codes.end()}); };
     const uint64_t bytes = q.size() * 2, o = buffers.result(bytes);
     const Params p = params_of(s, placed(q), placed(k), placed(v), o);
-    ceilings.twin(&p, sizeof p, grid_of(s), BLOCK, 0);
+    ceilings.twin(which, &p, sizeof p, grid_of(s, TILES[which]), BLOCK, 0);
     std::vector<uint16_t> results(q.size());
     spark_error err{};
     err.struct_size = sizeof err;
@@ -106,11 +119,11 @@ void check(const Ceilings& ceilings, Buffers& buffers, bool causal) {
             most = std::max(most, std::abs(wanted[c])), worst = std::max(worst, std::abs(found - wanted[c]));
         }
         if (!(worst <= TOLERANCE * most))
-            throw std::runtime_error("the twin of attention is wrong in row " + std::to_string(row));
+            throw std::runtime_error(std::string(TILES[which].kernel) + " is wrong in row " + std::to_string(row));
     }
 }
 
-Item row_of(const Ceilings& ceilings, Buffers& buffers, const Shape& s) {
+Item row_of(const Ceilings& ceilings, Buffers& buffers, size_t which, const Shape& s) {
     const uint64_t queries = s.seqs * s.tokens * s.heads * D, keys = s.seqs * s.tokens * s.kv_heads * D;
     buffers.next_row();
     const uint64_t q = buffers.random(SPARK_DTYPE_I8, queries), k = buffers.random(SPARK_DTYPE_I8, keys),
@@ -122,12 +135,11 @@ Item row_of(const Ceilings& ceilings, Buffers& buffers, const Shape& s) {
     item.shape = "b=" + std::to_string(s.seqs) + " q=" + std::to_string(s.tokens) + " h=" + std::to_string(s.heads) +
                  "/" + std::to_string(s.kv_heads) + " d=128 I8" + (s.causal ? " causal" : "");
     item.works = {{Unit::flops, 4.0 * double(s.seqs) * s.heads * D * pairs, "mma_s8"}};
-    item.ways.emplace_back().kernel = "attention_twin__d128_128x64";
-    item.ways[0].run = [&ceilings, ctx = buffers.context(), p, grid = grid_of(s)](spark_stream stream) {
+    item.ways.emplace_back().kernel = TILES[which].kernel;
+    item.ways[0].run = [&ceilings, ctx = buffers.context(), p, which, grid = grid_of(s, TILES[which])](spark_stream to) {
         uint64_t native = 0;
-        if (spark_stream_native(ctx, stream, &native, nullptr) != SPARK_OK)
-            throw std::runtime_error("the stream is gone");
-        ceilings.twin(&p, sizeof p, grid, BLOCK, native);
+        if (spark_stream_native(ctx, to, &native, nullptr) != SPARK_OK) throw std::runtime_error("the stream is gone");
+        ceilings.twin(which, &p, sizeof p, grid, BLOCK, native);
     };
     return item;
 }
@@ -135,11 +147,14 @@ Item row_of(const Ceilings& ceilings, Buffers& buffers, const Shape& s) {
 } // namespace
 
 std::vector<Item> twin_items(Ceilings& ceilings, Buffers& buffers, bool small) {
-    ceilings.load_twin("attention_twin__d128_128x64", SMEM);
+    for (const Tile& tile : TILES) ceilings.load_twin(tile.text, tile.kernel, tile.smem);
     std::vector<Item> items;
     for (const bool causal : {false, true}) {
-        check(ceilings, buffers, causal);
-        items.push_back(row_of(ceilings, buffers, small ? Shape{1, 256, 2, 1, causal} : Shape{2, 4096, 32, 8, causal}));
+        const Shape shape = small ? Shape{1, 256, 2, 1, causal} : Shape{2, 4096, 32, 8, causal};
+        for (size_t which = 0; which < std::size(TILES); ++which) {
+            check(ceilings, buffers, which, causal);
+            items.push_back(row_of(ceilings, buffers, which, shape));
+        }
     }
     return items;
 }

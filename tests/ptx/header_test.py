@@ -261,9 +261,9 @@ class Bad(ScratchTree):
         self.refuse("'tm' is neither a constant (capitals) nor", ("regs=32", "regs=32 tm=4"))
         self.refuse("variant plain is given twice", ("regs=32\n", "regs=32\n//! variant  plain   smem=0 regs=32\n"))
 
-    def test_at_most_twelve_variants(self):
-        more = "".join(f"//! variant  x{i}   smem=0 regs=32\n" for i in range(12))
-        self.refuse("13 variants of fill; a file has at most 12 of a contract", ("regs=32\n", "regs=32\n" + more))
+    def test_at_most_thirteen_variants(self):
+        more = "".join(f"//! variant  x{i}   smem=0 regs=32\n" for i in range(13))
+        self.refuse("14 variants of fill; a file has at most 13 of a contract", ("regs=32\n", "regs=32\n" + more))
 
     def test_a_name_has_a_place_of_its_own_in_the_table(self):
         long = "x" * 42

@@ -17,7 +17,7 @@ KEYS = ("kernel", "for", "archs", "block", "params", "flags", "grid", "cluster",
 REQUIRED = ("kernel", "block", "params", "grid", "smem", "deterministic", "variant")
 REPEATED = ("for", "variant")
 RELATIONS = {"%": "multiple_of", "<=": "at_most", ">=": "at_least", "==": "equal"}
-MAX_VARIANTS = 12
+MAX_VARIANTS = 13
 LONGEST_NAME = 47  # and a NUL: Kernel::name of src/dispatch/kernel.h
 CPP_WORDS = set("""alignas alignof and asm auto bool break case catch char class const continue default delete do
     double else enum explicit export extern false float for friend goto if inline int long mutable namespace new
