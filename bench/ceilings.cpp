@@ -107,8 +107,8 @@ void Ceilings::twin(size_t which, const void* params, size_t bytes, uint32_t gri
                      reinterpret_cast<void*>(uintptr_t{2}), &bytes,                    // its size
                      nullptr};
     const Twin& twin = twins_[which];
-    const int said = driver.launch(twin.function, grid, 1, 1, block, 1, 1, twin.smem,
-                                   reinterpret_cast<void*>(stream), nullptr, extra);
+    const int said = driver.launch(twin.function, grid, 1, 1, block, 1, 1, twin.smem, reinterpret_cast<void*>(stream),
+                                   nullptr, extra);
     if (said) throw std::runtime_error("the twin could not be launched: CUDA error " + std::to_string(said));
 }
 

@@ -53,9 +53,7 @@ const char* const HELP =
     "  --small      tiny shapes, to try the program on the emulator\n"
     "  --json FILE  write the same figures as JSON\n";
 
-template <class Some> void append(Some& to, Some more) {
-    std::move(more.begin(), more.end(), std::back_inserter(to));
-}
+template <class Some> void append(Some& to, Some more) { std::move(more.begin(), more.end(), std::back_inserter(to)); }
 
 bool parse(int argc, char** argv, Settings& s) {
     for (int i = 1; i < argc; ++i) {

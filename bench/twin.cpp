@@ -136,7 +136,8 @@ Item row_of(const Ceilings& ceilings, Buffers& buffers, size_t which, const Shap
                  "/" + std::to_string(s.kv_heads) + " d=128 I8" + (s.causal ? " causal" : "");
     item.works = {{Unit::flops, 4.0 * double(s.seqs) * s.heads * D * pairs, "mma_s8"}};
     item.ways.emplace_back().kernel = TILES[which].kernel;
-    item.ways[0].run = [&ceilings, ctx = buffers.context(), p, which, grid = grid_of(s, TILES[which])](spark_stream to) {
+    item.ways[0].run = [&ceilings, ctx = buffers.context(), p, which,
+                        grid = grid_of(s, TILES[which])](spark_stream to) {
         uint64_t native = 0;
         if (spark_stream_native(ctx, to, &native, nullptr) != SPARK_OK) throw std::runtime_error("the stream is gone");
         ceilings.twin(which, &p, sizeof p, grid, BLOCK, native);

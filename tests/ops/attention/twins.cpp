@@ -143,8 +143,9 @@ void add_twins(Case& c, const Shape& s, ref::Type type, const Seed& seed) {
         c.twins.push_back(make_twin(c, s, setting, type, seed));
     }
     const std::vector<const char*> ways = s.dv != 0 || s.d > 256 ? std::vector{"__d192_", "__parts_d512"}
-                                          : s.d > 128            ? std::vector{"__parts_d256", "__d256_"}
-                                                      : std::vector{"__parts_d64", "__parts_d128", "_128x64", "__d96_64x64"};
+                                          : s.d > 128
+                                              ? std::vector{"__parts_d256", "__d256_"}
+                                              : std::vector{"__parts_d64", "__parts_d128", "_128x64", "__d96_64x64"};
     c.alike = [=](const std::string& kernel) {
         return kernel.find("rows__") == kernel.npos && // those of widened codes add in another order
                std::any_of(ways.begin(), ways.end(), [&](const char* way) { return kernel.find(way) != kernel.npos; });
