@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of compress, and of gemm over what it makes: NumPy's argsort, and matmul in float64 with the
-numbers that are not kept set to zero; of FP8 those of ml_dtypes, with scales of rows. Needs what make_formats.py needs; nothing of libspark is used."""
+numbers that are not kept set to zero; of FP8 those of ml_dtypes, with scales of rows. Needs what make_formats.py needs;
+nothing of libspark is used."""
 import ml_dtypes
 import numpy as np
 
