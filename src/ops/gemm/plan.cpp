@@ -243,7 +243,7 @@ void add_kernel(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, 
     auto params = parts_params<kernels::gemm_grouped_bulk_params>(p, all, a_one, b_one);
     const bool padded = kernel.BY == 256;
     params.a_rows = padded ? static_cast<uint32_t>(std::min<int64_t>(p.m, kernel.TM)) : kernel.TM;
-    const uint32_t wide = padded ? 144 : bytes ? 64 : 32;
+    const uint32_t wide = padded ? 144 : bytes || kernel.UNIT == 64 ? 64 : 32;
     TensorTile of_a = tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {wide, params.a_rows});
     if (padded) of_a.swizzle = 0;
     params.a_map = calls.map(of_a);
