@@ -133,9 +133,10 @@ consteval Tile tile_of(const kernels::gemm_grouped_kernel& k) {
 }
 // The same, filled by bulk copies.
 consteval Tile tile_of(const kernels::gemm_grouped_bulk_kernel& k) {
-    constexpr uint32_t BLOCK = 32, RECORDS = 256, OF_CODES = 26, OF_RECORDS = 60, OF_A = 1;
-    const bool records = k.BY == RECORDS, whole = k.STORED == k.UNIT;
-    const uint32_t of_codes = records ? OF_RECORDS : OF_CODES;
+    constexpr uint32_t BLOCK = 32, RECORDS = 256, OF_CODES = 26, OF_RECORDS = 60, OF_LOOKS = 70, OF_A = 1;
+    const bool records = k.BY == RECORDS, looks = place_of(k.name, "_nf4__") != std::string_view::npos;
+    const bool whole = k.STORED == k.UNIT || looks;
+    const uint32_t of_codes = looks ? OF_LOOKS : records ? OF_RECORDS : OF_CODES;
     const uint32_t of_sums = 2 + (whole ? 0 : 4 * BLOCK / (records ? BLOCK : k.BY)); // products, and what adds them
     const uint32_t warps = k.block / WARP, of_a = k.TM * k.TK * k.ELEM, of_b = k.TN * k.PITCH, fetched = of_a + of_b;
     return {.rows = k.TM,
