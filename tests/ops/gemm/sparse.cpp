@@ -22,9 +22,9 @@ struct Shape {
     int64_t a_pad = 0, b_pad = 0, d_pad = 0, kept_pad = 0;     // elements after each row
     int64_t a_misalign = 0, b_misalign = 0, kept_misalign = 0; // elements off the 16-byte boundary
     unsigned types = BF16, outs = BF16;
-    unsigned b_types = 0; // 0: that of a
+    unsigned b_types = 0;                                                         // 0: that of a
     gemm::Scaling a_scales = gemm::Scaling::none, b_scales = gemm::Scaling::none; // of FP8
-    int64_t scale_step = 1;                                                        // from a row's to the next
+    int64_t scale_step = 1;                                                       // from a row's to the next
     float alpha = 1, beta = 0;
     bool bias = false, b_same = false; // one b for all of the batch
     spark_activation_kind activation = SPARK_ACTIVATION_NONE;
