@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention of FP8 codes does, in integers (ceilings/attention.twin.ptx): its speed where a card has no products of
-// such codes. Called by main.cpp. Knows nothing of the library's operators.
+// What attention of FP8 codes does, in integers (ceilings/attention.twin.ptx): its speed where a card has no products
+// of such codes. Called by main.cpp. Knows nothing of the library's operators.
 #pragma once
 
 #include "items.h"
