@@ -34,9 +34,12 @@ spark_status fill(const ValidatedArgs& bound, std::span<const uint32_t> fields, 
     p.rows0 = rows.rows0, p.rows1 = rows.rows1;
     p.x = rows.tensor[0], p.y = rows.tensor[count - 1];
     if (count > 2) p.z = rows.tensor[1];
-    int64_t facts[POINTWISE_FACTS] = {p.n, p.rows0 * p.rows1, row_alignment(x, p.x),
+    int64_t facts[POINTWISE_FACTS] = {p.n,
+                                      p.rows0 * p.rows1,
+                                      row_alignment(x, p.x),
                                       count > 2 ? row_alignment(bound.view[1], p.z) : 256,
-                                      row_alignment(bound.view[fields.back()], p.y), 0};
+                                      row_alignment(bound.view[fields.back()], p.y),
+                                      0};
     memcpy(work.facts, facts, sizeof facts);
     work.bytes = count * static_cast<uint64_t>(x.count) * (x.elem_bits / 8);
     work.contract = contracts[x.dtype == SPARK_DTYPE_BF16 ? 0 : x.dtype == SPARK_DTYPE_F16 ? 1 : 2];
@@ -78,8 +81,12 @@ spark_status fill_codes(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     if (spark_status s = work.empty ? SPARK_OK : fold_coded(bound, TWO_INPUTS, Y, p.codes, rows, report)) return s;
     p.x = rows[0], p.z = rows[1], p.y = rows[2];
     p.kind = coded_kind(y.quant);
-    int64_t facts[POINTWISE_FACTS] = {x.last(0), p.codes.rows_scaled * p.codes.rows1, row_alignment(x, p.x),
-                                      row_alignment(bound.view[1], p.z), row_alignment(y, p.y), is_usual(p)};
+    int64_t facts[POINTWISE_FACTS] = {x.last(0),
+                                      p.codes.rows_scaled * p.codes.rows1,
+                                      row_alignment(x, p.x),
+                                      row_alignment(bound.view[1], p.z),
+                                      row_alignment(y, p.y),
+                                      is_usual(p)};
     memcpy(work.facts, facts, sizeof facts);
     work.bytes = static_cast<uint64_t>(x.count) * (2 * x.elem_bits + y.elem_bits) / 8 + y.quant.scale_bytes;
     return SPARK_OK;
