@@ -283,9 +283,11 @@ void plan(const CheckedOp& work, const Row&, const kernels::requantize_kernel& k
 PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
     // kernel, then, because
-    ROW_THEN_TWO(requantize__x8, amax__x16, amax__generic, "numbers of 16 bits, eight at a time") ROW_THEN_TWO(
-        requantize__copied, amax__x16, amax__generic, "numbers and codes of any type, eight at a time")
-        ROW_THEN_TWO(requantize__generic, amax__x16, amax__generic, "one element at a time; legal for every shape")};
+    ROW_THEN_TWO(requantize__x8, amax__x16, amax__generic, "numbers of 16 bits, eight at a time")
+    // F32 and codes
+    ROW_THEN_TWO(requantize__copied, amax__x16, amax__generic, "numbers and codes of any type, eight at a time")
+    // what is left
+    ROW_THEN_TWO(requantize__generic, amax__x16, amax__generic, "one element at a time; legal for every shape")};
 constexpr auto TABLE = make_table<DRAFTS, QUANT_FACT_NAMES>();
 
 } // namespace
