@@ -95,37 +95,49 @@ inline constexpr Chip CHIPS[] = {
 #undef CHIP
 };
 
-// By the place of the chip in CHIPS, and fit_index. Where a chip has published rates and nothing was measured its units
-// work at these rates, and are not hidden quite, so that of kernels that all wait for memory the one with the least
-// other work is taken, or with more under way. What an SM must have under way is what memory brings it in its latency,
-// which is about the same on all (of an H200's fits 28 KiB in the middle). Products of FP8, which 12.x has instructions
-// for, are as those of other types.
+// By the place of the chip in CHIPS, its table of fits: chips with lines of their own have one each, behind one that
+// others of 9.0 share, and one for 12.x.
+inline constexpr auto TABLE_OF_FITS = [] {
+    std::array<uint8_t, std::size(CHIPS)> tables{};
+    uint8_t next = 2;
+    for (size_t i = 0; i < tables.size(); ++i) {
+        const bool own = std::ranges::any_of(detail::LINES, [&](const detail::FitLine& line) {
+            return !line.chip.empty() && line.chip == CHIPS[i].name;
+        });
+        tables[i] = own ? next++ : CHIPS[i].capability == 90 ? 0 : 1;
+    }
+    return tables;
+}();
+
+// By TABLE_OF_FITS, and fit_index. Where a chip has published rates and nothing was measured its units work at these
+// rates, and are not hidden quite, so that of kernels that all wait for memory the one with the least other work is
+// taken, or with more under way (Target::flight). Products of FP8, which 12.x has instructions for, are as those of
+// other types.
 inline constexpr auto FITS = [] {
     using detail::LINES, detail::place_of_line;
-    std::array<std::array<Fit, detail::PLACES>, std::size(CHIPS)> fits{};
-    for (size_t chip = 0; chip < std::size(CHIPS); ++chip) {
-        const auto own = [&](const detail::FitLine& line) { return line.chip == CHIPS[chip].name; };
+    constexpr size_t TABLES = *std::ranges::max_element(TABLE_OF_FITS) + 1;
+    std::array<std::array<Fit, detail::PLACES>, TABLES> tables{};
+    for (const Chip& chip : CHIPS) {
+        auto& fits = tables[TABLE_OF_FITS[static_cast<size_t>(&chip - CHIPS)]];
+        const auto own = [&](const detail::FitLine& line) { return !line.chip.empty() && line.chip == chip.name; };
         for (const auto& line : LINES) {
-            if (line.chip.empty() || own(line)) fits[chip][place_of_line(line.pattern)] = line.fit;
+            if (line.chip.empty() || own(line)) fits[place_of_line(line.pattern)] = line.fit;
         }
         for (const auto& line : LINES) {
             const auto instead = [&](const detail::FitLine& other) {
                 return own(other) && other.pattern == line.pattern;
             };
             if (!line.as.empty() && std::ranges::none_of(LINES, instead))
-                fits[chip][place_of_line(line.pattern)] = fits[chip][place_of_line(line.as)];
+                fits[place_of_line(line.pattern)] = fits[place_of_line(line.as)];
         }
-        if (CHIPS[chip].capability == 90) continue;
-        for (const char* fp8 : {"gemm_e4m3", "gemm_fp8"})
-            fits[chip][place_of_line(fp8)] = fits[chip][place_of_line("gemm")];
-        constexpr uint32_t LATENCY_NS = 800; // of memory that is busy
-        for (Fit& fit : fits[chip]) {
-            fit.flight = CHIPS[chip].memory_gbps * LATENCY_NS / CHIPS[chip].sms;
+        if (chip.capability == 90) continue;
+        for (const char* fp8 : {"gemm_e4m3", "gemm_fp8"}) fits[place_of_line(fp8)] = fits[place_of_line("gemm")];
+        for (Fit& fit : fits) {
             fit.products = fit.shared = fit.fetched = fit.memory = fit.merged = detail::WHOLE;
             fit.exposed = detail::WHOLE;
         }
     }
-    return fits;
+    return tables;
 }();
 
 constexpr bool fits_pattern(std::string_view name, std::string_view pattern) {

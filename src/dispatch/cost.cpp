@@ -73,9 +73,11 @@ Target find_target(uint32_t capability, std::string_view device, uint32_t sms) {
     if (chip == std::end(CHIPS)) --chip; // no such capability is supported
     Target target{};
     target.chip = chip;
-    target.fits = FITS[static_cast<size_t>(chip - CHIPS)].data();
+    target.fits = FITS[TABLE_OF_FITS[static_cast<size_t>(chip - CHIPS)]].data();
     target.sms = sms != 0 ? sms : chip->sms;
     const bool hopper = capability == 90;
+    constexpr uint32_t LATENCY_NS = 800; // of memory that is busy
+    target.flight = hopper ? 0 : chip->memory_gbps * LATENCY_NS / chip->sms;
     target.resident_limit[0] = (hopper ? 228u : 100u) << 10;
     target.resident_limit[1] = 65536;
     target.resident_limit[2] = hopper ? 64 : 48;
@@ -160,8 +162,9 @@ int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace
     if (load.longest > load.steps) ticks = plus(ticks, times(load.longest - load.steps, step(beside, pace.alone)));
     const int64_t memory = memory_ticks(target, fit, load.bytes);
     const int64_t flight = beside * pace.loaded;
+    const uint32_t enough = target.flight != 0 ? target.flight : fit.flight;
     const int64_t exposed =
-        fit.flight == 0 || flight <= fit.flight ? fit.exposed : quotient(int64_t{fit.exposed} * fit.flight, flight);
+        enough == 0 || flight <= enough ? fit.exposed : quotient(int64_t{fit.exposed} * enough, flight);
     ticks = plus(std::max(ticks, memory), part(std::min(ticks, memory), static_cast<uint32_t>(exposed)));
     // Where memory has kept full waves waiting, the few blocks of a last one begin late, and do not keep it busy.
     if (full != 0 && rest != 0 && memory > waves) {

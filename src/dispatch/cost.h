@@ -73,6 +73,7 @@ struct Target {
     uint64_t l2_bytes;
     const Chip* chip;
     const Fit* fits;         // by fit_index
+    uint32_t flight;         // in the place of Fit::flight, by memory's bandwidth and latency; 0: as that says
     const uint8_t* resident; // blocks an SM, by Kernel::index; 0: the chip lacks the kernel's instructions
 };
 

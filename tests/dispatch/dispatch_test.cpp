@@ -73,11 +73,24 @@ void a_line_of_a_chip_counts_there_alone(void**) {
     assert_string_equal(h100.chip->name, "H100");
     for (const auto& line : detail::LINES) {
         const uint8_t place = fit_index(line.pattern);
-        if (!line.as.empty()) assert_int_equal(H200.fits[place].block, H200.fits[fit_index(line.as)].block);
-        else if (line.chip.empty()) assert_int_equal(H200.fits[place].block, line.fit.block);
+        if (line.chip.empty() && line.as.empty()) assert_int_equal(H200.fits[place].block, line.fit.block);
         if (line.chip == "H100") assert_int_equal(h100.fits[place].block, line.fit.block);
     }
     assert_int_equal(h100.fits[fit_index("")].block, H200.fits[fit_index("")].block);
+}
+
+void a_line_as_another_costs_the_same_on_chips_with_a_name_and_without(void**) {
+    const Target others[] = {find_target(90, "another", 100), find_target(120, "another", 84),
+                             find_target(121, "another", 48)};
+    assert_string_equal(others[1].chip->name, "");
+    for (const auto& line : detail::LINES) {
+        if (line.as.empty()) continue;
+        const uint8_t place = fit_index(line.pattern), as = fit_index(line.as);
+        for (const Target* target : {&H200, &GB10, &others[0], &others[1], &others[2]}) {
+            assert_int_not_equal(target->fits[place].block, 0);
+            assert_int_equal(target->fits[place].block, target->fits[as].block);
+        }
+    }
 }
 
 void cost_never_falls_where_a_count_rises(void**) {
@@ -450,6 +463,7 @@ int main() {
         cmocka_unit_test(an_unmeasured_chip_works_at_its_published_rates),
         cmocka_unit_test(sums_of_f16_have_a_rate_of_their_own),
         cmocka_unit_test(a_line_of_a_chip_counts_there_alone),
+        cmocka_unit_test(a_line_as_another_costs_the_same_on_chips_with_a_name_and_without),
         cmocka_unit_test(cost_never_falls_where_a_count_rises),
         cmocka_unit_test(each_term_shows),
         cmocka_unit_test(a_wave_more_costs_a_block_more),
