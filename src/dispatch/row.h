@@ -84,6 +84,7 @@ struct Draft {
     std::span<const Limit> limits;
     PlanFor* plan;
     std::string_view because;
+    uint64_t plan_id = 0; // tells plans apart, since sanitized builds do not compare addresses while compiling
 };
 
 namespace detail {
@@ -155,6 +156,8 @@ template <const auto& DRAFTS> consteval auto places_of(auto Draft::*member) {
     return places;
 }
 
+template <class...> consteval uint64_t id_of() { return hash(__PRETTY_FUNCTION__); }
+
 consteval size_t count_of(const auto& places) { return *std::ranges::max_element(places) + size_t{1}; }
 
 } // namespace detail
@@ -192,7 +195,9 @@ template <class PlanOf, class First, class... Then> void plan_as(const CheckedOp
 template <class PlanOf, class First, class... Then>
 consteval Draft make_row_as(const First& kernel, std::span<const Limit> limits, const char* because, const Tile& tile,
                             const Then&... then) {
-    return make_row(kernel, limits, because, tile, plan_as<PlanOf, First, Then...>, then...);
+    Draft draft = make_row(kernel, limits, because, tile, plan_as<PlanOf, First, Then...>, then...);
+    draft.plan_id = detail::id_of<PlanOf, First, Then...>();
+    return draft;
 }
 
 // In a family's plan.cpp, behind its tile_of(kernel) and plan(work, row, kernel, [then,] plan): what ROW, ROW_THEN of
@@ -228,7 +233,7 @@ template <size_t ROWS, size_t TERMS, size_t PLANS, size_t REASONS> struct TableO
 // The table of DRAFTS: rows are found by their contract, since each says how many of its own follow.
 template <const auto& DRAFTS, const auto& FACTS> consteval auto make_table() {
     constexpr std::span<const Draft> drafts = DRAFTS;
-    constexpr auto plans = detail::places_of<DRAFTS>(&Draft::plan);
+    constexpr auto plans = detail::places_of<DRAFTS>(&Draft::plan_id);
     constexpr auto reasons = detail::places_of<DRAFTS>(&Draft::because);
     TableOf<drafts.size(), detail::count_terms(drafts, FACTS), detail::count_of(plans), detail::count_of(reasons)>
         table{};
