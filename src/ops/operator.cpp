@@ -72,7 +72,7 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
     call.op = find_operator(spec->desc->op);
     CheckedOp& work = call.work;
     work.target = &ctx.target;
-    work.empty = false;
+    work.empty = work.exact_sums = false;
     work.flops = work.bytes = 0;
     if (spark_status s = call.op->check(call.bound, work, report)) return s;
     const char* pattern = knobs().kernel;
@@ -85,7 +85,7 @@ spark_status prepare_call(const Context& ctx, const Arguments& args, bool at_lau
                     call.op->load,
                     &work,
                     (call.bound.flags & SPARK_FLAG_DETERMINISTIC) != 0,
-                    call.op->one_order || (call.bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0,
+                    !work.exact_sums && (call.op->one_order || (call.bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0),
                     pattern,
                     kernel_id,
                     call.bound.flags,

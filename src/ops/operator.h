@@ -26,6 +26,7 @@ struct CheckedOp {
     const Target* target; // the device. The one thing here that check finds filled
     Contract contract;
     bool empty;               // nothing to launch
+    bool exact_sums;          // in any order, so that SPARK_FLAG_BATCH_INVARIANT asks for none
     int64_t facts[MAX_FACTS]; // in the order of Operator::fact_names
     uint64_t flops, bytes;
     alignas(16) std::byte problem[1024];

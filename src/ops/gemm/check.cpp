@@ -159,7 +159,8 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
                                                    : p.batch,
                                  p.b_groups.shift == 0 ? 0 : int64_t{1} << p.b_groups.shift,
                                  p.moved.a + 2 * p.moved.b,
-                                 p.f16_sums ? 16 : 32};
+                                 p.f16_sums ? 16 : 32,
+                                 p.parts};
     memcpy(work.facts, facts, sizeof facts);
     work.flops = 2 * static_cast<uint64_t>(p.m) * static_cast<uint64_t>(p.n) * static_cast<uint64_t>(p.k) *
                  static_cast<uint64_t>(p.batch);
@@ -171,6 +172,15 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
         if (v[field].present && v[field].quant.form != nullptr)
             work.bytes += v[field].quant.scale_bytes + v[field].quant.zero_bytes;
     }
+}
+
+// Of k, so that rows of any number share the order of their sums: two where b's columns in the narrowest tiles are too
+// few for the device and the parts are long, of what has tiles whose two parts join without a second launch.
+int64_t invariant_parts(const Gemm& p, const Target& target) {
+    constexpr int64_t NARROWEST = 64, LONG = 1024;
+    if (p.integers) return 0;
+    const bool numbers = p.elem_bits == 16 && p.a_along && p.b_along && !p.weights && !p.kept.on && !p.gate.on;
+    return numbers && p.k >= 2 * LONG && ceil_div(p.n, NARROWEST) <= int64_t{target.sms} ? 2 : 1;
 }
 
 // Of numbers, and of codes without scales of blocks, in a and b alike.
@@ -260,7 +270,6 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.gate = gemm_gate(bound), p.kept = gemm_kept(bound);
     p.tf32 = (bound.flags & SPARK_GEMM_TF32) != 0, p.bf16x3 = (bound.flags & SPARK_GEMM_BF16X3) != 0;
     p.moved = gemm_moved(bound, p), p.f16_sums = (bound.flags & SPARK_GEMM_F16_SUMS) != 0;
-    p.batch_invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     work.empty = d.count == 0;
     if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, D,
@@ -270,10 +279,13 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
                                  static_cast<long long>(p.n));
     }
     if (!p.weights && is_block_scaled(bound)) {
+        p.parts = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
         if (spark_status s = check_block_scaled(bound, p, work.contract, report)) return s;
         fill_facts(bound, p, work);
         return SPARK_OK;
     }
+    work.exact_sums = p.integers;
+    if ((bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0) p.parts = invariant_parts(p, *work.target);
     fill_facts(bound, p, work);
     work.contract = p.weights ? contract_of_weights(bound) : contract_of_numbers(p);
     return SPARK_OK;

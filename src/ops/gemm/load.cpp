@@ -40,7 +40,7 @@ void load_moved(const Gemm& p, Load& load) {
 }
 
 void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
-    const bool sums = (cut.parts > 1 && !joins(row.tile, cut)) || gates_by_sums(p, row.tile); // go to the workspace
+    const bool sums = (cut.parts > 1 && !joins(p, row.tile, cut)) || gates_by_sums(p, row.tile); // go to the workspace
     load.blocks = cut.tiles * p.batch * cut.parts;
     load.steps = load.longest = ceil_shift(cut.part, row.tile.depth);
     load.launches = sums ? 2 : 1;
@@ -104,9 +104,9 @@ void load_whole(const CheckedOp& work, const Row& row, const GemmCut& whole, Loa
 }
 
 // k in so many parts, or in fewer where steps do not divide.
-GemmCut in_parts(const Gemm& p, const Tile& tile, const GemmCut& whole, int64_t parts) {
+GemmCut in_parts(const Gemm& p, uint32_t step, const GemmCut& whole, int64_t parts) {
     GemmCut cut = whole;
-    cut.part = ceil_shift(ceil_div(p.k, parts), tile.depth) * tile.depth;
+    cut.part = ceil_shift(ceil_div(p.k, parts), step) * step;
     cut.parts = ceil_div(p.k, cut.part);
     return cut;
 }
@@ -119,7 +119,13 @@ GemmCut cut_and_load(const CheckedOp& work, const Row& row, Load& load) {
     const Target& target = *work.target;
     const uint32_t resident = target.resident[row.kernel->index];
     const int64_t most = std::min(ceil_shift(p.k, row.tile.depth), MOST_PARTS);
-    if (!row.tile.splits || p.batch != 1 || p.batch_invariant || whole.tiles * 2 > slots_of(work, row)) return whole;
+    if (!row.tile.splits || p.parts == 1) return whole;
+    if (p.parts != 0) {
+        const GemmCut fixed = in_parts(p, GEMM_PART_STEP, whole, p.parts);
+        load_cut(p, row, fixed, load);
+        return fixed;
+    }
+    if (p.batch != 1 || whole.tiles * 2 > slots_of(work, row)) return whole;
     const Fit& fit = target.fits[row.fit];
     const Pace pace = find_pace(target, fit, load);
     GemmCut best = whole;
@@ -127,7 +133,7 @@ GemmCut cut_and_load(const CheckedOp& work, const Row& row, Load& load) {
     for (uint32_t beside = 1; beside <= resident; ++beside) {
         const int64_t parts = std::min(quotient(int64_t{target.sms} * beside, whole.tiles), most);
         if (parts < 2) continue;
-        const GemmCut cut = in_parts(p, row.tile, whole, parts);
+        const GemmCut cut = in_parts(p, row.tile.depth, whole, parts);
         if (cut.parts == best.parts) continue;
         Load other = load;
         load_cut(p, row, cut, other);

@@ -9,100 +9,11 @@
 #include "core/place_of.h"
 #include "ops/common/pieces.h"
 #include "ops/common/rows.h"
-#include "ops/gemm/problem.h"
+#include "ops/gemm/params.h"
 #include "ops/gemm/tiles.h"
-#include "spark_kernels.h"
 
 namespace spark {
 namespace {
-
-// What the kernels call the format of c and d: I32 has the size of F32.
-uint32_t dtype_code(uint32_t dtype) { return dtype == SPARK_DTYPE_BF16 ? 1 : dtype == SPARK_DTYPE_F16 ? 2 : 0; }
-
-kernels::gemm_flags flags_of(const Gemm& p) {
-    const bool d_i32 = p.d_dtype == SPARK_DTYPE_I32;
-    return {.d_dtype = dtype_code(p.d_dtype),
-            .bias_f32 = p.bias_dtype == SPARK_DTYPE_F32,
-            .d_i32 = d_i32,
-            .activation = p.activation,
-            .from_i32 = p.integers && !d_i32,
-            .a_e5m2 = p.a_e5m2,
-            .b_e5m2 = p.b_e5m2,
-            .b_i8 = p.b_i8,
-            .i4 = p.b_i4,
-            .scale_f32 = p.b_groups.dtype == SPARK_DTYPE_F32,
-            .scale_f16 = p.b_groups.dtype == SPARK_DTYPE_F16,
-            .interleaved = p.gate.interleaved,
-            .up_first = p.gate.up_first,
-            .gpt_oss = p.gate.gpt_oss,
-            .bias_bf16 = p.bias_dtype == SPARK_DTYPE_BF16,
-            .d_fp8 = p.codes.direct,
-            .d_e5m2 = p.codes.e5m2,
-            .a_across = !p.a_along,
-            .b_across = !p.b_along,
-            .tf32 = p.tf32,
-            .bf16x3 = p.bf16x3};
-}
-
-// Of b with two of each four numbers.
-void put_kept(const GemmKept& kept, kernels::gemm_params& params) {
-    params.b_zero = kept.data, params.b_scale_four = kept.row, params.b_scale_tile = kept.batch;
-}
-
-// Of weights whose scales stand in blocks: places in bytes, and the scale of all.
-void put_blocks(const Gemm& p, kernels::gemm_params& params) {
-    params.b_scale = p.b_blocks.data;
-    params.b_scale_batch = p.b_blocks.outer;
-    params.b_scale_tile = p.b_blocks.tile;
-    params.b_scale_quarter = p.b_blocks.quarter;
-    params.b_scale_step = p.b_blocks.row;
-    params.b_scale_four = p.b_blocks.four;
-    params.b_scale_group = p.b_blocks.step;
-    params.b_whole = p.b_scales.data;
-}
-
-kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
-    return {
-        .a = p.a,
-        .b = p.b,
-        .c = p.c,
-        .d = p.d,
-        .bias = p.bias,
-        .lda = p.lda,
-        .ldb = p.ldb,
-        .ldc = p.ldc,
-        .ldd = p.ldd,
-        .a_batch = p.stride_a,
-        .b_batch = p.stride_b,
-        .c_batch = p.stride_c,
-        .d_batch = p.stride_d,
-        .m = p.m,
-        .n = p.n,
-        .k = p.k,
-        .batch = p.batch,
-        .alpha = p.alpha,
-        .beta = p.beta,
-        .flags = flags_of(p),
-        .group = group,
-        .k_short = 0,
-        .a_scale = p.a_scales.data,
-        .b_scale = p.b_scales.data,
-        .a_scale_step = p.a_scales.step,
-        .b_scale_step = p.b_scales.step,
-        .a_scale_batch = p.a_scales.batch,
-        .b_scale_batch = p.b_scales.batch,
-        .b_scale_group = p.b_groups.step,
-        .b_zero = p.b_groups.zeros,
-        .b_group_shift = p.b_groups.shift,
-        .limit = p.gate.limit,
-        .cap = p.cap,
-        .d_scale = p.codes.scale,
-        .b_scale_four = 0,
-        .b_scale_quarter = 0,
-        .b_scale_tile = 0,
-        .b_whole = 0,
-    };
-}
 
 // Elements from a row of sums in the workspace to the next.
 int64_t pitch_of_sums(const Gemm& p) { return ceil_div(p.n, 4) * 4; }
@@ -312,6 +223,26 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
     p.gate.on ? add_gate(p, cut.parts, calls) : calls.add(merge, merged);
 }
 
+// The same of several products along k: a launch for each part of all of them.
+template <class Of>
+void plan_parts_of_many(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kernel& merge, const GemmCut& cut,
+                        uint32_t group, Plan& calls) {
+    const int64_t pitch = pitch_of_sums(p), product = p.m * pitch, part = p.batch * product;
+    const uint64_t part_bytes = static_cast<uint64_t>(part) * sizeof(float);
+    calls.workspace_size = static_cast<uint64_t>(cut.parts) * part_bytes;
+    for (int64_t i = 0; i < cut.parts; ++i) {
+        Gemm sums = sums_of(p, calls.workspace + static_cast<uint64_t>(i) * part_bytes);
+        const auto first = static_cast<uint64_t>(i * cut.part) * p.elem_bits / 8;
+        sums.a += first, sums.b += first, sums.k = std::min(cut.part, p.k - i * cut.part);
+        sums.c = 0, sums.beta = 0;
+        add_kernel(sums, kernel, params_of(sums, group), calls);
+    }
+    kernels::gemm_params merged = params_of(p, group);
+    merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = part, merged.b_batch = product;
+    merged.k = cut.parts;
+    calls.add(merge, merged);
+}
+
 // What codes of a and b are is told to a kernel that multiplies any.
 kernels::gemm_scaled_flags scaled_flags_of(const Gemm& p) {
     const auto like_e5m2 = [](uint32_t dtype) { return dtype == SPARK_DTYPE_E5M2 || dtype == SPARK_DTYPE_E3M2; };
@@ -399,7 +330,11 @@ void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const 
     GemmCut cut = cut_gemm(work, row);
     if (cut.parts == 1) return add_product(work, row, kernel, calls);
     if constexpr (std::is_same_v<Of, kernels::gemm_bulk_kernel>) {
-        if (joins(row.tile, cut)) return plan_joined(work, row, kernel, cut, calls);
+        if (joins(work.as<Gemm>(), row.tile, cut)) return plan_joined(work, row, kernel, cut, calls);
+    }
+    if constexpr (std::is_same_v<Of, kernels::gemm_bulk_kernel> || std::is_same_v<Of, kernels::gemm_kernel>) {
+        const Gemm& p = work.as<Gemm>();
+        if (p.batch != 1) return plan_parts_of_many(p, kernel, merge, cut, gemm_group(work, row), calls);
     }
     plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);
 }

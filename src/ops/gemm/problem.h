@@ -78,7 +78,7 @@ struct Gemm {
     bool b_i8, b_i4, b_nf4; // weights are codes of I8, of I4, of NF4
     uint32_t dtype;         // spark_dtype of a, and of b where that is numbers
     uint32_t b_dtype;
-    bool batch_invariant;
+    int64_t parts; // of k, of SPARK_FLAG_BATCH_INVARIANT; 0: as many as cost least
     GemmGate gate;
     GemmCodes codes;
     GemmKept kept;
@@ -128,9 +128,13 @@ struct GemmCut {
     int64_t part;  // elements of k that a block adds; all of them where there is one part
     int64_t parts; // of k
 };
+// Parts that all kernels of an order cut alike are multiples of what any of them takes at a step.
+constexpr uint32_t GEMM_PART_STEP = 64;
 GemmCut cut_gemm(const CheckedOp& work, const Row& row);
 // Whether the parts are the blocks of clusters, and meet in shared memory.
-inline bool joins(const Tile& tile, const GemmCut& cut) { return tile.joins && cut.parts == 2; }
+inline bool joins(const Gemm& p, const Tile& tile, const GemmCut& cut) {
+    return tile.joins && cut.parts == 2 && p.batch == 1;
+}
 // Rows of tiles walked together, so that they share columns of b in L2.
 uint32_t gemm_group(const CheckedOp& work, const Row& row);
 // Whether a or b is made of codes that have no meaning without scales of their blocks, and what follows from these: K,

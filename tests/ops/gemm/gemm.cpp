@@ -6,6 +6,7 @@
 #include "ops/gemm/row_scales.h"
 #include "ops/gemm/scaled.h"
 #include "ops/gemm/sparse.h"
+#include "ops/gemm/twins.h"
 #include "ops/gemm/weights.h"
 
 #include <algorithm>
@@ -45,6 +46,7 @@ struct Shape {
     unsigned flags = 0;
     ref::Gate gate = {}; // then n is even
     Codes codes = {};    // d becomes them; then beta is 0
+    bool twins = false;  // of a batch-invariant call of one product
     Tier tier = Tier::quick;
 };
 
@@ -369,8 +371,23 @@ Case build(const Shape& s, const Kinds& kinds, unsigned layout, const std::strin
 
 const char* name_of(unsigned layout) { return layout == TN ? "tn" : layout == NN ? "nn" : layout == NT ? "nt" : "tt"; }
 
+Case build_all(const Shape& s, const Kinds& kinds, unsigned layout, const std::string& name, const Seed& seed) {
+    Case c = build(s, kinds, layout, name, seed);
+    if (s.twins && !seed.outline) {
+        const auto rebuilt = [=](int64_t m, int64_t batch, const std::string& change) {
+            Shape other = s;
+            other.m = m, other.batch = batch;
+            return build(other, kinds, layout, change, seed);
+        };
+        const auto lines = [](int64_t elements) { return elements % 16 == 0; }; // strides of a batch, else alignment
+        const bool several = layout == TN && lines(s.k + s.a_pad) && lines(s.k + s.b_pad) && lines(s.batch_gap);
+        add_twins(c, s.m, several, rebuilt, seed);
+    }
+    return c;
+}
+
 Entry entry(const Shape& s, const Kinds& kinds, unsigned layout, const std::string& name) {
-    return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, kinds, layout, name, seed); }};
+    return {"gemm", name, s.tier, [=](const Seed& seed) { return build_all(s, kinds, layout, name, seed); }};
 }
 
 std::vector<Kinds> kinds_of(const Shape& s) {
@@ -491,6 +508,7 @@ Entry random(uint64_t seed, int64_t index) {
     const auto out = r.pick(types_of(ALL));
     s.flags |= floats && !codes ? r.pick<unsigned>({0, 0, SPARK_GEMM_TF32, SPARK_GEMM_BF16X3}) : 0;
     s.flags |= type == ref::Type::f16 && r.chance(0.3) ? SPARK_GEMM_F16_SUMS : 0;
+    s.twins = (s.flags & SPARK_FLAG_BATCH_INVARIANT) != 0 && s.batch == 1 && r.chance(0.2);
     return entry(s, {type, codes && type != ref::Type::i8 ? other : type, out}, layout, name);
 }
 

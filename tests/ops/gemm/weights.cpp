@@ -2,6 +2,7 @@
 // Cases of gemm with weights: b is quantised, a is not. A kernel that takes b as it is stored sums exact numbers; one
 // that unpacks it first sums numbers that are rounded to the type of a. Both are the definition, each has its oracle.
 #include "ops/gemm/gated.h"
+#include "ops/gemm/twins.h"
 #include "ops/gemm/weights_b.h"
 
 #include "ops/quant/scaled.h"
@@ -121,7 +122,19 @@ Case build(const Shape& s, const Format& format, ref::Type type, ref::Type out, 
 }
 
 Entry entry(const Shape& s, const Format& format, ref::Type type, ref::Type out, const std::string& name) {
-    return {"gemm", name, s.tier, [=](const Seed& seed) { return build(s, format, type, out, name, seed); }};
+    const auto build_all = [=](const Seed& seed) {
+        Case c = build(s, format, type, out, name, seed);
+        if (s.twins && !seed.outline) {
+            const auto rebuilt = [&](int64_t m, int64_t, const std::string& change) {
+                Shape other = s;
+                other.m = m;
+                return build(other, format, type, out, change, seed);
+            };
+            gemm::add_twins(c, s.m, false, rebuilt, seed);
+        }
+        return c;
+    };
+    return {"gemm", name, s.tier, build_all};
 }
 
 } // namespace
@@ -187,6 +200,7 @@ Entry random(Random& r, const std::string& name) {
         s.activation = s.gate.gpt_oss ? SPARK_ACTIVATION_SILU : s.activation;
     }
     const auto type = r.pick(types_of(BF16 | F16)), out = r.pick(types_of(ALL));
+    s.twins = (s.flags & SPARK_FLAG_BATCH_INVARIANT) != 0 && s.batch == 1 && r.chance(0.2);
     return entry(s, format, type, out, name);
 }
 

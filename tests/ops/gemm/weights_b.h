@@ -66,6 +66,7 @@ struct WeightsShape {
     bool tiled = false, columns = false, no_whole = false; // of blocks (ops/gemm/scaled_codes.h)
     unsigned flags = 0;
     ref::Gate gate = {}; // then n is even
+    bool twins = false;  // of a batch-invariant call of one product
     Tier tier = Tier::quick;
 };
 
