@@ -13,7 +13,14 @@ namespace {
 constexpr uint64_t ALIGNED = 256, LEAST_PIECE = uint64_t{64} << 20;
 constexpr uint32_t BF16_PATTERN = 0x3f003f00u, BF16_KEPT = 0x807f807fu;
 
-// One prime-sized block of random words for all buffers: sign and fraction random, magnitude 0.5 to 1.
+// Bytes may be codes of eight bits, of which all ones, but for the sign, are no number: one less then.
+uint32_t numbers(uint32_t word) {
+    const uint32_t carried = (word & 0x7f7f7f7fu) + 0x01010101u; // into a byte's sign where all else is ones
+    return word - (carried >> 7 & 0x01010101u);
+}
+
+// One prime-sized block of random words for all buffers: sign and fraction random, magnitude 0.5 to 1; powers of two
+// from 1/128 to 1.
 std::vector<uint32_t> noise(spark_dtype dtype) {
     static const std::vector<uint32_t> random = [] {
         std::vector<uint32_t> words(4'000'037);
@@ -26,6 +33,8 @@ std::vector<uint32_t> noise(spark_dtype dtype) {
         if (dtype == SPARK_DTYPE_F32) w = (w & 0x807fffffu) | 0x3f000000u;
         if (dtype == SPARK_DTYPE_BF16) w = (w & BF16_KEPT) | BF16_PATTERN;
         if (dtype == SPARK_DTYPE_F16) w = (w & 0x83ff83ffu) | 0x38003800u;
+        if (dtype == SPARK_DTYPE_U8) w = numbers(w);
+        if (dtype == SPARK_DTYPE_UE8M0) w = (w & 0x07070707u) + 0x78787878u;
         if (dtype == SPARK_DTYPE_E4M3) w = (w & 0x87878787u) | 0x30303030u;
         if (dtype == SPARK_DTYPE_E5M2) w = (w & 0x83838383u) | 0x38383838u;
     }

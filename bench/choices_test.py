@@ -77,6 +77,11 @@ class Bench(unittest.TestCase):
         self.assertEqual([f"{row['name']} {row['shape']}" for row in rows if row["shape"]], SHAPES)
         self.assertTrue(all((row["host_ns"] > 0) == bool(row["shape"]) for row in rows), "ceilings launch no operator")
 
+    def test_the_first_of_two_forms_is_what_is_written(self):
+        """No kernel writes the other one."""
+        code, said, _ = bench("--shape", "requantize rows=4 n=128 MXFP8 straight from codes E4M3_ROW")
+        self.assertEqual(code, 0, said)
+
     def test_other_shapes_are_refused(self):
         for shape, why in (("", "an operator is missing"), ("conv n=3", "there are no rows of conv"),
                            ("gemm m=3 n=64 BF16 tn", "k=NUMBER is missing"),

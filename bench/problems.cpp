@@ -96,6 +96,12 @@ uint64_t memory_for(Buffers& buffers, const check::Case& c, size_t storage, spar
     return is_written(c, storage) ? buffers.updated(dtype, bytes) : buffers.random(dtype, bytes);
 }
 
+// Scales in bytes are powers of two; other bytes are codes.
+spark_dtype held_in(const check::Case& c, const check::Operand& operand) {
+    const bool powers = operand.view.type == ref::Type::u8 && c.storages[operand.storage].name.ends_with("scale");
+    return powers ? SPARK_DTYPE_UE8M0 : check::dtype_of(operand.view.type);
+}
+
 // The arguments of a case, on memory of their own.
 Args place(Buffers& buffers, const check::Case& c) {
     Args args = c.args;
@@ -104,8 +110,8 @@ Args place(Buffers& buffers, const check::Case& c) {
         uint64_t& start = data[operand.storage];
         if (start == 0) {
             const std::vector<uint8_t>& known = c.storages[operand.storage].bytes;
-            const spark_dtype dtype = check::dtype_of(operand.view.type);
-            start = known.empty() ? memory_for(buffers, c, operand.storage, dtype) : buffers.copied(known);
+            start =
+                known.empty() ? memory_for(buffers, c, operand.storage, held_in(c, operand)) : buffers.copied(known);
         }
         const uint64_t address = start + operand.offset;
         std::memcpy(&args[operand.args_offset], &address, sizeof address);

@@ -71,10 +71,11 @@ std::string Words::next(const char* what) {
 }
 
 std::string Words::one_of(const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-        if (take(name)) {
-            return name;
-        }
+    const auto found = std::find_first_of(words_.begin(), words_.end(), names.begin(), names.end());
+    if (found != words_.end()) {
+        const std::string name = *found;
+        words_.erase(found);
+        return name;
     }
     refuse(listed(names, " or ", " or ") + " is missing");
 }
