@@ -19,8 +19,8 @@ uint32_t numbers(uint32_t word) {
     return word - (carried >> 7 & 0x01010101u);
 }
 
-// One prime-sized block of random words for all buffers: sign and fraction random, magnitude 0.5 to 1; powers of two
-// from 1/128 to 1.
+// One prime-sized block of random words for all buffers: sign and fraction random, magnitude 0.5 to 1. Scales of a byte
+// are powers of two from 1/128 to 1/16, and as UE4M3 256 to 352.
 std::vector<uint32_t> noise(spark_dtype dtype) {
     static const std::vector<uint32_t> random = [] {
         std::vector<uint32_t> words(4'000'037);
@@ -34,7 +34,7 @@ std::vector<uint32_t> noise(spark_dtype dtype) {
         if (dtype == SPARK_DTYPE_BF16) w = (w & BF16_KEPT) | BF16_PATTERN;
         if (dtype == SPARK_DTYPE_F16) w = (w & 0x83ff83ffu) | 0x38003800u;
         if (dtype == SPARK_DTYPE_U8) w = numbers(w);
-        if (dtype == SPARK_DTYPE_UE8M0) w = (w & 0x07070707u) + 0x78787878u;
+        if (dtype == SPARK_DTYPE_UE8M0) w = (w & 0x03030303u) + 0x78787878u;
         if (dtype == SPARK_DTYPE_E4M3) w = (w & 0x87878787u) | 0x30303030u;
         if (dtype == SPARK_DTYPE_E5M2) w = (w & 0x83838383u) | 0x38383838u;
     }

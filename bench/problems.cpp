@@ -96,7 +96,7 @@ uint64_t memory_for(Buffers& buffers, const check::Case& c, size_t storage, spar
     return is_written(c, storage) ? buffers.updated(dtype, bytes) : buffers.random(dtype, bytes);
 }
 
-// Scales in bytes are powers of two; other bytes are codes.
+// Bytes are scales, of either kind, or codes.
 spark_dtype held_in(const check::Case& c, const check::Operand& operand) {
     const bool powers = operand.view.type == ref::Type::u8 && c.storages[operand.storage].name.ends_with("scale");
     return powers ? SPARK_DTYPE_UE8M0 : check::dtype_of(operand.view.type);
