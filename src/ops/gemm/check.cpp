@@ -278,14 +278,15 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
                                  static_cast<long long>(p.batch), static_cast<long long>(p.m),
                                  static_cast<long long>(p.n));
     }
+    const bool invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     if (!p.weights && is_block_scaled(bound)) {
-        p.parts = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
+        p.parts = invariant ? 1 : 0;
         if (spark_status s = check_block_scaled(bound, p, work.contract, report)) return s;
         fill_facts(bound, p, work);
         return SPARK_OK;
     }
     work.exact_sums = p.integers;
-    if ((bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0) p.parts = invariant_parts(p, *work.target);
+    if (invariant) p.parts = invariant_parts(p, *work.target);
     fill_facts(bound, p, work);
     work.contract = p.weights ? contract_of_weights(bound) : contract_of_numbers(p);
     return SPARK_OK;

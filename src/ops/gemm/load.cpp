@@ -43,7 +43,7 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     const bool sums = (cut.parts > 1 && !joins(p, row.tile, cut)) || gates_by_sums(p, row.tile); // go to the workspace
     load.blocks = cut.tiles * p.batch * cut.parts;
     load.steps = load.longest = ceil_shift(cut.part, row.tile.depth);
-    load.launches = sums ? 2 : 1;
+    load.launches = !sums ? 1 : p.batch == 1 ? 2 : static_cast<uint32_t>(cut.parts) + 1; // of several, one a part
     load.later = 0;
     load.merged = sums ? static_cast<uint64_t>(cut.parts * p.batch * p.m * p.n) * 2 * sizeof(float) : 0;
     const Kernel* first = row.then[1]; // behind the merge, in table.inc
