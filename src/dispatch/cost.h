@@ -23,23 +23,36 @@ struct Step {
     bool f16_sums = false; // products have sums of F16, not of FP32
 };
 
+// A number of a kernel that a row keeps in 16 bits: what needs more does not compile.
+class Count {
+public:
+    constexpr Count(uint32_t value) : value_(static_cast<uint16_t>(value)) {
+        if (value > UINT16_MAX) does_not_fit();
+    }
+    constexpr operator uint32_t() const { return value_; }
+
+private:
+    static void does_not_fit() {} // called only while compiling: the compiler's message shows the name
+    uint16_t value_;
+};
+
 // Of a kernel, from its constants. Families fill it while compiling (Family's tile_of).
 struct Tile {
-    uint32_t rows = 0, columns = 0; // of the output, or as the family says
-    uint32_t depth = 0;             // of the sum, a step
-    uint32_t stages = 0;            // steps that loads are ahead of their use; 0: a step waits for its own
-    uint32_t filled = 0;            // steps whose loads have come when the first begins (a round)
-    uint32_t syncs = 0;             // waits of a block's threads for each other, apart from steps
-    uint32_t rounds = 0;            // as in Load, for every problem
-    uint32_t copied = 0;            // rows that a round copies before the first step; 0: all there are
-    uint32_t stored = 0;            // rows that a round stores after the last; 0: likewise
-    bool splits = false;            // the sum can be cut into parts
-    bool joins = false;             // two parts are the blocks of a cluster, which add them
-    uint32_t inside = 50;           // percent that comes through L2 besides of rows that begin inside sectors
-    bool gates = false;             // two columns of the sum can become one of the output
-    bool codes = false;             // it takes codes where others of the contract have them widened by a launch before
-    uint32_t part = 0;              // how long each of them is; 0: as the device wants it
-    Step step;
+    Count rows = 0, columns = 0; // of the output, or as the family says
+    Count depth = 0;             // of the sum, a step
+    Count stages = 0;            // steps that loads are ahead of their use; 0: a step waits for its own
+    Count filled = 0;            // steps whose loads have come when the first begins (a round)
+    Count syncs = 0;             // waits of a block's threads for each other, apart from steps
+    Count rounds = 0;            // as in Load, for every problem
+    Count copied = 0;            // rows that a round copies before the first step; 0: all there are
+    Count stored = 0;            // rows that a round stores after the last; 0: likewise
+    bool splits = false;         // the sum can be cut into parts
+    bool joins = false;          // two parts are the blocks of a cluster, which add them
+    Count inside = 50;           // percent that comes through L2 besides of rows that begin inside sectors
+    bool gates = false;          // two columns of the sum can become one of the output
+    bool codes = false;          // it takes codes where others of the contract have them widened by a launch before
+    Count part = 0;              // how long each of them is; 0: as the device wants it
+    Step step{};
 };
 
 // Of a problem and a kernel: what the plan would launch.

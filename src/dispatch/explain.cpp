@@ -35,9 +35,8 @@ void print_launch(const Kernel& kernel, Page& page) {
 }
 
 // ", then gemm_merge__8x256 (dependent)": what the row may launch after its kernel.
-void print_then(const Row& row, Page& page) {
-    for (const Kernel* then : row.then) {
-        if (then == nullptr) continue;
+void print_then(const Table& table, const Row& row, Page& page) {
+    for (const Kernel* then : std::span(table.thens[row.then]).first(row.num_then)) {
         page.print(", then %s", then->name);
         print_launch(*then, page);
     }
@@ -93,7 +92,7 @@ size_t explain(const Request& request, char* text, size_t capacity) {
         if (legal) {
             print_price(request, row, page);
             print_launch(*row.kernel, page);
-            print_then(row, page);
+            print_then(request.table, row, page);
         } else {
             char why[160];
             describe(request, row, verdict, why, sizeof why);

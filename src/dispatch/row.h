@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <tuple>
+#include <utility>
 
 #include "dispatch/cost.h"
 
@@ -27,9 +27,13 @@ struct Row;
 struct CheckedOp; // an operator's checked problem (ops/operator.h); only passed on here
 struct Plan;      // what a call enqueues (runtime/launch.h); likewise
 
+constexpr size_t MAX_THEN = 2;
+// The kernels that a row's plan may launch behind the row's own; nullptr: no more.
+using Then = std::array<const Kernel*, MAX_THEN>;
+
 // Adds the launches of the work, the row's kernel among them. Runs for queries too: what it sets but addresses must
 // follow from the declared shapes alone.
-using PlanFor = void(const CheckedOp& work, const Row& row, Plan& plan);
+using PlanFor = void(const CheckedOp& work, const Row& row, const Then& then, Plan& plan);
 
 constexpr uint32_t MAX_FACTS = 32;
 constexpr uint32_t MAX_ROWS = 64; // of a contract
@@ -55,27 +59,29 @@ struct Term {
 };
 
 struct Row {
-    static constexpr uint32_t MAX_THEN = 2;
-
     const Kernel* kernel;
-    const Kernel* then[MAX_THEN]; // that the plan may launch too; nullptr: no more
-    uint64_t contract;            // hash of contract_of the name
-    uint64_t conditions;          // the kernel's limits: the contract's terms, as bits
-    uint16_t count;               // rows of this contract from here on; those of a contract stand together
-    uint16_t first_term;          // of Table::terms: that of bit 0 of the conditions of the contract's rows
-    uint8_t plan, because;        // places in Table::plans and Table::reasons
-    uint8_t fit;                  // of the kernel, see fit_index
+    uint64_t contract;           // hash of contract_of the name
+    uint64_t conditions;         // the kernel's limits: the contract's terms, as bits
+    uint16_t count;              // rows of this contract from here on; those of a contract stand together
+    uint16_t first_term;         // of Table::terms: that of bit 0 of the conditions of the contract's rows
+    uint8_t plan, because, then; // places in Table::plans, Table::reasons and Table::thens
+    uint8_t num_then;            // of the kernels there
+    uint8_t fit;                 // of the kernel, see fit_index
     Tile tile;
 };
 
-// The rows of an operator, and what they share: their different conditions, contract by contract, plans and reasons.
+// The rows of an operator, and what they share: their different conditions, contract by contract, plans, reasons and
+// kernels that follow. An address is 32 bytes with its relocation, a place one.
 struct Table {
     std::span<const Row> rows;
     std::span<const Term> terms;
     std::span<PlanFor* const> plans;
     std::span<const char* const> reasons;
+    std::span<const Then> thens;
 
-    void plan(const CheckedOp& work, const Row& row, Plan& calls) const { plans[row.plan](work, row, calls); }
+    void plan(const CheckedOp& work, const Row& row, Plan& calls) const {
+        plans[row.plan](work, row, thens[row.then], calls);
+    }
 };
 
 // A row as ROW says it, of which make_table makes conditions and places.
@@ -84,7 +90,10 @@ struct Draft {
     std::span<const Limit> limits;
     PlanFor* plan;
     std::string_view because;
-    uint64_t plan_id = 0; // tells plans apart, since sanitized builds do not compare addresses while compiling
+    Then then;
+    // These tell plans and kernels apart, since sanitized builds do not compare addresses while compiling.
+    uint64_t plan_id = 0;
+    std::array<uint64_t, MAX_THEN> then_ids{};
 };
 
 namespace detail {
@@ -150,7 +159,7 @@ template <const auto& DRAFTS> consteval auto places_of(auto Draft::*member) {
     for (size_t i = 0; i < places.size(); ++i) {
         size_t first = 0;
         while (DRAFTS[first].*member != DRAFTS[i].*member) ++first;
-        if (first == i && count > UINT8_MAX) dispatch_table_is_wrong("a table has more than 256 plans or reasons");
+        if (first == i && count > UINT8_MAX) dispatch_table_is_wrong("a table has more than 256 of what rows share");
         places[i] = first == i ? static_cast<uint8_t>(count++) : places[first];
     }
     return places;
@@ -162,19 +171,18 @@ consteval size_t count_of(const auto& places) { return *std::ranges::max_element
 
 } // namespace detail
 
-// then: the kernels that the plan may launch too.
-template <class... Then>
+// next: the kernels that the plan may launch too.
+template <class... Next>
 consteval Draft make_row(const Kernel& kernel, std::span<const Limit> limits, const char* because, const Tile& tile,
-                         PlanFor* plan, const Then&... then) {
-    static_assert(sizeof...(Then) <= Row::MAX_THEN);
+                         PlanFor* plan, const Next&... next) {
+    static_assert(sizeof...(next) <= MAX_THEN);
     Row row{};
     row.kernel = &kernel;
-    uint32_t place = 0;
-    ((row.then[place++] = &then), ...);
+    row.num_then = sizeof...(next);
     row.contract = hash(contract_of(kernel.name));
     row.fit = fit_index(kernel.name);
     row.tile = tile;
-    return {row, limits, plan, because};
+    return {row, limits, plan, because, {&next...}, 0, {next.id...}};
 }
 
 // The row as one of another contract: its plan makes of such a problem, by the kernels after the first, one of the
@@ -185,18 +193,19 @@ consteval Draft made_for(const char* contract, Draft draft) {
 }
 
 // The plan of a row whose kernels are of these types, by a family's PlanOf: rows with the same types share it.
-template <class PlanOf, class First, class... Then> void plan_as(const CheckedOp& work, const Row& row, Plan& calls) {
-    const Kernel* const* then = row.then;
-    const std::tuple<const First&, const Then&...> kernels{static_cast<const First&>(*row.kernel),
-                                                           static_cast<const Then&>(**then++)...};
-    std::apply([&](const auto&... of) { PlanOf::call(work, row, of..., calls); }, kernels);
+template <class PlanOf, class First, class... Next>
+void plan_as(const CheckedOp& work, const Row& row, [[maybe_unused]] const Then& then, Plan& calls) {
+    [&]<size_t... AT>(std::index_sequence<AT...>) {
+        PlanOf::call(work, row, static_cast<const First&>(*row.kernel), static_cast<const Next&>(*then[AT])..., calls);
+    }
+    (std::index_sequence_for<Next...>());
 }
 
-template <class PlanOf, class First, class... Then>
+template <class PlanOf, class First, class... Next>
 consteval Draft make_row_as(const First& kernel, std::span<const Limit> limits, const char* because, const Tile& tile,
-                            const Then&... then) {
-    Draft draft = make_row(kernel, limits, because, tile, plan_as<PlanOf, First, Then...>, then...);
-    draft.plan_id = detail::id_of<PlanOf, First, Then...>();
+                            const Next&... next) {
+    Draft draft = make_row(kernel, limits, because, tile, plan_as<PlanOf, First, Next...>, next...);
+    draft.plan_id = detail::id_of<PlanOf, First, Next...>();
     return draft;
 }
 
@@ -221,13 +230,14 @@ consteval Draft make_row_as(const First& kernel, std::span<const Limit> limits, 
 #define ROW_THEN_TWO(...) ROW_OF_THREE(__VA_ARGS__),
 #define ROW_FOR(contract, ...) made_for(contract, ROW_OF_THREE(__VA_ARGS__)),
 
-template <size_t ROWS, size_t TERMS, size_t PLANS, size_t REASONS> struct TableOf {
+template <size_t ROWS, size_t TERMS, size_t PLANS, size_t REASONS, size_t THENS> struct TableOf {
     std::array<Row, ROWS> rows;
     std::array<Term, TERMS> terms;
     std::array<PlanFor*, PLANS> plans;
     std::array<const char*, REASONS> reasons;
+    std::array<Then, THENS> thens;
 
-    constexpr operator Table() const { return {rows, terms, plans, reasons}; }
+    constexpr operator Table() const { return {rows, terms, plans, reasons, thens}; }
 };
 
 // The table of DRAFTS: rows are found by their contract, since each says how many of its own follow.
@@ -235,7 +245,9 @@ template <const auto& DRAFTS, const auto& FACTS> consteval auto make_table() {
     constexpr std::span<const Draft> drafts = DRAFTS;
     constexpr auto plans = detail::places_of<DRAFTS>(&Draft::plan_id);
     constexpr auto reasons = detail::places_of<DRAFTS>(&Draft::because);
-    TableOf<drafts.size(), detail::count_terms(drafts, FACTS), detail::count_of(plans), detail::count_of(reasons)>
+    constexpr auto thens = detail::places_of<DRAFTS>(&Draft::then_ids);
+    TableOf<drafts.size(), detail::count_terms(drafts, FACTS), detail::count_of(plans), detail::count_of(reasons),
+            detail::count_of(thens)>
         table{};
     size_t first_term = 0;
     for (size_t i = 0, count = 0; i < drafts.size(); i += count) {
@@ -245,6 +257,7 @@ template <const auto& DRAFTS, const auto& FACTS> consteval auto make_table() {
             Row& row = table.rows[j] = drafts[j].row;
             table.plans[row.plan = plans[j]] = drafts[j].plan;
             table.reasons[row.because = reasons[j]] = drafts[j].because.data();
+            table.thens[row.then = thens[j]] = drafts[j].then;
             row.count = static_cast<uint16_t>(i + count - j);
             row.first_term = static_cast<uint16_t>(first_term);
             row.conditions = terms.add(drafts[j].limits, FACTS);

@@ -240,13 +240,14 @@ constexpr Tile TILE{};
 static_assert(whole_clusters(make_grid(5, 4, 70000), {2, 4, 2}).x == 6);
 static_assert(whole_clusters(make_grid(5, 4, 70000), {2, 4, 2}).y == 4);
 static_assert(whole_clusters(make_grid(5, 4, 70000), {2, 4, 2}).z == 65534);
-void plan_test(const CheckedOp&, const Row&, Plan&) {}
+void plan_test(const CheckedOp&, const Row&, const Then&, Plan&) {}
 constexpr Draft DRAFTS[] = {
     make_row(LARGE, LIMITS, "large", TILE, plan_test), make_row(SMALL, LIMITS, "small", TILE, plan_test),
     make_row(SPLIT, LIMITS, "split", TILE, plan_test, MERGE), make_row(GENERIC, {}, "generic", TILE, plan_test)};
 constexpr auto TABLE = make_table<DRAFTS, FACTS>();
 constexpr auto& ROWS = TABLE.rows;
-static_assert(ROWS[2].then[0] == &MERGE && ROWS[2].then[1] == nullptr && ROWS[0].then[0] == nullptr);
+static_assert(ROWS[2].num_then == 1 && ROWS[0].num_then == 0 && TABLE.thens.size() == 2);
+static_assert(TABLE.thens[ROWS[2].then][0] == &MERGE && TABLE.thens[ROWS[0].then][0] == nullptr);
 static_assert(TABLE.terms.size() == 1 && ROWS[2].conditions == 1 && ROWS[3].conditions == 0);
 constexpr uint8_t RESIDENT[] = {1, 1, 1, 1};
 

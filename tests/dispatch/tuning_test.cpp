@@ -29,7 +29,7 @@ constexpr Kernel kernel(std::string_view name, uint32_t index, uint64_t order) {
 constexpr Kernel FIRST = kernel("gemm_test__first", 0, 1), SMALL = kernel("gemm_test__small", 1, 1),
                  SPLIT = kernel("gemm_test__split", 2, 0), OTHER = kernel("gemm_test__other", 3, 2);
 constexpr Tile TILE{};
-void plan_test(const CheckedOp&, const Row&, Plan&) {}
+void plan_test(const CheckedOp&, const Row&, const Then&, Plan&) {}
 constexpr Draft DRAFTS[] = {make_row(FIRST, {}, "", TILE, plan_test), make_row(SMALL, LIMITS, "", TILE, plan_test),
                             make_row(SPLIT, {}, "", TILE, plan_test), make_row(OTHER, {}, "", TILE, plan_test)};
 constexpr auto TABLE = make_table<DRAFTS, FACTS>();

@@ -78,7 +78,7 @@ int64_t longest_part(const Tile& tile, int64_t keys, int64_t parts) {
 
 // What `rows` of a tile do of what all of them do.
 uint32_t scaled(uint32_t count, uint32_t rows, const Tile& tile) {
-    return static_cast<uint32_t>(uint64_t{count} * rows >> std::countr_zero(tile.rows));
+    return static_cast<uint32_t>(uint64_t{count} * rows >> std::countr_zero<uint32_t>(tile.rows));
 }
 
 void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, Load& load) {
@@ -106,7 +106,7 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
     // all four: measured so on an H200, not understood.
     const uint32_t copies = attention_copies(load.step.fetched),
                    whole = static_cast<uint32_t>(ceil_shift(used, 16) * 16);
-    const uint32_t working = is_wide(tile) && whole > WIDE_WARP ? tile.rows : whole;
+    const uint32_t working = is_wide(tile) && whole > WIDE_WARP ? uint32_t{tile.rows} : whole;
     load.rounds += static_cast<uint32_t>(ceil_shift(whole, tile.copied));
     load.step.issued = scaled(load.step.issued - copies, working, tile) + copies;
     load.step.products = scaled(load.step.products, working, tile);
@@ -170,7 +170,7 @@ void load_kernel(const CheckedOp& work, const Row& row, Load& load) {
     if (tile.splits) return load_parts(p, tile, cut, load);
     load.steps = ceil_shift(mean_keys(p, tile.rows), tile.depth);
     load.longest = ceil_shift(keys_seen(p, tile.rows), tile.depth);
-    if (row.then[0] != nullptr) return load_widened(work, load);
+    if (row.num_then != 0) return load_widened(work, load);
     constexpr uint32_t PAGED = 16; // what looking rows up takes: so many times less than products
     if (p.paged && tile.columns > 64) load.step.products += load.step.products / PAGED;
 }

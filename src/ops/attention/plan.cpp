@@ -579,7 +579,9 @@ constexpr auto TABLE = make_table<DRAFTS, ATTENTION_FACT_NAMES>();
 // load.cpp shifts where it would divide.
 static_assert([] {
     for (const Row& row : TABLE.rows) {
-        if (!std::has_single_bit(row.tile.rows) || !std::has_single_bit(row.tile.depth)) return false;
+        for (uint32_t size : {row.tile.rows, row.tile.depth}) {
+            if (!std::has_single_bit(size)) return false;
+        }
     }
     return true;
 }());

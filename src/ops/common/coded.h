@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/divide.h"
+#include "dispatch/kernel.h"
 #include "ops/common/pieces.h"
 #include "ops/common/rows.h"
 #include "ops/common/scale_places.h"
@@ -73,7 +74,7 @@ inline uint32_t team_of(int64_t turns, uint32_t warps) {
     while (team < warps && team < turns) team *= 2;
     return team;
 }
-template <class Of> uint32_t team_of(int64_t turns, const Of& kernel) { return team_of(turns, kernel.block / 32u); }
+inline uint32_t team_of(int64_t turns, const Kernel& kernel) { return team_of(turns, kernel.block / 32u); }
 
 template <class Params> void put_rows(const Coded& p, Params& params) {
     params.n = p.n;

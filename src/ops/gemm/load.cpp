@@ -46,8 +46,7 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     load.launches = !sums ? 1 : p.batch == 1 ? 2 : static_cast<uint32_t>(cut.parts) + 1; // of several, one a part
     load.later = 0;
     load.merged = sums ? static_cast<uint64_t>(cut.parts * p.batch * p.m * p.n) * 2 * sizeof(float) : 0;
-    const Kernel* first = row.then[1]; // behind the merge, in table.inc
-    if (first == nullptr) return;
+    if (row.num_then < 2) return; // the merge's, and what moves an operand before: table.inc
     if (p.moved.any()) return load_moved(p, load);
     if (!p.weights) return;
     // b is unpacked: written and read once more than as it is stored, at four sevenths of the speed of memory. A
@@ -68,7 +67,7 @@ uint32_t fetched(const Gemm& p, const Tile& tile) {
     const auto inside = [&](int64_t ld) { return ld % SECTOR_BITS * p.elem_bits % SECTOR_BITS != 0; };
     const bool a = !p.moved.a && inside(p.lda), b = !p.moved.b && !p.weights && inside(p.ldb);
     if (!a && !b) return tile.step.fetched;
-    const uint32_t rows = (a ? tile.rows : 0) + (b ? tile.columns : 0);
+    const uint32_t rows = (a ? uint32_t{tile.rows} : 0) + (b ? uint32_t{tile.columns} : 0);
     constexpr uint32_t PERCENT = 100;
     return tile.step.fetched + tile.step.fetched / (tile.rows + tile.columns) * rows * tile.inside / PERCENT;
 }
@@ -97,7 +96,7 @@ void load_whole(const CheckedOp& work, const Row& row, const GemmCut& whole, Loa
     // Where warps share k, they load only the k and the rows that there are.
     auto part = static_cast<uint32_t>(ceil_div(whole.part, std::max<int64_t>(load.steps, 1)));
     for (uint32_t* count : {&load.step.products, &load.step.fetched, &load.step.issued}) {
-        *count = static_cast<uint32_t>(uint64_t{*count} * part >> std::countr_zero(tile.depth));
+        *count = static_cast<uint32_t>(uint64_t{*count} * part >> std::countr_zero<uint32_t>(tile.depth));
     }
     const auto rows = static_cast<uint32_t>(ceil_div(p.m, ceil_shift(p.m, tile.rows)));
     load.step.fetched -= (tile.rows - rows) * part * p.elem_bits / 8;
@@ -148,7 +147,7 @@ GemmCut cut_and_load(const CheckedOp& work, const Row& row, Load& load) {
 
 // A square of c and d is what a wave reads least for: rows of tiles by columns, in elements.
 uint32_t gemm_group(const CheckedOp& work, const Row& row) {
-    int64_t square = slots_of(work, row) * row.tile.columns >> std::countr_zero(row.tile.rows);
+    int64_t square = slots_of(work, row) * row.tile.columns >> std::countr_zero<uint32_t>(row.tile.rows);
     return 1u << (static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(square, 1)))) / 2);
 }
 

@@ -163,7 +163,7 @@ void load_lora(const CheckedOp& work, const Row& row, Load& load) {
     load.bytes = work.bytes;
     load.launches = 1;
     load.step.fetched = a_block(bytes);
-    load.step.issued = a_block(PLACES * blocks + products / (rows == 1 ? row.tile.depth : OF_TILE));
+    load.step.issued = a_block(PLACES * blocks + products / (rows == 1 ? int64_t{row.tile.depth} : OF_TILE));
     if (rows > 1) load.step.turns = static_cast<uint32_t>(std::min<int64_t>((k + n) * (32 + rank) / 160, UINT32_MAX));
 }
 

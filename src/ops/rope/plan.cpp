@@ -29,8 +29,8 @@ int64_t rest_of(const Rope& p) { return p.in_place ? 0 : p.width - 2 * p.angles.
 
 // A block does block / HALF tokens at a time; the generic kernel, without HALF, a pair or a copied element a thread.
 int64_t blocks_of(const Rope& p, const Row& row) {
-    int64_t units = row.tile.rows != 0 ? tokens_of(p) : tokens_of(p) * (p.angles.pairs + rest_of(p));
-    int64_t blocks = ceil_div(units, row.tile.rows != 0 ? row.tile.rows : row.kernel->block);
+    const int64_t units = row.tile.rows != 0 ? tokens_of(p) : tokens_of(p) * (p.angles.pairs + rest_of(p));
+    const int64_t blocks = ceil_div(units, row.tile.rows != 0 ? uint32_t{row.tile.rows} : row.kernel->block);
     return std::clamp<int64_t>(blocks, 1, INT32_MAX);
 }
 
