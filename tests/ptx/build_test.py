@@ -115,9 +115,9 @@ class Good(Build):
 
     def test_marks(self):
         """The same of a part wherever it lies; of few parts."""
-        lines = [b"add.u32 a, a, %d;" % number for number in range(2000)]
+        statements = [b"add.u32 a, a, %d" % number for number in range(2000)]
         halves = [number.to_bytes(8, "little") for number in range(2000)]
-        for kind, between, parts in (("ptx", b"\n", lines), ("cubin", b"", halves)):
+        for kind, between, parts in (("ptx", b"\n", statements), ("ptx", b";", statements), ("cubin", b"", halves)):
             found = images.marks(between.join(parts), kind)
             self.assertEqual(found, images.marks(between.join(reversed(parts)), kind))
             self.assertTrue(150 < len(found) < 350)

@@ -9,6 +9,7 @@ import functools
 import itertools
 import json
 import operator
+import re
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from kept import keep
 
 TESTING = (90,)  # chips whose images are not in the library
 FILE = "libspark-sm90.bin"
-LARGEST = {"cubin": 1 << 20, "ptx": 2 << 20}  # bytes of a bundle, unpacked: what each first load pays, text half
+LARGEST = {"cubin": 1 << 20, "ptx": 4 << 20}  # bytes of a bundle, unpacked: what each first load pays, text a quarter
 BEGINNINGS = 16  # of ways to fill bundles that are tried
 BEST = 4  # of these, between whose bundles images are exchanged
 PASSES = 6  # over all images, at most, to exchange them
@@ -54,9 +55,9 @@ def padded(image):
 
 
 def marks(content, kind):
-    """What two images that are alike have in common: halves of instructions, or lines of PTX; a sample of them, drawn
-    by their checksums."""
-    parts = content.split(b"\n") if kind == "ptx" else (content[i:i + 8] for i in range(0, len(content), 8))
+    """What two images that are alike have in common: halves of instructions, or statements of PTX, whose lines are as
+    long as macros make them; a sample of them, drawn by their checksums."""
+    parts = re.split(rb"[;\n]", content) if kind == "ptx" else (content[i:i + 8] for i in range(0, len(content), 8))
     return {part for part in set(parts) if zlib.crc32(part) % 8 == 0}
 
 
