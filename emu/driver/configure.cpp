@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of LIBSPARK_EMU. `profile`, `report` and `clock` are the façade's; every other word is the engine's
+// The words of LIBSPARK_EMU. `profile`, `multiprocessors`, `report` and `clock` are the façade's; every other word is the engine's
 // (parse_options).
 #include "emu/driver/configure.h"
 
 #include "emu/driver/call.h"
 #include "emu/include/spark_emu.h"
 
+#include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
 namespace emu::driver {
@@ -16,6 +18,7 @@ namespace {
 // The words that are the façade's; none is set twice.
 struct Words {
     const DeviceProfile* profile = nullptr;
+    std::optional<uint32_t> multiprocessors;
     std::optional<std::string> target;
     std::optional<bool> clock_counts;
     std::string engine; // all others
@@ -30,6 +33,17 @@ std::string read_profile(std::string_view word, Words& out) {
     std::string known;
     for (const DeviceProfile* p : all_profiles()) known += std::string(known.empty() ? "" : ", ") + p->key;
     return wrong(word, "it takes one of " + known);
+}
+
+std::string read_multiprocessors(std::string_view word, Words& out) {
+    if (out.multiprocessors) return wrong(word, "multiprocessors is given twice");
+    const std::string_view value = word.substr(word.find('=') + 1);
+    uint32_t count = 0;
+    const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), count);
+    if (error != std::errc() || stop != value.data() + value.size() || count == 0)
+        return wrong(word, "it takes a number from 1 to the multiprocessors of the profile");
+    out.multiprocessors = count;
+    return "";
 }
 
 // A file is told from a misspelt word by its '/' or '.', and must be one that can be written.
@@ -62,13 +76,35 @@ std::string read_words(std::string_view text, Words& out) {
         std::string problem;
         const bool valued = word != name;
         if (name == "profile" && valued) problem = read_profile(word, out);
+        else if (name == "multiprocessors" && valued) problem = read_multiprocessors(word, out);
         else if (name == "report" && valued) problem = read_target(word, out);
         else if (name == "clock" && valued) problem = read_clock(word, out);
-        else if (name == "profile" || name == "report" || name == "clock")
+        else if (name == "profile" || name == "multiprocessors" || name == "report" || name == "clock")
             problem = wrong(word, "its value is missing");
         else out.engine += std::string(out.engine.empty() ? "" : ",") + std::string(word);
         if (!problem.empty()) return problem;
     }
+    return "";
+}
+
+// The card: a profile, or as many of its multiprocessors.
+std::string choose_card(State& s, const Words& words) {
+    if (!words.profile && !words.multiprocessors) return "";
+    const DeviceProfile* profile = words.profile ? words.profile : s.profile ? s.profile : find_profile("gb10");
+    const uint32_t count = words.multiprocessors.value_or(profile->sm_count);
+    if (s.initialised) {
+        if (std::strcmp(profile->key, s.profile->key) != 0) return "profile= can only be set before cuInit";
+        if (words.multiprocessors && count != s.profile->sm_count)
+            return "multiprocessors= can only be set before cuInit";
+        return "";
+    }
+    const uint32_t most = find_profile(profile->key)->sm_count;
+    if (count > most)
+        return "multiprocessors=" + std::to_string(count) + " is wrong: " + profile->key + " has " +
+               std::to_string(most);
+    s.card = *profile;
+    s.card.sm_count = count;
+    s.profile = &s.card;
     return "";
 }
 
@@ -78,10 +114,9 @@ std::string configure(std::string_view text) {
     State& s = state();
     Words words;
     if (std::string problem = read_words(text, words); !problem.empty()) return problem;
-    if (s.initialised && words.profile && words.profile != s.profile) return "profile= can only be set before cuInit";
     Options options = s.options;
     if (std::string problem = parse_options(words.engine, options); !problem.empty()) return problem;
-    if (words.profile) s.profile = words.profile;
+    if (std::string problem = choose_card(s, words); !problem.empty()) return problem;
     s.options = options;
     if (words.clock_counts) s.clock_counts = *words.clock_counts;
     if (words.target) set_report_target(*words.target);

@@ -46,7 +46,7 @@ std::vector<const DeviceProfile*> all_profiles() {
 }
 
 namespace driver {
-const Extra& extra_of(const DeviceProfile& profile) { return EXTRAS[&profile - PROFILES]; }
+const Extra& extra_of(const DeviceProfile& profile) { return EXTRAS[find_profile(profile.key) - PROFILES]; }
 } // namespace driver
 
 } // namespace emu

@@ -130,6 +130,7 @@ struct State {
     CUresult fault = CUDA_SUCCESS; // the first sticky error of any context: no new one can be made, as on a card
     std::string finding;           // the report behind it
     const DeviceProfile* profile = nullptr;
+    DeviceProfile card{}; // what profile points to, where words chose it
     Options options;
     bool clock_counts = false;      // events: what ran, not what the host's clock says
     Clock::duration counted_time{}; // so far

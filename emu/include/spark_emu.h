@@ -16,6 +16,7 @@ extern "C" {
 
 /* Words separated by commas, as in LIBSPARK_EMU: "seed=7,sched=random,report=stderr".
  *   profile=gb10|rtx5090|rtxpro6000|h200|h100   the card; only before cuInit
+ *   multiprocessors=N                           so many of the card's; only before cuInit
  *   seed=N  sched=round_robin|random|starve_low|starve_high  merge=ipdom|late|random  async=late|early|random
  *   late_reads=0|1  race=0|1  global_races=0|1  undefined=0|1  threads=N                 (emu/report/options.cpp)
  *   approx=card|nearest|fuzz               approximate functions: as an H200, nearest, or off within their bounds

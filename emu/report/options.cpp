@@ -69,7 +69,7 @@ std::string one(std::string_view name, std::string_view value, Options& o) {
     }
     return "'" + std::string(name) +
            "' is not known; known: seed, sched, merge, async, late_reads, race, global_races, undefined, bounds, "
-           "approx, fp4_sum, limit, warp_limit, threads, profile, report and clock";
+           "approx, fp4_sum, limit, warp_limit, threads, profile, multiprocessors, report and clock";
 }
 } // namespace
 

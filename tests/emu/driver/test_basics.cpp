@@ -12,7 +12,8 @@ static void refuses_before_init(void**) {
     assert_int_equal(spark_emu_configure("colour=blue"), 1);
     for (const char* text :
          {"colour=blue", "sched=randm", "profile=gb11", "profile=", "profile", "report=", "report=stdrr",
-          "report=/no/such/folder/file", "profile=gb10,profile=h200", "report=none,report=stderr"}) {
+          "report=/no/such/folder/file", "profile=gb10,profile=h200", "report=none,report=stderr", "multiprocessors=0",
+          "multiprocessors", "multiprocessors=4x", "multiprocessors=49", "multiprocessors=2,multiprocessors=2"}) {
         setenv("LIBSPARK_EMU", text, 1);
         FAILS(CUDA_ERROR_INVALID_VALUE, cuInit(0)); // a run that ignored it would test nothing
         const char* word = strstr(text, ",") ? strstr(text, ",") + 1 : text;
@@ -22,9 +23,11 @@ static void refuses_before_init(void**) {
             fail_msg("'%s' gives '%s'", text, said.c_str());
     }
     FAILS(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&count));
-    setenv("LIBSPARK_EMU", "seed=3", 1);
+    setenv("LIBSPARK_EMU", "multiprocessors=3,seed=3", 1);
     OK(cuInit(0));
     assert_int_equal(spark_emu_configure("profile=h200"), 1); // too late
+    assert_int_equal(spark_emu_configure("multiprocessors=4"), 1);
+    assert_int_equal(spark_emu_configure("profile=gb10"), 0); // it is
     OK(cuInit(0));
     FAILS(CUDA_ERROR_INVALID_VALUE, cuInit(1));
     spark_emu_clear_reports();
@@ -88,7 +91,7 @@ static void describes_the_device(void**) {
     assert_string_equal(name, "NVIDIA GB10 (emulated)");
     assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), 12);
     assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), 1);
-    assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 48);
+    assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 3); // as the words said
     assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), 101376);
     assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR), 102400);
     assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);

@@ -61,7 +61,7 @@ private:
 void names_a_wrong_word(void**) {
     const char* const wrong[][3] = {
         {"sched=randm", "LIBSPARK_EMU: sched=randm is wrong", "starve_low or starve_high"},
-        {"colour=blue", "LIBSPARK_EMU: 'colour' is not known", "profile, report and clock"},
+        {"colour=blue", "LIBSPARK_EMU: 'colour' is not known", "profile, multiprocessors, report and clock"},
         {"profile=gb11", "LIBSPARK_EMU: profile=gb11 is wrong", "gb10"},
         {"report=stdrr", "LIBSPARK_EMU: report=stdrr is wrong", "none, stderr"},
         {"limit=1e9", "LIBSPARK_EMU: limit=1e9 is wrong", "18446744073709551615"},
