@@ -196,9 +196,9 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
         sums.b_batch = cut.part / 2;
         sums.b_scale_batch = (cut.part >> p.b_groups.shift) * p.b_groups.step;
     }
-    if (p.b_blocked) { // of NVFP4, likewise: four scales of 16
+    if (p.b_blocked) { // of MXFP4 and NVFP4, likewise: four scales at a time
         put_blocks(p, sums);
-        sums.b_batch = cut.part / 2, sums.b_scale_batch = cut.part / 64 * p.b_blocks.four;
+        sums.b_batch = cut.part / 2, sums.b_scale_batch = cut.part / p.b_span * p.b_blocks.four;
     }
     if (p.kept.on) { // half of k in b, and four bits for each four of it
         put_kept(p.kept, sums);

@@ -74,6 +74,7 @@ struct Gemm {
     ScalePlaces a_blocks, b_blocks; // scales of blocks, in bytes; no address: there are none
     bool weights;                   // b is quantised, and a is not
     bool b_blocked;                 // weights with such scales, of which b_scales is then the one of all
+    int64_t b_span;                 // how many of k four of them are for
     GemmGroups b_groups;
     bool b_i8, b_i4, b_nf4; // weights are codes of I8, of I4, of NF4
     uint32_t dtype;         // spark_dtype of a, and of b where that is numbers

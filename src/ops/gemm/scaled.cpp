@@ -117,6 +117,7 @@ void put_block_weights(const ValidatedArgs& bound, Gemm& p) {
     p.b_blocked = true;
     p.ldb = p.ldb * b.elem_bits / 8, p.stride_b = p.stride_b * b.elem_bits / 8;
     p.b_scales = of_all(b), p.b_blocks = places_of(b);
+    p.b_span = int64_t{4} * b.quant.block[b.ndim - 1];
 }
 
 int64_t scales_alignment(const Gemm& p) { return std::min(alignment(p.a_blocks), alignment(p.b_blocks)); }
