@@ -110,10 +110,29 @@ uint32_t rows_of_tiles(int64_t m, int64_t tall) {
     constexpr int64_t EIGHT = 8; // which swizzles go by
     return static_cast<uint32_t>(ceil_div(ceil_div(m, ceil_div(m, tall)), EIGHT) * EIGHT);
 }
+// Even and odd rows apart, and which of them begin inside a sector: in the four bits from `bit` on, and the four behind.
+void put_odd(const Gemm& p, const kernels::gemm_bulk_kernel& kernel, kernels::gemm_bulk_params& params, Plan& calls) {
+    constexpr uint64_t SECTOR = 32;
+    const auto half = [&](spark_devptr data, int64_t rows, int64_t ld, int64_t stride, bool one, uint32_t tile,
+                          uint32_t odd, uint32_t bit) {
+        const spark_devptr first = data + odd * static_cast<uint64_t>(ld) * p.elem_bits / 8;
+        if (first % SECTOR != 0) params.inside |= kernel.ODD << bit;
+        return calls.map(tensor_of(p, first, (rows + 1 - odd) / 2, 2 * ld, stride, one, {kernel.TK, tile / 2}));
+    };
+    params.a_rows = kernel.TM;
+    params.a_map = half(p.a, p.m, p.lda, p.stride_a, params.a_one != 0, kernel.TM, 0, 0);
+    params.a_odd = half(p.a, p.m, p.lda, p.stride_a, params.a_one != 0, kernel.TM, 1, 4);
+    params.b_map = half(p.b, p.n, p.ldb, p.stride_b, params.b_one != 0, kernel.TN, 0, 8);
+    params.b_odd = half(p.b, p.n, p.ldb, p.stride_b, params.b_one != 0, kernel.TN, 1, 12);
+}
 void add_kernel(const Gemm& p, const kernels::gemm_bulk_kernel& kernel, const kernels::gemm_params& all, Plan& calls) {
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
     const bool halves = p.gate.on && !p.gate.interleaved;
     auto params = parts_params<kernels::gemm_bulk_params>(p, all, a_one, b_one);
+    if (kernel.ODD != 0) {
+        put_odd(p, kernel, params, calls);
+        return calls.add(kernel, params);
+    }
     params.a_rows = rows_of_tiles(p.m, kernel.TM);
     params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, params.a_rows}));
     params.b_map = calls.map(halves ? halves_of(p, {kernel.TK, kernel.TN})

@@ -74,11 +74,12 @@ consteval Tile tile_of(const kernels::gemm_promoted_kernel& k) {
 // A stage is copied by two instructions of one thread, when all warps have left it; they do not wait for each other.
 // Rows that begin inside sectors come at 16 bytes a clock, the longer the better; in percent of what the FIT has of L2.
 consteval Tile tile_of(const kernels::gemm_bulk_kernel& k) {
-    constexpr uint32_t LINE = 128, LEAST = 64 * 64, HALF = 16, ADDED = 8; // of 9.0 at least; of 12.x 4
+    constexpr uint32_t LINE = 128, LEAST = 64 * 64, APART = 16, HALF = 16, ADDED = 8; // of 9.0 at least; of 12.x 4
     Tile tile = tile_of_ring(k, k.ST - 2, k.JOIN != 0, k.WK);
     tile.step.turns = 0;
     tile.joins = k.JOIN != 0;
-    tile.inside = k.TK * k.ELEM < LINE ? 120 : k.TM * k.TN <= LEAST ? 200 : 40;
+    tile.inside = k.ODD != 0 ? 0 : k.TK * k.ELEM < LINE ? 120 : k.TM * k.TN <= LEAST ? 200 : 40;
+    if (k.ODD != 0) tile.step.issued += APART;
     tile.step.f16_sums = k.SUM == HALF;
     if (tile.step.f16_sums) tile.step.issued += ADDED * tile.step.products;
     return tile;

@@ -66,7 +66,10 @@ template <class Params = kernels::norm_params, class Flags = kernels::norm_flags
 void plan(const CheckedOp& work, const Row& row, const kernels::norm_kernel& kernel, Plan& calls) {
     const RowNorm& p = work.as<RowNorm>();
     const int64_t blocks = row_blocks(row, p.rows0 * p.rows1);
-    calls.add(kernel, params_of(p), kernel.AHEAD ? std::min(blocks, held_blocks(*work.target, row)) : blocks);
+    const int64_t held = held_blocks(*work.target, row);
+    auto params = params_of(p);
+    params.soon = static_cast<uint32_t>(held);
+    calls.add(kernel, params, kernel.AHEAD ? std::min(blocks, held) : blocks);
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::norm_loop_kernel& kernel, Plan& calls) {
