@@ -68,7 +68,7 @@ void plan(const CheckedOp& work, const Row& row, const kernels::norm_kernel& ker
     const int64_t blocks = row_blocks(row, p.rows0 * p.rows1);
     const int64_t held = held_blocks(*work.target, row);
     auto params = params_of(p);
-    params.soon = static_cast<uint32_t>(held);
+    params.soon = static_cast<uint32_t>(held * kernel.block / kernel.LANES);
     calls.add(kernel, params, kernel.AHEAD ? std::min(blocks, held) : blocks);
 }
 
