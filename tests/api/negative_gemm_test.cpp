@@ -17,14 +17,36 @@ uint32_t field_named(const spark_op_desc& d, const char* name) {
 
 // Damage to a product that nothing is added to or done with.
 using GemmDamage = std::function<void(spark_gemm_args&)>;
+spark_gemm_args& plain_product(api::Example& e) {
+    auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
+    a.bias = a.c = a.amax = {};
+    a.beta = 0, a.activation = SPARK_ACTIVATION_NONE;
+    return a;
+}
 void damaged_product(const spark_op_desc& d, const char* name, const char* what, spark_status status,
                      const GemmDamage& damage) {
-    damaged(d, field_named(d, name), what, {status}, [=](auto& e) {
-        auto& a = *reinterpret_cast<spark_gemm_args*>(e.head());
-        a.bias = a.c = a.amax = {};
-        a.beta = 0, a.activation = SPARK_ACTIVATION_NONE;
-        damage(a);
-    });
+    damaged(d, field_named(d, name), what, {status}, [=](auto& e) { damage(plain_product(e)); });
+}
+
+// Two parts of k whose sums are more than what adds them can count; and as many as it can, which nothing allocates.
+void parts(const spark_op_desc& d) {
+    const auto of_rows = [](spark_gemm_args& a, int64_t m) {
+        const auto put = [&](spark_tensor& t, int64_t rows, int64_t columns, uint64_t apart) {
+            t.data = a.a.data + (apart << 40), t.dtype = SPARK_DTYPE_BF16, t.ndim = 2;
+            t.shape[0] = rows, t.shape[1] = columns, t.size_bytes = 0, t.quant = {};
+            std::memset(t.stride, 0, sizeof t.stride);
+        };
+        constexpr int64_t N = 512, K = 2048;
+        a.hdr.flags = SPARK_FLAG_BATCH_INVARIANT, a.kept = {};
+        put(a.d, m, N, 2), put(a.b, N, K, 1), put(a.a, m, K, 0);
+    };
+    constexpr int64_t TOO_MANY = int64_t{1} << 25;
+    damaged_product(d, "d", "2^34 sums of two parts", SPARK_ERR_UNSUPPORTED_SHAPE,
+                    [=](auto& a) { of_rows(a, TOO_MANY); });
+    api::Arena arena(g_ctx);
+    api::Example right(d, arena);
+    of_rows(plain_product(right), TOO_MANY - 2);
+    expect(right, field_named(d, "d"), "as many as can be added", {SPARK_OK}, false);
 }
 
 // Sums that are results: of integers alone, with nothing that follows. And integers whose sum might not be one of I32.
@@ -438,7 +460,7 @@ void every_kind(void**) {
         caps(d);
         if (d.op != SPARK_OP_GEMM) continue;
         integers(d), blocks_in_gemm(d), promoted_in_gemm(d), weights(d), weights_of_codes(d), weights_of_int4(d);
-        weights_of_blocks(d), gates(d), results(d), two_of_four(d), products(d);
+        weights_of_blocks(d), gates(d), results(d), two_of_four(d), products(d), parts(d);
     }
     print_message("%d damaged calls, each refused with a sentence\n", g_cases);
 }

@@ -183,6 +183,16 @@ int64_t invariant_parts(const Gemm& p, const Target& target) {
     return numbers && p.k >= 2 * LONG && ceil_div(p.n, NARROWEST) <= int64_t{target.sms} ? 2 : 1;
 }
 
+// What adds the parts counts four columns at a time, in 32 bits. Parts that are chosen belong to few tiles.
+spark_status check_parts(const Gemm& p, Report& report) {
+    constexpr int64_t MOST_FOURS = (int64_t{1} << 32) - 256; // with the last block
+    if (p.parts <= 1 || p.n == 0 || p.m <= MOST_FOURS / ceil_div(p.n, 4)) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, D,
+                             "d has %lld x %lld elements with SPARK_FLAG_BATCH_INVARIANT and a K of which two parts are "
+                             "added; fewer than 2^34, in rows of whole fours, wanted",
+                             static_cast<long long>(p.m), static_cast<long long>(p.n));
+}
+
 // Of numbers, and of codes without scales of blocks, in a and b alike.
 Contract contract_of_numbers(const Gemm& p) {
     // Contiguous along: a K, b K | a K, b N | a M, b N | a M, b K.
@@ -287,6 +297,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     }
     work.exact_sums = p.integers;
     if (invariant) p.parts = invariant_parts(p, *work.target);
+    if (spark_status s = check_parts(p, report)) return s;
     fill_facts(bound, p, work);
     work.contract = p.weights ? contract_of_weights(bound) : contract_of_numbers(p);
     return SPARK_OK;
