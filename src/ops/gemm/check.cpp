@@ -187,10 +187,11 @@ int64_t invariant_parts(const Gemm& p, const Target& target) {
 spark_status check_parts(const Gemm& p, Report& report) {
     constexpr int64_t MOST_FOURS = (int64_t{1} << 32) - 256; // with the last block
     if (p.parts <= 1 || p.n == 0 || p.m <= MOST_FOURS / ceil_div(p.n, 4)) return SPARK_OK;
-    return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, D,
-                             "d has %lld x %lld elements with SPARK_FLAG_BATCH_INVARIANT and a K of which two parts are "
-                             "added; fewer than 2^34, in rows of whole fours, wanted",
-                             static_cast<long long>(p.m), static_cast<long long>(p.n));
+    return report.fail_field(
+        SPARK_ERR_UNSUPPORTED_SHAPE, D,
+        "d has %lld x %lld elements with SPARK_FLAG_BATCH_INVARIANT and a K of which two parts are "
+        "added; fewer than 2^34, in rows of whole fours, wanted",
+        static_cast<long long>(p.m), static_cast<long long>(p.n));
 }
 
 // Of numbers, and of codes without scales of blocks, in a and b alike.
