@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of LIBSPARK_EMU. `profile`, `multiprocessors`, `report` and `clock` are the façade's; every other word is the engine's
-// (parse_options).
+// The words of LIBSPARK_EMU. `profile`, `multiprocessors`, `report` and `clock` are the façade's; every other word is
+// the engine's (parse_options).
 #include "emu/driver/configure.h"
 
 #include "emu/driver/call.h"

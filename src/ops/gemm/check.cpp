@@ -240,6 +240,14 @@ spark_status check_products(const ValidatedArgs& bound, Report& report) {
     return wrong_products(bound, A, flags == SPARK_GEMM_TF32 ? "TF32" : "BF16X3", "F32", report);
 }
 
+// What grids count.
+spark_status check_size(const Gemm& p, Report& report) {
+    if (p.batch <= MAX_BATCH && (p.m == 0 || p.n <= MAX_TILED / p.m)) return SPARK_OK;
+    return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, D,
+                             "d has %lld batches of %lld x %lld; at most 2^31 batches of 2^42 elements wanted",
+                             static_cast<long long>(p.batch), static_cast<long long>(p.m), static_cast<long long>(p.n));
+}
+
 } // namespace
 
 spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& report) {
@@ -282,13 +290,7 @@ spark_status check_gemm(const ValidatedArgs& bound, CheckedOp& work, Report& rep
     p.tf32 = (bound.flags & SPARK_GEMM_TF32) != 0, p.bf16x3 = (bound.flags & SPARK_GEMM_BF16X3) != 0;
     p.moved = gemm_moved(bound, p), p.f16_sums = (bound.flags & SPARK_GEMM_F16_SUMS) != 0;
     work.empty = d.count == 0;
-    if (p.batch > MAX_BATCH || (p.m > 0 && p.n > MAX_TILED / p.m)) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, D,
-                                 "d has %lld batches of %lld x %lld; at most 2^31 batches of 2^42 "
-                                 "elements wanted",
-                                 static_cast<long long>(p.batch), static_cast<long long>(p.m),
-                                 static_cast<long long>(p.n));
-    }
+    if (spark_status s = check_size(p, report)) return s;
     const bool invariant = (bound.flags & SPARK_FLAG_BATCH_INVARIANT) != 0;
     if (!p.weights && is_block_scaled(bound)) {
         p.parts = invariant ? 1 : 0;

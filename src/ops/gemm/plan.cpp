@@ -110,7 +110,7 @@ uint32_t rows_of_tiles(int64_t m, int64_t tall) {
     constexpr int64_t EIGHT = 8; // which swizzles go by
     return static_cast<uint32_t>(ceil_div(ceil_div(m, ceil_div(m, tall)), EIGHT) * EIGHT);
 }
-// Even and odd rows apart, and which of them begin inside a sector: in the four bits from `bit` on, and the four behind.
+// Even and odd rows apart, and which of them begin inside a sector: in the four bits from `bit` on and those behind.
 void put_odd(const Gemm& p, const kernels::gemm_bulk_kernel& kernel, kernels::gemm_bulk_params& params, Plan& calls) {
     constexpr uint64_t SECTOR = 32;
     const auto half = [&](spark_devptr data, int64_t rows, int64_t ld, int64_t stride, bool one, uint32_t tile,
