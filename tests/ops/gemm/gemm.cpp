@@ -375,8 +375,10 @@ Case build_all(const Shape& s, const Kinds& kinds, unsigned layout, const std::s
     Case c = build(s, kinds, layout, name, seed);
     if (s.twins && !seed.outline) {
         const auto rebuilt = [=](int64_t m, int64_t batch, const std::string& change) {
+            constexpr int64_t ALIKE = 128; // elements: bits follow from leading dimensions too, of a along M from M
             Shape other = s;
             other.m = m, other.batch = batch;
+            other.a_pad += layout == NT || layout == TT ? ((s.m - m) % ALIKE + ALIKE) % ALIKE : 0;
             return build(other, kinds, layout, change, seed);
         };
         const auto lines = [](int64_t elements) { return elements % 16 == 0; }; // strides of a batch, else alignment
