@@ -763,8 +763,9 @@ typedef enum spark_gemm_given {
  * a scale for 32, 64 or 128 along K (INT4_32 to INT4_128), at any strides, in F16, BF16 or F32, and if b.quant has a
  * zero_point a zero for each, in U4, two in a byte, at the same strides: b[n, k] = scale * (q - zero), with the zero
  * as it is stored; I4 is -8 to 7. K is free, the strides of b are even. NF4 has a scale for 64 (NF4_64), likewise,
- * and no zero: b[n, k] = scale * table[q], as dequantize says. Other forms that dequantize reads have scales of
- * blocks, with what is said of these above, for b alone, and one global_scale. Codes, less their zeros, are exact in
+ * and no zero: b[n, k] = scale * table[q], as dequantize says. MXFP8 of E4M3, MXFP6, MXFP4, MXINT8 and NVFP4 have
+ * scales of blocks, with what is said of these above, for b alone, and NVFP4 one global_scale; other forms that
+ * dequantize reads are no weights. Codes, less their zeros, are exact in
  * the dtype of a; their products with a are summed in FP32, of a record, of 16 of Q6_K, of 32 of INT4 and MXFP4 and of
  * 64 or 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its
  * scale is exact too, so that products of these are one sum, which global_scale multiplies; one of MXFP4 in BF16 as
@@ -1293,7 +1294,8 @@ typedef enum spark_embedding_flag {
  * 0 <= id < V:  y[i, :] = table[id, :]
  * otherwise:    invalid_count += 1;  ZERO_INVALID ? y[i, :] = 0 : y[i, :] is left as it is
  *
- * Rows are copied bit by bit. The row strides of table and y are free.
+ * Rows are copied bit by bit. The row strides of table and y are free; the leading dimensions of y collapse to one with
+ * one stride.
  * Without ZERO_INVALID, invalid_count must be given, so that a refused index can be seen. It is counted up, not set:
  * clear it first.
  * SPARK_FLAG_BATCH_INVARIANT changes nothing: an element follows from its own row of the table alone.
@@ -2135,8 +2137,9 @@ SPARK_API spark_status spark_lora(spark_context *ctx, const spark_lora_args *arg
  *
  * K is a multiple of 4, H = K / 2 and J = ceil(K / 8). y and kept are what gemm takes for b with
  * SPARK_GEMM_TWO_OF_FOUR. What has two zeros in each four, as weights that were pruned before, stays what it is: the
- * others have no magnitude. A NaN counts as larger than infinity. Bits are moved, those of NaN and -0 too; of FP8
- * the scales of rows and of all stay what they were, and are gemm's b.quant.
+ * others have no magnitude. A NaN counts as larger than infinity, and of several NaNs the one with the larger bits,
+ * sign left out. Bits are moved, those of NaN and -0 too; of FP8 the scales of rows and of all stay what they were, and
+ * are gemm's b.quant.
  * Strides between rows are free as long as the leading dimensions collapse to at most two with one stride each. All
  * kernels give the same bits: SPARK_FLAG_BATCH_INVARIANT changes nothing. A problem with a zero dimension succeeds and
  * launches nothing.

@@ -92,6 +92,13 @@ void quantize_records(const Refused& wrong) {
     wrong("y", {SPARK_ERR_INVALID_SHAPE}, [=](auto& a) { alone(a), records(a, 16, 17); });
 }
 
+void mxfp8(spark_quantize_args& a) {
+    a.amax = {};
+    a.y.dtype = SPARK_DTYPE_E4M3;
+    a.y.quant.scheme = SPARK_QUANT_BLOCK, a.y.quant.scale_dtype = SPARK_DTYPE_UE8M0, a.y.quant.scale_bytes = 0;
+    for (uint32_t dim = 0; dim < a.y.ndim; ++dim) a.y.quant.block[dim] = dim + 1 < a.y.ndim ? 1 : 32;
+}
+
 // What quantize refuses of its own.
 void quantize(const spark_op_desc& d) {
     if (d.op != SPARK_OP_QUANTIZE) return;
@@ -106,12 +113,6 @@ void quantize(const spark_op_desc& d) {
         wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { a.amax_floor = least; });
     for (spark_scale_rule rule : {SPARK_SCALE_RULE_FLOOR, SPARK_SCALE_RULE_EVEN, SPARK_SCALE_RULE_FOUR_OVER_SIX})
         wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { a.rule = rule; });
-    const auto mxfp8 = [](auto& a) {
-        a.amax = {};
-        a.y.dtype = SPARK_DTYPE_E4M3;
-        a.y.quant.scheme = SPARK_QUANT_BLOCK, a.y.quant.scale_dtype = SPARK_DTYPE_UE8M0, a.y.quant.scale_bytes = 0;
-        for (uint32_t dim = 0; dim < a.y.ndim; ++dim) a.y.quant.block[dim] = dim + 1 < a.y.ndim ? 1 : 32;
-    };
     wrong("amax_floor", {SPARK_ERR_INVALID_VALUE}, [=](auto& a) { mxfp8(a), a.amax_floor = 1e-4f; });
     wrong("rule", {SPARK_ERR_UNSUPPORTED}, [=](auto& a) { mxfp8(a), a.rule = SPARK_SCALE_RULE_FOUR_OVER_SIX; });
     wrong("amax", {SPARK_ERR_INVALID_VALUE}, [](auto& a) {
@@ -140,6 +141,12 @@ void quantize(const spark_op_desc& d) {
     });
     wrong("y", {SPARK_ERR_UNSUPPORTED_LAYOUT}, [=](auto& a) {
         mxfp8(a), a.y.quant.scale_layout = SPARK_SCALE_TILED_128X4, a.y.quant.tile[0] = 1, a.y.quant.tile[1] = 0;
+    });
+    wrong("y", {SPARK_ERR_INVALID_SHAPE}, [=](auto& a) {
+        for (spark_tensor* t : {&a.x, &a.y}) {
+            *t = {.data = t->data, .dtype = t->dtype, .ndim = 1, .shape = {64}, .quant = t->quant};
+        }
+        mxfp8(a), a.y.quant.scale_layout = SPARK_SCALE_TILED_128X4;
     });
     wrong("y", {SPARK_ERR_INVALID_STRIDE}, [=](auto& a) { // matrices of one tile each, on top of each other
         mxfp8(a), a.y.quant.scale_layout = SPARK_SCALE_TILED_128X4, a.y.quant.scale_stride[0] = 511;

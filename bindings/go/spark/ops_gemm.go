@@ -72,8 +72,9 @@ import (
 //	a scale for 32, 64 or 128 along K (INT4_32 to INT4_128), at any strides, in F16, BF16 or F32, and if b.quant has a
 //	zero_point a zero for each, in U4, two in a byte, at the same strides: b[n, k] = scale * (q - zero), with the zero
 //	as it is stored; I4 is -8 to 7. K is free, the strides of b are even. NF4 has a scale for 64 (NF4_64), likewise,
-//	and no zero: b[n, k] = scale * table[q], as dequantize says. Other forms that dequantize reads have scales of
-//	blocks, with what is said of these above, for b alone, and one global_scale. Codes, less their zeros, are exact in
+//	and no zero: b[n, k] = scale * table[q], as dequantize says. MXFP8 of E4M3, MXFP6, MXFP4, MXINT8 and NVFP4 have
+//	scales of blocks, with what is said of these above, for b alone, and NVFP4 one global_scale; other forms that
+//	dequantize reads are no weights. Codes, less their zeros, are exact in
 //	the dtype of a; their products with a are summed in FP32, of a record, of 16 of Q6_K, of 32 of INT4 and MXFP4 and of
 //	64 or 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its
 //	scale is exact too, so that products of these are one sum, which global_scale multiplies; one of MXFP4 in BF16 as

@@ -196,8 +196,13 @@ private:
     }
 
     spark_status tile() {
+        if (t_.ndim < 2) {
+            return report_.fail_field(SPARK_ERR_INVALID_SHAPE, field_,
+                                      "%s.ndim is %u; 2 or more wanted, since %s.quant.scale_layout is TILED_128X4",
+                                      name_, t_.ndim, name_);
+        }
         bool usual = (q_.tile[0] | q_.tile[1]) == 0;
-        out_.tile_rows = usual && t_.ndim >= 2 ? t_.ndim - 2 : q_.tile[0];
+        out_.tile_rows = usual ? t_.ndim - 2 : q_.tile[0];
         out_.tile_columns = usual ? t_.ndim - 1 : q_.tile[1];
         if (out_.tile_rows < t_.ndim && out_.tile_columns < t_.ndim && out_.tile_rows != out_.tile_columns)
             return SPARK_OK;

@@ -12,7 +12,8 @@ operator! {
     /// 0 <= id < V:  y[i, :] = table[id, :]
     /// otherwise:    invalid_count += 1;  ZERO_INVALID ? y[i, :] = 0 : y[i, :] is left as it is
     ///
-    /// Rows are copied bit by bit. The row strides of table and y are free.
+    /// Rows are copied bit by bit. The row strides of table and y are free; the leading dimensions of y collapse to one with
+    /// one stride.
     /// Without ZERO_INVALID, invalid_count must be given, so that a refused index can be seen. It is counted up, not set:
     /// clear it first.
     /// SPARK_FLAG_BATCH_INVARIANT changes nothing: an element follows from its own row of the table alone.

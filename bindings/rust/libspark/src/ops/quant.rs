@@ -318,8 +318,9 @@ operator! {
     ///
     /// K is a multiple of 4, H = K / 2 and J = ceil(K / 8). y and kept are what gemm takes for b with
     /// SPARK_GEMM_TWO_OF_FOUR. What has two zeros in each four, as weights that were pruned before, stays what it is: the
-    /// others have no magnitude. A NaN counts as larger than infinity. Bits are moved, those of NaN and -0 too; of FP8
-    /// the scales of rows and of all stay what they were, and are gemm's b.quant.
+    /// others have no magnitude. A NaN counts as larger than infinity, and of several NaNs the one with the larger bits,
+    /// sign left out. Bits are moved, those of NaN and -0 too; of FP8 the scales of rows and of all stay what they were, and
+    /// are gemm's b.quant.
     /// Strides between rows are free as long as the leading dimensions collapse to at most two with one stride each. All
     /// kernels give the same bits: SPARK_FLAG_BATCH_INVARIANT changes nothing. A problem with a zero dimension succeeds and
     /// launches nothing.
