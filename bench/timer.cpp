@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph replays between two events; first looks, which keep the time of slow rivals bounded; rounds in turn.
+// Graph replays between two events; first looks, which keep the time of slow rivals bounded; rounds, each in an order of its own.
 #include "timer.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <random>
 #include <stdexcept>
 
 namespace bench {
@@ -134,8 +135,10 @@ static double host_nanoseconds(const std::function<void()>& call) {
 }
 
 void measure(Timer& timer, std::vector<Item>& items, const Sampling& how) {
-    const std::vector<Sampled> all = prepare(timer, items, how);
+    std::vector<Sampled> all = prepare(timer, items, how);
+    std::mt19937 order; // drawn anew for each round: a row that always followed heavy ones would get less clock
     for (int round = 0; round < how.rounds; ++round) {
+        std::shuffle(all.begin(), all.end(), order);
         for (const Sampled& s : all) s.way->milliseconds.push_back(s.sample(timer));
         if (how.show_progress) std::fprintf(stderr, "\rround %d of %d", round + 1, how.rounds);
     }

@@ -31,7 +31,7 @@ private:
 };
 
 struct Sampling {
-    int rounds;           // samples of each way, all ways and items in turn
+    int rounds;           // samples of each way; a round has one of all ways and items, in random order
     double milliseconds;  // of a sample, about
     double rival_seconds; // once so long has gone into first looks at rivals, the rest of them are left out
     double far_behind;    // a rival that is so many times slower at first look is looked at no more
