@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph replays between two events; first looks, which keep the time of slow rivals bounded; rounds, each in an order of its own.
+// Graph replays between two events; first looks, which keep the time of slow rivals bounded; rounds in random orders.
 #include "timer.h"
 
 #include <algorithm>

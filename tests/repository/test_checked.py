@@ -3,17 +3,15 @@
 # The record of checks on cards: one entry a card, no emulated run, a page that says what the record says; and how
 # tests/card/run.py chooses and counts.
 import importlib.util
-import json
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools" / "sparklib"))
-import checked  # noqa: E402
-import record  # noqa: E402
+from recording import ROOT, Recording
+
+import checked
+import record
 
 spec = importlib.util.spec_from_file_location("card_run", ROOT / "tests" / "card" / "run.py")
 card = importlib.util.module_from_spec(spec)
@@ -39,28 +37,12 @@ def run_of(device, emulated=False):
                           "logits": {"number": 64, "equal": 3, "off": 0.25}, "failed": 0, "failures": []}}}
 
 
-class Checked(unittest.TestCase):
+class Checked(Recording):
+    module, name = checked, "checked"
+
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
-        self.changed = ""
-        answers = {"status": lambda: self.changed, "rev-parse": lambda: "0123456789"}
-        for name, value in (("RECORD", self.folder / "checked.json"), ("PAGE", self.folder / "checked.md"),
-                            ("all_kernels", lambda: ["rope__generic", "rope__v4"])):
-            self.put(checked, name, value)
-        self.put(record, "git", lambda word, *rest: answers[word]())
-
-    def put(self, module, name, value):
-        patch = mock.patch.object(module, name, value)
-        patch.start()
-        self.addCleanup(patch.stop)
-
-    def adopt(self, run):
-        measured = self.folder / "run.json"
-        measured.write_text(json.dumps(run))
-        checked.adopt(measured)
-        return checked.PAGE.read_text()
+        super().setUp()
+        self.put(checked, "all_kernels", lambda: ["rope__generic", "rope__v4"])
 
     def test_a_run_becomes_an_entry_and_a_section(self):
         page = self.adopt(run_of("Card A"))

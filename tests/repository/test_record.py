@@ -2,20 +2,16 @@
 #
 # The record of measurements: one entry a card, no emulated run, and a page that says what the record says.
 import json
-import sys
-import tempfile
 import unittest
-from pathlib import Path
-from unittest import mock
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools" / "sparklib"))
-import decode  # noqa: E402
-import generation  # noqa: E402
-import goals  # noqa: E402
-import peers  # noqa: E402
-import record  # noqa: E402
+from recording import ROOT, Recording
+
+import decode
+import generation
+import goals
+import peers
+import record
 
 CEILING = {"name": "copy", "shape": "256 MiB", "kernel": "", "unit": "byte/s", "median_us": 130.0, "rate": 4.1e12,
            "ceiling": "", "fraction": 0}
@@ -28,26 +24,12 @@ def run_of(device, emulated=False, rows=(CEILING, ROW)):
             "rounds": 25, "rows": list(rows)}
 
 
-class Record(unittest.TestCase):
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
-        self.changed = ""
-        answers = {"status": lambda: self.changed, "rev-parse": lambda: "0123456789"}
-        for module, name, value in ((record, "RECORD", self.folder / "performance.json"),
-                                    (record, "PAGE", self.folder / "performance.md"),
-                                    (record, "git", lambda word, *rest: answers[word]()),
-                                    (goals, "PAGE", self.folder / "goals.md")):
-            patch = mock.patch.object(module, name, value)
-            patch.start()
-            self.addCleanup(patch.stop)
+class Record(Recording):
+    name = "performance"
 
-    def adopt(self, run):
-        measured = self.folder / "run.json"
-        measured.write_text(json.dumps(run))
-        record.adopt(measured)
-        return record.PAGE.read_text()
+    def setUp(self):
+        super().setUp()
+        self.put(goals, "PAGE", self.folder / "goals.md")
 
     def test_a_run_becomes_an_entry_and_a_section(self):
         page = self.adopt(run_of("Card A"))

@@ -51,46 +51,15 @@ void put_blocks(const Gemm& p, kernels::gemm_params& params) {
 }
 
 kernels::gemm_params params_of(const Gemm& p, uint32_t group) {
-    return {
-        .a = p.a,
-        .b = p.b,
-        .c = p.c,
-        .d = p.d,
-        .bias = p.bias,
-        .lda = p.lda,
-        .ldb = p.ldb,
-        .ldc = p.ldc,
-        .ldd = p.ldd,
-        .a_batch = p.stride_a,
-        .b_batch = p.stride_b,
-        .c_batch = p.stride_c,
-        .d_batch = p.stride_d,
-        .m = p.m,
-        .n = p.n,
-        .k = p.k,
-        .batch = p.batch,
-        .alpha = p.alpha,
-        .beta = p.beta,
-        .flags = flags_of(p),
-        .group = group,
-        .k_short = 0,
-        .a_scale = p.a_scales.data,
-        .b_scale = p.b_scales.data,
-        .a_scale_step = p.a_scales.step,
-        .b_scale_step = p.b_scales.step,
-        .a_scale_batch = p.a_scales.batch,
-        .b_scale_batch = p.b_scales.batch,
-        .b_scale_group = p.b_groups.step,
-        .b_zero = p.b_groups.zeros,
-        .b_group_shift = p.b_groups.shift,
-        .limit = p.gate.limit,
-        .cap = p.cap,
-        .d_scale = p.codes.scale,
-        .b_scale_four = 0,
-        .b_scale_quarter = 0,
-        .b_scale_tile = 0,
-        .b_whole = 0,
-    };
+    kernels::gemm_params params{};
+    put_product(p, params);
+    params.flags = flags_of(p);
+    params.group = group;
+    params.b_scale_group = p.b_groups.step;
+    params.b_zero = p.b_groups.zeros;
+    params.b_group_shift = p.b_groups.shift;
+    params.limit = p.gate.limit;
+    return params;
 }
 
 } // namespace spark

@@ -282,51 +282,19 @@ kernels::gemm_scaled_flags scaled_flags_of(const Gemm& p) {
 }
 
 kernels::gemm_scaled_params scaled_params_of(const Gemm& p, uint32_t group) {
-    return {
-        .a = p.a,
-        .b = p.b,
-        .c = p.c,
-        .d = p.d,
-        .bias = p.bias,
-        .lda = p.lda,
-        .ldb = p.ldb,
-        .ldc = p.ldc,
-        .ldd = p.ldd,
-        .a_batch = p.stride_a,
-        .b_batch = p.stride_b,
-        .c_batch = p.stride_c,
-        .d_batch = p.stride_d,
-        .m = p.m,
-        .n = p.n,
-        .k = p.k,
-        .batch = p.batch,
-        .alpha = p.alpha,
-        .beta = p.beta,
-        .flags = scaled_flags_of(p),
-        .group = group,
-        .cap = p.cap,
-        .d_scale = p.codes.scale,
-        .a_scale = p.a_scales.data,
-        .b_scale = p.b_scales.data,
-        .a_scale_step = p.a_scales.step,
-        .b_scale_step = p.b_scales.step,
-        .a_scale_batch = p.a_scales.batch,
-        .b_scale_batch = p.b_scales.batch,
-        .a_blocks = p.a_blocks.data,
-        .a_blocks_batch = p.a_blocks.outer,
-        .a_blocks_tile = p.a_blocks.tile,
-        .a_blocks_quarter = p.a_blocks.quarter,
-        .a_blocks_row = p.a_blocks.row,
-        .a_blocks_four = p.a_blocks.four,
-        .a_blocks_step = p.a_blocks.step,
-        .b_blocks = p.b_blocks.data,
-        .b_blocks_batch = p.b_blocks.outer,
-        .b_blocks_tile = p.b_blocks.tile,
-        .b_blocks_quarter = p.b_blocks.quarter,
-        .b_blocks_row = p.b_blocks.row,
-        .b_blocks_four = p.b_blocks.four,
-        .b_blocks_step = p.b_blocks.step,
-    };
+    kernels::gemm_scaled_params params{};
+    put_product(p, params);
+    params.flags = scaled_flags_of(p);
+    params.group = group;
+    params.a_blocks = p.a_blocks.data, params.a_blocks_batch = p.a_blocks.outer;
+    params.a_blocks_tile = p.a_blocks.tile, params.a_blocks_quarter = p.a_blocks.quarter;
+    params.a_blocks_row = p.a_blocks.row, params.a_blocks_four = p.a_blocks.four;
+    params.a_blocks_step = p.a_blocks.step;
+    params.b_blocks = p.b_blocks.data, params.b_blocks_batch = p.b_blocks.outer;
+    params.b_blocks_tile = p.b_blocks.tile, params.b_blocks_quarter = p.b_blocks.quarter;
+    params.b_blocks_row = p.b_blocks.row, params.b_blocks_four = p.b_blocks.four;
+    params.b_blocks_step = p.b_blocks.step;
+    return params;
 }
 
 template <class Of> void add_product(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {

@@ -11,6 +11,9 @@ namespace check {
 // them, as numbers become subnormal.
 struct NormedRow {
     std::vector<double> low, high, slack, sums;
+
+    Allowed allowed(ref::Type type, size_t i) const { return allow_between(type, low[i], high[i], slack[i]); }
+    void add_to(Numbers& numbers, size_t i) const { numbers.add(low[i], high[i], slack[i]); }
 };
 inline NormedRow normed_between(ref::Rmsnorm op, std::span<const double> x, std::span<const double> weight,
                                 std::span<const double> residual) {

@@ -63,6 +63,9 @@ double error_of(const ref::LayernormRow& row, double eps, int64_t n, double y, d
 // The results of one row before they are rounded, and what they may be off by; NaN: anything.
 struct Row {
     std::vector<double> y, error, sums;
+
+    Allowed allowed(ref::Type type, size_t i) const { return allow(type, y[i], error[i]); }
+    void add_to(Numbers& numbers, size_t i) const { numbers.add(y[i], error[i]); }
 };
 Row row_near(const ref::Layernorm& op, const Inputs& in, size_t row, size_t n) {
     Row out{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n)};
@@ -79,28 +82,6 @@ Row row_near(const ref::Layernorm& op, const Inputs& in, size_t row, size_t n) {
         out.y[i] = undefined ? 0 : out.y[i];
     }
     return out;
-}
-
-// Allowed results of one row, appended to `out`.
-void allow_row(const ref::Layernorm& op, const Inputs& in, size_t row, size_t n, bool residual_out,
-               std::vector<Allowed>& out) {
-    const Row near = row_near(op, in, row, n);
-    for (size_t i = 0; i < n; ++i) {
-        out.push_back(residual_out ? allow(op.type, near.sums[i], 0) // exact: one FP32 addition, one rounding
-                                   : allow(op.type, near.y[i], near.error[i]));
-    }
-}
-
-// Allowed codes and scales.
-CodedAllowed allow_codes(const ref::Layernorm& op, const Inputs& in, size_t n, const Coded& coded) {
-    Numbers numbers;
-    for (size_t row = 0; n > 0 && row < in.x.size() / n; ++row) {
-        const Row near = row_near(op, in, row, n);
-        for (size_t i = 0; i < n; ++i) {
-            numbers.add(near.y[i], near.error[i]);
-        }
-    }
-    return allow_coded(coded, numbers);
 }
 
 Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
@@ -130,21 +111,10 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     c.as<Args>().eps = s.eps;
     finish(c, s);
     const ref::Layernorm op{.type = type, .eps = s.eps, .normalize_rounded = (s.flags & ROUNDED) != 0};
-    const size_t y = residual + s.residual; // the operand of that number; the next are its scales and residual_out
-    const std::optional<Coded> coded = s.quant.form ? std::optional(coded_of(s)) : std::nullopt;
     c.kind = any_kernel;
-    c.expect = [in = Inputs{values_of(c, "x"), values_of(c, "weight"), values_of(c, "bias"), values_of(c, "residual")},
-                op, y, coded, n = static_cast<size_t>(s.n)](size_t index, const std::string&) {
-        std::vector<Allowed> out;
-        if (coded && index <= y + 1) {
-            const CodedAllowed allowed = allow_codes(op, in, n, *coded);
-            return index == y ? allowed.codes : allowed.scales;
-        }
-        for (size_t row = 0; n > 0 && row < in.x.size() / n; ++row) {
-            allow_row(op, in, row, n, index > y, out);
-        }
-        return out;
-    };
+    const Inputs in{values_of(c, "x"), values_of(c, "weight"), values_of(c, "bias"), values_of(c, "residual")};
+    c.expect = expect_rows(s, type, residual + s.residual,
+                           [in, op, n = static_cast<size_t>(s.n)](size_t row) { return row_near(op, in, row, n); });
     return c;
 }
 

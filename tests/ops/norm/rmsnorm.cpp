@@ -39,33 +39,6 @@ struct Inputs {
     std::vector<double> x, weight, residual;
 };
 
-NormedRow row_between(const ref::Rmsnorm& op, const Inputs& in, size_t row, size_t n) {
-    return normed_between(op, row_of(in.x, row, n), in.weight, row_of(in.residual, row, n));
-}
-
-// Allowed results of one row, appended to `out`.
-void allow_row(const ref::Rmsnorm& op, const Inputs& in, size_t row, size_t n, bool residual_out,
-               std::vector<Allowed>& out) {
-    const NormedRow ends = row_between(op, in, row, n);
-    for (size_t i = 0; i < n; ++i) {
-        out.push_back(residual_out ? allow(op.type, ends.sums[i], 0) // exact: one FP32 addition, one rounding
-                                   : allow_between(op.type, ends.low[i], ends.high[i], ends.slack[i]));
-    }
-}
-
-// Allowed codes and scales.
-CodedAllowed allow_codes(ref::Rmsnorm op, const Inputs& in, size_t n, const Coded& coded) {
-    Numbers numbers;
-    op.coded = true;
-    for (size_t row = 0; n > 0 && row < in.x.size() / n; ++row) {
-        const NormedRow ends = row_between(op, in, row, n);
-        for (size_t i = 0; i < n; ++i) {
-            numbers.add(ends.low[i], ends.high[i], ends.slack[i]);
-        }
-    }
-    return allow_coded(coded, numbers);
-}
-
 Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& seed) {
     using Args = spark_rmsnorm_args;
     Case c = make_case<Args>("rmsnorm", name, SPARK_OP_RMSNORM, seed);
@@ -94,21 +67,12 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     op.weight_plus_one = s.flags & PLUS_ONE;
     op.round_before_weight = s.flags & BEFORE;
     op.normalize_rounded = s.flags & ROUNDED;
-    const size_t y = residual + s.residual; // the operand of that number; the next are its scales and residual_out
-    const std::optional<Coded> coded = s.quant.form ? std::optional(coded_of(s)) : std::nullopt;
+    op.coded = s.quant.form.has_value();
     c.kind = any_kernel;
-    c.expect = [in = Inputs{values_of(c, "x"), values_of(c, "weight"), values_of(c, "residual")}, op, y, coded,
-                n = static_cast<size_t>(s.n)](size_t index, const std::string&) {
-        std::vector<Allowed> out;
-        if (coded && index <= y + 1) {
-            const CodedAllowed allowed = allow_codes(op, in, n, *coded);
-            return index == y ? allowed.codes : allowed.scales;
-        }
-        for (size_t row = 0; n > 0 && row < in.x.size() / n; ++row) {
-            allow_row(op, in, row, n, index > y, out);
-        }
-        return out;
-    };
+    const Inputs in{values_of(c, "x"), values_of(c, "weight"), values_of(c, "residual")};
+    c.expect = expect_rows(s, type, residual + s.residual, [in, op, n = static_cast<size_t>(s.n)](size_t row) {
+        return normed_between(op, row_of(in.x, row, n), in.weight, row_of(in.residual, row, n));
+    });
     return c;
 }
 

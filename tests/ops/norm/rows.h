@@ -231,4 +231,31 @@ inline Allowed allow_between(ref::Type type, double one, double other, double sl
     return allowed;
 }
 
+// What the results of a norm may be, of rows of which `near(row)` tells what FP32 allows: y, operand number `y`, or its
+// codes and their scales; behind them the sums, which are exact: one FP32 addition, one rounding.
+template <class Shape, class Near> auto expect_rows(const Shape& s, ref::Type type, size_t y, Near near) {
+    const std::optional<Coded> coded = s.quant.form ? std::optional(coded_of(s)) : std::nullopt;
+    const size_t rows = s.n > 0 ? static_cast<size_t>(s.rows1 * s.rows0) : 0, n = static_cast<size_t>(s.n);
+    return [=](size_t index, const std::string&) {
+        const bool codes = coded && index <= y + 1;
+        std::vector<Allowed> out;
+        Numbers numbers;
+        for (size_t row = 0; row < rows; ++row) {
+            const auto of_row = near(row);
+            for (size_t i = 0; i < n; ++i) {
+                if (codes) {
+                    of_row.add_to(numbers, i);
+                } else {
+                    out.push_back(index > y ? allow(type, of_row.sums[i], 0) : of_row.allowed(type, i));
+                }
+            }
+        }
+        if (!codes) {
+            return out;
+        }
+        const CodedAllowed allowed = allow_coded(*coded, numbers);
+        return index == y ? allowed.codes : allowed.scales;
+    };
+}
+
 } // namespace check
