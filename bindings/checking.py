@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-EXPECTED = Path(__file__).resolve().parent / "decode_step.txt"  # on the emulator, in every language
+EXPECTED = Path(__file__).resolve().parent  # PROGRAM.txt: what it prints on the emulator, in every language
 SKIPPED = 77
 
 
@@ -46,7 +46,8 @@ def toolchains(program):
     return list(dict.fromkeys(found)) or skip(f"there is no {program}")
 
 
-def compare(said, driver, who):
-    """decode_step prints what it prints in every language."""
-    if driver != "gpu" and said.partition("on ")[0] != EXPECTED.read_text():
-        sys.exit(f"check.py: {who}: decode_step does not say what {EXPECTED.name} says:\n{said}")
+def compare(said, driver, who, program="decode_step"):
+    """An example prints what it prints in every language, but for the device."""
+    expected = EXPECTED / f"{program}.txt"
+    if driver != "gpu" and said.partition("on ")[0] != expected.read_text():
+        sys.exit(f"check.py: {who}: {program} does not say what {expected.name} says:\n{said}")

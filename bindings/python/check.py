@@ -82,16 +82,14 @@ def clean(options):
     return env | {"PYTHONDONTWRITEBYTECODE": "1", "LIBSPARK_DRIVER": "emu" if options.emulator else "gpu"}
 
 
-def check_decode_step(options, python, env):
-    said = subprocess.run([python, "-I", HERE / "examples" / "decode_step.py"], env=env, capture_output=True, text=True)
+def check_same(options, python, env, program):
+    """An example that other languages have too."""
+    example = HERE / "examples" / f"{program}.py"
+    said = subprocess.run([python, "-I", example], env=env, capture_output=True, text=True)
     print(said.stdout, said.stderr, sep="", flush=True)
     if said.returncode:
-        sys.exit("check.py: examples/decode_step.py failed")
-    checking.compare(said.stdout, options.driver, "python")
-
-
-def check_quantize(python, env):
-    run(python, "-I", HERE / "examples" / "quantize.py", env=env)
+        sys.exit(f"check.py: examples/{example.name} failed")
+    checking.compare(said.stdout, options.driver, "python", program)
 
 
 def check_generate(options, python, env):
@@ -128,8 +126,8 @@ def main():
 
     env = clean(options)
     run(python, "-m", "unittest", "discover", "-s", HERE / "tests", env=env, cwd=options.into)
-    check_decode_step(options, python, env)
-    check_quantize(python, env)
+    for program in ("decode_step", "quantize"):
+        check_same(options, python, env, program)
     check_generate(options, python, env)
     for what in (["-p", "libspark"], sorted(HERE.glob("examples/*.py"))):
         run(tools / "mypy", "--config-file", HERE / "pyproject.toml", "--python-executable", python,

@@ -52,10 +52,11 @@ class Cargo:
             sys.exit(f"check.py: {self.version}: cargo {' '.join(words)} failed")
 
     def compare(self):
-        """The built example decode_step prints what it prints in every language."""
-        said = subprocess.run([self.folder / "debug" / "examples" / "decode_step"], env=self.env, capture_output=True,
-                              text=True).stdout
-        checking.compare(said, self.env["LIBSPARK_DRIVER"], self.version)
+        """The built examples print what they print in every language."""
+        for program in ("decode_step", "quantize"):
+            said = subprocess.run([self.folder / "debug" / "examples" / program], env=self.env, capture_output=True,
+                                  text=True).stdout
+            checking.compare(said, self.env["LIBSPARK_DRIVER"], self.version, program)
 
     def find_source(self):
         """Where the locked crates come from: the distribution's copies, what cargo has, or its registry."""
