@@ -158,6 +158,7 @@ typedef enum spark_record {
     SPARK_RECORD_IQ4_NL = 20,     /* 18 bytes, 32 elements */
     SPARK_RECORD_IQ4_XS = 23,     /* 136 bytes, 256 elements */
     SPARK_RECORD_GGUF_MXFP4 = 39, /* 17 bytes, 32 elements */
+    SPARK_RECORD_GGUF_NVFP4 = 40, /* 36 bytes, 64 elements */
     SPARK_RECORD_FORCE32 = 0x7fffffff
 } spark_record;
 /* specgen records end */
@@ -739,12 +740,13 @@ typedef enum spark_gemm_given {
  * are 1. The last block of K or N may be shorter.
  * E2M1, E2M3, E3M2, and E4M3 and E5M2 of MXFP8, have scales of blocks: each code in sum_k is multiplied by the scale
  * of its block, and sa and sb are the global_scale of NVFP4, or 1. NVFP4 is multiplied with NVFP4, and each of OCP's
- * formats, MXFP8 in both types, MXFP6 and MXFP4, with each of them. K is a multiple of the block, the highest bit of
+ * formats, MXFP8 in both types, MXFP6 and MXFP4, with each of them, and with E4M3 of 32X32 as b: weights with a power of
+ * two for 32 rows and 32 of K, [ceil(N / 32), K / 32], at any strides. K is a multiple of the block, the highest bit of
  * a scale of NVFP4 is not looked at, and rows begin on whole bytes, so that strides of E2M1 are even and those of
  * E2M3 and E3M2 multiples of 4. The scales of blocks stand as strides say, or in TILED_128X4 along the last two
- * dimensions. Compute capability 12.x multiplies NVFP4, MXFP4, MXFP8 of E4M3 and that, as a, with MXFP4 in its tensor
- * cores, 32 bytes of k at a time, where rows of a and b begin on 16 bytes, and every fourth of the scales, which
- * follow each other along K, on 4; elsewhere, and on 9.0, one product after the other is added.
+ * dimensions. Compute capability 12.x multiplies NVFP4, MXFP4, MXFP8 of E4M3, with that and with 32X32, and, as a, with
+ * MXFP4 in its tensor cores, 32 bytes of k at a time, where rows of a and b begin on 16 bytes, and every fourth of the
+ * scales, which follow each other along K, on 4; elsewhere, and on 9.0, one product after the other is added.
  * Layouts are told by strides. Each of a and b has stride 1 in one of its last two dimensions:
  *
  *     tn   a and b along K            a row-major, b row-major: x times the transpose of a weight
@@ -763,8 +765,8 @@ typedef enum spark_gemm_given {
  * a scale for 32, 64 or 128 along K (INT4_32 to INT4_128), at any strides, in F16, BF16 or F32, and if b.quant has a
  * zero_point a zero for each, in U4, two in a byte, at the same strides: b[n, k] = scale * (q - zero), with the zero
  * as it is stored; I4 is -8 to 7. K is free, the strides of b are even. NF4 has a scale for 64 (NF4_64), likewise,
- * and no zero: b[n, k] = scale * table[q], as dequantize says. MXFP8 of E4M3, MXFP6, MXFP4, MXINT8 and NVFP4 have
- * scales of blocks, with what is said of these above, for b alone, and NVFP4 one global_scale; other forms that
+ * and no zero: b[n, k] = scale * table[q], as dequantize says. MXFP8 of E4M3, 32X32, MXFP6, MXFP4, MXINT8 and NVFP4
+ * have scales of blocks, with what is said of these above, for b alone, and NVFP4 one global_scale; other forms that
  * dequantize reads are no weights. Codes, less their zeros, are exact in
  * the dtype of a; their products with a are summed in FP32, of a record, of 16 of Q6_K, of 32 of INT4 and MXFP4 and of
  * 64 or 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its
@@ -772,7 +774,7 @@ typedef enum spark_gemm_given {
  * well, where the kernel does so; one of Q2_K or Q3_K by its scale too, of which 128 are one sum, by d. Where M is
  * large, or the alignment does not allow that, b is unpacked into a workspace instead, each number rounded once, to
  * nearest even, to the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and always but
- * for I8, E4M3 with scales in F32, INT4, MXFP4, NVFP4 and records other than GGUF_MXFP4. What an infinity in
+ * for I8, E4M3 with scales in F32, INT4, MXFP4, NVFP4 and records other than GGUF_MXFP4 and GGUF_NVFP4. What an infinity in
  * a or in a scale takes part in is infinite or NaN, and what a NaN scale does is NaN.
  * Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,
  * two for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate
@@ -806,10 +808,10 @@ typedef struct spark_gemm_args {
     /* [B?, M, K], BF16 F16 F32 E4M3 E5M2 I8 E2M3 E3M2 E2M1, quant TENSOR ROW 1X128 MXFP8 MXFP8_E5M2 MXFP6 MXFP4
        NVFP4. The left matrix. */
     spark_tensor a;
-    /* [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 U4 NF4, quant TENSOR ROW 128X128
+    /* [B?, N, K/2 if TWO_OF_FOUR], as a U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 U4 NF4, quant TENSOR ROW 128X128 32X32
        MXFP8_E5M2 MXFP8 MXFP6 MXFP4 MXINT8 NVFP4 INT4_32 INT4_64 INT4_128 NF4_64 Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K
-       Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4. The right matrix, transposed; with FP8 of either type; of records the
-       last dimension counts bytes. */
+       Q4_K Q5_K Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 GGUF_NVFP4. The right matrix, transposed; with FP8 of either type; of
+       records the last dimension counts bytes. */
     spark_tensor b;
     /* optional, [B?, M, N/2 if GATED], as d. The addend, times beta. */
     spark_tensor c;
@@ -1722,10 +1724,12 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
  * -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0,
  * 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434,
  * 0.5626170039176941, 0.7229568362236023 and 1, all of F32. Scales in TILED_128X4 have their tiles along the last two
- * dimensions, and 128X128 its blocks, of which the last down the rows may be shorter too; dimensions before those two
+ * dimensions, and 128X128 and 32X32 their blocks, of which the last down the rows may be shorter too; dimensions before those two
  * collapse to one.
- * A record holds 32 elements of a row, or 256 (names with a K, IQ4_XS), so that N is a multiple of that and R so many
- * records of the format's bytes, as spark_op_form says them.
+ * A record holds 32 elements of a row, 64 (GGUF_NVFP4) or 256 (names with a K, IQ4_XS), so that N is a multiple of that
+ * and R so many records of the format's bytes, as spark_op_form says them. Of GGUF_NVFP4 a NaN scale is 0, as in GGML.
+ * What is in no form is refused by the name that it has in GGUF: IQ1, IQ2 and IQ3, TQ1 and TQ2, Q8_1 and Q8_K; and zeros
+ * that are numbers, as HQQ has them. EXL3's trellises have no codes beside scales, which this library could be told of.
  * x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
  * Records may begin at any byte; the row strides of x, of its scales and of y are free as long as the leading
  * dimensions collapse to at most two with one stride each.
@@ -1736,8 +1740,8 @@ SPARK_API spark_status spark_cast(spark_context *ctx, const spark_cast_args *arg
 typedef struct spark_dequantize_args {
     spark_args hdr;
     /* [..., R], U8 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 U4 NF4, quant Q8_0 Q4_1 Q4_0 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K
-       Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 TENSOR ROW 1X128 128X128 MXFP8 MXFP6 MXFP4 MXINT8 NVFP4 INT4_32 INT4_64 INT4_128
-       NF4_64. Rows of records, in bytes, or of codes with scales. */
+       Q6_K IQ4_NL IQ4_XS GGUF_MXFP4 GGUF_NVFP4 TENSOR ROW 1X128 128X128 32X32 MXFP8 MXFP6 MXFP4 MXINT8 NVFP4 INT4_32
+       INT4_64 INT4_128 NF4_64. Rows of records, in bytes, or of codes with scales. */
     spark_tensor x;
     /* output, [..., N], F32 F16 BF16. The numbers. */
     spark_tensor y;
@@ -2336,8 +2340,8 @@ typedef enum spark_requantize_flag {
  */
 typedef struct spark_requantize_args {
     spark_args hdr;
-    /* [B?, R, N], F32 F16 BF16 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 U4 NF4, quant TENSOR ROW 1X128 128X128 MXFP8 MXFP6
-       MXFP4 MXINT8 NVFP4 INT4_32 INT4_64 INT4_128 NF4_64. Numbers, or codes with scales. */
+    /* [B?, R, N], F32 F16 BF16 E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 U4 NF4, quant TENSOR ROW 1X128 128X128 32X32 MXFP8
+       MXFP6 MXFP4 MXINT8 NVFP4 INT4_32 INT4_64 INT4_128 NF4_64. Numbers, or codes with scales. */
     spark_tensor x;
     /* output, optional, [B?, R, N], E4M3 E5M2 I8 E2M3 E3M2 E2M1 I2F6 I4 NF4, quant TENSOR 1X128 MXFP8 MXFP6 MXFP4
        MXINT8 NVFP4 INT4_32 INT4_64 INT4_128 NF4_64. The same, quantised; its scales are an output too. */

@@ -2,6 +2,7 @@
 // Wrong descriptions of quantised tensors, for every field of every operator that takes such: scales, codes, records.
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "damage.h"
 
@@ -161,6 +162,33 @@ void quantize(const spark_op_desc& d) {
     quantize_records(refused);
 }
 
+// What a refusal says of a call with something in it that nothing here reads.
+void says(const spark_op_desc& d, const char* wanted, const Damage& damage) {
+    api::Arena arena(g_ctx);
+    api::Example example(d, arena);
+    damage(example);
+    const Verdict v = call(example.head(), false);
+    if (v.status != SPARK_ERR_UNSUPPORTED_DTYPE || !std::strstr(v.err.message, wanted))
+        fail_msg("%s: \"%s\" does not name %s", d.name, v.err.message, wanted);
+}
+
+// Formats of other software are refused by the names that they have there.
+void refused_by_name(const spark_op_desc& d, uint32_t f) {
+    constexpr std::pair<uint16_t, const char*> TYPES[] = {
+        {9, "Q8_1"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"},
+        {21, "IQ3_S"}, {22, "IQ2_S"}, {29, "IQ1_M"},   {34, "TQ1_0"},  {35, "TQ2_0"},   {77, "no type of GGUF's"}};
+    for (const auto& [number, name] : TYPES) {
+        says(d, name, [=](auto& e) { e.tensor(f).quant.record = number; });
+    }
+    says(d, "HQQ", [=](auto& e) {
+        spark_tensor& t = e.tensor(f);
+        t.dtype = SPARK_DTYPE_U4, t.quant = {};
+        t.quant.scheme = SPARK_QUANT_BLOCK, t.quant.scale_dtype = t.quant.zero_dtype = SPARK_DTYPE_F16;
+        t.quant.scale = t.quant.zero_point = t.data;
+        for (uint32_t dim = 0; dim < t.ndim; ++dim) t.quant.block[dim] = dim + 1 < t.ndim ? 1 : 64;
+    });
+}
+
 // Rows of records: their format must be named and known, their bytes must be those of whole records of y's elements.
 void records(const spark_op_desc& d, uint32_t f) {
     const spark_quant_form* form = spark_op_form(d.op, f, 0);
@@ -170,6 +198,7 @@ void records(const spark_op_desc& d, uint32_t f) {
     for (uint16_t format : {0, 4, 9, 16, 0xffff}) // the number that was Q4_2, GGML's Q8_1, IQ2_XXS
         damaged(d, f, "no such format", {SPARK_ERR_UNSUPPORTED_DTYPE},
                 [=](auto& e) { e.tensor(f).quant.record = format; });
+    refused_by_name(d, f);
     damaged(d, f, "bytes of another format", {SPARK_ERR_INVALID_SHAPE},
             [=](auto& e) { e.tensor(f).quant.record = SPARK_RECORD_Q4_1; });
     const auto width = [=](uint32_t field, int64_t bytes, int64_t elements) {

@@ -133,14 +133,16 @@ def make_other_records():
     """Records that gguf reads and this file does not: their FP32 numbers are exact but for one rounding, theirs."""
     types = gguf.GGMLQuantizationType
     halves = {"Q4_0": (0,), "Q5_0": (0,), "Q5_1": (0, 2), "Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2),
-              "Q5_K": (0, 2), "Q6_K": (208,), "IQ4_NL": (0,), "IQ4_XS": (0,), "MXFP4": ()}
+              "Q5_K": (0, 2), "Q6_K": (208,), "IQ4_NL": (0,), "IQ4_XS": (0,), "MXFP4": (), "NVFP4": ()}
     for i, (name, places) in enumerate(halves.items()):
         kind, seed = types[name], 5050 + i
         elements, size = gguf.GGML_QUANT_SIZES[kind]
         g = np.random.default_rng(seed)
-        records = g.integers(0, 256, (24 if elements == 32 else 8, size), dtype=np.uint8)
+        records = g.integers(0, 256, (24 if elements == 32 else 8 if elements == 256 else 16, size), dtype=np.uint8)
         for at in places:
             records[:, at:at + 2] = (g.normal(size=(len(records), 1)) / 64).astype("<f2").view(np.uint8)
+        if name == "NVFP4":
+            records[:, :4] &= 127  # gguf reads the highest bit of a scale where that is NaN
         y = gguf.dequantize(records, kind).astype("<f4")
         save("dequantize", f"{name.lower()}_f32",
              {"x": ("U8", list(records.shape), records.tobytes()), "y": ("F32", list(y.shape), y.tobytes())},

@@ -33,6 +33,13 @@ double of_32(Record format, const uint8_t* r, size_t i) {
     }
 }
 
+// NVFP4: of 16 numbers the first half stands in the lower nibbles. The scale's highest bit says nothing, its NaN is 0.
+double of_64(const uint8_t* r, size_t i) {
+    const uint8_t scale = r[i / 16] % 128;
+    const int code = nibble(r + 4 + i / 16 * 8, i % 8, i % 16 >= 8);
+    return (scale == 127 ? 0 : load(Type::e4m3, &scale) / 2) * TWICE_E2M1[code];
+}
+
 // Scale and minimum of block j of 8, six bits each, of Q4_K and Q5_K.
 struct SixBits {
     int scale, minimum;
@@ -93,6 +100,7 @@ const std::vector<RecordFormat>& record_formats() {
         {Record::iq4_nl, "IQ4_NL", 18, 32, 0, -1},
         {Record::iq4_xs, "IQ4_XS", 136, 256, 0, -1},
         {Record::gguf_mxfp4, "GGUF_MXFP4", 17, 32, -1, -1},
+        {Record::gguf_nvfp4, "GGUF_NVFP4", 36, 64, -1, -1},
     };
     return formats;
 }
@@ -129,7 +137,9 @@ int of_int4(unsigned code, bool is_signed) {
 std::vector<double> dequantize_record(Record format, const uint8_t* record) {
     std::vector<double> x(format_of(format).elements);
     for (size_t i = 0; i < x.size(); ++i) {
-        x[i] = x.size() == 32 ? of_32(format, record, i) : of_256(format, record, i);
+        x[i] = x.size() == 32   ? of_32(format, record, i)
+               : x.size() == 64 ? of_64(record, i)
+                                : of_256(format, record, i);
     }
     return x;
 }

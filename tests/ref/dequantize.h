@@ -22,7 +22,8 @@ enum class Record { // the numbers that GGUF files use
     q6_k = 14,
     iq4_nl = 20,
     iq4_xs = 23,
-    gguf_mxfp4 = 39
+    gguf_mxfp4 = 39,
+    gguf_nvfp4 = 40
 };
 
 // What is the same for all records of a format. d_at, m_at: where its halves d and m (of K formats dmin) stand, in

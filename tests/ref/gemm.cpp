@@ -99,17 +99,19 @@ static Tensor nf4_numbers_of(const Tensor& bytes, const Tensor& scales) {
     return out;
 }
 
-// OCP's formats by the name of their codes, which lie in bytes of U8, the first in the lowest bits; a scale for 32.
+// OCP's formats by the name of their codes, which lie in bytes of U8, the first in the lowest bits; a scale for 32, or
+// where there are fewer rows of scales for 32 of each 32 rows.
 static Tensor mx_numbers_of(const Tensor& bytes, const Tensor& scales, const std::string& codes) {
     const MxElement* found = mx_element(codes); // of E5M2, whose exponent alone has infinities, none
     const size_t bits = found == nullptr ? 8 : bits_of(*found);
     Tensor out{Type::f32, {bytes.shape[0], bytes.shape[1] * 8 / static_cast<int64_t>(bits)}, {}, {}};
+    const auto k = static_cast<size_t>(out.shape[1]), rows = scales.shape[0] < bytes.shape[0] ? size_t{32} : size_t{1};
     for (size_t i = 0; i < bytes.bits.size() * 8 / bits; ++i) {
-        const size_t at = i * bits;
+        const size_t at = i * bits, block = i / k / rows * (k / 32) + i % k / 32;
         const uint64_t next = at / 8 + 1 < bytes.bits.size() ? bytes.bits[at / 8 + 1] : 0;
         const auto code = static_cast<uint8_t>((bytes.bits[at / 8] | next << 8) >> at % 8 & ((1u << bits) - 1));
         const double number = found == nullptr ? of_code(Type::e5m2, code) : of_mx(*found, code);
-        out.values.push_back(number * of_ue8m0(static_cast<uint8_t>(scales.bits[i / 32])));
+        out.values.push_back(number * of_ue8m0(static_cast<uint8_t>(scales.bits[block])));
     }
     return out;
 }

@@ -213,6 +213,9 @@ const (
 
 	// 17 bytes, 32 elements
 	RecordGGUF_MXFP4 Record = 39
+
+	// 36 bytes, 64 elements
+	RecordGGUF_NVFP4 Record = 40
 )
 
 // QuantScheme says how the scales of a quantised tensor apply.

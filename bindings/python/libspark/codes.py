@@ -87,3 +87,4 @@ class Record(IntEnum):
     IQ4_NL = 20
     IQ4_XS = 23
     GGUF_MXFP4 = 39
+    GGUF_NVFP4 = 40

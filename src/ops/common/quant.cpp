@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "core/divide.h"
 #include "core/dtype.h"
@@ -16,6 +17,15 @@ constexpr int64_t TILE_ROWS = 128, TILE_COLUMNS = 4;
 constexpr int64_t MOST_SCALES = int64_t{1} << 51; // 8 PiB of F32
 
 unsigned long long ull(uint64_t value) { return static_cast<unsigned long long>(value); }
+// What GGUF files call the types that stand in a record's number. Most have a form here, and no operator takes all; the
+// others (IQ1 to IQ3, TQ, and those that only products make on their way) are refused by these names.
+constexpr const char* GGUF_TYPES[] = {
+    nullptr, nullptr,  "Q4_0",  "Q4_1",  nullptr, nullptr,   "Q5_0",   "Q5_1",    "Q8_0",  "Q8_1",   "Q2_K",
+    "Q3_K",  "Q4_K",   "Q5_K",  "Q6_K",  "Q8_K",  "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S",
+    "IQ2_S", "IQ4_XS", nullptr, nullptr, nullptr, nullptr,   nullptr,  "IQ1_M",   nullptr, nullptr,  nullptr,
+    nullptr, "TQ1_0",  "TQ2_0", nullptr, nullptr, nullptr,   "MXFP4",  "NVFP4"};
+const char* gguf_type(uint32_t record) { return record < std::size(GGUF_TYPES) ? GGUF_TYPES[record] : nullptr; }
+
 bool has(uint64_t mask, uint32_t bit) { return bit < 64 && (mask >> bit & 1) != 0; }
 
 class QuantValidator {
@@ -124,13 +134,21 @@ private:
             used += n > 0 ? static_cast<size_t>(n) : 0;
         }
         const char* dtype = dtype_info(raw(t_.dtype)).name;
-        bool record = raw(q_.scheme) == SPARK_QUANT_RECORD;
+        if (raw(q_.scheme) == SPARK_QUANT_RECORD) {
+            const char* type = gguf_type(q_.record);
+            return report_.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, field_,
+                                      "%s.quant.record is %u, %s%s, over %s, which is none of the forms that %s reads: "
+                                      "%s (spark_op_form says what each is)",
+                                      name_, q_.record, type != nullptr ? "GGUF's " : "no type of GGUF's",
+                                      type != nullptr ? type : "", dtype, op_, list);
+        }
+        const bool floats = raw(q_.zero_dtype) >= SPARK_DTYPE_F32 && raw(q_.zero_dtype) <= SPARK_DTYPE_BF16;
         return report_.fail_field(
             SPARK_ERR_UNSUPPORTED_DTYPE, field_,
-            "%s.quant has scheme %u, %s %u and scale_dtype %u over %s, which is none of the forms "
+            "%s.quant has scheme %u, first block %u and scale_dtype %u over %s%s, which is none of the forms "
             "that %s reads: %s (spark_op_form says what each is)",
-            name_, raw(q_.scheme), record ? "record" : "first block", record ? q_.record : q_.block[0],
-            raw(q_.scale_dtype), dtype, op_, list);
+            name_, raw(q_.scheme), q_.block[0], raw(q_.scale_dtype), dtype,
+            floats ? ", with zeros that are no codes, as HQQ has them" : "", op_, list);
     }
 
     // Blocks along each dimension, and the strides between their scales.

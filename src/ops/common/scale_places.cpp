@@ -18,7 +18,11 @@ int64_t wrapped(int64_t stride, uint64_t times) { return static_cast<int64_t>(st
 } // namespace
 
 ScalePlaces scale_places(const QuantView& quant, int64_t outer, int64_t inner, int64_t step) {
-    if (quant.form->num_blocks == 2) return {quant.scale, outer, inner, 0, 0, wrapped(step, 4), step};
+    if (quant.form->num_blocks == 2) {
+        const uint32_t rows = quant.form->block[0]; // 128, or 32
+        return {quant.scale,      outer, wrapped(inner, TILE_ROWS / rows), rows == TILE_ROWS ? 0 : inner, 0,
+                wrapped(step, 4), step};
+    }
     if (quant.layout != SPARK_SCALE_TILED_128X4) {
         return {quant.scale, outer, wrapped(inner, 128), wrapped(inner, 32), inner, wrapped(step, 4), step};
     }

@@ -50,15 +50,17 @@ ScalePlaces places_of(const View& v) {
                         v.last(0) > 0 ? bytes(q.stride[v.ndim - 1]) : 1);
 }
 
-// Whether a may have b's form, and not b alone, as weights.
-bool is_form_of_a(const ValidatedArgs& bound, const View& b) {
-    return std::ranges::any_of(
-        bound.spec->forms[A], [&](const spark_quant_form& form) { return strcmp(form.name, b.quant.form->name) == 0; });
+// Whether a may have b's form, and not b alone, as weights; or b one in which rows share scales.
+bool is_form_of_product(const ValidatedArgs& bound, const View& b) {
+    return b.quant.form->num_blocks == 2 ||
+           std::ranges::any_of(bound.spec->forms[A], [&](const spark_quant_form& form) {
+               return strcmp(form.name, b.quant.form->name) == 0;
+           });
 }
 
 // What b has to be where a is that: OCP's formats, with powers of two, are multiplied by each other.
 const char* partner(const View& a) {
-    return of_floats(a) ? "128X128" : is_mx(a.quant) ? "MXFP8, MXFP8_E5M2, MXFP6 or MXFP4" : a.quant.form->name;
+    return of_floats(a) ? "128X128" : is_mx(a.quant) ? "MXFP8, MXFP8_E5M2, MXFP6, MXFP4 or 32X32" : a.quant.form->name;
 }
 
 Contract contract_of_mx(uint32_t a, uint32_t b) {
@@ -94,7 +96,7 @@ spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& c
         if (spark_status s = check_operand(bound, field, report)) return s;
     }
     const View &a = bound.view[A], &b = bound.view[B];
-    const bool each = is_mx(a.quant) && is_mx(b.quant) && is_form_of_a(bound, b);
+    const bool each = is_mx(a.quant) && is_mx(b.quant) && is_form_of_product(bound, b);
     if (!each && strcmp(partner(a), b.quant.form->name) != 0) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, B, "b.quant is %s but a.quant is %s; %s wanted",
                                  b.quant.form->name, a.quant.form->name, partner(a));

@@ -29,10 +29,11 @@ std::string name_of(const Pair& pair) {
 
 // OCP's formats, by each other: each code, and each size of one, on both sides.
 constexpr Form OF_E4M3{MXFP8, ref::Type::e4m3}, OF_E5M2{MXFP8, ref::Type::e5m2}, OF_E2M1{MXFP4, ref::Type::e4m3},
-    OF_E2M3{MXFP6, ref::Type::e4m3}, OF_E3M2{MXFP6, ref::Type::e5m2};
+    OF_E2M3{MXFP6, ref::Type::e4m3}, OF_E3M2{MXFP6, ref::Type::e5m2}, OF_SQUARES{B32X32, ref::Type::e4m3};
 constexpr Pair MIXED[] = {{OF_E4M3, OF_E2M1}, {OF_E5M2, OF_E4M3}, {OF_E2M3, OF_E2M3}, {OF_E3M2, OF_E5M2},
-                          {OF_E2M1, OF_E2M3}, {OF_E4M3, OF_E3M2}, {OF_E3M2, OF_E3M2}};
-constexpr unsigned W4A8 = 1, ALL_MIXED = (1 << std::size(MIXED)) - 1; // W4A8: E4M3 by E2M1, which 12.x has tiles for
+                          {OF_E2M1, OF_E2M3}, {OF_E4M3, OF_E3M2}, {OF_E3M2, OF_E3M2}, {OF_E4M3, OF_SQUARES}};
+// W4A8: E4M3 by E2M1, SQUARES: by E4M3 with scales of 32 x 32, both of which 12.x has tiles for
+constexpr unsigned W4A8 = 1, SQUARES = 1 << 7, ALL_MIXED = (1 << std::size(MIXED)) - 1;
 
 std::vector<Pair> pairs_of(unsigned forms, unsigned mixed) {
     std::vector<Pair> pairs;

@@ -49,10 +49,10 @@ uint8_t code_of(const ScaledValues& s, const Form& form, Random& random) {
     return (bits & 0x7f) >= beyond && (!s.nan_scales || random.chance(0.9)) ? 0 : bits;
 }
 
-// All codes of four bits are numbers that will do, and without `exact` all but those of MXFP8.
+// All codes of four bits are numbers that will do, and without `exact` all but those of E4M3.
 void fill_codes(Case& c, const Operand& codes, const ScaledPlace& place, const ScaledValues& values, Random& random) {
     const int64_t n = place.scales.n, width = std::max<int64_t>(code_bytes(place.form, n), 1);
-    const bool any = values.exact ? in_halves(place.form) : place.form != MXFP8;
+    const bool any = values.exact ? in_halves(place.form) : place.form != MXFP8 && place.form != B32X32;
     for (int64_t i = 0; i < c.to_fill(codes); ++i) {
         *c.element(codes, i) = any ? static_cast<uint8_t>(random.next()) : 0;
     }

@@ -21,6 +21,11 @@ void fill_record(uint8_t* record, const ref::RecordFormat& format, bool nan, Ran
     if (format.record == ref::Record::gguf_mxfp4) {
         record[0] = static_cast<uint8_t>(random.between(118, 128));
     }
+    if (format.record == ref::Record::gguf_nvfp4) {
+        for (size_t i = 0; i < 4; ++i) {
+            record[i] = static_cast<uint8_t>(random.between(16, 72));
+        }
+    }
     const double m = format.m_at < 0 ? 0 : random.normal() / 4;
     for (const auto& [at, value] :
          {std::pair{format.d_at, nan ? std::nan("") : random.normal() / 64}, {format.m_at, m}}) {
@@ -189,7 +194,7 @@ const std::vector<WeightFormat>& weight_formats() {
             made.push_back(int4);
         }
         made.push_back({.name = "NF4_F32", .type = Type::f32, .group = 64, .nf4 = true});
-        for (const Form& form : forms_of(MX | NVFP4, 0)) {
+        for (const Form& form : forms_of(MX | NVFP4 | B32X32, 0)) {
             made.push_back({.name = name_of(form), .type = form.codes, .form = form.scales});
             std::string& name = made.back().name;
             std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });

@@ -37,17 +37,17 @@ enum WeightFormats : unsigned {
     IQ4_NL = 1 << 14,
     IQ4_XS = 1 << 15,
     SMALL = Q4_0 | Q5_0 | Q5_1 | IQ4_NL,
-    ALL_RECORDS = (1 << 17) - 16,
-    U4_32 = 1 << 17,
-    U4_128 = 1 << 19,
-    NIBBLES = 31 << 17,
-    NORMAL = 1 << 22, // NF4
-    MX8 = 1 << 23,
-    MX4 = 1 << 26,
-    NV4 = 1 << 27,
+    ALL_RECORDS = (1 << 18) - 16,
+    U4_32 = 1 << 18,
+    U4_128 = 1 << 20,
+    NIBBLES = 31 << 18,
+    NORMAL = 1 << 23, // NF4
+    MX8 = 1 << 24,
+    MX4 = 1 << 27,
+    NV4 = 1 << 28,
     FP4 = MX4 | NV4,
     STORED = FP4 | MX8,
-    BLOCKS = ~0u << 23 // all with scales of blocks in bytes
+    BLOCKS = ~0u << 24 // all with scales of blocks in bytes
 };
 
 struct WeightsShape {

@@ -270,7 +270,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.codes = E4M3 | E5M2 | I8;
     s.stored = r.pick(types_of(ALL));
     const Form form = r.pick(written(s));
-    s.from = r.chance(0.5) ? ALL_FORMS | FOURS | B128X128 : 0;
+    s.from = r.chance(0.5) ? ALL_FORMS | FOURS | B128X128 | B32X32 : 0;
     s.from_codes = E4M3 | E5M2 | I8;
     s.types = r.chance(0.6) ? BF16 | F16 : F32;
     const Source from = r.pick(sources(s));

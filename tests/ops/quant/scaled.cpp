@@ -26,7 +26,7 @@ struct Own {
 // What stands for others.
 constexpr ref::Type E4 = ref::Type::e4m3, E5 = ref::Type::e5m2, I4 = ref::Type::i8, U4 = ref::Type::u8;
 constexpr spark_dtype NONE = SPARK_DTYPE_NONE;
-constexpr Forms other(unsigned number) { return static_cast<Forms>(4096u << number); }
+constexpr Forms other(unsigned number) { return static_cast<Forms>(8192u << number); }
 constexpr Own OWN[] = {
     {{MXFP8, E4}, "mxfp8", NONE, SPARK_DTYPE_UE8M0, 8, 32, "E4M3"},
     {{MXFP6, E4}, "e2m3_mxfp6", SPARK_DTYPE_E2M3, SPARK_DTYPE_UE8M0, 6, 32, "E2M3"},
@@ -41,6 +41,7 @@ constexpr Own OWN[] = {
     {{INT4_128, I4}, "i4_int4_128", SPARK_DTYPE_I4, NONE, 4, 128},
     {{INT4_128, U4}, "u4_int4_128", SPARK_DTYPE_U4, NONE, 4, 128},
     {{NF4, I4}, "nf4_64", SPARK_DTYPE_NF4, NONE, 4, 64},
+    {{B32X32, E4}, "32x32", NONE, SPARK_DTYPE_UE8M0, 8, 32, "E4M3"},
 };
 constexpr std::pair<Forms, const char*> OF_ANY[] = {
     {TENSOR, "tensor"}, {ROW, "row"}, {B128, "1x128"}, {B128X128, "128x128"}};
@@ -85,8 +86,8 @@ double of_code(const Form& form, uint8_t code) {
     if (form == NF4) {
         return ref::of_nf4(code);
     }
-    return own_of(form) == nullptr || form == MXFP8 ? ref::of_code(form.codes, code)
-                                                    : ref::of_mx(element_of(form), code);
+    return own_of(form) == nullptr || form == MXFP8 || form == B32X32 ? ref::of_code(form.codes, code)
+                                                                      : ref::of_mx(element_of(form), code);
 }
 
 static std::string name_of_scales(Forms form) {
@@ -116,7 +117,7 @@ Form worded_form(Words& words) {
 static ref::Type scale_type(const Scales& s, Forms form) {
     return in_bytes(form) ? ref::Type::u8 : own_of(form) != nullptr ? s.type : ref::Type::f32;
 }
-bool in_tiles(const Scales& s, Forms form) { return s.tiled && in_bytes(form); }
+bool in_tiles(const Scales& s, Forms form) { return s.tiled && in_bytes(form) && form != B32X32; }
 
 double number_of(Forms form, double stored) {
     const spark_dtype scales = own_of(form) == nullptr ? NONE : own_of(form)->scales;
@@ -130,7 +131,7 @@ int64_t block_of(Forms form, int64_t n) {
     return own_of(form) != nullptr ? own_of(form)->block : by_128 ? 128 : std::max<int64_t>(n, 1);
 }
 
-int64_t block_rows(Forms form) { return form == B128X128 ? 128 : 1; }
+int64_t block_rows(Forms form) { return form == B128X128 ? 128 : form == B32X32 ? 32 : 1; }
 
 static int64_t up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
@@ -389,7 +390,7 @@ Entry random(Random& r, const std::string& name) {
     s.scale = r.pick(types_of(ALL));
     s.zeros = r.chance(0.7);
     s.strange = static_cast<Strange>(r.between(0, static_cast<int64_t>(Strange::midpoint)));
-    const Form form = r.pick(forms_of(ALL_FORMS | B128X128 | FOURS, E4M3 | E5M2 | I8));
+    const Form form = r.pick(forms_of(ALL_FORMS | B128X128 | B32X32 | FOURS, E4M3 | E5M2 | I8));
     return entry(s, form, r.pick(types_of(ALL)), name);
 }
 

@@ -17,7 +17,7 @@ enum Forms : unsigned {
     NVFP4 = 16,
     MXFP4 = 32,
     MXFP6 = 1024,
-    OTHERS = ~0u << 12, // OCP's formats that no case names: rows of a table of scaled.cpp
+    OTHERS = ~0u << 13, // OCP's formats that no case names: rows of a table of scaled.cpp
     MX = MXFP8 | MXFP6 | MXFP4 | OTHERS,
     ALL_FORMS = 63 | MXFP6 | OTHERS,
     B128X128 = 64,
@@ -26,6 +26,7 @@ enum Forms : unsigned {
     INT4_128 = 512,
     INT4 = INT4_32 | INT4_64 | INT4_128,
     NF4 = 2048,
+    B32X32 = 4096,
     FOURS = INT4 | NF4 // whose scales may be of several types
 };
 bool in_halves(Forms form); // two codes a byte

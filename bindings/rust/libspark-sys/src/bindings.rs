@@ -97,6 +97,7 @@ pub const SPARK_RECORD_Q6_K: spark_record = 14;
 pub const SPARK_RECORD_IQ4_NL: spark_record = 20;
 pub const SPARK_RECORD_IQ4_XS: spark_record = 23;
 pub const SPARK_RECORD_GGUF_MXFP4: spark_record = 39;
+pub const SPARK_RECORD_GGUF_NVFP4: spark_record = 40;
 pub const SPARK_RECORD_FORCE32: spark_record = 2147483647;
 pub type spark_record = ::std::os::raw::c_uint;
 pub const SPARK_SCALE_LINEAR: spark_scale_layout = 0;

@@ -709,6 +709,7 @@ fn values() {
     assert_eq!(SPARK_RECORD_IQ4_NL, 20);
     assert_eq!(SPARK_RECORD_IQ4_XS, 23);
     assert_eq!(SPARK_RECORD_GGUF_MXFP4, 39);
+    assert_eq!(SPARK_RECORD_GGUF_NVFP4, 40);
     assert_eq!(SPARK_RECORD_FORCE32, 2147483647);
     assert_eq!(SPARK_SCALE_LINEAR, 0);
     assert_eq!(SPARK_SCALE_TILED_128X4, 1);

@@ -142,6 +142,8 @@ codes! {
     IQ4_XS = 23,
     /// 17 bytes, 32 elements
     GGUF_MXFP4 = 39,
+    /// 36 bytes, 64 elements
+    GGUF_NVFP4 = 40,
 }
 
 codes! {

@@ -43,12 +43,13 @@ operator! {
     /// are 1. The last block of K or N may be shorter.
     /// E2M1, E2M3, E3M2, and E4M3 and E5M2 of MXFP8, have scales of blocks: each code in sum_k is multiplied by the scale
     /// of its block, and sa and sb are the global_scale of NVFP4, or 1. NVFP4 is multiplied with NVFP4, and each of OCP's
-    /// formats, MXFP8 in both types, MXFP6 and MXFP4, with each of them. K is a multiple of the block, the highest bit of
+    /// formats, MXFP8 in both types, MXFP6 and MXFP4, with each of them, and with E4M3 of 32X32 as b: weights with a power of
+    /// two for 32 rows and 32 of K, [ceil(N / 32), K / 32], at any strides. K is a multiple of the block, the highest bit of
     /// a scale of NVFP4 is not looked at, and rows begin on whole bytes, so that strides of E2M1 are even and those of
     /// E2M3 and E3M2 multiples of 4. The scales of blocks stand as strides say, or in TILED_128X4 along the last two
-    /// dimensions. Compute capability 12.x multiplies NVFP4, MXFP4, MXFP8 of E4M3 and that, as a, with MXFP4 in its tensor
-    /// cores, 32 bytes of k at a time, where rows of a and b begin on 16 bytes, and every fourth of the scales, which
-    /// follow each other along K, on 4; elsewhere, and on 9.0, one product after the other is added.
+    /// dimensions. Compute capability 12.x multiplies NVFP4, MXFP4, MXFP8 of E4M3, with that and with 32X32, and, as a, with
+    /// MXFP4 in its tensor cores, 32 bytes of k at a time, where rows of a and b begin on 16 bytes, and every fourth of the
+    /// scales, which follow each other along K, on 4; elsewhere, and on 9.0, one product after the other is added.
     /// Layouts are told by strides. Each of a and b has stride 1 in one of its last two dimensions:
     ///
     ///     tn   a and b along K            a row-major, b row-major: x times the transpose of a weight
@@ -67,8 +68,8 @@ operator! {
     /// a scale for 32, 64 or 128 along K (INT4_32 to INT4_128), at any strides, in F16, BF16 or F32, and if b.quant has a
     /// zero_point a zero for each, in U4, two in a byte, at the same strides: b[n, k] = scale * (q - zero), with the zero
     /// as it is stored; I4 is -8 to 7. K is free, the strides of b are even. NF4 has a scale for 64 (NF4_64), likewise,
-    /// and no zero: b[n, k] = scale * table[q], as dequantize says. MXFP8 of E4M3, MXFP6, MXFP4, MXINT8 and NVFP4 have
-    /// scales of blocks, with what is said of these above, for b alone, and NVFP4 one global_scale; other forms that
+    /// and no zero: b[n, k] = scale * table[q], as dequantize says. MXFP8 of E4M3, 32X32, MXFP6, MXFP4, MXINT8 and NVFP4
+    /// have scales of blocks, with what is said of these above, for b alone, and NVFP4 one global_scale; other forms that
     /// dequantize reads are no weights. Codes, less their zeros, are exact in
     /// the dtype of a; their products with a are summed in FP32, of a record, of 16 of Q6_K, of 32 of INT4 and MXFP4 and of
     /// 64 or 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its
@@ -76,7 +77,7 @@ operator! {
     /// well, where the kernel does so; one of Q2_K or Q3_K by its scale too, of which 128 are one sum, by d. Where M is
     /// large, or the alignment does not allow that, b is unpacked into a workspace instead, each number rounded once, to
     /// nearest even, to the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and always but
-    /// for I8, E4M3 with scales in F32, INT4, MXFP4, NVFP4 and records other than GGUF_MXFP4. What an infinity in
+    /// for I8, E4M3 with scales in F32, INT4, MXFP4, NVFP4 and records other than GGUF_MXFP4 and GGUF_NVFP4. What an infinity in
     /// a or in a scale takes part in is infinite or NaN, and what a NaN scale does is NaN.
     /// Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,
     /// two for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate
