@@ -41,7 +41,7 @@ def check_kernels():
     yield from ask("tools/ptxc", "lint", *built_kernels())
 
 
-@rule("kernel-page", "ptx/KERNELS.md is what tools/ptxc prints")
+@rule("kernel-page", "ptx/KERNELS.md and ptx/LOOPS.md are what tools/ptxc prints")
 def check_kernel_page():
     yield from ask("tools/ptxc", "page", "--check", *built_kernels())
 

@@ -42,6 +42,17 @@ def made(variant, results):
     return f"  used {used:3}  instructions {code:5}"
 
 
+def loops(variant, results):
+    """The inner loop on each chip that the kernel was assembled for, a line each."""
+    for arch in variant.archs:
+        loop = page.loop_of(variant, results, arch)
+        if loop is not None:
+            ahead = loop.pop("ahead")
+            kinds = ", ".join(f"{n} {kind}" for kind, n in loop.items() if kind != "all")
+            print(f"    {arch / 10}: {loop['all']} in the inner loop: {kinds}"
+                  f"{'' if ahead is None else f'; fragments {ahead} products ahead'}")
+
+
 def cmd_list(args):
     variants = [(i, v) for i, v in enumerate(v for f in parse_tree(args.root) for v in f.variants)
                 if fnmatch.fnmatchcase(v.name, args.kernels)]
@@ -59,6 +70,8 @@ def cmd_list(args):
     for _, v in variants:
         print(f"{v.name:{width}}  block {v.block:4}  smem {v.smem:6}  regs {v.regs:3}"
               f"{made(v, args.results) if args.results else ''}  {v.file.relative}")
+        if args.results and args.loops:
+            loops(v, args.results)
     return 0
 
 
@@ -133,6 +146,7 @@ def parser(name):
     sub = command("list", cmd_list, "print the kernels of the tree")
     sub.add_argument("kernels", nargs="?", default="*", help="a pattern of their names, such as 'softmax*'")
     sub.add_argument("--results", type=Path, help="folder with the NAME.json files: adds registers used, instructions")
+    sub.add_argument("--loops", action="store_true", help="with --results: what inner loops are made of")
     sub.add_argument("--json", action="store_true", help="everything the headers say, as JSON")
     sub = command("expand", cmd_expand, "print the PTX of one kernel as the assembler sees it")
     sub.add_argument("kernel", help="a full name, such as gemm_bf16_any__generic")
@@ -156,7 +170,7 @@ def parser(name):
     sub.add_argument("--testing", type=Path, help="also write the images that are not in the library, to this file")
     cache(sub)
     chips(sub)
-    sub = command("page", cmd_page, "write ptx/KERNELS.md")
+    sub = command("page", cmd_page, "write ptx/KERNELS.md and ptx/LOOPS.md")
     sub.add_argument("--results", type=Path, help="folder with the NAME.json files: fills in the registers used")
     sub.add_argument("--check", action="store_true", help="write nothing, fail when the page is out of date")
     compiler(sub)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# ptx/KERNELS.md: the one page that shows every kernel, what it declares, what the assembler used, and who picks it.
-# Also finds the dispatch rows of a tree, for lint.py. Knows nothing of how kernels are built.
-"""Write and check KERNELS.md."""
+# ptx/KERNELS.md: the one page that shows every kernel, what it declares, what the assembler used, and who picks it; and
+# ptx/LOOPS.md: what the machine runs in the inner loops of those that multiply. Also finds the dispatch rows of a tree, for lint.py. Knows nothing of how kernels are built.
+"""Write and check KERNELS.md and LOOPS.md."""
 
 import json
 import re
@@ -9,8 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from cubin import Cubin
 from expand import MARKER, ExpandError
 from header import parse_tree
+from inner_loop import KINDS, summary
 from rules import SM_REGS, SM_SMEM, SM_SMEM_RESERVED, SM_WARPS, ctas_per_sm
 
 HEAD = f"""# Kernels
@@ -23,6 +25,17 @@ warps ({SM_WARPS}), with what stops one more. Rows are those of `src/ops/FAMILY/
 file there, that name the kernel, counted from the top, each type's copy of a row on its own; `then` is what rows launch
 second, `as` what rows of other contracts alone name.
 A dependent kernel begins before the launch before it has ended, and waits for it.
+"""
+LOOPS = """# Inner loops
+
+Written by `python3 tools/ptxc page --results BUILD/ptx`, which a build runs as target `kernels_page`. Do not edit.
+
+Of each kernel that multiplies with tensor cores the innermost loop with the most products, in machine code of 12.x:
+how many instructions it has on all its ways together, and of which kinds; the rest is arithmetic, addresses and
+branches. Copies go from memory to shared memory past registers, a bulk copy counts as one. `ahead` is the fewest
+products that are issued between the load of a fragment by ldmatrix and the first product that takes it: 0 is a load
+that is waited for, none one whose codes become numbers first, or that comes from elsewhere. `tools/spark list PATTERN
+--results BUILD/ptx --loops` says the same, of 9.0 where a build has its code.
 """
 HAS_ROWS = re.compile(r"^ *ROW[A-Z_]*\(", re.M)
 COLUMNS = ("kernel", "file", "maths", "block", "smem", "regs", "CTAs/SM", "limits", "rows")
@@ -110,6 +123,38 @@ def page_text(files, records, rows):
     return "\n".join(out) + "\n"
 
 
+def loop_of(variant, results, arch="120"):
+    """inner_loop's summary of what was assembled, or None."""
+    path = Path(results) / f"{variant.name}.{arch}.cubin"
+    return summary(Cubin(path.read_bytes()).sections[f".text.{variant.name}"]) if path.is_file() else None
+
+
+def loops_text(files, results, makers):
+    """The page of inner loops."""
+    columns = ("kernel", "instructions", *(name for name, _ in KINDS), "ahead")
+    out = [LOOPS, f"Made by ptxas {', '.join(makers)}."]
+    found = [(v.file.family, v, loop_of(v, results)) for f in files for v in f.variants]
+    for family in sorted({family for family, _, loop in found if loop}):
+        out += ["", f"## {family}", "", "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+        for _, variant, loop in (row for row in found if row[0] == family and row[2]):
+            ahead = "none" if loop["ahead"] is None else str(loop["ahead"])
+            kinds = (str(loop.get(name, "")) for name, _ in KINDS)
+            out.append("| " + " | ".join((f"`{variant.name}`", str(loop["all"]), *kinds, ahead)) + " |")
+    return "\n".join(out) + "\n"
+
+
+def pages(root, results, cc):
+    """{path: text}; inner loops only where all kernels of a build are there."""
+    files = parse_tree(root)
+    variants = [v for f in files for v in f.variants]
+    records = _results(results, variants)
+    made = {Path(root) / "KERNELS.md": page_text(files, records, table_rows(root, cc))}
+    if results and all((Path(results) / f"{v.name}.120.cubin").is_file() for v in variants if 120 in v.archs):
+        makers = sorted({r["ptxas"] for r in records.values() if "ptxas" in r})
+        made[Path(root) / "LOOPS.md"] = loops_text(files, results, makers)
+    return made
+
+
 def _without_measurements(text):
     """The page less what depends on the version of ptxas."""
     text = re.sub(r"as used by ptxas .*", "", text)
@@ -117,21 +162,22 @@ def _without_measurements(text):
 
 
 def difference(root, results, cc="cc"):
-    """'' when the page is right, else a sentence. Registers are compared only if the same ptxas made them."""
-    files = parse_tree(root)
-    records = _results(results, [v for f in files for v in f.variants])
-    wanted, path = page_text(files, records, table_rows(root, cc)), Path(root) / "KERNELS.md"
-    found = path.read_text(encoding="utf-8") if path.is_file() else ""
-    same_maker = re.findall(r"as used by ptxas (.*)", wanted) == re.findall(r"as used by ptxas (.*)", found)
-    if not same_maker:
-        wanted, found = _without_measurements(wanted), _without_measurements(found)
-    if wanted == found:
-        return ""
-    lines, before = wanted.splitlines(), found.splitlines()
-    at = next((i for i, (a, b) in enumerate(zip(lines, before)) if a != b), min(len(lines), len(before)))
-    line = lines[at] if at < len(lines) else "(no such line)"
-    return (f"ptx/KERNELS.md:{at + 1}: out of date; here it would say:\n  {line}\n"
-            "build the target kernels_page and commit the page")
+    """'' when the pages are right, else a sentence. Registers and loops are compared only if the same ptxas made them."""
+    for path, wanted in pages(root, results, cc).items():
+        found = path.read_text(encoding="utf-8") if path.is_file() else ""
+        maker = re.compile(r"ptxas (\(?[\d.]*.*)\.$", re.M)
+        if maker.findall(wanted) != maker.findall(found):
+            if path.name == "LOOPS.md" and found:
+                continue
+            wanted, found = _without_measurements(wanted), _without_measurements(found)
+        if wanted == found:
+            continue
+        lines, before = wanted.splitlines(), found.splitlines()
+        at = next((i for i, (a, b) in enumerate(zip(lines, before)) if a != b), min(len(lines), len(before)))
+        line = lines[at] if at < len(lines) else "(no such line)"
+        return (f"ptx/{path.name}:{at + 1}: out of date; here it would say:\n  {line}\n"
+                "build the target kernels_page and commit the page")
+    return ""
 
 
 def run(root, results, check, cc):
@@ -140,10 +186,8 @@ def run(root, results, check, cc):
         if problem:
             print(problem, file=sys.stderr)
         return 1 if problem else 0
-    files = parse_tree(root)
-    records = _results(results, [v for f in files for v in f.variants])
-    text, path = page_text(files, records, table_rows(root, cc)), Path(root) / "KERNELS.md"
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
-        print(f"wrote {path}")
+    for path, text in pages(root, results, cc).items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path}")
     return 0
