@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches that begin before their predecessor's end, between kernels of other software: one before them that writes
-// their operand behind its own launch_dependents, and one after them that begins as early and overwrites what they
-// read. With one launch and with two, the second of which reads the workspace; enqueued and from a graph.
+// their operand, be it the weights of a product, behind its own launch_dependents, and one after them that begins as
+// early and overwrites what they read. With one launch and with two, the second of which reads the workspace; enqueued and from a graph.
 #include "emulator.h"
 
 #include <algorithm>
@@ -68,6 +68,17 @@ int close_foreign(void** state) {
     return tear_down(state);
 }
 
+void fill(const char* name, spark_devptr out, uint32_t word, uint32_t count, uint32_t naps, bool dependent) {
+    uint64_t native = 0;
+    void* function = nullptr;
+    ok(spark_stream_native(g_ctx, stream, &native, &g_err));
+    driver("cuModuleGetFunction", &function, module_of_others, name);
+    Attribute attribute{DEPENDENT, 0, {dependent}};
+    const Config config{{(count + 255) / 256, 1, 1}, {256, 1, 1}, 0, reinterpret_cast<void*>(native), &attribute, 1};
+    void* params[] = {&out, &word, &count, &naps};
+    driver("cuLaunchKernelEx", &config, function, params, static_cast<void**>(nullptr));
+}
+
 // The largest of n numbers, with the workspace behind them.
 struct Largest {
     spark_amax_args args{};
@@ -101,17 +112,9 @@ struct Largest {
     Largest& operator=(const Largest&) = delete;
 
     void fill(const char* name, float value, uint32_t naps, bool dependent) {
-        uint64_t native = 0;
-        void* function = nullptr;
-        uint32_t word, count = words;
+        uint32_t word;
         memcpy(&word, &value, 4);
-        ok(spark_stream_native(g_ctx, stream, &native, &g_err));
-        driver("cuModuleGetFunction", &function, module_of_others, name);
-        Attribute attribute{DEPENDENT, 0, {dependent}};
-        const Config config{{(words + 255) / 256, 1, 1},     {256, 1, 1}, 0,
-                            reinterpret_cast<void*>(native), &attribute,  1};
-        void* params[] = {&args.x.data, &word, &count, &naps};
-        driver("cuLaunchKernelEx", &config, function, params, static_cast<void**>(nullptr));
+        ::fill(name, args.x.data, word, words, naps, dependent);
     }
 
     // Each round the numbers become `round` late, their largest is asked for, and they are overwritten.
@@ -186,6 +189,80 @@ void from_a_graph(void**) {
     }
 }
 
+// Weights may be made by the kernel before, and come last: nothing of b is read until that has ended. a is all ones, so
+// that each number of d is the sum of a row of b, whose numbers are the round's.
+class Weights {
+public:
+    Weights(uint32_t rows_of_a, bool fp4) : fp4_(fp4) {
+        args_.hdr.struct_size = sizeof args_;
+        args_.hdr.op = SPARK_OP_GEMM;
+        const auto describe = [](spark_tensor& t, spark_dtype dtype, uint32_t rows, uint32_t columns) {
+            t.dtype = dtype, t.ndim = 2, t.shape[0] = rows, t.shape[1] = columns;
+        };
+        describe(args_.a, SPARK_DTYPE_BF16, rows_of_a, K),
+            describe(args_.b, fp4 ? SPARK_DTYPE_E2M1 : SPARK_DTYPE_BF16, N, K);
+        describe(args_.d, SPARK_DTYPE_F32, rows_of_a, N);
+        ok(spark_mem_alloc(g_ctx, rows_of_a * K * 2, &args_.a.data, &g_err));
+        ok(spark_mem_alloc(g_ctx, N * K * 2, &args_.b.data, &g_err));
+        ok(spark_mem_alloc(g_ctx, rows_of_a * N * 4, &args_.d.data, &g_err));
+        const std::vector<uint16_t> ones(size_t{rows_of_a} * K, 0x3f80);
+        ok(spark_mem_copy_to_device(g_ctx, args_.a.data, ones.data(), ones.size() * 2, stream, &g_err));
+        if (fp4) put_scales(args_.b.quant);
+        ok(spark_op_prepare(g_ctx, &args_.hdr, &info_, &g_err));
+        ok(spark_mem_alloc(g_ctx, info_.workspace_size + 4, &exec_.workspace, &g_err));
+        exec_.struct_size = sizeof exec_, exec_.stream = stream, exec_.workspace_size = info_.workspace_size;
+    }
+    ~Weights() {
+        for (const spark_devptr at : {args_.a.data, args_.b.data, args_.d.data, exec_.workspace, args_.b.quant.scale})
+            if (at != 0) ok(spark_mem_free(g_ctx, at, &g_err));
+    }
+    Weights(const Weights&) = delete;
+    Weights& operator=(const Weights&) = delete;
+
+    void check(uint32_t round) {
+        constexpr float E2M1[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+        const float number = fp4_ ? E2M1[round] : static_cast<float>(round);
+        uint32_t word;
+        memcpy(&word, &number, 4);
+        fill("late", args_.b.data, fp4_ ? round * 0x11111111 : word >> 16 | word, N * K / (fp4_ ? 8 : 2), 3, false);
+        ok(spark_op_launch(g_ctx, &args_.hdr, &exec_, &g_err));
+        std::vector<float> sums(static_cast<size_t>(args_.d.shape[0]) * N);
+        ok(spark_mem_copy_to_host(g_ctx, sums.data(), args_.d.data, sums.size() * 4, stream, &g_err));
+        for (const float sum : sums) {
+            if (sum != number * K) fail_msg("%s, round %u: %g", info_.kernel, round, double{sum});
+        }
+    }
+
+private:
+    static constexpr uint32_t N = 64, K = 512, BLOCK = 16;
+
+    // NVFP4, whose scales are there before.
+    static void put_scales(spark_quant& quant) {
+        constexpr uint8_t ONE = 0x38;
+        quant.scheme = SPARK_QUANT_BLOCK, quant.scale_dtype = SPARK_DTYPE_UE4M3;
+        quant.block[0] = 1, quant.block[1] = BLOCK;
+        ok(spark_mem_alloc(g_ctx, N * K / BLOCK, &quant.scale, &g_err));
+        ok(spark_mem_set(g_ctx, quant.scale, ONE, N * K / BLOCK, stream, &g_err));
+    }
+
+    bool fp4_;
+    spark_gemm_args args_{};
+    spark_exec exec_{};
+    spark_op_info info_{.struct_size = sizeof info_};
+};
+
+void weights_that_come_last(void**) {
+    for (const bool fp4 : {false, true}) {
+        for (const uint32_t rows : {1, 8, 16, 32, 64, 128}) {
+            Weights weights(rows, fp4);
+            for (const char* schedule : schedules()) {
+                use(schedule);
+                for (uint32_t round = 1; round <= 4; ++round) weights.check(round);
+            }
+        }
+    }
+}
+
 // That the emulator overlaps them: a foreign kernel that overwrites without waiting is seen to do so.
 void a_hasty_neighbour_is_seen(void**) {
     if (!api::emulator_call<void*>("spark_emu_configure")) return;
@@ -200,6 +277,6 @@ void a_hasty_neighbour_is_seen(void**) {
 
 int main() {
     const CMUnitTest tests[] = {cmocka_unit_test(between_two_foreign_kernels), cmocka_unit_test(from_a_graph),
-                                cmocka_unit_test(a_hasty_neighbour_is_seen)};
+                                cmocka_unit_test(weights_that_come_last), cmocka_unit_test(a_hasty_neighbour_is_seen)};
     return cmocka_run_group_tests(tests, open_foreign, close_foreign);
 }
