@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/divide.h"
+#include "dispatch/raster.h"
 #include "ops/gemm/problem.h"
 
 namespace spark {
@@ -145,10 +146,33 @@ GemmCut cut_and_load(const CheckedOp& work, const Row& row, Load& load) {
 
 } // namespace
 
-// A square of c and d is what a wave reads least for: rows of tiles by columns, in elements.
+// A square of c and d is what a wave reads least for: rows of tiles by columns, in elements. Where the products of
+// tensor cores would wait for memory then, as where it is slow and L2 small, another number may read less of that.
 uint32_t gemm_group(const CheckedOp& work, const Row& row) {
-    int64_t square = slots_of(work, row) * row.tile.columns >> std::countr_zero<uint32_t>(row.tile.rows);
-    return 1u << (static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(square, 1)))) / 2);
+    const int64_t slots = slots_of(work, row);
+    const int64_t square = slots * row.tile.columns >> std::countr_zero<uint32_t>(row.tile.rows);
+    const auto usual = 1u << (std::bit_width(static_cast<uint64_t>(std::max<int64_t>(square, 1))) / 2);
+    const Gemm& p = work.as<Gemm>();
+    const Target& target = *work.target;
+    const int64_t down = ceil_shift(p.m, row.tile.rows), across = ceil_shift(p.n, row.tile.columns);
+    if (down <= usual || p.weights || quotient(work.bytes, static_cast<uint64_t>(p.batch)) <= target.l2_bytes) {
+        return static_cast<uint32_t>(usual);
+    }
+    const double of_k = static_cast<double>(p.k) * p.elem_bits / 8;
+    const Raster raster = {down,
+                           across,
+                           slots,
+                           of_k * row.tile.rows,
+                           of_k * row.tile.columns * (p.kept.on ? 9.0 / 16 : 1),
+                           static_cast<double>(target.l2_bytes)};
+    // What comes in three quarters of the time of the products, less d, c and all else that is read or written once.
+    constexpr double PART = 0.75, MIB = 1 << 20, A_TICK = 64;
+    const auto steps =
+        static_cast<double>(ceil_shift(p.k, row.tile.depth)) * static_cast<double>(down) * static_cast<double>(across);
+    const double ticks = steps * row.tile.step.products * target.product / A_TICK / target.sms;
+    const double once =
+        static_cast<double>(work.bytes) / static_cast<double>(p.batch) - static_cast<double>(p.m + p.n) * of_k;
+    return raster_group(raster, static_cast<uint32_t>(usual), ticks * PART / target.memory * MIB - std::max(once, 0.0));
 }
 
 GemmCut cut_gemm(const CheckedOp& work, const Row& row) {
