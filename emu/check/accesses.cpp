@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "../exec/async.h"
+#include "../exec/matrix_bytes.h"
 #include "checker.h"
 #include "quick.h"
 
@@ -20,6 +21,16 @@ bool stores_equal(const Warp& w, const Inst& in, unsigned x, unsigned y) {
 }
 
 namespace {
+// Rows of a matrix.
+bool rows_equal(const Warp& w, const Inst& in, unsigned x, unsigned y) {
+    for (unsigned i = 0; i < 16; ++i) {
+        const MatrixByte a = matrix_byte(in, x, i), b = matrix_byte(in, y, i);
+        if ((w.reg<uint32_t>(a.slot)[a.lane] >> 8 * a.byte ^ w.reg<uint32_t>(b.slot)[b.lane] >> 8 * b.byte) & 0xff)
+            return false;
+    }
+    return true;
+}
+
 bool is_collective(const Inst& in) { return in.flags & Inst::aligned; }
 
 bool rises(const uint32_t* addr) {
@@ -176,8 +187,8 @@ bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned b
     for (uint32_t m = mask; m;) {
         const unsigned lane = unsigned(__builtin_ctz(m));
         const uint32_t a = addr[lane];
-        const uint32_t lanes = collective ? w.mask : meet ? same_address(m, addr, lane) : m & -m;
-        m &= collective ? m - 1 : ~lanes;
+        const uint32_t alike = meet ? same_address(m, addr, lane) : m & -m, lanes = collective ? w.mask : alike;
+        m &= ~alike;
         auto write = [&](const Access& x, Record& r) {
             objects_ |= r.object;
             return (!collective && q.write(r, lanes, flags)) || write_record(x, r);
@@ -195,10 +206,14 @@ bool Checker::write_all(Warp& w, uint32_t mask, const uint32_t* addr, unsigned b
 
 bool Checker::shared_write(Warp& w, uint32_t mask, const uint32_t* addr, unsigned bytes) {
     const Inst& in = w.kernel->code[w.pc];
+    const OpRow& row = row_of(w.info());
     const bool meet = meets(w, mask, addr, bytes);
-    auto same = [&](unsigned x, unsigned y) { return !is_collective(in) && stores_equal(w, in, x, y); };
+    auto same = [&](unsigned x, unsigned y) {
+        return is_collective(in) ? row.is(trait::rows) && rows_equal(w, in, x, y) : stores_equal(w, in, x, y);
+    };
     if (meet && !write_alike(w, mask, addr, bytes, same)) return false;
-    storing_ = !is_collective(in) && row_of(w.info()).is(trait::stores) ? addr : nullptr;
+    storing_ = row.is(trait::stores) || row.is(trait::rows) ? addr : nullptr;
+    storing_mask_ = mask;
     const bool good = write_all(w, mask, addr, bytes, meet, false);
     storing_ = nullptr;
     if (!good) return false;

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "../exec/matrix_bytes.h"
 #include "../report/report.h"
 
 namespace emu {
@@ -44,7 +45,8 @@ std::string Checker::who(unsigned agent) const {
 std::string Checker::line(const char* what, unsigned agent, uint32_t lanes, uint32_t pc, uint32_t address,
                           unsigned span) const {
     char text[96], which[48];
-    if (lanes & (lanes - 1)) std::snprintf(which, sizeof which, "lanes 0x%x", lanes);
+    if (!lanes) std::snprintf(which, sizeof which, "all lanes");
+    else if (lanes & (lanes - 1)) std::snprintf(which, sizeof which, "lanes 0x%x", lanes);
     else std::snprintf(which, sizeof which, "lane %d", __builtin_ctz(lanes));
     std::snprintf(text, sizeof text, " %s   shared 0x%x..0x%x", which, address, address + span - 1);
     const bool foreign = agent / WARPS != cta_->rank;
@@ -101,18 +103,31 @@ bool Checker::is_before(const Access& a, const Event& e, bool collective, bool r
     return all;
 }
 
-// Does an ordinary store leave there what the same instruction stored? Compilers let all warps that hold a value store
-// it.
+// The byte of a register that the store which is looked at leaves at an address: of a lane's element, or of a row of
+// a matrix.
+Checker::Stored Checker::stored_at(const Access& a, uint32_t address) const {
+    const Inst& in = a.warp.kernel->code[a.warp.pc];
+    if (a.collective) {
+        uint32_t m = storing_mask_;
+        while (address - storing_[__builtin_ctz(m)] >= 16) m &= m - 1;
+        const unsigned row = unsigned(__builtin_ctz(m));
+        const MatrixByte from = matrix_byte(in, row, address - storing_[row]);
+        return {from.slot, from.lane, from.lane * size_t(4) + from.byte};
+    }
+    const size_t lane_bytes = in.bytes == 16 ? 16 : store_register_bytes(in) == 8 ? 8 : 4;
+    const unsigned at = address - storing_[a.lane()];
+    return {in.r[1 + at / in.bytes], a.lane(), a.lane() * lane_bytes + at % in.bytes};
+}
+
+// Does a store leave there what the same instruction stored? Compilers let all warps that hold a value store it.
 bool Checker::repeats(const Access& a, const Record& r) const {
     const Warp& w = a.warp;
-    if (!storing_ || r.flags || r.write_pc != w.pc || !cta_->shared_is_defined(a.address, a.span)) return false;
-    const Inst& in = w.kernel->code[w.pc];
-    const size_t lane_bytes = in.bytes == 16 ? 16 : store_register_bytes(in) == 8 ? 8 : 4;
-    for (unsigned i = 0; i < a.span; ++i) {
-        const unsigned at = a.address + i - storing_[a.lane()];
-        const uint16_t slot = in.r[1 + at / in.bytes];
-        if (w.tainted && w.undef[slot] >> a.lane() & 1) return false;
-        if (w.reg<uint8_t>(slot)[a.lane() * lane_bytes + at % in.bytes] != cta_->shared[a.address + i]) return false;
+    if (!storing_ || (r.flags & ~(a.collective ? Record::collective : 0)) || r.write_pc != w.pc) return false;
+    if (!cta_->shared_is_defined(a.address, a.span)) return false;
+    for (uint32_t address = a.address; address < a.address + a.span; ++address) {
+        const Stored from = stored_at(a, address);
+        if (w.tainted && w.undef[from.slot] >> from.lane & 1) return false;
+        if (w.reg<uint8_t>(from.slot)[from.at] != cta_->shared[address]) return false;
     }
     return true;
 }
@@ -212,8 +227,9 @@ bool Checker::write_record(const Access& a, Record& r) {
     const bool over = !r.write_moment || is_before(a, r.write(), r.flags & Record::collective, false);
     if (!over && !both_strong) {
         if (!repeats(a, r)) return race(a, now, r.flags & Record::atomic ? "atomic" : "write", r.write(), r.write_pc);
+        const uint32_t own = a.collective ? 0 : a.lanes; // of a matrix no lane has made all
         note(a, r,
-             {order_.now(a.agent()), 1u << a.warp.index, a.lanes, a.warp.pc, 0, false, true, uint8_t(a.warp.own->rank),
+             {order_.now(a.agent()), 1u << a.warp.index, own, a.warp.pc, 0, false, true, uint8_t(a.warp.own->rank),
               true});
         return true;
     }

@@ -80,6 +80,12 @@ private:
     bool is_before(const Access& a, const Event& e, bool collective, bool reads) const;
     bool joins_entry(Record& r, const Reads& reads);
     void note(const Access& a, Record& r, Reads reads); // beside the others that are not over
+    struct Stored {
+        uint16_t slot;
+        unsigned lane;
+        size_t at; // in the slot
+    };
+    Stored stored_at(const Access& a, uint32_t address) const;
     bool repeats(const Access& a, const Record& r) const;
     bool follows_alike(const Access& a, const Record& r);
     bool check_entries(const Access& a, const Record& r, bool reads);
@@ -150,7 +156,8 @@ private:
         uint32_t pc;
     };
     std::unordered_map<uint32_t, Made> made_; // mbarriers, by address
-    const uint32_t* storing_ = nullptr;       // the addresses of a store by lanes, while it is looked at
+    const uint32_t* storing_ = nullptr;       // the addresses of a store, while it is looked at
+    uint32_t storing_mask_ = 0;               // lanes that have one
     bool ended_ = false;
     bool alone_ = true;     // no bulk copies
     bool objects_ = false;  // this instruction touched a word where something was released

@@ -5,6 +5,7 @@
 // Lane = 4g + t. A register of an 8x8 matrix of 16-bit elements holds, for lane (g, t): row g, columns 2t (low half)
 // and 2t + 1 (high half). Rows of matrix m are named by lanes 8m .. 8m + 7.
 #include "handlers.h"
+#include "matrix_bytes.h"
 
 namespace emu::EMU_LEVEL {
 namespace {
@@ -19,8 +20,6 @@ EMU_INLINE void row_addresses(const Warp& w, const Inst& in, unsigned operand, u
         for (int l = 0; l < 32; ++l) out[l] = base[l] + uint32_t(in.imm);
     }
 }
-
-constexpr uint8_t WIDE = 1; // Inst::sub: the address is a 64-bit register
 
 constexpr uint32_t rows_mask(unsigned matrices) { return matrices == 4 ? FULL : (1u << (8 * matrices)) - 1; }
 
@@ -37,7 +36,7 @@ uint32_t spread_rows(uint32_t rows, bool trans) {
 
 template <unsigned N, bool TRANS> Flow ldmatrix(Warp& w, const Inst& in) {
     uint32_t addr[32], undefined = 0;
-    row_addresses(w, in, N, addr, in.sub & WIDE);
+    row_addresses(w, in, N, addr, in.sub & matrix_wide);
     if (!check_shared(w, addr, rows_mask(N), 16, false, &undefined)) return Flow::failed;
     const uint8_t* shared = w.cta->shared;
     for (unsigned m = 0; m < N; ++m) {
@@ -82,7 +81,7 @@ template <unsigned N, bool TALL, Packing P> Flow load_bytes(Warp& w, const Inst&
     constexpr unsigned ROWS = TALL ? 16 : 8, REGISTERS = TALL ? 2 * N : N;
     constexpr uint32_t LANES = ROWS * N == 32 ? FULL : (1u << (ROWS * N)) - 1;
     uint32_t addr[32], undefined = 0;
-    row_addresses(w, in, REGISTERS, addr, in.sub & WIDE);
+    row_addresses(w, in, REGISTERS, addr, in.sub & matrix_wide);
     if (!check_shared(w, addr, LANES, 16, false, &undefined)) return Flow::failed;
     for (uint32_t m = undefined; m; m &= m - 1) // what only fills a row up need not be defined
         if (w.cta->shared_is_defined(addr[__builtin_ctz(m)], row_bytes(P))) undefined &= ~(m & -m);
@@ -108,24 +107,23 @@ template <unsigned N, bool TALL, Packing P> Flow load_bytes(Warp& w, const Inst&
     return Flow::next;
 }
 
-// m16n8, transposed: byte j of register m of lane (g, t) goes to row 2t + j % 2 of matrix m, byte g + 8 (j / 2).
+// m16n8, transposed.
 template <unsigned N> Flow store_bytes(Warp& w, const Inst& in) {
     uint32_t addr[32];
-    row_addresses(w, in, 0, addr, in.sub & WIDE);
+    row_addresses(w, in, 0, addr, in.sub & matrix_wide);
     if (!check_shared(w, addr, rows_mask(N), 16, true, nullptr)) return Flow::failed;
-    for (unsigned m = 0; m < N; ++m) {
-        const uint32_t* s = w.reg<uint32_t>(in.r[1 + m]);
-        for (unsigned l = 0; l < 32; ++l)
-            for (unsigned j = 0; j < 4; ++j)
-                w.cta->shared[addr[8 * m + 2 * (l % 4) + j % 2] + l / 4 + 8 * (j / 2)] = uint8_t(s[l] >> 8 * j);
-    }
+    for (unsigned row = 0; row < 8 * N; ++row)
+        for (unsigned i = 0; i < 16; ++i) {
+            const MatrixByte from = matrix_byte(in, row, i);
+            w.cta->shared[addr[row] + i] = uint8_t(w.reg<uint32_t>(from.slot)[from.lane] >> 8 * from.byte);
+        }
     define_shared(w, addr, rows_mask(N), 16);
     return Flow::next;
 }
 
 template <unsigned N, bool TRANS> Flow stmatrix(Warp& w, const Inst& in) {
     uint32_t addr[32];
-    row_addresses(w, in, 0, addr, in.sub & WIDE);
+    row_addresses(w, in, 0, addr, in.sub & matrix_wide);
     if (!check_shared(w, addr, rows_mask(N), 16, true, nullptr)) return Flow::failed;
     uint8_t* shared = w.cta->shared;
     for (unsigned m = 0; m < N; ++m) {
@@ -175,7 +173,7 @@ template <unsigned N, bool TALL> Handler by_packing(const Form& form) {
 
 // A shared address may sit in a 64-bit register only as the low half of a wider computation; both widths are taken.
 void note_width(const Form& form, unsigned operand, Inst& in) {
-    if (operand < form.operands.size() && bytes_of(form.operands[operand].type) == 8) in.sub |= WIDE;
+    if (operand < form.operands.size() && bytes_of(form.operands[operand].type) == 8) in.sub |= matrix_wide;
 }
 
 } // namespace
@@ -191,6 +189,7 @@ Handler pick_ldmatrix(const Form& form, Inst& in) {
 
 Handler pick_stmatrix(const Form& form, Inst& in) {
     note_width(form, 0, in);
+    in.sub |= form.has("m16n8") ? matrix_bytes : form.has("trans") ? matrix_transposed : 0;
     if (!form.has("m16n8")) return by_shape<Store>(form);
     return form.count == 4 ? store_bytes<4> : form.count == 2 ? store_bytes<2> : store_bytes<1>;
 }

@@ -329,6 +329,7 @@ enum Bits : uint32_t {
     swaps = 1 << 27,         // compares with what memory holds, and says what that was
     unseeing = 1 << 28,      // need not see what the same launch wrote
     compares = 1 << 29,      // two integers; Inst::sub says how
+    rows = 1 << 30,          // stores rows that lanes name, made of what many lanes hold (exec/matrix_bytes.h)
 };
 constexpr Bits operator|(Bits a, Bits b) { return Bits(uint32_t(a) | uint32_t(b)); }
 } // namespace trait
