@@ -45,7 +45,8 @@ EMU_INLINE float to_odd(double s, double e) {
     double rest = s - double(f);
     double sign = rest != 0 ? rest : e;
     uint32_t u = bits_as<uint32_t>(f);
-    bool adjust = sign != 0 && f == f && !(u & 1) && (u & 0x7fffffffu) != 0;
+    bool lost = sign > 0 || sign < 0; // of infinities nothing is: there it is NaN
+    bool adjust = lost && f == f && !(u & 1) && (u & 0x7fffffffu) != 0;
     bool outward = (sign > 0) == (f > 0);
     return adjust ? bits_as<float>(outward ? u | 1 : u - 1) : f;
 }
