@@ -117,6 +117,8 @@ static Results compute_attention(const Call& call) {
     const std::vector<int64_t> starts = call["key_starts"].integers(), ends = call["key_ends"].integers();
     const Tensor& mask = call["key_mask"];
     const auto mask_first = call.numbers.find("mask_first"), cap = call.numbers.find("softcap");
+    const auto window = call.numbers.find("window_left");
+    const int64_t left = window == call.numbers.end() ? -1 : static_cast<int64_t>(window->second);
     const int64_t queries = q.shape[1], heads = q.shape[2], most = k.shape[1], kv_heads = k.shape[2];
     const size_t d = q.size(3), dv = v.size(3);
     Result o, lse;
@@ -129,8 +131,9 @@ static Results compute_attention(const Call& call) {
                        : pages[static_cast<size_t>(b * call["block_table"].shape[1] + j / most)] * most + j % most;
         };
         const size_t query = place / static_cast<size_t>(heads);
-        const KeyRange seen = within({0, visible_keys(i, queries, keys, call.is("causal"))},
-                                     {starts.empty() ? 0 : starts[query], ends.empty() ? keys : ends[query]});
+        const KeyRange seen =
+            within({first_visible_key(i, queries, keys, left), visible_keys(i, queries, keys, call.is("causal"))},
+                   {starts.empty() ? 0 : starts[query], ends.empty() ? keys : ends[query]});
         const auto row_of = [&](const Tensor& x) {
             return [&, width = x.size(3), g = kv_head(head, heads, kv_heads), first = seen.first](int64_t j) {
                 return &x.values[static_cast<size_t>(token(first + j) * kv_heads + g) * width];
