@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys of I8 less their mean, by the calls that docs/ops/attention.md names: o is that of the keys before, lse less by
-// the score of the mean; and worse codes without.
+// the score of the mean; and worse codes without. Scales that move between the layouts of docs/layouts.md.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -153,9 +153,42 @@ void means_go(void**) {
     }
 }
 
+// Scales of bytes in whole tiles of 128 x 4, from rows to tiles and back, by the views that docs/layouts.md names: four
+// neighbours are one F32, whose bits a cast to F32 moves.
+void scales_change_their_layout(void**) {
+    constexpr int64_t TILES = 2, ROWS = 128 * TILES, WORDS = 3, COUNT = ROWS * WORDS;
+    spark_tensor rows = tensor(SPARK_DTYPE_F32, {TILES, 4, 32, WORDS}), tiles = rows;
+    tiles.data = room(COUNT * 4);
+    const int64_t strides[] = {WORDS * 128, 1, 4, 128};
+    std::copy(std::begin(strides), std::end(strides), tiles.stride);
+    std::vector<uint8_t> scales(COUNT * 4), tiled(scales.size()), back(scales.size());
+    for (size_t i = 0; i < scales.size(); ++i)
+        scales[i] = static_cast<uint8_t>(i * 181 >> 3); // those that are no F32 too
+    const auto cast = [](const spark_tensor& x, const spark_tensor& y) {
+        spark_cast_args args{};
+        args.hdr.struct_size = sizeof args, args.hdr.op = SPARK_OP_CAST;
+        args.x = x, args.y = y;
+        ok(spark_cast(g_ctx, &args, nullptr, &g_err));
+    };
+    ok(spark_mem_copy_to_device(g_ctx, rows.data, scales.data(), scales.size(), 0, &g_err));
+    cast(rows, tiles);
+    ok(spark_mem_copy_to_host(g_ctx, tiled.data(), tiles.data, tiled.size(), 0, &g_err));
+    for (size_t m = 0; m < ROWS; ++m) {
+        for (size_t k = 0; k < WORDS * 4; ++k) {
+            const size_t at = (m / 128 * WORDS + k / 4) * 512 + m % 32 * 16 + m % 128 / 32 * 4 + k % 4;
+            assert_int_equal(tiled[at], scales[m * WORDS * 4 + k]);
+        }
+    }
+    ok(spark_mem_set(g_ctx, rows.data, 0, scales.size(), 0, &g_err));
+    cast(tiles, rows);
+    ok(spark_mem_copy_to_host(g_ctx, back.data(), rows.data, back.size(), 0, &g_err));
+    assert_true(back == scales);
+    for (const spark_devptr at : {rows.data, tiles.data}) ok(spark_mem_free(g_ctx, at, &g_err));
+}
+
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(means_go)};
+    const CMUnitTest tests[] = {cmocka_unit_test(means_go), cmocka_unit_test(scales_change_their_layout)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -63,8 +63,9 @@ import (
 //	    tt   a along M, b along K
 //
 //	FP8, I8 and codes with scales of blocks are multiplied in tn alone, E4M3 and E5M2 with each other too. d and c have
-//	stride 1 along N and a free row stride. An input without the batch dimension, or with batch stride 0, is the same
-//	for every batch. Where M, N or the batch is 0 the call succeeds and launches nothing; with K = 0 the sum is 0 and
+//	stride 1 along N and a free row stride. a and b may be the same memory: X times its transpose, in tn and with beta 0,
+//	is symmetric to the bit, though both halves are computed. An input without the batch dimension, or with batch stride
+//	0, is the same for every batch. Where M, N or the batch is 0 the call succeeds and launches nothing; with K = 0 the sum is 0 and
 //	no scale is read. beta 0 means that c is not read; without c, beta must be 0.
 //	Weights: with a in BF16 or F16, b may be quantised, both along K. Records (U8, b.quant.scheme SPARK_QUANT_RECORD)
 //	are those that dequantize reads; b's last dimension is then the bytes of the records of a row, its address and its
