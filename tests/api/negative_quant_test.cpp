@@ -24,6 +24,19 @@ void scales(const spark_op_desc& d, uint32_t f) {
     quant("quant absent", {SPARK_ERR_INVALID_VALUE}, [](auto& q) { q = {}; });
     quant("no such scheme", {SPARK_ERR_UNSUPPORTED_DTYPE}, [](auto& q) { q.scheme = SPARK_QUANT_SCHEME_FORCE32; });
     quant("scales of another dtype", {SPARK_ERR_UNSUPPORTED_DTYPE}, [](auto& q) { q.scale_dtype = SPARK_DTYPE_F64; });
+    // What is none of the forms is told by the field that keeps it from being one.
+    const auto named = [=](const char* sentence, const std::function<void(spark_quant&)>& damage) {
+        api::Arena arena(g_ctx);
+        api::Example example(d, arena);
+        damage(example.tensor(f).quant);
+        const Verdict v = call(example.head(), false);
+        if (std::strstr(v.err.message, sentence) == nullptr)
+            fail_msg("%s field %u: \"%s\" wanted: \"%s\"", d.name, f, sentence, v.err.message);
+    };
+    named("quant.scheme is 2147483647; ", [](auto& q) { q.scheme = SPARK_QUANT_SCHEME_FORCE32; });
+    named("quant.scale_dtype is F64; ", [](auto& q) { q.scale_dtype = SPARK_DTYPE_F64; });
+    named("quant.scale_layout is 2147483647; ", [](auto& q) { q.scale_layout = SPARK_SCALE_LAYOUT_FORCE32; });
+    named("quant.zero_dtype is F64; ", [](auto& q) { q.zero_dtype = SPARK_DTYPE_F64; });
     quant("a record", {SPARK_ERR_INVALID_RESERVED}, [](auto& q) { q.record = 1; });
     quant("blocks of no form", {SPARK_ERR_UNSUPPORTED_DTYPE}, [](auto& q) {
         q.scheme = SPARK_QUANT_BLOCK;

@@ -47,7 +47,7 @@ public:
         }
         if (spark_status s = unused()) return s;
         for (const spark_quant_form& form : forms_) {
-            if (matches(form)) out_.form = &form;
+            if (broken(form) == NOTHING) out_.form = &form;
         }
         if (out_.form == nullptr) return no_form();
         if (raw(q_.scheme) == SPARK_QUANT_RECORD) return SPARK_OK;
@@ -105,14 +105,18 @@ private:
         }
     }
 
-    bool matches(const spark_quant_form& form) const {
-        if (form.scheme != raw(q_.scheme) || !has(form.dtype_mask, raw(t_.dtype))) return false;
-        if (form.scheme == SPARK_QUANT_RECORD) return form.record == q_.record;
-        if (!has(form.scale_dtype_mask, raw(q_.scale_dtype)) || !has(form.layout_mask, raw(q_.scale_layout)))
-            return false;
-        if (raw(q_.zero_dtype) != 0 && !has(form.zero_dtype_mask, raw(q_.zero_dtype))) return false;
-        if (q_.global_scale != 0 && (form.flags & SPARK_FORM_GLOBAL_SCALE) == 0) return false;
-        return form.scheme != SPARK_QUANT_BLOCK || blocks_match(form);
+    // What a form asks for, in the order in which it is looked at; NOTHING that is not there: it is this form.
+    enum Rule { SCHEME, PARTS, DTYPE, SCALE_DTYPE, LAYOUT, ZERO_DTYPE, GLOBAL_SCALE, NOTHING };
+    Rule broken(const spark_quant_form& form) const {
+        if (form.scheme != raw(q_.scheme)) return SCHEME;
+        if (form.scheme == SPARK_QUANT_RECORD && form.record != q_.record) return PARTS;
+        if (form.scheme == SPARK_QUANT_BLOCK && !blocks_match(form)) return PARTS;
+        if (!has(form.dtype_mask, raw(t_.dtype))) return DTYPE;
+        if (form.scheme == SPARK_QUANT_RECORD) return NOTHING;
+        if (!has(form.scale_dtype_mask, raw(q_.scale_dtype))) return SCALE_DTYPE;
+        if (!has(form.layout_mask, raw(q_.scale_layout))) return LAYOUT;
+        if (raw(q_.zero_dtype) != 0 && !has(form.zero_dtype_mask, raw(q_.zero_dtype))) return ZERO_DTYPE;
+        return q_.global_scale != 0 && (form.flags & SPARK_FORM_GLOBAL_SCALE) == 0 ? GLOBAL_SCALE : NOTHING;
     }
 
     bool blocks_match(const spark_quant_form& form) const {
@@ -124,31 +128,86 @@ private:
         return true;
     }
 
+    // A field that is not what a form asks for: its name, its value and what is wanted, as text.
+    struct Broken {
+        char field[32], value[32], wanted[96];
+    };
+    static void put(Broken& text, const char* field, const char* value, const char* wanted) {
+        snprintf(text.field, sizeof text.field, "%s", field);
+        snprintf(text.value, sizeof text.value, "%s", value);
+        snprintf(text.wanted, sizeof text.wanted, "%s", wanted);
+    }
+    static void put(Broken& text, const char* field, uint32_t value, uint32_t wanted) {
+        snprintf(text.field, sizeof text.field, "%s", field);
+        snprintf(text.value, sizeof text.value, "%u", value);
+        snprintf(text.wanted, sizeof text.wanted, "%u", wanted);
+    }
+    static void put_dtypes(Broken& text, const char* field, uint32_t value, uint64_t mask) {
+        const char* name = value == 0 ? "0" : dtype_info(value).name;
+        char list[sizeof text.wanted];
+        put(text, field, name != nullptr ? name : "no dtype", mask == 0 ? "0" : dtype_list(mask, list, sizeof list));
+    }
+
+    void put_block(const spark_quant_form& form, Broken& text) const {
+        if (t_.ndim < form.num_blocks) return put(text, "ndim", t_.ndim, form.num_blocks);
+        const uint32_t first = t_.ndim - form.num_blocks;
+        for (uint32_t d = 0; d < t_.ndim; ++d) {
+            const uint32_t wanted = d < first ? 1 : form.block[d - first];
+            if (q_.block[d] == wanted) continue;
+            put(text, "", q_.block[d], wanted);
+            snprintf(text.field, sizeof text.field, "quant.block[%u]", d);
+            return;
+        }
+    }
+
+    void put_zero_dtype(const spark_quant_form& form, Broken& text) const {
+        const uint32_t dtype = raw(q_.zero_dtype);
+        put_dtypes(text, "quant.zero_dtype", dtype, form.zero_dtype_mask);
+        if (dtype < SPARK_DTYPE_F32 || dtype > SPARK_DTYPE_BF16) return;
+        snprintf(text.value, sizeof text.value, "%s, as HQQ has zeros", dtype_info(dtype).name);
+    }
+
+    void put_broken(const spark_quant_form& form, Broken& text) const {
+        switch (broken(form)) {
+        case SCHEME: return put(text, "quant.scheme", raw(q_.scheme), form.scheme);
+        case PARTS: return put_block(form, text);
+        case DTYPE: return put_dtypes(text, "dtype", raw(t_.dtype), form.dtype_mask);
+        case SCALE_DTYPE: return put_dtypes(text, "quant.scale_dtype", raw(q_.scale_dtype), form.scale_dtype_mask);
+        case LAYOUT:
+            return put(text, "quant.scale_layout", raw(q_.scale_layout),
+                       has(form.layout_mask, SPARK_SCALE_LINEAR) ? SPARK_SCALE_LINEAR : SPARK_SCALE_TILED_128X4);
+        case ZERO_DTYPE: return put_zero_dtype(form, text);
+        case GLOBAL_SCALE: return put(text, "quant.global_scale", "an address", "0");
+        case NOTHING: return;
+        }
+    }
+
+    // Names the field that keeps it from being the form that is nearest: the one that is broken last.
     spark_status no_form() {
         char list[256];
         size_t used = 0;
         list[0] = 0;
+        const spark_quant_form* nearest = &forms_.front();
         for (const spark_quant_form& form : forms_) {
-            if (used >= sizeof list) break;
+            if (broken(form) > broken(*nearest)) nearest = &form;
+            if (used >= sizeof list) continue;
             int n = snprintf(list + used, sizeof list - used, "%s%s", used == 0 ? "" : ", ", form.name);
             used += n > 0 ? static_cast<size_t>(n) : 0;
         }
-        const char* dtype = dtype_info(raw(t_.dtype)).name;
-        if (raw(q_.scheme) == SPARK_QUANT_RECORD) {
+        Broken text{};
+        if (raw(q_.scheme) == SPARK_QUANT_RECORD && broken(*nearest) == PARTS) {
             const char* type = gguf_type(q_.record);
             return report_.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, field_,
-                                      "%s.quant.record is %u, %s%s, over %s, which is none of the forms that %s reads: "
-                                      "%s (spark_op_form says what each is)",
+                                      "%s.quant.record is %u, %s%s, which is none of the forms that %s reads: %s "
+                                      "(spark_op_form says what each is)",
                                       name_, q_.record, type != nullptr ? "GGUF's " : "no type of GGUF's",
-                                      type != nullptr ? type : "", dtype, op_, list);
+                                      type != nullptr ? type : "", op_, list);
         }
-        const bool floats = raw(q_.zero_dtype) >= SPARK_DTYPE_F32 && raw(q_.zero_dtype) <= SPARK_DTYPE_BF16;
-        return report_.fail_field(
-            SPARK_ERR_UNSUPPORTED_DTYPE, field_,
-            "%s.quant has scheme %u, first block %u and scale_dtype %u over %s%s, which is none of the forms "
-            "that %s reads: %s (spark_op_form says what each is)",
-            name_, raw(q_.scheme), q_.block[0], raw(q_.scale_dtype), dtype,
-            floats ? ", with zeros that are no codes, as HQQ has them" : "", op_, list);
+        put_broken(*nearest, text);
+        return report_.fail_field(SPARK_ERR_UNSUPPORTED_DTYPE, field_,
+                                  "%s.%s is %s; %s wants %s, the nearest of the forms that %s reads: %s (spark_op_form "
+                                  "says what each is)",
+                                  name_, text.field, text.value, nearest->name, text.wanted, op_, list);
     }
 
     // Blocks along each dimension, and the strides between their scales.

@@ -14,6 +14,8 @@ namespace {
 
 consteval Tile tile_of(const Kernel&) { return {}; }
 
+constexpr int64_t L2_UNIT = 16; // what it is told of begins on so many bytes, and has whole ones
+
 bool is_f32(uint32_t dtype) { return dtype == SPARK_DTYPE_F32; }
 bool is_f16(uint32_t dtype) { return dtype == SPARK_DTYPE_F16; }
 
@@ -22,7 +24,9 @@ bool is_f16(uint32_t dtype) { return dtype == SPARK_DTYPE_F16; }
 void plan(const CheckedOp& work, const Row& row, const kernels::dequantize_kernel& kernel, Plan& calls) {
     const Records& p = work.as<Records>();
     const int64_t steps = ceil_div(p.n / 8, int64_t{kernel.block} * kernel.STEP);
-    const bool many = steps * p.rows0 * p.rows1 > 4 * held_blocks(*work.target, row);
+    const int64_t held = held_blocks(*work.target, row);
+    const bool many = steps * p.rows0 * p.rows1 > 4 * held;
+    const int64_t across = many ? ceil_div(steps, int64_t{2}) : steps;
     const kernels::dequantize_params params = {
         .x = p.records.data,
         .y = p.numbers.data,
@@ -34,8 +38,9 @@ void plan(const CheckedOp& work, const Row& row, const kernels::dequantize_kerne
         .rows0 = p.rows0,
         .rows1 = p.rows1,
         .flags = kernels::dequantize_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
+        .soon = work.facts[QUANT_X_ALIGN] < L2_UNIT ? INT32_MAX : static_cast<uint32_t>(held),
     };
-    calls.add(kernel, params, many ? ceil_div(steps, int64_t{2}) : steps);
+    calls.add(kernel, params, across);
 }
 
 kernels::dequantize_scaled_flags read_formats(const Scaled& p) {
@@ -57,36 +62,74 @@ template <class Of> int64_t part_of(const Scaled& p, const Of& kernel) {
     return part_of(p.n_scaled, p.rows_scaled * p.rows1, longer, kernel);
 }
 
+// Bytes of the scales of so many numbers, where those of all rows stand one behind the other; or 0.
+int64_t scales_in_line(const Scaled& p, int64_t numbers) {
+    const ScalePlaces& at = p.scale;
+    const int64_t block = p.scales == SPARK_DTYPE_UE8M0   ? 32
+                          : p.scales == SPARK_DTYPE_UE4M3 ? 16
+                          : p.code_bits < 8               ? int64_t{1} << p.block_shift
+                                                          : 128;
+    const int64_t bytes = numbers / block * dtype_info(p.scales).bits / 8;
+    const bool rows = p.rows0 == 1 ||
+                      (at.row * block == p.n && at.quarter == at.row * 32 && at.tile == at.row * 128);
+    const bool packed = at.step == 1 && at.four == 4 && rows && at.data % L2_UNIT == 0;
+    return packed && bytes % L2_UNIT == 0 ? bytes : 0;
+}
+
+// Pieces of which the second-level cache is told stand one behind the other.
+constexpr int64_t A_PIECE_TOLD = 1024;
+bool are_told(const Scaled& p, int64_t part) {
+    const bool packed = p.rows1 == 1 && (p.rows0 == 1 || p.x.inner == p.n) && p.n % part == 0;
+    return packed && p.x.data % L2_UNIT == 0 && bytes_of(p, part) % L2_UNIT == 0;
+}
+
+// How far on is what it is told of: what memory brings in the time that it takes. Further on, what is written drives it
+// out again before it is read.
+void put_soon(const Scaled& p, int64_t part, uint32_t sms, kernels::dequantize_scaled_params& params) {
+    constexpr int64_t AN_SM = 16 << 10;
+    if (!are_told(p, part)) return;
+    params.soon_bytes = static_cast<uint32_t>(bytes_of(p, part));
+    params.soon_scales = static_cast<uint32_t>(scales_in_line(p, part));
+    params.soon = static_cast<uint32_t>(ceil_div(sms * AN_SM, bytes_of(p, part)));
+}
+
 void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_kernel& kernel, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
-    const int64_t part = part_of(p, kernel);
+    const int64_t rows = p.rows_scaled * p.rows1;
+    const bool told = are_told(p, A_PIECE_TOLD);
+    const int64_t part = told ? part_of(p.n_scaled, rows, A_PIECE_TOLD, kernel) : part_of(p, kernel);
     const Pieces cut = pieces_of(part, ceil_div(p.n, part));
-    calls.add(kernel, {
-                          .x = p.x.data,
-                          .y = p.y.data,
-                          .scale = p.scale.data,
-                          .whole = p.whole,
-                          .x_stride0 = bytes_of(p, p.x.inner),
-                          .x_stride1 = bytes_of(p, p.x.outer),
-                          .y_stride0 = p.y.inner,
-                          .y_stride1 = p.y.outer,
-                          .scale_stride1 = p.scale.outer,
-                          .scale_tile = p.scale.tile,
-                          .scale_quarter = p.scale.quarter,
-                          .scale_row = p.scale.row,
-                          .scale_four = p.scale.four,
-                          .scale_step = p.scale.step,
-                          .n = p.n,
-                          .rows0 = p.rows0,
-                          .rows1 = p.rows1,
-                          .part = cut.part,
-                          .parts = cut.parts,
-                          .parts_by = cut.by,
-                          .parts_shift = cut.shift,
-                          .flags = read_formats(p),
-                          .zero = p.zeros,
-                          .block_shift = p.block_shift,
-                      });
+    kernels::dequantize_scaled_params params = {
+        .x = p.x.data,
+        .y = p.y.data,
+        .scale = p.scale.data,
+        .whole = p.whole,
+        .x_stride0 = bytes_of(p, p.x.inner),
+        .x_stride1 = bytes_of(p, p.x.outer),
+        .y_stride0 = p.y.inner,
+        .y_stride1 = p.y.outer,
+        .scale_stride1 = p.scale.outer,
+        .scale_tile = p.scale.tile,
+        .scale_quarter = p.scale.quarter,
+        .scale_row = p.scale.row,
+        .scale_four = p.scale.four,
+        .scale_step = p.scale.step,
+        .n = p.n,
+        .rows0 = p.rows0,
+        .rows1 = p.rows1,
+        .part = cut.part,
+        .parts = cut.parts,
+        .parts_by = cut.by,
+        .parts_shift = cut.shift,
+        .flags = read_formats(p),
+        .zero = p.zeros,
+        .block_shift = p.block_shift,
+        .soon = 0,
+        .soon_bytes = 0,
+        .soon_scales = 0,
+    };
+    put_soon(p, part, work.target->sms, params);
+    calls.add(kernel, params);
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::quantize_record_kernel& kernel, Plan& calls) {
