@@ -6,6 +6,7 @@
 
 #include "core/dtype.h"
 #include "ops/common/row_load.h"
+#include "ops/quant/soon.h"
 #include "ops/quant/written.h"
 #include "spark_kernels.h"
 
@@ -13,8 +14,6 @@ namespace spark {
 namespace {
 
 consteval Tile tile_of(const Kernel&) { return {}; }
-
-constexpr int64_t L2_UNIT = 16; // what it is told of begins on so many bytes, and has whole ones
 
 bool is_f32(uint32_t dtype) { return dtype == SPARK_DTYPE_F32; }
 bool is_f16(uint32_t dtype) { return dtype == SPARK_DTYPE_F16; }
@@ -76,27 +75,24 @@ int64_t scales_in_line(const Scaled& p, int64_t numbers) {
     return packed && bytes % L2_UNIT == 0 ? bytes : 0;
 }
 
-// Pieces of which the second-level cache is told stand one behind the other.
+// Pieces of which the second-level cache is told stand one behind the other. x: a row, in numbers or codes of `bits`.
 constexpr int64_t A_PIECE_TOLD = 1024;
-bool are_told(const Scaled& p, int64_t part) {
+bool are_told(const Scaled& p, int64_t bits, int64_t part) {
     const bool packed = p.rows1 == 1 && (p.rows0 == 1 || p.x.inner == p.n) && p.n % part == 0;
-    return packed && p.x.data % L2_UNIT == 0 && bytes_of(p, part) % L2_UNIT == 0;
+    return packed && p.x.data % L2_UNIT == 0 && part * bits / 8 % L2_UNIT == 0;
 }
 
-// How far on is what it is told of: what memory brings in the time that it takes. Further on, what is written drives it
-// out again before it is read.
 void put_soon(const Scaled& p, int64_t part, uint32_t sms, kernels::dequantize_scaled_params& params) {
-    constexpr int64_t AN_SM = 16 << 10;
-    if (!are_told(p, part)) return;
+    if (!are_told(p, p.code_bits, part)) return;
     params.soon_bytes = static_cast<uint32_t>(bytes_of(p, part));
     params.soon_scales = static_cast<uint32_t>(scales_in_line(p, part));
-    params.soon = static_cast<uint32_t>(ceil_div(sms * AN_SM, bytes_of(p, part)));
+    params.soon = soon_of(sms, 1, bytes_of(p, part));
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_kernel& kernel, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
     const int64_t rows = p.rows_scaled * p.rows1;
-    const bool told = are_told(p, A_PIECE_TOLD);
+    const bool told = are_told(p, p.code_bits, A_PIECE_TOLD);
     const int64_t part = told ? part_of(p.n_scaled, rows, A_PIECE_TOLD, kernel) : part_of(p, kernel);
     const Pieces cut = pieces_of(part, ceil_div(p.n, part));
     kernels::dequantize_scaled_params params = {
@@ -136,6 +132,8 @@ void plan(const CheckedOp& work, const Row&, const kernels::quantize_record_kern
     const Records& p = work.as<Records>();
     const int64_t part = part_of(p.n, p.rows0 * p.rows1, 2048, kernel);
     const Pieces cut = pieces_of(part, ceil_div(p.n, part));
+    const bool packed = p.rows1 == 1 && (p.rows0 == 1 || p.numbers.inner == p.n) && p.n % part == 0;
+    const int64_t bytes = packed && p.numbers.data % L2_UNIT == 0 ? part * (is_f32(p.dtype) ? 4 : 2) : 0;
     calls.add(kernel, {
                           .x = p.numbers.data,
                           .y = p.records.data,
@@ -151,6 +149,8 @@ void plan(const CheckedOp& work, const Row&, const kernels::quantize_record_kern
                           .parts_by = cut.by,
                           .parts_shift = cut.shift,
                           .flags = kernels::quantize_record_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
+                          .soon = soon_of(work.target->sms, 2, bytes),
+                          .soon_bytes = static_cast<uint32_t>(bytes),
                       });
 }
 
@@ -167,7 +167,7 @@ template <class Params> void put_random(const Scaled& p, Params& params) {
 }
 
 // Rows are cut into pieces, a warp's each.
-template <class Of> void add(const Scaled& p, spark_devptr amax, const Of& kernel, Plan& calls) {
+template <class Of> void add(const Scaled& p, uint32_t sms, spark_devptr amax, const Of& kernel, Plan& calls) {
     const int64_t part = part_of(p, kernel);
     const Pieces cut = pieces_of(part, ceil_div(p.n_scaled, part));
     typename Of::Params params{};
@@ -188,12 +188,17 @@ template <class Of> void add(const Scaled& p, spark_devptr amax, const Of& kerne
         flags.nf4 = p.codes == SPARK_DTYPE_NF4;
         params.flags = flags, params.block_shift = p.block_shift;
     }
+    if constexpr (requires { params.soon; }) {
+        const int64_t bits = 8 * number_bytes(p), bytes = part * bits / 8;
+        const bool told = are_told(p, bits, part) && p.n_scaled == p.n && p.rows_scaled == p.rows0;
+        params.soon_bytes = told ? static_cast<uint32_t>(bytes) : 0, params.soon = soon_of(sms, 2, bytes);
+    }
     put_random(p, params);
     calls.add(kernel, params);
 }
 
 template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kernel, Plan& calls) {
-    add(work.as<Scaled>(), 0, kernel, calls);
+    add(work.as<Scaled>(), work.target->sms, 0, kernel, calls);
 }
 
 template <class Of>
@@ -331,7 +336,8 @@ template <class Of>
 void plan(const CheckedOp& work, const Row&, const Of& kernel, const kernels::amax_kernel& wide,
           const kernels::amax_kernel& any, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
-    add(p, p.own_amax ? find_amax(work, nullptr, wide, any, calls) : p.amax, kernel, calls);
+    const spark_devptr amax = p.own_amax ? find_amax(work, nullptr, wide, any, calls) : p.amax;
+    add(p, work.target->sms, amax, kernel, calls);
 }
 
 // Across, eight neighbours take eight times eight rows of one word.
