@@ -407,8 +407,8 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& aligne
                                                                     .nf4 = p.b_nf4},
                           .zero = p.b_groups.zeros,
                           .block_shift = p.b_groups.shift,
-                          .soon = 0,
-                          .soon_bytes = 0, // nothing is told of
+                          .soon = INT32_MAX, // nothing is told of
+                          .soon_bytes = 0,
                           .soon_scales = 0,
                       });
 }

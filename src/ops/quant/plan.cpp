@@ -75,65 +75,68 @@ int64_t scales_in_line(const Scaled& p, int64_t numbers) {
     return packed && bytes % L2_UNIT == 0 ? bytes : 0;
 }
 
-// Pieces of which the second-level cache is told stand one behind the other. x: a row, in numbers or codes of `bits`.
-constexpr int64_t A_PIECE_TOLD = 1024;
-bool are_told(const Scaled& p, int64_t bits, int64_t part) {
-    const bool packed = p.rows1 == 1 && (p.rows0 == 1 || p.x.inner == p.n) && p.n % part == 0;
-    return packed && p.x.data % L2_UNIT == 0 && part * bits / 8 % L2_UNIT == 0;
-}
+// Bytes of x that the second-level cache is told of for each SM: where more is written than read, and where less is.
+constexpr int64_t TOLD_OF_CODES = 16 << 10, TOLD_OF_NUMBERS = 24 << 10;
 
-void put_soon(const Scaled& p, int64_t part, uint32_t sms, kernels::dequantize_scaled_params& params) {
-    if (!are_told(p, p.code_bits, part)) return;
-    params.soon_bytes = static_cast<uint32_t>(bytes_of(p, part));
-    params.soon_scales = static_cast<uint32_t>(scales_in_line(p, part));
-    params.soon = soon_of(sms, 1, bytes_of(p, part));
+// Whether rows are pieces of `part` elements, one behind the other.
+bool in_pieces(int64_t rows1, int64_t rows0, int64_t inner, int64_t n, int64_t part) {
+    return rows1 == 1 && (rows0 == 1 || inner == n) && n % part == 0;
+}
+bool in_pieces(const Scaled& p, int64_t part) { return in_pieces(p.rows1, p.rows0, p.x.inner, p.n, part); }
+
+// Short pieces are told of sooner, but a warp has more to find where scales lie in tiles, or are of any type.
+int64_t part_read(const Scaled& p, const kernels::dequantize_scaled_kernel& kernel) {
+    constexpr int64_t SHORT = 1024;
+    const bool bytes = p.scales == SPARK_DTYPE_UE8M0 || p.scales == SPARK_DTYPE_UE4M3;
+    const bool tiled = p.scale.quarter < p.scale.row;
+    if (!bytes || tiled || !in_pieces(p, SHORT)) return part_of(p, kernel);
+    return part_of(p.n_scaled, p.rows_scaled * p.rows1, SHORT, kernel);
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::dequantize_scaled_kernel& kernel, Plan& calls) {
     const Scaled& p = work.as<Scaled>();
-    const int64_t rows = p.rows_scaled * p.rows1;
-    const bool told = are_told(p, p.code_bits, A_PIECE_TOLD);
-    const int64_t part = told ? part_of(p.n_scaled, rows, A_PIECE_TOLD, kernel) : part_of(p, kernel);
+    const int64_t part = part_read(p, kernel);
     const Pieces cut = pieces_of(part, ceil_div(p.n, part));
-    kernels::dequantize_scaled_params params = {
-        .x = p.x.data,
-        .y = p.y.data,
-        .scale = p.scale.data,
-        .whole = p.whole,
-        .x_stride0 = bytes_of(p, p.x.inner),
-        .x_stride1 = bytes_of(p, p.x.outer),
-        .y_stride0 = p.y.inner,
-        .y_stride1 = p.y.outer,
-        .scale_stride1 = p.scale.outer,
-        .scale_tile = p.scale.tile,
-        .scale_quarter = p.scale.quarter,
-        .scale_row = p.scale.row,
-        .scale_four = p.scale.four,
-        .scale_step = p.scale.step,
-        .n = p.n,
-        .rows0 = p.rows0,
-        .rows1 = p.rows1,
-        .part = cut.part,
-        .parts = cut.parts,
-        .parts_by = cut.by,
-        .parts_shift = cut.shift,
-        .flags = read_formats(p),
-        .zero = p.zeros,
-        .block_shift = p.block_shift,
-        .soon = 0,
-        .soon_bytes = 0,
-        .soon_scales = 0,
-    };
-    put_soon(p, part, work.target->sms, params);
-    calls.add(kernel, params);
+    const int64_t bytes = in_pieces(p, part) ? bytes_of(p, part) : 0;
+    const Soon soon = soon_of(p.x.data, bytes, cut.parts * p.rows0, TOLD_OF_CODES, work.target->sms);
+    calls.add(kernel, {
+                          .x = p.x.data,
+                          .y = p.y.data,
+                          .scale = p.scale.data,
+                          .whole = p.whole,
+                          .x_stride0 = bytes_of(p, p.x.inner),
+                          .x_stride1 = bytes_of(p, p.x.outer),
+                          .y_stride0 = p.y.inner,
+                          .y_stride1 = p.y.outer,
+                          .scale_stride1 = p.scale.outer,
+                          .scale_tile = p.scale.tile,
+                          .scale_quarter = p.scale.quarter,
+                          .scale_row = p.scale.row,
+                          .scale_four = p.scale.four,
+                          .scale_step = p.scale.step,
+                          .n = p.n,
+                          .rows0 = p.rows0,
+                          .rows1 = p.rows1,
+                          .part = cut.part,
+                          .parts = cut.parts,
+                          .parts_by = cut.by,
+                          .parts_shift = cut.shift,
+                          .flags = read_formats(p),
+                          .zero = p.zeros,
+                          .block_shift = p.block_shift,
+                          .soon = soon.pieces,
+                          .soon_bytes = soon.bytes,
+                          .soon_scales = static_cast<uint32_t>(scales_in_line(p, part)),
+                      });
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::quantize_record_kernel& kernel, Plan& calls) {
     const Records& p = work.as<Records>();
-    const int64_t part = part_of(p.n, p.rows0 * p.rows1, 2048, kernel);
+    const int64_t part = part_of(p.n, p.rows0 * p.rows1, kernel.STAGED ? 1024 : 2048, kernel);
     const Pieces cut = pieces_of(part, ceil_div(p.n, part));
-    const bool packed = p.rows1 == 1 && (p.rows0 == 1 || p.numbers.inner == p.n) && p.n % part == 0;
-    const int64_t bytes = packed && p.numbers.data % L2_UNIT == 0 ? part * (is_f32(p.dtype) ? 4 : 2) : 0;
+    const bool packed = in_pieces(p.rows1, p.rows0, p.numbers.inner, p.n, part);
+    const int64_t bytes = packed ? part * (is_f32(p.dtype) ? 4 : 2) : 0;
+    const Soon soon = soon_of(p.numbers.data, bytes, cut.parts * p.rows0, TOLD_OF_NUMBERS, work.target->sms);
     calls.add(kernel, {
                           .x = p.numbers.data,
                           .y = p.records.data,
@@ -149,8 +152,8 @@ void plan(const CheckedOp& work, const Row&, const kernels::quantize_record_kern
                           .parts_by = cut.by,
                           .parts_shift = cut.shift,
                           .flags = kernels::quantize_record_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
-                          .soon = soon_of(work.target->sms, 2, bytes),
-                          .soon_bytes = static_cast<uint32_t>(bytes),
+                          .soon = soon.pieces,
+                          .soon_bytes = soon.bytes,
                       });
 }
 
@@ -189,9 +192,10 @@ template <class Of> void add(const Scaled& p, uint32_t sms, spark_devptr amax, c
         params.flags = flags, params.block_shift = p.block_shift;
     }
     if constexpr (requires { params.soon; }) {
-        const int64_t bits = 8 * number_bytes(p), bytes = part * bits / 8;
-        const bool told = are_told(p, bits, part) && p.n_scaled == p.n && p.rows_scaled == p.rows0;
-        params.soon_bytes = told ? static_cast<uint32_t>(bytes) : 0, params.soon = soon_of(sms, 2, bytes);
+        const bool packed = in_pieces(p, part) && p.n_scaled == p.n && p.rows_scaled == p.rows0;
+        const int64_t bytes = packed ? part * number_bytes(p) : 0;
+        const Soon soon = soon_of(p.x.data, bytes, cut.parts * p.rows0, TOLD_OF_NUMBERS, sms);
+        params.soon = soon.pieces, params.soon_bytes = soon.bytes;
     }
     put_random(p, params);
     calls.add(kernel, params);

@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "core/dtype.h"
-#include "ops/quant/soon.h"
 #include "ops/quant/written.h"
 #include "spark_kernels.h"
 
@@ -276,7 +275,6 @@ void plan(const CheckedOp& work, const Row&, const kernels::requantize_kernel& k
     params.rows = p.rows, params.columns = p.columns;
     params.across = static_cast<uint32_t>(across), params.down = static_cast<uint32_t>(down);
     params.tiles = static_cast<uint32_t>(tiles);
-    params.soon = soon_of(work.target->sms, 1, TILE * TILE * p.bits / 8);
     params.amax = p.own_amax ? find_amax(work, p, calls) : p.amax;
     params.flags = flags_of(p);
     calls.add(kernel, params, tiles);
