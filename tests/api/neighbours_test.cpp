@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches that begin before their predecessor's end, between kernels of other software: one before them that writes
 // their operand, be it the weights of a product, behind its own launch_dependents, and one after them that begins as
-// early and overwrites what they read. With one launch and with two, the second of which reads the workspace; enqueued and from a graph.
+// early and overwrites what they read. With one launch and with two, the second of which reads the workspace; enqueued
+// and from a graph.
 #include "emulator.h"
 
 #include <algorithm>

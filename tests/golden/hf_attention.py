@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of attention as models of transformers have it: gpt-oss (sinks, a window), Gemma 2 (a softcap,
-a window), Mistral (a window), Llama 4 (chunks), and a tree of drafts as a mask of four dimensions. Set up as make.py.
+"""Makes the golden vectors of attention as models of transformers have it: gpt-oss (sinks, a window), Gemma 2 (a
+softcap, a window), Mistral (a window), Llama 4 (chunks), and a tree of drafts as a mask of four dimensions. Set up as
+make.py.
 
 What a query sees is asked of transformers' own mask functions, pair by pair; scores, softcap, sinks and softmax are
-PyTorch's in float64, compared here with the model's eager_attention_forward, whose softmax may be of FP32. Its window of
-W keys has the query's own among them: window_left is W - 1. Metadata as in make.py.
+PyTorch's in float64, compared here with the model's eager_attention_forward, whose softmax may be of FP32. Its window
+of W keys has the query's own among them: window_left is W - 1. Metadata as in make.py.
 """
 import types
 

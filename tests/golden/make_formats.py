@@ -138,10 +138,10 @@ def make_other_records():
         kind, seed = types[name], 5050 + i
         elements, size = gguf.GGML_QUANT_SIZES[kind]
         g = np.random.default_rng(seed)
-        records = g.integers(0, 256, ({32: 24, 64: 16, 256: 8}[elements], size), dtype=np.uint8)
+        records = g.integers(0, 256, (24 if elements == 32 else 8 if elements == 256 else 16, size), dtype=np.uint8)
         for at in places:
             records[:, at:at + 2] = (g.normal(size=(len(records), 1)) / 64).astype("<f2").view(np.uint8)
-        records[:, :4] &= 127 if name == "NVFP4" else 255  # gguf reads the highest bit of a scale where that is NaN
+        records[:, :4] &= 127 if name == "NVFP4" else 255  # gguf reads the highest bit of NaN
         y = gguf.dequantize(records, kind).astype("<f4")
         save("dequantize", f"{name.lower()}_f32",
              {"x": ("U8", list(records.shape), records.tobytes()), "y": ("F32", list(y.shape), y.tobytes())},

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the golden vectors of gemm of OCP's formats by each other: codes of ml_dtypes' float8, float6 and float4, as
-many of them in a byte as go, the first in the lowest bits; and by E4M3 with a scale for 32 x 32. Files and requirements are those of make_formats.py.
+many of them in a byte as go, the first in the lowest bits; and by E4M3 with a scale for 32 x 32. Files and requirements
+are those of make_formats.py.
 """
 import ml_dtypes
 import numpy as np

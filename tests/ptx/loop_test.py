@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What tools/ptxc says of inner loops, on code that is put together here, an instruction a line; and that it finds one in
-# each kernel of the build that has products of tensor cores. Run by CTest as ptx.loop.
+# What tools/ptxc says of inner loops, on code that is put together here, an instruction a line; and that it finds one
+# in each kernel of the build that has products of tensor cores. Run by CTest as ptx.loop.
 import os
 import struct
 import unittest

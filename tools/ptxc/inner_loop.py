@@ -11,8 +11,9 @@ from cubin import INSTRUCTION
 
 MMA = {0x23c: "HMMA", 0x237: "IMMA", 0x27a: "QMMA", 0x47f: "OMMA"}  # halves; integers; codes of 8 and of 4 bits
 LDMATRIX, BRANCH, EXIT, ZERO = 0x83b, (0x947, 0x547), (0x94d, 0x14d), 255
-KINDS = (("mma", set(MMA)), ("ldmatrix", {LDMATRIX}), ("shared loads", {0x984}), ("shared stores", {0x388, 0x988, 0x844}),
-         ("copies", {0xfae, 0x5b4, 0x5ba}), ("global loads", {0x981}), ("global stores", {0x986}),
+KINDS = (("mma", set(MMA)), ("ldmatrix", {LDMATRIX}), ("shared loads", {0x984}),
+         ("shared stores", {0x388, 0x988, 0x844}), ("copies", {0xfae, 0x5b4, 0x5ba}), ("global loads", {0x981}),
+         ("global stores", {0x986}),
          ("special functions", {0x308, 0x908, 0xd08}), ("shuffles", {0x389, 0x589, 0x989, 0xf89}),
          ("waits", {0x31d, 0x51d, 0xb1d, 0x91a, 0x5a7, 0x9a7}))
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ptx/KERNELS.md: the one page that shows every kernel, what it declares, what the assembler used, and who picks it; and
-# ptx/LOOPS.md: what the machine runs in the inner loops of those that multiply. Also finds the dispatch rows of a tree, for lint.py. Knows nothing of how kernels are built.
+# ptx/LOOPS.md: what the machine runs in the inner loops of those that multiply. Also finds the dispatch rows of a tree,
+# for lint.py. Knows nothing of how kernels are built.
 """Write and check KERNELS.md and LOOPS.md."""
 
 import json
@@ -162,7 +163,7 @@ def _without_measurements(text):
 
 
 def difference(root, results, cc="cc"):
-    """'' when the pages are right, else a sentence. Registers and loops are compared only if the same ptxas made them."""
+    """'' when the pages are right, else a sentence. Registers and loops count only where the same ptxas made them."""
     for path, wanted in pages(root, results, cc).items():
         found = path.read_text(encoding="utf-8") if path.is_file() else ""
         maker = re.compile(r"ptxas (\(?[\d.]*.*)\.$", re.M)

@@ -12,7 +12,8 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "ptx/KERNELS.md", "ptx/LOOPS.md",
-           "examples/README.md", "examples/*/README.md", "bindings/README.md", "bindings/*/README.md", "bindings/*/*/README.md"]
+           "examples/README.md", "examples/*/README.md", "bindings/README.md", "bindings/*/README.md",
+           "bindings/*/*/README.md"]
 LINK = re.compile(r"`[^`]*`|(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")  # or code, where nothing is one
 
 

@@ -14,8 +14,8 @@ struct ScalePlaces {
 };
 
 // outer, inner, step: from a matrix to the next, from a row to the next (where 128 or 32 rows share a scale, from these
-// to the next as many), from a block to the next. Of scales in tiles the last two are known, and not looked at. Strides that
-// no row needs may wrap around.
+// to the next as many), from a block to the next. Of scales in tiles the last two are known, and not looked at.
+// Strides that no row needs may wrap around.
 ScalePlaces scale_places(const QuantView& quant, int64_t outer, int64_t inner, int64_t step);
 
 // In tiles, a matrix's rows stay what they are, whatever their strides: the tiles run along the last two dimensions.

@@ -43,11 +43,12 @@ operator! {
     /// are 1. The last block of K or N may be shorter.
     /// E2M1, E2M3, E3M2, and E4M3 and E5M2 of MXFP8, have scales of blocks: each code in sum_k is multiplied by the scale
     /// of its block, and sa and sb are the global_scale of NVFP4, or 1. NVFP4 is multiplied with NVFP4, and each of OCP's
-    /// formats, MXFP8 in both types, MXFP6 and MXFP4, with each of them, and with E4M3 of 32X32 as b: weights with a power of
-    /// two for 32 rows and 32 of K, [ceil(N / 32), K / 32], at any strides. K is a multiple of the block, the highest bit of
-    /// a scale of NVFP4 is not looked at, and rows begin on whole bytes, so that strides of E2M1 are even and those of
-    /// E2M3 and E3M2 multiples of 4. The scales of blocks stand as strides say, or in TILED_128X4 along the last two
-    /// dimensions. Compute capability 12.x multiplies NVFP4, MXFP4, MXFP8 of E4M3, with that and with 32X32, and, as a, with
+    /// formats, MXFP8 in both types, MXFP6 and MXFP4, with each of them, and with E4M3 of 32X32 as b: weights with a power
+    /// of two for 32 rows and 32 of K, [ceil(N / 32), K / 32], at any strides. K is a multiple of the block, the highest
+    /// bit of a scale of NVFP4 is not looked at, and rows begin on whole bytes, so that strides of E2M1 are even and those
+    /// of E2M3 and E3M2 multiples of 4. The scales of blocks stand as strides say, or in TILED_128X4 along the last two
+    /// dimensions. Compute capability 12.x multiplies NVFP4, MXFP4, MXFP8 of E4M3, with that and with 32X32, and, as a,
+    /// with
     /// MXFP4 in its tensor cores, 32 bytes of k at a time, where rows of a and b begin on 16 bytes, and every fourth of the
     /// scales, which follow each other along K, on 4; elsewhere, and on 9.0, one product after the other is added.
     /// Layouts are told by strides. Each of a and b has stride 1 in one of its last two dimensions:
@@ -60,8 +61,8 @@ operator! {
     /// FP8, I8 and codes with scales of blocks are multiplied in tn alone, E4M3 and E5M2 with each other too. d and c have
     /// stride 1 along N and a free row stride. a and b may be the same memory: X times its transpose, in tn and with beta 0,
     /// is symmetric to the bit, though both halves are computed. An input without the batch dimension, or with batch stride
-    /// 0, is the same for every batch. Where M, N or the batch is 0 the call succeeds and launches nothing; with K = 0 the sum is 0 and
-    /// no scale is read. beta 0 means that c is not read; without c, beta must be 0.
+    /// 0, is the same for every batch. Where M, N or the batch is 0 the call succeeds and launches nothing; with K = 0 the
+    /// sum is 0 and no scale is read. beta 0 means that c is not read; without c, beta must be 0.
     /// Weights: with a in BF16 or F16, b may be quantised, both along K. Records (U8, b.quant.scheme SPARK_QUANT_RECORD)
     /// are those that dequantize reads; b's last dimension is then the bytes of the records of a row, its address and its
     /// strides are multiples of the largest power of two, at most 8, that divides a record's bytes, of Q4_1 of 2. E4M3 and
@@ -78,8 +79,8 @@ operator! {
     /// well, where the kernel does so; one of Q2_K or Q3_K by its scale too, of which 128 are one sum, by d. Where M is
     /// large, or the alignment does not allow that, b is unpacked into a workspace instead, each number rounded once, to
     /// nearest even, to the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and always but
-    /// for I8, E4M3 with scales in F32, INT4, MXFP4, NVFP4 and records other than GGUF_MXFP4 and GGUF_NVFP4. What an infinity in
-    /// a or in a scale takes part in is infinite or NaN, and what a NaN scale does is NaN.
+    /// for I8, E4M3 with scales in F32, INT4, MXFP4, NVFP4 and records other than GGUF_MXFP4 and GGUF_NVFP4. What an
+    /// infinity in a or in a scale takes part in is infinite or NaN, and what a NaN scale does is NaN.
     /// Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,
     /// two for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate
     /// first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.

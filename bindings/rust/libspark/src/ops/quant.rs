@@ -57,12 +57,12 @@ operator! {
     /// -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0,
     /// 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434,
     /// 0.5626170039176941, 0.7229568362236023 and 1, all of F32. Scales in TILED_128X4 have their tiles along the last two
-    /// dimensions, and 128X128 and 32X32 their blocks, of which the last down the rows may be shorter too; dimensions before those two
-    /// collapse to one.
+    /// dimensions, and 128X128 and 32X32 their blocks, of which the last down the rows may be shorter too; dimensions before
+    /// those two collapse to one.
     /// A record holds 32 elements of a row, 64 (GGUF_NVFP4) or 256 (names with a K, IQ4_XS), so that N is a multiple of that
     /// and R so many records of the format's bytes, as spark_op_form says them. Of GGUF_NVFP4 a NaN scale is 0, as in GGML.
-    /// What is in no form is refused by the name that it has in GGUF: IQ1, IQ2 and IQ3, TQ1 and TQ2, Q8_1 and Q8_K; and zeros
-    /// that are numbers, as HQQ has them. EXL3's trellises have no codes beside scales, which this library could be told of.
+    /// What is in no form is refused by the name that it has in GGUF: IQ1, IQ2 and IQ3, TQ1 and TQ2, Q8_1 and Q8_K; and
+    /// zeros that are numbers, as HQQ has them. EXL3's trellises have no codes beside scales: no field can be told of them.
     /// x.quant.scheme is SPARK_QUANT_RECORD, x.quant.record the format, a spark_record; all else of x.quant is 0.
     /// Records may begin at any byte; the row strides of x, of its scales and of y are free as long as the leading
     /// dimensions collapse to at most two with one stride each.
