@@ -53,9 +53,8 @@ import (
 //	bit of a scale of NVFP4 is not looked at, and rows begin on whole bytes, so that strides of E2M1 are even and those
 //	of E2M3 and E3M2 multiples of 4. The scales of blocks stand as strides say, or in TILED_128X4 along the last two
 //	dimensions. Compute capability 12.x multiplies NVFP4, MXFP4, MXFP8 of E4M3, with that and with 32X32, and, as a,
-//	with
-//	MXFP4 in its tensor cores, 32 bytes of k at a time, where rows of a and b begin on 16 bytes, and every fourth of the
-//	scales, which follow each other along K, on 4; elsewhere, and on 9.0, one product after the other is added.
+//	with MXFP4 in its tensor cores, 32 bytes of k at a time, where rows of a and b begin on 16 bytes, and every fourth of
+//	the scales, which follow each other along K, on 4; elsewhere, and on 9.0, one product after the other is added.
 //	Layouts are told by strides. Each of a and b has stride 1 in one of its last two dimensions:
 //
 //	    tn   a and b along K            a row-major, b row-major: x times the transpose of a weight
