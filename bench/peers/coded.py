@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Rows of torch_peers.py whose operands PyTorch has no tensors for: weights of 4 bits, beside tinygemm (PyTorch's own)
-# and humming-kernels; queries and keys of I8, beside SageAttention 1; and scores that are changed, beside
-# FlexAttention. A package is imported when a row asks for it; the row says where that fails.
+# Rows of torch_peers.py whose operands are codes: FP8 with scales, beside _scaled_mm; weights of 4 bits, beside tinygemm
+# (PyTorch's own) and humming-kernels; queries and keys of I8, beside SageAttention 1; and scores that are changed,
+# beside FlexAttention. A package is imported when a row asks for it; the row says where that fails.
 import torch
 
+import compared
 from libspark import Dtype, Quantized, TensorSpec
 from libspark.context import default_context
 from libspark.operators import operators
@@ -74,6 +75,27 @@ def weights(row):
     ways = {"libspark": lambda a, b, d: launch("gemm", {"a": spec(a), "b": b.ours(), "d": spec(d)}),
             "tinygemm": lambda a, b, d: b.tinygemm(a), "humming": lambda a, b, d: b.humming(a)}
     return operands, ways, lambda a, b, d: d
+
+
+def scaled(row, m, n, k):
+    """FP8 with a scale for each row of a and of b, beside _scaled_mm."""
+    def operands():
+        a, b = (torch.randn(rows, k, device="cuda").to(row.dtype) for rows in (m, n))
+        scales = (torch.rand(rows, device="cuda") + 0.5 for rows in (m, n))
+        return a, b, torch.empty(m, n, dtype=torch.bfloat16, device="cuda"), *scales
+    def own(a, b, d, a_scale, b_scale, form="ROW"):
+        launch("gemm", {"a": Quantized(spec(a), spec(a_scale), form=form),
+                        "b": Quantized(spec(b), spec(b_scale), form=form), "d": spec(d)})
+    def theirs(a, b, d, a_scale, b_scale):
+        return torch._scaled_mm(a, b.t(), a_scale.reshape(-1, 1), b_scale.reshape(1, -1), out_dtype=torch.bfloat16)
+    def compare(a, b, d, a_scale, b_scale, result):
+        rows = compared.codes(a, b, a_scale, b_scale, d, result)
+        one, other, whole = a_scale[:1], b_scale[:1], torch.empty_like(d)
+        own(a, b, whole, one, other, form="TENSOR")
+        by_one = torch._scaled_mm(a, b.t(), one[0], other[0], out_dtype=torch.bfloat16)
+        return f"{rows}; of one scale {compared.codes(a, b, one, other, whole, by_one)}"
+    row.compare["cuBLAS"] = compare
+    return operands, {"libspark": own, "cuBLAS": theirs}, lambda *given: given[2]
 
 
 class Codes:

@@ -7,9 +7,10 @@
 # FILE of --ceilings is what `spark-bench --only nothing --json FILE` wrote just before on the same card. Rows are in
 # the words of spark-bench, one a line (torch_peers.txt). Operands are random and rotate over 256 MB or more, so that no
 # cache holds them from one launch to the next; a sample is a CUDA graph of up to 20 launches; the ways of a row are
-# sampled in turns; figures are medians. Before it is timed a peer's result is held against ours.
+# sampled in turns; figures are medians. Before it is timed a peer's result is held against ours, and the record says
+# how: by a part of the largest element, or as compared.py has it.
 # Peers: cuBLAS (torch.mm, _scaled_mm, _int_mm), PyTorch's flash attention and cuDNN's, row operators, eager and as
-# torch.compile makes them; and those of coded.py.
+# torch.compile makes them; and those of coded.py and flash_infer.py.
 import argparse
 import importlib.metadata
 import json
@@ -24,6 +25,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import coded
+import compared
 import libspark.torch as ours
 
 ROTATED, LAUNCHES, LONG_US = 256 << 20, 20, 20000
@@ -43,6 +45,7 @@ class Row:
         self.dtype = ELEMENT[next(w for w in self.words if w in ELEMENT)]
         self.flops = self.bytes = 0
         self.loose = {}  # ways whose results may differ by more than rounding, and how much of the largest
+        self.compare = {}  # ways with a comparison of their own: of the operands and their result, in words
 
     def number(self, name):
         return int(self.numbers[name])
@@ -61,14 +64,18 @@ def gemm(row):
     m, n, k = (row.number(x) for x in "mnk")
     out = torch.bfloat16 if row.dtype.itemsize == 1 else row.dtype
     row.flops, row.bytes = 2 * m * n * k, (m * k + n * k) * row.dtype.itemsize + m * n * out.itemsize
+    if row.dtype == torch.float8_e4m3fn:
+        return coded.scaled(row, m, n, k)
     def operands():
         return row.random(m, k), row.random(n, k), torch.empty(m, n, dtype=out, device="cuda")
     ways = {"libspark": lambda a, b, d: ours.gemm_out(a, b, d=d)}
-    if row.dtype == torch.float8_e4m3fn:
-        one = torch.ones((), device="cuda")
-        ways["cuBLAS"] = lambda a, b, d: torch._scaled_mm(a, b.t(), one, one, out_dtype=out, out=d)
-    elif row.dtype == torch.int8:
+    if row.dtype == torch.int8:
+        def compare(a, b, d, theirs):
+            sums = torch.empty_like(theirs)
+            ours.gemm_out(a, b, d=sums)
+            return compared.integers(sums, d, theirs)
         ways["cuBLAS, I32"] = lambda a, b, d: torch._int_mm(a, b.t())
+        row.compare["cuBLAS, I32"] = compare
     else:
         ways["cuBLAS"] = lambda a, b, d: torch.mm(a, b.t(), out=d)
     return operands, ways, lambda a, b, d: d
@@ -135,6 +142,16 @@ def close(one, other, part):
     return bool((one - other).abs().max() <= part * other.abs().max() + 1e-6)
 
 
+def held(row, name, operands, expected, got):
+    """How near a way's result is to ours, in words; ValueError where it is not near enough."""
+    if name in row.compare:
+        return row.compare[name](*operands, got)
+    part = row.loose.get(name, ROUNDING)
+    if not close(expected, got, part):
+        raise ValueError("another result")
+    return f"within {100 * part:.0f} % of the largest"
+
+
 def capture(way, sets, launches):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -152,11 +169,11 @@ def sample_us(graph, launches):
 
 
 def measure(row, rounds):
-    """{way: median us or why not}"""
+    """{way: median us or why not}, {way: how near its result is to ours}"""
     operands, ways, result = OPERATORS[row.op](row)
     own = row.bytes
     sets = [operands() for _ in range(max(1, min(64, math.ceil(ROTATED / own))))]
-    graphs, said, expected = {}, {}, None
+    graphs, said, found, expected = {}, {}, {}, None
     for name, way in ways.items():
         try:
             got = way(*sets[0])
@@ -165,8 +182,8 @@ def measure(row, rounds):
                 expected = got.clone()
             elif expected is None:
                 raise ValueError("the library gave nothing to compare with")
-            elif not close(expected, got, row.loose.get(name, ROUNDING)):
-                raise ValueError("another result")
+            else:
+                found[name] = held(row, name, sets[0], expected, got)
             for other in sets[1:]:
                 way(*other)  # what a way makes of its operands once is made before the capture
             torch.cuda.synchronize()
@@ -180,13 +197,13 @@ def measure(row, rounds):
     for _ in range(rounds):
         for name, (graph, _, launches) in graphs.items():
             samples[name].append(sample_us(graph, launches))
-    return {**{name: statistics.median(taken) for name, taken in samples.items()}, **said}
+    return {**{name: statistics.median(taken) for name, taken in samples.items()}, **said}, found
 
 
 def packages():
     """{package: version} of those that a row may ask for, where they are."""
     found = {}
-    for name in ("triton", "humming-kernels", "sageattention"):
+    for name in ("triton", "humming-kernels", "sageattention", "flashinfer-python"):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -208,8 +225,8 @@ def main():
     lines = [re.sub(r"\s+", " ", line.strip()) for line in args.rows.read_text(encoding="utf-8").splitlines()]
     for line in (line for line in lines if line and not line.startswith("#") and args.only in line):
         row = Row(line)
-        times = measure(row, args.rounds)
-        rows.append({"row": line, "bound_us": row.bound_us(ceilings), "us": times})
+        times, found = measure(row, args.rounds)
+        rows.append({"row": line, "bound_us": row.bound_us(ceilings), "us": times, "compared": found})
         shown = "  ".join(f"{name} {us:.1f}" if isinstance(us, float) else f"{name}: {us}"
                           for name, us in times.items())
         print(f"{line:52} bound {rows[-1]['bound_us']:.1f}  {shown}", file=sys.stderr, flush=True)

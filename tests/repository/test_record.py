@@ -124,7 +124,8 @@ class Record(Recording):
                "packages": {"other-kernels": "1.2"},
                "ceilings": {"read": 4e12, "mma_bf16": 6e14, "mma_s8": 12e14},
                "rows": [{"row": "gemm m=1", "bound_us": 5.0,
-                         "us": {"libspark": 10.0, "cuBLAS": 8.0, "none": "why not"}}]}
+                         "us": {"libspark": 10.0, "cuBLAS": 8.0, "none": "why not"},
+                         "compared": {"cuBLAS": "within 2 % of the largest", "I32": "equal bits"}}]}
         file = self.folder / "peers.json"
         file.write_text(json.dumps(run))
         with self.assertRaisesRegex(record.Refused, "no entry"):
@@ -134,6 +135,8 @@ class Record(Recording):
         page = self.adopt(run_of("Card A"))
         self.assertIn("cuDNN 9, other-kernels 1.2; 5 rounds", page)
         self.assertIn("| gemm m=1 | 5.0 us | 10.0 us | 50 % | cuBLAS 8.0 us, 0.80; none: why not |", page)
+        self.assertIn("timed: 1 within 2 % of the largest, and by what each may err:\n\n- gemm m=1: I32: equal bits\n",
+                      page)
         run["rows"][0]["us"]["libspark"] = "another result"
         file.write_text(json.dumps(run))
         with self.assertRaisesRegex(record.Refused, "did not compute gemm m=1: another result"):

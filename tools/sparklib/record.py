@@ -2,6 +2,7 @@
 #
 # The record of measurements: what spark-bench wrote goes into docs/performance.json; the page is made from that.
 # Called by `tools/spark bench --record` and by the lint, which compares page and record. Measures nothing itself.
+import collections
 import datetime
 import json
 import subprocess
@@ -105,7 +106,19 @@ def beside_others(part):
                            for name, us in row["us"].items() if name != "libspark")
         share = f"{100 * row['bound_us'] / own:.0f} %"
         out.append(f"| {row['row']} | {row['bound_us']:.1f} us | {own:.1f} us | {share} | {others} |")
-    return [*out, ""]
+    return [*out, "", *held_against(part["rows"])]
+
+
+def held_against(rows):
+    """The lines on how near others' results were to ours; none of records that do not say."""
+    found = {(row["row"], way): said for row in rows for way, said in row.get("compared", {}).items()}
+    if not found:
+        return []
+    usual = collections.Counter(found.values())
+    own = [f"- {row}: {way}: {said}" for (row, way), said in found.items() if not said.endswith("of the largest")]
+    return ["Compared with ours, element by element, before they were timed: "
+            + ", ".join(f"{count} {said}" for said, count in usual.items() if said.endswith("of the largest"))
+            + (", and by what each may err:" if own else "."), "", *own, *([""] if own else [])]
 
 
 def rival(row):
