@@ -13,6 +13,7 @@
 # torch.compile makes them; and those of coded.py and flash_infer.py.
 import argparse
 import importlib.metadata
+import importlib.util
 import json
 import math
 import re
@@ -27,6 +28,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 import coded
 import compared
 import libspark.torch as ours
+from flash_infer import FlashInfer
 
 ROTATED, LAUNCHES, LONG_US = 256 << 20, 20, 20000
 ROUNDING = 0.02  # of the largest result
@@ -101,6 +103,8 @@ def attention(row):
         return run
     ways = {"libspark": lambda query, key, value, o: ours.attention_out(query, key, value, o=o, causal=causal),
             "flash": peer(SDPBackend.FLASH_ATTENTION), "cuDNN": peer(SDPBackend.CUDNN_ATTENTION)}
+    if importlib.util.find_spec("flashinfer"):
+        ways["FlashInfer"] = FlashInfer(b, q, k, heads, groups, d, causal, row.dtype)
     return operands, ways, lambda *given: given[3]
 
 
