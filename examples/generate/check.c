@@ -76,8 +76,7 @@ static bool run_prompt(Check *c, char *numbers, Progress progress, Failure *fail
     }
     if (!same || n != c->id_count) complain(c, "tokens of the prompt", (double)c->id_count, (double)n);
     c->id_count = n;
-    model_reset(c->model);
-    if (!model_append(c->model, c->ids, n, progress, failure)) return false;
+    if (!model_begin(c->model, 0, 0, failure) || !model_append(c->model, c->ids, n, progress, failure)) return false;
     model_logits(c->model, c->logits);
     const Sampling greedy = {0};
     c->next = model_choose(c->model, &greedy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first half of model.h: from a GGUF file to weights on the device. */
+/* The first half of model.h: from a GGUF file to weights on the device, and which pages a sequence has. */
 #include "model.h"
 
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static void lay_out_weights(Model *m, Arena *arena) {
 }
 
 static void lay_out_caches(Model *m, Arena *arena) {
-    const int64_t elements = model_pages(&m->cache) * m->cache.page * m->shape.groups * m->shape.head_width;
+    const Cache *c = &m->cache;
+    const int64_t elements = c->sequences * model_pages(c) * c->page * m->shape.groups * m->shape.head_width;
     const uint64_t size = spark_dtype_bits(m->cache.dtype) / 8;
     for (int64_t i = 0; i < m->shape.layers; ++i) {
         m->layers[i].keys = piece(arena, elements, size);
@@ -105,21 +106,27 @@ static bool write_counting(Model *m, Failure *failure) {
     free(numbers);
     const int32_t none = 0;
     device_write(m->device, m->refused, &none, sizeof none);
+    static const int32_t first[MOST_TOKENS];
+    device_write(m->device, m->owners, first, sizeof first);
     return true;
 }
 
 int64_t model_pages(const Cache *cache) { return (cache->context + cache->page - 1) / cache->page; }
 
-/* Which pages the sequence has. It has all of them, the last one first: any order serves. */
-static bool write_table(Model *m, Failure *failure) {
-    const int64_t pages = model_pages(&m->cache);
+/* Which page a sequence has for its i-th tokens, in its own part of the cache; the last one first: any order serves. */
+static int32_t page_of(const Cache *cache, int64_t sequence, int64_t i) {
+    return (int32_t)((sequence + 1) * model_pages(cache) - 1 - i);
+}
+
+bool model_begin(Model *m, int64_t sequence, int64_t same, Failure *failure) {
+    const Cache *c = &m->cache;
+    const int64_t pages = model_pages(c), shared = same / c->page;
     int32_t *table = malloc((size_t)pages * sizeof *table);
     if (!table) return fail(failure, "the host is out of memory");
-    for (int64_t i = 0; i < pages; ++i) table[i] = (int32_t)(pages - 1 - i);
+    for (int64_t i = 0; i < pages; ++i) table[i] = page_of(c, i < shared ? 0 : sequence, i);
     device_write(m->device, m->table, table, (uint64_t)pages * sizeof *table);
     free(table);
-    static const int32_t first[MOST_TOKENS];
-    device_write(m->device, m->owners, first, sizeof first);
+    m->position = shared * c->page;
     return true;
 }
 
@@ -147,7 +154,7 @@ bool model_load(Model *m, Device *device, const Gguf *gguf, const Shape *shape, 
         load_layer(m, parts, records, &m->layers[i]);
         progress("loading", i + 1, s->layers);
     }
-    const bool written = write_counting(m, failure) && write_table(m, failure);
+    const bool written = write_counting(m, failure) && model_begin(m, 0, 0, failure);
     device_wait(device);
     device_free(device, records);
     return written;

@@ -13,10 +13,17 @@
 
 enum { USUAL_TOKENS = 128, CHECK_CONTEXT = 1024 };
 
+enum { FIRST, THEN, MOST_PROMPTS };
+
+typedef struct Prompt {
+    int32_t *ids;
+    int64_t count;
+} Prompt;
+
 /* Where the time went. */
 typedef struct Times {
     double load, prefill, decode;
-    int64_t prompt, generated; /* tokens */
+    int64_t prompt, generated; /* tokens that ran */
     int64_t timed;             /* steps in `decode` */
     Profile profile;           /* one step of decoding */
 } Times;
@@ -55,12 +62,12 @@ static Text default_system(const Gguf *gguf) {
     return (Text){"", 0};
 }
 
-/* The prompt as tokens, in the form of a chat where the vocabulary knows it; NULL if there are more than `capacity`. */
-static int32_t *encode_prompt(const Tokenizer *t, const Gguf *gguf, const Options *o, int64_t capacity,
-                              int64_t *count) {
+/* A prompt as tokens, in the form of a chat where the vocabulary knows it; false if there are more than `capacity`. */
+static bool encode_prompt(const Tokenizer *t, const Gguf *gguf, const Options *o, const char *text, int64_t capacity,
+                          Prompt *out) {
 #define FORM(text) \
     { {text, sizeof(text) - 1}, true }
-    const Part prompt = {{o->prompt, strlen(o->prompt)}, false};
+    const Part prompt = {{text, strlen(text)}, false};
     const Part system = {o->system ? (Text){o->system, strlen(o->system)} : default_system(gguf), false};
     const Part with_system[] = {FORM("<|im_start|>system\n"), system, FORM("<|im_end|>\n"),
                                 FORM("<|im_start|>user\n"),   prompt, FORM("<|im_end|>\n<|im_start|>assistant\n")};
@@ -68,10 +75,8 @@ static int32_t *encode_prompt(const Tokenizer *t, const Gguf *gguf, const Option
     const bool chat = !o->raw && tokenizer_special(t, "<|im_start|>") >= 0 && tokenizer_special(t, "<|im_end|>") >= 0;
     const Part *parts = !chat ? &prompt : system.text.size ? with_system : with_system + 3;
     const int part_count = !chat ? 1 : system.text.size ? 6 : 3;
-    int32_t *ids = malloc((size_t)capacity * sizeof *ids);
-    if (ids && tokenizer_encode(t, parts, part_count, ids, count, capacity)) return ids;
-    free(ids);
-    return NULL;
+    out->ids = malloc((size_t)capacity * sizeof *out->ids);
+    return out->ids && tokenizer_encode(t, parts, part_count, out->ids, &out->count, capacity);
 }
 
 static void write_text(Text text) {
@@ -138,18 +143,40 @@ static void print_times(Device *device, const Options *o, const Times *times) {
                 shares[i].milliseconds, 100 * shares[i].milliseconds / total);
 }
 
-/* With the model on the device. */
-static bool run(Model *m, const Tokenizer *t, const Options *o, const int32_t *ids, int64_t count, int64_t most,
-                Times *times, Failure *failure) {
-    if (o->check) return check_run(m, t, o->check, o->prompts, o->max_tokens, !o->no_graph, show_progress, failure);
+/* What of a prompt the sequence does not hold yet, and its answer. */
+static bool run_prompt(Model *m, const Tokenizer *t, const Options *o, const Prompt *prompt, int64_t most, Times *times,
+                       Failure *failure) {
     const double began = seconds();
-    if (!model_append(m, ids, count, show_progress, failure)) return false;
+    times->prompt = prompt->count - m->position;
+    if (!model_append(m, prompt->ids + m->position, times->prompt, show_progress, failure)) return false;
     device_wait(m->device);
     times->prefill = seconds() - began;
-    times->prompt = count;
     const bool good = answer(m, t, o, most, times, failure);
     print_times(m->device, o, times);
+    return good;
+}
+
+/* Tokens that both begin with; the last of the second is not among them, since its logits are wanted. */
+static int64_t common(const Prompt *one, const Prompt *other) {
+    int64_t n = 0;
+    while (n < one->count && n + 1 < other->count && one->ids[n] == other->ids[n]) ++n;
+    return n;
+}
+
+/* With the model on the device. */
+static bool run(Model *m, const Tokenizer *t, const Options *o, const Prompt *prompts, int64_t most, Times *times,
+                Failure *failure) {
+    if (o->check) return check_run(m, t, o->check, o->prompts, o->max_tokens, !o->no_graph, show_progress, failure);
+    bool good = run_prompt(m, t, o, &prompts[FIRST], most, times, failure);
     if (o->json) write_json(o->json, m->device, o, times);
+    if (good && o->then) {
+        Times then = {.load = times->load};
+        fputc('\n', stdout);
+        good = model_begin(m, THEN, o->share ? common(&prompts[FIRST], &prompts[THEN]) : 0, failure);
+        if (o->share) fprintf(stderr, "\nshared     %8" PRId64 " tokens of both prompts\n", m->position);
+        good = good && run_prompt(m, t, o, &prompts[THEN], most, &then, failure);
+        profile_free(m->device, &then.profile);
+    }
     profile_free(m->device, &times->profile);
     return good;
 }
@@ -170,15 +197,19 @@ int main(int argc, char **argv) {
 
     /* All that can be refused is refused before the device is opened. */
     const int64_t room = o.context ? o.context : shape.trained;
-    int64_t count = 0;
-    static int32_t *ids;
-    ids = encode_prompt(tokenizer, &gguf, &o, room, &count);
-    if (!ids || count >= room) {
-        fail(&failure, "the prompt is too long: it leaves no room in a context of %" PRId64 " tokens", room);
-        return stop(failure.text);
+    static Prompt prompts[MOST_PROMPTS];
+    const char *texts[MOST_PROMPTS] = {o.prompt, o.then};
+    int64_t longest = 0, sequences = 0;
+    for (; sequences < MOST_PROMPTS && texts[sequences]; ++sequences) {
+        Prompt *prompt = &prompts[sequences];
+        if (!encode_prompt(tokenizer, &gguf, &o, texts[sequences], room, prompt) || prompt->count >= room) {
+            fail(&failure, "the prompt is too long: it leaves no room in a context of %" PRId64 " tokens", room);
+            return stop(failure.text);
+        }
+        if (prompt->count > longest) longest = prompt->count;
     }
-    const int64_t needed = o.check ? CHECK_CONTEXT : count + most;
-    const Cache cache = {o.context || room < needed ? room : needed, o.page, o.cache};
+    const int64_t needed = o.check ? CHECK_CONTEXT : longest + most;
+    const Cache cache = {o.context || room < needed ? room : needed, o.page, o.cache, sequences};
 
     device_open(&device);
     fprintf(stderr, "device     %s, compute capability %u.%u%s\n", device.info.name, device.info.cc_major,
@@ -187,10 +218,10 @@ int main(int argc, char **argv) {
     if (!model_load(&model, &device, &gguf, &shape, &cache, show_progress, &failure)) return stop(failure.text);
     times.load = seconds() - began;
     gguf_close(&gguf);
-    const bool good = run(&model, tokenizer, &o, ids, count, most, &times, &failure);
+    const bool good = run(&model, tokenizer, &o, prompts, most, &times, &failure);
     model_free(&model);
     device_close(&device);
     tokenizer_destroy(tokenizer);
-    free(ids);
+    for (int i = 0; i < MOST_PROMPTS; ++i) free(prompts[i].ids);
     return good ? 0 : stop(failure.text);
 }

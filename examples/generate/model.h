@@ -26,20 +26,21 @@ typedef struct Cache {
     int64_t context;   /* tokens that there is room for */
     int64_t page;      /* tokens of a page */
     spark_dtype dtype; /* BF16, or E4M3 with a scale of 1 */
+    int64_t sequences; /* that have pages for so many tokens each; they are at work one at a time */
 } Cache;
 
 typedef struct Model {
     Device *device;
     Shape shape;
     Cache cache;
-    int64_t position; /* tokens that the cache holds */
+    int64_t position; /* tokens of the sequence at work that the cache holds */
     Layer *layers;
     spark_devptr embedding, output, last_norm;
     spark_devptr weights, caches, scratch; /* one allocation each; what is above points into them */
     /* Of one call, for at most MOST_TOKENS: */
     spark_devptr ids, x, h, qkv, attended, gate_up, logits;
     spark_devptr counting; /* I64: 0, 1, 2 and so on to the context */
-    spark_devptr table;    /* I32: the pages of the one sequence, in order */
+    spark_devptr table;    /* I32: the pages of the sequence at work, in order */
     spark_devptr owners;   /* I32: 0 for each token of a call, the sequence that it belongs to */
     spark_devptr now;      /* I64: the position of the token in a decode step, and how many there are with it */
     spark_devptr refused;  /* I32: counts rows outside the cache; stays 0 */
@@ -58,11 +59,13 @@ bool model_load(Model *model, Device *device, const Gguf *gguf, const Shape *sha
                 Progress progress, Failure *failure);
 void model_free(Model *model);
 
-/* Pages that hold so many tokens. */
+/* Pages of a sequence, which hold so many tokens. */
 int64_t model_pages(const Cache *cache);
 
-/* Empties the cache. */
-void model_reset(Model *model);
+/* Begins a sequence, which is then the one at work: in pages of its own, but for those that hold the first `same`
+ * tokens of the first sequence, which it shares as far as these fill whole pages. Nothing is written to those, so that
+ * the first sequence stays as it is. model->position says how many tokens there are then. */
+bool model_begin(Model *model, int64_t sequence, int64_t same, Failure *failure);
 /* Appends tokens; the logits after the last one are then on the device. Fails if the context has no room for them. */
 bool model_append(Model *model, const int32_t *ids, int64_t count, Progress progress, Failure *failure);
 /* A token chosen from these logits, -1 if they hold no number. It becomes the one that the next model_step appends. */

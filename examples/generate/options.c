@@ -17,6 +17,9 @@ static const char usage[] =
     "\n"
     "  --model FILE        the GGUF file\n"
     "  --prompt TEXT       what to answer\n"
+    "  --then TEXT         what to answer afterwards, as a conversation of its own\n"
+    "  --share-prefix      keep the pages of what both prompts begin with, the system message for one, instead of\n"
+    "                      computing their keys and values again\n"
     "  --system TEXT       the system message (default: what the file's chat template names)\n"
     "  --raw               continue the prompt itself, without the form of a chat\n"
     "  --max-tokens N      the longest answer (default 128)\n"
@@ -29,7 +32,7 @@ static const char usage[] =
     "  --seed N            another seed, another answer, if the temperature is above 0\n"
     "  --ignore-end        go on after the token that ends an answer\n"
     "  --no-graph          launch each operator of each step, instead of one recorded graph\n"
-    "  --json FILE         write the times as JSON\n"
+    "  --json FILE         write the times of the first answer as JSON\n"
     "  --check FILE        generate nothing; compare with the reference in FILE, exit code 1 on a difference\n"
     "  --check-prompts N   only the first N prompts of the reference (and --max-tokens of each)\n"
     "  --help              this text\n";
@@ -65,6 +68,7 @@ static void set(Options *o, const char *name, const char *value) {
     const double most = 1 << 24;
     if (strcmp(name, "--model") == 0) o->model = value;
     else if (strcmp(name, "--prompt") == 0) o->prompt = value;
+    else if (strcmp(name, "--then") == 0) o->then = value;
     else if (strcmp(name, "--system") == 0) o->system = value;
     else if (strcmp(name, "--check") == 0) o->check = value;
     else if (strcmp(name, "--json") == 0) o->json = value;
@@ -91,6 +95,7 @@ Options options_read(int argc, char **argv) {
         if (strcmp(argv[i], "--no-graph") == 0) o.no_graph = true;
         else if (strcmp(argv[i], "--raw") == 0) o.raw = true;
         else if (strcmp(argv[i], "--ignore-end") == 0) o.ignore_end = true;
+        else if (strcmp(argv[i], "--share-prefix") == 0) o.share = true;
         else if (i + 1 == argc) refuse(argv[i], "is no option, or lacks its value");
         else {
             set(&o, argv[i], argv[i + 1]);
@@ -98,5 +103,6 @@ Options options_read(int argc, char **argv) {
         }
     }
     if (!o.model) refuse("--model", "is missing");
+    if (o.share && !o.then) refuse("--share-prefix", "takes a second prompt, --then");
     return o;
 }

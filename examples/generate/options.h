@@ -7,12 +7,14 @@
 
 typedef struct Options {
     const char *model, *prompt, *system, *check, *json;
+    const char *then;   /* another prompt, or NULL */
     int64_t max_tokens; /* 0: the usual number */
     int64_t context;    /* 0: what prompt and answer need */
     int64_t prompts;    /* of a check; 0 = all */
     int64_t page;       /* tokens of a page of the cache */
     spark_dtype cache;  /* its type */
     Sampling sampling;
+    bool share; /* pages of what both prompts begin with */
     bool no_graph, raw, ignore_end;
 } Options;
 

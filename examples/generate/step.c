@@ -75,7 +75,7 @@ typedef struct Place {
 /* The pages of one layer's keys or values. */
 static spark_tensor pages_of(const Model *m, spark_devptr data) {
     const Cache *c = &m->cache;
-    return tensor(data, c->dtype, model_pages(c), c->page, m->shape.groups, m->shape.head_width);
+    return tensor(data, c->dtype, c->sequences * model_pages(c), c->page, m->shape.groups, m->shape.head_width);
 }
 
 /* Turns the queries of these tokens where they are, and brings their keys, turned, and their values into the pages that
@@ -175,8 +175,6 @@ static int32_t chosen(const Model *m) {
 }
 
 static spark_devptr counted(const Model *m, int64_t number) { return m->counting + (uint64_t)number * 8; }
-
-void model_reset(Model *m) { m->position = 0; }
 
 bool model_append(Model *m, const int32_t *ids, int64_t count, Progress progress, Failure *failure) {
     if (count < 1) return fail(failure, "there is no token to append");

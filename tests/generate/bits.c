@@ -146,7 +146,7 @@ int main(int argc, char **argv) {
     FILE *file = fopen(argv[4], run.way == WRITE ? "wb" : "rb");
     if (!file) return stop("the file of the other run cannot be opened");
     device_open(&device);
-    const Cache cache = {.context = 128, .page = 16, .dtype = SPARK_DTYPE_BF16};
+    const Cache cache = {.context = 128, .page = 16, .dtype = SPARK_DTYPE_BF16, .sequences = 1};
     if (!model_load(&model, &device, &gguf, &shape, &cache, silent, &failure)) return stop(failure.text);
     run.file = file;
     const bool good = prefill(&model, &gguf, &failure);

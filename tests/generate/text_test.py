@@ -5,6 +5,7 @@
 # rows of Q and K in another order, as a program that forgets GGUF's permutation has them, do not meet the reference.
 # usage: text_test.py SPARK-GENERATE FOLDER
 import json
+import re
 import subprocess
 import sys
 import unittest
@@ -29,12 +30,12 @@ class Text(unittest.TestCase):
         if not self.model.exists():
             self.model.write_bytes(synthetic.build(synthetic.values(), synthetic.tensors())[0])
 
-    def generate(self, *options, code=0, model=None):
+    def generate(self, *options, code=0, model=None, errors=False):
         result = subprocess.run([PROGRAM, "--model", model or self.model, *map(str, options)], capture_output=True,
                                 timeout=250)
         self.assertEqual(result.returncode, code, result.stderr.decode(errors="replace") +
                          result.stdout.decode(errors="replace"))
-        return result.stdout
+        return result.stderr if errors else result.stdout
 
     def test_the_reference_is_met_with_a_graph_and_without(self):
         for option in ([], ["--no-graph"]):
@@ -56,8 +57,28 @@ class Text(unittest.TestCase):
                                  for page in (128, 1, 7, 16, 64)]
             self.assertEqual(others, [one_page] * len(others), cache)
 
+    def test_a_shared_prefix_changes_no_text(self):
+        same = "x" * 37
+        options = ("--raw", "--max-tokens", 12, "--ignore-end", "--prompt", same + "abc", "--then", same + "the thing")
+        alone = [self.generate(*options[:4], "--prompt", options[i]) for i in (5, 7)]
+        for cache in ("bf16", "e4m3"):
+            apart = self.generate(*options, "--cache", cache)
+            if cache == "bf16":
+                self.assertEqual(apart, b"\n".join(alone))
+            for page in (1, 5, 16, 64):
+                for option in ([], ["--no-graph"]):
+                    said = self.generate(*options, "--share-prefix", "--cache", cache, "--page", page, *option)
+                    self.assertEqual(said, apart, (cache, page))
+
+    def test_the_shared_prefix_is_not_computed_again(self):
+        options = ("--raw", "--max-tokens", 1, "--prompt", "x" * 37, "--then", "x" * 37)
+        for page, shared in ((1, 36), (5, 35), (16, 32), (64, 0)):
+            said = self.generate(*options, "--share-prefix", "--page", page, errors=True)
+            self.assertRegex(said, rb"shared +%d tokens of both prompts" % shared)
+            self.assertEqual(re.findall(rb"(\d+) tokens,", said), [b"37", b"%d" % (37 - shared)])
+
     def test_a_cache_that_cannot_be_is_refused(self):
-        for option in (["--page", 0], ["--page", 65537], ["--page", 1.5], ["--cache", "e5m2"]):
+        for option in (["--page", 0], ["--page", 65537], ["--page", 1.5], ["--cache", "e5m2"], ["--share-prefix"]):
             self.generate(*option, code=2)
 
     def test_rows_of_q_and_k_in_half_split_order_are_seen(self):
