@@ -40,6 +40,7 @@ API = [f"api-{name}" for name in ("contract", "exec", "negative", "negative_gemm
                                   "neighbours", "threads")] + ["ptx-launch"]
 SHARD = 16           # the fewest cases that one spark-check process takes
 SHARDS = 64          # into so many at most are the cases of an operator divided
+DRAWS = ["40", "attention=2000"]  # random cases: layouts, masks, types and heads of attention meet in many ways
 KEPT = 12            # failures of a phase that are kept in full
 SANITIZER_SAYS = 86  # an exit code that spark-check has no use for
 
@@ -150,10 +151,21 @@ def case_jobs(runner, driver, tier):
         raise Unusable(f"spark-check --list says: {listed.strip()[-300:]}")
     jobs = []
     for op, count in collections.Counter(names).items():
-        shards = min(SHARDS, -(-(count + runner.args.random) // SHARD))
-        jobs += [["--driver", driver, "--op", op, "--tier", tier, "--random", str(runner.args.random), "--seed",
+        number = drawn(runner.args.random, op)
+        shards = min(SHARDS, -(-(count + number) // SHARD))
+        jobs += [["--driver", driver, "--op", op, "--tier", tier, "--random", str(number), "--seed",
                   str(runner.args.seed), "--timeout", "300", "--shard", f"{i}/{shards}"] for i in range(shards)]
     return jobs
+
+
+def draws(words):
+    """{operator, or "" for all others: random cases}, of the words N and OPERATOR=N."""
+    found = {op: int(number) for op, _, number in (word.rpartition("=") for word in words)}
+    return {"": 0, **found}
+
+
+def drawn(random, op):
+    return random.get(op, random[""])
 
 
 def by_kernel(results):
@@ -188,8 +200,9 @@ def cases(runner, record):
     record["device"] = results[0]["device"]
     record["picks"] = {op: {kernel: pick(of) for kernel, of in kernels.items() if pick(of)}
                        for op, kernels in by_kernel(results).items()}
-    return {"kernels": counts(results), "tier": tier, "random": runner.args.random, "seed": runner.args.seed,
-            **failures(results, trouble)}
+    random = dict(runner.args.random)
+    return {"kernels": counts(results), "tier": tier, "random": random.pop(""), "random_of": random,
+            "seed": runner.args.seed, **failures(results, trouble)}
 
 
 def pick(results):
@@ -359,8 +372,9 @@ def parse():
     top.add_argument("--op", default="*", help="operators whose name matches ('*' stands for anything)")
     top.add_argument("--tier", choices=("quick", "longer", "card"),
                      help="of the cases; card is all of them, and the default on a card")
-    top.add_argument("--random", type=int, default=40, help="random cases per operator (default 40)")
-    top.add_argument("--repeats", type=int, default=200, help="launches of the phase repeats (default 200)")
+    top.add_argument("--random", nargs="+", default=DRAWS, metavar="N",
+                     help=f"random cases an operator; OPERATOR=N of that one (default {' '.join(DRAWS)})")
+    top.add_argument("--repeats", type=int, default=1000, help="launches of the phase repeats (default 1000)")
     top.add_argument("--programs", type=pathlib.Path, help="a folder of programs, the example decode_step each")
     top.add_argument("--model", type=pathlib.Path, help="a GGUF file as tools/spark demo fetches it")
     top.add_argument("--seed", type=int, default=1)
@@ -368,6 +382,10 @@ def parse():
     top.add_argument("--limit", type=int, default=240, help="seconds for one program (default 240)")
     args = top.parse_args()
     args.build, args.phases = args.build.resolve(), args.phases.split(",")
+    try:
+        args.random = draws(args.random)
+    except ValueError:
+        top.error(f"--random takes N and OPERATOR=N, not {' '.join(args.random)}")
     if unknown := set(args.phases) - set(PHASES):
         top.error(f"no such phase: {', '.join(sorted(unknown))}")
     return args

@@ -29,7 +29,8 @@ struct Way {
     RunOptions options;
 };
 
-std::vector<Way> ways_of(const Case& c, bool first_kernel, const Options& options, const Runner& runner) {
+std::vector<Way> ways_of(const Case& c, const Choice& kernel, bool first_kernel, const Options& options,
+                         const Runner& runner) {
     if (options.single) {
         return {{"single", {.poison = 0xc5, .tight = true, .chunks = true, .alone = true}}};
     }
@@ -43,7 +44,11 @@ std::vector<Way> ways_of(const Case& c, bool first_kernel, const Options& option
     }
     constexpr size_t QUICK = size_t{1} << 28; // what is copied and compared in well under a second
     const int repeats = options.repeats >= 0 ? options.repeats : runner.real() && bytes < QUICK ? 4 : 0;
-    ways.insert(ways.end(), static_cast<size_t>(repeats), {"repeated", {.poison = 0xc5, .tight = true}});
+    if (repeats > 0 && kernel.deterministic) {
+        ways.push_back({"repeated", {.poison = 0xc5, .tight = true, .again = repeats - 1}});
+    } else {
+        ways.insert(ways.end(), static_cast<size_t>(repeats), {"repeated", {.poison = 0xc5, .tight = true}});
+    }
     return ways;
 }
 
@@ -57,7 +62,7 @@ Result run_kernel(const Case& c, const Choice& kernel, bool first_kernel, const 
     std::vector<Image> first;
     bool planted = false;
     int run = 0;
-    for (const Way& way : ways_of(c, first_kernel, options, runner)) {
+    for (const Way& way : ways_of(c, kernel, first_kernel, options, runner)) {
         const auto fault = [&](const std::string& text) {
             result.faults.push_back(std::string(way.name).append(" run: ").append(text));
         };

@@ -33,6 +33,7 @@ struct RunOptions {
     bool chunks = false;   // with tight: it ends at the next multiple of CHUNK
     bool graph = false;    // captured into a graph, which is then launched
     bool alone = false;    // nothing else is launched before it
+    int again = 0;         // launched so many times more from the same memory: each must leave the same bytes
 };
 
 // Memory after a run: for each storage the bytes before it, its own, and those behind.

@@ -23,11 +23,11 @@ KERNELS = {"rope": {"rope__generic": {"passed": 30, "failed": 1}, "(nothing to l
 def run_of(device, emulated=False):
     return {"device": f"{device}, compute capability 12.0", "driver": 13000, "driver_release": "580.1",
             "emulated": emulated, "phases": {
-                "cases": {"kernels": KERNELS, "tier": "card", "random": 40, "seed": 1, "failed": 1,
-                          "failures": ["rope/odd rope__generic on gpu: wrong"]},
+                "cases": {"kernels": KERNELS, "tier": "card", "random": 40, "random_of": {"rope": 90}, "seed": 1,
+                          "failed": 1, "failures": ["rope/odd rope__generic on gpu: wrong"]},
                 "both": {"operators": {"rope": {"equal": 7, "within_bounds": 2, "alone": 0}}, "failed": 0},
                 "api": {"programs": {"api-launch": {"passed": 4, "failed": 0, "skipped": 0}}, "failed": 0},
-                "repeats": {"kernels": {"rope": {"rope__generic": {"passed": 1}}}, "launches": 200, "failed": 0,
+                "repeats": {"kernels": {"rope": {"rope__generic": {"passed": 1}}}, "launches": 1000, "failed": 0,
                             "failures": []},
                 "memcheck": {"kernels": {"rope": {"rope__generic": "clean", "rope__v4": "over the limit"}}, "failed": 0,
                              "failures": []},
@@ -47,6 +47,7 @@ class Checked(Recording):
     def test_a_run_becomes_an_entry_and_a_section(self):
         page = self.adopt(run_of("Card A"))
         self.assertIn("## Card A\n\nCompute capability 12.0; driver release 580.1, interface 13000; commit 012", page)
+        self.assertIn("40 random cases an operator, 90 of rope, seed 1; 1000 repeated launches.", page)
         self.assertIn("| rope | 1 | 32 | 1 | 7 equal, 2 within bounds | 1 of 1 | 1 of 2, 1 over the limit | - |", page)
         self.assertIn("`api-launch` 4 passed, 0 failed", page)
         self.assertIn("`decode_step` in c, go: the same tokens and, in its last logits, the same bits (`12ab`)", page)
@@ -83,6 +84,23 @@ class Card(unittest.TestCase):
                    result("bad", 1, status="failed"), result("none", 1, kernel="(nothing to launch)")]
         self.assertEqual(card.pick(results), "usual")
         self.assertIsNone(card.pick(results[3:]))
+
+    def parsed(self, *words):
+        with mock.patch("sys.argv", ["run.py", "--out", "x.json", *words]):
+            return card.parse()
+
+    def test_a_thousand_launches_and_two_thousand_draws_of_attention_unless_said_otherwise(self):
+        args = self.parsed()
+        self.assertEqual(args.repeats, 1000)
+        self.assertEqual((card.drawn(args.random, "attention"), card.drawn(args.random, "rope")), (2000, 40))
+        in_tree = (ROOT / "tests" / "check" / "CMakeLists.txt").read_text()
+        self.assertIn("set(card_random_attention 2000)", in_tree)
+        args = self.parsed("--random", "6")
+        self.assertEqual((card.drawn(args.random, "attention"), card.drawn(args.random, "rope")), (6, 6))
+        args = self.parsed("--random", "rope=7")
+        self.assertEqual((card.drawn(args.random, "attention"), card.drawn(args.random, "rope")), (0, 7))
+        with self.assertRaises(SystemExit), mock.patch("sys.stderr"):
+            self.parsed("--random", "rope=many")
 
     def test_programs_that_say_something_else_are_named(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -63,6 +63,10 @@ def of_bits(phase, op):
     return f"{numbers['equal']} equal, {numbers['within_bounds']} within bounds" if numbers else "-"
 
 
+def of_draws(numbers):
+    return "".join(f", {number} of {op}" for op, number in sorted(numbers.items()))
+
+
 def of_repeats(phase, op):
     kernels = phase.get("kernels", {}).get(op)
     return f"{sum('failed' not in numbers for numbers in kernels.values())} of {len(kernels)}" if kernels else "-"
@@ -95,7 +99,7 @@ def section(run):
     out = [f"## {name}\n",
            f"{capability[:1].upper()}{capability[1:]}; driver {release}interface {run['driver']}; "
            f"commit {run['commit']}, {run['date']}. Tier {cases['tier']}, {cases['random']} random cases "
-           f"an operator, seed {cases['seed']}; {get('repeats').get('launches', 0)} repeated launches.\n",
+           f"an operator{of_draws(cases.get('random_of', {}))}, seed {cases['seed']}; {get('repeats').get('launches', 0)} repeated launches.\n",
            "| operator | kernels | passed | failed | bits beside the emulator | repeats | memcheck | racecheck |",
            "|---|---|---|---|---|---|---|---|"]
     for op, kernels in cases["kernels"].items():
