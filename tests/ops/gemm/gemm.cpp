@@ -515,8 +515,8 @@ Entry random(uint64_t seed, int64_t index) {
 }
 
 // Codes have a scale a row, and results of BF16. Behind the type may stand a format of weights, or 2:4; behind the
-// layout how numbers are multiplied, "m=1 n=64 k=64 F32 tn TF32", or a gate, "m=1 n=64 k=64 BF16 tn SwiGLU
-// interleaved", of halves without the last word; and last the form of d, "to E4M3_TENSOR".
+// layout how numbers are multiplied, "m=1 n=64 k=64 F32 tn TF32", or F32 where d is that and a is not, or a gate,
+// "m=1 n=64 k=64 BF16 tn SwiGLU interleaved", of halves without the last word; and last d's form, "to E4M3_TENSOR".
 Entry worded(Words& words) {
     Shape s{.m = words.number("m"), .n = words.number("n"), .k = words.number("k")};
     if (words.take("to")) {
@@ -547,7 +547,8 @@ Entry worded(Words& words) {
     s.gate.on = words.take("SwiGLU");
     s.gate.interleaved = words.take("interleaved");
     s.activation = s.gate.on ? SPARK_ACTIVATION_SILU : SPARK_ACTIVATION_NONE;
-    return entry(s, {type, type, codes ? ref::Type::bf16 : type},
+    const ref::Type out = words.take("F32") ? ref::Type::f32 : codes ? ref::Type::bf16 : type;
+    return entry(s, {type, type, out},
                  layout == "tn"   ? TN
                  : layout == "nn" ? NN
                  : layout == "nt" ? NT
