@@ -36,6 +36,15 @@ CUresult refuse_while_capturing(const std::shared_ptr<Stream>& stream) {
     return check_unsafe_call();
 }
 
+// What is asked of a stream, where there is one, and a place for the answer.
+template <class Answer, class Of> CUresult tell(CUstream handle, Answer* answer, Of of) {
+    std::shared_ptr<Stream> stream;
+    if (CUresult refusal = resolve_stream(handle, stream)) return refusal;
+    if (!answer) return CUDA_ERROR_INVALID_VALUE;
+    *answer = of(*stream);
+    return CUDA_SUCCESS;
+}
+
 } // namespace
 
 CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
@@ -103,45 +112,25 @@ CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void* u
 
 CUresult cuStreamGetPriority(CUstream handle, int* priority) {
     ENTER(cuStreamGetPriority, NEED_INIT);
-    std::shared_ptr<Stream> stream;
-    if (CUresult refusal = resolve_stream(handle, stream)) return refusal;
-    if (!priority) return CUDA_ERROR_INVALID_VALUE;
-    *priority = stream->priority;
-    return CUDA_SUCCESS;
+    return tell(handle, priority, [](const Stream& stream) { return stream.priority; });
 }
 
 CUresult cuStreamGetFlags(CUstream handle, unsigned* flags) {
     ENTER(cuStreamGetFlags, NEED_INIT);
-    std::shared_ptr<Stream> stream;
-    if (CUresult refusal = resolve_stream(handle, stream)) return refusal;
-    if (!flags) return CUDA_ERROR_INVALID_VALUE;
-    *flags = stream->flags;
-    return CUDA_SUCCESS;
+    return tell(handle, flags, [](const Stream& stream) { return stream.flags; });
 }
 
 CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
     ENTER(cuStreamGetId, NEED_INIT);
-    std::shared_ptr<Stream> stream;
-    if (CUresult refusal = resolve_stream(handle, stream)) return refusal;
-    if (!id) return CUDA_ERROR_INVALID_VALUE;
-    *id = stream->id;
-    return CUDA_SUCCESS;
+    return tell(handle, id, [](const Stream& stream) { return stream.id; });
 }
 
 CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
     ENTER(cuStreamGetCtx, NEED_INIT);
-    std::shared_ptr<Stream> stream;
-    if (CUresult refusal = resolve_stream(handle, stream)) return refusal;
-    if (!context) return CUDA_ERROR_INVALID_VALUE;
-    *context = stream->context.lock()->handle;
-    return CUDA_SUCCESS;
+    return tell(handle, context, [](const Stream& stream) { return stream.context.lock()->handle; });
 }
 
 CUresult cuStreamGetDevice(CUstream handle, CUdevice* device) {
     ENTER(cuStreamGetDevice, NEED_INIT);
-    std::shared_ptr<Stream> stream;
-    if (CUresult refusal = resolve_stream(handle, stream)) return refusal;
-    if (!device) return CUDA_ERROR_INVALID_VALUE;
-    *device = 0;
-    return CUDA_SUCCESS;
+    return tell(handle, device, [](const Stream&) { return 0; });
 }
