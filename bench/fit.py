@@ -115,30 +115,35 @@ def cost(fit, c, chip=H200):
     clock = 1 / chip["mhz"]
     through_l2 = chip["mhz"] * chip["sms"] / (chip["l2"] * 1e3)
     products, others = c.products * 4096 / chip["flops"] * fit.products / 100, c.issued / 4 * fit.issued / 100
-    work = max(products, others, c.shared / 128 * fit.shared / 100, c.fetched * through_l2 * fit.fetched / 100)
+    own = max(products, others, c.shared / 128 * fit.shared / 100)
+    work = max(own, c.fetched * through_l2 * fit.fetched / 100)
     waits = c.turns * fit.step
     fresh = max(products, others) + min(products, others) * fit.serial / 100 + waits
     alone = max(fresh, fit.latency / c.stages + c.behind * fit.step) if c.stages else work + waits + fit.latency
     end, late = (bytes * through_l2 * fit.written / 100 for bytes in (c.written, c.late))
 
-    def step(beside, alone):
-        hidden = min(beside * work, alone) if beside > 1 else 0
-        return max(beside * work, alone) + hidden * fit.beside / 100
+    def step(beside, work, alone):
+        hidden = min(work, alone) if beside > 1 else 0
+        return max(work, alone) + hidden * fit.beside / 100
 
     start = fit.block + c.syncs * fit.step + c.rounds * fit.round
 
     filled = min(c.filled, c.steps)
 
-    def block(beside):
-        return start + beside * end + filled * step(beside, fresh) + (c.steps - filled) * step(beside, alone)
+    def block(beside, work):
+        return (start + beside * end + filled * step(beside, work, fresh)
+                + (c.steps - filled) * step(beside, work, alone))
 
     full, rest = divmod(c.blocks, chip["sms"] * c.resident)
     apart = start * fit.apart / 100 * (c.resident - 1) / c.resident if full else 0
-    waves = full * (block(c.resident) - apart) + apart
-    last = block(-(-rest // chip["sms"])) - apart if rest else 0
+    waves = full * (block(c.resident, c.resident * work) - apart) + apart
+    fullest = -(-rest // chip["sms"])
+    evens = c.turns == 0 and not full and fullest > 1
+    last_work = max(fullest * own, rest / chip["sms"] * work) if evens else fullest * work
+    last = block(fullest, last_work) - apart if rest else 0
     clocks = waves + last + late
-    beside = c.resident if full else -(-rest // chip["sms"])
-    clocks += max(c.longest - c.steps, 0) * step(beside, alone)
+    beside = c.resident if full else fullest
+    clocks += max(c.longest - c.steps, 0) * step(beside, beside * work, alone)
     per_byte = chip["mhz"] / (chip["memory"] * 1e3)
     memory = c.bytes * per_byte * fit.memory / 100
     flight, loaded = fit.flight * 1024, beside * c.fetched * max(c.stages, 1)

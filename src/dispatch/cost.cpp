@@ -52,10 +52,9 @@ uint64_t in_turn(const Fit& fit, const Issue& issued) {
            part_of_step(std::min(issued.products, issued.others), fit.serial);
 }
 
-// Ticks that an SM needs for a step, if its units work beside each other.
-uint64_t busy(const Target& target, const Fit& fit, const Step& step, const Issue& issued) {
-    return std::max({issued.products, issued.others, part_of_step(step.shared / SHARED_BYTES_A_TICK, fit.shared),
-                     part_of_step(ticks_of_step(step.fetched, target.fetched), fit.fetched)});
+// Ticks that an SM needs for a step, if its units work beside each other, without what comes through L2.
+uint64_t busy(const Fit& fit, const Step& step, const Issue& issued) {
+    return std::max({issued.products, issued.others, part_of_step(step.shared / SHARED_BYTES_A_TICK, fit.shared)});
 }
 
 int64_t memory_ticks(const Target& target, const Fit& fit, uint64_t bytes) {
@@ -118,7 +117,8 @@ uint32_t resident_blocks(const Target& target, const Kernel& kernel, std::span<c
 
 Pace find_pace(const Target& target, const Fit& fit, const Load& load) {
     const Issue issued = issue(target, fit, load.step);
-    const uint64_t work = busy(target, fit, load.step, issued);
+    const uint64_t own = busy(fit, load.step, issued);
+    const uint64_t work = std::max(own, part_of_step(ticks_of_step(load.step.fetched, target.fetched), fit.fetched));
     const uint64_t waits = uint64_t{load.step.turns} * fit.step, behind = uint64_t{load.step.behind} * fit.step;
     const uint64_t fresh = in_turn(fit, issued) + waits;
     const uint64_t alone =
@@ -128,10 +128,12 @@ Pace find_pace(const Target& target, const Fit& fit, const Load& load) {
         return static_cast<int64_t>(part_of_step(ticks_of_step(bytes, target.fetched), fit.written));
     };
     return {static_cast<int64_t>(work),
+            static_cast<int64_t>(own),
             static_cast<int64_t>(alone),
             static_cast<int64_t>(fresh),
             fit.beside,
             fit.apart,
+            load.step.turns == 0,
             load.step.fetched * std::max(load.stages, 1u),
             static_cast<int64_t>(start),
             end(load.written),
@@ -139,27 +141,35 @@ Pace find_pace(const Target& target, const Fit& fit, const Load& load) {
 }
 
 int64_t cost(const Target& target, const Fit& fit, uint32_t resident, const Pace& pace, const Load& load) {
-    // Of so many blocks on an SM; while one waits, the others work, though not quite.
-    const auto step = [&](int64_t beside, int64_t alone) {
-        const int64_t work = beside * pace.work, hidden = beside > 1 ? std::min(work, alone) : 0;
+    const int64_t slots = int64_t{target.sms} * resident;
+    const int64_t full = load.blocks < slots ? 0 : quotient(load.blocks, slots), rest = load.blocks - full * slots;
+    // Of so many blocks on an SM, which all together keep its units busy for `work`; while one waits, the others work,
+    // though not quite.
+    const auto step = [&](int64_t beside, int64_t work, int64_t alone) {
+        const int64_t hidden = beside > 1 ? std::min(work, alone) : 0;
         return std::max(work, alone) + part(hidden, pace.beside);
     };
     const int64_t filled = std::min<int64_t>(load.filled, load.steps);
-    const auto block = [&](int64_t beside) {
-        const int64_t first = filled == 0 ? 0 : filled * step(beside, pace.fresh);
-        return plus(pace.start + beside * pace.end + first, times(load.steps - filled, step(beside, pace.alone)));
+    const auto block = [&](int64_t beside, int64_t work) {
+        const int64_t first = filled == 0 ? 0 : filled * step(beside, work, pace.fresh);
+        return plus(pace.start + beside * pace.end + first, times(load.steps - filled, step(beside, work, pace.alone)));
     };
-    const int64_t slots = int64_t{target.sms} * resident;
-    const int64_t full = load.blocks < slots ? 0 : quotient(load.blocks, slots), rest = load.blocks - full * slots;
+    const int64_t fullest = ceil_div(rest, target.sms);
+    int64_t last_work = fullest * pace.work;
+    if (pace.evens && full == 0 && fullest > 1) {
+        last_work = std::max(fullest * pace.own, quotient(rest * pace.work, int64_t{target.sms}));
+    }
     // After the first wave a block begins where another has ended, while those beside it work.
     const int64_t apart = full != 0 ? quotient(part(pace.start, pace.apart) * (resident - 1), int64_t{resident}) : 0;
-    const int64_t waves = full != 0 ? plus(times(full, block(resident) - apart), apart) : 0;
-    const int64_t last = rest != 0 ? block(ceil_div(rest, target.sms)) - apart : 0;
+    const int64_t waves = full != 0 ? plus(times(full, block(resident, resident * pace.work) - apart), apart) : 0;
+    const int64_t last = rest != 0 ? block(fullest, last_work) - apart : 0;
     int64_t ticks = plus(waves, last);
     // The longest blocks, and those with most to write, stand anywhere in the order, so that one of them begins last.
     ticks = plus(ticks, pace.late);
-    const int64_t beside = full != 0 ? resident : ceil_div(rest, target.sms);
-    if (load.longest > load.steps) ticks = plus(ticks, times(load.longest - load.steps, step(beside, pace.alone)));
+    const int64_t beside = full != 0 ? resident : fullest;
+    if (load.longest > load.steps) {
+        ticks = plus(ticks, times(load.longest - load.steps, step(beside, beside * pace.work, pace.alone)));
+    }
     const int64_t memory = memory_ticks(target, fit, load.bytes);
     const int64_t flight = beside * pace.loaded;
     const uint32_t enough = target.flight != 0 ? target.flight : fit.flight;

@@ -100,10 +100,12 @@ uint32_t resident_blocks(const Target& target, const Kernel& kernel, std::span<c
 // What an SM needs for a block, in ticks: the same for every cut of a problem into blocks of the same steps.
 struct Pace {
     int64_t work;    // of its units for a step
+    int64_t own;     // the same but for L2
     int64_t alone;   // for a step of the only block, which waits for its own results
     int64_t fresh;   // the same where loads have come before
     uint32_t beside; // as in Fit
     uint32_t apart;  // as in Fit
+    bool evens;      // where few SMs have a block more than others, it gets what these leave of L2
     uint32_t loaded; // bytes of a block that are under way
     int64_t start, end, late;
 };

@@ -78,7 +78,7 @@ consteval Tile tile_of(const kernels::gemm_bulk_kernel& k) {
     Tile tile = tile_of_ring(k, k.ST - 2, k.JOIN != 0, k.WK);
     tile.step.turns = 0;
     tile.joins = k.JOIN != 0;
-    tile.inside = k.ODD != 0 ? 0 : k.TK * k.ELEM < LINE ? 120 : k.TM * k.TN <= LEAST ? 200 : 40;
+    tile.inside = k.ODD != 0 ? 0 : k.TK * k.ELEM < LINE ? 120 : k.TM * k.TN <= LEAST ? 200 : 55;
     if (k.ODD != 0) tile.step.issued += APART;
     tile.step.f16_sums = k.SUM == HALF;
     if (tile.step.f16_sums) tile.step.issued += ADDED * tile.step.products;

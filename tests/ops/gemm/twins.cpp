@@ -81,9 +81,8 @@ void add_twins(Case& c, int64_t m, bool several, const Rebuilt& rebuilt, const S
     }
     c.alike = [](const std::string& kernel) {
         const auto ends = [&](const char* way) { return kernel.ends_with(way); };
-        constexpr const char* WAYS[] = {"tn__128x256x32_b4", "tn__128x128x64_b3", "tn__64x64x64_b6",
-                                        "tn__128x128x32_s6", "tn__64x64x64_s6",   "tn__32x64x64_s8",
-                                        "tn__64x64x64_s3"};
+        constexpr const char* WAYS[] = {"tn__128x256x32_b4", "tn__128x128x64_b3", "tn__64x64x64_b6", "tn__32x64x64_b8",
+                                        "tn__128x128x32_s6", "tn__64x64x64_s6",   "tn__32x64x64_s8", "tn__64x64x64_s3"};
         return std::ranges::any_of(WAYS, ends);
     };
 }
