@@ -360,6 +360,17 @@ class Refused(Build):
         for place in (first, late):
             self.build(dependent, changed(BODY, place))
 
+    def test_kernel_behind_its_own_reads_first(self):
+        own = changed(HEADER, ("smem     0", "smem     0\n//! dependent own"))
+        wait = "    griddepcontrol.wait;\n"
+        body = changed(BODY, ("    .reg .u32 i;\n", "    .reg .pred p;\n    .reg .u32 i;\n"))
+        store = ("    st.global", "    setp.gt.u32 p, i, 7;\n    @p bra.uni none;\n" + wait + "    st.global")
+        self.refuse("it is dependent, and '@p bra.uni none' stands before", own, changed(
+            body, store, ("    ret;", "none:\n    ret;")))
+        self.refuse("it is dependent, and 'st.global.f32 [to], v' stands before", own, changed(
+            body, ("    ret;", wait + "    ret;")))
+        self.build(own, changed(body, store, ("    ret;", "    ret;\nnone:\n" + wait + "    ret;")))
+
     def test_block_differs(self):
         self.refuse(".maxntid 128,1,1 is missing", body=changed(
             BODY, ("SPARK_ENTRY", ".visible .entry fill__plain (.param .u64 y, .param .f32 value) .maxntid 64,1,1")))

@@ -62,14 +62,33 @@ def _statements(text):
 
 # What a dependent kernel may do before it waits: nothing that touches memory, leaves, or meets other threads.
 BEFORE_WAIT = re.compile(r"(\.reg|\.pragma|mov|ld\.param)\b")
+# Behind a launch of its own plan it may read and branch, but write, leave, or meet others no earlier.
+NOT_BEFORE_WAIT = re.compile(r"(@!?\w+\s+)?(st|red|atom|cp|bar|barrier|mbarrier|ret|exit|griddepcontrol)\b")
 WAIT = "griddepcontrol.wait"
+
+
+def _first_behind_own(body):
+    """WAIT, or the statement before it that a kernel behind a launch of its own plan must not have there: all ways lead
+    to one."""
+    bare = [re.sub(r"^([{}]\s*|\w+:\s*)+", "", s) for s in body]
+    at = bare.index(WAIT) if WAIT in bare else len(bare)
+    labels = set(re.findall(r"(\w+):", " ".join(body[:at + 1])))
+    labels |= {name for s in body for name in re.findall(r"(\w+):[\s{}]*" + re.escape(WAIT), s)}
+    for statement in bare[:at]:
+        to = re.search(r"\bbra(?:\.uni)?\s+(\w+)$", statement)
+        if NOT_BEFORE_WAIT.match(statement) or (to and to[1] not in labels):
+            return statement
+    return WAIT if at < len(bare) else ""
 
 
 def check_wait(variant, flat):
     """That a dependent kernel waits for the launches before it, first and whatever its arguments, and no other does."""
     body = [s.strip() for s in flat.partition(".entry")[2].partition("{")[2].split(";")]
-    first = next((s for s in body if not BEFORE_WAIT.match(s)), "")
     where = f"{_where(variant)}: {variant.name}"
+    if variant.file.behind_own:
+        first = _first_behind_own(body)
+    else:
+        first = next((s for s in body if not BEFORE_WAIT.match(s)), "")
     if variant.file.dependent and first != WAIT:
         return [f"{where}: it is dependent, and '{first}' stands before {WAIT} (GRID_WAIT)"]
     if not variant.file.dependent and WAIT in flat:

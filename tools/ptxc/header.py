@@ -345,9 +345,9 @@ class _Parser:
         if det not in ("yes", "no"):
             self.fail(det_line, f"deterministic '{det}': yes or no")
         dependent_line, dependent = self.one("dependent")
-        if dependent not in ("", "yes", "no"):
-            self.fail(dependent_line, f"dependent '{dependent}': yes or no")
-        self.file.dependent = dependent == "yes"
+        if dependent not in ("", "yes", "own", "no"):
+            self.fail(dependent_line, f"dependent '{dependent}': yes, own or no")
+        self.file.dependent, self.file.behind_own = dependent in ("yes", "own"), dependent == "own"
         if self.findings:
             raise HeaderError(self.findings)
         parsed = [[self.parsed(*row) for row in found] for _, _, found in groups]

@@ -120,6 +120,7 @@ class KernelFile:
     params: ParamList = None
     grid: tuple = ()  # of a launch, in C++ (launch.py)
     dependent: bool = False  # its launch may begin before the one before it on the stream has ended
+    behind_own: bool = False  # and that one is of its own plan: what it does not write may be read before it has
     depends: list = field(default_factory=list)  # header files that this header refers to
     variants: list = field(default_factory=list)
 
