@@ -91,8 +91,9 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
     load.steps = ceil_shift(ceil_div(seen, cut.parts), tile.depth);
     load.longest = std::max(load.steps, ceil_shift(longest_part(tile, keys, cut.parts), tile.depth));
     if (cut.parts > 1) {
-        const int64_t merges = is_wide(tile) ? p.seqs * p.sq * ceil_shift(p.h, 8)
-                                             : p.seqs * p.h * p.sq * (tile.part == 0 ? ceil_shift(p.dv, 128) : 1);
+        const bool by_rows = is_wide(tile) || (tile.part == 0 && merged_by_rows(p, tile.columns, cut.parts));
+        const int64_t merges = by_rows ? p.seqs * p.sq * ceil_shift(p.h, 8)
+                                       : p.seqs * p.h * p.sq * (tile.part == 0 ? ceil_shift(p.dv, 128) : 1);
         load.launches = 2;
         load.merged = static_cast<uint64_t>(load.blocks * used * tile.columns) * 2 * sizeof(float);
         load.later = A_MERGE * merges;
@@ -127,6 +128,23 @@ void load_widened(const CheckedOp& work, Load& load) {
 }
 
 } // namespace
+
+// Where queries see the more keys the later they are, so many that each SM gets a few blocks of them; else, and where a
+// row has few blocks, those that read the same keys are beside each other.
+uint32_t rows_beside(const CheckedOp& work, const Row& row) {
+    constexpr int64_t FEW = 3, LEAST_GROUPS = 8;
+    const Attention& p = work.as<Attention>();
+    const int64_t rows = p.seqs * p.h, groups = ceil_shift(p.sq, row.tile.rows);
+    uint32_t beside = 0;
+    if (p.right >= p.sq || p.left < p.sq || groups < LEAST_GROUPS) return beside;
+    while (groups << beside < FEW * work.target->sms && rows % (int64_t{2} << beside) == 0) ++beside;
+    return beside;
+}
+
+bool merged_by_rows(const Attention& p, uint32_t columns, int64_t parts) {
+    constexpr int64_t AT_ONCE = 8; // that a warp has under way
+    return parts <= AT_ONCE && columns <= 128 && !p.o_coded;
+}
 
 int64_t keys_seen(const Attention& p, int64_t rows) {
     int64_t seen = std::min(p.left, p.sk), behind = std::max<int64_t>(p.sq - rows, 0); // the last one stands at the end
@@ -170,6 +188,12 @@ void load_kernel(const CheckedOp& work, const Row& row, Load& load) {
     if (tile.splits) return load_parts(p, tile, cut, load);
     load.steps = ceil_shift(mean_keys(p, tile.rows), tile.depth);
     load.longest = ceil_shift(keys_seen(p, tile.rows), tile.depth);
+    // Of rows beside each other the longest blocks begin first: behind a wave they end with the others, and in one
+    // they share their SMs with the shortest.
+    if (rows_beside(work, row) != 0) {
+        const int64_t slots = int64_t{work.target->sms} * work.target->resident[row.kernel->index];
+        load.longest = load.blocks < slots ? (load.steps + 2 * load.longest) / 3 : load.steps;
+    }
     if (row.num_then != 0) return load_widened(work, load);
     constexpr uint32_t PAGED = 16; // what looking rows up takes: so many times less than products
     if (p.paged && tile.columns > 64) load.step.products += load.step.products / PAGED;

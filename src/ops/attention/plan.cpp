@@ -8,135 +8,12 @@
 #include <limits>
 
 #include "core/divide.h"
-#include "ops/attention/problem.h"
+#include "ops/attention/tiles.h"
 #include "ops/quant/written.h"
 #include "spark_kernels.h"
 
 namespace spark {
 namespace {
-
-constexpr uint32_t WARP = 32, ELEM = 2, CHUNK = 16;
-
-// One step of a kernel that takes `keys` keys of elements of `bits` bits to `rows` queries. `readers` warps read each
-// key, and make 16-bit elements of codes, or of widened ones have them made once; all together read `queries` bytes.
-// Its barrier, and where keys are found row by row the look for them, come before the copies for the next one.
-consteval Step step_of(uint32_t rows, uint32_t keys, uint32_t width, uint32_t bits, uint32_t readers, uint32_t queries,
-                       bool by_row, bool widened = false) {
-    constexpr uint32_t PRODUCT = 16 * 8 * 16, FRAGMENT_LOAD = 512, A_SCORE = 8, CONVERTED = 128, BLOCK = 16;
-    const uint32_t elements = 2 * keys * width, scales = bits == 4 ? elements / BLOCK : 0;
-    uint32_t products = 2 * rows * keys * width / PRODUCT, fetched = elements * bits / 8 + scales;
-    const uint32_t wide = widened ? elements * ELEM : fetched, makers = widened ? 1 : readers;
-    uint32_t read = wide * readers + queries;
-    uint32_t issued = products + read / FRAGMENT_LOAD + rows * keys / WARP * A_SCORE + attention_copies(fetched);
-    // Of bf16; keys of f16 take half of FP8's.
-    const uint32_t to_convert = bits == 16 ? 0 : bits == 8 ? 11 : 20;
-    issued += elements * makers / CONVERTED * to_convert / 2;
-    const uint32_t turns = by_row || widened ? 2 : 1, moved = widened ? wide + fetched : 0;
-    return {products, read + fetched + moved, fetched, issued, turns, turns};
-}
-
-// Rows that a block copies from or stores to memory at a time, of so many columns in pieces of `piece` bytes a thread.
-consteval uint32_t rows_at_once(uint32_t threads, uint32_t width, uint32_t piece) {
-    return std::max(threads / std::bit_ceil(width * ELEM / piece), 1u);
-}
-
-// rows: queries of a head, or of all heads that share keys where these are split; columns: of the sums; depth: keys.
-// A warp has queries of its own and all keys. From one barrier to the next it takes as many tiles of keys as half a
-// ring has, and reads its queries for each, unless they are held.
-template <class Of>
-consteval Tile tile_of_rows(const Of& k, uint32_t rows, bool held, bool by_row, bool widened = false,
-                            uint32_t sides = 1) {
-    uint32_t tiles = k.PL / 2, keys = tiles * 16 * k.NK;
-    uint32_t queries = held ? 0 : rows * k.D * ELEM * tiles;
-    return {.rows = rows,
-            .columns = k.D,
-            .depth = keys,
-            .stages = 1,
-            .part = k.PART,
-            .step = step_of(rows, keys, k.D, k.KV, k.block / WARP / sides, queries, by_row, widened)};
-}
-// What a block's number says of it is found for its keys and again for its results, where registers are full by
-// divisions of 64 bits (tiles.ptxh in ptx/lib/tile/attention).
-consteval Tile tile_of(const kernels::attention_kernel& k) {
-    constexpr uint32_t DIVISIONS = 8;
-    const bool widened = k.KV != 8 * ELEM;
-    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0, false, widened);
-    if (widened || k.D > 128) tile.rounds = DIVISIONS;
-    return tile;
-}
-// Products of codes are those of half as many columns of 16 bits. Each warp puts values apart, 128 by an instruction.
-consteval Tile tile_of(const kernels::attention_fp8_kernel& k) {
-    constexpr uint32_t APART = 128;
-    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0, false);
-    const uint32_t queries = k.HELD != 0 ? 0 : tile.rows * k.D * (k.PL / 2);
-    tile.step = step_of(tile.rows, tile.depth, k.D / 2, 8 * ELEM, k.W, queries, false);
-    tile.step.issued += tile.depth * k.D * k.W / APART;
-    tile.codes = true;
-    return tile;
-}
-// Of integers the same for scores, beside values of 16 bits.
-consteval Tile tile_of(const kernels::attention_i8_kernel& k) {
-    Tile tile = tile_of_rows(k, 16 * k.W * k.MF, k.HELD != 0, false);
-    const uint32_t queries = k.HELD != 0 ? 0 : tile.rows * k.D * (k.PL / 2), scores = tile.rows * tile.depth;
-    tile.step = step_of(tile.rows, tile.depth, k.D * 3 / 4, 8 * ELEM, k.W, queries, false);
-    tile.step.issued += scores / WARP;
-    return tile;
-}
-// Values of another width: as much work as of what both are on average.
-consteval Tile tile_of(const kernels::attention_apart_kernel& k) {
-    constexpr uint32_t DIVISIONS = 8;
-    const uint32_t rows = 16 * k.W * k.MF, tiles = k.PL / 2, keys = tiles * 16 * k.NK;
-    const uint32_t queries = rows * k.D * ELEM * tiles;
-    return {.rows = rows,
-            .columns = k.DV,
-            .depth = keys,
-            .stages = 1,
-            .rounds = DIVISIONS,
-            .part = k.PART,
-            .step = step_of(rows, keys, (k.D + k.DV) / 2, k.KV, k.block / WARP, queries, false)};
-}
-// Each row is one of a query and a head, which a division finds; then which warps have rows, and what these see.
-consteval Tile tile_of(const kernels::attention_parts_kernel& k) {
-    Tile tile = tile_of_rows(k, k.ROWS, k.HELD != 0, true, false, k.SIDES);
-    tile.syncs = 3, tile.splits = true;
-    tile.copied = rows_at_once(k.block, k.D, CHUNK);
-    return tile;
-}
-// Likewise, in parts as the device wants them.
-consteval Tile tile_of(const kernels::attention_wide_kernel& k) {
-    const bool widened = k.KV != 8 * ELEM;
-    Tile tile = tile_of_rows(k, k.ROWS, k.HELD != 0, k.PAGES != 0 && !widened, widened);
-    tile.syncs = 2, tile.splits = true;
-    tile.copied = rows_at_once(k.block, k.D, CHUNK);
-    return tile;
-}
-// A warp has keys of its own and all queries.
-consteval Tile tile_of(const kernels::attention_split_kernel& k) {
-    uint32_t keys = 16 * k.NK * k.W, queries = k.ROWS * k.D * ELEM * (k.block / WARP);
-    return {.rows = k.ROWS,
-            .columns = k.D,
-            .depth = keys,
-            .stages = 1,
-            .syncs = 1,
-            .rounds = k.ROWS / rows_at_once(k.block, k.D, CHUNK), // all rows are copied, as zeros where there is none
-            .stored = rows_at_once(k.block, k.D, CHUNK / 2),
-            .splits = true,
-            .step = step_of(k.ROWS, keys, k.D, k.KV, 1, queries, true)};
-}
-// A warp a query, a key at a time, whose loads it waits for.
-consteval Tile tile_of(const kernels::attention_generic_kernel&) {
-    constexpr uint32_t QUERIES = 64;
-    return {.rows = QUERIES, .depth = 1, .step = {.issued = QUERIES * 100}};
-}
-consteval Tile tile_of(const kernels::attention_widths_kernel&) {
-    constexpr uint32_t QUERIES = 64;
-    return {.rows = QUERIES, .depth = 1, .step = {.issued = QUERIES * 160}};
-}
-// The same, of numbers that are looked at for their type.
-consteval Tile tile_of(const kernels::attention_any_kernel&) {
-    constexpr uint32_t QUERIES = 64;
-    return {.rows = QUERIES, .depth = 1, .step = {.issued = QUERIES * 240}};
-}
 
 // Factors of scores: of what the tanh gives of capped ones, of q k else, to base 2; and of q k for the tanh, or 0.
 // Never 0 or infinite where they count: a product with an infinite score, or with 0, would have no value.
@@ -213,56 +90,55 @@ uint32_t last_of(int64_t count) { return static_cast<uint32_t>(std::clamp<int64_
 kernels::attention_generic_params params_of(const Attention& p) {
     const Division by_page = division_by(static_cast<uint64_t>(p.page));
     const Factors factors = factors_of(p);
-    kernels::attention_generic_params params = {
-        .q = p.q.data,
-        .k = p.k.data,
-        .v = p.v.data,
-        .o = p.o.data,
-        .lse = p.lse.data,
-        .cu_q = p.cu_q,
-        .cu_k = p.cu_k,
-        .lens = p.lens,
-        .q_seq = p.q.seq,
-        .q_token = p.q.token,
-        .q_head = p.q.head,
-        .k_seq = p.k.seq,
-        .k_token = p.k.token,
-        .k_head = p.k.head,
-        .v_seq = p.v.seq,
-        .v_token = p.v.token,
-        .v_head = p.v.head,
-        .o_seq = p.o.seq,
-        .o_token = p.o.token,
-        .o_head = p.o.head,
-        .lse_seq = p.lse.seq,
-        .lse_token = p.lse.token,
-        .lse_head = p.lse.head,
-        .s = p.s,
-        .t = p.t,
-        .sq = p.sq,
-        .seqs = p.seqs,
-        .left = p.left,
-        .right = p.right,
-        .h = static_cast<uint32_t>(p.h),
-        .hkv = static_cast<uint32_t>(p.hkv),
-        .d = static_cast<uint32_t>(p.d),
-        .scale = factors.scale,
-        .group = static_cast<uint32_t>(p.group),
-        .parts = 1,
-        .table_last = last_of(p.entries),
-        .page = static_cast<uint32_t>(p.page),
-        .page_last = last_of(p.pages),
-        .page_magic = by_page.magic,
-        .page_shift = by_page.shift,
-        .k_step = in_chunks(p.kv_bits, p.k.token),
-        .v_step = in_chunks(p.v_bits, p.v.token),
-        .k_page = in_chunks(p.kv_bits, p.k.seq),
-        .v_page = in_chunks(p.v_bits, p.v.seq),
-        .sinks = p.sinks,
-        .table = p.table,
-        .table_seq = p.table_seq,
-        .cap = factors.cap,
-    };
+    kernels::attention_generic_params params = {};
+    params.q = p.q.data;
+    params.k = p.k.data;
+    params.v = p.v.data;
+    params.o = p.o.data;
+    params.lse = p.lse.data;
+    params.cu_q = p.cu_q;
+    params.cu_k = p.cu_k;
+    params.lens = p.lens;
+    params.q_seq = p.q.seq;
+    params.q_token = p.q.token;
+    params.q_head = p.q.head;
+    params.k_seq = p.k.seq;
+    params.k_token = p.k.token;
+    params.k_head = p.k.head;
+    params.v_seq = p.v.seq;
+    params.v_token = p.v.token;
+    params.v_head = p.v.head;
+    params.o_seq = p.o.seq;
+    params.o_token = p.o.token;
+    params.o_head = p.o.head;
+    params.lse_seq = p.lse.seq;
+    params.lse_token = p.lse.token;
+    params.lse_head = p.lse.head;
+    params.s = p.s;
+    params.t = p.t;
+    params.sq = p.sq;
+    params.seqs = p.seqs;
+    params.left = p.left;
+    params.right = p.right;
+    params.h = static_cast<uint32_t>(p.h);
+    params.hkv = static_cast<uint32_t>(p.hkv);
+    params.d = static_cast<uint32_t>(p.d);
+    params.scale = factors.scale;
+    params.group = static_cast<uint32_t>(p.group);
+    params.parts = 1;
+    params.table_last = last_of(p.entries);
+    params.page = static_cast<uint32_t>(p.page);
+    params.page_last = last_of(p.pages);
+    params.page_magic = by_page.magic;
+    params.page_shift = by_page.shift;
+    params.k_step = in_chunks(p.kv_bits, p.k.token);
+    params.v_step = in_chunks(p.v_bits, p.v.token);
+    params.k_page = in_chunks(p.kv_bits, p.k.seq);
+    params.v_page = in_chunks(p.v_bits, p.v.seq);
+    params.sinks = p.sinks;
+    params.table = p.table;
+    params.table_seq = p.table_seq;
+    params.cap = factors.cap;
     params.table_first = p.table_first;
     params.table_rest = p.table_rest;
     add_masks(p, params);
@@ -289,50 +165,66 @@ int64_t merges_of(const Attention& p, const kernels::attention_merge_rows_kernel
 template <class Merge>
 void add_merge(const Attention& p, const Merge& merge, const kernels::attention_generic_params& parts, int64_t width,
                Plan& calls) {
-    const kernels::attention_merge_params params = {
-        .o = parts.o,
-        .lse = parts.lse,
-        .cu_q = parts.cu_q,
-        .cu_k = parts.cu_k,
-        .lens = parts.lens,
-        .table = parts.table,
-        .sums = parts.sums,
-        .states = parts.states,
-        .sinks = parts.sinks,
-        .o_seq = parts.o_seq,
-        .o_token = parts.o_token,
-        .o_head = parts.o_head,
-        .lse_seq = parts.lse_seq,
-        .lse_token = parts.lse_token,
-        .lse_head = parts.lse_head,
-        .s = parts.s,
-        .t = parts.t,
-        .sq = parts.sq,
-        .left = parts.left,
-        .right = parts.right,
-        .h = parts.h,
-        .hkv = parts.hkv,
-        .d = parts.d,
-        .width = static_cast<uint32_t>(width),
-        .group = parts.group,
-        .blocks = parts.blocks,
-        .parts = parts.parts,
-        .pitch = parts.pitch,
-        .slots = parts.slots,
-        .starts = parts.starts,
-        .ends = parts.ends,
-        .v_scale = parts.v_scale,
-        .v_scale_seq = parts.v_scale_seq,
-        .v_scale_head = parts.v_scale_head,
-        .table_first = parts.table_first,
-        .table_rest = parts.table_rest,
-        .table_last = parts.table_last,
-        .page = parts.page,
-        .o_scale = parts.o_scale,
-        .o_amax = parts.o_amax,
-        .o_second = parts.o_second,
-    };
+    kernels::attention_merge_params params = {};
+    params.o = parts.o;
+    params.lse = parts.lse;
+    params.cu_q = parts.cu_q;
+    params.cu_k = parts.cu_k;
+    params.lens = parts.lens;
+    params.table = parts.table;
+    params.sums = parts.sums;
+    params.states = parts.states;
+    params.sinks = parts.sinks;
+    params.o_seq = parts.o_seq;
+    params.o_token = parts.o_token;
+    params.o_head = parts.o_head;
+    params.lse_seq = parts.lse_seq;
+    params.lse_token = parts.lse_token;
+    params.lse_head = parts.lse_head;
+    params.s = parts.s;
+    params.t = parts.t;
+    params.sq = parts.sq;
+    params.left = parts.left;
+    params.right = parts.right;
+    params.h = parts.h;
+    params.hkv = parts.hkv;
+    params.d = parts.d;
+    params.width = static_cast<uint32_t>(width);
+    params.group = parts.group;
+    params.blocks = parts.blocks;
+    params.parts = parts.parts;
+    params.pitch = parts.pitch;
+    params.slots = parts.slots;
+    params.starts = parts.starts;
+    params.ends = parts.ends;
+    params.v_scale = parts.v_scale;
+    params.v_scale_seq = parts.v_scale_seq;
+    params.v_scale_head = parts.v_scale_head;
+    params.table_first = parts.table_first;
+    params.table_rest = parts.table_rest;
+    params.table_last = parts.table_last;
+    params.page = parts.page;
+    params.o_scale = parts.o_scale;
+    params.o_amax = parts.o_amax;
+    params.o_second = parts.o_second;
     calls.add(merge, params, merges_of(p, merge));
+}
+
+template <class Of, class Merge>
+void merge_parts(const Attention& p, const Of& kernel, const Merge& merge,
+                 const kernels::attention_generic_params& parts, Plan& calls) {
+    add_merge(p, merge, parts, kernel.D, calls);
+}
+void merge_parts(const Attention& p, const kernels::attention_split_kernel& kernel,
+                 const kernels::attention_merge_kernel& merge, const kernels::attention_generic_params& parts,
+                 Plan& calls) {
+    if (!merged_by_rows(p, kernel.D, parts.parts)) return add_merge(p, merge, parts, kernel.D, calls);
+    if (kernel.D == 64) {
+        return add_merge(p, p.f16 ? kernels::attention_merge_f16__rows_d64 : kernels::attention_merge_bf16__rows_d64,
+                         parts, kernel.D, calls);
+    }
+    add_merge(p, p.f16 ? kernels::attention_merge_f16__rows : kernels::attention_merge_bf16__rows, parts, kernel.D,
+              calls);
 }
 
 // The next bytes of the workspace.
@@ -372,7 +264,8 @@ const kernels::attention_widen_kernel& widen_of_queries(const Attention& p, bool
 void put_queries(const Attention& p, bool scaled, kernels::attention_generic_params& params, Plan& calls) {
     if (p.q_coded == 0) return;
     const kernels::attention_widen_kernel& widen = widen_of_queries(p, scaled);
-    kernels::attention_generic_params codes = {.k = p.q.data, .v = p.q.data};
+    kernels::attention_generic_params codes = {};
+    codes.k = codes.v = p.q.data;
     if (scaled) put_keys_scales(p.numbers.q_scale, codes);
     const int64_t seqs = p.cu_q != 0 ? 1 : p.seqs;
     codes.k_seq = codes.v_seq = p.q.seq, codes.k_token = codes.v_token = p.q.token;
@@ -420,7 +313,9 @@ void put_running(int64_t blocks, const Of& kernel, int64_t columns, kernels::att
 template <class Of>
 void put_parts(const Attention&, const Of& kernel, const AttentionCut& cut, kernels::attention_generic_params& params,
                Plan& calls) {
-    if (cut.parts > 1) put_tables(cut.units * cut.parts * kernel.ROWS, kernel.D, params, calls);
+    if (cut.parts == 1) return;
+    params.pitch = kernel.ROWS;
+    put_tables(cut.units * cut.parts * kernel.ROWS, kernel.D, params, calls);
 }
 
 // Parts at fixed keys, each with a slot of its own, whatever block makes it.
@@ -450,7 +345,7 @@ void plan(const CheckedOp& work, const Row& row, const Of& kernel, const Merge& 
     params.sms = static_cast<uint32_t>(work.target->sms);
     put_parts(p, kernel, cut, params, calls);
     calls.add(kernel, params);
-    if (cut.parts > 1) add_merge(p, merge, params, kernel.D, calls);
+    if (cut.parts > 1) merge_parts(p, kernel, merge, params, calls);
 }
 
 // A block makes some queries of one head.
@@ -460,6 +355,7 @@ void add_prompt(const CheckedOp& work, const Row& row, const kernels::attention_
     if (p.batch_invariant && kernel.PART != 0 && p.t > kernel.PART) {
         put_running(cut_attention(work, row).units, kernel, kernel.D, params, calls);
     }
+    params.blocks = rows_beside(work, row);
     calls.add(kernel, params);
 }
 void plan(const CheckedOp& work, const Row& row, const kernels::attention_kernel& kernel, Plan& calls) {
@@ -496,16 +392,19 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_ke
     calls.add(kernel, start(work, calls));
 }
 // Codes as they are, queries too.
-void plan(const CheckedOp& work, const Row&, const kernels::attention_fp8_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row& row, const kernels::attention_fp8_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
     clear_amax(p, calls);
-    calls.add(kernel, params_of(p));
+    kernels::attention_generic_params params = params_of(p);
+    params.blocks = rows_beside(work, row);
+    calls.add(kernel, params);
 }
 
 // Integers, with scales of tokens of queries and keys.
-void plan(const CheckedOp& work, const Row&, const kernels::attention_i8_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row& row, const kernels::attention_i8_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
-    const kernels::attention_generic_params common = params_of(p);
+    kernels::attention_generic_params common = params_of(p);
+    common.blocks = rows_beside(work, row);
     kernels::attention_i8_params params = {};
     static_assert(offsetof(kernels::attention_i8_params, q_scale_token) == sizeof common);
     memcpy(&params, &common, sizeof common);
@@ -514,19 +413,23 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_i8_kernel&
 }
 
 // Kernels that are also told how wide values are.
-template <class Params, class Of> void add_widths(const Attention& p, const Of& kernel, Plan& calls) {
-    const kernels::attention_generic_params common = params_of(p);
+template <class Params, class Of>
+void add_widths(const Attention& p, const Of& kernel, const kernels::attention_generic_params& common, Plan& calls) {
     Params params = {};
     static_assert(offsetof(Params, dv) == sizeof common);
     memcpy(&params, &common, sizeof common);
     params.dv = static_cast<uint32_t>(p.dv);
     calls.add(kernel, params);
 }
-void plan(const CheckedOp& work, const Row&, const kernels::attention_apart_kernel& kernel, Plan& calls) {
-    add_widths<kernels::attention_apart_params>(work.as<Attention>(), kernel, calls);
+void plan(const CheckedOp& work, const Row& row, const kernels::attention_apart_kernel& kernel, Plan& calls) {
+    const Attention& p = work.as<Attention>();
+    kernels::attention_generic_params common = params_of(p);
+    common.blocks = rows_beside(work, row);
+    add_widths<kernels::attention_apart_params>(p, kernel, common, calls);
 }
 void plan(const CheckedOp& work, const Row&, const kernels::attention_widths_kernel& kernel, Plan& calls) {
-    add_widths<kernels::attention_widths_params>(work.as<Attention>(), kernel, calls);
+    const Attention& p = work.as<Attention>();
+    add_widths<kernels::attention_widths_params>(p, kernel, params_of(p), calls);
 }
 
 // The same, of numbers of any type, with scales and a bias.

@@ -90,6 +90,10 @@ struct AttentionCut {
     int64_t tiles; // of them, of one key head; 0 where keys are not cut
     int64_t parts; // of the keys of each unit
 };
+// Rows of blocks beside each other (tiles.ptxh in ptx/lib/tile/attention), as a logarithm to base 2.
+uint32_t rows_beside(const CheckedOp& work, const Row& row);
+// Whether a warp merges so few parts of a row of decoding, not a block.
+bool merged_by_rows(const Attention& p, uint32_t columns, int64_t parts);
 // Instructions of warps that copy so many bytes of keys and values, a chunk a lane.
 constexpr uint32_t attention_copies(uint32_t bytes) {
     constexpr uint32_t CHUNK = 16, WARP = 32, A_COPY = 7;
