@@ -55,7 +55,7 @@ class Fit(unittest.TestCase):
 
     def test_more_units_than_a_wave_holds_are_cut_where_waves_get_fuller(self):
         """512 units, of which an H200 holds 396 at once: two waves, or 4 of thirds."""
-        shape = "attention b=64 q=1 k=%d h=32/8 d=128 BF16 page=16 FP8-cache"
+        shape = "attention b=64 q=1 k=%d h=32/8 d=128 BF16 page=16 NVFP4-cache"
         for keys, blocks in ((32768, 1536), (4096, 1024), (2048, 512)):
             said, = explained("rows", "1", "--shape", shape % keys)
             split, = (count for count in fit.counts(said["explain"]) if count.kernel.endswith("__split_d128"))
