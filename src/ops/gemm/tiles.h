@@ -132,6 +132,18 @@ consteval Tile tile_of(const kernels::gemm_grouped_kernel& k) {
             .step = {k.TM * k.TN * k.TK / (PRODUCT / 2), warps / k.WK * of_a + of_b + fetched, fetched,
                      warps / k.WK * k.TK / BLOCK * (k.NF * OF_CODES + k.MF * (OF_A + OF_SUMS * k.NF))}};
 }
+// One row of a, whose warps share k in SHARE parts; so many instructions for 32 of k of 16 columns, and to begin with.
+consteval Tile tile_of(const kernels::gemm_digits_kernel& k) {
+    constexpr uint32_t BLOCK = 32, OF_CODES = 25;
+    const uint32_t depth = k.SHARE * k.TK;
+    return {.rows = k.TM,
+            .columns = k.TN,
+            .depth = depth,
+            .stages = 3,
+            .syncs = 0,
+            .step = {k.WARPS * k.TK / 16, 0, k.TM * depth * k.ELEM + k.TN * depth / 2,
+                     k.WARPS * k.TK / BLOCK * OF_CODES}};
+}
 // The same, filled by bulk copies.
 consteval Tile tile_of(const kernels::gemm_grouped_bulk_kernel& k) {
     constexpr uint32_t BLOCK = 32, RECORDS = 256, OF_CODES = 26, OF_RECORDS = 60, OF_LOOKS = 70, OF_A = 1;
