@@ -136,13 +136,13 @@ consteval Tile tile_of(const kernels::gemm_grouped_kernel& k) {
 consteval Tile tile_of(const kernels::gemm_digits_kernel& k) {
     constexpr uint32_t BLOCK = 32, OF_CODES = 25;
     const uint32_t depth = k.SHARE * k.TK;
-    return {.rows = k.TM,
-            .columns = k.TN,
-            .depth = depth,
-            .stages = 3,
-            .syncs = 0,
-            .step = {k.WARPS * k.TK / 16, 0, k.TM * depth * k.ELEM + k.TN * depth / 2,
-                     k.WARPS * k.TK / BLOCK * OF_CODES}};
+    return {
+        .rows = k.TM,
+        .columns = k.TN,
+        .depth = depth,
+        .stages = 3,
+        .syncs = 0,
+        .step = {k.WARPS * k.TK / 16, 0, k.TM * depth * k.ELEM + k.TN * depth / 2, k.WARPS * k.TK / BLOCK * OF_CODES}};
 }
 // The same, filled by bulk copies.
 consteval Tile tile_of(const kernels::gemm_grouped_bulk_kernel& k) {
