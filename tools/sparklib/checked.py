@@ -99,7 +99,8 @@ def section(run):
     out = [f"## {name}\n",
            f"{capability[:1].upper()}{capability[1:]}; driver {release}interface {run['driver']}; "
            f"commit {run['commit']}, {run['date']}. Tier {cases['tier']}, {cases['random']} random cases "
-           f"an operator{of_draws(cases.get('random_of', {}))}, seed {cases['seed']}; {get('repeats').get('launches', 0)} repeated launches.\n",
+           f"an operator{of_draws(cases.get('random_of', {}))}, seed {cases['seed']}; "
+           f"{get('repeats').get('launches', 0)} repeated launches.\n",
            "| operator | kernels | passed | failed | bits beside the emulator | repeats | memcheck | racecheck |",
            "|---|---|---|---|---|---|---|---|"]
     for op, kernels in cases["kernels"].items():

@@ -69,8 +69,7 @@ int64_t scales_in_line(const Scaled& p, int64_t numbers) {
                           : p.code_bits < 8               ? int64_t{1} << p.block_shift
                                                           : 128;
     const int64_t bytes = numbers / block * dtype_info(p.scales).bits / 8;
-    const bool rows = p.rows0 == 1 ||
-                      (at.row * block == p.n && at.quarter == at.row * 32 && at.tile == at.row * 128);
+    const bool rows = p.rows0 == 1 || (at.row * block == p.n && at.quarter == at.row * 32 && at.tile == at.row * 128);
     const bool packed = at.step == 1 && at.four == 4 && rows && at.data % L2_UNIT == 0;
     return packed && bytes % L2_UNIT == 0 ? bytes : 0;
 }
