@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Rows of torch_peers.py whose operands are codes: FP8 with scales, beside _scaled_mm; weights of 4 bits, beside
-# tinygemm (PyTorch's own) and humming-kernels; queries and keys of I8, beside SageAttention 1; and scores that are changed,
-# beside FlexAttention. A package is imported when a row asks for it; the row says where that fails.
+# tinygemm (PyTorch's own) and humming-kernels; queries and keys of I8, beside SageAttention 1; and scores that are
+# changed, beside FlexAttention. A package is imported when a row asks for it; the row says where that fails.
 import torch
 
 import compared
