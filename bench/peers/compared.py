@@ -34,7 +34,7 @@ def worst(got, exact, magnitude, part):
 
 
 def codes(a, b, a_scale, b_scale, own, theirs):
-    """Of FP8, scales broadcast over the rows of a and of b: our result and theirs beside the product in F64."""
+    """Of FP8 with scales that broadcast over the rows of a and of b: our result and theirs beside that of F64."""
     scales = a_scale.double().reshape(-1, 1) * b_scale.double().reshape(1, -1)
     exact = a.double() @ b.double().t() * scales
     magnitude = a.double().abs() @ b.double().abs().t() * scales
