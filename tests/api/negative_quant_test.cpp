@@ -2,6 +2,7 @@
 // Wrong descriptions of quantised tensors, for every field of every operator that takes such: scales, codes, records.
 #include <cstring>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "damage.h"
@@ -200,6 +201,22 @@ void refused_by_name(const spark_op_desc& d, uint32_t f) {
         t.quant.scale = t.quant.zero_point = t.data;
         for (uint32_t dim = 0; dim < t.ndim; ++dim) t.quant.block[dim] = dim + 1 < t.ndim ? 1 : 64;
     });
+}
+
+// Queries and keys have scales for a tensor, a head, a token; one for a block of tokens is refused, and that block named.
+void token_blocks(const spark_op_desc& d) {
+    if (d.op != SPARK_OP_ATTENTION) return;
+    for (uint32_t f : {0, 1, 2}) {
+        const std::string wanted = std::string(api::field(d, f).name) + ".quant.block[1] is 64; ";
+        const auto put = [=](api::Example& e) {
+            spark_tensor& t = e.tensor(f);
+            t.dtype = SPARK_DTYPE_E4M3, t.quant = {};
+            t.quant.scheme = SPARK_QUANT_BLOCK, t.quant.scale_dtype = SPARK_DTYPE_F32, t.quant.scale = t.data;
+            for (uint32_t dim = 0; dim < 4; ++dim) t.quant.block[dim] = dim == 1 ? 64 : 1;
+        };
+        says(d, wanted.c_str(), put);
+        says(d, "none of the forms that attention reads: TENSOR, ROW, HEAD, BATCH_HEAD, NVFP4", put);
+    }
 }
 
 // Rows of records: their format must be named and known, their bytes must be those of whole records of y's elements.
@@ -416,7 +433,7 @@ void coded_results(const spark_op_desc& d) {
 void every_quantised_field(void**) {
     for (uint32_t i = 0; i < spark_op_count(); ++i) {
         const spark_op_desc& d = *spark_op_at(i);
-        quantize(d), codes_across(d), caches(d), moved_pairs(d), coded_caches(d), coded_results(d);
+        quantize(d), codes_across(d), caches(d), moved_pairs(d), coded_caches(d), coded_results(d), token_blocks(d);
         for (uint32_t f = 0; f < d.num_fields; ++f)
             if (api::field(d, f).kind == SPARK_KIND_TENSOR) records(d, f), scales(d, f), codes(d, f);
     }

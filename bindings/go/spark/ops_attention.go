@@ -169,8 +169,8 @@ import (
 //	    q, k, v  D above 256, but of 16-bit types, o as q, without a bias; for these above 576
 //	    v        E that is not D, but of the same; above 512
 //	    k        G = 0 where H is not
-//	    quant    NVFP4 in tiles; blocks of 1X128; where cu_seqlens numbers the tokens of two dimensions together, scales
-//	             that do not go on in the same steps
+//	    quant    NVFP4 in tiles; blocks of 1X128 or of several tokens (ROW takes their scale again for each); scales that
+//	             do not go on in the same steps where cu_seqlens numbers the tokens of two dimensions together
 //
 //	Keys have a mean over the tokens that is far from 0 in most models; I8 wants it subtracted first (SageAttention).
 //	What is the same for all keys of a head adds one number to all scores of a query, which leaves o as it is: so
