@@ -797,12 +797,13 @@ typedef enum spark_gemm_given {
  * bits have no meaning: what they make of d is any number. What is not kept takes no part, be it infinite or NaN in a.
  * Without TWO_OF_FOUR kept is not read.
  * Where d has too few tiles for the device, k is split into parts that meet in a workspace (spark_op_info says its
- * size); their number follows from the shape and the device alone. With SPARK_FLAG_BATCH_INVARIANT it follows from N, K
- * and the device alone: two parts of BF16 and F16 in tn where N is at most 64 columns for each multiprocessor and K
- * 2048 or more, else one; products of I8, whose sums are exact, are split as without it. The bits of a row of d follow
- * from that row of a and its scale, from b and its scales, from c and bias, from N, K, dtypes, layouts, leading
- * dimensions, the alignment of addresses and batch strides, and the device, whatever M, the batch and the other rows
- * are. A stride that leads nowhere, as that of a single row, counts as if rows were packed.
+ * size), of up to six products too; their number follows from the shape and the device alone. With
+ * SPARK_FLAG_BATCH_INVARIANT it follows from N, K and the device: two parts of BF16 and F16 in tn where N is at most 64
+ * columns for each multiprocessor and K 2048 or more, else one; products of I8, whose sums are exact, are split as
+ * without it. The bits of a row of d follow from that row of a and its scale, from b and its scales, from c and bias,
+ * from N, K, dtypes, layouts, leading dimensions, the alignment of addresses and batch strides, and the device,
+ * whatever M, batch and other rows are. A stride that leads nowhere, as that of a single row, counts as if rows were
+ * packed.
  */
 typedef struct spark_gemm_args {
     spark_args hdr;

@@ -44,7 +44,9 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     const bool sums = (cut.parts > 1 && !joins(p, row.tile, cut)) || gates_by_sums(p, row.tile); // go to the workspace
     load.blocks = cut.tiles * p.batch * cut.parts;
     load.steps = load.longest = ceil_shift(cut.part, row.tile.depth);
-    load.launches = !sums ? 1 : p.batch == 1 ? 2 : static_cast<uint32_t>(cut.parts) + 1; // of several, one a part
+    // Of several products one for each or, where their number may be any, one a part.
+    const int64_t before = cut.parts == 1 || p.batch == 1 ? 1 : p.parts == 0 ? p.batch : cut.parts;
+    load.launches = !sums ? 1 : static_cast<uint32_t>(before) + 1;
     load.later = 0;
     load.merged = sums ? static_cast<uint64_t>(cut.parts * p.batch * p.m * p.n) * 2 * sizeof(float) : 0;
     if (row.num_then < 2) return; // the merge's, and what moves an operand before: table.inc
@@ -111,6 +113,32 @@ GemmCut in_parts(const Gemm& p, uint32_t step, const GemmCut& whole, int64_t par
     return cut;
 }
 
+// Whether each of several products may have a launch of its own parts, and one more adds them: of few, with nothing
+// before or behind them in the plan.
+bool splits_alone(const Gemm& p) {
+    constexpr int64_t MOST_PRODUCTS = 6;
+    return p.batch >= 1 && p.batch <= MOST_PRODUCTS && !p.weights && !p.kept.on && !p.moved.any() &&
+           !p.codes.amax_wanted && (!p.codes.on || p.codes.direct);
+}
+
+// What a cut costs; of several products their launches, one after the other, and then what adds all of them.
+int64_t cost_of_parts(const Target& target, const Fit& fit, uint32_t resident, const Pace& pace, int64_t batch,
+                      Load load) {
+    if (batch == 1) return cost(target, fit, resident, pace, load);
+    const uint64_t merged = load.merged;
+    load.blocks = quotient(load.blocks, batch), load.bytes = quotient(load.bytes, static_cast<uint64_t>(batch));
+    load.launches = 1, load.merged = 0;
+    const int64_t one = cost(target, fit, resident, pace, load);
+    load.launches = 2, load.merged = merged;
+    const int64_t last = cost(target, fit, resident, pace, load);
+    // And a tenth of that: what launches in a row take was fitted to two of them.
+    int64_t all;
+    return __builtin_mul_overflow(one, batch - 1, &all) || __builtin_add_overflow(all, last, &all) ||
+                   __builtin_add_overflow(all, quotient(all, int64_t{10}), &all)
+               ? INT64_MAX
+               : all;
+}
+
 // The whole, or as many parts as give each SM one block, or two, and so on: what costs least. And what it does.
 GemmCut cut_and_load(const CheckedOp& work, const Row& row, Load& load) {
     const Gemm& p = work.as<Gemm>();
@@ -125,7 +153,8 @@ GemmCut cut_and_load(const CheckedOp& work, const Row& row, Load& load) {
         load_cut(p, row, fixed, load);
         return fixed;
     }
-    if (p.batch != 1 || whole.tiles * 2 > slots_of(work, row)) return whole;
+    if (p.batch != 1 && (!splits_alone(p) || p.batch * whole.tiles * 2 > slots_of(work, row))) return whole;
+    if (whole.tiles * 2 > slots_of(work, row)) return whole;
     const Fit& fit = target.fits[row.fit];
     const Pace pace = find_pace(target, fit, load);
     GemmCut best = whole;
@@ -137,7 +166,7 @@ GemmCut cut_and_load(const CheckedOp& work, const Row& row, Load& load) {
         if (cut.parts == best.parts) continue;
         Load other = load;
         load_cut(p, row, cut, other);
-        other.cost = cost(target, fit, resident, pace, other);
+        other.cost = cost_of_parts(target, fit, resident, pace, p.batch, other);
         if (other.cost < load.cost) best = cut, load = other;
         if (parts == most) break;
     }

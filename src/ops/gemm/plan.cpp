@@ -196,19 +196,33 @@ void plan_joined(const CheckedOp& work, const Row& row, const kernels::gemm_bulk
     if (gated) end_gated(work.as<Gemm>(), calls);
 }
 
-// The parts are a batch of products whose sums go to the workspace, [parts, m, pitch] in F32 or I32. A second launch
-// adds them, always in the same order, and does what follows the sum, a gate too. How many there are depends on shape
-// and device alone.
-template <class Of>
-void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kernel& merge, const GemmCut& cut,
-                uint32_t group, Plan& calls) {
-    int64_t pitch = pitch_of_sums(p);
-    calls.workspace_size = static_cast<uint64_t>(cut.parts * p.m * pitch) * sizeof(float);
+// One product of several, by itself: where its operands are.
+Gemm product_of(const Gemm& p, int64_t index) {
+    Gemm one = p;
+    const auto behind = [&](int64_t elements) { return static_cast<uint64_t>(index * elements) * p.elem_bits / 8; };
+    one.batch = 1;
+    one.a += behind(p.stride_a), one.b += behind(p.stride_b);
+    for (GemmScales* scales : {&one.a_scales, &one.b_scales}) {
+        if (scales->data != 0) scales->data += static_cast<uint64_t>(index * scales->batch) * sizeof(float);
+        scales->batch = 0;
+    }
+    return one;
+}
+
+Gemm without_scales(const Gemm& p) {
     Gemm unscaled = p;
     unscaled.a_scales = unscaled.b_scales = {};
-    kernels::gemm_params sums = params_of(p.integers ? unscaled : p, group);
+    return unscaled;
+}
+
+// The parts of one product are a batch of products whose sums go to the workspace, rows `pitch` and parts `apart`
+// elements from each other, in F32 or I32.
+template <class Of>
+void add_parts(const Gemm& p, const Of& kernel, const GemmCut& cut, uint32_t group, spark_devptr to, int64_t apart,
+               Plan& calls) {
+    kernels::gemm_params sums = params_of(p.integers ? without_scales(p) : p, group);
     sums.c = sums.bias = 0;
-    sums.d = calls.workspace, sums.ldd = pitch, sums.d_batch = p.m * pitch;
+    sums.d = to, sums.ldd = pitch_of_sums(p), sums.d_batch = apart;
     sums.a_batch = p.a_along ? cut.part : cut.part * p.lda;
     sums.b_batch = p.b_along ? cut.part : cut.part * p.ldb;
     if (p.b_groups.shift != 0) { // codes of four bits, whose scales go along
@@ -233,16 +247,29 @@ void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kerne
                                      .i4 = all.i4,
                                      .scale_f32 = all.scale_f32,
                                      .scale_f16 = all.scale_f16};
-    kernels::gemm_params merged = params_of(p.integers ? p : unscaled, group);
-    merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = p.m * pitch;
-    merged.k = cut.parts;
     Gemm ungated = p; // b as it lies: what adds the parts knows where gates are
     ungated.gate = {};
     add_kernel(ungated, kernel, sums, calls);
+}
+
+// A launch for each product, whose sums go to the workspace, [parts, batch, m, pitch]. A last one adds them, always in
+// the same order, and does what follows the sum, a gate too. The number of parts depends on shape and device alone.
+template <class Of>
+void plan_parts(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kernel& merge, const GemmCut& cut,
+                uint32_t group, Plan& calls) {
+    const int64_t pitch = pitch_of_sums(p), product = p.m * pitch, part = p.batch * product;
+    calls.workspace_size = static_cast<uint64_t>(cut.parts * part) * sizeof(float);
+    for (int64_t i = 0; i < p.batch; ++i) {
+        const spark_devptr to = calls.workspace + static_cast<uint64_t>(i * product) * sizeof(float);
+        add_parts(product_of(p, i), kernel, cut, group, to, part, calls);
+    }
+    kernels::gemm_params merged = params_of(p.integers ? p : without_scales(p), group);
+    merged.a = calls.workspace, merged.lda = pitch, merged.a_batch = part, merged.b_batch = product;
+    merged.k = cut.parts;
     p.gate.on ? add_gate(p, cut.parts, calls) : calls.add(merge, merged);
 }
 
-// The same of several products along k: a launch for each part of all of them.
+// The same of any number of products along k: a launch for each part of all of them.
 template <class Of>
 void plan_parts_of_many(const Gemm& p, const Of& kernel, const kernels::gemm_merge_kernel& merge, const GemmCut& cut,
                         uint32_t group, Plan& calls) {
@@ -321,7 +348,8 @@ void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const 
     }
     if constexpr (std::is_same_v<Of, kernels::gemm_bulk_kernel> || std::is_same_v<Of, kernels::gemm_kernel>) {
         const Gemm& p = work.as<Gemm>();
-        if (p.batch != 1) return plan_parts_of_many(p, kernel, merge, cut, gemm_group(work, row), calls);
+        if (p.batch != 1 && p.parts != 0)
+            return plan_parts_of_many(p, kernel, merge, cut, gemm_group(work, row), calls);
     }
     plan_parts(work.as<Gemm>(), kernel, merge, cut, gemm_group(work, row), calls);
 }
@@ -425,6 +453,7 @@ void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const 
     Gemm& q = numbers.as<Gemm>();
     q.b = calls.workspace, q.ldb = pitch, q.stride_b = batches == 1 ? 0 : p.n * pitch;
     q.b_scales = {}, q.b_groups = {}, q.b_blocks = {}, q.weights = q.b_blocked = q.b_i8 = q.b_i4 = q.b_nf4 = false;
+    if (q.batch != 1) q.parts = 1; // splits_alone
     calls.workspace += calls.workspace != 0 ? size : 0;
     add_product(numbers, row, kernel, merge, calls);
     calls.workspace -= calls.workspace != 0 ? size : 0;
