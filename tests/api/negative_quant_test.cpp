@@ -203,7 +203,7 @@ void refused_by_name(const spark_op_desc& d, uint32_t f) {
     });
 }
 
-// Queries and keys have scales for a tensor, a head, a token; one for a block of tokens is refused, and that block named.
+// Queries and keys have scales for a tensor, a head, a token; one for a block of tokens is refused by that block.
 void token_blocks(const spark_op_desc& d) {
     if (d.op != SPARK_OP_ATTENTION) return;
     for (uint32_t f : {0, 1, 2}) {

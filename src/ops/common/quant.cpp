@@ -110,7 +110,7 @@ private:
     Rule broken(const spark_quant_form& form) const {
         if (form.scheme != raw(q_.scheme)) return SCHEME;
         if (form.scheme == SPARK_QUANT_RECORD && form.record != q_.record) return PARTS;
-        if (form.scheme == SPARK_QUANT_BLOCK && !blocks_match(form)) return PARTS;
+        if (form.scheme == SPARK_QUANT_BLOCK && other_blocks(form) != 0) return PARTS;
         if (!has(form.dtype_mask, raw(t_.dtype))) return DTYPE;
         if (form.scheme == SPARK_QUANT_RECORD) return NOTHING;
         if (!has(form.scale_dtype_mask, raw(q_.scale_dtype))) return SCALE_DTYPE;
@@ -119,13 +119,22 @@ private:
         return q_.global_scale != 0 && (form.flags & SPARK_FORM_GLOBAL_SCALE) == 0 ? GLOBAL_SCALE : NOTHING;
     }
 
-    bool blocks_match(const spark_quant_form& form) const {
-        if (t_.ndim < form.num_blocks) return false;
-        uint32_t first = t_.ndim - form.num_blocks;
-        for (uint32_t d = 0; d < t_.ndim; ++d) {
-            if (q_.block[d] != (d < first ? 1 : form.block[d - first])) return false;
-        }
-        return true;
+    // The block that a form has along dimension d, and along how many there is another.
+    uint32_t block_wanted(const spark_quant_form& form, uint32_t d) const {
+        const uint32_t first = t_.ndim - form.num_blocks;
+        return d < first ? 1 : form.block[d - first];
+    }
+    uint32_t other_blocks(const spark_quant_form& form) const {
+        if (t_.ndim < form.num_blocks) return SPARK_MAX_NDIM;
+        uint32_t others = 0;
+        for (uint32_t d = 0; d < t_.ndim; ++d) others += q_.block[d] != block_wanted(form, d);
+        return others;
+    }
+    // How near it is to a form: how much of what the form asks for is there.
+    uint32_t nearness(const spark_quant_form& form) const {
+        const Rule rule = broken(form);
+        const bool blocks = rule == PARTS && form.scheme == SPARK_QUANT_BLOCK;
+        return (rule + 1) * (SPARK_MAX_NDIM + 1) - (blocks ? other_blocks(form) : 0);
     }
 
     // A field that is not what a form asks for: its name, its value and what is wanted, as text.
@@ -150,9 +159,8 @@ private:
 
     void put_block(const spark_quant_form& form, Broken& text) const {
         if (t_.ndim < form.num_blocks) return put(text, "ndim", t_.ndim, form.num_blocks);
-        const uint32_t first = t_.ndim - form.num_blocks;
         for (uint32_t d = 0; d < t_.ndim; ++d) {
-            const uint32_t wanted = d < first ? 1 : form.block[d - first];
+            const uint32_t wanted = block_wanted(form, d);
             if (q_.block[d] == wanted) continue;
             put(text, "", q_.block[d], wanted);
             snprintf(text.field, sizeof text.field, "quant.block[%u]", d);
@@ -189,7 +197,7 @@ private:
         list[0] = 0;
         const spark_quant_form* nearest = &forms_.front();
         for (const spark_quant_form& form : forms_) {
-            if (broken(form) > broken(*nearest)) nearest = &form;
+            if (nearness(form) > nearness(*nearest)) nearest = &form;
             if (used >= sizeof list) continue;
             int n = snprintf(list + used, sizeof list - used, "%s%s", used == 0 ? "" : ", ", form.name);
             used += n > 0 ? static_cast<size_t>(n) : 0;
