@@ -215,7 +215,7 @@ void token_blocks(const spark_op_desc& d) {
             for (uint32_t dim = 0; dim < 4; ++dim) t.quant.block[dim] = dim == 1 ? 64 : 1;
         };
         says(d, wanted.c_str(), put);
-        says(d, "none of the forms that attention reads: TENSOR, ROW, HEAD, BATCH_HEAD, NVFP4", put);
+        says(d, "of the forms that attention reads: TENSOR, ROW, HEAD, BATCH_HEAD, NVFP4", put);
     }
 }
 
