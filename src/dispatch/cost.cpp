@@ -41,7 +41,7 @@ struct Issue {
     uint64_t products, others;
 };
 Issue issue(const Target& target, const Fit& fit, const Step& step) {
-    const uint32_t product = step.f16_sums ? target.f16_product : target.product;
+    const uint32_t product = step.full_rate ? target.full_product : target.product;
     return {part_of_step(uint64_t{step.products} * product, fit.products) >> PRODUCT_BITS,
             part_of_step(uint64_t{step.issued} * ISSUE_TICKS, fit.issued)};
 }
@@ -83,7 +83,7 @@ Target find_target(uint32_t capability, std::string_view device, uint32_t sms) {
     target.resident_limit[3] = hopper ? 32 : 24;
     target.tick = 1024 * 62500 / chip->mhz;
     target.product = (16 * PRODUCT_FLOPS << PRODUCT_BITS) / chip->flops;
-    target.f16_product = (16 * PRODUCT_FLOPS << PRODUCT_BITS) / chip->f16_flops;
+    target.full_product = (16 * PRODUCT_FLOPS << PRODUCT_BITS) / chip->f16_flops;
     const uint64_t ticks_a_ms = uint64_t{chip->mhz} * 16000;
     target.memory = static_cast<uint32_t>(ticks_a_ms * MIB / (uint64_t{chip->memory_gbps} * 1'000'000));
     // Of L2 each SM has a share of what the chip as listed has.

@@ -14,13 +14,13 @@ namespace spark {
 
 // What a block does in one step of its loop.
 struct Step {
-    uint32_t products = 0; // mma.sync m16n8k16, or as many tensor clocks of another
-    uint32_t shared = 0;   // bytes of shared memory, read and written
-    uint32_t fetched = 0;  // bytes that come through L2
-    uint32_t issued = 0;   // instructions of warps
-    uint32_t turns = 1;    // times that a warp waits for its own results
-    uint32_t behind = 0;   // of these, how many come before the loads of a later step begin
-    bool f16_sums = false; // products have sums of F16, not of FP32
+    uint32_t products = 0;  // mma.sync m16n8k16, or as many tensor clocks of another
+    uint32_t shared = 0;    // bytes of shared memory, read and written
+    uint32_t fetched = 0;   // bytes that come through L2
+    uint32_t issued = 0;    // instructions of warps
+    uint32_t turns = 1;     // times that a warp waits for its own results
+    uint32_t behind = 0;    // of these, how many come before the loads of a later step begin
+    bool full_rate = false; // products are none that GeForce cards make at half the rate
 };
 
 // A number of a kernel that a row keeps in 16 bits: what needs more does not compile.
@@ -80,7 +80,7 @@ struct Target {
     uint32_t resident_limit[4]; // of an SM: bytes of shared memory, registers, warps, blocks
     uint32_t tick;              // 1/16 clock, in 1/1024 ps
     uint32_t product;           // 1/64 ticks of an SM
-    uint32_t f16_product;       // the same with sums of F16
+    uint32_t full_product;      // the same of those at full rate
     uint32_t fetched, memory;   // ticks a MiB: of L2, of one SM's share; of memory, of the whole chip
     uint32_t launch;            // ps
     uint64_t l2_bytes;

@@ -63,7 +63,7 @@ void sums_of_f16_have_a_rate_of_their_own(void**) {
     Load load = A_LOAD;
     load.blocks = 2 * 170 * 20, load.bytes = 0, load.step.products *= 8;
     Load halves = load;
-    halves.step.f16_sums = true;
+    halves.step.full_rate = true;
     assert_in_range(price_of(geforce, halves) * 100 / price_of(geforce, load), 45, 55);
     for (const Target& target : {GB10, H200}) assert_int_equal(price_of(target, halves), price_of(target, load));
 }

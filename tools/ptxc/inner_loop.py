@@ -9,7 +9,8 @@ import struct
 
 from cubin import INSTRUCTION
 
-MMA = {0x23c: "HMMA", 0x237: "IMMA", 0x27a: "QMMA", 0x47f: "OMMA"}  # halves; integers; codes of 8 and of 4 bits
+# halves; integers; codes of 8 bits, and with scales of blocks; codes of 4
+MMA = {0x23c: "HMMA", 0x237: "IMMA", 0x27a: "QMMA", 0x47a: "QMMA.SF", 0x47f: "OMMA"}
 LDMATRIX, BRANCH, EXIT, ZERO = 0x83b, (0x947, 0x547), (0x94d, 0x14d), 255
 KINDS = (("mma", set(MMA)), ("ldmatrix", {LDMATRIX}), ("shared loads", {0x984}),
          ("shared stores", {0x388, 0x988, 0x844}), ("copies", {0xfae, 0x5b4, 0x5ba}), ("global loads", {0x981}),

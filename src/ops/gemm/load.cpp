@@ -198,7 +198,8 @@ uint32_t gemm_group(const CheckedOp& work, const Row& row) {
     constexpr double PART = 0.75, MIB = 1 << 20, A_TICK = 64;
     const auto steps =
         static_cast<double>(ceil_shift(p.k, row.tile.depth)) * static_cast<double>(down) * static_cast<double>(across);
-    const double ticks = steps * row.tile.step.products * target.product / A_TICK / target.sms;
+    const uint32_t product = row.tile.step.full_rate ? target.full_product : target.product;
+    const double ticks = steps * row.tile.step.products * product / A_TICK / target.sms;
     const double once =
         static_cast<double>(work.bytes) / static_cast<double>(p.batch) - static_cast<double>(p.m + p.n) * of_k;
     return raster_group(raster, static_cast<uint32_t>(usual), ticks * PART / target.memory * MIB - std::max(once, 0.0));

@@ -42,7 +42,11 @@ template <class Of> consteval Tile tile_of_ring(const Of& k, uint32_t stages, bo
             .rounds = 1,
             .splits = splits,
             .gates = is_gated(k),
-            .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD + made}};
+            .step = {.products = products,
+                     .shared = read + fetched,
+                     .fetched = fetched,
+                     .issued = products + read / FRAGMENT_LOAD + made,
+                     .full_rate = k.ELEM == 1}};
 }
 consteval Tile tile_of(const kernels::gemm_kernel& k) {
     Tile tile = tile_of_ring(k, k.ST - 2, !is_gated(k));
@@ -63,7 +67,11 @@ consteval Tile tile_of(const kernels::gemm_sparse_kernel& k) {
             .filled = k.ST - 1,
             .rounds = 1,
             .splits = true,
-            .step = {products, read + fetched, fetched, issued + copies(fetched)}};
+            .step = {.products = products,
+                     .shared = read + fetched,
+                     .fetched = fetched,
+                     .issued = issued + copies(fetched),
+                     .full_rate = k.ELEM == 1}};
 }
 // Sums of a step are promoted: an instruction for each number of d.
 consteval Tile tile_of(const kernels::gemm_promoted_kernel& k) {
@@ -80,8 +88,10 @@ consteval Tile tile_of(const kernels::gemm_bulk_kernel& k) {
     tile.joins = k.JOIN != 0;
     tile.inside = k.ODD != 0 ? 0 : k.TK * k.ELEM < LINE ? 120 : k.TM * k.TN <= LEAST ? 200 : 55;
     if (k.ODD != 0) tile.step.issued += APART;
-    tile.step.f16_sums = k.SUM == HALF;
-    if (tile.step.f16_sums) tile.step.issued += ADDED * tile.step.products;
+    if (k.SUM == HALF) {
+        tile.step.full_rate = true;
+        tile.step.issued += ADDED * tile.step.products;
+    }
     return tile;
 }
 // The warps share k; fragments come straight into registers: b, a, and the products of both wait for each other.
@@ -94,7 +104,11 @@ consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
             .stages = 1,
             .syncs = 1,
             .gates = is_gated(k),
-            .step = {products, 0, fetched, 2 * (products + copies(fetched)), 3}};
+            .step = {.products = products,
+                     .fetched = fetched,
+                     .issued = 2 * (products + copies(fetched)),
+                     .turns = 3,
+                     .full_rate = k.ELEM == 1}};
 }
 // As gemm.rows, of blocks of 32 codes: so many instructions a warp for each of them, by 16 columns and 16 rows.
 consteval Tile tile_of(const kernels::gemm_weights_kernel& k) {
@@ -221,7 +235,11 @@ consteval Tile tile_of(const kernels::gemm_scaled_kernel& k) {
             .columns = k.TN,
             .depth = depth,
             .stages = k.ST - 1,
-            .step = {products, read + fetched, fetched, products + read / FRAGMENT_LOAD + copies(fetched) + words}};
+            .step = {.products = products,
+                     .shared = read + fetched,
+                     .fetched = fetched,
+                     .issued = products + read / FRAGMENT_LOAD + copies(fetched) + words,
+                     .full_rate = true}};
 }
 // A thread an element of d, and a dozen instructions for each product of codes.
 consteval Tile tile_of(const kernels::gemm_scaled_generic_kernel& k) {
