@@ -77,8 +77,9 @@ def table_rows(root, cc="cc"):
                 result.setdefault(name, []).append((table, number, path, line))
                 for other in then:
                     result.setdefault(other, []).append((table, "then", path, line))
-            for kind, names in re.findall(r'\bROW_(FOR|BEHIND)\((?:\s*"[^"]*")+\s*,((?:\s*[a-z0-9_]+\s*,)+)', text):
-                for other in names.replace(",", " ").split()[kind == "FOR":]:
+            for kind, names in re.findall(
+                    r'\bROW_(FOR|THEN_AS|BEHIND)\((?:\s*"[^"]*")+\s*,((?:\s*[a-z0-9_]+\s*,)+)', text):
+                for other in names.replace(",", " ").split()[kind != "BEHIND":]:
                     result.setdefault(other, []).append((table, "then", path, line))
             for name in re.findall(r'\bROW_AS\((?:\s*"[^"]*")+\s*,\s*([a-z0-9_]+)', text):
                 foreign.setdefault(name, []).append((table, "as", path, line))

@@ -36,6 +36,12 @@ void load_moved(const Gemm& p, Load& load) {
     constexpr int64_t ELEMENTS_A_BLOCK = 64 * 64, A_BLOCK = 800;
     const int64_t elements = moved_elements(p);
     load.launches += p.moved.a + p.moved.b;
+    if (p.a_blocks.data != 0) { // codes become bytes: a unit of 16 for each lane of a warp, in so many clocks
+        constexpr int64_t A_WARP = 16 * 32, CLOCKS = 100;
+        load.merged += static_cast<uint64_t>(elements) * 2;
+        load.later = elements / A_WARP * CLOCKS;
+        return;
+    }
     load.merged += static_cast<uint64_t>(elements) * 2 * sizeof(float);
     load.later = elements / ELEMENTS_A_BLOCK * A_BLOCK;
 }
@@ -49,7 +55,8 @@ void load_cut(const Gemm& p, const Row& row, const GemmCut& cut, Load& load) {
     load.launches = !sums ? 1 : static_cast<uint32_t>(before) + 1;
     load.later = 0;
     load.merged = sums ? static_cast<uint64_t>(cut.parts * p.batch * p.m * p.n) * 2 * sizeof(float) : 0;
-    if (row.num_then < 2) return; // the merge's, and what moves an operand before: table.inc
+    const bool widens = p.a_blocks.data != 0 && row.num_then == 1;
+    if (row.num_then < 2 && !widens) return; // the merge's, and what moves an operand before: table.inc
     if (p.moved.any()) return load_moved(p, load);
     if (!p.weights) return;
     // b is unpacked: written and read once more than as it is stored, at four sevenths of the speed of memory. A

@@ -472,6 +472,18 @@ void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const 
     calls.workspace_size += size;
 }
 
+// Of codes that are not bytes the product of their copies, which are.
+template <class Of>
+void add_product(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::gemm_widen_kernel&,
+                 Plan& calls) {
+    CheckedOp bytes = work;
+    const uint64_t size = move_operands(bytes.as<Gemm>(), calls);
+    calls.workspace += calls.workspace != 0 ? size : 0;
+    add_product(bytes, row, kernel, calls);
+    calls.workspace -= calls.workspace != 0 ? size : 0;
+    calls.workspace_size += size;
+}
+
 // The product with d in F32, in front of what follows of the workspace, and codes of it.
 template <class... Of> void add_coded(const CheckedOp& work, const Row& row, Plan& calls, const Of&... kernels) {
     const Gemm& p = work.as<Gemm>();

@@ -47,7 +47,8 @@ struct GemmKept {
     int64_t row, batch;
 };
 
-// Of F32 by tensor cores: what is first copied into the workspace, along k and with rows that begin on 16 bytes.
+// What is first copied into the workspace for tensor cores, along k and with rows that begin on 16 bytes: of F32, and
+// codes of less than a byte.
 struct GemmMoved {
     bool a, b;
 
@@ -104,9 +105,10 @@ inline int64_t gemm_unpacked(const Gemm& p) {
     return p.stride_b == 0 && p.b_scales.batch == 0 && p.b_blocks.outer == 0 ? 1 : p.batch;
 }
 
-// moved.cpp: what of F32 tensor cores do not take as it lies; adds the copies of it to the front of the workspace, of
-// which p then is the product, and says their bytes; how many elements they have.
+// moved.cpp: what of F32, and of codes of OCP's formats, tensor cores do not take as it lies; adds the copies of it to
+// the front of the workspace, of which p then is the product, and says their bytes; how many elements they have.
 GemmMoved gemm_moved(const ValidatedArgs& bound, const Gemm& p);
+GemmMoved gemm_widened(const Gemm& p);
 uint64_t move_operands(Gemm& p, Plan& calls);
 int64_t moved_elements(const Gemm& p);
 

@@ -63,10 +63,19 @@ const char* partner(const View& a) {
     return of_floats(a) ? "128X128" : is_mx(a.quant) ? "MXFP8, MXFP8_E5M2, MXFP6, MXFP4 or 32X32" : a.quant.form->name;
 }
 
-Contract contract_of_mx(uint32_t a, uint32_t b) {
-    constexpr Contract MXFP8 = "gemm_mxfp8_tn", MXFP4 = "gemm_mxfp4_tn", MX84 = "gemm_mx84_tn", ANY = "gemm_mx_tn";
-    if (a == SPARK_DTYPE_E4M3) return b == a ? MXFP8 : b == SPARK_DTYPE_E2M1 ? MX84 : ANY;
-    return a == SPARK_DTYPE_E2M1 && b == a ? MXFP4 : ANY;
+// Of OCP's formats tensor cores multiply codes of four bits, and codes of bytes with these and with each other. What
+// else there is becomes E4M3 first, where it lies so that it can.
+Contract contract_of_mx(Gemm& p) {
+    constexpr Contract MXFP4 = "gemm_mxfp4_tn", MX84 = "gemm_mx84_tn", ANY = "gemm_mx_tn";
+    constexpr Contract BYTES[2][2] = {{"gemm_mxfp8_tn", "gemm_mxe4m3e5m2_tn"},
+                                      {"gemm_mxe5m2e4m3_tn", "gemm_mxe5m2_tn"}};
+    constexpr Contract WIDENED[2][2] = {{"gemm_mxfp8_any", "gemm_mxe4m3e5m2_any"}, {"gemm_mxe5m2e4m3_any", ANY}};
+    const auto is_byte = [](uint32_t dtype) { return dtype == SPARK_DTYPE_E4M3 || dtype == SPARK_DTYPE_E5M2; };
+    if (is_byte(p.dtype) && is_byte(p.b_dtype)) return BYTES[p.a_e5m2][p.b_e5m2];
+    if (p.b_dtype == SPARK_DTYPE_E2M1 && p.dtype == SPARK_DTYPE_E2M1) return MXFP4;
+    if (p.b_dtype == SPARK_DTYPE_E2M1 && p.dtype == SPARK_DTYPE_E4M3) return MX84;
+    p.moved = gemm_widened(p);
+    return p.moved.any() ? WIDENED[p.a_e5m2][p.b_e5m2] : ANY;
 }
 
 GemmScales of_all(const View& v) {
@@ -105,7 +114,7 @@ spark_status check_block_scaled(const ValidatedArgs& bound, Gemm& p, Contract& c
     p.ldb = p.ldb * b.elem_bits / 8, p.stride_b = p.stride_b * b.elem_bits / 8;
     p.a_scales = of_all(a), p.b_scales = of_all(b);
     p.a_blocks = places_of(a), p.b_blocks = places_of(b);
-    contract = of_floats(a) ? B128 : is_mx(a.quant) ? contract_of_mx(a.dtype, b.dtype) : NVFP4;
+    contract = of_floats(a) ? B128 : is_mx(a.quant) ? contract_of_mx(p) : NVFP4;
     return SPARK_OK;
 }
 

@@ -30,10 +30,17 @@ std::string name_of(const Pair& pair) {
 // OCP's formats, by each other: each code, and each size of one, on both sides.
 constexpr Form OF_E4M3{MXFP8, ref::Type::e4m3}, OF_E5M2{MXFP8, ref::Type::e5m2}, OF_E2M1{MXFP4, ref::Type::e4m3},
     OF_E2M3{MXFP6, ref::Type::e4m3}, OF_E3M2{MXFP6, ref::Type::e5m2}, OF_SQUARES{B32X32, ref::Type::e4m3};
-constexpr Pair MIXED[] = {{OF_E4M3, OF_E2M1}, {OF_E5M2, OF_E4M3}, {OF_E2M3, OF_E2M3}, {OF_E3M2, OF_E5M2},
-                          {OF_E2M1, OF_E2M3}, {OF_E4M3, OF_E3M2}, {OF_E3M2, OF_E3M2}, {OF_E4M3, OF_SQUARES}};
-// W4A8: E4M3 by E2M1, SQUARES: by E4M3 with scales of 32 x 32, both of which 12.x has tiles for
-constexpr unsigned W4A8 = 1, SQUARES = 1 << 7, ALL_MIXED = (1 << std::size(MIXED)) - 1;
+constexpr Pair MIXED[] = {{OF_E4M3, OF_E2M1}, {OF_E5M2, OF_E4M3}, {OF_E2M3, OF_E2M3},    {OF_E3M2, OF_E5M2},
+                          {OF_E2M1, OF_E2M3}, {OF_E4M3, OF_E3M2}, {OF_E3M2, OF_E3M2},    {OF_E4M3, OF_SQUARES},
+                          {OF_E4M3, OF_E5M2}, {OF_E5M2, OF_E5M2}, {OF_E5M2, OF_SQUARES}, {OF_E2M3, OF_SQUARES},
+                          {OF_E2M3, OF_E3M2}, {OF_E3M2, OF_E2M3}, {OF_E2M3, OF_E4M3},    {OF_E4M3, OF_E2M3},
+                          {OF_E2M3, OF_E5M2}, {OF_E5M2, OF_E2M3}, {OF_E3M2, OF_E4M3},    {OF_E5M2, OF_E3M2},
+                          {OF_E2M1, OF_E4M3}, {OF_E2M1, OF_E5M2}, {OF_E5M2, OF_E2M1},    {OF_E2M1, OF_E3M2},
+                          {OF_E2M3, OF_E2M1}, {OF_E3M2, OF_E2M1}};
+// W4A8: E4M3 by E2M1, SQUARES: by E4M3 with scales of 32 x 32, BESIDE: by E5M2, and both of six bits. WAYS: each tile
+// of 12.x, and each copy of an operand.
+constexpr unsigned W4A8 = 1, SQUARES = 1 << 7, BESIDE = 1 << 8 | 1 << 2, WAYS = (1 << 10) - 1;
+constexpr unsigned ALL_MIXED = (1 << std::size(MIXED)) - 1;
 
 std::vector<Pair> pairs_of(unsigned forms, unsigned mixed) {
     std::vector<Pair> pairs;
