@@ -694,7 +694,7 @@ typedef enum spark_gemm_flag {
     SPARK_GEMM_TWO_OF_FOUR = 8192, /* b has two of each four numbers along K, and kept says which */
     SPARK_GEMM_TF32 = 16384,       /* numbers of F32 are multiplied as TF32 */
     SPARK_GEMM_BF16X3 = 32768,     /* numbers of F32 are multiplied as two of BF16, by three products */
-    SPARK_GEMM_F16_SUMS = 65536,   /* sums of 16 products of F16 may be rounded to F16 */
+    SPARK_GEMM_F16_SUMS = 65536,   /* sums of 16 products of F16 or FP8 may be rounded to F16 */
     SPARK_GEMM_FLAG_FORCE32 = 0x7fffffff
 } spark_gemm_flag;
 
@@ -722,11 +722,12 @@ typedef enum spark_gemm_given {
  * hi, hi * lo and hi * hi; what is dropped, lo * lo and what the two leave of x, is at most 3 * 2^-16 of a product of
  * numbers above 2^-110. Where such a sum, of each part of k by itself, is NaN, as where x is infinite or beyond BF16's
  * largest, it is the sum of F32 without flags instead. Tensor cores do both. What of a and b does not lie along K, or
- * has rows that do not begin on 16 bytes, is copied into the workspace for them first. With F16_SUMS, a and b of F16,
- * the caller allows that the products of 16 of k, 16 i to 16 i + 15, are summed by themselves and this sum is rounded
- * to F16, to nearest even, infinity beyond its largest, before it is added in FP32: sum_k is within 2^-11 of the sum
- * of the products' magnitudes, and 2^-25 for each 16 of k, of itself. It is done where tensor cores are faster so, on
- * GeForce cards of 12.x, in tn, where rows begin on 16 bytes, and without SPARK_FLAG_BATCH_INVARIANT. Of I8 both are
+ * has rows that do not begin on 16 bytes, is copied into the workspace for them first. With F16_SUMS, a and b of F16 or
+ * FP8, the caller allows that the products of 16 of k, 16 i to 16 i + 15, are summed by themselves and this sum is
+ * rounded to F16, to nearest even, infinity beyond its largest, before it is added in FP32: sum_k is within 2^-11 of
+ * the sum of the products' magnitudes, and 2^-25 for each 16 of k, of itself. It is done where tensor cores are faster
+ * so: of F16 on GeForce cards of 12.x, in tn, where rows begin on 16 bytes, and without SPARK_FLAG_BATCH_INVARIANT; of
+ * FP8 nowhere, whose sums in FP32 are as fast on every chip. Of I8 both are
  * integers: the sum is exact, so that K is at most 131071, and its nearest FP32 number is what all else is done with.
  * sa and sb are what codes of FP8 and I8 are multiplied by, as a.quant and b.quant say, each for itself: one scale for
  * the tensor, or one for each of its rows, in every batch; 1 without quant, and for other dtypes. The sum is multiplied

@@ -437,7 +437,7 @@ void two_of_four(const spark_op_desc& d) {
        [](auto& a) { a.b.stride[a.b.ndim - 2] = 1, a.b.stride[a.b.ndim - 1] = a.b.shape[a.b.ndim - 2]; });
 }
 
-// How F32 is multiplied: one way, and F32 alone; sums of F16 are those of F16.
+// How F32 is multiplied: one way, and F32 alone; sums of F16 are those of F16 and FP8.
 void products(const spark_op_desc& d) {
     const auto of = [&](const char* name, spark_dtype dtype, uint32_t flags, spark_status status) {
         damaged_product(d, name, "products of F32", status, [=](auto& a) {
@@ -450,7 +450,9 @@ void products(const spark_op_desc& d) {
     for (uint32_t flag : {SPARK_GEMM_TF32, SPARK_GEMM_BF16X3}) {
         of("a", SPARK_DTYPE_BF16, flag, SPARK_ERR_UNSUPPORTED_DTYPE);
     }
-    of("a", SPARK_DTYPE_F32, SPARK_GEMM_F16_SUMS, SPARK_ERR_UNSUPPORTED_DTYPE);
+    for (spark_dtype dtype : {SPARK_DTYPE_F32, SPARK_DTYPE_BF16, SPARK_DTYPE_I8}) {
+        of("a", dtype, SPARK_GEMM_F16_SUMS, SPARK_ERR_UNSUPPORTED_DTYPE);
+    }
     of("hdr", SPARK_DTYPE_F32, SPARK_GEMM_TF32 | SPARK_GEMM_BF16X3, SPARK_ERR_INVALID_VALUE);
 }
 

@@ -223,11 +223,13 @@ spark_status wrong_products(const ValidatedArgs& bound, uint32_t field, const ch
                              bound.spec->fields[field].name, dtype_info(bound.view[field].dtype).name, flag, wanted);
 }
 
-// Sums of F16 are those of F16; how F32 is multiplied: one of two ways, or as it is.
+// Sums of F16 are those of F16 and FP8; how F32 is multiplied: one of two ways, or as it is.
 spark_status check_products(const ValidatedArgs& bound, Report& report) {
+    constexpr uint32_t SUMMED[] = {SPARK_DTYPE_F16, SPARK_DTYPE_E4M3, SPARK_DTYPE_E5M2};
     for (uint32_t field : {A, B}) {
-        if ((bound.flags & SPARK_GEMM_F16_SUMS) != 0 && bound.view[field].dtype != SPARK_DTYPE_F16)
-            return wrong_products(bound, field, "F16_SUMS", "F16", report);
+        if ((bound.flags & SPARK_GEMM_F16_SUMS) == 0) break;
+        if (std::ranges::find(SUMMED, bound.view[field].dtype) != std::end(SUMMED)) continue;
+        return wrong_products(bound, field, "F16_SUMS", "F16, E4M3 or E5M2", report);
     }
     constexpr uint32_t BOTH = SPARK_GEMM_TF32 | SPARK_GEMM_BF16X3;
     const uint32_t flags = bound.flags & BOTH;

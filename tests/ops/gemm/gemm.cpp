@@ -509,7 +509,8 @@ Entry random(uint64_t seed, int64_t index) {
     draw_result(s, r);
     const auto out = r.pick(types_of(ALL));
     s.flags |= floats && !codes ? r.pick<unsigned>({0, 0, SPARK_GEMM_TF32, SPARK_GEMM_BF16X3}) : 0;
-    s.flags |= type == ref::Type::f16 && r.chance(0.3) ? SPARK_GEMM_F16_SUMS : 0;
+    const bool summed = type == ref::Type::f16 || (codes && type != ref::Type::i8);
+    s.flags |= summed && r.chance(0.3) ? SPARK_GEMM_F16_SUMS : 0;
     s.twins = (s.flags & SPARK_FLAG_BATCH_INVARIANT) != 0 && s.batch == 1 && r.chance(0.2);
     return entry(s, {type, codes && type != ref::Type::i8 ? other : type, out}, layout, name);
 }
