@@ -49,15 +49,15 @@ import (
 //	are 1. The last block of K or N may be shorter.
 //	E2M1, E2M3, E3M2, and E4M3 and E5M2 of MXFP8, have scales of blocks: each code in sum_k is multiplied by the scale
 //	of its block, and sa and sb are the global_scale of NVFP4, or 1. NVFP4 is multiplied with NVFP4, and each of OCP's
-//	formats, MXFP8 in both types, MXFP6 and MXFP4, with each of them, and with E4M3 of 32X32 as b: weights with a power of
-//	two for 32 rows and 32 of K, [ceil(N / 32), K / 32], at any strides. K is a multiple of the block, the highest bit of
-//	a scale of NVFP4 is not looked at, and rows begin on whole bytes, so that strides of E2M1 are even and those of
-//	E2M3 and E3M2 multiples of 4. The scales of blocks stand as strides say, or in TILED_128X4 along the last two
-//	dimensions. Compute capability 12.x multiplies all of these in its tensor cores, 32 bytes of k at a time, where every
-//	fourth of the scales, which follow each other along K, is on 4 bytes: E2M1 with E2M1, E4M3 as a with E2M1, and codes
-//	of 8 bits with each other as they lie, where rows of both begin on 16 bytes. In other pairs codes of E2M3, E3M2 and
-//	E2M1, whose rows begin on 4 bytes, are first written into the workspace as those of E4M3, which has all their
-//	numbers. Elsewhere, and on 9.0, one product after the other is added.
+//	formats, MXFP8 in both types, MXFP6 and MXFP4, with each of them, and with E4M3 of 32X32 as b: weights with a power
+//	of two for 32 rows and 32 of K, [ceil(N / 32), K / 32], at any strides. K is a multiple of the block, the highest
+//	bit of a scale of NVFP4 is not looked at, and rows begin on whole bytes, so that strides of E2M1 are even and those
+//	of E2M3 and E3M2 multiples of 4. The scales of blocks stand as strides say, or in TILED_128X4 along the last two
+//	dimensions. Compute capability 12.x multiplies all of these in its tensor cores, 32 bytes of k at a time, where
+//	every fourth of the scales, which follow each other along K, is on 4 bytes: E2M1 with E2M1, E4M3 as a with E2M1, and
+//	codes of 8 bits with each other as they lie, where rows of both begin on 16 bytes. In other pairs codes of E2M3,
+//	E3M2 and E2M1, whose rows begin on 4 bytes, are first written into the workspace as those of E4M3, which has all
+//	their numbers. Elsewhere, and on 9.0, one product after the other is added.
 //	Layouts are told by strides. Each of a and b has stride 1 in one of its last two dimensions:
 //
 //	    tn   a and b along K            a row-major, b row-major: x times the transpose of a weight
