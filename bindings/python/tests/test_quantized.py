@@ -189,7 +189,8 @@ class OfTheLibrary(OnDevice):
                 ops.dequantize(value, y=self.y)
         with self.assertRaisesRegex(TypeError, "gemm: c takes no quantised tensor"):
             ops.gemm(self.y, self.y, c=Quantized(self.y, scale))
-        for dtype, wanted in (("i8", "TENSOR or ROW"), ("e4m3", "TENSOR, ROW or MXFP8"), ("e2m1", "MXFP4 or NVFP4")):
+        for dtype, wanted in (("i8", "TENSOR or ROW"), ("e4m3", "TENSOR, ROW, 32X32 or MXFP8"),
+                              ("e2m1", "MXFP4 or NVFP4")):
             with self.assertRaisesRegex(NotImplementedError, f"b.dtype is {dtype.upper()} .*, or b.quant of {wanted}"):
                 ops.gemm(self.zeros((2, 32), "bf16"), self.zeros((2, 32), dtype))
         with self.assertRaisesRegex(InvalidArgument, "records of Q4_1"):
