@@ -226,7 +226,7 @@ class Bad(ScratchTree):
             self.refuse(words, ("grid     ?", f"grid     ?\n//! cluster  {bad}"))
 
     def test_dependent(self):
-        self.refuse("dependent 'maybe': yes or no", ("grid     ?", "grid     ?\n//! dependent maybe"))
+        self.refuse("dependent 'maybe': yes, own or no", ("grid     ?", "grid     ?\n//! dependent maybe"))
 
     def test_constants_of_every_variant(self):
         self.refuse("variant x4: VEC must stand in all variants or none",
