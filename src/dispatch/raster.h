@@ -19,8 +19,8 @@ struct Raster {
 };
 
 // Bytes of a and b that come from memory. Of a group's rows of a the next columns find what L2 holds beside the columns
-// that come between, of all of b the next group, beside
-// rows of both. A quarter of L2 is for what is not reused in order.
+// that come between; of all of b the next group does, beside rows of both. A quarter of L2 is for what is not reused in
+// order.
 inline double raster_bytes(const Raster& r, int64_t group) {
     const int64_t rows = std::min(group, r.down), groups = ceil_div(r.down, rows);
     const int64_t columns = std::clamp<int64_t>(quotient(r.in_flight, rows), 1, r.across);

@@ -160,8 +160,8 @@ GemmCut cut_and_load(const CheckedOp& work, const Row& row, Load& load) {
         load_cut(p, row, fixed, load);
         return fixed;
     }
-    if (p.batch != 1 && (!splits_alone(p) || p.batch * whole.tiles * 2 > slots_of(work, row))) return whole;
-    if (whole.tiles * 2 > slots_of(work, row)) return whole;
+    if (p.batch != 1 && !splits_alone(p)) return whole;
+    if (p.batch * whole.tiles * 2 > slots_of(work, row)) return whole;
     const Fit& fit = target.fits[row.fit];
     const Pace pace = find_pace(target, fit, load);
     GemmCut best = whole;
