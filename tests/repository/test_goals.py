@@ -60,6 +60,12 @@ class Goals(unittest.TestCase):
         with mock.patch.object(tomllib, "loads", return_value=broken), self.assertRaises(goals.Wrong):
             goals.load()
 
+    def test_a_limit_needs_three_attempts(self):
+        for attempts in ([], ["a", "b"], ["a", "b", "b"]):
+            told = {"card": "Card", "goal": [goal("us", [1, 2], limit="too few bytes", attempts=attempts)]}
+            with mock.patch.object(tomllib, "loads", return_value=told), self.assertRaises(goals.Wrong):
+                goals.load()
+
     def test_each_pattern_names_a_row(self):
         shapes = "\n".join(path.read_text() for path in (ROOT / "tests" / "ops").glob("*/*.inc"))
         named = set(re.findall(r'\.name = "([^"]*)", [^}]*Tier::bench', shapes))
@@ -72,10 +78,13 @@ class Goals(unittest.TestCase):
                     self.assertTrue(any(goals.fnmatch.fnmatchcase(name, words) for name in named))
 
     def test_the_page_counts_them(self):
-        asked = [goal("of_ceiling", [75, 90]), goal("us", [20, 5])]
+        held = {"limit": "too many bytes", "attempts": ["a", "b", "c"]}
+        asked = [goal("of_ceiling", [75, 90], **held), goal("us", [20, 5], **held), goal("us", [1, 1])]
         with mock.patch.object(goals, "load", return_value=("Card", asked)):
             page = goals.page([RUN])
-        self.assertIn("of 2 goals 1 are met, 0 with the second mark too; 1 are missed, 0 not measured.", page)
+        self.assertIn("of 3 goals 1 are met, 0 with the second mark too; 2 are missed, of 1 is said what holds "
+                      "them; 0 not measured.", page)
+        self.assertEqual(page.count("- *it*: too many bytes. Tried: a; b; c."), 1)
         self.assertIn("| 70.0 % to 80.0 % | **missed**; 1 of 2 met, worst: `gemm m=2` |", page)
 
     def test_the_page_of_the_tree_is_what_its_record_says(self):

@@ -14,10 +14,10 @@ PAGE = ROOT / "docs" / "goals.md"
 HEAD = """# Goals
 
 What kernels should reach on one card: the first mark is wanted, the second is hoped for; a goal is met where its worst
-row meets it. *Tried* leads to what was done about it, what that brought and what limits. The bound is what memory or
-the `mma` loop alone would take, in the process that also ran the peers ([performance.md](performance.md)); everything
-else comes from spark-bench. Written by `tools/spark bench --record` from bench/goals.toml and performance.json; do not
-edit.
+row meets it. *Tried* leads to what was done about it and what that brought; below a table stands what holds those of its
+goals that are missed, once three different ways at least were tried. The bound is what memory or the `mma` loop alone
+would take, in the process that also ran the peers ([performance.md](performance.md)); everything else comes from
+spark-bench. Written by `tools/spark bench --record` from bench/goals.toml and performance.json; do not edit.
 """
 
 
@@ -108,10 +108,20 @@ def line(goal, run):
     return f"| {goal['what']} | {wanted(goal)} | {reached} | {told} | {tried} |"
 
 
+ENOUGH = 3  # different attempts, before a goal counts as out of reach
+
+
+def held(goal):
+    """What holds a goal that is missed, as a line of the page."""
+    return f"- *{goal['what']}*: {goal['limit']}. Tried: {'; '.join(goal['attempts'])}."
+
+
 def load():
     """The card's name and the goals; Wrong where one cannot be read."""
     text = tomllib.loads(GOALS.read_text(encoding="utf-8"))
     for goal in text["goal"]:
+        if "limit" in goal and len(set(goal.get("attempts", ()))) < ENOUGH:
+            raise Wrong(f"{GOALS.name}: '{goal.get('what')}' says its limit and needs {ENOUGH} attempts")
         if goal.get("measure") not in MEASURES or len(goal.get("marks", ())) != 2:
             raise Wrong(f"{GOALS.name}: '{goal.get('what')}' needs a measure of {', '.join(MEASURES)} and two marks")
     return text["card"], text["goal"]
@@ -123,10 +133,14 @@ def page(entries):
     if run is None:
         return HEAD
     states = [state(goal, figures(goal, run)) for goal in goals]
+    missed = [goal for goal, found in zip(goals, states) if found == "missed"]
+    said = [goal for goal in missed if "limit" in goal]
     out = [HEAD, f"{card}, commit {run['commit']}, {run['date']}: of {len(goals)} goals {states.count('met')} are met, "
-                 f"{states.count('aim')} with the second mark too; {states.count('missed')} are missed, "
-                 f"{states.count('')} not measured.", ""]
+                 f"{states.count('aim')} with the second mark too; {len(missed)} are missed, of {len(said)} is said what "
+                 f"holds them; {states.count('')} not measured.", ""]
     for group in dict.fromkeys(goal["of"] for goal in goals):
         out += [f"## {group}", "", "| what | wanted | reached | met | tried |", "|---|---|---|---|---|",
                 *(line(goal, run) for goal in goals if goal["of"] == group), ""]
+        limits = [held(goal) for goal in said if goal["of"] == group]
+        out += ["What holds those that are missed:", "", *limits, ""] if limits else []
     return "\n".join(out)
