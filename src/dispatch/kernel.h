@@ -15,7 +15,7 @@
 
 namespace spark {
 
-// FNV-1a, as Kernel::id and Bundle::check.
+// FNV-1a, as Kernel::id.
 constexpr uint64_t hash(std::string_view text) {
     uint64_t value = 0xcbf29ce484222325u;
     for (char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -39,7 +39,8 @@ enum class ImageKind : uint8_t { cubin, ptx };
 
 // Code for one target.
 struct Image {
-    uint32_t place : 31; // of the first byte in what its bundle holds
+    uint32_t first16 : 18; // 16 bytes of these before it in what its bundle holds
+    uint32_t end1024 : 13; // 1024 bytes of these until it has ended, there
     ImageKind kind : 1;
     uint16_t bundle;
     uint8_t arch; // 120, or 90
@@ -54,7 +55,7 @@ struct Bundle {
     uint32_t place;    // of the first byte, there
     uint32_t packed;   // bytes stored
     uint32_t unpacked; // bytes of all of that
-    uint64_t check;    // FNV-1a of what is stored
+    uint64_t check;    // XXH64 of what is stored
 };
 
 // Images that are not in the library, but in a file beside it.

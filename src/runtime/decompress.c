@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * zstd's decompressor and nothing else of it, as one object: src/CMakeLists.txt hides all of its names but the two of
+ * zstd's decompressor and nothing else of it, as one object: src/CMakeLists.txt hides all of its names but those of
  * the header, so that a program may link with a zstd of its own. Without old formats, assembly, messages, and the
  * larger of two decoders for each of its codes, which are faster by what nobody notices in 1 MB. */
 #include "runtime/decompress.h"
@@ -23,9 +23,24 @@
 #include "decompress/zstd_decompress.c"
 #include "decompress/zstd_decompress_block.c"
 
-size_t spark_decompress_room(void) { return ZSTD_estimateDCtxSize(); }
+uint64_t spark_checksum(const void* from, size_t bytes) { return XXH64(from, bytes, 0); }
 
-int spark_decompress(void* room, const void* from, size_t bytes, void* to, size_t size) {
-    ZSTD_DCtx* context = ZSTD_initStaticDCtx(room, spark_decompress_room());
-    return context != NULL && ZSTD_decompressDCtx(context, to, size, from, bytes) == size;
+size_t spark_frame_room(void) { return ZSTD_estimateDCtxSize(); }
+
+int spark_frame_begin(struct spark_frame* frame, void* room, const void* from, size_t bytes, void* to, size_t size) {
+    *frame = (struct spark_frame){ZSTD_initStaticDCtx(room, spark_frame_room()), from, bytes, to, size, 0};
+    return frame->context != NULL && !ZSTD_isError(ZSTD_decompressBegin(frame->context));
+}
+
+/* Block by block: what was decompressed stays where it is, so that no window has to be kept beside it. */
+int spark_frame_until(struct spark_frame* frame, size_t wanted) {
+    while (frame->done < wanted) {
+        const size_t next = ZSTD_nextSrcSizeToDecompress(frame->context);
+        if (next == 0 || next > frame->left) return 0;
+        const size_t made = ZSTD_decompressContinue(frame->context, frame->to + frame->done, frame->size - frame->done,
+                                                    frame->from, next);
+        if (ZSTD_isError(made)) return 0;
+        frame->from += next, frame->left -= next, frame->done += made;
+    }
+    return 1;
 }

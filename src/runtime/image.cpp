@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds, checks and decompresses images, each with all that are stored with it. What is stored is checked before it is
-// decompressed: the decompressor sees nothing but what the build wrote. The file of images for testing is opened for
+// Finds, checks and decompresses images, each with all that lie before it in its bundle. What is stored is checked before
+// it is decompressed: the decompressor sees nothing but what the build wrote. The file of images for testing is opened for
 // each bundle and checked each time: what is replaced or cut short while a program runs is noticed, and nothing stays
 // open.
 #include "runtime/image.h"
@@ -8,12 +8,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "runtime/beside.h"
-#include "runtime/decompress.h"
 #include "spark_kernels.h"
 
 namespace spark {
@@ -75,14 +75,6 @@ bool read_testing_file(const Bundle* bundle, void* to, char* why, size_t size) {
     return true;
 }
 
-struct Buffer {
-    explicit Buffer(size_t bytes) : data(static_cast<char*>(malloc(bytes))) {}
-    ~Buffer() { free(data); }
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-    char* data;
-};
-
 spark_status no_memory(size_t bytes, const char* name, Report& report) {
     return report.fail(SPARK_ERR_HOST_MEMORY, "no host memory for the code of %s, %zu bytes", name, bytes);
 }
@@ -93,38 +85,47 @@ bool testing_images(char* why, size_t size) { return read_testing_file(nullptr, 
 
 spark_status Code::read(const Image& image, const char* name, const void*& out, Report& report) {
     const Bundle& bundle = kernels::bundles[image.bundle];
-    if (bundle_ != &bundle) {
-        free(images_);
-        images_ = nullptr;
-        bundle_ = nullptr;
-        if (spark_status s = fetch(image, bundle, name, report)) return s;
-        bundle_ = &bundle;
-    }
-    out = images_ + image.place;
+    if (bundle_ == &bundle) return decompress(image, name, out, report);
+    const char* bytes = nullptr;
+    if (spark_status s = stored(bundle, name, bytes, report)) return s;
+    return read(image, bundle, bytes, name, out, report);
+}
+
+spark_status Code::read(const Image& image, const Bundle& bundle, const char* stored, const char* name,
+                        const void*& out, Report& report) {
+    bundle_ = nullptr;
+    if (spark_status s = begin(image, bundle, stored, name, report)) return s;
+    bundle_ = &bundle;
+    return decompress(image, name, out, report);
+}
+
+spark_status Code::stored(const Bundle& bundle, const char* name, const char*& out, Report& report) {
+    out = kernels::spark_images + bundle.place;
+    if (!bundle.testing) return SPARK_OK;
+    bundle_ = nullptr;
+    char why[512];
+    if (!read_.make(bundle.packed)) return no_memory(bundle.packed, name, report);
+    if (!read_testing_file(&bundle, read_.data(), why, sizeof why))
+        return report.fail(SPARK_ERR_UNSUPPORTED_ARCH, "%s cannot be loaded for %s", name, why);
+    out = read_.data();
     return SPARK_OK;
 }
 
-spark_status Code::fetch(const Image& image, const Bundle& bundle, const char* name, Report& report) {
-    if (!bundle.testing) return unpack(image, bundle, kernels::spark_images + bundle.place, name, report);
-    const Buffer stored(bundle.packed);
-    char why[512];
-    if (stored.data == nullptr) return no_memory(bundle.packed, name, report);
-    if (!read_testing_file(&bundle, stored.data, why, sizeof why))
-        return report.fail(SPARK_ERR_UNSUPPORTED_ARCH, "%s cannot be loaded for %s", name, why);
-    return unpack(image, bundle, stored.data, name, report);
-}
-
-spark_status Code::unpack(const Image& image, const Bundle& bundle, const char* stored, const char* name,
-                          Report& report) {
-    if (hash({stored, bundle.packed}) != bundle.check)
+spark_status Code::begin(const Image& image, const Bundle& bundle, const char* stored, const char* name,
+                         Report& report) {
+    if (spark_checksum(stored, bundle.packed) != bundle.check)
         return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u is damaged%s%s", name, image.arch,
                            bundle.testing ? " in " : "", bundle.testing ? testing_file.name : "");
-    const Buffer room(spark_decompress_room());
-    images_ = static_cast<char*>(malloc(bundle.unpacked));
-    if (room.data == nullptr || images_ == nullptr)
-        return no_memory(bundle.unpacked + spark_decompress_room(), name, report);
-    if (!spark_decompress(room.data, stored, bundle.packed, images_, bundle.unpacked))
+    if (!room_.make(spark_frame_room()) || !images_.make(bundle.unpacked) ||
+        !spark_frame_begin(&frame_, room_.data(), stored, bundle.packed, images_.data(), bundle.unpacked))
+        return no_memory(bundle.unpacked + spark_frame_room(), name, report);
+    return SPARK_OK;
+}
+
+spark_status Code::decompress(const Image& image, const char* name, const void*& out, Report& report) {
+    if (!spark_frame_until(&frame_, std::min<size_t>(image.end1024 * 1024, bundle_->unpacked)))
         return report.fail(SPARK_ERR_INTERNAL, "the code of %s for %u cannot be decompressed", name, image.arch);
+    out = images_.data() + image.first16 * 16;
     return SPARK_OK;
 }
 

@@ -149,6 +149,11 @@ class Good(ScratchTree):
         self.assertEqual(table.fnv1a(b""), 0xCBF29CE484222325)
         self.assertEqual(table.fnv1a(b"a"), 0xAF63DC4C8601EC8C)
 
+    def test_checksums_are_xxh64(self):  # of no, of one and of two stripes, and of what is left behind them
+        known = {b"": 0xEF46DB3751D8E999, b"a": 0xD24EC4F1A98C6E5B, b"asdf": 0x415872F599CEA71E,
+                 b"Call me Ishmael. Some years ago--never mind how long precisely-": 0x02A2E85470D6FD96}
+        self.assertEqual({data: table.xxh64(data) for data in known}, known)
+
 
 class Bad(ScratchTree):
     def refuse(self, words, *pairs, text=HEADER, name="fill/fill.ptx"):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from assemble import image_list
 from header import RELATIONS
+from checksum import xxh64
 from images import FILE, TESTING, assembly, bundles, fnv1a, library_places, testing_file
 from kernel_file import PARAM_TYPES, HeaderError
 from launch import flags_struct, grid_function
@@ -161,9 +162,10 @@ def _bundles(found, places):
     for number, bundle in enumerate(found):
         testing = "true" if bundle.arch in TESTING else "false"
         rows.append(f"    {{{testing}, {places[bundle]}, {len(bundle.stored)}, {bundle.places[-1]}, "
-                    f"0x{fnv1a(bundle.stored):016x}}},")
-        for at, (kernel, kind) in zip(bundle.places, bundle.members):
-            begins[kernel, kind, bundle.arch] = f"{at}, ImageKind::{kind}, {number}, {bundle.arch}"
+                    f"0x{xxh64(bundle.stored):016x}}},")
+        for at, end, (kernel, kind) in zip(bundle.places, bundle.places[1:], bundle.members):
+            begins[kernel, kind, bundle.arch] = (f"{at // 16}, {-(-end // 1024)}, ImageKind::{kind}, {number}, "
+                                                 f"{bundle.arch}")
     return rows, begins
 
 
