@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The decompressor and its checksum, which are not ours (docs/decisions/0014). C, like them. Knows nothing of images. */
+ * The decompressor and its checksum, which are not ours (docs/decisions/0014). C, like them. Know nothing of images. */
 #pragma once
 
 #include <stddef.h>

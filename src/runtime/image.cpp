@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds, checks and decompresses images, each with all that lie before it in its bundle. What is stored is checked before
-// it is decompressed: the decompressor sees nothing but what the build wrote. The file of images for testing is opened for
-// each bundle and checked each time: what is replaced or cut short while a program runs is noticed, and nothing stays
-// open.
+// Finds, checks and decompresses images, each with all that lie before it in its bundle. What is stored is checked
+// before it is decompressed: the decompressor sees nothing but what the build wrote. The file of images for testing is
+// opened for each bundle and checked each time: what is replaced or cut short while a program runs is noticed, and
+// nothing stays open.
 #include "runtime/image.h"
 
 #include <fcntl.h>

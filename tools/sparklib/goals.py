@@ -14,9 +14,9 @@ PAGE = ROOT / "docs" / "goals.md"
 HEAD = """# Goals
 
 What kernels should reach on one card: the first mark is wanted, the second is hoped for; a goal is met where its worst
-row meets it. *Tried* leads to what was done about it and what that brought; below a table stands what holds those of its
-goals that are missed, once three different ways at least were tried. The bound is what memory or the `mma` loop alone
-would take, in the process that also ran the peers ([performance.md](performance.md)); everything else comes from
+row meets it. *Tried* leads to what was done about it and what that brought; below a table stands what holds those of
+its goals that are missed, once three different ways at least were tried. The bound is what memory or the `mma` loop
+alone would take, in the process that also ran the peers ([performance.md](performance.md)); everything else comes from
 spark-bench. Written by `tools/spark bench --record` from bench/goals.toml and performance.json; do not edit.
 """
 
@@ -136,8 +136,8 @@ def page(entries):
     missed = [goal for goal, found in zip(goals, states) if found == "missed"]
     said = [goal for goal in missed if "limit" in goal]
     out = [HEAD, f"{card}, commit {run['commit']}, {run['date']}: of {len(goals)} goals {states.count('met')} are met, "
-                 f"{states.count('aim')} with the second mark too; {len(missed)} are missed, of {len(said)} is said what "
-                 f"holds them; {states.count('')} not measured.", ""]
+                 f"{states.count('aim')} with the second mark too; {len(missed)} are missed, of {len(said)} is said "
+                 f"what holds them; {states.count('')} not measured.", ""]
     for group in dict.fromkeys(goal["of"] for goal in goals):
         out += [f"## {group}", "", "| what | wanted | reached | met | tried |", "|---|---|---|---|---|",
                 *(line(goal, run) for goal in goals if goal["of"] == group), ""]
