@@ -375,7 +375,7 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_kernel& unpack, int64
                   .rows0 = p.n,
                   .rows1 = batches,
                   .flags = kernels::dequantize_flags{.f32 = false, .f16 = p.dtype == SPARK_DTYPE_F16},
-                  .soon = INT32_MAX, // rows are short: none so far on
+                  .soon = 0, // rows are short
               },
               ceil_div(p.k / 8, int64_t{unpack.block} * unpack.STEP));
 }
@@ -435,7 +435,7 @@ void add_unpacked(const Gemm& p, const kernels::dequantize_scaled_kernel& aligne
                                                                     .nf4 = p.b_nf4},
                           .zero = p.b_groups.zeros,
                           .block_shift = p.b_groups.shift,
-                          .soon = INT32_MAX, // nothing is told of
+                          .soon = 0,
                           .soon_bytes = 0,
                           .soon_scales = 0,
                       });

@@ -37,7 +37,7 @@ void plan(const CheckedOp& work, const Row& row, const kernels::dequantize_kerne
         .rows0 = p.rows0,
         .rows1 = p.rows1,
         .flags = kernels::dequantize_flags{.f32 = is_f32(p.dtype), .f16 = is_f16(p.dtype)},
-        .soon = work.facts[QUANT_X_ALIGN] < L2_UNIT ? INT32_MAX : static_cast<uint32_t>(held),
+        .soon = work.facts[QUANT_X_ALIGN] < L2_UNIT ? 0 : static_cast<uint32_t>(held),
     };
     calls.add(kernel, params, across);
 }

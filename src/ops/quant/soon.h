@@ -12,7 +12,7 @@ constexpr int64_t L2_UNIT = 16; // what it is told of begins on so many bytes, a
 
 // How many pieces on is the one that it is told of, and of how many bytes.
 struct Soon {
-    uint32_t pieces = INT32_MAX, bytes = 0; // none
+    uint32_t pieces = 0, bytes = 0; // none
 };
 
 // Of `count` pieces of so many bytes, one behind the other from x on: what memory brings while a read takes its time.
