@@ -1437,10 +1437,15 @@ typedef enum spark_rope_given {
  * (Llama 3.1, YaRN, LongRoPE) and factors on cos and sin come as a table.
  * A row of the table holds R/2 cosines, then R/2 sines. A position outside [0, P) is never followed: the R elements of
  * each head of that token become NaN, and invalid_count, if given, is counted up by one. It is not set: clear it first.
+ * Codes: y may be quantised, in one of the forms below. Then it is what quantize makes of the head's row, without its
+ * round(), in FP32, with an amax_floor of 0 and the rule USUAL: scales of ROW, one for each head of a token, of 1X128
+ * and of MXFP8 are written, in rows; that of TENSOR is given, and read. What has a NaN has the scale NaN. y is not in
+ * place then, D is at most 512, and 496 where R is no multiple of 16, and H is below 2^26.
  * All kernels give the same bits, and each pair's follow from its own numbers and position alone, over any strides and
  * alignment, so that SPARK_FLAG_BATCH_INVARIANT changes nothing.
- * The dimensions before H must collapse to at most two with one stride each, in x and y alike; a slice of heads of a
- * packed QKV projection does, so that one call can rotate q and k, which are neighbours there.
+ * The dimensions before H must collapse to at most two with one stride each, in x, y and y's scales alike, and those of
+ * x to one where y is codes; a slice of heads of a packed QKV projection does, so that one call can rotate q and k,
+ * which are neighbours there.
  */
 typedef struct spark_rope_args {
     spark_args hdr;
@@ -1450,7 +1455,8 @@ typedef struct spark_rope_args {
     spark_tensor table;
     /* [..., H, D], F32 F16 BF16. Heads of tokens. */
     spark_tensor x;
-    /* output, [..., H, D], as x, may be x, in place. The rotated heads. */
+    /* output, [..., H, D], as x E4M3 E5M2 I8, quant TENSOR ROW 1X128 MXFP8, may be x, in place. The rotated heads, or
+       codes of them; their scales are an output too, but for that of TENSOR. */
     spark_tensor y;
     /* updated, optional, [1], I32, needs table. Counts the positions outside the table. */
     spark_tensor invalid_count;

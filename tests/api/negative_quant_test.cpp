@@ -396,11 +396,34 @@ void coded_caches(const spark_op_desc& d) {
     });
 }
 
-// Codes in the place of y, with a scale for each row behind them: of norms and glu.
+// Codes of heads, which a team of lanes has.
+using Put = std::function<spark_tensor&(api::Example&)>;
+void coded_heads(const spark_op_desc& d, uint32_t x, uint32_t y, const Put& put) {
+    damaged(d, y, "scales of heads in tiles", {SPARK_ERR_UNSUPPORTED_LAYOUT}, [=](auto& e) {
+        spark_tensor& t = put(e);
+        t.quant.scheme = SPARK_QUANT_BLOCK, t.quant.scale_dtype = SPARK_DTYPE_UE8M0;
+        t.quant.scale_layout = SPARK_SCALE_TILED_128X4;
+        for (uint32_t dim = 0; dim < t.ndim; ++dim) t.quant.block[dim] = dim + 1 < t.ndim ? 1 : 32;
+    });
+    damaged(d, x, "heads of more than a team's lanes", {SPARK_ERR_UNSUPPORTED_SHAPE}, [=](auto& e) {
+        for (spark_tensor* t : {&put(e), &e.tensor(x)}) {
+            t->shape[t->ndim - 1] = 520, t->size_bytes = 0;
+            std::memset(t->stride, 0, sizeof t->stride);
+        }
+        e.tensor(y).data += 0x100000, e.tensor(y).quant.scale += 0x200000;
+    });
+}
+
+// Codes in the place of y, with a scale for each row behind them: of norms, glu and rope.
 void coded_results(const spark_op_desc& d) {
-    if (d.op != SPARK_OP_RMSNORM && d.op != SPARK_OP_LAYERNORM && d.op != SPARK_OP_GLU) return;
-    uint32_t y = 0;
-    while (std::strcmp(api::field(d, y).name, "y") != 0) ++y;
+    const bool rotates = d.op == SPARK_OP_ROPE;
+    if (d.op != SPARK_OP_RMSNORM && d.op != SPARK_OP_LAYERNORM && d.op != SPARK_OP_GLU && !rotates) return;
+    const auto named = [&](const char* name) {
+        uint32_t f = 0;
+        while (std::strcmp(api::field(d, f).name, name) != 0) ++f;
+        return f;
+    };
+    const uint32_t y = named("y"), x = rotates ? named("x") : 0;
     const auto put = [=](api::Example& e) -> spark_tensor& {
         spark_tensor& t = e.tensor(y);
         const uint64_t codes = t.size_bytes / 4;
@@ -414,8 +437,9 @@ void coded_results(const spark_op_desc& d) {
     expect(right, y, "codes of E4M3", {SPARK_OK}, false);
     const auto wrong = [&](const char* what, spark_status status,
                            const std::function<void(spark_tensor&, const spark_tensor& in)>& damage) {
-        damaged(d, y, what, {status}, [=](auto& e) { damage(put(e), e.tensor(0)); });
+        damaged(d, y, what, {status}, [=](auto& e) { damage(put(e), e.tensor(x)); });
     };
+    if (rotates) coded_heads(d, x, y, put);
     wrong("codes without scales", SPARK_ERR_INVALID_VALUE, [](auto& t, auto&) { t.quant = {}; });
     wrong("scales of numbers", SPARK_ERR_UNSUPPORTED_DTYPE,
           [](auto& t, auto& in) { t.dtype = in.dtype, t.size_bytes = 0; });

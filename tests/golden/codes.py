@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden vectors of operators whose results are codes with scales: rmsnorm, layernorm, glu and gemm. The
-operator in float64 of NumPy and SciPy, its result rounded once to float32; then, as in make_formats.py, whose files and
-requirements these have, scales and quotients in float32 and codes by ml_dtypes.
+"""Makes the golden vectors of operators whose results are codes with scales: rmsnorm, layernorm, glu, rope and gemm.
+The operator in float64 of NumPy and SciPy, its result rounded once to float32; then, as in make_formats.py, whose files
+and requirements these have, scales and quotients in float32 and codes by ml_dtypes.
 """
 import ml_dtypes
 import numpy as np
@@ -95,6 +95,31 @@ def make_glu():
                    {"activation": "silu", "round_activation": False}, seed)
 
 
+def make_rope():
+    cases = [  # name, dtype, form, codes, D, R, neighbours
+        ("row_bf16", "BF16", "row", "E4M3", 64, 64, False),
+        ("i8_row_f32", "F32", "row", "I8", 40, 26, False),
+        ("1x128_bf16", "BF16", "1x128", "E4M3", 200, 128, True),
+        ("mxfp8_f16", "F16", "mxfp8", "E4M3", 96, 48, True),
+    ]
+    for i, (name, dtype, form, codes, d, rotary, interleaved) in enumerate(cases):
+        seed, tokens, heads = 7820 + i, 4, 3
+        g = np.random.default_rng(seed)
+        x = once(g.normal(size=(tokens, heads, d)) * 2, dtype)
+        x[1, 1], x[2, 0, d // 2] = 0, np.nan
+        positions = g.integers(0, 5000, tokens)
+        angle = positions[:, None, None] * 10000.0 ** (-2 * np.arange(rotary // 2) / rotary)
+        first, second = (np.s_[..., 0:rotary:2], np.s_[..., 1:rotary:2]) if interleaved else (
+            np.s_[..., : rotary // 2], np.s_[..., rotary // 2 : rotary])
+        exact = x.copy()
+        exact[first] = x[first] * np.cos(angle) - x[second] * np.sin(angle)
+        exact[second] = x[second] * np.cos(angle) + x[first] * np.sin(angle)
+        inputs = {"x": (dtype, x)}
+        more = {"positions": ("I64", [tokens], positions.astype("<i8").tobytes())}
+        save_coded("rope", name, f32(exact).reshape(-1, d), form, codes, inputs, more,
+                   {"theta": 10000.0, "rotary_dim": rotary, "interleaved": interleaved}, seed)
+
+
 def make_gemm():
     cases = [  # name, dtype, form, codes, N, what follows the product
         ("row_bf16", "BF16", "row", "E4M3", 40, "none"),
@@ -123,4 +148,5 @@ if __name__ == "__main__":
     assert set(FORMATS) == {"F32", "F16", "BF16"}
     make_norms()
     make_glu()
+    make_rope()
     make_gemm()

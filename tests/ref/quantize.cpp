@@ -412,7 +412,9 @@ static Results compute_quantize(const Call& call) {
 bool wants_codes(const Call& call) { return call.words.contains("codes"); }
 
 Results codes_of(Call call, const char* like, std::vector<double> numbers) {
-    call.tensors["x"] = {.type = Type::f32, .shape = call[like].shape, .values = std::move(numbers), .bits = {}};
+    const int64_t n = call[like].shape.back();
+    call.tensors["x"] = {
+        .type = Type::f32, .shape = {std::ssize(numbers) / n, n}, .values = std::move(numbers), .bits = {}};
     Results all = compute_quantize(call);
     return {{"y", all.at("y")}, {"scales", all.at("scales")}};
 }

@@ -3,6 +3,7 @@
 #include "ref/rope.h"
 
 #include "ref/call.h"
+#include "ref/quantize.h"
 
 #include <cmath>
 
@@ -50,7 +51,13 @@ static Results compute_rope(const Call& call) {
         }
         rope_head(x.row(at, d), turns, call.is("interleaved"), std::span(y.values).subspan(at, d));
     }
-    return {{"y", y}};
+    if (!wants_codes(call)) {
+        return {{"y", y}};
+    }
+    for (double& value : y.values) {
+        value = rounded(Type::f32, value);
+    }
+    return codes_of(call, "x", y.values);
 }
 
 extern const Oracle ROPE{"rope", compute_rope};

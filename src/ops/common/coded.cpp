@@ -9,14 +9,6 @@ namespace {
 
 constexpr int64_t TILE_ROWS = 128, TILE_COLUMNS = 4; // of SPARK_SCALE_TILED_128X4
 
-// Where the scale of a block stands, as a tensor of rows of scales. One scale for many rows has the stride 0.
-View scales_of(const View& v) {
-    View scales = v;
-    scales.data = v.quant.scale;
-    for (uint32_t d = 0; d < v.ndim; ++d) scales.stride[d] = v.quant.blocks[d] > 1 ? v.quant.stride[d] : 0;
-    return scales;
-}
-
 // Scales in tiles, or of several rows each: a matrix's rows stay what they are.
 bool keeps_matrices(const QuantView& quant) {
     return quant.layout == SPARK_SCALE_TILED_128X4 || quant.form->num_blocks == 2;
@@ -35,6 +27,13 @@ spark_status fail_fold(const ValidatedArgs& bound, uint32_t x, uint32_t field, b
 
 } // namespace
 
+View scale_rows(const View& v) {
+    View scales = v;
+    scales.data = v.quant.scale;
+    for (uint32_t d = 0; d < v.ndim; ++d) scales.stride[d] = v.quant.blocks[d] > 1 ? v.quant.stride[d] : 0;
+    return scales;
+}
+
 spark_status check_form(const ValidatedArgs& bound, uint32_t like, uint32_t field, Report& report) {
     const View& v = bound.view[field];
     if (v.dtype == bound.view[like].dtype || v.quant.form != nullptr) return SPARK_OK;
@@ -51,7 +50,7 @@ spark_status fold_coded(const ValidatedArgs& bound, std::span<const uint32_t> fi
     if (spark_status s = check_codes(bound, quantised, report)) return s;
     if (spark_status s = check_global(bound, quantised, report)) return s;
     const QuantView& quant = bound.view[quantised].quant;
-    const View scales = scales_of(bound.view[quantised]);
+    const View scales = scale_rows(bound.view[quantised]);
     const View* views[MAX_ROW_TENSORS];
     const uint32_t count = static_cast<uint32_t>(fields.size());
     for (uint32_t i = 0; i < count; ++i) views[i] = &bound.view[fields[i]];

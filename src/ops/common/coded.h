@@ -35,6 +35,9 @@ inline bool is_nv(const QuantView& quant) { return quant.scale_dtype == SPARK_DT
 // A tensor of codes has a form of scales, and one of numbers none: `field`, whose dtype may be that of `like` instead.
 spark_status check_form(const ValidatedArgs& bound, uint32_t like, uint32_t field, Report& report);
 
+// Where the scale of a block stands, as a tensor of rows of scales. One scale for many rows has the stride 0.
+View scale_rows(const View& v);
+
 // Rows of the given fields, which are present and not empty, and of the scales of `quantised`, one of them, or what
 // prevents it. x, the first of the fields, is the one that others are compared with. tensors: of the fields, in order.
 spark_status fold_coded(const ValidatedArgs& bound, std::span<const uint32_t> fields, uint32_t quantised, Coded& p,

@@ -2,22 +2,18 @@
 // All of rope_append: spark_rope_append_args -> RopeAppend, RopeAppend and a kernel -> Launch, its rows, and the
 // operator's entry in the list. Which rows tokens have is kv_append's, of angles it is rope's.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
-#include "core/divide.h"
 #include "ops/common/coded.h"
 #include "ops/common/rows.h"
 #include "ops/kv/params.h"
-#include "ops/rope/angles.h"
+#include "ops/rope/teams.h"
 #include "spark_kernels.h"
 
 namespace spark {
 namespace {
 
 using namespace rope_append_field;
-
-constexpr int64_t LANES = 32, UNIT = 16, RUN = 8; // of a team at most; elements of a lane, and of one access
 
 // Of heads that follow each other in a token; strides in elements.
 struct Heads {
@@ -39,27 +35,6 @@ struct RopeAppend {
 Heads heads_of(const View& v) {
     if (!v.present) return {};
     return {v.data, v.shape[0] > 1 ? v.stride[0] : 0, v.shape[1] > 1 ? v.stride[1] : 0};
-}
-
-// Lanes that a head takes: eight pairs each, or sixteen elements that are copied.
-int64_t units_of(const RopeAppend& p) {
-    return ceil_div(p.angles.pairs, RUN) + ceil_div(p.rows.width - 2 * p.angles.pairs, UNIT);
-}
-
-spark_status check_sizes(const ValidatedArgs& bound, const RopeAppend& p, Report& report) {
-    if (units_of(p) > LANES) {
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, K,
-                                 "k.shape[2] is %lld, of which %lld are rotated; at most 512 wanted, 496 where "
-                                 "those are no multiple of 16",
-                                 static_cast<long long>(p.rows.width), static_cast<long long>(2 * p.angles.pairs));
-    }
-    for (uint32_t field : {uint32_t{K}, uint32_t{Q}}) { // counted in 32 bits, those of eight tokens
-        const View& v = bound.view[field];
-        if (!v.present || v.shape[1] < int64_t{1} << 26) continue;
-        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, field, "%s.shape[1] is %lld; less than 2^26 wanted",
-                                 bound.spec->fields[field].name, static_cast<long long>(v.shape[1]));
-    }
-    return SPARK_OK;
 }
 
 spark_status fill_queries(const ValidatedArgs& bound, RopeAppend& p, Report& report) {
@@ -94,12 +69,12 @@ bool has_runs(const View& v) {
     for (uint32_t d = 0; d + 1 < v.ndim; ++d) {
         if (v.shape[d] > 1) align = std::min(align, low_bit(v.stride[d], v.elem_bits));
     }
-    return align >= std::min<int64_t>(RUN * v.elem_bits / 8, 16);
+    return align >= std::min<int64_t>(HEAD_RUN * v.elem_bits / 8, 16);
 }
 
 bool has_runs(const ValidatedArgs& bound, const RopeAppend& p) {
     constexpr uint32_t FIELDS[] = {K, V, K_CACHE, V_CACHE, Q, Q_OUT, Q_WEIGHT, K_WEIGHT};
-    return p.angles.pairs % RUN == 0 && p.rows.width % RUN == 0 &&
+    return p.angles.pairs % HEAD_RUN == 0 && p.rows.width % HEAD_RUN == 0 &&
            std::ranges::all_of(FIELDS, [&](uint32_t field) { return has_runs(bound.view[field]); });
 }
 
@@ -114,7 +89,10 @@ spark_status check_rope_append(const ValidatedArgs& bound, CheckedOp& work, Repo
     if (spark_status s = check_angles(bound, FIELDS, args.theta, args.rotary_dim, p.angles, report)) return s;
     if (spark_status s = fill_queries(bound, p, report)) return s;
     if (spark_status s = fill_norms(bound, p, report)) return s;
-    if (spark_status s = check_sizes(bound, p, report)) return s;
+    for (uint32_t field : {uint32_t{K}, uint32_t{Q}}) {
+        if (!bound.view[field].present) continue;
+        if (spark_status s = check_teams(bound, field, p.angles.pairs, report)) return s;
+    }
     p.turned = p.rows.positions, p.turned64 = p.rows.positions64;
     if (bound.view[SLOTS].present) p.rows.positions = bound.view[SLOTS].data;
     p.is_f16 = bound.view[K].dtype == SPARK_DTYPE_F16;
@@ -137,9 +115,6 @@ namespace {
 
 consteval Tile tile_of(const Kernel&) { return {}; }
 
-// As many tokens at once as have threads for their pairs, where there are many; else blocks share a token's heads.
-constexpr int64_t MOST_AT_ONCE = 8, MANY_TOKENS = 2048, FEW_TOKENS = 256;
-
 template <class Params> void fill_tokens(const KvRows& p, Params& params) {
     set_kv_rows(p, params);
     set_kv_scales(p, params);
@@ -155,11 +130,8 @@ template <class Params> void fill_heads(const RopeAppend& p, Params& params) {
     params.q_out = p.q_out.data, params.q_scale = p.q_scale;
     params.q_out_token = q_bytes * p.q_out.token, params.q_out_head = q_bytes * p.q_out.head;
     params.q_weight = p.q_weight, params.k_weight = p.k_weight;
-    params.turned = p.turned, params.angles = p.angles.table;
-    params.angle_rows = p.angles.table_rows, params.angle_stride = p.angles.table_stride;
-    params.ratio = p.angles.ratio;
+    params.turned = p.turned;
     params.queries = static_cast<uint32_t>(p.queries), params.heads = static_cast<uint32_t>(p.rows.heads);
-    params.width = static_cast<uint32_t>(p.rows.width), params.pairs = static_cast<uint32_t>(p.angles.pairs);
     params.eps = p.eps, params.share = 1 / static_cast<float>(p.rows.width);
     params.largest = largest_code(p.rows.codes);
 }
@@ -181,23 +153,20 @@ kernels::rope_append_flags flags_of(const RopeAppend& p) {
             .v_made = rows.v.scales.made,
             .q_codes = p.q_codes != 0,
             .q_e5m2 = p.q_codes == SPARK_DTYPE_E5M2,
-            .nvfp4 = rows.codes == SPARK_DTYPE_E2M1};
+            .nvfp4 = rows.codes == SPARK_DTYPE_E2M1,
+            .blocks = rows.codes == SPARK_DTYPE_E2M1};
 }
-
-uint32_t shift_of(int64_t count) { return static_cast<uint32_t>(std::countr_zero(std::bit_ceil<uint64_t>(count))); }
 
 void plan(const CheckedOp& work, const Row&, const kernels::rope_append_kernel& kernel, Plan& calls) {
     const RopeAppend& p = work.as<RopeAppend>();
+    const KvRows& rows = p.rows;
     kernels::rope_append_params params{};
-    fill_tokens(p.rows, params);
+    fill_tokens(rows, params);
     fill_heads(p, params);
-    params.pair_shift = shift_of(std::max<int64_t>(p.angles.pairs, RUN));
-    params.team_shift = shift_of(std::max<int64_t>(units_of(p), 1));
-    const int64_t at_once = std::min<int64_t>(MOST_AT_ONCE, kernel.block >> params.pair_shift);
-    params.at_once = p.rows.tokens < MANY_TOKENS ? 1 : static_cast<uint32_t>(at_once);
+    const int64_t heads = p.queries + 2 * rows.heads;
+    const int64_t parts = set_teams(p.angles, rows.width, rows.tokens, heads, kernel.block, params);
+    if (rows.codes == SPARK_DTYPE_E2M1) params.group_mask = 0;
     params.flags = flags_of(p);
-    const int64_t teams = kernel.block >> params.team_shift, heads = p.queries + 2 * p.rows.heads;
-    const int64_t parts = p.rows.tokens < FEW_TOKENS ? ceil_div(heads, teams) : 1;
     calls.add(kernel, params, parts);
 }
 

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "core/divide.h"
+#include "core/dtype.h"
+#include "ops/common/coded.h"
 #include "ops/rope/problem.h"
+#include "ops/rope/teams.h"
 #include "spark_kernels.h"
 
 namespace spark {
@@ -19,6 +22,12 @@ consteval Tile tile_of(const kernels::rope_kernel& kernel) {
 consteval Tile tile_of(const kernels::rope_generic_kernel& kernel) {
     constexpr uint32_t A_PAIR = 16;
     return {.step = {.issued = kernel.block / WARP * A_PAIR}};
+}
+
+// A team of lanes has a head; elements by themselves are more instructions.
+consteval Tile tile_of(const kernels::rope_append_kernel& kernel) {
+    constexpr uint32_t RUNS = 60, ELEMENTS = 150;
+    return {.step = {.issued = kernel.block / WARP * (kernel.STEP == 1 ? ELEMENTS : RUNS)}};
 }
 
 constexpr int64_t CHUNK = 8; // pairs that a thread turns at a time, or one in the generic kernel
@@ -60,6 +69,42 @@ template <class Of> void plan(const CheckedOp& work, const Row&, const Of& kerne
                                                        .table_f32 = p.angles.table_f32,
                                                        .interleaved = (p.flags & SPARK_ROPE_INTERLEAVED) != 0},
                       });
+}
+
+template <class Params> void set_places(const Rope& p, Params& params) {
+    const int64_t elem = dtype_info(p.type).bits / 8, size = p.codes.scale_bytes;
+    const HeadTensor& scale = p.codes.scale;
+    params.k = p.x.data, params.k_token = p.x.inner * elem, params.k_head = p.x.head * elem;
+    params.k_cache = p.y.data;
+    params.k_cache_batch = p.y.outer, params.k_cache_row = p.y.inner, params.k_cache_head = p.y.head;
+    params.k_scale = scale.data, params.k_scale_batch = scale.outer * size, params.k_scale_row = scale.inner * size;
+    params.k_scale_head = scale.head * size, params.k_scale_step = p.codes.step * size;
+}
+
+// Codes: tokens and their heads as keys without values, which rows of a cache hold in their order.
+void plan(const CheckedOp& work, const Row&, const kernels::rope_append_kernel& kernel, Plan& calls) {
+    const Rope& p = work.as<Rope>();
+    kernels::rope_append_params params{};
+    set_places(p, params);
+    params.turned = p.positions, params.invalid_count = p.invalid_count;
+    params.rows = p.tokens0, params.heads = static_cast<uint32_t>(p.heads);
+    Angles angles = p.angles;
+    if (angles.pairs == 0) angles.table = 0; // whose rows are empty, so that none is outside
+    const int64_t parts = set_teams(angles, p.width, tokens_of(p), p.heads, kernel.block, params);
+    if (p.codes.block != 0) params.group_mask = static_cast<uint32_t>(p.codes.block / HEAD_UNIT - 1);
+    params.largest = largest_code(p.code_type);
+    params.flags = kernels::rope_append_flags{.turned_i64 = p.positions64,
+                                              .f16 = p.type == SPARK_DTYPE_F16,
+                                              .angles_f32 = p.angles.table_f32,
+                                              .interleaved = (p.flags & SPARK_ROPE_INTERLEAVED) != 0,
+                                              .codes = true,
+                                              .e5m2 = p.code_type == SPARK_DTYPE_E5M2,
+                                              .k_made = p.codes.made,
+                                              .blocks = p.codes.block != 0,
+                                              .powers = p.codes.powers,
+                                              .i8 = p.code_type == SPARK_DTYPE_I8,
+                                              .f32 = p.type == SPARK_DTYPE_F32};
+    calls.add(kernel, params, parts);
 }
 
 // Threads go round the heads of a block's tokens, a unit of eight pairs or of one at a time; each angle is made once.

@@ -14,8 +14,17 @@ struct HeadTensor {
     int64_t outer, inner, head;
 };
 
+// Of a result of codes. block: elements that share a scale, 0: a head.
+struct HeadCodes {
+    HeadTensor scale;
+    int64_t step, block, scale_bytes;
+    bool made, powers; // scales that are written, not given; of powers of two
+};
+
 struct Rope {
     HeadTensor x, y;
+    HeadCodes codes;          // where code_type is not 0
+    uint32_t type, code_type; // dtypes
     Angles angles;
     spark_devptr positions, invalid_count; // the latter: 0 = absent
     int64_t tokens1, tokens0;              // outer, inner

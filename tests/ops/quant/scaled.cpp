@@ -114,7 +114,7 @@ Form worded_form(Words& words) {
     return forms[static_cast<size_t>(std::ranges::find(names, name) - names.begin())];
 }
 
-static ref::Type scale_type(const Scales& s, Forms form) {
+ref::Type scale_type(const Scales& s, Forms form) {
     return in_bytes(form) ? ref::Type::u8 : own_of(form) != nullptr ? s.type : ref::Type::f32;
 }
 bool in_tiles(const Scales& s, Forms form) { return s.tiled && in_bytes(form) && form != B32X32; }
@@ -193,12 +193,11 @@ void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code) {
     }
 }
 
-void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
-    const View scales = view_of(s, form);
+void describe(spark_tensor& tensor, const Form& form, int64_t n, const View& scales, bool tiled) {
     const uint32_t last = tensor.ndim - 1;
     const Own* own = own_of(form);
     tensor.dtype = own != nullptr && own->codes != NONE ? own->codes : dtype_of(form.codes);
-    tensor.shape[last] = s.n;
+    tensor.shape[last] = n;
     for (uint32_t d = 0; d < last; ++d) {
         tensor.stride[d] = tensor.stride[d] * 8 / code_bits(form);
     }
@@ -212,10 +211,15 @@ void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
                                 : d + 1 == tensor.ndim ? static_cast<uint16_t>(block_of(form, 0))
                                 : d + 2 == tensor.ndim ? static_cast<uint16_t>(block_rows(form))
                                                        : 1;
-        if (!in_tiles(s, form)) {
+        if (!tiled) {
             tensor.quant.scale_stride[d] = scales.stride[d];
         }
     }
+}
+
+void describe(spark_tensor& tensor, const Form& form, const Scales& s) {
+    const View scales = view_of(s, form);
+    describe(tensor, form, s.n, scales, in_tiles(s, form));
     if (in_tiles(s, form)) {
         tensor.quant.scale_layout = SPARK_SCALE_TILED_128X4;
         tensor.quant.scale_stride[0] = s.rows1 > 1 ? scales.stride[0] : 0;

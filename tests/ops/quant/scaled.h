@@ -75,8 +75,11 @@ int64_t code_bytes(Forms form, int64_t n);
 uint8_t code_at(Forms form, const uint8_t* row, int64_t i);
 void put_code(Forms form, uint8_t* row, int64_t i, uint8_t code);
 
-// What `tensor`, until now of bytes, says of its codes and their scales, but for the scales' address.
+// What `tensor`, until now of bytes, says of its codes, n in a row, and their scales, but for the scales' address.
+void describe(spark_tensor& tensor, const Form& form, int64_t n, const View& scales, bool tiled = false);
 void describe(spark_tensor& tensor, const Form& form, const Scales& s);
+// The type of scales as they are stored.
+ref::Type scale_type(const Scales& s, Forms form);
 
 } // namespace check
 

@@ -30,6 +30,8 @@ struct Shape {
     Where where = Where::near;
     float theta = 0;
     Special special = Special::none;
+    Quantised quant = {};
+    bool y_outside = false; // y alone has its heads outside
     Tier tier = Tier::quick;
 };
 
@@ -57,9 +59,9 @@ int64_t draw_position(const Shape& s, int64_t token, Random& r) {
     return token % 3 == 1 ? r.pick(bad) : r.below(std::max<int64_t>(rows, 1));
 }
 
-View heads_view(const Shape& s, ref::Type type, int64_t token_pad) {
+View heads_view(const Shape& s, ref::Type type, int64_t token_pad, bool outside) {
     int64_t head = s.d + s.head_pad, token = s.heads * head + token_pad, outer = s.tokens0 * token;
-    if (s.heads_outside) {
+    if (outside) {
         token = s.d + s.head_pad, head = s.tokens0 * token + token_pad, outer = s.heads * head;
     }
     const auto at_least_one = [](int64_t v) { return std::max<int64_t>(v, 1); };
@@ -90,9 +92,54 @@ struct Inputs {
     }
 };
 
-std::vector<Allowed> expect(const Inputs& in, const std::string& field) {
+Coded coded_of_heads(const Shape& s) { return {*s.quant.form, {s.tokens1 * s.tokens0, s.heads, s.d}, s.quant.scale}; }
+
+// Of a scale for each block of a head: those of a token `pad` apart, and of its heads beside each other or outside.
+View scales_view(const Shape& s) {
+    const Coded coded = coded_of_heads(s);
+    if (coded.form == TENSOR) {
+        return view_of(coded.place, coded.form);
+    }
+    Shape scales = s;
+    scales.d = (s.d + block_of(coded.form, s.d) - 1) / block_of(coded.form, s.d);
+    scales.head_pad = 0;
+    View view = heads_view(scales, scale_type(coded.place, coded.form), s.quant.pad, s.y_outside);
+    if (s.quant.columns && !s.y_outside) {
+        const size_t head = view.shape.size() - 2;
+        view.stride[head] = 1, view.stride[head + 1] = std::max<int64_t>(s.heads, 1);
+    }
+    return view;
+}
+
+// y, and the scales of codes behind it.
+void add_y(Case& c, const Shape& s, ref::Type type) {
+    using Args = spark_rope_args;
+    const size_t at = offsetof(Args, y);
+    if (!s.quant.form && s.in_place) {
+        c.add_in_place("y", at, 0);
+        return;
+    }
+    const bool coded = s.quant.form.has_value();
+    const ref::Type elements = coded ? s.quant.form->codes : type;
+    const View view =
+        heads_view(s, elements, s.y_token_pad < 0 ? s.token_pad : s.y_token_pad, s.heads_outside || s.y_outside);
+    c.add("y", at, view, 16 + static_cast<size_t>(s.y_misalign) * ref::size_of(elements), true);
+    if (!coded) {
+        return;
+    }
+    const View scales = scales_view(s);
+    const bool given = *s.quant.form == TENSOR;
+    describe(c.as<Args>().y, *s.quant.form, s.d, scales);
+    c.add_array("y.quant.scale", at + offsetof(spark_tensor, quant.scale), scales, 4, !given);
+    if (given) {
+        ref::store(ref::Type::f32, static_cast<double>(s.quant.scale), c.element(c.operands.back(), 0));
+    }
+}
+
+std::vector<Allowed> expect(const Inputs& in, const std::optional<Coded>& coded, const std::string& field) {
     int64_t refused = 0;
     std::vector<Allowed> out;
+    Numbers all;
     const auto d = static_cast<size_t>(in.d), pairs = static_cast<size_t>(in.pairs);
     for (size_t token = 0; token < in.positions.size() && in.heads * in.d != 0; ++token) {
         const int64_t p = in.positions[token];
@@ -102,20 +149,24 @@ std::vector<Allowed> expect(const Inputs& in, const std::string& field) {
         for (int64_t h = 0; h < in.heads; ++h) {
             const size_t first = (token * static_cast<size_t>(in.heads) + static_cast<size_t>(h)) * d;
             const auto x = std::span(in.x).subspan(first, d);
+            Numbers head;
             if (valid) {
-                Numbers head;
                 const double off = in.theta == 0 ? 0 : turn_error(p, in.pairs);
-                turned_between(x, x, turns, in.interleaved, off, head);
-                std::ranges::copy(rounded_between(in.type, head), std::back_inserter(out));
-                continue;
+                turned_between(x, x, turns, in.interleaved, off, coded ? all : head);
             }
-            for (size_t i = 0; i < d; ++i) {
-                out.push_back(i < 2 * pairs ? Allowed{Allowed::nan} : allow(in.type, x[i], 0));
+            for (size_t i = 0; i < d && !valid; ++i) {
+                const double value = i < 2 * pairs ? std::nan("") : x[i];
+                (coded ? all : head).add(value, value, 0);
             }
+            std::ranges::copy(rounded_between(in.type, head), std::back_inserter(out));
         }
     }
     if (field == "invalid_count") {
         return {{Allowed::bits, 0, 0, static_cast<uint32_t>(COUNT_BEFORE + (in.pairs != 0 ? refused : 0))}};
+    }
+    if (coded) {
+        const CodedAllowed allowed = allow_coded(*coded, all);
+        return field == "y" ? allowed.codes : allowed.scales;
     }
     return out;
 }
@@ -137,7 +188,8 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
     in.type = type, in.interleaved = s.interleaved;
     in.theta = s.table != Table::none ? 0 : s.theta != 0 ? static_cast<double>(s.theta) : 10000;
 
-    c.add("x", offsetof(Args, x), heads_view(s, type, s.token_pad), 16 + static_cast<size_t>(s.misalign) * size, false);
+    c.add("x", offsetof(Args, x), heads_view(s, type, s.token_pad, s.heads_outside),
+          16 + static_cast<size_t>(s.misalign) * size, false);
     fill(c, c.operands[0], r, 2);
     make_special(c, c.operands[0], s.special, s.tokens1 * s.tokens0 * s.heads / 2, s.d, r);
     const ref::Type wide = s.wide ? ref::Type::i64 : ref::Type::i32;
@@ -151,9 +203,7 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
         add_table(c, s, type, 2 * in.pairs, r);
         in.table = c.values(c.operands.back());
     }
-    const View out_view = heads_view(s, type, s.y_token_pad < 0 ? s.token_pad : s.y_token_pad);
-    s.in_place ? c.add_in_place("y", offsetof(Args, y), 0)
-               : c.add("y", offsetof(Args, y), out_view, 16 + static_cast<size_t>(s.y_misalign) * size, true);
+    add_y(c, s, type);
     if (s.count) {
         Operand& counter = c.add("invalid_count", offsetof(Args, invalid_count), packed(ref::Type::i32, {1}), 20, true);
         counter.input = true;
@@ -172,7 +222,10 @@ Case build(const Shape& s, ref::Type type, const std::string& name, const Seed& 
         fields.push_back(operand.field);
     }
     c.kind = any_kernel;
-    c.expect = [in = std::move(in), fields](size_t index, const std::string&) { return expect(in, fields[index]); };
+    const std::optional<Coded> coded = s.quant.form ? std::optional(coded_of_heads(s)) : std::nullopt;
+    c.expect = [in = std::move(in), coded, fields](size_t index, const std::string&) {
+        return expect(in, coded, fields[index]);
+    };
     return c;
 }
 
@@ -182,7 +235,14 @@ Entry entry(const Shape& s, ref::Type type, const std::string& name) {
 
 void expand(const Shape& s, const std::string& name, std::vector<Entry>& out) {
     for (ref::Type type : types_of(s.types)) {
-        out.push_back(entry(s, type, name + "." + ref::name_of(type)));
+        for (const Form& form : forms_of(s.quant.forms, s.quant.codes)) {
+            Shape with = s;
+            with.quant.form = form;
+            out.push_back(entry(with, type, name + "." + name_of(form) + "." + ref::name_of(type)));
+        }
+        if (s.quant.forms == 0) {
+            out.push_back(entry(s, type, name + "." + ref::name_of(type)));
+        }
     }
 }
 
@@ -218,7 +278,13 @@ Entry random(uint64_t seed, int64_t index) {
     s.special = r.chance(0.2)
                     ? r.pick<Special>({Special::nan_row, Special::inf_row, Special::denormal_row, Special::zero_row})
                     : Special::none;
-    return entry(s, r.pick(types_of(ALL)), name);
+    const ref::Type type = r.pick(types_of(ALL));
+    if (r.chance(0.4) && s.d <= (s.rotary % 16 == 0 ? 512 : 496)) {
+        draw_codes(r, s.quant);
+        s.y_outside = !s.heads_outside && r.chance(0.3);
+        s.tokens1 = s.heads_outside ? 1 : s.tokens1; // else x has two token dimensions
+    }
+    return entry(s, type, name);
 }
 
 void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
@@ -231,12 +297,16 @@ void sized(const std::vector<int64_t>& dims, std::vector<Entry>& out) {
 }
 
 Entry worded(Words& words) {
-    const Shape s{.tokens0 = words.number("tokens"),
-                  .heads = words.number("heads"),
-                  .d = words.number("d"),
-                  .table_rows = 32768,
-                  .wide = false};
-    return entry(s, words.type(ALL), words.name());
+    Shape s{.tokens0 = words.number("tokens"),
+            .heads = words.number("heads"),
+            .d = words.number("d"),
+            .table_rows = 32768,
+            .wide = false};
+    const ref::Type type = words.type(ALL);
+    if (words.take("to")) {
+        s.quant.form = worded_form(words);
+    }
+    return entry(s, type, words.name());
 }
 
 constexpr OpCases CASES{"rope", named, random, sized, "tokens,H,D", worded};
