@@ -24,7 +24,7 @@ const Shape SHAPES[] = {
 };
 
 bool takes_codes(const std::string& kernel) {
-    for (const char* codes : {"_q", "_iq", "_byte", "_int4", "16_mxfp4", "16_nvfp4"}) {
+    for (const char* codes : {"_q", "_iq", "_byte", "_int4", "16_mxfp4", "16_nvfp4", "16_nv4"}) {
         if (kernel.find(codes) != std::string::npos) return true;
     }
     return false;
@@ -33,7 +33,8 @@ bool has_tensor_cores(const std::string& kernel) { return kernel.find("generic")
 
 // Of a sum of K products, with u = 2^-24 and tensor cores as in gemm.cpp (a step of 16 products truncates by 2u):
 //   unpacked: as there;
-//   codes as stored, and NVFP4, whose scales are in its numbers: as unpacked, and one more operation, the scale;
+//   codes as stored, and NVFP4 and GGUF's, whose scales are in their numbers: as unpacked, and one more operation, the
+//     scale;
 //   records, INT4 and MXFP4 as stored: 32 products in two steps, from 0, so 3 * 2u of their magnitude times the scale;
 //     each such sum is added by a fused multiply-add, one more where a record has an offset: u of what has been
 //     summed; at the end four meet.
@@ -103,7 +104,8 @@ Case build(const Shape& s, const Format& format, ref::Type type, ref::Type out, 
     p->batch = static_cast<size_t>(s.batch), p->m = static_cast<size_t>(s.m);
     p->n = static_cast<size_t>(s.n), p->k = static_cast<size_t>(s.k);
     p->b_same = s.b_same && format.group == 0 && format.form == 0;
-    p->of_blocks = format.record != nullptr || format.group != 0 || format.form == MXFP4;
+    p->of_blocks = (format.record != nullptr && format.record->record != ref::Record::gguf_nvfp4) ||
+                   format.group != 0 || format.form == MXFP4;
     p->gate = s.gate, p->activation = static_cast<ref::Activation>(s.activation);
     p->op = {.alpha = s.alpha, .beta = s.beta, .activation = s.gate.on ? ref::Activation::none : p->activation};
     add_operands(c, s, format, random, *p);

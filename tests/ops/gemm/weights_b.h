@@ -36,6 +36,7 @@ enum WeightFormats : unsigned {
     Q6_K = 1 << 13,
     IQ4_NL = 1 << 14,
     IQ4_XS = 1 << 15,
+    NV4_RECORDS = 1 << 17,
     SMALL = Q4_0 | Q5_0 | Q5_1 | IQ4_NL,
     ALL_RECORDS = (1 << 18) - 16,
     U4_32 = 1 << 18,
