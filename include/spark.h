@@ -759,9 +759,9 @@ typedef enum spark_gemm_given {
  *
  * FP8, I8 and codes with scales of blocks are multiplied in tn alone, E4M3 and E5M2 with each other too. d and c have
  * stride 1 along N and a free row stride. a and b may be the same memory: X times its transpose, in tn and with beta 0,
- * is symmetric to the bit, though both halves are computed. An input without the batch dimension, or with batch stride
- * 0, is the same for every batch. Where M, N or the batch is 0 the call succeeds and launches nothing; with K = 0 the
- * sum is 0 and no scale is read. beta 0 means that c is not read; without c, beta must be 0.
+ * is symmetric to the bit; of a large one a quarter of d is copied. An input without the batch dimension, or with batch
+ * stride 0, is the same for every batch. Where M, N or the batch is 0 the call succeeds and launches nothing. With K 0
+ * the sum is 0 and no scale is read. beta 0 means that c is not read; without c, beta must be 0.
  * Weights: with a in BF16 or F16, b may be quantised, both along K. Records (U8, b.quant.scheme SPARK_QUANT_RECORD)
  * are those that dequantize reads; b's last dimension is then the bytes of the records of a row, its address and its
  * strides are multiples of the largest power of two, at most 8, that divides a record's bytes, of Q4_1 of 2. E4M3 and
@@ -773,13 +773,13 @@ typedef enum spark_gemm_given {
  * have scales of blocks, with what is said of these above, for b alone, and NVFP4 one global_scale; other forms that
  * dequantize reads are no weights. Codes, less their zeros, are exact in
  * the dtype of a; their products with a are summed in FP32, of a record, of 16 of Q6_K, of 32 of INT4 and MXFP4 and of
- * 64 or 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4 by its
- * scale is exact too, so that products of these are one sum, which global_scale multiplies; one of MXFP4 in BF16 as
- * well, where the kernel does so; one of Q2_K or Q3_K by its scale too, of which 128 are one sum, by d. Where M is
- * large, or the alignment does not allow that, b is unpacked into a workspace instead, each number rounded once, to
- * nearest even, to the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT always, and always but
- * for I8, E4M3 with scales in F32, INT4, MXFP4, NVFP4 and records other than GGUF_MXFP4 and GGUF_NVFP4. What an
- * infinity in a or in a scale takes part in is infinite or NaN, and what a NaN scale does is NaN.
+ * 64 or 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4, and of
+ * GGUF_NVFP4, by its scale is exact too, so that products of these are one sum, which global_scale multiplies; one of
+ * MXFP4 in BF16 as well, where the kernel does so; one of Q2_K or Q3_K by its scale too, of which 128 are one sum, by
+ * d. Where M is large, or the alignment does not allow that, b is unpacked into a workspace instead, each number
+ * rounded once, to nearest even, to the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT
+ * always, and always but for I8, E4M3 with scales in F32, INT4, MXFP4, NVFP4 and records other than GGUF_MXFP4. What
+ * an infinity in a or in a scale takes part in is infinite or NaN, and what a NaN scale does is NaN.
  * Gated linear units: with GATED the rows of b, and the numbers of bias, are those of a gate and of a projection up,
  * two for each column of d: SwiGLU with SILU, GEGLU with a GELU. They are halves, or alternate (INTERLEAVED), the gate
  * first or the projection (UP_FIRST). A limit bounds the gate above and the projection on both sides; 0 is none.

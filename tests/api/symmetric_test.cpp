@@ -30,7 +30,8 @@ std::vector<uint8_t> stored(const Gram& g) {
     return bytes;
 }
 
-void check(const Gram& g) {
+// Gives the launches.
+uint32_t check(const Gram& g) {
     const std::vector<uint8_t> x = stored(g);
     const auto count = static_cast<size_t>(g.rows * g.rows);
     spark_gemm_args args{};
@@ -70,6 +71,7 @@ void check(const Gram& g) {
     for (const spark_devptr at : {args.a.data, args.d.data, exec.workspace}) {
         if (at != 0) ok(spark_mem_free(g_ctx, at, &g_err));
     }
+    return info.launches;
 }
 
 void x_times_its_transpose(void**) {
@@ -81,9 +83,20 @@ void x_times_its_transpose(void**) {
     check({SPARK_DTYPE_BF16, SPARK_DTYPE_F32, 33, 91});   // product by product
 }
 
+// On a device of one multiprocessor, where tiles are many: both quarters on the diagonal, one beside them, its copy.
+void quarters(void**) {
+    spark_device_info device{};
+    device.struct_size = sizeof device;
+    ok(spark_context_device(g_ctx, &device, &g_err));
+    if (device.sm_count != 1) skip();
+    assert_int_equal(check({SPARK_DTYPE_BF16, SPARK_DTYPE_F32, 512, 1024}), 3);
+    assert_int_equal(check({SPARK_DTYPE_BF16, SPARK_DTYPE_F32, 512, 512}), 1);
+    assert_int_equal(check({SPARK_DTYPE_BF16, SPARK_DTYPE_F32, 384, 1024}), 1);
+}
+
 } // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(x_times_its_transpose)};
+    const CMUnitTest tests[] = {cmocka_unit_test(x_times_its_transpose), cmocka_unit_test(quarters)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

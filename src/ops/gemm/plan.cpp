@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/divide.h"
+#include "core/dtype.h"
 #include "core/place_of.h"
 #include "ops/common/pieces.h"
 #include "ops/common/rows.h"
@@ -324,10 +325,26 @@ kernels::gemm_scaled_params scaled_params_of(const Gemm& p, uint32_t group) {
     return params;
 }
 
+// Of a symmetric product the quarters on the diagonal, as two of a batch, the lower left one, and the fourth from that.
+template <class Of> void plan_mirrored(const Gemm& p, const Of& kernel, int64_t half, uint32_t group, Plan& calls) {
+    Gemm part = p;
+    part.m = part.n = half, part.batch = 2;
+    part.stride_a = part.stride_b = half * p.lda, part.stride_d = half * (p.ldd + 1);
+    add_kernel(part, kernel, params_of(part, group), calls);
+    part.batch = 1;
+    part.a += static_cast<uint64_t>(half * p.lda) * p.elem_bits / 8;
+    part.d += static_cast<uint64_t>(half * p.ldd) * dtype_info(p.d_dtype).bits / 8;
+    add_kernel(part, kernel, params_of(part, group), calls);
+    add_mirrored(p, half, calls);
+}
+
 template <class Of> void add_product(const CheckedOp& work, const Row& row, const Of& kernel, Plan& calls) {
     const Gemm& p = work.as<Gemm>();
     if (gates_by_sums(p, row.tile)) return plan_gated(work, row, kernel, calls);
     const uint32_t group = gemm_group(work, row);
+    if constexpr (std::is_same_v<Of, kernels::gemm_bulk_kernel> || std::is_same_v<Of, kernels::gemm_kernel>) {
+        if (const int64_t half = mirrored_half(work, row)) return plan_mirrored(p, kernel, half, group, calls);
+    }
     if constexpr (std::is_same_v<typename Of::Params, kernels::gemm_scaled_params>) {
         calls.add(kernel, scaled_params_of(p, group));
     } else {

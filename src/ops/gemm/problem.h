@@ -112,6 +112,11 @@ GemmMoved gemm_widened(const Gemm& p);
 uint64_t move_operands(Gemm& p, Plan& calls);
 int64_t moved_elements(const Gemm& p);
 
+// mirror.cpp: rows of half a product of X and its transpose, where it costs less to make the upper right quarter of d
+// of the lower left one than to multiply; else 0. And the launch that does so.
+int64_t mirrored_half(const CheckedOp& work, const Row& row);
+void add_mirrored(const Gemm& p, int64_t half, Plan& calls);
+
 // gate.cpp: whether flags and limit go with each other and with the rest; what they say.
 spark_status check_gemm_gate(const ValidatedArgs& bound, Report& report);
 GemmGate gemm_gate(const ValidatedArgs& bound);
