@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/divide.h"
+#include "ops/common/row_load.h"
 #include "ops/convert/problem.h"
 #include "spark_kernels.h"
 
@@ -43,23 +44,24 @@ void plan(const CheckedOp& work, const Row&, const kernels::cast_kernel& kernel,
     calls.add(kernel, params_of(work.as<Cast>(), kernel.PER));
 }
 
-// A tile of the first two dimensions to a block, where the second is the one whose elements are neighbours in x.
-template <class Of> void plan_tiles(const CheckedOp& work, const Of& kernel, Plan& calls) {
+// Tiles of the first two dimensions to `most` blocks, where the second is the one whose elements are neighbours in x.
+template <class Of> void plan_tiles(const CheckedOp& work, const Of& kernel, int64_t most, Plan& calls) {
     constexpr uint32_t EDGE = 64;
     Cast p = work.as<Cast>();
     const uint32_t near = turned_dimension(p);
     for (int64_t* each : {p.size, p.x_stride, p.y_stride}) std::swap(each[1], each[near]);
     kernels::cast_params params = params_of(p, 1);
     params.units = ceil_shift(p.size[0], EDGE) * ceil_shift(p.size[1], EDGE) * (p.count / (p.size[0] * p.size[1]));
-    calls.add(kernel, params, params.units);
+    calls.add(kernel, params, std::min(params.units, most));
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::cast_turned_kernel& kernel, Plan& calls) {
-    plan_tiles(work, kernel, calls);
+    plan_tiles(work, kernel, INT64_MAX, calls);
 }
 
-void plan(const CheckedOp& work, const Row&, const kernels::cast_turned8_kernel& kernel, Plan& calls) {
-    plan_tiles(work, kernel, calls);
+// Twice as many blocks as the device holds: what a block counts before its first tile is half of a tile's work.
+void plan(const CheckedOp& work, const Row& row, const kernels::cast_turned8_kernel& kernel, Plan& calls) {
+    plan_tiles(work, kernel, 2 * held_blocks(*work.target, row), calls);
 }
 
 PLAN_OF_ROWS
