@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/divide.h"
+#include "ops/common/across.h"
 #include "ops/gemm/fields.h"
 #include "ops/gemm/problem.h"
 #include "spark_kernels.h"
@@ -41,12 +42,12 @@ void add_shifted(const Operand& x, int64_t k, spark_devptr to, Plan& calls) {
     kernels::pointwise_params params{};
     params.x = x.data, params.x_stride0 = x.ld, params.x_stride1 = x.stride;
     params.y = to, params.y_stride0 = x.pitch, params.y_stride1 = x.rows * x.pitch;
-    params.n = k, params.rows0 = x.rows, params.rows1 = x.copies, params.across = ceil_div(k, A_UNIT);
-    params.across_inverse = UINT64_MAX / static_cast<uint64_t>(params.across);
-    params.rows0_inverse = UINT64_MAX / static_cast<uint64_t>(x.rows);
+    params.n = k, params.rows0 = x.rows, params.rows1 = x.copies;
     params.activation = SPARK_ACTIVATION_NONE;
-    const int64_t units = params.across * x.rows * x.copies;
-    calls.add(kernel, params, std::min(ceil_div(units, int64_t{kernel.block}), MOST_BLOCKS));
+    const int64_t across = ceil_div(k, A_UNIT), units = across * x.rows * x.copies;
+    const int64_t blocks = std::min(ceil_div(units, int64_t{kernel.block}), MOST_BLOCKS);
+    count_across(params, across, blocks * kernel.block);
+    calls.add(kernel, params, blocks);
 }
 
 // Rows across: tiles of 64 x 64 are turned.

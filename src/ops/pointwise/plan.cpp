@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/divide.h"
+#include "ops/common/across.h"
 #include "ops/common/row_load.h"
 #include "ops/pointwise/problem.h"
 #include "spark_kernels.h"
@@ -10,14 +11,12 @@
 namespace spark {
 namespace {
 
-// A unit a thread up to so many blocks an SM of this device; then two, the most that a thread asks for at once; and
-// from MOST_AN_SM on blocks step, since each block counts before its first unit.
+// A unit a thread up to so many blocks an SM of this device; then two; and from MOST_AN_SM on blocks step, since each
+// block counts before its first unit. Where rows begin at any element that is half of a unit's work: twice as many blocks
+// as the device holds.
 constexpr int64_t MANY_AN_SM = 16, MOST_AN_SM = 64;
 
 consteval Tile tile_of(const Kernel&) { return {}; }
-
-// A product with it is at most 1 less than the quotient.
-uint64_t inverse(int64_t divisor) { return UINT64_MAX / static_cast<uint64_t>(std::max<int64_t>(divisor, 1)); }
 
 // What kernels of both contracts are told.
 template <class Params> Params tensors_of(const Pointwise& p) {
@@ -29,18 +28,21 @@ template <class Params> Params tensors_of(const Pointwise& p) {
     return params;
 }
 
-void plan(const CheckedOp& work, const Row&, const kernels::pointwise_kernel& kernel, Plan& calls) {
+void plan(const CheckedOp& work, const Row& row, const kernels::pointwise_kernel& kernel, Plan& calls) {
     const Pointwise& p = work.as<Pointwise>();
     // Where rows begin at any element, a unit may be short at either end.
-    int64_t unaligned = kernel.ALIGN == 1 ? p.per_chunk - 1 : 0;
+    const bool any = kernel.ALIGN == 1;
+    int64_t unaligned = any ? p.per_chunk - 1 : 0;
     int64_t across = ceil_div(p.n + unaligned, p.per_chunk);
     int64_t units = across * p.rows0 * p.rows1, blocks = ceil_div(units, kernel.block);
     int64_t sms = work.target->sms;
     auto params = tensors_of<kernels::pointwise_params>(p);
     params.n = p.n, params.rows0 = p.rows0, params.rows1 = p.rows1;
-    params.across = across, params.across_inverse = inverse(across), params.rows0_inverse = inverse(p.rows0);
     params.flags = kernels::pointwise_flags{.round_activation = (p.flags & SPARK_GLU_ROUND_ACTIVATION) != 0};
-    calls.add(kernel, params, std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_AN_SM * sms), MOST_AN_SM * sms));
+    int64_t grid = std::clamp(ceil_div(blocks, 2), std::min(blocks, MANY_AN_SM * sms), MOST_AN_SM * sms);
+    if (any) grid = std::min(blocks, 2 * held_blocks(*work.target, row));
+    count_across(params, across, grid * kernel.block);
+    calls.add(kernel, params, grid);
 }
 
 void plan(const CheckedOp& work, const Row& row, const kernels::pointwise_codes_kernel& kernel, Plan& calls) {
