@@ -991,22 +991,24 @@ typedef enum spark_attention_given {
  * keys share numbers.
  *
  * Codes: q may be E4M3 or E5M2, k and v both E4M3 or E5M2 or NVFP4, whatever q is; q and k may be I8, and v BF16, F16,
- * E4M3 or E5M2; and q, k and v all NVFP4. The numbers are codes times scales, as q.quant, k.quant and v.quant say, each
- * for itself; FP8 and I8 without quant have the scale 1. With block_table a row of k
- * is a page: scales of HEAD belong to the heads, of BATCH_HEAD to those of each page, of ROW to those of each of its
- * tokens. NVFP4 has scales in rows (LINEAR), and its global_scale may be one for all or one for each index of the
- * first dimension. o may be of any type that the field lists, rounded once; of E4M3 and E5M2 it is o / o.quant.scale,
- * beyond the largest number that, NaN 0x7f. SPARK_QUANT_PER_TENSOR's scale is given; amax takes the largest magnitude
- * that o had before, NaN if there is one, by which the scale of a later call may be made. A cache that q's type and o's
- * go with, by what takes it:
+ * E4M3 or E5M2; and q, k and v all NVFP4. The numbers are codes times scales, as q.quant, k.quant and v.quant say,
+ * each for itself; FP8 and I8 without quant have the scale 1. With block_table a row of k is a page: scales of HEAD
+ * belong to the heads, of BATCH_HEAD to those of each page, of ROW to those of each of its tokens, of TOKENS_16 to
+ * TOKENS_256 to those of each so many of its tokens, from its first on; without pages such blocks begin with each row
+ * of the tensor, whatever lists say. A last block may be shorter. NVFP4 has scales in rows (LINEAR), and its
+ * global_scale may be one for all or one for each index of the first dimension. o may be of any type that the field
+ * lists, rounded once; of E4M3 and E5M2 it is o / o.quant.scale, beyond the largest number that, NaN 0x7f.
+ * SPARK_QUANT_PER_TENSOR's scale is given; amax takes the largest magnitude that o had before, NaN if there is one, by
+ * which the scale of a later call may be made. A cache that q's type and o's go with, by what takes it:
  *
  *     q, o              k, v                                kernels, D up to
  *     BF16 or F16       as q                                tensor cores, 512; else the kernel for any problem, 576
  *     BF16 or F16       E4M3, but for the next line         tensor cores, 256; else the kernel for any problem
- *     BF16 or F16       E5M2, NVFP4, FP8 by ROW, in pages   tensor cores, 256; else the kernel for any numbers
- *                       BATCH_HEAD
- *     E4M3 or E5M2      as above, o of BF16 or F16          as above; over NVFP4 with scales of q by ROW, D no
- *                                                           multiple of 16: the kernel for any numbers, 256
+ *     BF16 or F16       E5M2, NVFP4, FP8 by ROW, TOKENS_n,  tensor cores, 256; else the kernel for any numbers
+ *                       in pages BATCH_HEAD
+ *     E4M3 or E5M2      as above, o of BF16 or F16          as above; over NVFP4 with scales of q by ROW or
+ *                                                           TOKENS_n, D no multiple of 16: the kernel for any
+ *                                                           numbers, 256
  *     o of E4M3 or E5M2 with a scale, k and v of BF16 or    tensor cores, 256; else the kernel for any numbers
  *     FP8
  *     q and k of I8, v and o of BF16 or F16                 tensor cores, 128; else the kernel for any numbers, 256
@@ -1024,8 +1026,9 @@ typedef enum spark_attention_given {
  *     q, k, v  D above 256, but of 16-bit types, o as q, without a bias; for these above 576
  *     v        E that is not D, but of the same; above 512
  *     k        G = 0 where H is not
- *     quant    NVFP4 in tiles; blocks of 1X128 or of several tokens (ROW takes their scale again for each); scales that
- *              do not go on in the same steps where cu_seqlens numbers the tokens of two dimensions together
+ *     quant    NVFP4 in tiles; blocks of 1X128, of several tokens for all heads together, or of other numbers of tokens
+ *              (ROW takes their scale again for each); scales that do not go on in the same steps where cu_seqlens
+ *              numbers the tokens of two dimensions together, and there a T that is not whole blocks of tokens
  *
  * Keys have a mean over the tokens that is far from 0 in most models; I8 wants it subtracted first (SageAttention).
  * What is the same for all keys of a head adds one number to all scores of a query, which leaves o as it is: so
@@ -1065,6 +1068,10 @@ typedef enum spark_attention_given {
  * infinite beyond 65504), where they take 256 MiB at most; else, and with SPARK_FLAG_BATCH_INVARIANT, the kernel for
  * any numbers is taken.
  *
+ * Scales of blocks of tokens (TOKENS_n) become such of tokens first, in the workspace, 4 bytes for each token and head
+ * of the tensor, by a launch each for q, k and v; those of I8 too. Where each row, or page, has one block they are read
+ * where they stand.
+ *
  * Results that are codes over a scale are stored by the kernels that share keys, and by those of prompts. Over caches
  * of FP8 prompts have numbers of 16 bits first, as above, 256 MiB at most. With SPARK_FLAG_BATCH_INVARIANT caches of
  * BF16 have such kernels, and those of E4M3 with D up to 128 and no queries of F16; others take the kernel for any
@@ -1094,13 +1101,16 @@ typedef enum spark_attention_given {
  */
 typedef struct spark_attention_args {
     spark_args hdr;
-    /* [B, S, H, D], BF16 F16 E4M3 E5M2 I8 E2M1, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. Queries. D is a multiple of 8
-       up to 512 for the kernels on tensor cores, 1 to 576 for the generic one. */
+    /* [B, S, H, D], BF16 F16 E4M3 E5M2 I8 E2M1, quant TENSOR ROW HEAD BATCH_HEAD TOKENS_16 TOKENS_32 TOKENS_64
+       TOKENS_128 TOKENS_256 NVFP4. Queries. D is a multiple of 8 up to 512 for the kernels on tensor cores, 1 to 576
+       for the generic one. */
     spark_tensor q;
-    /* [P, T, G, D], as q E4M3 E5M2 E2M1, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. Keys, of q's type, FP8 or NVFP4. */
+    /* [P, T, G, D], as q E4M3 E5M2 E2M1, quant TENSOR ROW HEAD BATCH_HEAD TOKENS_16 TOKENS_32 TOKENS_64 TOKENS_128
+       TOKENS_256 NVFP4. Keys, of q's type, FP8 or NVFP4. */
     spark_tensor k;
-    /* [P, T, G, E], as k BF16 F16 E4M3 E5M2, quant TENSOR ROW HEAD BATCH_HEAD NVFP4. Values, of k's type, or beside
-       I8 another. E may differ from D between 16-bit types, up to 512. */
+    /* [P, T, G, E], as k BF16 F16 E4M3 E5M2, quant TENSOR ROW HEAD BATCH_HEAD TOKENS_16 TOKENS_32 TOKENS_64
+       TOKENS_128 TOKENS_256 NVFP4. Values, of k's type, or beside I8 another. E may differ from D between 16-bit
+       types, up to 512. */
     spark_tensor v;
     /* output, [B, S, H, E], as q BF16 F16 F32 E4M3 E5M2, quant TENSOR. The result, or codes of it over a scale that
        is given. */

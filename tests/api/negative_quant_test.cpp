@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrong descriptions of quantised tensors, for every field of every operator that takes such: scales, codes, records.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -203,19 +205,24 @@ void refused_by_name(const spark_op_desc& d, uint32_t f) {
     });
 }
 
-// Queries and keys have scales for a tensor, a head, a token; one for a block of tokens is refused by that block.
+// Queries and keys have scales for a tensor, a head, a token, and for blocks of 2^n tokens of a head: other blocks are
+// refused by what is nearest.
 void token_blocks(const spark_op_desc& d) {
     if (d.op != SPARK_OP_ATTENTION) return;
     for (uint32_t f : {0, 1, 2}) {
-        const std::string wanted = std::string(api::field(d, f).name) + ".quant.block[1] is 64; ";
-        const auto put = [=](api::Example& e) {
-            spark_tensor& t = e.tensor(f);
-            t.dtype = SPARK_DTYPE_E4M3, t.quant = {};
-            t.quant.scheme = SPARK_QUANT_BLOCK, t.quant.scale_dtype = SPARK_DTYPE_F32, t.quant.scale = t.data;
-            for (uint32_t dim = 0; dim < 4; ++dim) t.quant.block[dim] = dim == 1 ? 64 : 1;
+        const std::string name = api::field(d, f).name;
+        const auto put = [=](uint16_t tokens, uint16_t heads) {
+            return [=](api::Example& e) {
+                spark_tensor& t = e.tensor(f);
+                t.dtype = SPARK_DTYPE_E4M3, t.quant = {};
+                t.quant.scheme = SPARK_QUANT_BLOCK, t.quant.scale_dtype = SPARK_DTYPE_F32, t.quant.scale = t.data;
+                const uint16_t blocks[] = {1, tokens, heads, 0};
+                std::copy(std::begin(blocks), std::end(blocks), t.quant.block);
+            };
         };
-        says(d, wanted.c_str(), put);
-        says(d, "of the forms that attention reads: TENSOR, ROW, HEAD, BATCH_HEAD, NVFP4", put);
+        says(d, (name + ".quant.block[1] is 48; attention wants ").c_str(), put(48, 1));
+        says(d, (name + ".quant.block[2] is 0; attention wants ").c_str(), put(64, 0));
+        says(d, "of the forms that attention reads: TENSOR, ROW, HEAD, BATCH_HEAD, TOKENS_16, TOKENS_32, ", put(48, 1));
     }
 }
 

@@ -38,11 +38,17 @@ def form_row(form):
             f"{{{', '.join(map(str, blocks))}}}, {{0, 0}}}},\n")
 
 
-def form_rows(op):
-    """The legal forms of each quantised field, and a list of them for every field."""
-    out = "".join(f"constexpr spark_quant_form {op.name}_{f.name}_forms[] = {{\n"
-                  + "".join(map(form_row, f.quant)) + "};\n" for f in op.fields if f.quant)
-    spans = ", ".join(f"{op.name}_{f.name}_forms" if f.quant else "{}" for f in op.fields)
+def form_rows(op, arrays):
+    """The legal forms of each quantised field, and a list of them for every field; `arrays`: names of those so far."""
+    out = ""
+    spans = []
+    for f in op.fields:
+        rows = "".join(map(form_row, f.quant))
+        if rows and rows not in arrays:
+            arrays[rows] = f"{op.name}_{f.name}_forms"
+            out += f"constexpr spark_quant_form {arrays[rows]}[] = {{\n{rows}}};\n"
+        spans.append(arrays[rows] if rows else "{}")
+    spans = ", ".join(spans)
     return out + f"constexpr std::span<const spark_quant_form> {op.name}_forms[] = {{{spans}}};\n"
 
 
@@ -108,9 +114,9 @@ def fields(family):
     return text + facts(family) + "\n" + checks + "\n} // namespace spark\n"
 
 
-def op_reflection(op, enums, first_size):
+def op_reflection(op, enums, first_size, arrays):
     text = f"constexpr spark_field {op.name}_fields[] = {{\n"
-    text += "".join(field_row(op, f, enums) for f in op.fields) + "};\n" + dims_rows(op) + form_rows(op)
+    text += "".join(field_row(op, f, enums) for f in op.fields) + "};\n" + dims_rows(op) + form_rows(op, arrays)
     flags = " ".join(f"{f['name']}={1 << f['bit']}" for f in op.flags)
     return text + (
         f"constexpr spark_op_desc {op.name}_desc = {{\n    sizeof(spark_op_desc), {op.number}, {quoted(op.name)}, "
@@ -124,7 +130,8 @@ def op_reflection(op, enums, first_size):
 def reflection(family, enums, first_sizes):
     """The descriptions of a family's operators."""
     text = HEAD + '#include "ops/common/spec.h"\n\nnamespace spark {\n\n'
-    text += "".join(op_reflection(op, enums, first_sizes[op.name]) for op in family.ops)
+    arrays = {}
+    text += "".join(op_reflection(op, enums, first_sizes[op.name], arrays) for op in family.ops)
     return text + "} // namespace spark\n"
 
 

@@ -136,22 +136,24 @@ import (
 //	keys share numbers.
 //
 //	Codes: q may be E4M3 or E5M2, k and v both E4M3 or E5M2 or NVFP4, whatever q is; q and k may be I8, and v BF16, F16,
-//	E4M3 or E5M2; and q, k and v all NVFP4. The numbers are codes times scales, as q.quant, k.quant and v.quant say, each
-//	for itself; FP8 and I8 without quant have the scale 1. With block_table a row of k
-//	is a page: scales of HEAD belong to the heads, of BATCH_HEAD to those of each page, of ROW to those of each of its
-//	tokens. NVFP4 has scales in rows (LINEAR), and its global_scale may be one for all or one for each index of the
-//	first dimension. o may be of any type that the field lists, rounded once; of E4M3 and E5M2 it is o / o.quant.scale,
-//	beyond the largest number that, NaN 0x7f. SPARK_QUANT_PER_TENSOR's scale is given; amax takes the largest magnitude
-//	that o had before, NaN if there is one, by which the scale of a later call may be made. A cache that q's type and o's
-//	go with, by what takes it:
+//	E4M3 or E5M2; and q, k and v all NVFP4. The numbers are codes times scales, as q.quant, k.quant and v.quant say,
+//	each for itself; FP8 and I8 without quant have the scale 1. With block_table a row of k is a page: scales of HEAD
+//	belong to the heads, of BATCH_HEAD to those of each page, of ROW to those of each of its tokens, of TOKENS_16 to
+//	TOKENS_256 to those of each so many of its tokens, from its first on; without pages such blocks begin with each row
+//	of the tensor, whatever lists say. A last block may be shorter. NVFP4 has scales in rows (LINEAR), and its
+//	global_scale may be one for all or one for each index of the first dimension. o may be of any type that the field
+//	lists, rounded once; of E4M3 and E5M2 it is o / o.quant.scale, beyond the largest number that, NaN 0x7f.
+//	SPARK_QUANT_PER_TENSOR's scale is given; amax takes the largest magnitude that o had before, NaN if there is one, by
+//	which the scale of a later call may be made. A cache that q's type and o's go with, by what takes it:
 //
 //	    q, o              k, v                                kernels, D up to
 //	    BF16 or F16       as q                                tensor cores, 512; else the kernel for any problem, 576
 //	    BF16 or F16       E4M3, but for the next line         tensor cores, 256; else the kernel for any problem
-//	    BF16 or F16       E5M2, NVFP4, FP8 by ROW, in pages   tensor cores, 256; else the kernel for any numbers
-//	                      BATCH_HEAD
-//	    E4M3 or E5M2      as above, o of BF16 or F16          as above; over NVFP4 with scales of q by ROW, D no
-//	                                                          multiple of 16: the kernel for any numbers, 256
+//	    BF16 or F16       E5M2, NVFP4, FP8 by ROW, TOKENS_n,  tensor cores, 256; else the kernel for any numbers
+//	                      in pages BATCH_HEAD
+//	    E4M3 or E5M2      as above, o of BF16 or F16          as above; over NVFP4 with scales of q by ROW or
+//	                                                          TOKENS_n, D no multiple of 16: the kernel for any
+//	                                                          numbers, 256
 //	    o of E4M3 or E5M2 with a scale, k and v of BF16 or    tensor cores, 256; else the kernel for any numbers
 //	    FP8
 //	    q and k of I8, v and o of BF16 or F16                 tensor cores, 128; else the kernel for any numbers, 256
@@ -169,8 +171,9 @@ import (
 //	    q, k, v  D above 256, but of 16-bit types, o as q, without a bias; for these above 576
 //	    v        E that is not D, but of the same; above 512
 //	    k        G = 0 where H is not
-//	    quant    NVFP4 in tiles; blocks of 1X128 or of several tokens (ROW takes their scale again for each); scales that
-//	             do not go on in the same steps where cu_seqlens numbers the tokens of two dimensions together
+//	    quant    NVFP4 in tiles; blocks of 1X128, of several tokens for all heads together, or of other numbers of tokens
+//	             (ROW takes their scale again for each); scales that do not go on in the same steps where cu_seqlens
+//	             numbers the tokens of two dimensions together, and there a T that is not whole blocks of tokens
 //
 //	Keys have a mean over the tokens that is far from 0 in most models; I8 wants it subtracted first (SageAttention).
 //	What is the same for all keys of a head adds one number to all scores of a query, which leaves o as it is: so
@@ -209,6 +212,10 @@ import (
 //	codes, become numbers of o's type first, rounded to nearest even, as a cache of 16 bits would hold them (of F16
 //	infinite beyond 65504), where they take 256 MiB at most; else, and with SPARK_FLAG_BATCH_INVARIANT, the kernel for
 //	any numbers is taken.
+//
+//	Scales of blocks of tokens (TOKENS_n) become such of tokens first, in the workspace, 4 bytes for each token and head
+//	of the tensor, by a launch each for q, k and v; those of I8 too. Where each row, or page, has one block they are read
+//	where they stand.
 //
 //	Results that are codes over a scale are stored by the kernels that share keys, and by those of prompts. Over caches
 //	of FP8 prompts have numbers of 16 bits first, as above, 256 MiB at most. With SPARK_FLAG_BATCH_INVARIANT caches of

@@ -261,7 +261,9 @@ void fill_facts(const ValidatedArgs& bound, const Attention& p, CheckedOp& work)
     constexpr uint64_t A_SCALE = 32;
     const uint64_t of_query = d * v[Q].elem_bits + dv * v[O].elem_bits;
     uint64_t of_scales = v[K].dtype == SPARK_DTYPE_E2M1 ? d : 0; // a byte for 16 of each
-    for (const AttentionScales& x : {p.numbers.k_scale, p.numbers.v_scale}) of_scales += x.token != 0 ? A_SCALE : 0;
+    for (const AttentionScales& x : {p.numbers.k_scale, p.numbers.v_scale}) {
+        of_scales += x.token != 0 ? A_SCALE / static_cast<uint64_t>(std::max<int64_t>(x.blocks.tokens, 1)) : 0;
+    }
     const uint64_t of_key = d * v[K].elem_bits + dv * v[V].elem_bits + of_scales;
     work.bytes = (of_query * heads * static_cast<uint64_t>(p.sq) + of_key * keys) / 8;
 }

@@ -43,6 +43,34 @@ spark_status fold(const ValidatedArgs& bound, uint32_t field, const char* what, 
                              bound.spec->fields[field].name, what, ll(seq), ll(tokens), ll(token));
 }
 
+// Scales of blocks of tokens: kernels take such of tokens. Those of a single block a row are the row's.
+spark_status repeat_blocks(const ValidatedArgs& bound, uint32_t field, bool packed, AttentionScales& out,
+                           Report& report) {
+    constexpr int64_t MOST = int64_t{1} << 40; // of a workspace that has a size
+    const View& v = bound.view[field];
+    const spark_quant_form& form = *v.quant.form;
+    const int64_t tokens = v.quant.block[1], count = v.quant.blocks[1], rows = v.shape[0], heads = v.shape[2];
+    if (form.num_blocks != 3 || form.block[0] == 0 || v.count == 0) return SPARK_OK;
+    if (packed && rows > 1 && v.shape[1] % tokens != 0) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field,
+                                 "%s.shape[1] is %lld; a multiple of %lld wanted, for so many tokens share a scale and "
+                                 "a list of first tokens numbers the tokens of both dimensions",
+                                 bound.spec->fields[field].name, ll(v.shape[1]), ll(tokens));
+    }
+    if (count == 1 && !(packed && rows > 1)) return SPARK_OK;
+    int64_t all;
+    if (__builtin_mul_overflow(count, tokens, &all) || __builtin_mul_overflow(all, heads, &all) ||
+        __builtin_mul_overflow(all, rows, &all) || all > MOST) {
+        return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, field,
+                                 "%s has %lld rows of %lld tokens with %lld heads; 2^40 in all at most wanted, for a "
+                                 "scale of %lld tokens is repeated for each",
+                                 bound.spec->fields[field].name, ll(rows), ll(v.shape[1]), ll(heads), ll(tokens));
+    }
+    out.blocks = {tokens, rows, count, heads, out.seq, out.token, out.head};
+    out.seq = count * tokens * heads, out.token = heads, out.head = 1;
+    return SPARK_OK;
+}
+
 int64_t step_of(const QuantView& quant, uint32_t d) { return quant.blocks[d] > 1 ? quant.stride[d] : 0; }
 
 // The F32 scales of a tensor [row, token, head, d]: those of NVFP4 are one for each row, and blocks stand beside.
@@ -54,14 +82,15 @@ spark_status scales(const ValidatedArgs& bound, uint32_t field, bool packed, Att
     if (quant.form == nullptr) return SPARK_OK;
     const int64_t rows = packed ? v.shape[0] : 1;
     if (!is_nv(quant)) {
-        out = {quant.scale, step_of(quant, 0), step_of(quant, 1), step_of(quant, 2)};
+        out = {quant.scale, step_of(quant, 0), step_of(quant, 1), step_of(quant, 2), {}};
+        if (spark_status s = repeat_blocks(bound, field, packed, out, report)) return s;
         return fold(bound, field, ".quant.scale_stride", rows, v.shape[1], out.seq, out.token, report);
     }
     if (quant.layout != SPARK_SCALE_LINEAR) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_LAYOUT, field, "%s.quant.scale_layout is %u; %u wanted, LINEAR",
                                  bound.spec->fields[field].name, quant.layout, SPARK_SCALE_LINEAR);
     }
-    out = {quant.global_scale, v.shape[0] > 1 ? quant.global_stride : 0, 0, 0};
+    out = {quant.global_scale, v.shape[0] > 1 ? quant.global_stride : 0, 0, 0, {}};
     blocks = {quant.scale, step_of(quant, 0), step_of(quant, 1), step_of(quant, 2), step_of(quant, 3)};
     if (spark_status s = fold(bound, field, ".quant.global_stride", rows, v.shape[1], out.seq, out.token, report)) {
         return s;

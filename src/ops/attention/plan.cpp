@@ -9,6 +9,7 @@
 
 #include "core/divide.h"
 #include "ops/attention/tiles.h"
+#include "ops/convert/problem.h"
 #include "ops/quant/written.h"
 #include "spark_kernels.h"
 
@@ -61,9 +62,34 @@ void add_masks(const Attention& p, kernels::attention_generic_params& params) {
     params.bits_first = p.bits_first;
 }
 
+// The next bytes of the workspace.
+spark_devptr take(Plan& calls, uint64_t bytes) {
+    calls.workspace_size += bytes;
+    return calls.workspace + calls.workspace_size - bytes;
+}
+
+// Where scales stand: those of blocks of tokens behind a launch that repeats them, so that kernels know none.
+spark_devptr place_scales(const AttentionScales& x, Plan& calls) {
+    constexpr int64_t LINES = 256; // bytes, so that what stands behind begins a line
+    const AttentionTokenBlocks& b = x.blocks;
+    if (b.tokens == 0) return x.data;
+    const int64_t count = b.rows * x.seq;
+    const spark_devptr to = take(calls, static_cast<uint64_t>(ceil_div(count * int64_t{sizeof(float)}, LINES) * LINES));
+    plan_copy({.x = x.data,
+               .y = to,
+               .dims = 4,
+               .count = count,
+               .size = {b.heads, b.tokens, b.count, b.rows},
+               .x_stride = {b.head, 0, b.step, b.seq},
+               .y_stride = {x.head, x.token, b.tokens * x.token, x.seq}},
+              calls);
+    return to;
+}
+
 // Of codes.
-void add_scales(const AttentionNumbers& n, kernels::attention_generic_params& params) {
-    params.q_scale = n.q_scale.data, params.k_scale = n.k_scale.data, params.v_scale = n.v_scale.data;
+void add_scales(const AttentionNumbers& n, kernels::attention_generic_params& params, Plan& calls) {
+    params.q_scale = place_scales(n.q_scale, calls);
+    params.k_scale = place_scales(n.k_scale, calls), params.v_scale = place_scales(n.v_scale, calls);
     params.q_scale_seq = n.q_scale.seq, params.q_scale_head = n.q_scale.head;
     params.k_scale_seq = n.k_scale.seq, params.k_scale_head = n.k_scale.head;
     params.v_scale_seq = n.v_scale.seq, params.v_scale_head = n.v_scale.head;
@@ -76,18 +102,18 @@ void add_scales(const AttentionNumbers& n, kernels::attention_generic_params& pa
 
 // Scales of keys, or of values, as what stands beside each row.
 void put_keys_scales(const AttentionScales& k, kernels::attention_generic_params& params) {
-    params.k_blocks = k.data, params.k_scale = 0;
+    params.k_blocks = params.k_scale, params.k_scale = 0;
     params.k_blocks_seq = k.seq, params.k_blocks_token = k.token, params.k_blocks_head = k.head;
 }
 void put_values_scales(const AttentionScales& v, kernels::attention_generic_params& params) {
-    params.v_blocks = v.data, params.v_scale = 0;
+    params.v_blocks = params.v_scale, params.v_scale = 0;
     params.v_blocks_seq = v.seq, params.v_blocks_token = v.token, params.v_blocks_head = v.head;
 }
 
 // The last of some entries; of none the first, which nobody reads.
 uint32_t last_of(int64_t count) { return static_cast<uint32_t>(std::clamp<int64_t>(count - 1, 0, UINT32_MAX)); }
 
-kernels::attention_generic_params params_of(const Attention& p) {
+kernels::attention_generic_params params_of(const Attention& p, Plan& calls) {
     const Division by_page = division_by(static_cast<uint64_t>(p.page));
     const Factors factors = factors_of(p);
     kernels::attention_generic_params params = {};
@@ -142,7 +168,7 @@ kernels::attention_generic_params params_of(const Attention& p) {
     params.table_first = p.table_first;
     params.table_rest = p.table_rest;
     add_masks(p, params);
-    add_scales(p.numbers, params);
+    add_scales(p.numbers, params, calls);
     params.o_second = p.o_coded ? p.numbers.o_type == 3 : p.f16;
     return params;
 }
@@ -227,12 +253,6 @@ void merge_parts(const Attention& p, const kernels::attention_split_kernel& kern
               calls);
 }
 
-// The next bytes of the workspace.
-spark_devptr take(Plan& calls, uint64_t bytes) {
-    calls.workspace_size += bytes;
-    return calls.workspace + calls.workspace_size - bytes;
-}
-
 // What a launch before the kernel makes rows of 16 bits of: all tokens of `seqs` sequences, the rows of a head one
 // after the other. lengths: how many each sequence has.
 kernels::attention_widen_params widening(const kernels::attention_generic_params& params, int64_t seqs, int64_t tokens,
@@ -266,7 +286,10 @@ void put_queries(const Attention& p, bool scaled, kernels::attention_generic_par
     const kernels::attention_widen_kernel& widen = widen_of_queries(p, scaled);
     kernels::attention_generic_params codes = {};
     codes.k = codes.v = p.q.data;
-    if (scaled) put_keys_scales(p.numbers.q_scale, codes);
+    if (scaled) {
+        codes.k_scale = params.q_scale;
+        put_keys_scales(p.numbers.q_scale, codes);
+    }
     const int64_t seqs = p.cu_q != 0 ? 1 : p.seqs;
     codes.k_seq = codes.v_seq = p.q.seq, codes.k_token = codes.v_token = p.q.token;
     codes.k_head = codes.v_head = p.q.head;
@@ -285,7 +308,7 @@ void clear_amax(const Attention& p, Plan& calls) {
 // Of kernels that know one type: what comes before them is under way. scaled: they know no scales.
 kernels::attention_generic_params start(const CheckedOp& work, Plan& calls, bool scaled = false) {
     const Attention& p = work.as<Attention>();
-    kernels::attention_generic_params params = params_of(p);
+    kernels::attention_generic_params params = params_of(p, calls);
     clear_amax(p, calls);
     if (p.kv_bits == 4) count_pairs(params);
     put_queries(p, scaled, params, calls);
@@ -395,7 +418,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_generic_ke
 void plan(const CheckedOp& work, const Row& row, const kernels::attention_fp8_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
     clear_amax(p, calls);
-    kernels::attention_generic_params params = params_of(p);
+    kernels::attention_generic_params params = params_of(p, calls);
     params.blocks = rows_beside(work, row);
     calls.add(kernel, params);
 }
@@ -403,7 +426,7 @@ void plan(const CheckedOp& work, const Row& row, const kernels::attention_fp8_ke
 // Integers, with scales of tokens of queries and keys.
 void plan(const CheckedOp& work, const Row& row, const kernels::attention_i8_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
-    kernels::attention_generic_params common = params_of(p);
+    kernels::attention_generic_params common = params_of(p, calls);
     common.blocks = rows_beside(work, row);
     kernels::attention_i8_params params = {};
     static_assert(offsetof(kernels::attention_i8_params, q_scale_token) == sizeof common);
@@ -423,13 +446,13 @@ void add_widths(const Attention& p, const Of& kernel, const kernels::attention_g
 }
 void plan(const CheckedOp& work, const Row& row, const kernels::attention_apart_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
-    kernels::attention_generic_params common = params_of(p);
+    kernels::attention_generic_params common = params_of(p, calls);
     common.blocks = rows_beside(work, row);
     add_widths<kernels::attention_apart_params>(p, kernel, common, calls);
 }
 void plan(const CheckedOp& work, const Row&, const kernels::attention_widths_kernel& kernel, Plan& calls) {
     const Attention& p = work.as<Attention>();
-    add_widths<kernels::attention_widths_params>(p, kernel, params_of(p), calls);
+    add_widths<kernels::attention_widths_params>(p, kernel, params_of(p, calls), calls);
 }
 
 // The same, of numbers of any type, with scales and a bias.
@@ -437,7 +460,7 @@ void plan(const CheckedOp& work, const Row&, const kernels::attention_any_kernel
     const Attention& p = work.as<Attention>();
     const AttentionNumbers& n = p.numbers;
     clear_amax(p, calls);
-    const kernels::attention_generic_params common = params_of(p);
+    const kernels::attention_generic_params common = params_of(p, calls);
     kernels::attention_any_params params = {};
     static_assert(offsetof(kernels::attention_any_params, flags) == sizeof common); // the header names them first
     memcpy(&params, &common, sizeof common);

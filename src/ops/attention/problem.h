@@ -14,10 +14,18 @@ struct AttentionTensor {
     int64_t seq, token, head;
 };
 
-// Scales of F32, in scales from one to the next. Blocks of UE4M3, likewise; step: along a row.
+// Scales of blocks of tokens: how many tokens one has; sizes, and from one scale to the next in memory.
+struct AttentionTokenBlocks {
+    int64_t tokens; // 0: scales are of something else
+    int64_t rows, count, heads;
+    int64_t seq, step, head;
+};
+// Scales of F32, in scales from one to the next; of blocks of tokens as they are repeated for each token in the
+// workspace. Blocks of UE4M3, likewise; step: along a row.
 struct AttentionScales {
     spark_devptr data; // 0 = 1
     int64_t seq, token, head;
+    AttentionTokenBlocks blocks;
 };
 struct AttentionBlocks {
     spark_devptr data;

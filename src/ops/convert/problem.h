@@ -24,4 +24,7 @@ inline uint32_t turned_dimension(const Cast& p) {
     return d;
 }
 
+// Adds a copy of numbers of F32, whose dimensions need not be merged.
+void plan_copy(const Cast& p, Plan& calls);
+
 } // namespace spark

@@ -37,8 +37,6 @@ std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random
 Problem numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
     p.codes = s.caches != Caches::as_q || (s.queries != Codes::none && s.queries != Codes::i8);
-    p.by_token =
-        s.query_scales == Scales::rows || s.scales == Scales::rows || (s.scales == Scales::batch_heads && s.page != 0);
     p.type = type, p.out = type_of_results(s, type);
     p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.dv = s.width_of_values(), p.causal = s.causal, p.left = s.left,
     p.right = s.right;
@@ -57,6 +55,7 @@ Problem numbers(const Shape& s, ref::Type type, Random& random) {
     }
     p.s = s.list_q ? q_all : s.sq;
     p.t = s.list_k ? k_all : s.sk;
+    p.by_token = by_tokens(s, s.query_scales, p.s, false) || by_tokens(s, s.scales, p.t, s.page != 0);
     p.computed = s.max_q != 0 ? s.max_q : p.s;
     p.scale = s.scale != 0 || s.scale_given ? static_cast<double>(s.scale)
                                             : static_cast<double>(static_cast<float>(1 / std::sqrt(s.d)));
@@ -572,8 +571,11 @@ Entry worded(Words& words) {
                : words.take("NVFP4-cache") ? Caches::nvfp4
                                            : Caches::as_q;
     s.scales = s.caches == Caches::e5m2 ? Scales::whole : Scales::none;
-    if (words.take("token-scales")) {
-        s.caches = Caches::e4m3, s.scales = Scales::rows;
+    s.scale = s.caches == Caches::nvfp4 ? 0x1p-13f : 0;     // scores as far apart as of others
+    const std::string blocks = words.value("token-blocks"); // tokens of each
+    s.block = blocks.empty() ? 1 : words.count(blocks, "token-blocks");
+    if (s.block > 1 || words.take("token-scales")) {
+        s.caches = Caches::e4m3, s.scales = s.block > 1 ? Scales::blocks : Scales::rows;
     } else if (words.take("page-scales")) {
         s.caches = Caches::e4m3, s.scales = Scales::batch_heads;
     }

@@ -32,13 +32,18 @@ double some_scale(Random& random, double parts = 128) {
     return (random.chance(0.3) ? -1 : 1) * static_cast<double>(random.between(least, most)) / parts;
 }
 
-// One F32 for each of the rows, tokens and heads, or for all of some of these; in half of the cases heads outermost.
-View view_of(Scales kind, const View& tensor, Random& random) {
-    const auto size = [&](size_t d, std::initializer_list<Scales> apart) {
-        return std::find(apart.begin(), apart.end(), kind) == apart.end() ? 1 : tensor.shape[d];
-    };
-    View view = packed(ref::Type::f32, {size(0, {Scales::rows, Scales::batch_heads}), size(1, {Scales::rows}),
-                                        size(2, {Scales::rows, Scales::heads, Scales::batch_heads})});
+int64_t blocks_of(int64_t tokens, int64_t block) { return (tokens + block - 1) / block; }
+
+// One F32 for each of the rows, tokens or blocks of these, and heads, or for all of some; in half of the cases heads
+// outermost.
+View view_of(Scales kind, const View& tensor, int64_t block, Random& random) {
+    const bool of_blocks = kind == Scales::blocks, of_rows = kind == Scales::rows;
+    const bool of_each = of_rows || of_blocks || kind == Scales::batch_heads;
+    View view = packed(ref::Type::f32, {of_each ? tensor.shape[0] : 1,
+                                        of_rows     ? tensor.shape[1]
+                                        : of_blocks ? blocks_of(tensor.shape[1], block)
+                                                    : 1,
+                                        of_each || kind == Scales::heads ? tensor.shape[2] : 1});
     if (random.chance(0.5)) {
         const int64_t tokens = std::max<int64_t>(view.shape[1], 1), rows = std::max<int64_t>(view.shape[0], 1);
         view.stride = {tokens, 1, rows * tokens};
@@ -46,24 +51,26 @@ View view_of(Scales kind, const View& tensor, Random& random) {
     return view;
 }
 
-// The place of the scale of element `index` of the tensor, in a view of [rows, tokens, heads, further].
-int64_t place_of(const View& scales, const View& tensor, int64_t index, int64_t further, int64_t block) {
+// The place of the scale of element `index` of the tensor, in a view of [rows, blocks of `tokens`, heads, further].
+int64_t place_of(const View& scales, const View& tensor, int64_t index, int64_t further, int64_t block,
+                 int64_t tokens = 1) {
     const int64_t column = index % tensor.shape[3], head = index / tensor.shape[3] % tensor.shape[2];
     const int64_t token = index / tensor.shape[3] / tensor.shape[2] % tensor.shape[1];
     const int64_t row = index / tensor.shape[3] / tensor.shape[2] / tensor.shape[1];
     const auto in = [&](size_t d, int64_t place) { return scales.shape[d] == 1 ? 0 : place; };
-    const int64_t before = (in(0, row) * scales.shape[1] + in(1, token)) * scales.shape[2] + in(2, head);
+    const int64_t before = (in(0, row) * scales.shape[1] + in(1, token / tokens)) * scales.shape[2] + in(2, head);
     return before * further + column / block;
 }
 
-void describe(spark_quant& quant, Scales kind, const View& view) {
+void describe(spark_quant& quant, Scales kind, int64_t block, const View& view) {
     quant.scheme = kind == Scales::whole  ? SPARK_QUANT_PER_TENSOR
                    : kind == Scales::rows ? SPARK_QUANT_PER_ROW
                                           : SPARK_QUANT_BLOCK;
     quant.scale_dtype = SPARK_DTYPE_F32;
     quant.scale_bytes = static_cast<uint64_t>(view.span()) * sizeof(float);
-    if (kind == Scales::heads || kind == Scales::batch_heads) {
-        quant.block[0] = kind == Scales::batch_heads, quant.block[2] = 1;
+    if (kind == Scales::heads || kind == Scales::batch_heads || kind == Scales::blocks) {
+        quant.block[0] = kind != Scales::heads, quant.block[2] = 1;
+        quant.block[1] = static_cast<uint16_t>(kind == Scales::blocks ? block : 0);
     }
     for (size_t d = 0; d < 3 && kind != Scales::whole; ++d) {
         quant.scale_stride[d] = view.stride[d];
@@ -176,6 +183,19 @@ void describe_pairs(Case& c, const Shape& s) {
     }
 }
 
+namespace {
+
+// Whether a token that is used has the i-th scale of a view of [rows, blocks of `block` tokens, heads].
+bool is_used(const std::vector<bool>& used, int64_t i, const View& scales, int64_t tokens, int64_t block) {
+    const int64_t place = i / scales.shape[2], row = place / scales.shape[1] * tokens;
+    const int64_t first = place % scales.shape[1] * block;
+    const auto begin = used.begin() + row;
+    const auto end = begin + std::min(first + block, tokens);
+    return std::find(begin + first, end, true) != end;
+}
+
+} // namespace
+
 std::vector<double> add_scales(Case& c, const Shape& s, size_t index, const std::vector<bool>& used, Random& random) {
     if (is_pairs(s, index)) {
         return add_blocks(c, s, index, used, random);
@@ -186,22 +206,29 @@ std::vector<double> add_scales(Case& c, const Shape& s, size_t index, const std:
         return numbers;
     }
     const Operand tensor = c.operands[index];
-    const View view = view_of(kind, tensor.view, random);
-    describe(tensor_at(c, OFFSETS[index]).quant, kind, view);
+    const View view = view_of(kind, tensor.view, s.block, random);
+    describe(tensor_at(c, OFFSETS[index]).quant, kind, s.block, view);
     const size_t at = address_of(index, offsetof(spark_quant, scale));
     const Operand scales = c.add_array(tensor.field + ".scale", at, view, 4, false);
     const int64_t count = kind == Scales::whole ? 1 : c.to_fill(scales); // the bench's outlines have that one
+    const bool of_tokens = kind == Scales::rows || kind == Scales::blocks;
+    const int64_t tokens = kind == Scales::blocks ? s.block : 1;
     for (int64_t i = 0; i < count; ++i) {
-        const bool there = kind != Scales::rows || used[static_cast<size_t>(i / view.shape[2])];
+        const bool there = !of_tokens || is_used(used, i, view, tensor.view.shape[1], tokens);
         const double parts = tensor.view.type == ref::Type::i8 ? 4096 : 128; // codes of I8 are that much larger
         ref::store(ref::Type::f32, there ? some_scale(random, parts) : NAN, c.element(scales, i));
     }
     const std::vector<double> factors = c.values(scales);
     for (size_t i = 0; i < numbers.size(); ++i) {
-        const int64_t place = place_of(view, tensor.view, static_cast<int64_t>(i), 1, s.d);
+        const int64_t place = place_of(view, tensor.view, static_cast<int64_t>(i), 1, s.d, tokens);
         numbers[i] *= factors[static_cast<size_t>(place)];
     }
     return numbers;
+}
+
+bool by_tokens(const Shape& s, Scales scales, int64_t tokens, bool paged) {
+    return scales == Scales::rows || (scales == Scales::batch_heads && paged) ||
+           (scales == Scales::blocks && (paged || tokens > s.block));
 }
 
 double add_result_scale(Case& c, const Shape& s, Random& random) {
@@ -257,7 +284,9 @@ void draw_numbers(Shape& s, Random& r) {
     }
     s.sq = std::min<int64_t>(s.sq, r.chance(0.05) ? 40 : 8); // a key takes the kernel for any of these long
     s.max_q = s.max_q == 0 ? 0 : s.sq;
-    const std::vector<Scales> kinds = {Scales::none, Scales::whole, Scales::rows, Scales::heads, Scales::batch_heads};
+    const std::vector<Scales> kinds = {Scales::none,  Scales::whole,       Scales::rows,
+                                       Scales::heads, Scales::batch_heads, Scales::blocks};
+    s.block = r.pick<int64_t>({16, 32, 64, 128, 256});
     const std::vector<Out> outs = {Out::as_q, Out::as_q, Out::bf16, Out::f16, Out::f32, Out::e4m3, Out::e5m2};
     s.queries = r.chance(0.3) ? r.pick<Codes>({Codes::e4m3, Codes::e5m2}) : Codes::none;
     s.query_scales = s.queries == Codes::none ? Scales::none : r.pick(kinds);
@@ -298,7 +327,9 @@ void draw_alone(Shape& s, Random& r) {
     if (s.layout == Layout::qkv || !r.chance(0.05)) {
         return;
     }
-    const std::vector<Scales> kinds = {Scales::none, Scales::whole, Scales::rows, Scales::heads, Scales::batch_heads};
+    const std::vector<Scales> kinds = {Scales::none,  Scales::whole,       Scales::rows,
+                                       Scales::heads, Scales::batch_heads, Scales::blocks};
+    s.block = r.pick<int64_t>({16, 32, 64, 128, 256});
     const bool integers = r.chance(0.6);
     s.queries = integers ? Codes::i8 : Codes::nvfp4, s.caches = integers ? Caches::as_q : Caches::nvfp4;
     s.query_scales = integers ? r.pick(kinds) : Scales::none, s.scales = integers ? r.pick(kinds) : Scales::none;

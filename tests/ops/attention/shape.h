@@ -18,9 +18,10 @@ enum class Ranges { none, chunks, documents, both_ends, prefix, any };
 enum class Bits { none, tree, full, some };
 enum class Slopes { none, paper, zero, steep };        // steep: of either sign
 enum class Caches { as_q, e4m3, scaled, e5m2, nvfp4 }; // the type of k and v; scaled: E4M3 with one scale for each
-enum class Scales { none, whole, rows, heads, batch_heads }; // of codes: how many share one
-enum class Codes { none, e4m3, e5m2, i8, nvfp4 };            // of queries; i8, nvfp4: of k too, and k and v
-enum class Out { as_q, bf16, f16, f32, e4m3, e5m2 };         // the type of o; as_q: of queries that are no codes
+// Of codes: how many share one; blocks: some tokens of a head.
+enum class Scales { none, whole, rows, heads, batch_heads, blocks };
+enum class Codes { none, e4m3, e5m2, i8, nvfp4 };    // of queries; i8, nvfp4: of k too, and k and v
+enum class Out { as_q, bf16, f16, f32, e4m3, e5m2 }; // the type of o; as_q: of queries that are no codes
 // Of scores: a number for each; the same for all sequences, for all heads and queries; of fewer keys than there are.
 enum class Bias { none, each, sequences, keys, few };
 enum class Sinks { none, finite, large, some }; // large: above every score; some: every second is -infinity
@@ -47,6 +48,7 @@ struct Shape {
     Slopes slopes = Slopes::none;
     Caches caches = Caches::as_q;
     Scales scales = Scales::none; // of k and v
+    int64_t block = 64;           // tokens of one
     Codes queries = Codes::none;
     Out values = Out::as_q; // beside keys of I8: BF16 or F16, as the case's type is, or codes
     Scales query_scales = Scales::none;
@@ -112,6 +114,8 @@ void describe_pairs(Case& c, const Shape& s);
 constexpr double LEAST_SCALE = 20.0 / 128, MOST_SCALE = 300.0 / 128;
 // Scales of q, k or v (operand 0, 1, 2), NaN for tokens that are not `used`, and the numbers of the operand times them.
 std::vector<double> add_scales(Case& c, const Shape& s, size_t index, const std::vector<bool>& used, Random& random);
+// Whether some of a row's `tokens`, or pages, have scales of their own.
+bool by_tokens(const Shape& s, Scales scales, int64_t tokens, bool paged);
 double add_result_scale(Case& c, const Shape& s, Random& random);
 void add_bias(Case& c, const Shape& s, Problem& p, Random& random);
 // What a result may be, which is rounded to a type that may be one of codes.
