@@ -220,8 +220,8 @@ void token_blocks(const spark_op_desc& d) {
                 std::copy(std::begin(blocks), std::end(blocks), t.quant.block);
             };
         };
-        says(d, (name + ".quant.block[1] is 48; attention wants ").c_str(), put(48, 1));
-        says(d, (name + ".quant.block[2] is 0; attention wants ").c_str(), put(64, 0));
+        says(d, (name + ".quant.block[1] is 48; BATCH_HEAD wants 0").c_str(), put(48, 1));
+        says(d, (name + ".quant.block[2] is 0; TOKENS_64 wants 1").c_str(), put(64, 0));
         says(d, "of the forms that attention reads: TENSOR, ROW, HEAD, BATCH_HEAD, TOKENS_16, TOKENS_32, ", put(48, 1));
     }
 }

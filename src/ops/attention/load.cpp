@@ -115,7 +115,7 @@ void load_parts(const Attention& p, const Tile& tile, const AttentionCut& cut, L
     load.written = scaled(load.written, whole, tile);
 }
 
-// A launch that makes rows of 16 bits of keys and values, at four fifths of what memory gives.
+// A launch that makes rows of 16 bits of keys and values, at what memory gives.
 void load_widened(const CheckedOp& work, Load& load) {
     constexpr unsigned MIB_BITS = 20, TICKS_A_CLOCK = 16;
     const Attention& p = work.as<Attention>();
@@ -123,8 +123,7 @@ void load_widened(const CheckedOp& work, Load& load) {
     const int64_t tokens = std::min(p.seqs * std::min(p.sk, p.t), room); // as facts say it
     const auto kib = static_cast<uint64_t>(tokens * of_token / 8 * (16 + p.kv_bits)) >> 10;
     load.launches = 2;
-    load.later =
-        static_cast<int64_t>(kib * work.target->memory >> (MIB_BITS - 10)) / TICKS_A_CLOCK * 5 / 4 * work.target->sms;
+    load.later = static_cast<int64_t>(kib * work.target->memory >> (MIB_BITS - 10)) / TICKS_A_CLOCK * work.target->sms;
 }
 
 } // namespace
@@ -195,8 +194,8 @@ void load_kernel(const CheckedOp& work, const Row& row, Load& load) {
         load.longest = load.blocks < slots ? (load.steps + 2 * load.longest) / 3 : load.steps;
     }
     if (row.num_then != 0) return load_widened(work, load);
-    constexpr uint32_t PAGED = 16; // what looking rows up takes: so many times less than products
-    if (p.paged && tile.columns > 64) load.step.products += load.step.products / PAGED;
+    const uint32_t paged = p.kv_bits == 16 ? 8 : 16; // what looking rows up takes: so many times less than products
+    if (p.paged && tile.columns > 64) load.step.products += load.step.products / paged;
 }
 
 } // namespace

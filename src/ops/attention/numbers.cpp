@@ -46,7 +46,7 @@ spark_status fold(const ValidatedArgs& bound, uint32_t field, const char* what, 
 // Scales of blocks of tokens: kernels take such of tokens. Those of a single block a row are the row's.
 spark_status repeat_blocks(const ValidatedArgs& bound, uint32_t field, bool packed, AttentionScales& out,
                            Report& report) {
-    constexpr int64_t MOST = int64_t{1} << 40; // of a workspace that has a size
+    constexpr int64_t MOST = int64_t{1} << 33; // of a workspace that has a size
     const View& v = bound.view[field];
     const spark_quant_form& form = *v.quant.form;
     const int64_t tokens = v.quant.block[1], count = v.quant.blocks[1], rows = v.shape[0], heads = v.shape[2];
@@ -62,12 +62,12 @@ spark_status repeat_blocks(const ValidatedArgs& bound, uint32_t field, bool pack
     if (__builtin_mul_overflow(count, tokens, &all) || __builtin_mul_overflow(all, heads, &all) ||
         __builtin_mul_overflow(all, rows, &all) || all > MOST) {
         return report.fail_field(SPARK_ERR_UNSUPPORTED_SHAPE, field,
-                                 "%s has %lld rows of %lld tokens with %lld heads; 2^40 in all at most wanted, for a "
+                                 "%s has %lld rows of %lld tokens with %lld heads; 2^33 in all at most wanted, for a "
                                  "scale of %lld tokens is repeated for each",
                                  bound.spec->fields[field].name, ll(rows), ll(v.shape[1]), ll(heads), ll(tokens));
     }
     out.blocks = {tokens, rows, count, heads, out.seq, out.token, out.head};
-    out.seq = count * tokens * heads, out.token = heads, out.head = 1;
+    out.seq = count * tokens, out.token = 1, out.head = rows * out.seq;
     return SPARK_OK;
 }
 

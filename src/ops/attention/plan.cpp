@@ -73,15 +73,15 @@ spark_devptr place_scales(const AttentionScales& x, Plan& calls) {
     constexpr int64_t LINES = 256; // bytes, so that what stands behind begins a line
     const AttentionTokenBlocks& b = x.blocks;
     if (b.tokens == 0) return x.data;
-    const int64_t count = b.rows * x.seq;
+    const int64_t count = b.heads * x.head;
     const spark_devptr to = take(calls, static_cast<uint64_t>(ceil_div(count * int64_t{sizeof(float)}, LINES) * LINES));
     plan_copy({.x = x.data,
                .y = to,
                .dims = 4,
                .count = count,
-               .size = {b.heads, b.tokens, b.count, b.rows},
-               .x_stride = {b.head, 0, b.step, b.seq},
-               .y_stride = {x.head, x.token, b.tokens * x.token, x.seq}},
+               .size = {b.tokens, b.count, b.rows, b.heads},
+               .x_stride = {0, b.step, b.seq, b.head},
+               .y_stride = {x.token, b.tokens * x.token, x.seq, x.head}},
               calls);
     return to;
 }

@@ -64,6 +64,7 @@ spark_status check_cast(const ValidatedArgs& bound, CheckedOp& work, Report&) {
         p.y_stride[d] = there ? rows.stride[Y][from] : d == 0;
     }
     work.facts[CONVERT_RUN] = p.x_stride[0] == 1 && p.y_stride[0] == 1 ? p.size[0] : 1;
+    work.facts[CONVERT_SAME] = of_one_number(p) ? p.size[0] : 1;
     const uint32_t turned = turned_dimension(p);
     work.facts[CONVERT_TURNED] = turned != 0 ? std::min(p.size[0], p.size[turned]) : 1;
     work.facts[CONVERT_INDEX_BITS] = p.count <= UINT32_MAX ? 32 : 64;

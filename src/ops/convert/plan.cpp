@@ -70,19 +70,11 @@ constexpr Draft DRAFTS[] = {
 };
 constexpr auto TABLE = make_table<DRAFTS, CONVERT_FACT_NAMES>();
 
-// Whether a kernel of units of eight takes a copy of F32.
-bool in_eights(const Cast& p) {
-    constexpr int64_t EIGHT = 8, ALIGN = 16;
-    int64_t all = static_cast<int64_t>(p.x | p.y);
-    for (uint32_t d = 1; d < p.dims; ++d) all |= (p.x_stride[d] | p.y_stride[d]) * int64_t{sizeof(float)};
-    const bool neighbours = p.x_stride[0] == 1 && p.y_stride[0] == 1 && p.size[0] % EIGHT == 0;
-    return neighbours && all % ALIGN == 0 && p.count <= UINT32_MAX;
-}
-
 } // namespace
 
 void plan_copy(const Cast& p, Plan& calls) {
-    const kernels::cast_kernel& kernel = in_eights(p) ? kernels::cast_f32_f32__x8 : kernels::cast_f32_f32__generic;
+    const bool eights = of_one_number(p) && p.size[0] % 8 == 0 && p.count <= UINT32_MAX;
+    const kernels::cast_kernel& kernel = eights ? kernels::cast_f32_f32__same : kernels::cast_f32_f32__generic;
     calls.add(kernel, params_of(p, kernel.PER));
 }
 

@@ -24,7 +24,10 @@ inline uint32_t turned_dimension(const Cast& p) {
     return d;
 }
 
-// Adds a copy of numbers of F32, whose dimensions need not be merged.
+// Whether the elements of the innermost dimension are one number of x, and neighbours in y.
+inline bool of_one_number(const Cast& p) { return p.x_stride[0] == 0 && p.y_stride[0] == 1; }
+
+// Adds a copy of numbers of F32 to y on 16 bytes, whose dimensions need not be merged.
 void plan_copy(const Cast& p, Plan& calls);
 
 } // namespace spark

@@ -282,7 +282,7 @@ void draw_numbers(Shape& s, Random& r) {
     if (s.layout == Layout::qkv || !r.chance(0.25)) {
         return;
     }
-    s.sq = std::min<int64_t>(s.sq, r.chance(0.05) ? 40 : 8); // a key takes the kernel for any of these long
+    s.sq = std::min<int64_t>(s.sq, r.chance(0.05) ? 40 : 7); // a key takes the kernel for any of these long
     s.max_q = s.max_q == 0 ? 0 : s.sq;
     const std::vector<Scales> kinds = {Scales::none,  Scales::whole,       Scales::rows,
                                        Scales::heads, Scales::batch_heads, Scales::blocks};

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <numeric>
 
 namespace check::cast {
@@ -22,6 +23,7 @@ struct Shape {
     Dims x_order = {}, y_order = {};        // dimensions as they lie in memory, outermost first; empty: as in shape
     int64_t x_pad = 0, y_pad = 0;           // elements added to the innermost dimension in memory
     int64_t x_misalign = 0, y_misalign = 0; // elements off the 16-byte boundary
+    int64_t x_same = -1;                    // the dimension of x whose elements are one
     unsigned from = ALL, to = ALL;
     Tier tier = Tier::quick;
 };
@@ -71,10 +73,15 @@ Case build(const Shape& s, ref::Type from, ref::Type to, const std::string& name
     const auto base = [](int64_t misalign, ref::Type type) {
         return 16 + static_cast<size_t>(misalign) * ref::size_of(type);
     };
-    c.add("x", offsetof(Args, x), view_of(from, s.shape, s.x_order, s.x_pad), base(s.x_misalign, from), false);
+    View x = view_of(from, s.shape, s.x_order, s.x_pad);
+    if (s.x_same >= 0) {
+        x.stride[static_cast<size_t>(s.x_same)] = 0;
+    }
+    c.add("x", offsetof(Args, x), x, base(s.x_misalign, from), false);
     std::vector<Allowed> allowed;
+    std::map<const uint8_t*, uint64_t> drawn; // elements that are one have one number
     for (int64_t i = 0; i < c.to_fill(c.operands[0]); ++i) {
-        const uint64_t bits = draw(from, to, random);
+        const uint64_t bits = drawn.try_emplace(c.element(c.operands[0], i), draw(from, to, random)).first->second;
         ref::store_bits(from, bits, c.element(c.operands[0], i));
         const double value = ref::decode(to, ref::cast(from, to, bits));
         allowed.push_back(from == to ? Allowed{Allowed::bits, 0, 0, static_cast<uint32_t>(bits)} : exactly(to, value));
