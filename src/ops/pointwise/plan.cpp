@@ -12,8 +12,8 @@ namespace spark {
 namespace {
 
 // A unit a thread up to so many blocks an SM of this device; then two; and from MOST_AN_SM on blocks step, since each
-// block counts before its first unit. Where rows begin at any element that is half of a unit's work: twice as many blocks
-// as the device holds.
+// block counts before its first unit. Where rows begin at any element that is half of a unit's work: twice as many
+// blocks as the device holds.
 constexpr int64_t MANY_AN_SM = 16, MOST_AN_SM = 64;
 
 consteval Tile tile_of(const Kernel&) { return {}; }
