@@ -336,7 +336,7 @@ void draw_alone(Shape& s, Random& r) {
     s.values = r.pick<Out>({Out::as_q, Out::as_q, Out::as_q, Out::e4m3, Out::e5m2});
     s.out = r.pick<Out>({Out::bf16, Out::f16, Out::f32, Out::e4m3}), s.out_scale = s.out == Out::e4m3;
     s.amax = s.out_scale && r.chance(0.5);
-    s.sq = std::min<int64_t>(s.sq, 12), s.max_q = s.max_q == 0 ? 0 : s.sq;
+    s.sq = std::min<int64_t>(s.sq, 6), s.max_q = s.max_q == 0 ? 0 : s.sq;
     s.d = std::min<int64_t>(s.d, 256), s.dv = 0;
     s.special = Special::none, s.strange = Strange::none;
 }
