@@ -776,7 +776,7 @@ typedef enum spark_gemm_given {
  * 64 or 128 that share a scale by themselves, and that sum is multiplied by the scale, in FP32. A code of NVFP4, and of
  * GGUF_NVFP4, by its scale is exact too, so that products of these are one sum, which global_scale multiplies; one of
  * MXFP4 in BF16 as well, where the kernel does so; one of Q2_K or Q3_K by its scale too, of which 128 are one sum, by
- * d. Where M is large, or the alignment does not allow that, b is unpacked into a workspace instead, each number
+ * d. Where M is large, or the alignment does not allow that, b is unpacked instead, whole or by tiles, each number
  * rounded once, to nearest even, to the dtype of a, infinity beyond its largest; with SPARK_FLAG_BATCH_INVARIANT
  * always, and always but for I8, E4M3 with scales in F32, INT4, MXFP4, NVFP4 and records other than GGUF_MXFP4. What
  * an infinity in a or in a scale takes part in is infinite or NaN, and what a NaN scale does is NaN.

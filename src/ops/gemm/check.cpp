@@ -158,6 +158,9 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
                                  : p.stride_b == 0 ? 1
                                                    : p.batch,
                                  p.b_groups.shift == 0 ? 0 : int64_t{1} << p.b_groups.shift,
+                                 p.b_groups.shift == 0                 ? 0
+                                 : p.b_groups.dtype == SPARK_DTYPE_F32 ? 32
+                                                                       : 16,
                                  p.moved.a + 2 * p.moved.b,
                                  p.f16_sums ? 16 : 32,
                                  p.parts};

@@ -120,6 +120,13 @@ GemmCut in_parts(const Gemm& p, uint32_t step, const GemmCut& whole, int64_t par
     return cut;
 }
 
+// Parts are multiples of this: of a step and, of codes as they are stored, of what scales are told apart by.
+uint32_t step_of_parts(const Gemm& p, const Row& row) {
+    const uint32_t step = row.tile.depth, group = uint32_t{1} << p.b_groups.shift;
+    if (row.num_then > 1) return step;
+    return std::max({step, group, p.b_blocked ? static_cast<uint32_t>(p.b_span) : 1});
+}
+
 // Whether each of several products may have a launch of its own parts, and one more adds them: of few, with nothing
 // before or behind them in the plan.
 bool splits_alone(const Gemm& p) {
@@ -169,7 +176,7 @@ GemmCut cut_and_load(const CheckedOp& work, const Row& row, Load& load) {
     for (uint32_t beside = 1; beside <= resident; ++beside) {
         const int64_t parts = std::min(quotient(int64_t{target.sms} * beside, whole.tiles), most);
         if (parts < 2) continue;
-        const GemmCut cut = in_parts(p, row.tile.depth, whole, parts);
+        const GemmCut cut = in_parts(p, step_of_parts(p, row), whole, parts);
         if (cut.parts == best.parts) continue;
         Load other = load;
         load_cut(p, row, cut, other);

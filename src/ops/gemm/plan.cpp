@@ -162,15 +162,32 @@ void add_product(const CheckedOp& work, const Row& row, const kernels::gemm_orde
     calls.add(kernel, params);
 }
 
-// That of b counts two bytes of it as it is stored.
+// b as it is stored, of which `unit` of k are so many bytes, and a row of a box so many; counted by two.
+TensorTile codes_of(const Gemm& p, int64_t stored, int64_t unit, uint32_t row_bytes, uint32_t rows, bool one) {
+    constexpr uint32_t HALF = 2;
+    Gemm codes = p;
+    codes.elem_bits = 8 * HALF, codes.k = p.k * stored / unit / HALF;
+    TensorTile tile = tensor_of(codes, p.b, p.n, p.ldb / HALF, p.stride_b / HALF, one, {row_bytes / HALF, rows});
+    tile.swizzle = std::has_single_bit(row_bytes) ? row_bytes : 0;
+    return tile;
+}
+void add_kernel(const Gemm& p, const kernels::gemm_decoded_kernel& kernel, const kernels::gemm_params& all,
+                Plan& calls) {
+    const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
+    auto params = parts_params<kernels::gemm_decoded_params>(p, all, a_one, b_one);
+    params.a_rows = rows_of_tiles(p.m, kernel.TM);
+    params.a_map = calls.map(tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {kernel.TK, params.a_rows}));
+    params.b_map = calls.map(codes_of(p, 1, 2, kernel.TK / 2, kernel.TN, b_one));
+    params.b_scale_group = all.b_scale_group, params.b_zero = all.b_zero, params.b_group_shift = all.b_group_shift;
+    params.b_scale_four = all.b_scale_four, params.b_scale_quarter = all.b_scale_quarter;
+    params.b_scale_tile = all.b_scale_tile, params.b_whole = all.b_whole;
+    calls.add(kernel, params);
+}
+
 void add_kernel(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, const kernels::gemm_params& all,
                 Plan& calls) {
     const bool a_one = p.batch == 1 || p.stride_a == 0, b_one = p.batch == 1 || p.stride_b == 0;
-    constexpr uint32_t HALF = 2;
     const bool bytes = kernel.STORED == kernel.UNIT; // of which a lane takes 16 of k at a time
-    Gemm codes = p;
-    codes.elem_bits = 8 * HALF, codes.k = p.k * kernel.STORED / kernel.UNIT / HALF;
-    codes.ldb /= HALF, codes.stride_b /= HALF;
     auto params = parts_params<kernels::gemm_grouped_bulk_params>(p, all, a_one, b_one);
     const bool padded = kernel.BY == 256;
     params.a_rows = padded ? static_cast<uint32_t>(std::min<int64_t>(p.m, kernel.TM)) : kernel.TM;
@@ -178,9 +195,7 @@ void add_kernel(const Gemm& p, const kernels::gemm_grouped_bulk_kernel& kernel, 
     TensorTile of_a = tensor_of(p, p.a, p.m, p.lda, p.stride_a, a_one, {wide, params.a_rows});
     if (padded) of_a.swizzle = 0;
     params.a_map = calls.map(of_a);
-    TensorTile of_b = tensor_of(codes, p.b, p.n, codes.ldb, codes.stride_b, b_one, {kernel.PITCH / HALF, kernel.TN});
-    of_b.swizzle = std::has_single_bit(kernel.PITCH) ? kernel.PITCH : 0;
-    params.b_map = calls.map(of_b);
+    params.b_map = calls.map(codes_of(p, kernel.STORED, kernel.UNIT, kernel.PITCH, kernel.TN, b_one));
     params.b_scale_group = all.b_scale_group, params.b_zero = all.b_zero;
     calls.add(kernel, params);
 }

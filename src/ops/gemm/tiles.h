@@ -94,6 +94,17 @@ consteval Tile tile_of(const kernels::gemm_bulk_kernel& k) {
     }
     return tile;
 }
+// Codes of a tile become numbers once: so many instructions for eight of them a lane, behind a barrier.
+consteval Tile tile_of(const kernels::gemm_decoded_kernel& k) {
+    constexpr uint32_t EIGHT = 8, OF_CODES = 22;
+    Tile tile = tile_of_ring(k, k.ST - 2, true);
+    const uint32_t codes = k.TN * k.TK / 2, numbers = k.TN * k.TK * k.ELEM;
+    tile.step.turns = 1;
+    tile.step.fetched -= numbers - codes;
+    tile.step.shared += 2 * codes;
+    tile.step.issued += k.TN * k.TK / EIGHT / WARP * OF_CODES;
+    return tile;
+}
 // The warps share k; fragments come straight into registers: b, a, and the products of both wait for each other.
 consteval Tile tile_of(const kernels::gemm_rows_kernel& k) {
     uint32_t bytes = k.block / WARP * k.STEPS * 64, fetched = (k.TM + k.TN) * bytes;
