@@ -159,8 +159,8 @@ void fill_facts(const ValidatedArgs& bound, const Gemm& p, CheckedOp& work) {
                                                    : p.batch,
                                  p.b_groups.shift == 0 ? 0 : int64_t{1} << p.b_groups.shift,
                                  p.b_groups.shift == 0                 ? 0
-                                 : p.b_groups.dtype == SPARK_DTYPE_F32 ? 32
-                                                                       : 16,
+                                 : p.b_groups.dtype == SPARK_DTYPE_F16 ? 15
+                                                                       : 127,
                                  p.moved.a + 2 * p.moved.b,
                                  p.f16_sums ? 16 : 32,
                                  p.parts};
