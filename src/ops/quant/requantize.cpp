@@ -6,8 +6,10 @@
 #include <bit>
 #include <cmath>
 #include <tuple>
+#include <type_traits>
 
 #include "core/dtype.h"
+#include "ops/common/row_load.h"
 #include "ops/quant/written.h"
 #include "spark_kernels.h"
 
@@ -159,12 +161,30 @@ void put_problem(const ValidatedArgs& bound, const View& like, Requantize& p) {
     p.amax_floor = args.amax_floor, p.bump = bump_of(args.rule, like);
 }
 
+// What requantize.usual.ptx takes.
+bool usual_form(const Requantize& p) {
+    const bool of_all = p.scheme == SPARK_QUANT_PER_TENSOR;
+    const bool numbers = p.scales == SPARK_DTYPE_F32 && p.block_shift == 7;
+    const bool powers = p.scales == SPARK_DTYPE_UE8M0 && p.block_shift == 5;
+    return p.dtype == SPARK_DTYPE_BF16 && p.codes == SPARK_DTYPE_E4M3 && (of_all || numbers || powers);
+}
+
+bool is_usual(const Requantize& p, int64_t x_align) {
+    constexpr int64_t RUN = 16; // codes that a thread stores at once
+    const auto aligned = [](const RowTensor& codes) {
+        return (static_cast<int64_t>(codes.data) | codes.outer | codes.inner) % RUN == 0;
+    };
+    return usual_form(p) && x_align >= RUN && p.rows % RUN == 0 && p.columns % RUN == 0 && aligned(p.y.codes) &&
+           aligned(p.t.codes);
+}
+
 void put_facts(const ValidatedArgs& bound, const Requantize& p, CheckedOp& work) {
     const View& x = bound.view[X];
     work.facts[QUANT_N] = p.columns;
     work.facts[QUANT_ROWS] = p.rows * p.batch;
     work.facts[QUANT_X_ALIGN] = row_alignment(x, p.x);
     work.facts[QUANT_X_BITS] = x.elem_bits;
+    work.facts[QUANT_USUAL] = is_usual(p, work.facts[QUANT_X_ALIGN]);
     work.flops = static_cast<uint64_t>(x.count);
     work.bytes = static_cast<uint64_t>(x.count) * x.elem_bits / 8 * (p.own_amax ? 2 : 1);
     for (uint32_t field : {X, Y, Y_T}) {
@@ -263,8 +283,11 @@ spark_devptr find_amax(const CheckedOp& work, const Requantize& p, Plan& calls) 
     return plan_own_amax(rows, calls);
 }
 
-void plan(const CheckedOp& work, const Row&, const kernels::requantize_kernel& kernel, const kernels::amax_kernel&,
+// The usual kernel's blocks stay, and step over tiles.
+template <class Of>
+void plan(const CheckedOp& work, const Row& row, const Of& kernel, const kernels::amax_kernel&,
           const kernels::amax_kernel&, Plan& calls) {
+    constexpr bool STAYS = std::is_same_v<Of, kernels::requantize_usual_kernel>;
     const Requantize& p = work.as<Requantize>();
     const int64_t across = ceil_div(p.columns, TILE), down = ceil_div(p.rows, TILE), tiles = across * down * p.batch;
     kernels::requantize_params params{};
@@ -277,13 +300,14 @@ void plan(const CheckedOp& work, const Row&, const kernels::requantize_kernel& k
     params.tiles = static_cast<uint32_t>(tiles);
     params.amax = p.own_amax ? find_amax(work, p, calls) : p.amax;
     params.flags = flags_of(p);
-    calls.add(kernel, params, tiles);
+    calls.add(kernel, params, STAYS ? std::min(tiles, held_blocks(*work.target, row)) : tiles);
 }
 
 PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
     // kernel, then, because
-    ROW_THEN_TWO(requantize__x8, amax__x16, amax__generic, "numbers of 16 bits, eight at a time")
+    ROW_THEN_TWO(requantize__e4m3, amax__x16, amax__generic, "BF16 as E4M3, by sixteens: tiles asked for ahead")
+        ROW_THEN_TWO(requantize__x8, amax__x16, amax__generic, "numbers of 16 bits, eight at a time")
     // F32 and codes
     ROW_THEN_TWO(requantize__copied, amax__x16, amax__generic, "numbers and codes of any type, eight at a time")
     // what is left

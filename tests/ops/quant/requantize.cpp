@@ -254,6 +254,15 @@ void draw_places(Random& r, Shape& s) {
     s.straight = !s.turned || r.chance(0.7);
 }
 
+// In runs of 16.
+void make_usual(Shape& s) {
+    constexpr int64_t RUN = 16;
+    for (int64_t* count : {&s.rows, &s.columns, &s.x_pad, &s.x_pad1, &s.y_pad, &s.y_pad1}) {
+        *count = (*count + RUN - 1) / RUN * RUN;
+    }
+    s.x_misalign = s.y_misalign = 0;
+}
+
 Entry random(uint64_t seed, int64_t index) {
     const std::string name = "random_" + std::to_string(index);
     Random r(seed, "requantize." + name);
@@ -280,6 +289,7 @@ Entry random(uint64_t seed, int64_t index) {
     s.own = s.from == 0 && !s.given && r.chance(0.5);
     const bool mx = (form & MX) != 0, powers = form != NVFP4 && (form & FOURS) == 0 && !s.given;
     s.rule = powers && r.chance(0.3) ? ref::Rule::rceil : mx && r.chance(0.3) ? ref::Rule::even : ref::Rule::floor;
+    if (r.chance(0.3)) make_usual(s);
     return entry(s, from, form, name);
 }
 
