@@ -37,7 +37,7 @@ std::vector<int64_t> lengths(int64_t count, int64_t most, bool with_zero, Random
 Problem numbers(const Shape& s, ref::Type type, Random& random) {
     Problem p{};
     p.codes = s.caches != Caches::as_q || (s.queries != Codes::none && s.queries != Codes::i8);
-    p.type = type, p.out = type_of_results(s, type);
+    p.type = type_of_numbers(s, type), p.out = type_of_results(s, type);
     p.h = s.h, p.hkv = s.hkv, p.d = s.d, p.dv = s.width_of_values(), p.causal = s.causal, p.left = s.left,
     p.right = s.right;
     const bool zero = s.lens == Lens::with_zero;

@@ -231,6 +231,13 @@ bool by_tokens(const Shape& s, Scales scales, int64_t tokens, bool paged) {
            (scales == Scales::blocks && (paged || tokens > s.block));
 }
 
+ref::Type type_of_numbers(const Shape& s, ref::Type type) {
+    if (s.queries != Codes::e4m3 && s.queries != Codes::e5m2) {
+        return type;
+    }
+    return type_of_results(s, type) == ref::Type::f16 ? ref::Type::f16 : ref::Type::bf16;
+}
+
 double add_result_scale(Case& c, const Shape& s, Random& random) {
     if (!s.out_scale) {
         return 1;
@@ -295,6 +302,7 @@ void draw_numbers(Shape& s, Random& r) {
         s.caches = Caches::e5m2;
     }
     s.d = s.caches == Caches::nvfp4 && r.chance(0.6) ? r.pick<int64_t>({64, 96, 128, 256}) : s.d;
+    s.d += s.caches == Caches::nvfp4 && s.sk == 0 ? s.d % 2 : 0; // without keys no stride makes rows whole bytes
     s.scales = s.caches == Caches::nvfp4 || (s.caches == Caches::as_q && s.queries == Codes::none) ? Scales::none
                                                                                                    : r.pick(kinds);
     s.out = r.pick(outs);

@@ -105,6 +105,8 @@ ref::Type type_of_queries(const Shape& s, ref::Type type);
 ref::Type type_of_caches(const Shape& s, ref::Type type); // of NVFP4 bytes, of two numbers each
 ref::Type type_of_values(const Shape& s, ref::Type type);
 ref::Type type_of_results(const Shape& s, ref::Type type);
+// What tensor cores multiply, of 16 bits: codes of queries leave it to results.
+ref::Type type_of_numbers(const Shape& s, ref::Type type);
 // Whether q, k or v (operand 0, 1, 2) is bytes of two numbers each.
 bool is_pairs(const Shape& s, size_t index);
 void fill_tensors(Case& c, const Shape& s, Random& random);
