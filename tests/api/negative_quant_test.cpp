@@ -417,8 +417,8 @@ void coded_heads(const spark_op_desc& d, uint32_t x, uint32_t y, const Put& put)
             t->shape[t->ndim - 1] = 520, t->size_bytes = 0;
             std::memset(t->stride, 0, sizeof t->stride);
         }
-        constexpr uint64_t FAR = uint64_t{1} << 40; // from all that is there
-        e.tensor(y).data += FAR, e.tensor(y).quant.scale += 2 * FAR;
+        constexpr uint64_t FAR = uint64_t{1} << 40; // from all that is there, and has other sizes
+        e.tensor(y).data += FAR, e.tensor(y).quant.scale += 2 * FAR, e.tensor(x).data += 3 * FAR;
     });
 }
 
