@@ -196,7 +196,7 @@ def measure(row, rounds):
             launches = max(1, min(LAUNCHES, int(LONG_US / sample_us(graph, 1))))
             graphs[name] = (*capture(way, sets, launches), launches)
         except Exception as error:  # a peer may fail in any way, and the other ways of the row go on
-            said[name] = f"{type(error).__name__}: {error}".splitlines()[0][:100]
+            said[name] = re.sub(r"/(?:[^/\s']+/)+", "", f"{type(error).__name__}: {error}".splitlines()[0])[:100]
     samples = {name: [] for name in graphs}
     for _ in range(rounds):
         for name, (graph, _, launches) in graphs.items():

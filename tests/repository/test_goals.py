@@ -87,6 +87,11 @@ class Goals(unittest.TestCase):
         self.assertEqual(page.count("- *it*: too many bytes. Tried: a; b; c."), 1)
         self.assertIn("| 70.0 % to 80.0 % | **missed**; 1 of 2 met, worst: `gemm m=2` |", page)
 
+    def test_peers_of_another_commit_are_said(self):
+        run = {"commit": "a", "date": "d", "peers": {"commit": "b", "date": "c"}}
+        self.assertEqual(goals.recorded(run), "commit a, d (bounds and peers: commit b, c)")
+        self.assertEqual(goals.recorded({**run, "peers": {"commit": "a", "date": "d"}}), "commit a, d")
+
     def test_the_page_of_the_tree_is_what_its_record_says(self):
         self.assertEqual(goals.PAGE.read_text(), goals.page(record.load()))
 

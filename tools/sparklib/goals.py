@@ -127,6 +127,12 @@ def load():
     return text["card"], text["goal"]
 
 
+def recorded(run):
+    """Which commits the figures are of, and when they were taken."""
+    of = [f"commit {part['commit']}, {part['date']}" for part in (run, run.get("peers", {})) if "commit" in part]
+    return of[0] if len(set(of)) < 2 else f"{of[0]} (bounds and peers: {of[1]})"
+
+
 def page(entries):
     card, goals = load()
     run = next((entry for entry in entries if entry["device"] == card), None)
@@ -135,7 +141,7 @@ def page(entries):
     states = [state(goal, figures(goal, run)) for goal in goals]
     missed = [goal for goal, found in zip(goals, states) if found == "missed"]
     said = [goal for goal in missed if "limit" in goal]
-    out = [HEAD, f"{card}, commit {run['commit']}, {run['date']}: of {len(goals)} goals {states.count('met')} are met, "
+    out = [HEAD, f"{card}, {recorded(run)}: of {len(goals)} goals {states.count('met')} are met, "
                  f"{states.count('aim')} with the second mark too; {len(missed)} are missed, of {len(said)} is said "
                  f"what holds them; {states.count('')} not measured.", ""]
     for group in dict.fromkeys(goal["of"] for goal in goals):
