@@ -44,24 +44,25 @@ void plan(const CheckedOp& work, const Row&, const kernels::cast_kernel& kernel,
     calls.add(kernel, params_of(work.as<Cast>(), kernel.PER));
 }
 
-// Tiles of the first two dimensions to `most` blocks, where the second is the one whose elements are neighbours in x.
-template <class Of> void plan_tiles(const CheckedOp& work, const Of& kernel, int64_t most, Plan& calls) {
+// Tiles of the first two dimensions, where the second is the one whose elements are neighbours in x.
+kernels::cast_params tiles_of(Cast p) {
     constexpr uint32_t EDGE = 64;
-    Cast p = work.as<Cast>();
     const uint32_t near = turned_dimension(p);
     for (int64_t* each : {p.size, p.x_stride, p.y_stride}) std::swap(each[1], each[near]);
     kernels::cast_params params = params_of(p, 1);
     params.units = ceil_shift(p.size[0], EDGE) * ceil_shift(p.size[1], EDGE) * (p.count / (p.size[0] * p.size[1]));
-    calls.add(kernel, params, std::min(params.units, most));
+    return params;
 }
 
 void plan(const CheckedOp& work, const Row&, const kernels::cast_turned_kernel& kernel, Plan& calls) {
-    plan_tiles(work, kernel, INT64_MAX, calls);
+    const kernels::cast_params params = tiles_of(work.as<Cast>());
+    calls.add(kernel, params, params.units);
 }
 
 // Twice as many blocks as the device holds: what a block counts before its first tile is half of a tile's work.
 void plan(const CheckedOp& work, const Row& row, const kernels::cast_turned8_kernel& kernel, Plan& calls) {
-    plan_tiles(work, kernel, 2 * held_blocks(*work.target, row), calls);
+    const kernels::cast_params params = tiles_of(work.as<Cast>());
+    calls.add(kernel, params, std::min(params.units, 2 * held_blocks(*work.target, row)));
 }
 
 PLAN_OF_ROWS
@@ -76,6 +77,15 @@ void plan_copy(const Cast& p, Plan& calls) {
     const bool eights = of_one_number(p) && p.size[0] % 8 == 0 && p.count <= UINT32_MAX;
     const kernels::cast_kernel& kernel = eights ? kernels::cast_f32_f32__same : kernels::cast_f32_f32__generic;
     calls.add(kernel, params_of(p, kernel.PER));
+}
+
+void plan_turned(const Cast& p, int64_t bytes, Plan& calls) {
+    constexpr int64_t GROUP = 16; // bytes that a thread of the fastest kernel moves at a time
+    const kernels::cast_params params = tiles_of(p);
+    if (bytes == sizeof(float)) return calls.add(kernels::cast_f32_f32__turned, params, params.units);
+    const int64_t places = static_cast<int64_t>(p.x | p.y) | bytes * (p.x_stride[0] | p.y_stride[1]);
+    if (places % GROUP == 0) return calls.add(kernels::cast_bf16_bf16__turned8, params, params.units);
+    calls.add(kernels::cast_bf16_bf16__turned, params, params.units);
 }
 
 extern const Operator CAST = {SPARK_OP_CAST, TABLE, CONVERT_FACT_NAMES, check_cast, nullptr};

@@ -29,5 +29,7 @@ inline bool of_one_number(const Cast& p) { return p.x_stride[0] == 0 && p.y_stri
 
 // Adds a copy of numbers of F32 to y on 16 bytes, whose dimensions need not be merged.
 void plan_copy(const Cast& p, Plan& calls);
+// Adds a copy of a matrix of numbers of 2 or 4 `bytes`, of whole eights each way, that turns it.
+void plan_turned(const Cast& p, int64_t bytes, Plan& calls);
 
 } // namespace spark

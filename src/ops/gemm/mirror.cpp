@@ -5,8 +5,8 @@
 #include "core/divide.h"
 #include "core/dtype.h"
 #include "ops/common/row_load.h"
+#include "ops/convert/problem.h"
 #include "ops/gemm/problem.h"
-#include "spark_kernels.h"
 
 namespace spark {
 namespace {
@@ -35,17 +35,15 @@ int64_t mirrored_half(const CheckedOp& work, const Row& row) {
 }
 
 void add_mirrored(const Gemm& p, int64_t half, Plan& calls) {
-    constexpr int64_t EDGE = 64, GROUP = 16; // of a tile of those kernels; bytes that one of them reads at a time
-    const auto elem = static_cast<uint64_t>(dtype_info(p.d_dtype).bits / 8), from = static_cast<uint64_t>(half) * elem;
-    kernels::cast_params params{};
-    params.x = p.d + from * static_cast<uint64_t>(p.ldd), params.y = p.d + from;
-    params.units = (half / EDGE) * (half / EDGE);
-    params.size0 = params.size1 = half, params.size2 = params.size3 = params.size4 = 1;
-    params.x0 = params.y1 = p.ldd, params.x1 = params.y0 = 1, params.dims = 2;
-    if (elem == 4) return calls.add(kernels::cast_f32_f32__turned, params, params.units);
-    const bool groups = (p.d | static_cast<uint64_t>(p.ldd) * elem) % GROUP == 0;
-    if (groups) return calls.add(kernels::cast_bf16_bf16__turned8, params, params.units);
-    calls.add(kernels::cast_bf16_bf16__turned, params, params.units);
+    const int64_t bytes = dtype_info(p.d_dtype).bits / 8;
+    plan_turned({.x = p.d + static_cast<uint64_t>(half * p.ldd * bytes),
+                 .y = p.d + static_cast<uint64_t>(half * bytes),
+                 .dims = 2,
+                 .count = half * half,
+                 .size = {half, half, 1, 1, 1},
+                 .x_stride = {p.ldd, 1},
+                 .y_stride = {1, p.ldd}},
+                bytes, calls);
 }
 
 } // namespace spark
