@@ -49,12 +49,17 @@ uint32_t check(const Gram& g) {
     exec.struct_size = sizeof exec, exec.workspace_size = info.workspace_size;
     if (info.workspace_size != 0) ok(spark_mem_alloc(g_ctx, info.workspace_size, &exec.workspace, &g_err));
     ok(spark_gemm(g_ctx, &args, &exec, &g_err));
-    std::vector<uint32_t> d(count);
-    ok(spark_mem_copy_to_host(g_ctx, d.data(), args.d.data, count * 4, 0, &g_err));
+    const size_t bytes = g.out == SPARK_DTYPE_BF16 ? 2 : 4;
+    std::vector<uint8_t> d(count * bytes);
+    ok(spark_mem_copy_to_host(g_ctx, d.data(), args.d.data, d.size(), 0, &g_err));
+    const auto bits_of = [&](int64_t i, int64_t j) {
+        uint32_t bits = 0;
+        std::memcpy(&bits, &d[static_cast<size_t>(i * g.rows + j) * bytes], bytes);
+        return bits;
+    };
     for (int64_t i = 0; i < g.rows; ++i) {
         for (int64_t j = 0; j <= i; ++j) {
-            const uint32_t here = d[static_cast<size_t>(i * g.rows + j)],
-                           there = d[static_cast<size_t>(j * g.rows + i)];
+            const uint32_t here = bits_of(i, j), there = bits_of(j, i);
             if (here != there) fail_msg("%s: d[%d, %d] is %08x, and %08x", info.kernel, int(i), int(j), here, there);
         }
     }
@@ -62,11 +67,13 @@ uint32_t check(const Gram& g) {
     double wanted = 0;
     for (int64_t k = 0; k < g.k; ++k) wanted += number_of(row * g.k + k) * number_of(k);
     if (g.dtype == SPARK_DTYPE_I8) {
-        assert_int_equal(static_cast<int32_t>(d[static_cast<size_t>(row * g.rows)]), std::lround(wanted * 4096));
+        assert_int_equal(static_cast<int32_t>(bits_of(row, 0)), std::lround(wanted * 4096));
     } else {
         float found;
-        std::memcpy(&found, &d[static_cast<size_t>(row * g.rows)], sizeof found);
-        assert_true(std::fabs(found - wanted) < 1e-3 * static_cast<double>(g.k));
+        const uint32_t bits = bits_of(row, 0) << (bytes == 2 ? 16 : 0);
+        const double rounding = bytes == 2 ? 0x1p-8 * std::fabs(wanted) : 0;
+        std::memcpy(&found, &bits, sizeof found);
+        assert_true(std::fabs(found - wanted) < 1e-3 * static_cast<double>(g.k) + rounding);
     }
     for (const spark_devptr at : {args.a.data, args.d.data, exec.workspace}) {
         if (at != 0) ok(spark_mem_free(g_ctx, at, &g_err));
@@ -90,6 +97,7 @@ void quarters(void**) {
     ok(spark_context_device(g_ctx, &device, &g_err));
     if (device.sm_count != 1) skip();
     assert_int_equal(check({SPARK_DTYPE_BF16, SPARK_DTYPE_F32, 512, 1024}), 3);
+    assert_int_equal(check({SPARK_DTYPE_BF16, SPARK_DTYPE_BF16, 512, 1024}), 3);
     assert_int_equal(check({SPARK_DTYPE_BF16, SPARK_DTYPE_F32, 512, 512}), 1);
     assert_int_equal(check({SPARK_DTYPE_BF16, SPARK_DTYPE_F32, 384, 1024}), 1);
 }
