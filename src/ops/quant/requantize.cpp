@@ -307,7 +307,8 @@ PLAN_OF_ROWS
 constexpr Draft DRAFTS[] = {
     // kernel, then, because
     ROW_THEN_TWO(requantize__e4m3, amax__x16, amax__generic, "BF16 as E4M3, by sixteens: tiles asked for ahead")
-        ROW_THEN_TWO(requantize__x8, amax__x16, amax__generic, "numbers of 16 bits, eight at a time")
+    // other forms
+    ROW_THEN_TWO(requantize__x8, amax__x16, amax__generic, "numbers of 16 bits, eight at a time")
     // F32 and codes
     ROW_THEN_TWO(requantize__copied, amax__x16, amax__generic, "numbers and codes of any type, eight at a time")
     // what is left
